@@ -1,0 +1,63 @@
+# Nothing but make and Python 3.11 to 3.13 is needed; everything else goes into .venv.
+#   make demo    four algorithms on real graphs, each verified
+#   make test    lint, types, layers, tests
+
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint test-gpu test-suites bench clean
+
+help:
+	@sed -n '2,3s/^# *//p' Makefile
+	@echo 'also: make lint | test-gpu | test-suites | bench | clean'
+
+# The newest Python that really runs and has venv (a name on the PATH may be a shim that only prints an error).
+$(BIN)/python:
+	@for python in $(PYTHON) python3.13 python3.12 python3.11 python3; do \
+	  $$python -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	    >/dev/null 2>&1 || continue; \
+	  echo "making $(VENV) with $$($$python --version)"; \
+	  exec $$python -m venv --clear $(VENV); \
+	done; \
+	echo 'gbgpu needs Python 3.11, 3.12 or 3.13 with its venv module; none of them was found (PYTHON=/path/to/python names one)' >&2; \
+	exit 1
+
+# One stamp a set of extras: installed again when pyproject.toml changes.
+$(VENV)/installed-%: pyproject.toml | $(BIN)/python
+	@echo "installing gbgpu[$*] into $(VENV)"
+	@$(PIP) -e '.[$*]'
+	@touch $@
+
+demo: $(VENV)/installed-plot
+	@$(BIN)/python -m algos.demo
+
+lint: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_layers.py
+
+test: lint
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --ignore=tests/test_layers.py
+
+# The same tests on the GPUs of this machine. PYTHON=... uses an interpreter that has everything, else .venv is made.
+GPU_DEVICES ?= cuda:0 cuda:0*3
+ifdef PYTHON
+test-gpu:
+	GBGPU_TEST_DEVICES='$(GPU_DEVICES)' $(PYTHON) -m pytest -q $(TESTS)
+else
+test-gpu: $(VENV)/installed-test,cuda12
+	GBGPU_TEST_DEVICES='$(GPU_DEVICES)' $(BIN)/python -m pytest -q $(TESTS)
+endif
+
+test-suites: $(VENV)/installed-test
+	GBGPU_TEST_PROFILE=long $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
+
+bench: $(VENV)/installed-bench
+	$(BIN)/python -m bench.cpu
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis .ruff_cache .mypy_cache .benchmarks out
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

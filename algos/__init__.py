@@ -1,0 +1,11 @@
+"""Graph algorithms written as statements over semirings, one short file each. Arc i -> j is A[i, j]; a stored zero is
+an edge.
+"""
+
+from algos import verify
+from algos.bfs import bfs
+from algos.components import connected_components
+from algos.pagerank import pagerank
+from algos.sssp import sssp
+
+__all__ = ["bfs", "connected_components", "pagerank", "sssp", "verify"]

@@ -1,0 +1,268 @@
+"""The `gbgpu` command: `info`, `run ALGO GRAPH`, `generate KIND`.
+
+Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device); errors are one line on
+stderr.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from math import isfinite
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import gbgpu as gb
+from algos import runs
+from algos.graphs import KINDS, SPEC, load, parse_weights
+from algos.progress import Progress
+from algos.verify import VerificationError
+from gbgpu import errors, report
+
+BAD_INPUT = (
+    OSError,
+    ValueError,
+    errors.IndexOutOfBound,
+    errors.InvalidValue,
+    errors.DimensionMismatch,
+    errors.NotImplementedException,
+    errors.DeviceError,
+    errors.OutOfMemory,
+)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command line (default: the process's); returns the exit code."""
+    arguments = parser().parse_args(argv)
+    try:
+        return arguments.command(arguments)
+    except BAD_INPUT as error:
+        reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.filename else str(error)
+        print(f"gbgpu: {' '.join(reason.split())}", file=sys.stderr)
+        return 3
+    except KeyboardInterrupt:
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="gbgpu", description="Sparse linear algebra and graph algorithms on CPUs and GPUs."
+    )
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    info = commands.add_parser("info", help="show the devices")
+    info.set_defaults(command=show_info)
+    run = commands.add_parser("run", help="run an algorithm on a graph")
+    run.set_defaults(command=run_algorithm)
+    run.add_argument("algorithm", choices=list(runs.ALGORITHMS), metavar="ALGO", help=", ".join(runs.ALGORITHMS))
+    run.add_argument(
+        "graph", metavar="GRAPH", help=f"a Matrix Market file (.mtx, .mtx.gz) or {SPEC}, KIND {', '.join(KINDS)}"
+    )
+    run.add_argument("--source", type=int, help="first vertex of bfs and sssp (default: the highest out-degree)")
+    run.add_argument("--repeat", type=positive, default=1, metavar="N", help="run N times and report every time")
+    run.add_argument("--verify", action="store_true", help="check what must hold of the result; exit 1 if it does not")
+    run.add_argument("--trace", metavar="FILE", help="run once more, traced, and write Chrome's trace format")
+    run.add_argument("--plot", metavar="FILE", help="the same as a picture: a lane a device, and the frontier's size")
+    for command in (info, run):
+        command.add_argument(
+            "--devices", default="auto", metavar="D", help="auto, cpu:4, cuda:0, cuda:0*3 (default: auto)"
+        )
+        command.add_argument("--json", action="store_true", help="JSON on stdout, nothing else there")
+    add_generate(commands)
+    return top
+
+
+def add_generate(commands: Any) -> None:
+    generate = commands.add_parser("generate", help="write a generated graph to a file")
+    kinds = generate.add_subparsers(required=True, dest="kind", metavar="KIND")
+    for name, kind in KINDS.items():
+        options = kinds.add_parser(name)
+        options.set_defaults(command=write_graph)
+        for option, convert, default in zip(kind.names, kind.types, kind.defaults, strict=True):
+            options.add_argument(f"--{option}", type=convert, default=default, help=f"default: {default}")
+        options.add_argument("--seed", type=int, default=1, help="default: 1")
+        options.add_argument(
+            "--weights", type=weights, metavar="LO-HI", help="whole weights, for example 1-255 (default: all 1)"
+        )
+        options.add_argument("-o", "--output", required=True, metavar="FILE", help="NAME.mtx or NAME.mtx.gz")
+
+
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def weights(text: str) -> tuple[int, int]:
+    try:
+        return parse_weights(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def show_info(arguments: argparse.Namespace) -> int:
+    gb.init(arguments.devices)
+    devices = gb.device_info()
+    versions = {"python": platform.python_version()} | {name: installed(name) for name in ("gbgpu", "numpy", "numba")}
+    if arguments.json:
+        print(json.dumps({"versions": versions, "devices": devices}, default=str))
+        return 0
+    table = Table()
+    columns = list(dict.fromkeys(key for device in devices for key in device))
+    for column in columns:
+        table.add_column(column)
+    for device in devices:
+        table.add_row(*(shown(column, device.get(column, "")) for column in columns))
+    console = Console()
+    console.print(", ".join(f"{name} {number}" for name, number in versions.items()), highlight=False)
+    console.print(table)
+    return 0
+
+
+def installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # run from a checkout
+        return "not installed"
+
+
+def shown(key: str, value: Any) -> str:
+    """A cell; bytes in GiB."""
+    return f"{value / 2**30:.1f} GiB" if key in ("free", "total") and isinstance(value, int) else str(value)
+
+
+def write_graph(arguments: argparse.Namespace) -> int:
+    kind = KINDS[arguments.kind]
+    first, second = (getattr(arguments, name.replace("-", "_")) for name in kind.names)
+    with Progress() as progress:
+        progress.step("generating")
+        dtype = "INT64" if arguments.weights else "BOOL"  # BOOL, all true, is written as a pattern
+        A = kind.make(first, second, seed=arguments.seed, weights=arguments.weights, dtype=dtype)
+        progress.step("writing")
+        comment = (
+            f"gbgpu generate {arguments.kind} {kind.names[0]}={first} {kind.names[1]}={second} seed={arguments.seed}"
+        )
+        gb.io.mmwrite(arguments.output, A, comment=comment, symmetry="symmetric")
+    print(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries", file=sys.stderr)
+    return 0
+
+
+@dataclass
+class Report:
+    """What `run` tells."""
+
+    algorithm: str
+    graph: str
+    devices: list[str]
+    vertices: int
+    entries: int
+    source: int | None
+    seconds: list[float] = field(default_factory=list)
+    result: dict[str, Any] = field(default_factory=dict)
+    verified: bool | None = None
+    failure: str | None = None
+
+
+def run_algorithm(arguments: argparse.Namespace) -> int:
+    if arguments.plot and find_spec("matplotlib") is None:
+        raise errors.InvalidValue("--plot needs matplotlib: pip install 'gbgpu[plot]'")
+    gb.init(arguments.devices)
+    with Progress(steps=2 + arguments.repeat) as progress:
+        told = measure(arguments, progress)
+    if arguments.json:
+        print(json.dumps(vars(told), default=str, allow_nan=False))
+    else:
+        show(told)
+    if told.failure:
+        print(f"gbgpu: {told.failure}", file=sys.stderr)
+    return 1 if told.failure else 0
+
+
+def measure(arguments: argparse.Namespace, progress: Progress) -> Report:
+    """Read the graph, run, verify, trace: as the arguments ask."""
+    progress.step(f"reading {arguments.graph}")
+    A = load(arguments.graph)
+    algorithm = runs.ALGORITHMS[arguments.algorithm]
+    source = runs.choose_source(A, arguments.source) if algorithm.takes_source else None
+    devices = [str(device["name"]) for device in gb.device_info()]
+    told = Report(arguments.algorithm, arguments.graph, devices, A.nrows, A.nvals, source)
+    for k in range(arguments.repeat):
+        progress.step(f"{arguments.algorithm} {k + 1}/{arguments.repeat}")
+        outcome, seconds = timed(algorithm, A, source)
+        told.seconds.append(seconds)
+    told.result = {key: plain(value) for key, value in algorithm.summary(outcome).items()}
+    if arguments.verify:
+        progress.step("verifying")
+        try:
+            algorithm.verify(A, source, outcome)
+        except VerificationError as error:
+            told.failure = str(error)
+        told.verified = told.failure is None
+    if arguments.trace or arguments.plot:
+        write_trace(algorithm, A, source, arguments)
+    return told
+
+
+def timed(algorithm: runs.Algorithm, A: gb.Matrix, source: int | None) -> tuple[Any, float]:
+    """The outcome and the seconds until every device has ended."""
+    gb.synchronize()
+    start = perf_counter()
+    outcome = algorithm.run(A, source)
+    gb.synchronize()
+    return outcome, perf_counter() - start
+
+
+def write_trace(algorithm: runs.Algorithm, A: gb.Matrix, source: int | None, arguments: argparse.Namespace) -> None:
+    with gb.trace() as records:
+        algorithm.run(A, source)
+    if arguments.trace:
+        with gb.io.atomic_file(arguments.trace) as stream:
+            stream.write(json.dumps(report.chrome_trace(records)).encode())
+    if arguments.plot:
+        title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}"
+        report.plot(records, arguments.plot, title=title)
+
+
+def plain(value: Any) -> Any:
+    """A number that JSON has; infinities and NaN as text."""
+    value = value.item() if hasattr(value, "item") else value
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
+
+
+def show(told: Report) -> None:
+    table = Table(show_header=False)
+    table.add_row("vertices", f"{told.vertices:,}")
+    table.add_row("entries", f"{told.entries:,}")
+    table.add_row("devices", ", ".join(told.devices))
+    if told.source is not None:
+        table.add_row("source", str(told.source))
+    table.add_row("time", seconds_text(told.seconds))
+    for key, value in told.result.items():
+        table.add_row(
+            key.replace("_", " "),
+            f"{value:,}" if type(value) is int else f"{value:.6g}" if type(value) is float else str(value),
+        )
+    if told.verified is not None:
+        table.add_row("check", "[green]verified[/]" if told.verified else f"[red]{escape(told.failure or '')}[/]")
+    console = Console()
+    console.print(f"[bold]{told.algorithm}[/] on {escape(told.graph)}", highlight=False)
+    console.print(table)
+
+
+def seconds_text(seconds: list[float]) -> str:
+    if len(seconds) == 1:
+        return f"{seconds[0]:.4f} s"
+    ordered = sorted(seconds)
+    return f"best {ordered[0]:.4f} s, median {ordered[len(ordered) // 2]:.4f} s, first {seconds[0]:.4f} s"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""Graphs named on a command line: a Matrix Market file, or a generator with its numbers, `rmat:18:16:1:1-255`."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gbgpu as gb
+from gbgpu.errors import InvalidValue, message
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A generator: its two numbers with their defaults, and how it is called."""
+
+    names: tuple[str, str]
+    types: tuple[type, type]
+    defaults: tuple[Any, Any]
+    make: Callable[..., gb.Matrix]
+
+
+def _uniform(scale: int, degree: int, **keywords: Any) -> gb.Matrix:
+    if not 0 <= scale <= 32:
+        raise InvalidValue(message("a scale from 0 to 32", scale))
+    return gb.io.uniform(1 << scale, degree, **keywords)
+
+
+KINDS = {
+    "rmat": Kind(("scale", "edge-factor"), (int, int), (14, 16), gb.io.rmat),
+    "uniform": Kind(("scale", "edge-factor"), (int, int), (14, 16), _uniform),
+    "road": Kind(("side", "p"), (int, float), (200, 0.7), gb.io.grid_road),
+}
+SPEC = "KIND[:scale or side[:edge factor or p[:seed[:weights LO-HI]]]]"
+
+
+def load(graph: str) -> gb.Matrix:
+    """The matrix of a file or of a generator's spec. Raises as `gb.io.mmread` and the generators do."""
+    kind = graph.split(":")[0]
+    if kind in KINDS and not os.path.exists(graph):
+        return from_spec(graph)
+    return gb.io.mmread(graph)
+
+
+def from_spec(spec: str) -> gb.Matrix:
+    """The matrix of `rmat:18:16:1`; numbers left out take their defaults, weights are 1 unless given. InvalidValue if
+    malformed.
+    """
+    name, *fields = spec.split(":")
+    kind = KINDS[name]
+    try:
+        if len(fields) > 4:
+            raise ValueError("too many numbers")
+        first, second, seed = (
+            convert(fields[k]) if k < len(fields) else default
+            for k, (convert, default) in enumerate(zip((*kind.types, int), (*kind.defaults, 1), strict=True))
+        )
+        weights = parse_weights(fields[3]) if len(fields) == 4 else None
+    except ValueError as error:
+        raise InvalidValue(message(f"a graph as {SPEC}", repr(spec), str(error))) from None
+    return kind.make(first, second, seed=seed, weights=weights)
+
+
+def parse_weights(text: str) -> tuple[int, int]:
+    """(1, 255) of "1-255"; ValueError otherwise."""
+    low, dash, high = text.partition("-")
+    if not (dash and low.isdigit() and high.isdigit() and int(low) <= int(high)):
+        raise ValueError(f"expected weights as LO-HI, whole and LO <= HI; came {text!r}")
+    return int(low), int(high)

@@ -1,0 +1,88 @@
+"""PageRank: the stationary distribution of a surfer who follows a random out-arc, or jumps anywhere with probability
+1 - damping.
+
+Each round every vertex divides its rank among its out-arcs; the rank of vertices without out-arcs (dangling) is
+spread evenly.
+
+Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking", 1999; the treatment of dangling vertices is
+that of LDBC Graphalytics and NetworkX.
+"""
+
+from math import inf
+from typing import Any
+
+from algos._inputs import square
+from gbgpu import Matrix, Vector, binary, monoid, replace, select, unary
+from gbgpu.errors import InvalidValue, message
+from gbgpu.semiring import plus_first, plus_pair, plus_second, plus_times
+
+
+def pagerank(
+    A: Matrix,
+    damping: float = 0.85,
+    tol: float = 1e-6,
+    max_iterations: int = 100,
+    dtype: Any = "FP64",
+    *,
+    weighted: bool = False,
+) -> tuple[Vector, int, bool]:
+    """Ranks (`dtype`, FP32 or FP64, every vertex, sum 1), the iterations done, and whether the last changed them by
+    less than tol.
+
+    The change is the sum of absolute differences. With `weighted` a vertex divides its rank in proportion to A's
+    values, which must not be negative; else every stored entry counts the same. Raises TypeError (A is no Matrix;
+    dtype), DimensionMismatch (A not square), InvalidValue (damping outside [0, 1), tol below 0, max_iterations below
+    1, a weight below 0 or not finite).
+    """
+    n = square(A)
+    check_parameters(damping, tol, max_iterations)
+    degree = out_degrees(A, n, dtype, weighted)
+    spread = (plus_times if weighted else plus_second)[degree.dtype]
+    r, previous, share, lost, change = (Vector(degree.dtype, size=n) for _ in range(5))
+    if n == 0:
+        return r, 0, True
+    r[:] = 1 / n
+    for iteration in range(1, max_iterations + 1):
+        previous << r
+        share << binary.truediv(r & degree)
+        lost(~degree.S, replace) << r
+        r[:] = (1 - damping + damping * float(lost.reduce(monoid.plus).new().value or 0)) / n
+        share << share.apply(binary.times, right=damping)
+        r(binary.plus) << spread(A.T @ share)
+        change << binary.minus(r & previous)
+        change << unary.abs(change)
+        if change.reduce(monoid.plus).new().value < tol:
+            return r, iteration, True
+    return r, max_iterations, False
+
+
+def out_degrees(A: Matrix, n: int, dtype: Any, weighted: bool) -> Vector:
+    """The sum over each row of ones, or of the weights; nothing where it is 0."""
+    ones, degree = Vector(dtype, size=n), Vector(dtype, size=n)
+    if degree.dtype.name not in ("FP32", "FP64"):
+        raise TypeError(message("dtype FP32 or FP64", degree.dtype.name))
+    ones[:] = 1
+    if not weighted:
+        degree << plus_pair[dtype](A @ ones)
+        return degree
+    check_weights(A)
+    degree << plus_first[dtype](A @ ones)
+    degree << select.valuegt(degree, 0)
+    return degree
+
+
+def check_weights(A: Matrix) -> None:
+    """InvalidValue unless every value is at least 0 and finite."""
+    low, total = (A.reduce_scalar(op).new().value for op in (monoid.min, monoid.plus))
+    if A.nvals and not (low >= 0 and total < inf):
+        raise InvalidValue(message("weights from 0 on with a finite sum", "a weight that is negative, NaN or infinite"))
+
+
+def check_parameters(damping: float, tol: float, max_iterations: int) -> None:
+    """InvalidValue unless each is in its range (NaN is in none)."""
+    if not 0 <= damping < 1:
+        raise InvalidValue(message("damping in [0, 1)", damping))
+    if not tol >= 0:
+        raise InvalidValue(message("tol of at least 0", tol))
+    if not max_iterations >= 1:
+        raise InvalidValue(message("max_iterations of at least 1", max_iterations))

@@ -1,0 +1,39 @@
+"""A progress bar on stderr, for people: only on a terminal, and only when the work takes longer than a moment."""
+
+import sys
+from threading import Timer
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+_PATIENCE = 0.7  # seconds without a bar
+
+
+class Progress:
+    """A context; `step(text)` names what begins now. `steps` is how many there will be (None: not known)."""
+
+    def __init__(self, steps: int | None = None):
+        columns: tuple[Any, ...] = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("", total=steps)
+        self._done = -1
+        self._timer = Timer(_PATIENCE, self._bar.start)
+        self._timer.daemon = True
+
+    def __enter__(self) -> "Progress":
+        if sys.stderr.isatty():
+            self._timer.start()
+        return self
+
+    def step(self, text: str) -> None:
+        self._done += 1
+        self._bar.update(self._task, description=text, completed=self._done)
+
+    def __exit__(self, *failure: Any) -> None:
+        self._timer.cancel()
+        if self._timer.ident is not None:
+            self._timer.join()  # it may be about to start the bar
+        if self._bar.live.is_started:
+            self._bar.stop()

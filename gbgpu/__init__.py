@@ -1,0 +1,88 @@
+"""gbgpu: graph algorithms as masked matrix products over semirings, on every GPU (or CPU core) a person has."""
+
+from contextlib import contextmanager
+from typing import Any
+
+from . import agg, binary, dtypes, errors, exceptions, indexunary, monoid, op, select, semiring, settings, unary
+from .distribute import partition
+from .engine.session import Session
+from .expr import Expression, Statement, Updater, _new, replace
+from .matrix import Matrix
+from .scalar import Scalar
+from .trace import trace
+from .vector import Vector
+
+__version__ = "0.1.0"
+
+
+def init(devices: str = "auto", partition: Any = None) -> Session:
+    """Start a session on `devices` and end the one before, whose handles then raise InvalidValue.
+
+    "auto" (all GPUs this version can use, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0", "cuda:0*3" (three logical
+    devices on one GPU). `partition`: how rows are divided, from `gb.partition`. Raises DeviceError for a device that is not there.
+    """
+    session = Session(devices, partition)
+    old = settings._session
+    settings.install(session)
+    if old is not None:
+        old.close()
+    return session
+
+
+settings.connect(init)
+
+
+def device_info() -> list[dict[str, Any]]:
+    """The devices of the session in force: name, kind, free and total bytes."""
+    found = []
+    for device in settings.session().devices:
+        free, total = device.memory()
+        found.append({"name": device.name, "kind": device.kind, "free": free, "total": total})
+    return found
+
+
+def synchronize() -> None:
+    """Wait until every device has finished what it was given."""
+    for device in settings.session().devices:
+        device.synchronize()
+
+
+@contextmanager
+def _planning():
+    session, text = settings.session(), Plans()
+    session.explaining.append(text)
+    try:
+        yield text
+    finally:
+        session.explaining.pop()
+
+
+class Plans(list):
+    """The plans of several statements; printed one after another."""
+
+    def __str__(self) -> str:
+        return "\n".join(self)
+
+
+def explain(what: Any = None) -> Any:
+    """The plan of a statement that ran, or of an expression without running it, as text.
+
+    Without an argument a context in which every statement is planned and none runs: `with gb.explain() as text: ...; print(text)`.
+    """
+    if what is None:
+        return _planning()
+    if isinstance(what, Statement):
+        return f"{what!r}\n{what.plan}"
+    if not isinstance(what, Expression):
+        raise TypeError(errors.message("a statement, an expression, or nothing", type(what).__name__, "gb.explain(w << semiring(A @ v))"))
+    with _planning() as text:
+        Updater(_new(what.shape, what.dtype, "w")) << what
+    return str(text)
+
+
+from . import io  # noqa: E402  (made of the public names above)
+
+__all__ = [
+    "Matrix", "Scalar", "Vector", "agg", "binary", "device_info", "dtypes", "exceptions", "explain", "indexunary", "init", "io", "monoid", "op",
+    "partition", "replace", "select", "semiring", "synchronize", "trace", "unary",
+]

@@ -1,0 +1,57 @@
+"""What a device can do: hold one-dimensional buffers, copy them, and run work. Everything above sees only this."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class Device(Protocol):
+    """One executor with private memory. Arrays are of its own module (NumPy on the CPU, CuPy on CUDA)."""
+
+    name: str  # "cpu:0", "cuda:0", "cuda:0/2" (the third logical device of GPU 0)
+    kind: str  # "cpu" or "cuda"; devices of one kind share a kernel backend
+
+    def empty(self, n: int, dtype: Any) -> Any:
+        """n unwritten elements; 8-bit types are padded to whole 32-bit words, for atomics."""
+
+    def zeros(self, n: int, dtype: Any) -> Any: ...
+
+    def full(self, n: int, value: Any, dtype: Any) -> Any: ...
+
+    def put(self, array: np.ndarray) -> Any:
+        """A copy of a host array on the device."""
+
+    def get(self, buffer: Any) -> np.ndarray:
+        """A copy on the host: waits for the device, and counts as a host read."""
+
+    def peek(self, buffer: Any) -> np.ndarray | None:
+        """The content if the host can see it for nothing (CPU devices), else None."""
+
+    def copy(self, target: Any, source: Any) -> None:
+        """target[:] = source; source may be of another device of the same set."""
+
+    def copy_counted(self, target: Any, source: Any, count: Any) -> None:
+        """Copy the first count[0] elements; the count stays where it is."""
+
+    def transpose(self, n: int, m: int, indptr: Any, cols: Any) -> tuple[Any, Any, Any]:
+        """CSR of the transposed n x m pattern and the place of each of its entries in the original: (indptr, cols, order)."""
+
+    def cumsum_from_zero(self, lengths: Any, dtype: Any) -> Any:
+        """Row offsets from row lengths: n + 1 elements, the first 0."""
+
+    def memory(self) -> tuple[int, int]:
+        """(free, total) bytes."""
+
+    def synchronize(self) -> None: ...
+
+
+class DeviceSet(Protocol):
+    """The devices of a session, in the order of their blocks."""
+
+    devices: Sequence[Device]
+
+    def each(self, work: Callable[[int], Any], seconds: float) -> list[Any]:
+        """work(i) for every device i, at the same time where that pays for a step of `seconds` predicted; results in order."""
+
+    def close(self) -> None: ...

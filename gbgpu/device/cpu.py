@@ -1,0 +1,107 @@
+"""Virtual devices on the CPU: private NumPy buffers and one thread each."""
+
+import os
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+import numpy as np
+
+from .. import settings
+from ..trace import counters
+
+
+class CpuDevice:
+    """A block owner on the host. Kernels run on its thread, or inline on the caller's when the work is small."""
+
+    kind = "cpu"
+
+    def __init__(self, index: int):
+        self.index = index
+        self.name = f"cpu:{index}"
+
+    empty = staticmethod(np.empty)
+    zeros = staticmethod(np.zeros)
+
+    def full(self, n: int, value: Any, dtype: Any) -> np.ndarray:
+        return np.full(n, value, dtype)
+
+    def put(self, array: np.ndarray) -> np.ndarray:
+        return np.array(array)
+
+    def get(self, buffer: np.ndarray) -> np.ndarray:
+        counters.host_reads += 1
+        return np.array(buffer)
+
+    def peek(self, buffer: np.ndarray) -> np.ndarray:
+        return buffer
+
+    def copy(self, target: np.ndarray, source: np.ndarray) -> None:
+        target[...] = source
+
+    def copy_counted(self, target: np.ndarray, source: np.ndarray, count: np.ndarray) -> None:
+        target[: count[0]] = source[: count[0]]
+
+    def transpose(self, n: int, m: int, indptr: np.ndarray, cols: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        from scipy.sparse import csr_array
+
+        order = np.arange(len(cols), dtype=np.int64)
+        t = csr_array((order, cols, indptr), shape=(n, m)).tocsc()
+        return t.indptr, t.indices, t.data
+
+    def cumsum_from_zero(self, lengths: np.ndarray, dtype: Any) -> np.ndarray:
+        out = np.zeros(len(lengths) + 1, dtype)
+        np.cumsum(lengths, out=out[1:])
+        return out
+
+    def memory(self) -> tuple[int, int]:
+        page = os.sysconf("SC_PAGE_SIZE")
+        return os.sysconf("SC_AVPHYS_PAGES") * page, os.sysconf("SC_PHYS_PAGES") * page
+
+    def synchronize(self) -> None:
+        pass
+
+
+class CpuDevices:
+    """k virtual devices. Threads start at the first step that is large enough for them."""
+
+    def __init__(self, k: int):
+        self.devices = [CpuDevice(i) for i in range(k)]
+        self._queues: list[SimpleQueue] = []
+        self._done: SimpleQueue = SimpleQueue()
+
+    def each(self, work: Callable[[int], Any], seconds: float) -> list[Any]:
+        k = len(self.devices)
+        inline = settings.inline
+        if inline == "always" or (inline == "auto" and (k == 1 or seconds < settings.inline_seconds)):
+            return [work(i) for i in range(k)]
+        if not self._queues:
+            self._start()
+        for queue in self._queues:
+            queue.put(work)
+        results: list[Any] = [None] * k
+        error = None
+        for _ in range(k):
+            i, results[i], failed = self._done.get()
+            error = error or failed
+        if error is not None:
+            raise error
+        return results
+
+    def _start(self) -> None:
+        self._queues = [SimpleQueue() for _ in self.devices]
+        for i, queue in enumerate(self._queues):
+            Thread(target=self._serve, args=(i, queue), name=self.devices[i].name, daemon=True).start()
+
+    def _serve(self, i: int, queue: SimpleQueue) -> None:
+        while (work := queue.get()) is not None:
+            try:
+                self._done.put((i, work(i), None))
+            except BaseException as error:  # handed to the caller, who raises it
+                self._done.put((i, None, error))
+
+    def close(self) -> None:
+        for queue in self._queues:
+            queue.put(None)
+        self._queues = []

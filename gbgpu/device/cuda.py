@@ -1,0 +1,246 @@
+"""CUDA devices through CuPy: its current stream, its current allocator, its module loader. The only importer of CuPy in gbgpu.
+
+Several logical devices of one GPU have buffers of their own and share its stream. Work is launched from the caller's thread.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import DeviceError, OutOfMemory, message
+from ..trace import counters
+from .nvrtc import compile_cubin
+
+try:
+    import cupy
+
+    CUDADriverError, CUDARuntimeError = cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError
+except Exception:  # not installed, or built for another CUDA: no CUDA devices then
+    cupy = None
+    CUDADriverError = CUDARuntimeError = OSError
+
+BLOCK = 256
+TEXT = """
+#define LOOP(limit) for (long long i = blockIdx.x * 256ll + threadIdx.x; i < (limit); i += gridDim.x * 256ll)
+#define KERNELS(size, type) \
+extern "C" __global__ void fill##size(type *out, type value, long long n) { LOOP(n) out[i] = value; } \
+extern "C" __global__ void copy##size(type *out, const type *in, const long long *count, long long n) { \
+    const long long end = count[0] < n ? count[0] : n; \
+    LOOP(end) out[i] = in[i]; \
+}
+KERNELS(1, unsigned char)
+KERNELS(4, unsigned)
+KERNELS(8, unsigned long long)
+"""
+
+
+def available() -> int:
+    """How many GPUs can be used; 0 without CuPy, a driver or a GPU."""
+    if cupy is None:
+        return 0
+    try:
+        return int(cupy.cuda.runtime.getDeviceCount())
+    except CUDARuntimeError:
+        return 0
+
+
+def info(gpu: int) -> dict[str, Any]:
+    """What a GPU is: name, kind, memory (bytes), arch, processors, l2 (bytes)."""
+    properties = cupy.cuda.runtime.getDeviceProperties(gpu)
+    return {
+        "name": properties["name"].decode(),
+        "kind": "cuda",
+        "gpu": gpu,
+        "memory": int(properties["totalGlobalMem"]),
+        "arch": f"sm_{properties['major']}{properties['minor']}",
+        "processors": int(properties["multiProcessorCount"]),
+        "l2": int(properties["l2CacheSize"]),
+    }
+
+
+class CudaDevice:
+    """A block owner on a GPU. `switch`: other GPUs are in use too, so calls select this one first."""
+
+    kind = "cuda"
+
+    def __init__(self, gpu: int, name: str, switch: bool = False):
+        found = info(gpu)
+        self.gpu = gpu
+        self.name = name
+        self.arch: str = found["arch"]
+        self.processors: int = found["processors"]
+        self._total: int = found["memory"]
+        self._context = cupy.cuda.Device(gpu) if switch else nullcontext()
+
+    def here(self) -> AbstractContextManager:
+        """The context in which this device's GPU is CuPy's current one."""
+        return self._context
+
+    # -- buffers
+
+    def empty(self, n: int, dtype: Any) -> Any:
+        dtype = np.dtype(dtype)
+        with self._allocating(n * dtype.itemsize):
+            if dtype.itemsize == 1 and n % 4:
+                return cupy.empty(n + 4 - n % 4, dtype)[:n]
+            return cupy.empty(n, dtype)
+
+    def zeros(self, n: int, dtype: Any) -> Any:
+        return self._set_bytes(self.empty(n, dtype), 0)
+
+    def full(self, n: int, value: Any, dtype: Any) -> Any:
+        buffer = self.empty(n, dtype)
+        pattern = np.array([value], dtype).tobytes()
+        if len(set(pattern)) == 1:
+            return self._set_bytes(buffer, pattern[0])
+        if n:
+            bits = np.frombuffer(pattern, f"u{len(pattern)}")[0]
+            self._run(f"fill{len(pattern)}", n, (buffer, bits, n))
+        return buffer
+
+    def put(self, array: np.ndarray) -> Any:
+        buffer = self.empty(array.size, array.dtype)
+        if array.size:
+            with self.here():
+                buffer.set(np.ascontiguousarray(array))
+        return buffer
+
+    def get(self, buffer: Any) -> np.ndarray:
+        counters.host_reads += 1
+        with self.here(), self._naming():
+            return buffer.get()
+
+    def peek(self, buffer: Any) -> None:
+        return None
+
+    def copy(self, target: Any, source: Any) -> None:
+        if not target.size:
+            return
+        counters.launches += 1
+        with self.here():
+            if isinstance(source, np.ndarray):
+                target.set(np.ascontiguousarray(source, target.dtype))
+            elif source.dtype == target.dtype and source.size == target.size:
+                target.data.copy_from_device_async(source.data, target.nbytes)
+            else:
+                target[...] = source
+
+    def copy_counted(self, target: Any, source: Any, count: Any) -> None:
+        n = min(target.size, source.size)
+        if n:
+            self._run(f"copy{target.itemsize}", n, (target, source, count, n))
+
+    # -- matrices
+
+    def transpose(self, n: int, m: int, indptr: Any, cols: Any) -> tuple[Any, Any, Any]:
+        if not cols.size:
+            return self.zeros(m + 1, indptr.dtype), self.empty(0, cols.dtype), self.empty(0, np.int64)
+        counters.launches += 8
+        with self._allocating(cols.size * 48):
+            order = cupy.argsort(cols)  # stable: the rows of a column stay ascending
+            rows = cupy.searchsorted(indptr[1:], order, side="right").astype(cols.dtype)
+            begins = cupy.searchsorted(cols[order], cupy.arange(m + 1, dtype=cols.dtype), side="left")
+            return begins.astype(indptr.dtype), rows, order
+
+    def cumsum_from_zero(self, lengths: Any, dtype: Any) -> Any:
+        out = self.zeros(lengths.size + 1, dtype)
+        if lengths.size:
+            counters.launches += 2
+            with self._allocating(lengths.size * 8):
+                cupy.cumsum(lengths, dtype=dtype, out=out[1:])
+        return out
+
+    # -- the device as a whole
+
+    def memory(self) -> tuple[int, int]:
+        with self.here():
+            free, total = cupy.cuda.runtime.memGetInfo()
+            return free + cupy.get_default_memory_pool().free_bytes(), total
+
+    def synchronize(self) -> None:
+        with self.here(), self._naming():
+            cupy.cuda.get_current_stream().synchronize()
+
+    # -- kernels
+
+    def load(self, cubin: bytes) -> Any:
+        """A loaded module; its get_function(name) gives what `launch` takes."""
+        module = cupy.cuda.function.Module()
+        with self.here(), self._naming():
+            module.load(cubin)
+        return module
+
+    def launch(self, function: Any, grid: int, block: int, args: Sequence[Any]) -> None:
+        """Start a kernel on the current stream. Arrays are passed as pointers, int as int64, NumPy scalars as they are."""
+        counters.launches += 1
+        try:
+            function((grid, 1, 1), (block, 1, 1), args)
+        except (CUDADriverError, CUDARuntimeError) as error:
+            raise DeviceError(f"{self.name}: {error}") from error
+
+    @cached_property
+    def _module(self) -> Any:
+        return self.load(compile_cubin(TEXT, self.arch))
+
+    def _run(self, name: str, n: int, args: tuple) -> None:
+        with self.here():
+            self.launch(self._module.get_function(name), min((n + BLOCK - 1) // BLOCK, self.processors * 8), BLOCK, args)
+
+    def _set_bytes(self, buffer: Any, byte: int) -> Any:
+        if buffer.size:
+            counters.launches += 1
+            with self.here():
+                buffer.data.memset_async(byte, buffer.nbytes)
+        return buffer
+
+    @contextmanager
+    def _allocating(self, need: int):
+        try:
+            with self.here():
+                yield
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            free = self.memory()[0]
+            text = message(f"{need} bytes on {self.name}", f"{free} of {self._total} bytes free", "use more devices, or free other arrays")
+            raise OutOfMemory(text) from error
+
+    @contextmanager
+    def _naming(self):
+        try:
+            yield
+        except (CUDADriverError, CUDARuntimeError) as error:
+            raise DeviceError(f"{self.name}: {error}") from error
+
+
+class CudaDevices:
+    """The CUDA devices of a session: pairs (GPU, logical device on it). Blocks are served in order from the caller's thread."""
+
+    def __init__(self, pairs: Sequence[tuple[int, int]]):
+        count = available()
+        sharing = Counter(gpu for gpu, _ in pairs)
+        for gpu in sharing:
+            if not 0 <= gpu < count:
+                raise DeviceError(message(f"one of {count} usable GPUs", f"cuda:{gpu}", "cpu:1 works everywhere"))
+        self._switch = len(sharing) > 1
+        if not self._switch:
+            cupy.cuda.Device(pairs[0][0]).use()
+        self.devices = [CudaDevice(gpu, f"cuda:{gpu}/{i}" if sharing[gpu] > 1 else f"cuda:{gpu}", self._switch) for gpu, i in pairs]
+
+    def each(self, work: Callable[[int], Any], seconds: float) -> list[Any]:
+        if not self._switch:
+            return [work(i) for i in range(len(self.devices))]
+        results = []
+        for i, device in enumerate(self.devices):
+            with device.here():
+                results.append(work(i))
+        return results
+
+    def current_gpu(self) -> int:
+        """The GPU that calls go to now."""
+        return int(cupy.cuda.runtime.getDevice())
+
+    def close(self) -> None:
+        """Nothing to give back: buffers return to CuPy's allocator with their last reference."""

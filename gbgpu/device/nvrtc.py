@@ -1,0 +1,105 @@
+"""CUDA C++ text to machine code by NVRTC, through ctypes: needs no GPU, no driver and no CUDA headers. Results are kept on disk."""
+
+import ctypes
+import hashlib
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import DeviceError, Panic
+
+OPTIONS = ("--std=c++17", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "--diag-suppress=177")
+NAMES = ("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so", "nvrtc64_130_0.dll", "nvrtc64_120_0.dll")
+
+
+def cache_directory() -> Path:
+    """Where generated code is kept between processes (GBGPU_CACHE_DIR, else the user's cache directory)."""
+    root = os.environ.get("GBGPU_CACHE_DIR")
+    return Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gbgpu"
+
+
+def compile_cubin(text: str, arch: str, fmad: bool = False) -> bytes:
+    """Machine code of a CUDA C++ text for one architecture ("sm_90"). From the on-disk cache if it was compiled before.
+
+    fmad: allow fused multiply-add. Raises DeviceError without NVRTC, Panic with the compiler's log if the text is wrong.
+    """
+    options = (f"-arch={arch}", *OPTIONS, f"-fmad={'true' if fmad else 'false'}")
+    key = hashlib.sha256("\0".join((text, *options, repr(version()))).encode()).hexdigest()
+    path = cache_directory() / "cuda" / f"{key[:32]}.cubin"
+    try:
+        return path.read_bytes()
+    except OSError:
+        cubin = _compile(text, options)
+    _store(path, cubin)
+    return cubin
+
+
+def version() -> tuple[int, int]:
+    """(major, minor) of NVRTC."""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    _check(_library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
+    return major.value, minor.value
+
+
+def _store(path: Path, cubin: bytes) -> None:
+    """Write and rename, so that other processes see a whole file or none. A cache that can't be written is no error."""
+    scratch = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch.write_bytes(cubin)
+        scratch.replace(path)
+    except OSError:
+        scratch.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    library = _open()
+    library.nvrtcGetErrorString.restype = ctypes.c_char_p
+    return library
+
+
+def _open() -> Any:
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        return ctypes.CDLL(load_nvidia_dynamic_lib("nvrtc").abs_path)
+    except Exception:  # not installed, or it finds none: the system's search path is next
+        pass
+    for name in NAMES:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    raise DeviceError("expected NVRTC, the CUDA run-time compiler; came none. Hint: pip install gbgpu[cuda], or nvidia-cuda-nvrtc")
+
+
+def _check(status: int) -> None:
+    if status:
+        raise Panic(f"NVRTC: {_library().nvrtcGetErrorString(status).decode()}")
+
+
+def _compile(text: str, options: tuple[str, ...]) -> bytes:
+    nvrtc, program = _library(), ctypes.c_void_p()
+    _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"gbgpu.cu", 0, None, None))
+    try:
+        flags = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        if nvrtc.nvrtcCompileProgram(program, len(options), flags):
+            log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).rstrip(b"\0").decode(errors="replace")
+            raise Panic(f"a generated kernel does not compile ({' '.join(options)}):\n{log}\n{_numbered(text)}")
+        return _text(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _text(program: Any, size_of: Any, read: Any) -> bytes:
+    size = ctypes.c_size_t()
+    _check(size_of(program, ctypes.byref(size)))
+    buffer = ctypes.create_string_buffer(size.value)
+    _check(read(program, buffer))
+    return buffer.raw
+
+
+def _numbered(text: str) -> str:
+    return "\n".join(f"{i:4} {line}" for i, line in enumerate(text.split("\n"), 1))

@@ -1,0 +1,1 @@
+"""Where rows live and how bytes move between devices."""

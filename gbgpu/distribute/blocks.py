@@ -1,0 +1,105 @@
+"""Vectors and matrices as row blocks. A block's buffers are private to its device, and the owner writes."""
+
+from typing import Any
+
+import numpy as np
+
+from .partition import RowMap
+
+HEAVY = 4096  # rows with so many entries are listed, so that a device can spread one row over many threads
+
+
+class VectorBlock:
+    """Rows of one owner. Form `full`: vals. `bitmap`: vals and words. `list`: slots and vals, count[0] entries. stride 0: one value for all.
+    `count` holds the number of entries, on the device (unused in form full)."""
+
+    __slots__ = ("n", "vals", "stride", "words", "slots", "count")
+
+    def __init__(self, n: int, vals: Any, stride: int, words: Any = None, slots: Any = None, count: Any = None):
+        self.n, self.vals, self.stride, self.words, self.slots, self.count = n, vals, stride, words, slots, count
+
+
+class VectorStore:
+    """A vector's content: one block for each device, all of one form."""
+
+    __slots__ = ("map", "dtype", "form", "iso", "blocks", "nvals")
+
+    def __init__(self, map: RowMap, dtype: Any, form: str, iso: bool, blocks: list[VectorBlock], nvals: int | None = None):
+        self.map, self.dtype, self.form, self.iso, self.blocks = map, dtype, form, iso, blocks
+        self.nvals = map.n if form == "full" else nvals  # None: only the devices know
+
+
+class MatrixBlock:
+    """CSR rows of one owner: offsets local to the block, columns as global slots, ascending in a row."""
+
+    __slots__ = ("n", "indptr", "cols", "vals", "stride", "nnz", "heavy", "empty_rows")
+
+    def __init__(self, n: int, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, heavy: Any, empty_rows: bool):
+        self.n, self.indptr, self.cols, self.vals, self.stride, self.nnz = n, indptr, cols, vals, stride, nnz
+        self.heavy, self.empty_rows = heavy, empty_rows
+
+
+class MatrixStore:
+    """A matrix's content. `transposed` is the other orientation once it was asked for; `symmetric` (None: not known) shares one."""
+
+    __slots__ = ("rowmap", "colmap", "dtype", "iso", "blocks", "nvals", "transposed", "symmetric", "entries")
+
+    def __init__(self, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock]):
+        self.rowmap, self.colmap, self.dtype, self.iso, self.blocks = rowmap, colmap, dtype, iso, blocks
+        self.nvals = sum(b.nnz for b in blocks)
+        self.transposed: MatrixStore | None = None
+        self.symmetric: bool | None = None
+        self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
+
+    @property
+    def ptr(self) -> str:
+        """Type of row offsets, the same for all blocks."""
+        return str(self.blocks[0].indptr.dtype)
+
+    @property
+    def idx(self) -> str:
+        return self.colmap.slot_type()
+
+
+def offset_type(nnz: int) -> str:
+    """Row offsets are 32-bit while the entries of every block fit (one type for all blocks: kernels are compiled for it)."""
+    return "int32" if nnz < 2**31 else "int64"
+
+
+def split_vector(map: RowMap, dtype: Any, devices: list, ids: np.ndarray, vals: np.ndarray, iso: bool) -> VectorStore:
+    """Distribute host entries (ids ascending and unique; one value each, or a single one if iso) as lists, or as full where dense."""
+    dense = len(ids) == map.n and map.n > 0
+    cuts = np.searchsorted(ids, map.bounds)
+    blocks = []
+    for b, device in enumerate(devices):
+        lo, hi = cuts[b], cuts[b + 1]
+        mine = device.put(vals if iso else vals[lo:hi]) if iso or hi > lo else device.empty(1, vals.dtype)
+        if dense:
+            blocks.append(VectorBlock(map.rows[b], mine, 0 if iso else 1))
+        else:
+            slots = device.put((ids[lo:hi] - map.bounds[b]).astype(map.slot_type()))
+            blocks.append(VectorBlock(map.rows[b], mine, 0 if iso else 1, slots=slots, count=device.full(1, hi - lo, np.int64)))
+    return VectorStore(map, dtype, "full" if dense else "list", iso, blocks, len(ids))
+
+
+def split_matrix(
+    rowmap: RowMap, colmap: RowMap, dtype: Any, devices: list, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool
+) -> MatrixStore:
+    """Distribute a host CSR (columns as user ids, ascending in a row; one value an entry, or a single one if iso)."""
+    slots = colmap.slots(cols).astype(colmap.slot_type(), copy=False)
+    ptr = offset_type(int(np.diff(indptr[rowmap.bounds]).max()))
+    blocks = []
+    for b, device in enumerate(devices):
+        lo, hi = rowmap.bounds[b], rowmap.bounds[b + 1]
+        first, last = int(indptr[lo]), int(indptr[hi])
+        local = (indptr[lo : hi + 1] - first).astype(ptr)
+        mine = vals if iso else vals[first:last]
+        held = device.put(mine) if len(mine) else device.zeros(1, vals.dtype)
+        blocks.append(matrix_block(device, device.put(local), device.put(slots[first:last]), held, 0 if iso else 1, last - first, np.diff(local)))
+    return MatrixStore(rowmap, colmap, dtype, iso, blocks)
+
+
+def matrix_block(device: Any, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, lengths: np.ndarray) -> MatrixBlock:
+    """A block with the facts of its row lengths (a host array)."""
+    heavy = device.put(np.flatnonzero(lengths >= HEAVY).astype(np.int32))
+    return MatrixBlock(len(lengths), indptr, cols, vals, stride, nnz, heavy, bool(len(lengths)) and int(lengths.min()) == 0)

@@ -1,0 +1,112 @@
+"""Rows -> owners: pure arithmetic. A partition makes block bounds for a size; a RowMap translates user ids and slots."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidValue, message
+
+WORD = 64  # rows of a presence word; every block starts on one
+
+
+class Partition:
+    """How rows are divided among p devices. `bounds(n, p, lengths)` gives p + 1 user ids; `lengths` are entries a row, or None."""
+
+    def __init__(self, name: str, bounds: Callable[[int, int, np.ndarray | None], np.ndarray]):
+        self.name = name
+        self.bounds = bounds
+
+    def __repr__(self) -> str:
+        return f"partition.{self.name}"
+
+
+def _cut(n: int, weights: np.ndarray) -> np.ndarray:
+    """Bounds of blocks whose sizes are as weights: each row goes to one block, sizes differ from the exact share by less than one row."""
+    share = np.concatenate([[0], np.cumsum(weights)]) / weights.sum()
+    return np.floor(share * n + 0.5).astype(np.int64)
+
+
+def equal_rows() -> Partition:
+    """The same number of rows for every device."""
+    return Partition("equal_rows()", lambda n, p, lengths: _cut(n, np.ones(p)))
+
+
+def equal_edges() -> Partition:
+    """About the same number of rows plus entries for every device (rows count, because a probe of an empty row is work too)."""
+
+    def bounds(n: int, p: int, lengths: np.ndarray | None) -> np.ndarray:
+        if lengths is None or n == 0:
+            return _cut(n, np.ones(p))
+        work = np.cumsum(lengths, dtype=np.int64) + np.arange(1, n + 1)
+        inner = np.searchsorted(work, work[-1] * np.arange(1, p) / p, side="left")
+        return np.concatenate([[0], np.minimum(inner + 1, n), [n]]).astype(np.int64)
+
+    return Partition("equal_edges()", bounds)
+
+
+def shares(*weights: float) -> Partition:
+    """Blocks in proportion to `weights`, one for each device: `shares(1, 5, 3)`. Raises InvalidValue on a negative weight or a zero sum."""
+    if not weights or min(weights) < 0 or sum(weights) <= 0:
+        raise InvalidValue(message("non-negative weights with a positive sum", weights, "one weight for each device"))
+
+    def bounds(n: int, p: int, lengths: np.ndarray | None) -> np.ndarray:
+        if p != len(weights):
+            raise InvalidValue(message(f"one weight for each of the {p} devices", f"{len(weights)} weights: {weights}"))
+        return _cut(n, np.asarray(weights, float))
+
+    return Partition(f"shares{weights}", bounds)
+
+
+class RowMap:
+    """User id <-> slot of one index space. Block b owns user ids bounds[b]..bounds[b+1]; its slots begin at starts[b], a multiple of 64."""
+
+    __slots__ = ("n", "p", "bounds", "starts", "nslots", "rows", "_bounds", "_starts", "_tables")
+
+    def __init__(self, bounds: np.ndarray):
+        self.bounds = np.asarray(bounds, np.int64)
+        self.n = int(self.bounds[-1])
+        self.p = len(self.bounds) - 1
+        self.rows = [int(r) for r in np.diff(self.bounds)]
+        padded = [-(-r // WORD) * WORD for r in self.rows]
+        self.starts = np.concatenate([[0], np.cumsum(padded)]).astype(np.int64)
+        self.nslots = int(self.starts[-1])
+        self._bounds, self._starts = self.bounds.tolist(), self.starts.tolist()  # NumPy scalars are slow to pass around
+        self._tables: dict[Any, tuple[Any, Any]] = {}
+
+    def first(self, b: int) -> int:
+        """User id of block b's first row."""
+        return self._bounds[b]
+
+    def first_slot(self, b: int) -> int:
+        """Slot of block b's first row."""
+        return self._starts[b]
+
+    def owner(self, ids: Any) -> Any:
+        """The block of each user id."""
+        return np.searchsorted(self.bounds, ids, side="right") - 1
+
+    def slots(self, ids: np.ndarray) -> np.ndarray:
+        """Slots of user ids, int64."""
+        if self.p == 1:
+            return np.asarray(ids, np.int64)
+        block = self.owner(ids)
+        return ids + (self.starts[:-1] - self.bounds[:-1])[block]
+
+    def users(self, slots: np.ndarray) -> np.ndarray:
+        """User ids of slots, int64."""
+        if self.p == 1:
+            return np.asarray(slots, np.int64)
+        block = np.searchsorted(self.starts, slots, side="right") - 1
+        return slots + (self.bounds[:-1] - self.starts[:-1])[block]
+
+    def tables(self, device: Any) -> tuple[Any, Any]:
+        """(starts, bounds) in the device's memory."""
+        found = self._tables.get(device.name)
+        if found is None:
+            found = self._tables[device.name] = device.put(self.starts), device.put(self.bounds)
+        return found
+
+    def slot_type(self) -> str:
+        """Column slots are 32-bit while they fit."""
+        return "int32" if self.nslots < 2**31 else "int64"

@@ -1,0 +1,1 @@
+"""From a statement to work on the devices: plan, then run."""

@@ -1,0 +1,141 @@
+"""Host entries -> sorted, unique ones, ready to be distributed; and blocks -> host."""
+
+from typing import Any
+
+import numpy as np
+
+from ..distribute.blocks import VectorBlock
+from ..kernels.interface import Spec
+
+_DUPLICATES = "Duplicate indices found, must provide `dup_op` BinaryOp"
+
+
+def spec_of(store: Any) -> Spec:
+    """Offset and slot types of a matrix."""
+    return Spec(ptr=store.ptr, idx=store.idx)
+
+
+def _combine(vals: np.ndarray, first: np.ndarray, dup_op: Any) -> np.ndarray:
+    """One value for each run of equal positions; `first` marks where runs begin, entries of a run are combined in input order."""
+    from ..semiring._lower import to_python
+
+    starts = np.flatnonzero(first)
+    ufunc = {"plus": np.add, "times": np.multiply, "lor": np.logical_or, "land": np.logical_and}.get(dup_op.name)
+    if dup_op.name in ("first", "any"):
+        return vals[starts]
+    if dup_op.name == "second":
+        return vals[np.append(starts[1:], len(vals)) - 1]
+    if ufunc is not None and vals.dtype.kind != "b":
+        return ufunc.reduceat(vals, starts).astype(vals.dtype)
+    combine, out = to_python(dup_op.program), vals[starts].copy()
+    run = np.cumsum(first) - 1
+    for e in np.flatnonzero(~first):
+        out[run[e]] = combine(out[run[e]], vals[e])
+    return out
+
+
+def sorted_vector(ids: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ascending unique indices and their values. Raises ValueError for duplicates without an operator."""
+    if len(ids) > 1 and np.any(ids[1:] <= ids[:-1]):
+        order = np.argsort(ids, kind="stable")
+        ids, vals = ids[order], vals if iso else vals[order]
+    first = np.ones(len(ids), bool)
+    first[1:] = ids[1:] != ids[:-1]
+    if not first.all():
+        vals = _unique(vals, iso, first, dup_op)
+        ids = ids[first]
+    return ids, vals
+
+
+def _unique(vals: np.ndarray, iso: bool, first: np.ndarray, dup_op: Any) -> np.ndarray:
+    if dup_op is None:
+        raise ValueError(_DUPLICATES)
+    if not iso:
+        return _combine(vals, first, dup_op)
+    if dup_op.name in ("first", "second", "any", "min", "max", "lor", "land"):
+        return vals
+    raise ValueError("one value for all entries stays one: duplicates can be combined by first, second, any, min, max, lor or land only. "
+                     "Hint: give an array of values")
+
+
+def sorted_matrix(
+    nrows: int, ncols: int, rows: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """CSR with ascending columns from entries in any order; equal positions are combined in input order."""
+    if np.any((rows[1:] < rows[:-1]) | ((rows[1:] == rows[:-1]) & (cols[1:] <= cols[:-1]))):
+        order = _order(rows, cols, ncols)
+        rows, cols, vals = rows[order], cols[order], vals if iso else vals[order]
+    first = np.ones(len(rows), bool)
+    first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
+    if not first.all():
+        vals = _unique(vals, iso, first, dup_op)
+        rows, cols = rows[first], cols[first]
+    indptr = np.zeros(nrows + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=nrows), out=indptr[1:])
+    return indptr, cols, vals
+
+
+def _order(rows: np.ndarray, cols: np.ndarray, ncols: int) -> np.ndarray:
+    """Stable order by row, then column. The unstable sort of one key is several times faster, and serves unless keys repeat."""
+    if int(rows.max()) * ncols + ncols >= 2**63:
+        return np.lexsort((cols, rows))
+    key = rows * ncols + cols
+    order = np.argsort(key)
+    ordered = key[order]
+    return np.argsort(key, kind="stable") if np.any(ordered[1:] == ordered[:-1]) else order
+
+
+def sorted_csr(indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, ncols: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """CSR with ascending columns. Raises ValueError for duplicates."""
+    indptr = indptr.astype(np.int64, copy=False)
+    begins = np.zeros(len(cols) + 1, bool)
+    begins[indptr[:-1]] = True
+    steps = np.diff(cols)
+    inside = ~begins[1:-1] if len(cols) else begins[:0]
+    if np.any(inside & (steps <= 0)):
+        rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        return sorted_matrix(len(indptr) - 1, ncols, rows, cols, vals, iso, None)
+    return indptr, cols, vals
+
+
+def bits_of(device: Any, words: Any, n: int) -> np.ndarray:
+    """Presence words as booleans on the host."""
+    return np.unpackbits(device.get(words).view(np.uint8), count=n, bitorder="little").view(bool) if n else np.zeros(0, bool)
+
+
+def block_to_host(device: Any, block: VectorBlock) -> tuple[np.ndarray, np.ndarray]:
+    """(local rows ascending, values) of a block."""
+    if block.slots is not None:
+        count = int(device.get(block.count)[0])
+        rows = device.get(block.slots[:count]).astype(np.int64)
+        order = np.argsort(rows, kind="stable")
+        vals = device.get(block.vals)
+        return rows[order], vals[:count][order] if block.stride else np.repeat(vals[:1], count)
+    rows = np.arange(block.n) if block.words is None else np.flatnonzero(bits_of(device, block.words, block.n))
+    if not len(rows):
+        return rows, device.get(block.vals[:0])
+    vals = device.get(block.vals)
+    return rows, vals[rows] if block.stride else np.repeat(vals[:1], len(rows))
+
+
+def vector_element(device: Any, block: VectorBlock, row: int) -> Any:
+    """The value of a local row, or None."""
+    if block.slots is not None:
+        rows, vals = block_to_host(device, block)
+        found = np.searchsorted(rows, row)
+        return vals[found].item() if found < len(rows) and rows[found] == row else None
+    if block.words is not None and not (int(device.get(block.words[row >> 6 : (row >> 6) + 1])[0]) >> (row & 63)) & 1:
+        return None
+    at = row * block.stride
+    return device.get(block.vals[at : at + 1])[0].item()
+
+
+def matrix_element(device: Any, block: Any, row: int, slot: int) -> Any:
+    """The value at a local row and a column slot, or None."""
+    begin, end = (int(x) for x in device.get(block.indptr[row : row + 2]))
+    cols = device.get(block.cols[begin:end])
+    found = int(np.searchsorted(cols, slot))
+    if found == len(cols) or cols[found] != slot:
+        return None
+    at = (begin + found) * block.stride
+    return device.get(block.vals[at : at + 1])[0].item()

@@ -1,0 +1,448 @@
+"""A session: devices, kernels, row maps, plans. Handles give it their statements; nothing else reaches the devices."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from .. import settings, trace
+from ..device.cpu import CpuDevices
+from ..distribute import exchange
+from ..distribute.blocks import VectorBlock, VectorStore, split_matrix, split_vector
+from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
+from ..errors import DeviceError, InvalidValue, NotImplementedException, OutputNotEmpty, message
+from ..semiring._operators import resolve
+from ..semiring._types import BOOL, INT64
+from . import build, matrices
+from .cost import Facts
+from .plan import Plan, Planner, Value, is_twin
+from .run import Run
+
+_WHOLE = 100_000  # rows plus entries below which `auto` keeps an object on one device: its products take less than handing them out
+_EXAMPLES = 'such as "auto", "cpu:4", "cuda:0", "cuda:0-3", "cuda:0*3", "cuda:0,cpu:2"'
+
+
+class _Nil:
+    """Arguments of one device that a call does not need, of the right types; and places whose content nobody reads."""
+
+    def __init__(self, device: Any):
+        self.words, self.stats, self.scratch = device.zeros(1, np.int64), device.zeros(4, np.int64), device.zeros(1, np.int64)
+        self._slots = {"int32": device.zeros(1, np.int32), "int64": self.words}
+
+    def slots(self, idx: str) -> Any:
+        return self._slots[idx]
+
+
+class _Workspace:
+    """Room for a push over `n` slots; between steps vals are all `start`, words and count are zero."""
+
+    def __init__(self, device: Any, n: int, monoid: Any, iso: bool):
+        self.start = monoid.start
+        self.vals = device.empty(1, monoid.dtype.np_type) if iso else device.full(n, monoid.start, monoid.dtype.np_type)
+        self.words, self.count = device.zeros(-(-n // 64), np.int64), device.zeros(1, np.int64)
+        self.touched = device.empty(n, np.int32 if n < 2**31 else np.int64)
+
+
+class Session:
+    """The devices in use and everything made on them. `gb.init` makes one; another `gb.init` ends it."""
+
+    int64 = INT64
+
+    def __init__(self, spec: str = "auto", partition: Partition | None = None):
+        self.spec, self.auto = spec, spec == "auto"
+        self.device_set, self.kernels = _open(spec)
+        self.devices = self.device_set.devices
+        self.partition = partition
+        if partition is not None:
+            partition.bounds(64, len(self.devices), None)  # raises now if the weights don't fit the devices
+        self.maps: dict[tuple[int, bool], RowMap] = {}
+        self.defaults: dict[int, RowMap] = {}
+        self.plans: dict[Any, Plan] = {}
+        self.explaining: list[list[str]] = []
+        self.alive = True
+        self._nils = [_Nil(device) for device in self.devices]
+        self._spaces: dict[Any, _Workspace] = {}
+        self._cached: dict[Any, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"Session({', '.join(device.name for device in self.devices)})"
+
+    def close(self) -> None:
+        """End it: its handles raise InvalidValue from now on."""
+        self.alive = False
+        self.device_set.close()
+        for name in ("plans", "maps", "defaults", "_spaces", "_cached"):
+            getattr(self, name).clear()
+
+    def check(self) -> None:
+        if not self.alive:
+            raise InvalidValue(message("an object of the session in force", "one of an ended session", "gb.init ended it; make the object again"))
+
+    # -- devices
+
+    def each(self, p: int, work: Any, seconds: float) -> list[Any]:
+        return [work(0)] if p == 1 else self.device_set.each(work, seconds)
+
+    def nil(self, b: int) -> _Nil:
+        return self._nils[b]
+
+    def workspace(self, b: int, n: int, monoid: Any, iso: bool) -> _Workspace:
+        key = (b, n, monoid, iso)
+        found = self._spaces.get(key)
+        if found is None:
+            found = self._spaces[key] = _Workspace(self.devices[b], n, monoid, iso)
+        return found
+
+    def _once(self, key: Any, make: Any) -> Any:
+        found = self._cached.get(key)
+        if found is None:
+            found = self._cached[key] = make()
+        return found
+
+    def rows(self, b: int, n: int) -> Any:
+        """0..n-1 on device b."""
+        return self._once(("rows", b, n), lambda: self.devices[b].put(np.arange(n)))
+
+    def whole(self, b: int, n: int) -> Any:
+        """The slot bounds of a single block, on device b."""
+        return self._once(("whole", b, n), lambda: self.devices[b].put(np.array([0, max(n, 1)])))
+
+    def ones(self, b: int, n: int) -> Any:
+        """Words with the bits of n rows, on device b."""
+
+        def make() -> Any:
+            words = np.full((n + 63) >> 6, -1, np.int64)
+            if n & 63:
+                words[-1] = (1 << (n & 63)) - 1
+            return self.devices[b].put(words)
+
+        return self._once(("ones", b, n), make)
+
+    # -- row maps
+
+    def map_for(self, n: int) -> RowMap:
+        """The default map of a size: the one its first matrix made, else equal rows (or the session's partition)."""
+        found = self.defaults.get(n)
+        return found if found is not None else self._map(n, self.auto and n < _WHOLE, None)
+
+    def _map(self, n: int, whole: bool, lengths: np.ndarray | None) -> RowMap:
+        found = self.maps.get((n, whole))
+        if found is None or lengths is not None:
+            partition = self.partition or (equal_rows() if lengths is None else equal_edges())
+            bounds = np.array([0, n]) if whole else partition.bounds(n, len(self.devices), lengths)
+            if found is None or not np.array_equal(found.bounds, bounds):
+                found = RowMap(bounds)
+            self.maps[n, whole] = found
+        return found
+
+    def matrix_maps(self, nrows: int, ncols: int, lengths: np.ndarray) -> tuple[RowMap, RowMap]:
+        """The maps of a new matrix; the first of its size decides the defaults."""
+        whole = self.auto and max(nrows, ncols) + int(lengths.sum()) < _WHOLE
+        p = 1 if whole else len(self.devices)
+        maps = []
+        for n, entries in ((nrows, lengths), (ncols, lengths if nrows == ncols else None)):
+            found = self.defaults.get(n)
+            if found is None or found.p != p:
+                found = self._map(n, whole, entries if not whole and n not in self.defaults else None)
+                self.defaults.setdefault(n, found)
+            maps.append(found)
+        return maps[0], maps[1]
+
+    # -- content
+
+    def attach(self, handle: Any) -> None:
+        """A new or cleared handle: no content."""
+        self.check()
+        handle._store = None
+
+    def check_empty(self, handle: Any, clear: bool) -> None:
+        if clear:
+            handle.clear()
+        elif handle.nvals:
+            raise OutputNotEmpty(message("an empty object to build into", f"{handle.nvals} entries", "build(..., clear=True)"))
+
+    def build_vector(self, vector: Any, ids: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any) -> None:
+        self.check()
+        ids, vals = build.sorted_vector(ids, vals, iso, _dup(dup_op, vector.dtype), vector.size)
+        if len(ids):
+            vector._store = split_vector(self.map_for(vector.size), vector.dtype, self.devices, ids, vals, iso)
+
+    def build_matrix(self, matrix: Any, rows: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any) -> None:
+        self.check()
+        csr = build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, _dup(dup_op, matrix.dtype))
+        self._split(matrix, *csr, iso)
+
+    def build_csr(self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool) -> None:
+        self.check()
+        self._split(matrix, *build.sorted_csr(indptr, cols, vals, iso, matrix.shape[1]), iso)
+
+    def _split(self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool) -> None:
+        rowmap, colmap = self.matrix_maps(*matrix.shape, np.diff(indptr))
+        matrix._store = split_matrix(rowmap, colmap, matrix.dtype, self.devices[: rowmap.p], indptr, cols, vals, iso)
+
+    def matrix_store(self, matrix: Any) -> Any:
+        """The matrix's content; an empty one gets its blocks now."""
+        if matrix._store is None:
+            self._split(matrix, np.zeros(matrix.shape[0] + 1, np.int64), np.zeros(0, np.int64), np.zeros(1, matrix.dtype.np_type), True)
+        return matrix._store
+
+    def oriented(self, matrix: Any, transposed: bool) -> Any:
+        """The matrix by rows, or by columns (built at the first need and kept; a symmetric one serves both ways)."""
+        store = self.matrix_store(matrix)
+        if not transposed or store.symmetric:
+            return store
+        if store.transposed is None:
+            other = exchange.transpose(store, self.devices)
+            store.symmetric = store.rowmap is store.colmap and exchange.same(store, other)
+            if store.symmetric:
+                return store
+            store.transposed, other.transposed, other.symmetric = other, store, False
+        return store.transposed
+
+    def known_count(self, store: VectorStore) -> int | None:
+        """Entries of a vector, if the host can tell without reading from a device."""
+        if store.nvals is None:
+            total = 0
+            for device, block in zip(self.devices, store.blocks, strict=False):
+                seen = device.peek(block.count)
+                if seen is None:
+                    return None
+                total += int(seen[0])
+            store.nvals = total
+        return store.nvals
+
+    def nvals(self, handle: Any) -> int:
+        self.check()
+        store = handle._store
+        if store is None:
+            return 0
+        if store.nvals is None and self.known_count(store) is None:
+            store.nvals = sum(int(device.get(block.count)[0]) for device, block in zip(self.devices, store.blocks, strict=False))
+        return store.nvals
+
+    def vector_to_host(self, vector: Any) -> tuple[np.ndarray, np.ndarray]:
+        self.check()
+        if vector._store is None:
+            return np.zeros(0, np.int64), np.zeros(0, vector.dtype.np_type)
+        store = vector._store
+        parts = [build.block_to_host(self.devices[b], block) for b, block in enumerate(store.blocks)]
+        ids = np.concatenate([rows + first for (rows, _), first in zip(parts, store.map.bounds[:-1], strict=True)])
+        return ids, np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
+
+    def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self.check()
+        store = self.matrix_store(matrix)
+        indptrs, cols, vals = [np.zeros(1, np.int64)], [], []
+        for device, block in zip(self.devices, store.blocks, strict=False):
+            indptrs.append(device.get(block.indptr)[1:].astype(np.int64) + indptrs[-1][-1])
+            cols.append(store.colmap.users(device.get(block.cols)))
+            held = device.get(block.vals)
+            vals.append(np.full(block.nnz, held[0]) if store.iso else held[: block.nnz])
+        return np.concatenate(indptrs), np.concatenate(cols).astype(np.int64, copy=False), np.concatenate(vals)
+
+    def element(self, handle: Any, position: tuple[int, ...]) -> Any:
+        """One value as a Python scalar, or None."""
+        self.check()
+        store = handle._store
+        if store is None:
+            return None
+        map = store.map if handle.ndim == 1 else store.rowmap
+        b = int(map.owner(position[0]))
+        device, block, row = self.devices[b], store.blocks[b], position[0] - int(map.bounds[b])
+        if handle.ndim == 1:
+            return build.vector_element(device, block, row)
+        return build.matrix_element(device, block, row, int(store.colmap.slots(np.array([position[1]]))[0]))
+
+    def read_scalar(self, store: tuple[Any, Any]) -> Any:
+        """The value of a computed scalar: (value, presence) on the first device."""
+        vals, words = store
+        device = self.devices[0]
+        return device.get(vals)[0].item() if int(device.get(words)[0]) & 1 else None
+
+    # -- statements
+
+    def run(self, statement: Any) -> Any:
+        """Plan (or find the plan) and run; returns the statement."""
+        self.check()
+        output = statement.output
+        if output.ndim == 2 or (statement.expr.kind not in _MATRIX_SOURCES and getattr(statement.expr.left, "ndim", 2) == 2):
+            return matrices.run(self, statement)
+        if output.ndim == 0 and (statement.expr.shape or statement.accum is not None or statement.mask is not None):
+            raise NotImplementedException(message("s << x.reduce(monoid)", repr(statement), "combine scalars as Python numbers"))
+        trace.counters.statements += 1
+        facts, plan, stores = self._prepare(statement)
+        statement.plan = plan
+        if self.explaining:
+            self.explaining[-1].append(f"{statement!r}\n{plan}")
+            return statement
+        if settings.verbose & 3:
+            print(f"{statement!r}\n{plan}" if settings.verbose & 2 else repr(statement))
+        try:
+            result = Run(self, statement, plan, facts, stores).go()
+        except BaseException:
+            self._spaces.clear()  # a broken step may have left marks in them
+            raise
+        output._store = result
+        if output.ndim == 0 and output.dtype is not statement.expr.dtype:
+            output.value = self.read_scalar(result)
+        return statement
+
+    def _prepare(self, statement: Any) -> tuple[Facts | None, Plan, dict[str, Any]]:
+        """Operand stores by register name, the facts of a product, and the plan for operands of these kinds."""
+        expr, output, mask = statement.expr, statement.output, statement.mask
+        stores: dict[str, Any] = {}
+        key: list[Any] = [expr.kind, expr.op, output.dtype, statement.accum, statement.replace, statement.index is None]
+        if output._store is not None and output.ndim:
+            stores["w"] = output._store
+        if mask is not None:
+            stores["m"] = self._content(mask.parent)
+            key += [mask.structural, mask.complement, is_twin(statement)]
+        facts = None
+        if expr.kind in ("product", "reduce_rows"):
+            facts = self._facts(statement, stores)
+            key += [facts.direction, facts.p, facts.inner, facts.outer, facts.flip, facts.dtype, facts.iso, facts.ptr, facts.empty_rows, facts.orientation]
+        elif expr.kind == "fill":
+            key.append(expr.dtype)
+        elif expr.kind == "reduce" and expr.left.ndim == 2:
+            stores["x"] = matrices.values_as_vector(self, expr.left)
+        else:
+            stores["x"] = self._content(expr.left)
+            if expr.right is not None:
+                stores["y"] = self._content(expr.right)
+        if expr.kind == "apply":
+            key.append(expr.option[0])
+        elif expr.kind == "extract":
+            facts = Facts()
+            facts.outer, facts.direction = self.map_for(len(expr.option)), None
+        for name, store in stores.items():
+            key += (name, store.form, store.dtype, store.iso, store.map)
+        cache_key = tuple(key)
+        plan = self.plans.get(cache_key)
+        if plan is None:
+            values = {name: Value(name, store.form, store.dtype, store.iso, store.map) for name, store in stores.items()}
+            values.setdefault("w", Value("w", "empty", output.dtype, False, self.map_for(output.shape[0]) if output.ndim else None))
+            plan = self.plans[cache_key] = Planner(statement, values, facts).plan()
+        return facts, plan, stores
+
+    def _content(self, handle: Any) -> VectorStore:
+        """A vector's store; an empty one is a list without entries."""
+        if handle._store is not None:
+            return handle._store
+        map, dtype = self.map_for(handle.shape[0]), handle.dtype
+        return split_vector(map, dtype, self.devices[: map.p], np.zeros(0, np.int64), np.zeros(0, dtype.np_type), False) if map.n else VectorStore(
+            map, dtype, "list", False, [VectorBlock(0, d.empty(1, dtype.np_type), 1, slots=d.empty(0, map.slot_type()), count=d.zeros(1, np.int64)) for d in self.devices[: map.p]], 0)
+
+    def _facts(self, statement: Any, stores: dict[str, Any]) -> Facts:
+        """What the direction of a product is chosen from; also puts the vector operand among the stores."""
+        expr = statement.expr
+        f = Facts()
+        f.flip = bool(expr.option)
+        operand = expr.right if f.flip else expr.left
+        turned = operand.__class__.__name__ == "Transposed"
+        matrix = operand.matrix if turned else operand
+        store = self.matrix_store(matrix)
+        across, along = (store.colmap, store.rowmap) if f.flip != turned else (store.rowmap, store.colmap)
+        f.outer, f.inner, f.dtype, f.iso, f.p, f.store = across, along, store.dtype, store.iso, store.rowmap.p, store
+        if expr.kind == "reduce_rows":
+            stores["x"] = self._ones_vector(f.inner, store.dtype)
+        else:
+            stores["x"] = self._content(expr.left if f.flip else expr.right)
+        pull_turned = f.flip != turned
+        x, mask = stores["x"], statement.mask
+        count = self.known_count(x)
+        allowed = None
+        if mask is not None and mask.structural:
+            held = self.known_count(stores["m"])
+            allowed = held if held is None or not mask.complement else f.outer.n - held
+        hint = "pull" if expr.kind == "reduce_rows" else statement.hints.get("direction")
+        edges = None if hint or count is None else self._frontier_edges(x, count, matrix, store, not pull_turned)
+        f.choose(hint, self.kernels.costs, expr.op, count, edges, allowed)
+        turn = pull_turned if f.direction == "pull" else not pull_turned
+        f.store = self.oriented(matrix, turn)
+        f.ptr, f.idx = f.store.ptr, f.store.idx
+        f.orientation = f"{'rows' if not turn else 'columns'}"
+        f.empty_rows = any(block.empty_rows for block in f.store.blocks)
+        return f
+
+    def _ones_vector(self, map: RowMap, dtype: Any) -> VectorStore:
+        return self._once(("ones vector", map, dtype), lambda: VectorStore(
+            map, dtype, "full", True, [VectorBlock(map.rows[b], self.devices[b].full(1, 1, dtype.np_type), 0) for b in range(map.p)]))
+
+    def _frontier_edges(self, x: VectorStore, count: int, matrix: Any, store: Any, turned: bool) -> int:
+        """Entries in the rows of the frontier: counted where the host can see the blocks, else estimated by the mean degree."""
+        if x.form == "full":
+            return store.nvals
+        held = store if not turned or store.symmetric else store.transposed
+        if held is None or x.map is not held.rowmap or self.kernels.kind != "cpu":
+            return count * store.nvals // max(x.map.n, 1)
+        kernel = self._once(("edges", held.ptr, held.idx), lambda: self.kernels.get("frontier_edges", build.spec_of(held)))
+        total = np.zeros(1, np.int64)
+        for b, block in enumerate(x.blocks):
+            nil = self._nils[b]
+            listed = x.form == "list"
+            kernel(block.n, block.count, block.slots if listed else nil.slots(held.idx), nil.words if listed else block.words, 16 if listed else 0,
+                   held.blocks[b].indptr, total)
+        return int(total[0])
+
+
+_MATRIX_SOURCES = ("product", "reduce_rows", "reduce", "fill")
+
+
+def _dup(dup_op: Any, dtype: Any) -> Any:
+    """A typed binary operator for duplicates, or None."""
+    if dup_op is None:
+        return None
+    op = resolve(dup_op, "binary")
+    return op if hasattr(op, "op") else op[dtype]
+
+
+def _open(spec: str) -> tuple[Any, Any]:
+    """(device set, kernels) for a device string. Raises DeviceError with the strings that are understood, or what is missing."""
+    if not isinstance(spec, str):
+        raise TypeError(message(f"a device string {_EXAMPLES}", type(spec).__name__))
+    if spec == "auto":
+        return _open_auto()
+    if match := re.fullmatch(r"cpu:(\d+)", spec):
+        k = int(match[1])
+        if not 1 <= k <= 1024:
+            raise DeviceError(message("1 to 1024 CPU devices", spec))
+        return _cpu(k)
+    if match := re.fullmatch(r"cuda:(\d+)(?:-(\d+))?(?:\*(\d+))?", spec):
+        first, last, copies = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        if last < first or copies < 1:
+            raise DeviceError(message(f"a device string {_EXAMPLES}", repr(spec)))
+        return _cuda(list(range(first, last + 1)), copies, spec)
+    if re.fullmatch(r"(?:cpu|cuda):[\d\-*]+(?:,(?:cpu|cuda):[\d\-*]+)+", spec):
+        raise NotImplementedException(f"{spec!r}: a set of CPU and GPU devices together isn't supported yet. Hint: name one kind")
+    raise DeviceError(message(f"a device string {_EXAMPLES}", repr(spec)))
+
+
+def _open_auto() -> tuple[Any, Any]:
+    import os
+
+    from ..device import cuda
+
+    gpus = cuda.available()
+    if gpus:
+        return _cuda([0], 1, "auto")
+    return _cpu(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def _cpu(k: int) -> tuple[Any, Any]:
+    from ..kernels.cpu import CpuKernels
+
+    return CpuDevices(k), CpuKernels()
+
+
+def _cuda(gpus: list[int], copies: int, spec: str) -> tuple[Any, Any]:
+    from ..device import cuda
+
+    found = cuda.available()
+    if max(gpus) >= found:
+        raise DeviceError(message(f"a GPU that exists ({found} found)", repr(spec), "gb.init('cpu:4') needs none"))
+    if len(gpus) > 1:
+        raise NotImplementedException(f"{spec!r}: several GPUs aren't supported yet. Hint: 'cuda:{gpus[0]}*{len(gpus)}' makes logical devices of one")
+    from ..kernels.gpu import GpuKernels
+
+    devices = cuda.CudaDevices([(gpu, copy) for gpu in gpus for copy in range(copies)])
+    return devices, GpuKernels(devices)

@@ -1,0 +1,52 @@
+"""The CPU backend: kernel instances as generated modules in an on-disk cache, compiled by numba at first use."""
+
+import hashlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from .. import settings
+from .cpu_source import source
+from .interface import Costs, Spec
+
+
+def cache_directory() -> Path:
+    """Where generated code is kept between processes (GBGPU_CACHE_DIR, else the user's cache directory)."""
+    root = os.environ.get("GBGPU_CACHE_DIR")
+    return Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gbgpu"
+
+
+class CpuKernels:
+    """Kernels of CPU devices. The text of an instance, with its types and captured values, is its key in the cache."""
+
+    kind = "cpu"
+    costs = Costs(push_edge=3e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
+
+    def __init__(self) -> None:
+        self._loaded: dict[tuple[str, Spec], Any] = {}
+
+    def get(self, kind: str, spec: Spec) -> Any:
+        kernel = self._loaded.get((kind, spec))
+        if kernel is None:
+            kernel = self._loaded[kind, spec] = _load(kind, source(kind, spec))
+        return kernel
+
+
+def _load(kind: str, text: str) -> Any:
+    if settings.verbose & 4:
+        print(text, file=sys.stderr)
+    name = f"gbgpu_{kind}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    path = cache_directory() / "numba" / f"{name}.py"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_suffix(f".{os.getpid()}.tmp")
+        scratch.write_text(text)
+        scratch.replace(path)
+    module_spec = importlib.util.spec_from_file_location(name, path)
+    assert module_spec is not None and module_spec.loader is not None
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[name] = module
+    module_spec.loader.exec_module(module)
+    return module.kernel

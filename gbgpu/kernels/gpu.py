@@ -1,0 +1,196 @@
+"""The CUDA backend: instances compiled by NVRTC, loaded through the device, launched with grids from sizes that the host knows.
+
+Counts stay on the device: a kernel over a list reads its length there. A launcher takes exactly the arguments of interface.py, by
+position; pull, push and reduce add what they need for themselves (lanes a row, queues, partial sums).
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .. import settings
+from ..device import nvrtc
+from .gpu_source import fused, source, stops, thunk_type
+from .interface import HEAVY, KINDS, XLIST, Spec
+
+__all__ = ["GpuKernels", "compile", "source"]
+
+BLOCK = 256  # threads, as src/ assumes
+BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
+HUB = 1024  # push: entries of a vertex that the whole grid expands, as in src/push.cu
+PARTIAL_SUMS = 256  # reduce: blocks at most
+INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "astride", "bstride", "tstride", "xstride"}
+TRANSLATED = {"matrix_select_count", "matrix_select", "matrix_apply"}  # kinds that also take the number of blocks of `starts`
+
+Launch = Callable[..., None]
+
+
+def compile(kind: str, spec: Spec, arch: str) -> bytes:
+    """Machine code of one kernel instance for an architecture such as "sm_90". Needs no GPU."""
+    text = source(kind, spec)
+    if settings.verbose & 4:
+        print(text, file=sys.stderr)
+    return nvrtc.compile_cubin(text, arch, fused(kind, spec))
+
+
+class GpuKernels:
+    """Kernels of the CUDA devices of one set. An instance is compiled for each GPU's architecture and loaded on each GPU once."""
+
+    kind = "cuda"
+
+    def __init__(self, devices: Any) -> None:
+        self._devices = devices
+        self._launchers: dict[tuple[str, Spec], Launch] = {}
+        self._scratch: dict[tuple[str, int], Any] = {}
+
+    def get(self, kind: str, spec: Spec) -> Launch:
+        launcher = self._launchers.get((kind, spec))
+        if launcher is None:
+            launcher = self._launchers[kind, spec] = self._on_every_gpu(kind, spec)
+        return launcher
+
+    def scratch(self, purpose: str, device: Any, words: int) -> Any:
+        """Zeroed words that a kernel leaves zeroed where it counts; kept, and grown, for one purpose on one GPU."""
+        held = self._scratch.get((purpose, device.gpu))
+        if held is None or held.size < words:
+            held = self._scratch[purpose, device.gpu] = device.zeros(words, "int64")
+        return held
+
+    def _on_every_gpu(self, kind: str, spec: Spec) -> Launch:
+        gpus = {device.gpu: device for device in self._devices.devices}
+        launchers = {gpu: self._on(device, kind, spec) for gpu, device in gpus.items()}
+        if len(launchers) == 1:
+            return next(iter(launchers.values()))
+        current = self._devices.current_gpu
+        return lambda *args, **options: launchers[current()](*args, **options)
+
+    def _on(self, device: Any, kind: str, spec: Spec) -> Launch:
+        with device.here():
+            module = device.load(compile(kind, spec, device.arch))
+        return _SPECIAL.get(kind, _plain)(self, device, module, kind, spec)
+
+
+def _run(device: Any, module: Any, name: str) -> Callable[[int, tuple], None]:
+    function, launch, most = module.get_function(name), device.launch, device.processors * BLOCKS_EACH
+
+    def run(blocks: int, args: tuple) -> None:
+        launch(function, min(max(blocks, 1), most), BLOCK, args)
+
+    return run
+
+
+def _scalars(kind: str, spec: Spec) -> Callable[[tuple], tuple]:
+    """Brings the scalars among the arguments to the kernel's types: int64, and the operator's for thunk and start."""
+    names = KINDS[kind]
+    casts: list[tuple[int, Any]] = [(i, int) for i, name in enumerate(names) if name in INTEGERS]
+    if "thunk" in names:
+        casts.append((names.index("thunk"), getattr(thunk_type(spec), "np_type", None)))
+    if "start" in names:
+        casts.append((names.index("start"), getattr(spec.out or getattr(spec.op, "dtype", None), "np_type", None)))
+    table = [(i, cast.type if hasattr(cast, "type") else cast or (lambda value: 0)) for i, cast in casts]
+
+    def scalars(args: tuple) -> tuple:
+        values = list(args)
+        for i, cast in table:
+            values[i] = cast(values[i])
+        return tuple(values)
+
+    return scalars
+
+
+def _size(kind: str) -> Callable[[tuple], int]:
+    """How many threads a call of a kind can use, from lengths that the host knows."""
+    names = KINDS[kind]
+    lists = [i for i, name in enumerate(names) if name in ("slots", "tslots", "touched")]
+    if "n" not in names:
+        return lambda args: args[lists[0]].size
+    n = names.index("n")
+    if not lists:
+        return lambda args: (args[n] + 63) & ~63
+    flags = names.index("flags")
+    return lambda args: args[lists[0]].size if args[flags] & XLIST else args[n]
+
+
+def _plain(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
+    """One thread an element. Nothing is launched for nothing."""
+    run, scalars, size = _run(device, module, kind), _scalars(kind, spec), _size(kind)
+
+    def launch(*args: Any) -> None:
+        if need := size(args):
+            run((need + BLOCK - 1) // BLOCK, scalars(args))
+
+    return launch
+
+
+def _matrix(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
+    """A warp a row, or a thread an entry (matrix_apply)."""
+    run, scalars, names = _run(device, module, kind), _scalars(kind, spec), KINDS[kind]
+    starts = names.index("starts") if kind in TRANSLATED else None
+    entries = names.index("cols") if kind == "matrix_apply" else None
+
+    def launch(*args: Any) -> None:
+        need = args[0] * 32 if entries is None else args[entries].size
+        extra = () if starts is None else (args[starts].size - 1,)
+        if need:
+            run((need + BLOCK - 1) // BLOCK, scalars(args) + extra)
+
+    return launch
+
+
+def lanes(entries: int, rows: int, early: bool) -> int:
+    """Lanes that take a row of average length: about half its entries, fewer where a sum ends early."""
+    average = entries // max(rows, 1)
+    return 1 << min(5, max(0, average.bit_length() - (4 if early else 2)))
+
+
+def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
+    run, run_heavy, scalars = _run(device, module, "pull"), _run(device, module, "pull_heavy"), _scalars(kind, spec)
+    cols, starts, heavy = (KINDS[kind].index(name) for name in ("cols", "starts", "heavy"))
+    early = stops(spec.op.monoid, spec.iso)
+
+    def launch(*args: Any) -> None:
+        values, heavies = scalars(args), args[heavy].size
+        n, p = values[0], args[starts].size - 1
+        width = lanes(args[cols].size, n, early)
+        run((n * width + BLOCK - 1) // BLOCK, (*values, p, width, HEAVY if heavies else 1 << 62))
+        if heavies:
+            run_heavy(heavies, (*values, p, heavies))
+
+    return launch
+
+
+def _push(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
+    """hubs=False tells that no row has HUB entries, and saves the second launch."""
+    run, run_hubs, scalars, size = _run(device, module, "push"), _run(device, module, "push_hubs"), _scalars(kind, spec), _size(kind)
+    cols, starts = (KINDS[kind].index(name) for name in ("cols", "starts"))
+
+    def launch(*args: Any, hubs: bool = True) -> None:
+        most = args[cols].size // HUB if hubs else 0
+        queue = kernels.scratch("push", device, 2 + most)
+        values = (*scalars(args), args[starts].size - 1, queue)
+        run((size(args) + BLOCK // 32 - 1) // (BLOCK // 32), values)
+        if most:
+            run_hubs(2 * most, values)
+
+    return launch
+
+
+def _reduce(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
+    """The number of blocks, and with it the order of additions, depends on sizes only."""
+    run, scalars = _run(device, module, "reduce"), _scalars(kind, spec)
+    values = KINDS[kind].index("xvals")
+
+    def launch(*args: Any) -> None:
+        most = max(args[0], args[values].size)
+        blocks = min((most + 4 * BLOCK - 1) // (4 * BLOCK), PARTIAL_SUMS)
+        run(blocks, (*scalars(args), kernels.scratch("reduce", device, 1 + 2 * PARTIAL_SUMS)))
+
+    return launch
+
+
+_SPECIAL: dict[str, Any] = {
+    **dict.fromkeys((*TRANSLATED, "merge_count", "merge"), _matrix),
+    "pull": _pull,
+    "push": _push,
+    "reduce": _reduce,
+}

@@ -1,0 +1,230 @@
+"""Texts of the CUDA kernels: a header generated for one instance, and the pieces of src/ that its kind is made of.
+
+The header has the types (T_A, T_B, T_OUT, Z of the monoid), what the operators read (READS_*, USES_*), and the operators as
+device functions (term, add, both, of_entry ...) with their casts. Nothing is included: a bare NVRTC has no headers.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..semiring._lower import cast_program, literal_cuda, to_cuda
+from ..semiring._types import BOOL, DataType
+from . import interface
+from .interface import Spec
+
+SOURCES = Path(__file__).parent / "src"
+FLAGS = [name for name, value in vars(interface).items() if name.isupper() and isinstance(value, int)]
+MATRIX = ("matrix_select_count", "matrix_select", "matrix_apply")
+PIECES = {
+    "pull": ("monoid",),
+    "push": ("atomics", "arrive"),
+    "combine": ("atomics", "arrive"),
+    "reduce": ("monoid",),
+    "matrix_select_count": ("matrix_entries", "rows"),
+    "matrix_select": ("matrix_entries", "rows"),
+    "matrix_apply": ("matrix_entries",),
+    "merge_count": ("rows", "merge_rows"),
+    "merge": ("rows", "merge_rows"),
+}
+
+
+def source(kind: str, spec: Spec) -> str:
+    """The CUDA C++ text of one kernel instance; its kernel is named like the kind."""
+    header = _Header()
+    header.types(PTR=_C_INDEX[spec.ptr], IDX=_C_INDEX[spec.idx])
+    header.constants(ISO=spec.iso)
+    _FILL.get(kind, lambda spec, header: None)(spec, header)
+    flags = "".join(f"const long long {name} = {getattr(interface, name)};\n" for name in FLAGS)
+    pieces = [_piece(f"{name}.cuh") for name in PIECES.get(kind, ())]
+    return "\n".join([flags, _piece("prelude.cuh"), *header.text, "", *pieces, _piece(f"{kind}.cu")])
+
+
+def fused(kind: str, spec: Spec) -> bool:
+    """Whether the instance may use fused multiply-add: only the built-in plus_times."""
+    return kind in ("pull", "push") and spec.op.name == "plus_times"
+
+
+def thunk_type(spec: Spec) -> DataType | None:
+    """The type of the run-time scalar of an operator, or None if it has none."""
+    types = dict(spec.op.program.params)
+    return types.get({"left": "x", "right": "y"}.get(spec.side, "t"))
+
+
+def stops(monoid: Any, iso: bool) -> bool:
+    """Whether a sum may end before its last term."""
+    return iso or monoid.is_any or monoid.terminal is not None
+
+
+_C_INDEX = {"int32": "int", "int64": "long long"}
+
+
+@lru_cache(maxsize=None)
+def _piece(name: str) -> str:
+    return (SOURCES / name).read_text()
+
+
+class _Header:
+    """The generated part of a text, line by line."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+
+    def types(self, **types: DataType | str) -> None:
+        for name, dtype in types.items():
+            self.text.append(f"typedef {dtype if isinstance(dtype, str) else dtype.c_type} {name};")
+
+    def constants(self, **constants: bool) -> None:
+        for name, value in constants.items():
+            self.text.append(f"const bool {name} = {'true' if value else 'false'};")
+
+    def function(self, name: str, program: Any) -> None:
+        self.text.append(to_cuda(program, name).rstrip())
+
+    def cast(self, name: str, source: DataType, target: DataType) -> None:
+        self.function(name, cast_program(source, target))
+
+    def define(self, declaration: str, expression: str) -> None:
+        self.text.append(f"DEVICE {declaration} {{ return {expression}; }}")
+
+    def monoid(self, monoid: Any, iso: bool) -> None:
+        """Z, START, add, is_terminal and how many threads accumulate at once."""
+        self.types(Z=monoid.dtype)
+        self.constants(IS_ANY=monoid.is_any, STOPS=stops(monoid, iso))
+        self.text.append(f"#define START ({literal_cuda(monoid.start, monoid.dtype)})")
+        self.function("add", monoid.binary.program)
+        end = "true" if monoid.is_any else "false"
+        self.define("bool is_terminal(Z z)", end if monoid.terminal is None else f"z == {literal_cuda(monoid.terminal, monoid.dtype)}")
+        self.text.append(f"#define accumulate combine_{atomic_form(monoid)}")
+
+
+def atomic_form(monoid: Any) -> str:
+    """Which form of atomics.cuh adds a term, read off the monoid's formula: a native atomic where there is one, else "cas"."""
+    body = monoid.binary.program.body
+    if sorted(str(a.value) for a in body.args if a.op == "param") != ["x", "y"]:
+        return "cas"
+    if monoid.dtype is BOOL:
+        return {"or": "or", "max": "or", "and": "and", "min": "and", "xor": "xor", "ne": "xor", "eq": "xnor"}.get(body.op, "cas")
+    return {"add": "sum", "min": "min", "max": "max"}.get(body.op, "cas")
+
+
+def _call(name: str, program: Any, **arguments: str) -> str:
+    return f"{name}({', '.join(arguments[p] for p, _ in program.params)})"
+
+
+def _product(spec: Spec, header: _Header) -> None:
+    """term(a, x, inner, outer): one product, of an entry of A and one of x, as a value of the monoid."""
+    multiply, flip = spec.op.multiply, spec.flip
+    left, right = multiply.dtypes
+    header.monoid(spec.op.monoid, spec.iso)
+    header.types(T_A=spec.a, T_B=spec.b, T_OUT=spec.out or spec.op.monoid.dtype)
+    header.cast("cast_a", spec.a, right if flip else left)
+    header.cast("cast_x", spec.b, left if flip else right)
+    header.cast("to_sum", multiply.return_type, spec.op.monoid.dtype)
+    header.cast("to_out", spec.op.monoid.dtype, spec.out or spec.op.monoid.dtype)
+    header.function("multiply", multiply.program)
+    x, y = ("cast_x(x)", "cast_a(a)") if flip else ("cast_a(a)", "cast_x(x)")
+    ids = {"i": "0", "k": "inner", "j": "outer"} if flip else {"i": "outer", "k": "inner", "j": "0"}
+    header.define("Z term(T_A a, T_B x, i64 inner, i64 outer)", f"to_sum({_call('multiply', multiply.program, x=x, y=y, **ids)})")
+    uses = multiply.program.uses
+    header.constants(READS_A=("y" if flip else "x") in uses, READS_X=("x" if flip else "y") in uses)
+    header.constants(USES_INNER="k" in uses, USES_OUTER=("j" if flip else "i") in uses)
+
+
+def _combine(spec: Spec, header: _Header) -> None:
+    header.monoid(spec.op, spec.iso)
+
+
+def _drain(spec: Spec, header: _Header) -> None:
+    header.types(T_OUT=spec.out or (spec.op.return_type if spec.op is not None else BOOL))
+
+
+def _reduce(spec: Spec, header: _Header) -> None:
+    header.monoid(spec.op, False)
+    header.types(T_B=spec.b)
+    header.cast("from_b", spec.b, spec.op.dtype)
+
+
+def _write(spec: Spec, header: _Header) -> None:
+    header.types(T_A=spec.a, T_B=spec.b)
+    header.constants(HAS_OP=spec.op is not None)
+    header.cast("only_b", spec.b, spec.a)
+    if spec.op is None:
+        return header.define("T_A both(T_A c, T_B t)", "only_b(t)")
+    _both(spec, header, spec.a, "T_A both(T_A a, T_B b, i64 row = 0)")
+
+
+def _both(spec: Spec, header: _Header, result: DataType, declaration: str, swapped: bool = False) -> None:
+    """A binary operator of a value of a and one of b, cast to the result; swapped: b is its left operand."""
+    first, second = reversed(spec.op.dtypes) if swapped else spec.op.dtypes
+    header.cast("cast_a", spec.a, first)
+    header.cast("cast_b", spec.b, second)
+    header.cast("cast_both", spec.op.return_type, result)
+    header.function("binary", spec.op.program)
+    x, y = ("cast_b(b)", "cast_a(a)") if swapped else ("cast_a(a)", "cast_b(b)")
+    header.define(declaration, f"cast_both({_call('binary', spec.op.program, x=x, y=y, i='row', k='0', j='0')})")
+
+
+def _ewise(spec: Spec, header: _Header) -> None:
+    out = spec.out or spec.op.return_type
+    header.types(T_A=spec.a, T_B=spec.b, T_OUT=out)
+    header.constants(IS_UNION=spec.side == "union")
+    header.cast("only_a", spec.a, out)
+    header.cast("only_b", spec.b, out)
+    _both(spec, header, out, "T_OUT both(T_A a, T_B b, i64 row)", swapped=spec.side == "right")
+
+
+def _merge(spec: Spec, header: _Header) -> None:
+    header.types(T_A=spec.a, T_B=spec.b, T_OUT=spec.out)
+    header.cast("only_a", spec.a, spec.out)
+    header.cast("only_b", spec.b, spec.out)
+    if spec.op is None:
+        return header.define("T_OUT both(T_A a, T_B b)", "only_a(a)")
+    _both(spec, header, spec.out, "T_OUT both(T_A a, T_B b, i64 row = 0)")
+
+
+def _map(spec: Spec, header: _Header, stored: DataType, kept: str) -> None:
+    """of_entry(x, row, col, thunk): a unary, index-unary or select operator, or a binary one with the thunk bound."""
+    op, thunk = spec.op, thunk_type(spec)
+    operand = dict(op.program.params).get("y" if spec.side == "left" else "x", stored)
+    header.types(**{kept: stored}, T_OUT=spec.out or op.return_type, THUNK=thunk or "long long")
+    header.cast("cast_x", stored, operand)
+    header.cast("to_out", op.return_type, spec.out or op.return_type)
+    header.function("operation", op.program)
+    x, y = ("thunk", "cast_x(x)") if spec.side == "left" else ("cast_x(x)", "thunk")
+    call = _call("operation", op.program, x=x, y=y, t="thunk", i="row", k="0", j="col")
+    header.define(f"{op.return_type.c_type} of_entry({kept} x, i64 row, i64 col, THUNK thunk)", call)
+    uses = op.program.uses
+    header.constants(READS_X=("y" if spec.side == "left" else "x") in uses, USES_ROW="i" in uses, USES_COL="j" in uses)
+
+
+def _values(spec: Spec, header: _Header) -> None:
+    header.types(T_B=spec.b)
+
+
+def _truth(spec: Spec, header: _Header) -> None:
+    header.types(T_B=spec.b)
+    header.cast("truth", spec.b, BOOL)
+
+
+def _map_vector(spec: Spec, header: _Header) -> None:
+    _map(spec, header, spec.b, "T_B")
+
+
+def _map_matrix(spec: Spec, header: _Header) -> None:
+    _map(spec, header, spec.a, "T_A")
+
+
+_FILL: dict[str, Any] = {
+    **dict.fromkeys(("pull", "push"), _product),
+    **dict.fromkeys(("write", "write_list"), _write),
+    **dict.fromkeys(("ewise", "ewise_list"), _ewise),
+    **dict.fromkeys(("apply", "select", "select_list"), _map_vector),
+    **dict.fromkeys(MATRIX, _map_matrix),
+    **dict.fromkeys(("mask_words", "list_words"), _truth),
+    **dict.fromkeys(("mask_list", "scatter", "compact", "gather"), _values),
+    "combine": _combine,
+    "drain": _drain,
+    "reduce": _reduce,
+    "merge": _merge,
+}

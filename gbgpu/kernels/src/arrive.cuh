@@ -1,0 +1,11 @@
+// A term v arrives at a slot of a workspace that passed the mask: the first arrival also appends the slot to `touched`.
+// All lanes of a warp call it together.
+DEVICE void arrive(bool on, i64 slot, Z v, Z *acc_vals, i64 *acc_words, IDX *touched, i64 *touched_count) {
+    const bool first = on && mark(acc_words, slot);
+    if (!ISO && on) {
+        if (!IS_ANY) accumulate(acc_vals + slot, v);
+        else if (first) acc_vals[slot] = v;
+    }
+    const i64 at = append(first, touched_count);
+    if (first) touched[at] = (IDX)slot;
+}

@@ -1,0 +1,99 @@
+// What every kernel uses: types, bits of presence words, masks, appends, sums over a block, user ids.
+// Words are int64 in the contract; bits are read and written through their 32-bit halves (little endian).
+
+typedef long long i64;
+typedef unsigned long long u64;
+typedef unsigned int u32;
+
+#define DEVICE __device__ __forceinline__
+#define KERNEL extern "C" __global__ void __launch_bounds__(256)
+
+// Literals of operators that are no numbers.
+#define __builtin_nanf(text) __int_as_float(0x7fc00000)
+#define __builtin_nan(text) __longlong_as_double(0x7ff8000000000000LL)
+#define __builtin_huge_valf() __int_as_float(0x7f800000)
+#define __builtin_huge_val() __longlong_as_double(0x7ff0000000000000LL)
+
+const u32 ALL = 0xffffffffu;
+
+DEVICE i64 thread_id() { return blockIdx.x * (i64)blockDim.x + threadIdx.x; }
+DEVICE i64 thread_count() { return gridDim.x * (i64)blockDim.x; }
+DEVICE i64 warp_id() { return thread_id() >> 5; }
+DEVICE i64 warp_count() { return thread_count() >> 5; }
+DEVICE u32 lane_id() { return threadIdx.x & 31; }
+DEVICE u32 lanes_below() { return (1u << lane_id()) - 1; }
+
+// Loops whose bodies vote run whole warps: up to a multiple of 32, or of 64 where they write all words.
+DEVICE i64 whole_warps(i64 n) { return (n + 31) & ~31LL; }
+DEVICE i64 whole_words(i64 n) { return (n + 63) & ~63LL; }
+
+// Data that no running kernel writes goes through the read-only cache.
+template <class T> DEVICE T load(const T *p) { return __ldg(p); }
+DEVICE bool load(const bool *p) { return __ldg((const signed char *)p) != 0; }
+
+DEVICE bool bit(const i64 *words, i64 r) { return ((const u32 *)words)[r >> 5] >> (r & 31) & 1; }
+
+// Set bit r; true if it was clear. The read first saves most atomics: bits are only ever set while a kernel runs.
+DEVICE bool mark(i64 *words, i64 r) {
+    u32 *word = (u32 *)words + (r >> 5);
+    const u32 b = 1u << (r & 31);
+    return !(*(volatile u32 *)word & b) && !(atomicOr(word, b) & b);
+}
+
+DEVICE bool lets(const i64 *mwords, i64 r, i64 flags) {
+    return !(flags & MASKED) || bit(mwords, r) != ((flags & COMPLEMENT) != 0);
+}
+
+DEVICE bool present(const i64 *words, i64 r, bool full) { return full || bit(words, r); }
+
+// The warp's votes are the bits of rows r - lane .. r - lane + 31. Returns how many there are, on lane 0.
+DEVICE i64 store_bits(i64 *words, i64 r, bool on) {
+    const u32 votes = __ballot_sync(ALL, on);
+    if (lane_id() != 0) return 0;
+    ((u32 *)words)[r >> 5] = votes;
+    return __popc(votes);
+}
+
+DEVICE i64 count_bits(bool on) {
+    const u32 votes = __ballot_sync(ALL, on);
+    return lane_id() == 0 ? __popc(votes) : 0;
+}
+
+// A place in a list for every lane that asks: one atomic a warp.
+DEVICE i64 append(bool on, i64 *count) {
+    const u32 votes = __ballot_sync(ALL, on);
+    if (!votes) return 0;
+    const int leader = __ffs(votes) - 1;
+    u64 base = 0;
+    if (lane_id() == leader) base = atomicAdd((u64 *)count, (u64)__popc(votes));
+    return (i64)__shfl_sync(ALL, base, leader) + __popc(votes & lanes_below());
+}
+
+// target += sum of v over the block. Every thread calls.
+DEVICE void block_add(i64 *target, i64 v) {
+    __shared__ i64 parts[32];
+    for (int o = 16; o; o >>= 1) v += __shfl_down_sync(ALL, v, o);
+    if (lane_id() == 0) parts[threadIdx.x >> 5] = v;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (u32 w = 1; w < blockDim.x >> 5; w++) v += parts[w];
+        if (v) atomicAdd((u64 *)target, (u64)v);
+    }
+    __syncthreads();
+}
+
+// The block b with starts[b] <= slot < starts[b + 1]; empty blocks are passed over.
+DEVICE i64 block_of(i64 slot, const i64 *starts, i64 p) {
+    i64 low = 0, high = p;
+    while (high - low > 1) {
+        const i64 middle = (low + high) >> 1;
+        if (load(starts + middle) <= slot) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+DEVICE i64 user_id(i64 slot, const i64 *starts, const i64 *bounds, i64 p) {
+    const i64 b = block_of(slot, starts, p);
+    return load(bounds + b) + slot - load(starts + b);
+}

@@ -1,0 +1,117 @@
+// Products, row by row: each row that the mask lets through gathers its terms. A group of `lanes` lanes takes a row; a warp takes at
+// least 8 rows, so that it writes whole bytes of out_words. Rows of at least `limit` entries are left to pull_heavy.
+
+struct Terms {
+    const IDX *cols; const T_A *avals; i64 astride;
+    const T_B *xvals; i64 xstride; const i64 *xwords; bool full;
+    const i64 *starts, *bounds; i64 p;
+
+    // Take entry e of the output row with user id `outer`; true if no later one can change the sum.
+    DEVICE bool take(i64 e, i64 outer, Z &acc, bool &have) const {
+        const i64 k = load(cols + e);
+        if (!present(xwords, k, full)) return false;
+        have = true;
+        if (ISO) return true;
+        const T_A a = READS_A ? load(avals + e * astride) : T_A();
+        const T_B x = READS_X ? load(xvals + k * xstride) : T_B();
+        const Z t = term(a, x, USES_INNER ? user_id(k, starts, bounds, p) : 0, outer);
+        acc = IS_ANY ? t : add(acc, t);
+        return is_terminal(acc);
+    }
+};
+
+KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride, const i64 *xwords,
+            const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds, i64 row0, const int *heavy,
+            T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p, i64 lanes, i64 limit) {
+    const Terms terms = {cols, avals, astride, xvals, xstride, xwords, (flags & XFULL) != 0, starts, bounds, p};
+    const int width = (int)lanes, sub = lane_id() & (width - 1), group = lane_id() / width, rows = 32 / width, tile = rows < 8 ? 8 : rows;
+    const u32 group_votes = (width == 32 ? ALL : (1u << width) - 1) << (group * width);
+    i64 found = 0, entries = 0, probed = 0;
+    for (i64 first = warp_id() * tile; first < whole_words(n); first += warp_count() * tile) {
+        u32 bits = 0;
+        for (int step = 0; step < tile; step += rows) {
+            const i64 r = first + step + group;
+            i64 e = 0, end = 0;
+            if (r < n && lets(mwords, r, flags)) {
+                e = load(indptr + r), end = load(indptr + r + 1);
+                if (sub == 0) probed++;
+                if (end - e >= limit) end = e;
+                e += sub;
+            }
+            Z acc = START;
+            bool have = false;
+            if (STOPS && width > 1) {
+                bool more = e < end;
+                while (__any_sync(ALL, more)) {
+                    bool stop = false;
+                    if (more) {
+                        stop = terms.take(e, row0 + r, acc, have);
+                        e += width;
+                        entries++;
+                    }
+                    more = !(__ballot_sync(ALL, stop) & group_votes) && e < end;
+                }
+            } else {
+                #pragma unroll 4
+                for (; e < end; e += width) {
+                    entries++;
+                    if (terms.take(e, row0 + r, acc, have)) break;
+                }
+            }
+            __syncwarp();
+            join_lanes(acc, have, width);
+            if (!ISO && sub == 0 && have) out_vals[r] = to_out(acc);
+            const bool mine = __shfl_sync(ALL, (int)have, lane_id() * width & 31);
+            bits |= __ballot_sync(ALL, lane_id() < rows && mine) << step;
+        }
+        if (lane_id() == 0) {
+            found += __popc(bits);
+            if (tile == 32) ((u32 *)out_words)[first >> 5] = bits;
+            else if (tile == 16) ((unsigned short *)out_words)[first >> 4] = (unsigned short)bits;
+            else ((unsigned char *)out_words)[first >> 3] = (unsigned char)bits;
+        }
+    }
+    if (ISO && thread_id() == 0) out_vals[0] = to_out(term(READS_A ? avals[0] : T_A(), READS_X ? xvals[0] : T_B(), 0, 0));
+    block_add(count, found);
+    if (flags & TRACE) {
+        block_add(stats, entries);
+        block_add(stats + 1, probed);
+    }
+}
+
+// A block for each long row, after pull has written all words.
+KERNEL pull_heavy(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride, const i64 *xwords,
+                  const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds, i64 row0, const int *heavy,
+                  T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p, i64 heavies) {
+    const Terms terms = {cols, avals, astride, xvals, xstride, xwords, (flags & XFULL) != 0, starts, bounds, p};
+    i64 found = 0, entries = 0;
+    for (i64 h = blockIdx.x; h < heavies; h += gridDim.x) {
+        const i64 r = load(heavy + h);
+        if (!lets(mwords, r, flags)) continue;
+        const i64 end = load(indptr + r + 1);
+        i64 e = load(indptr + r) + threadIdx.x;
+        Z acc = START;
+        bool have = false;
+        if (STOPS) {
+            for (i64 base = e - threadIdx.x; base < end; base += blockDim.x, e += blockDim.x) {
+                const bool on = e < end, stop = on && terms.take(e, row0 + r, acc, have);
+                entries += on;
+                if (__syncthreads_or(stop)) break;
+            }
+        } else {
+            #pragma unroll 4
+            for (; e < end; e += blockDim.x) {
+                entries++;
+                terms.take(e, row0 + r, acc, have);
+            }
+        }
+        join_block(acc, have);
+        if (threadIdx.x == 0 && have) {
+            if (!ISO) out_vals[r] = to_out(acc);
+            mark(out_words, r);
+            found++;
+        }
+    }
+    block_add(count, found);
+    if (flags & TRACE) block_add(stats, entries);
+}

@@ -1,0 +1,35 @@
+// Sum of all values: a partial sum a block, and the block that ends last sums these in order. For a given n the order of additions
+// is fixed. scratch[0]: blocks that are done; scratch[1 + 2 b], scratch[2 + 2 b]: value and presence of block b's part.
+KERNEL reduce(i64 n, const i64 *count, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags, Z *out_vals, i64 *out_words,
+              u64 *scratch) {
+    __shared__ bool last;
+    const i64 total = flags & XLIST ? count[0] : n;
+    Z acc = START;
+    bool have = false;
+    for (i64 q = thread_id(); q < total; q += thread_count()) {
+        if (!(flags & (XLIST | XFULL)) && !bit(xwords, q)) continue;
+        const Z v = from_b(xvals[q * xstride]);
+        acc = IS_ANY ? v : add(acc, v);
+        have = true;
+        if (is_terminal(acc)) break;
+    }
+    join_block(acc, have);
+    if (threadIdx.x == 0) {
+        *(Z *)(scratch + 1 + 2 * blockIdx.x) = acc;
+        scratch[2 + 2 * blockIdx.x] = have;
+        __threadfence();
+        last = atomicAdd(scratch, 1ull) == gridDim.x - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    if (!last) return;
+    const bool mine = threadIdx.x < gridDim.x;  // no more blocks than threads
+    acc = mine ? *(volatile Z *)(scratch + 1 + 2 * threadIdx.x) : START;
+    have = mine && ((volatile u64 *)scratch)[2 + 2 * threadIdx.x];
+    join_block(acc, have);
+    if (threadIdx.x == 0) {
+        out_vals[0] = acc;
+        out_words[0] = have;
+        scratch[0] = 0;
+    }
+}

@@ -1,0 +1,29 @@
+"""The namespace of semirings: `semiring.min_plus`, `from gbgpu.semiring import any_pair`.
+
+Every `<monoid>_<binary>` of the monoids and binary operators that exist is there, composed when it is first asked for.
+"""
+
+from gbgpu.semiring._algebra import Semiring, find_semiring, get_semiring, semiring_names
+from gbgpu.semiring._operators import from_string as _from_string
+
+__all__ = ["from_string", "get_semiring", "register_anonymous", "register_new"]
+
+register_new = Semiring.register_new
+register_anonymous = Semiring.register_anonymous
+
+
+def from_string(text: str):
+    """The semiring for "min_plus", "min.plus" or "min_plus[INT32]"; ValueError if there is none."""
+    return _from_string(text, "semiring")
+
+
+def __getattr__(name: str) -> Semiring:
+    found = None if name.startswith("_") else find_semiring(name)
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*semiring_names(), *__all__})

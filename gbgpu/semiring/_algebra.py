@@ -1,0 +1,484 @@
+"""Monoids and semirings, with python-graphblas's type rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gbgpu.errors import InvalidValue, NotImplementedException, UdfParseError
+from gbgpu.semiring import _operators as ops
+from gbgpu.semiring._operators import BinaryOp, Typed, UnaryOp, _apply_infix, _dtypes, _refuse
+from gbgpu.semiring._types import BOOL, INT32, INT64, SUPPORTED, DataType, unify
+
+
+def _works(op: Any, key: object) -> bool:
+    """Whether op[key] gives a typed operator."""
+    try:
+        op[key]
+    except (KeyError, TypeError, NotImplementedException, UdfParseError):
+        return False
+    return True
+
+
+class TypedMonoid:
+    """A monoid of one type.
+
+    `binary` is the typed operator; `identity` a NumPy scalar; `start` the exact neutral from which an accumulator may
+    start (-0.0 for float plus, NaN for float min and max); `terminal` the value that ends a reduction early, or None;
+    `is_idempotent`; `is_any`. `program`, `dtypes` and `return_type` are the binary operator's.
+    """
+
+    __slots__ = ("name", "op", "dtype", "binary", "identity", "start", "terminal", "is_idempotent", "is_any")
+    kind = "monoid"
+
+    def __init__(self, op: Monoid, binary: Typed, identity: object, start: object, terminal: object) -> None:
+        number = binary.return_type.np_type.type
+        self.name = op.name
+        self.op = op
+        self.dtype = binary.return_type
+        self.binary = binary
+        self.identity = number(identity)
+        self.start = number(start)
+        self.terminal = None if terminal is None else number(terminal)
+        self.is_idempotent = op.is_idempotent or (self.dtype is BOOL and op.name == "times")
+        self.is_any = op.name == "any"
+
+    @property
+    def binaryop(self) -> Typed:
+        return self.binary
+
+    @property
+    def program(self):
+        return self.binary.program
+
+    @property
+    def dtypes(self) -> tuple[DataType, ...]:
+        return self.binary.dtypes
+
+    @property
+    def return_type(self) -> DataType:
+        return self.dtype
+
+    @property
+    def type(self) -> DataType:
+        return self.dtype
+
+    def __repr__(self) -> str:
+        return f"monoid.{self.name}[{self.dtype.name}]"
+
+    def __call__(self, x, **kwargs):
+        return _apply_infix(self, x, **kwargs)
+
+    def __reduce__(self):
+        return ops._typed, (self.op, self.dtype)
+
+
+class Monoid:
+    """A commutative, associative binary operator with an identity. `monoid.plus[dtype]`, `monoid.plus(a | b)`."""
+
+    kind = "monoid"
+    registry: dict[str, Monoid] = {}
+
+    def __init__(
+        self,
+        name: str,
+        binaryop: BinaryOp,
+        identities: object,
+        *,
+        is_idempotent: bool = False,
+        types: tuple[DataType, ...] = SUPPORTED,
+        logical: bool = False,
+        starts: Callable[[DataType], object] | None = None,
+        terminals: Callable[[DataType], object] | None = None,
+        checked: bool = True,
+    ) -> None:
+        self.name = name
+        self.binaryop = binaryop
+        self.is_idempotent = is_idempotent
+        self.is_logical = logical  # works on BOOL only; other types are cast
+        self._identities = identities
+        self._supported = types
+        self._starts = starts
+        self._terminals = terminals
+        self._checked = checked
+        self._typed: dict[object, TypedMonoid] = {}
+
+    def __repr__(self) -> str:
+        return f"monoid.{self.name}"
+
+    def __getitem__(self, key: object) -> TypedMonoid:
+        """The monoid of a type, or of two (unified). KeyError if it has none for them."""
+        typed = self._typed.get(key)
+        return typed if typed is not None else self._find(key)
+
+    def __contains__(self, key: object) -> bool:
+        return _works(self, key)
+
+    def __call__(self, x, **kwargs):
+        return _apply_infix(self, x, **kwargs)
+
+    @property
+    def types(self) -> dict[DataType, DataType]:
+        return {dtype: self[dtype].return_type for dtype in SUPPORTED if dtype in self}
+
+    def _find(self, key: object) -> TypedMonoid:
+        dtype = unify(*_dtypes(key))
+        if dtype not in self._supported:
+            raise KeyError(f"{self.name} does not work with {dtype.name}")
+        dtype = BOOL if self.is_logical else dtype
+        typed = self._typed.get(dtype) or self._make(dtype)
+        self._typed[key] = self._typed[dtype] = typed
+        return typed
+
+    def _make(self, dtype: DataType) -> TypedMonoid:
+        binary = self.binaryop[dtype]
+        if binary.return_type is not dtype:
+            raise KeyError(f"{self.name} does not work with {dtype.name}: {binary!r} returns {binary.return_type.name}")
+        identity = self._identity(dtype)
+        start = identity if self._starts is None else self._starts(dtype)
+        terminal = None if self._terminals is None else self._terminals(dtype)
+        typed = TypedMonoid(self, binary, identity, identity if start is None else start, terminal)
+        if self._checked:
+            _check_laws(typed)
+        return typed
+
+    def _identity(self, dtype: DataType) -> object:
+        known = self._identities
+        if callable(known):
+            known = known(dtype)
+        if isinstance(known, Mapping):
+            found = [value for key, value in known.items() if dtype == key]
+            if not found:
+                raise KeyError(f"{self.name} does not work with {dtype.name}: no identity is given for it")
+            known = found[0]
+        with np.errstate(all="ignore"):
+            exact = _fits(known, dtype)
+        if not exact:
+            raise KeyError(f"{self.name} does not work with {dtype.name}: its identity {known!r} does not fit")
+        return known
+
+    @classmethod
+    def register_new(cls, name: str, binaryop: BinaryOp, identity: object, *, is_idempotent: bool = False) -> Monoid:
+        """Make a monoid and add it to the namespace; arguments as in `register_anonymous`."""
+        if name in cls.registry:
+            raise AttributeError(f"{name} is already defined in monoid")
+        made = cls.register_anonymous(binaryop, identity, name, is_idempotent=is_idempotent)
+        cls.registry[name] = made
+        return made
+
+    @classmethod
+    def register_anonymous(
+        cls, binaryop: BinaryOp, identity: object, name: str | None = None, *, is_idempotent: bool = False
+    ) -> Monoid:
+        """Make a monoid of a BinaryOp and its identity (a scalar, or one per type: {"INT64": 0, "FP64": 0.0}).
+
+        Commutativity, associativity, identity and, when declared, idempotence are spot-checked at the first use of a
+        type, on a few small values that are not negative; InvalidValue tells the counterexample.
+        """
+        if not isinstance(binaryop, BinaryOp):
+            raise TypeError(f"binaryop must be a BinaryOp, not {type(binaryop).__name__}")
+        made = cls(name or binaryop.name, binaryop, identity, is_idempotent=is_idempotent)
+        if binaryop.monoid is None:
+            binaryop.monoid = made
+        return made
+
+
+def _fits(value: object, dtype: DataType) -> bool:
+    if dtype.kind == "b":
+        return value in (0, 1)
+    if dtype.kind == "f":
+        return True
+    info = np.iinfo(dtype.np_type)
+    return value == value and info.min <= value <= info.max and int(value) == value  # type: ignore[call-overload, operator]
+
+
+def _check_laws(monoid: TypedMonoid) -> None:
+    from gbgpu.semiring._lower import to_python
+
+    f, values, number = to_python(monoid.program), ops.samples(monoid.dtype), monoid.dtype.np_type.type
+    for x in map(number, values):
+        _law(monoid, f"f(identity, {x}) == {x}", f(monoid.identity, x), x)
+        if monoid.is_idempotent:
+            _law(monoid, f"f({x}, {x}) == {x}", f(x, x), x)
+        for y in map(number, values):
+            _law(monoid, f"f({x}, {y}) == f({y}, {x})", f(x, y), f(y, x))
+            for z in map(number, values):
+                _law(monoid, f"f(f({x}, {y}), {z}) == f({x}, f({y}, {z}))", f(f(x, y), z), f(x, f(y, z)))
+
+
+def _law(monoid: TypedMonoid, law: str, left, right) -> None:
+    close = monoid.dtype.kind == "f" and bool(np.isclose(left, right, rtol=1e-5, atol=0, equal_nan=True))
+    if not (left == right or close):
+        raise InvalidValue(f"{monoid!r} is not a monoid as declared: {law} fails, {left} against {right}")
+
+
+class TypedSemiring:
+    """A semiring for fixed input types: `monoid` (typed), `multiply` (typed binary operator), `return_type`."""
+
+    __slots__ = ("name", "op", "monoid", "multiply", "return_type")
+    kind = "semiring"
+
+    def __init__(self, op: Semiring, monoid: TypedMonoid, multiply: Typed) -> None:
+        self.name = op.name
+        self.op = op
+        self.monoid = monoid
+        self.multiply = multiply
+        self.return_type = monoid.dtype
+
+    @property
+    def binaryop(self) -> Typed:
+        return self.multiply
+
+    @property
+    def dtypes(self) -> tuple[DataType, ...]:
+        return self.multiply.dtypes
+
+    @property
+    def type(self) -> DataType:
+        return self.multiply.dtypes[0]
+
+    def __repr__(self) -> str:
+        first, second = self.multiply.dtypes
+        return f"{self.name}[{first.name}]" if first is second else f"{self.name}[{first.name}, {second.name}]"
+
+    def __call__(self, expr):
+        try:
+            apply = expr._apply_semiring
+        except AttributeError:
+            raise _refuse(self, expr, f"an infix expression: {self!r}(A @ B)") from None
+        return apply(self)
+
+    def __reduce__(self):
+        return ops._typed, (self.op, self.multiply.dtypes)
+
+
+class Semiring:
+    """A monoid and a multiplying binary operator. `min_plus(q @ A)`, `min_plus[dtype]`, `min_plus[dtype1, dtype2]`."""
+
+    kind = "semiring"
+    registry: dict[str, Semiring] = {}
+
+    def __init__(self, name: str, monoid: Monoid, binaryop: BinaryOp) -> None:
+        self.name = name
+        self.monoid = monoid
+        self.binaryop = binaryop
+        self._typed: dict[object, TypedSemiring] = {}
+
+    def __repr__(self) -> str:
+        return f"semiring.{self.name}"
+
+    def __getitem__(self, key: object) -> TypedSemiring:
+        """The semiring for one input type, or for two (unified). KeyError if it has none for them."""
+        typed = self._typed.get(key)
+        return typed if typed is not None else self._find(key)
+
+    def __contains__(self, key: object) -> bool:
+        return _works(self, key)
+
+    @property
+    def types(self) -> dict[DataType, DataType]:
+        return {dtype: self[dtype].return_type for dtype in SUPPORTED if dtype in self}
+
+    @property
+    def is_positional(self) -> bool:
+        return self.binaryop.is_positional
+
+    @property
+    def is_commutative(self) -> bool:
+        return self.binaryop.is_commutative
+
+    def __call__(self, expr):
+        try:
+            apply = expr._apply_semiring
+        except AttributeError:
+            raise _refuse(self, expr, f"an infix expression: {self!r}(A @ B)") from None
+        return apply(self)
+
+    def _find(self, key: object) -> TypedSemiring:
+        # As with the operator itself: named by two types, `pair` counts in INT64.
+        two = type(key) is tuple
+        dtype = INT64 if two and self.binaryop.name == "pair" and not self.monoid.is_logical else unify(*_dtypes(key))
+        typed = self._typed.get(dtype) or self._make(dtype)
+        self._typed[key] = self._typed[dtype] = typed
+        return typed
+
+    def _make(self, dtype: DataType) -> TypedSemiring:
+        multiply = self._multiply(dtype)
+        if multiply is None or multiply.return_type not in self.monoid:
+            raise KeyError(f"{self.name} does not work with {dtype.name}")
+        return TypedSemiring(self, self.monoid[multiply.return_type], multiply)
+
+    def _multiply(self, dtype: DataType) -> Typed | None:
+        """The typed multiply operator for inputs of `dtype`, or None: python-graphblas's table as rules."""
+        multiply, monoid = self.binaryop[dtype], self.monoid
+        if monoid.is_logical:
+            if multiply.return_type is BOOL:
+                return multiply
+            return self.binaryop[BOOL] if multiply.name in _TO_BOOL else None
+        if dtype is BOOL and multiply.name == "pair" and monoid.name != "any":
+            return _count_pair()
+        if multiply.return_type is not BOOL:
+            return multiply
+        if monoid.name == "any":
+            return None if multiply.name in _ARITHMETIC else multiply
+        return multiply if dtype is BOOL and multiply.name in _BOOL_WITH.get(monoid.name, ()) else None
+
+    @classmethod
+    def register_new(cls, name: str, monoid: Monoid, binaryop: BinaryOp) -> Semiring:
+        """Make a semiring of a Monoid and a BinaryOp and add it to the namespace under `name`."""
+        if name in cls.registry:
+            raise AttributeError(f"{name} is already defined in semiring")
+        made = cls.register_anonymous(monoid, binaryop, name)
+        cls.registry[name] = made
+        return made
+
+    @classmethod
+    def register_anonymous(cls, monoid: Monoid, binaryop: BinaryOp, name: str | None = None) -> Semiring:
+        """Make a semiring of a Monoid and a BinaryOp, in no namespace."""
+        if not isinstance(monoid, Monoid):
+            raise TypeError(f"monoid must be a Monoid, not {type(monoid).__name__}")
+        if not isinstance(binaryop, BinaryOp):
+            raise TypeError(f"binaryop must be a BinaryOp, not {type(binaryop).__name__}")
+        return cls(name or f"{monoid.name}_{binaryop.name}", monoid, binaryop)
+
+
+# Multiplications that a logical monoid applies to its inputs as BOOL.
+_TO_BOOL = {"first", "second", "pair", "land", "lor", "lxor", "lxnor"}
+# With BOOL inputs these have no semiring, except under a logical monoid.
+_ARITHMETIC = {"plus", "minus", "rminus", "times", "min", "max", "cdiv", "rdiv", "pow", "absfirst", "abssecond"}
+_ARITHMETIC |= {"iseq", "isne", "islt", "isle", "isgt", "isge"}
+_BOOL_MIN = ("first", "second", "land", "lor", "lxor")
+_BOOL_WITH = {"min": _BOOL_MIN, "max": (*_BOOL_MIN, "absfirst", "abssecond"), "times": ("first", "second")}
+
+
+def _count_pair() -> Typed:
+    """pair of BOOL inputs counted in INT64."""
+    from gbgpu.semiring import _scalar as sc
+
+    op = BinaryOp.registry["pair"]
+    key = (BOOL, BOOL, INT64)
+    if key not in op._made:
+        program = sc.trace(lambda x, y: sc.Sym(sc.constant(1, INT64)), [("x", BOOL), ("y", BOOL)])
+        op._made[key] = Typed(op, (BOOL, BOOL), program)
+    return op._made[key]
+
+
+# --- built-in monoids ------------------------------------------------------------------------------------------------
+
+
+def _lowest(dtype: DataType) -> object:
+    if dtype.kind == "f":
+        return -np.inf
+    return False if dtype is BOOL else np.iinfo(dtype.np_type).min
+
+
+def _highest(dtype: DataType) -> object:
+    if dtype.kind == "f":
+        return np.inf
+    return True if dtype is BOOL else np.iinfo(dtype.np_type).max
+
+
+def _for_float(value: float) -> Callable[[DataType], object]:
+    """A start that differs from the identity for floats only."""
+    return lambda dtype: value if dtype.kind == "f" else None
+
+
+def _for_exact(value: object) -> Callable[[DataType], object]:
+    """A terminal that holds for integers and BOOL only: a float NaN or -0.0 could still come."""
+    return lambda dtype: None if dtype.kind == "f" else value
+
+
+def _always(value: object) -> Callable[[DataType], object]:
+    return lambda dtype: value
+
+
+def _add(name: str, identities: object, **kwargs) -> None:
+    binary = BinaryOp.registry[name]
+    made = Monoid(name, binary, identities, checked=False, **kwargs)
+    Monoid.registry[name] = binary.monoid = made
+
+
+def _fill() -> None:
+    nan, numbers = float("nan"), ops.NUMBERS
+    _add("plus", 0, types=numbers, starts=_for_float(-0.0))
+    _add("times", 1, terminals=_for_exact(0))
+    _add("min", _highest, is_idempotent=True, starts=_for_float(nan), terminals=_lowest)
+    _add("max", _lowest, is_idempotent=True, starts=_for_float(nan), terminals=_highest)
+    _add("any", 0, is_idempotent=True)
+    _add("land", True, is_idempotent=True, logical=True, terminals=_always(False))
+    _add("lor", False, is_idempotent=True, logical=True, terminals=_always(True))
+    _add("lxor", False, logical=True)
+    _add("lxnor", True, logical=True)
+    _add("eq", True, types=(BOOL,), logical=True)
+
+
+_fill()
+
+
+# --- aggregators that are monoids ------------------------------------------------------------------------------------
+
+
+class Aggregator:
+    """A reduction by name: entries go through `unary` (if any), then `monoid`. `agg.sum[dtype]` is the typed monoid."""
+
+    kind = "aggregator"
+    registry: dict[str, Aggregator] = {}
+
+    def __init__(self, name: str, monoid: str, unary: str | None = None) -> None:
+        self.name = name
+        self.monoid = Monoid.registry[monoid]
+        self.unary = UnaryOp.registry[unary] if unary else None
+
+    def __repr__(self) -> str:
+        return f"agg.{self.name}"
+
+    def __getitem__(self, dtype: object) -> TypedMonoid:
+        """The typed monoid for entries of `dtype`; `count` is always INT64."""
+        return self.monoid[INT64 if self.unary is not None else dtype]
+
+    def __contains__(self, key: object) -> bool:
+        return _works(self, key)
+
+
+for _name, _monoid in {"sum": "plus", "prod": "times", "min": "min", "max": "max", "any": "lor", "all": "land"}.items():
+    Aggregator.registry[_name] = Aggregator(_name, _monoid)
+Aggregator.registry["count"] = Aggregator("count", "plus", "one")
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def find_semiring(name: str) -> Semiring | None:
+    """The registered semiring of this name, or `<monoid>_<binary>` composed once and kept; None if neither exists."""
+    found = Semiring.registry.get(name)
+    if found is not None:
+        return found
+    for cut in (i for i, letter in enumerate(name) if letter in "_."):
+        monoid = Monoid.registry.get(name[:cut])
+        binary = BinaryOp.registry.get(name[cut + 1 :])
+        if monoid is not None and binary is not None:
+            return Semiring.registry.setdefault(name, Semiring(f"{monoid.name}_{binary.name}", monoid, binary))
+    return None
+
+
+def semiring_names() -> list[str]:
+    """Every semiring that has a name."""
+    composed = {f"{monoid}_{binary}" for monoid in Monoid.registry for binary in BinaryOp.registry}
+    return sorted(composed | {name for name in Semiring.registry if "." not in name})
+
+
+def get_semiring(monoid: Monoid, binaryop: BinaryOp, name: str | None = None) -> Semiring:
+    """The semiring of a monoid and a binary operator; made once for those that have names."""
+    for op in (monoid, binaryop):
+        if not isinstance(op, (Monoid, BinaryOp)):
+            raise TypeError(f"expected an untyped Monoid and BinaryOp; came {op!r}")
+    named = Monoid.registry.get(monoid.name) is monoid and BinaryOp.registry.get(binaryop.name) is binaryop
+    found = find_semiring(f"{monoid.name}_{binaryop.name}") if named and name is None else None
+    return found or Semiring.register_anonymous(monoid, binaryop, name)
+
+
+ops._finders["monoid"] = Monoid.registry.get
+ops._finders["semiring"] = find_semiring
+__all__ = ["INT32", "Aggregator", "Monoid", "Semiring", "TypedMonoid", "TypedSemiring", "find_semiring", "get_semiring"]

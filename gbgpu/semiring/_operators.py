@@ -1,0 +1,444 @@
+"""Operators: untyped named objects, and typed ones looked up with `op[dtype]` or `op[dtype1, dtype2]`.
+
+Names, type rules and results are python-graphblas's and SuiteSparse's. A call (`binary.plus(a | b)`) asks the object it
+is given to apply the operator; this module knows nothing of matrices and vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gbgpu.errors import NotImplementedException, UdfParseError
+from gbgpu.semiring import _formulas as formulas
+from gbgpu.semiring import _scalar as sc
+from gbgpu.semiring._scalar import Program
+from gbgpu.semiring._types import BOOL, FP32, FP64, INT32, INT64, SUPPORTED, DataType, lookup_dtype, unify
+
+INTEGERS = (INT32, INT64)
+NUMBERS = (INT32, INT64, FP32, FP64)
+
+
+class Typed:
+    """An operator for fixed input types. Hashes by identity; `program.key` tells equal formulas.
+
+    `name` "plus"; `op` the untyped operator; `dtypes` the input types; `return_type`; `program` the scalar program.
+    """
+
+    __slots__ = ("name", "op", "dtypes", "return_type", "program")
+
+    def __init__(self, op: Operator, dtypes: tuple[DataType, ...], program: Program) -> None:
+        self.name = op.name
+        self.op = op
+        self.dtypes = dtypes
+        self.return_type = program.result
+        self.program = program
+
+    @property
+    def type(self) -> DataType:
+        return self.dtypes[0]
+
+    @property
+    def type2(self) -> DataType:
+        return self.dtypes[-1]
+
+    @property
+    def thunk_type(self) -> DataType:
+        return self.dtypes[-1]
+
+    @property
+    def is_positional(self) -> bool:
+        return self.op.is_positional
+
+    @property
+    def is_commutative(self) -> bool:
+        return self.op.is_commutative
+
+    @property
+    def monoid(self):
+        """The typed monoid of a binary operator, or None."""
+        monoid = self.op.monoid
+        return monoid[self.dtypes[0]] if monoid is not None and self.dtypes[0] in monoid else None
+
+    def __repr__(self) -> str:
+        first, second = self.dtypes[0].name, self.dtypes[-1].name
+        types = first if first == second or self.op.is_positional else f"{first}, {second}"
+        return f"{self.op.kind}.{self.name}[{types}]"
+
+    def __call__(self, *args, **kwargs):
+        return type(self.op).__call__(self, *args, **kwargs)
+
+    def __reduce__(self):
+        return _typed, (self.op, self.dtypes if len(self.dtypes) > 1 else self.dtypes[0])
+
+
+def _typed(op: Operator, key: object) -> Typed:
+    return op[key]
+
+
+class Operator:
+    """What every untyped operator shares: a name, the function of Syms behind it, and the table of typed ones."""
+
+    kind = ""
+    registry: dict[str, Any]
+    is_commutative = False
+    monoid: Any = None
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable,
+        *,
+        types: tuple[DataType, ...] = SUPPORTED,
+        fixed: DataType | None = None,
+        positional: bool = False,
+        user: bool = False,
+    ) -> None:
+        self.name = name
+        self.function = function
+        self.is_positional = positional
+        self._supported = types
+        self._fixed = fixed  # inputs are cast to this type whatever they are
+        self._user = user
+        self._typed: dict[object, Typed] = {}  # by whatever the user looked it up with
+        self._made: dict[tuple[DataType, ...], Typed] = {}  # one object for each tuple of input types
+
+    def __repr__(self) -> str:
+        return f"{self.kind}.{self.name}"
+
+    def __getitem__(self, key: object) -> Typed:
+        """The typed operator for one type, or for two (unified). KeyError if it has none for them."""
+        typed = self._typed.get(key)
+        return typed if typed is not None else self._find(key)
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            self[key]
+        except (KeyError, TypeError, NotImplementedException, UdfParseError):
+            return False
+        return True
+
+    @property
+    def types(self) -> dict[DataType, DataType]:
+        """Input type -> result type, for the types it works on."""
+        return {dtype: self[dtype].return_type for dtype in SUPPORTED if dtype in self}
+
+    @classmethod
+    def register_new(cls, name: str, func: Callable):
+        """Make an operator of one plain Python scalar function and add it to the namespace under `name`.
+
+        Raises UdfParseError (with the line) when it is first used with a type, if `func` is outside the language.
+        """
+        if name in cls.registry:
+            raise AttributeError(f"{name} is already defined in {cls.kind}")
+        op = cls.register_anonymous(func, name)
+        cls.registry[name] = op
+        return op
+
+    @classmethod
+    def register_anonymous(cls, func: Callable, name: str | None = None):
+        """Make an operator of one plain Python scalar function, in no namespace."""
+        if not callable(func):
+            raise TypeError(f"expected a Python function; came {func!r}")
+        sc.operands(func, len(cls._user_params))
+        return cls(name or str(getattr(func, "__name__", "anonymous")), func, user=True)
+
+    _user_params: tuple[str, ...] = ()
+
+    def _find(self, key: object) -> Typed:
+        dtypes = self._inputs(*_dtypes(key), two=type(key) is tuple)
+        typed = self._made.get(dtypes)
+        if typed is None:
+            typed = self._made.setdefault(dtypes, self._make(dtypes))
+        self._typed[key] = typed
+        return typed
+
+    def _inputs(self, first: DataType, second: DataType, *, two: bool) -> tuple[DataType, ...]:
+        """The types in which it computes for inputs of these types; `two` says that the user named both."""
+        raise NotImplementedError
+
+    def _make(self, dtypes: tuple[DataType, ...]) -> Typed:
+        raise NotImplementedError
+
+    def _check(self, dtype: DataType) -> DataType:
+        if dtype not in self._supported:
+            raise KeyError(f"{self.name} does not work with {dtype.name}")
+        return dtype
+
+    def _program(self, params: list[tuple[str, DataType]]) -> Program:
+        """The program over these parameters; the function is given those whose names it was made for."""
+        if self._user:
+            return sc.from_function(self.function, params)
+        return sc.trace(self.function, params)
+
+
+def _dtypes(key: object) -> tuple[DataType, DataType]:
+    if type(key) is tuple and len(key) == 2:
+        return lookup_dtype(key[0]), lookup_dtype(key[1])
+    dtype = lookup_dtype(key)
+    return dtype, dtype
+
+
+def _refuse(op: object, came: object, example: str) -> TypeError:
+    return TypeError(f"Bad type when calling {op!r}.  Got type: {type(came).__name__}.\nExpected {example}")
+
+
+class UnaryOp(Operator):
+    """z = f(x). `unary.abs(A)` returns an expression."""
+
+    kind = "unary"
+    registry: dict[str, Any] = {}
+    _user_params = ("x",)
+
+    def _inputs(self, first: DataType, second: DataType, *, two: bool) -> tuple[DataType, ...]:
+        return (self._check(first),)
+
+    def _make(self, dtypes: tuple[DataType, ...]) -> Typed:
+        return Typed(self, dtypes, self._program([("x", dtypes[0])]))
+
+    def __call__(self, x, **kwargs):
+        apply = getattr(x, "_apply_unary", None)
+        if apply is None:
+            raise _refuse(self, x, f"a Matrix, Vector or Scalar: {self!r}(A)")
+        return apply(self, **kwargs)
+
+
+class BinaryOp(Operator):
+    """z = f(x, y). `binary.plus(a | b)`, `binary.plus(a & b)`, `binary.plus(A, 3)`, `binary.plus(3, A)`."""
+
+    kind = "binary"
+    registry: dict[str, Any] = {}
+    _user_params = ("x", "y")
+
+    def __init__(self, name: str, function: Callable, *, commutative: bool | None = None, **kwargs) -> None:
+        super().__init__(name, function, **kwargs)
+        self._commutative = commutative
+        self.monoid = None  # set by the monoid made of it
+
+    @property
+    def is_commutative(self) -> bool:  # type: ignore[override]
+        """Whether f(x, y) == f(y, x); a user's function is spot-checked."""
+        if self._commutative is None:
+            self._commutative = not any(self[dtype].program and not commutes(self[dtype]) for dtype in self.types)
+        return self._commutative
+
+    def _inputs(self, first: DataType, second: DataType, *, two: bool) -> tuple[DataType, ...]:
+        # With two types `pair` computes in INT64, whatever they are: counts must not overflow.
+        dtype = INT64 if two and self.name == "pair" else unify(first, second)
+        dtype = self._fixed or self._check(dtype)
+        return dtype, dtype
+
+    def _make(self, dtypes: tuple[DataType, ...]) -> Typed:
+        if self.is_positional:
+            return Typed(self, dtypes, self._positional(dtypes[0]))
+        return Typed(self, dtypes, self._program(list(zip(("x", "y"), dtypes, strict=True))))
+
+    def _positional(self, dtype: DataType) -> Program:
+        params = [("x", dtype), ("y", dtype), ("i", INT64), ("k", INT64), ("j", INT64)]
+        result = dtype if dtype is INT32 else INT64
+        return sc.trace(lambda x, y, i, k, j: sc.cast(self.function(i, k, j), result), params)
+
+    def __call__(self, x, right=None, *, left=None, **kwargs):
+        if right is None and left is None:
+            return _apply_infix(self, x, **kwargs)
+        if hasattr(x, "_apply_unary"):
+            bound = {"left": left} if right is None else {"right": right}
+            return x._apply_unary(self, **bound, **kwargs)
+        if hasattr(right, "_apply_unary"):
+            return right._apply_unary(self, left=x, **kwargs)
+        raise _refuse(self, x, f"a Matrix or Vector and a scalar: {self!r}(A, 1) or {self!r}(1, A)")
+
+
+def _apply_infix(op: object, x: object, **kwargs):
+    """op(a | b) and op(a & b), for binary operators and monoids."""
+    apply = getattr(x, "_apply_binary", None)
+    if apply is None:
+        raise _refuse(op, x, f"an infix expression or a scalar beside it: {op!r}(A | B), {op!r}(A & B), {op!r}(A, 1)")
+    return apply(op, **kwargs)
+
+
+class IndexUnaryOp(Operator):
+    """z = f(x, i, j, t): value, row, column, thunk. `indexunary.rowindex(A)` returns an expression."""
+
+    kind = "indexunary"
+    registry: dict[str, Any] = {}
+    _user_params = ("x", "i", "j", "t")
+
+    def _inputs(self, first: DataType, second: DataType, *, two: bool) -> tuple[DataType, ...]:
+        if self.is_positional:
+            return first, INT64
+        dtype = self._check(unify(first, second))
+        return dtype, dtype
+
+    def _make(self, dtypes: tuple[DataType, ...]) -> Typed:
+        dtype, thunk = dtypes
+        return Typed(self, dtypes, self._program([("x", dtype), ("i", INT64), ("j", INT64), ("t", thunk)]))
+
+    def __call__(self, x, thunk=None, **kwargs):
+        apply = getattr(x, "_apply_unary", None)
+        if apply is None:
+            raise _refuse(self, x, f"a Matrix or Vector: {self!r}(A) or {self!r}(A, thunk)")
+        return apply(self, **kwargs) if thunk is None else apply(self, right=thunk, **kwargs)
+
+
+class SelectOp(IndexUnaryOp):
+    """Keeps the entries where f(x, i, j, t) is true. `select.tril(A, k)` returns an expression."""
+
+    kind = "select"
+    registry: dict[str, Any] = {}
+
+    def _make(self, dtypes: tuple[DataType, ...]) -> Typed:
+        typed = super()._make(dtypes)
+        if typed.return_type is not BOOL:
+            raise ValueError(f"SelectOp must have BOOL return type; {self!r} returns {typed.return_type.name}")
+        return typed
+
+    def __call__(self, x, thunk=None, **kwargs):
+        apply = getattr(x, "_apply_select", None)
+        if apply is None:
+            raise _refuse(self, x, f"a Matrix or Vector: {self!r}(A) or {self!r}(A, thunk)")
+        return apply(self, thunk, **kwargs)
+
+
+# --- the built-in operators ------------------------------------------------------------------------------------------
+
+
+def _fill() -> None:
+    for name, function in formulas.UNARY.items():
+        UnaryOp.registry[name] = UnaryOp(name, function)
+    for name, function in formulas.FLOAT_TESTS.items():
+        UnaryOp.registry[name] = UnaryOp(name, function, types=(FP32, FP64))
+    UnaryOp.registry["bnot"] = UnaryOp("bnot", sc.invert, types=INTEGERS)
+    _fill_binary()
+    for name, function in formulas.INDEX.items():
+        IndexUnaryOp.registry[name] = IndexUnaryOp(name, function, positional=True)
+    for cls in (IndexUnaryOp, SelectOp):
+        for name, function in formulas.KEEP_POSITIONS.items():
+            cls.registry[name] = cls(name, function, positional=True)
+        for name, function in formulas.KEEP_VALUES.items():
+            cls.registry[name] = cls(name, function)
+
+
+def _fill_binary() -> None:
+    binary = BinaryOp.registry
+    for name, function in formulas.BINARY.items():
+        binary[name] = BinaryOp(name, function, commutative=False)
+    for name, function in formulas.COMMUTATIVE.items():
+        binary[name] = BinaryOp(name, function, commutative=True)
+    for name, function in formulas.NUMBERS_ONLY.items():
+        binary[name] = BinaryOp(name, function, commutative=False, types=NUMBERS)
+    for name, function in formulas.BITWISE.items():
+        binary[name] = BinaryOp(name, function, commutative=True, types=INTEGERS)
+    for name, function in formulas.POSITIONAL.items():
+        binary[name] = BinaryOp(name, function, commutative=False, positional=True)
+    binary["lxnor"] = BinaryOp("lxnor", sc.eq, commutative=True, fixed=BOOL)
+    binary["oneb"] = binary["pair"]
+
+
+_fill()
+MOD = BinaryOp("mod", sc.mod, commutative=False, types=NUMBERS)  # the string "%"
+
+
+# --- laws ------------------------------------------------------------------------------------------------------------
+
+# Small and not negative: functions meant for counts, distances or sets are checked where they are meant to work.
+_SAMPLES = {"b": (False, True), "i": (0, 1, 2, 3, 7), "f": (0.0, 0.5, 1.0, 3.0, 8.0)}
+
+
+def samples(dtype: DataType) -> tuple:
+    return _SAMPLES[dtype.kind]
+
+
+def commutes(typed: Typed) -> bool:
+    """Spot check: f(x, y) == f(y, x) on a few values."""
+    from gbgpu.semiring._lower import to_python
+
+    f, values = to_python(typed.program), samples(typed.dtypes[0])
+    return all(_equal(f(x, y), f(y, x)) for x in values for y in values)
+
+
+def _equal(x: object, y: object) -> bool:
+    return x == y or (x != x and y != y)
+
+
+# --- strings and functions as operators ------------------------------------------------------------------------------
+
+_CLASSES: dict[str, Any] = {"unary": UnaryOp, "binary": BinaryOp, "indexunary": IndexUnaryOp, "select": SelectOp}
+_SIGNS: dict[str, dict[str, str]] = {
+    "unary": {"-": "ainv", "~": "lnot"},
+    "binary": {
+        **{"<": "lt", ">": "gt", "<=": "le", ">=": "ge", "!=": "ne", "==": "eq", "+": "plus", "-": "minus"},
+        **{"*": "times", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow"},
+        **{"&": "land", "|": "lor", "^": "lxor"},
+    },
+    "indexunary": {},
+    "select": {
+        **{"<": "valuelt", ">": "valuegt", "<=": "valuele", ">=": "valuege", "!=": "valuene", "==": "valueeq"},
+        **{"col<=": "colle", "col>": "colgt", "row<=": "rowle", "row>": "rowgt"},
+        **{"index<=": "indexle", "index>": "indexgt"},
+    },
+    "monoid": {"==": "eq", "+": "plus", "*": "times", "&": "land", "|": "lor", "^": "lxor"},
+    "semiring": {},
+}
+_EXAMPLES = {"unary": "abs[int]", "binary": "+[int]", "select": "tril", "monoid": "+[int]", "semiring": "min.+[int]"}
+_BUILTIN_FUNCTIONS = {abs: "abs", min: "min", max: "max"}
+_finders: dict[str, Callable[[str], object]] = {}  # "monoid" and "semiring", set where those are defined
+
+
+def from_string(text: str, kind: str):
+    """The operator of this kind for "min", "+", "<=", "plus[INT32]". ValueError if there is none."""
+    base, bracket, dtype = text.lower().strip().partition("[")
+    if bracket and (not dtype.endswith("]") or "[" in dtype) or not bracket and "]" in base:
+        raise ValueError(f"Bad {kind} string: {text!r}.  Example usage: {_EXAMPLES.get(kind, 'rowindex')!r}")
+    op = _by_name(_SIGNS[kind].get(base, base), kind)
+    if op is None:
+        raise ValueError(f"Unknown {kind} string: {text!r}.  Example usage: {_EXAMPLES.get(kind, 'rowindex')!r}")
+    return op[dtype[:-1]] if bracket else op
+
+
+def _by_name(name: str, kind: str):
+    if kind in _finders:
+        return _finders[kind](name)
+    return MOD if kind == "binary" and name == "mod" else _CLASSES[kind].registry.get(name)
+
+
+def resolve(thing: object, kind: str):
+    """An operator of `kind` ("unary", "binary", "select", "indexunary", "monoid", "semiring") for what a user may pass.
+
+    Operators, typed or not, pass through; strings, `abs` / `min` / `max` and Python functions are looked up or made;
+    where a binary operator is wanted a monoid gives its own, where a select operator a comparison gives value*.
+    Raises TypeError for anything else, ValueError for an unknown string.
+    """
+    if isinstance(thing, str):
+        return from_string(thing, kind)
+    came = thing.op if isinstance(thing, Typed) else thing
+    if getattr(came, "kind", None) == kind:
+        return thing
+    if kind == "binary" and getattr(came, "kind", None) == "monoid":
+        return thing.binaryop  # type: ignore[attr-defined]
+    if kind == "select" and isinstance(came, BinaryOp):
+        return _selector(came.name, thing)
+    return _from_callable(thing, kind)
+
+
+def _selector(name: str, came: object):
+    found = SelectOp.registry.get(f"value{name.removeprefix('is')}")
+    if found is None:
+        raise _wrong(came, "select")
+    return found
+
+
+def _from_callable(thing: object, kind: str):
+    if kind in _CLASSES and callable(thing) and not isinstance(thing, (type, Operator, Typed)):
+        name = _BUILTIN_FUNCTIONS.get(thing)  # type: ignore[call-overload]
+        if name is not None and name in _CLASSES[kind].registry:
+            return _CLASSES[kind].registry[name]
+        if not hasattr(thing, "kind"):
+            return _CLASSES[kind].register_anonymous(thing)
+    raise _wrong(thing, kind)
+
+
+def _wrong(thing: object, kind: str) -> TypeError:
+    hint = "; use a monoid, as in monoid.plus" if kind == "monoid" and isinstance(thing, (BinaryOp, Typed)) else ""
+    came = f"{thing!r} is a {type(thing).__name__}"
+    return TypeError(f"Bad type for argument `op`: {came}.  Expected a {kind} operator{hint}")

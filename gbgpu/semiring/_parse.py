@@ -1,0 +1,361 @@
+"""Reads the source of a user function that branches or calls scalar functions, and builds its program.
+
+Allowed: expressions, local assignments, if / else, conditional expressions, comparison chains, min, max, abs, casts,
+`math.*` and NumPy's scalar functions, captured scalars, and calls of other such functions. Both sides of a branch are
+computed and one is selected, so a branch costs both.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from gbgpu.errors import UdfParseError
+from gbgpu.semiring import _scalar as sc
+from gbgpu.semiring._scalar import Program, Sym
+from gbgpu.semiring._types import BOOL, FP64, INT64, SUPPORTED, DataType
+
+_BINARY = {
+    **{ast.Add: sc.add, ast.Sub: sc.sub, ast.Mult: sc.mul, ast.Div: sc.truediv, ast.FloorDiv: sc.floordiv},
+    **{ast.Mod: sc.mod, ast.Pow: sc.power, ast.BitAnd: sc.bit_and, ast.BitOr: sc.bit_or, ast.BitXor: sc.bit_xor},
+    **{ast.LShift: sc.shift_left, ast.RShift: sc.shift_right},
+}
+_UNARY = {ast.USub: sc.negative, ast.UAdd: sc.sym, ast.Invert: sc.invert, ast.Not: sc.logical_not}
+_COMPARE = {ast.Eq: sc.eq, ast.NotEq: sc.ne, ast.Lt: sc.lt, ast.LtE: sc.le, ast.Gt: sc.gt, ast.GtE: sc.ge}
+_DEEPEST = 20  # calls of functions inside functions
+
+
+def _weak(value: Sym) -> Sym:
+    """What Python's own functions return: a Python number, which takes the type of what it meets."""
+    return Sym(value.node, weak=True)
+
+
+def _math(name: str) -> Callable:
+    return lambda *values: _weak(sc.call(name, *[sc.cast(v, FP64) for v in values]))
+
+
+def _whole(name: str) -> Callable:
+    """math.floor and its kin: a Python int."""
+    return lambda value: _weak(sc.cast(sc.call(name, value), INT64))
+
+
+def _numpy(name: str) -> Callable:
+    return lambda *values: sc.call(name, *values)
+
+
+def _nan_first(choose: Callable) -> Callable:
+    """np.minimum and np.maximum: NaN wins."""
+    return lambda a, b: sc.select(sc.isnan(a), a, sc.select(sc.isnan(b), b, choose(a, b)))
+
+
+def _folded(choose: Callable) -> Callable:
+    def fold(first, *rest):
+        if not rest:
+            raise UdfParseError("min and max take two or more scalars here")
+        for value in rest:
+            first = choose(first, value)
+        return first
+
+    return fold
+
+
+def _round(value, digits=None) -> Sym:
+    if digits is not None:
+        raise UdfParseError("round takes no digits here")
+    return _whole("rint")(value)
+
+
+def _functions() -> dict[object, Callable]:
+    known: dict[object, Callable] = {
+        abs: sc.absolute,
+        min: _folded(sc.minimum),
+        max: _folded(sc.maximum),
+        round: _round,
+        bool: lambda v: sc.cast(v, BOOL),
+        int: lambda v: _weak(sc.cast(v, INT64)),
+        float: lambda v: _weak(sc.cast(v, FP64)),
+        math.fabs: lambda v: _weak(sc.absolute(sc.cast(v, FP64))),
+        **{getattr(math, name): _whole(name) for name in ("floor", "ceil", "trunc")},
+        **{getattr(math, name): getattr(sc, name) for name in ("isnan", "isinf", "isfinite")},
+        **{getattr(np, name): getattr(sc, name) for name in ("isnan", "isinf", "isfinite", "sign")},
+        **{np.absolute: sc.absolute, np.fabs: lambda v: sc.absolute(sc.as_float(v)), np.negative: sc.negative},
+        **{np.add: sc.add, np.subtract: sc.sub, np.multiply: sc.mul, np.divide: sc.truediv},
+        **{np.floor_divide: sc.floordiv, np.remainder: sc.mod, np.power: sc.power, np.square: lambda v: sc.mul(v, v)},
+        **{np.fmin: sc.minimum, np.fmax: sc.maximum, np.where: sc.select},
+        **{np.minimum: _nan_first(sc.minimum), np.maximum: _nan_first(sc.maximum)},
+        **{np.logical_and: sc.both, np.logical_or: sc.either, np.logical_not: sc.logical_not},
+    }
+    names = "sqrt exp expm1 log log2 log10 log1p sin cos tan sinh cosh tanh hypot copysign fmod pow asin acos atan"
+    for name in [*names.split(), "asinh", "acosh", "atanh", "atan2", "cbrt", "exp2"]:
+        inverse = name.replace("a", "arc", 1) if name.startswith("a") else name
+        for module, spelling, make in ((math, name, _math), (np, inverse, _numpy)):
+            if hasattr(module, spelling):
+                known.setdefault(getattr(module, spelling), make(name))
+    for name in ("floor", "ceil", "trunc", "rint"):
+        known[getattr(np, name)] = _numpy(name)
+    for dtype in SUPPORTED:
+        known[dtype.np_type.type] = (lambda d: lambda v: sc.cast(v, d))(dtype)
+    return known
+
+
+_KNOWN = _functions()
+
+
+def read(function: Callable, params: Sequence[tuple[str, DataType]]) -> Program:
+    """The program of `function`, from its source. Raises UdfParseError with the line."""
+    values = [sc.param(name, dtype) for name, dtype in params]
+    known = _KNOWN.get(function)
+    result = sc.sym(known(*values) if known is not None else _Reader(function, 0).call(values))
+    return Program(params, result.dtype, result.node)
+
+
+class _Missing:
+    """A name that only one branch has assigned."""
+
+
+def _source(function: Callable) -> tuple[ast.FunctionDef | ast.Lambda, list[str], str]:
+    """The function's syntax tree, the lines of its file, and the file's name."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        raise UdfParseError(f"{function!r} is not a plain Python function, and can't be read")
+    try:
+        lines, _ = inspect.findsource(function)
+        tree = ast.parse("".join(lines))
+    except (OSError, SyntaxError) as error:
+        problem = f"{sc._name(function)} branches or calls functions, and its source can't be read: {error}"
+        raise UdfParseError(problem) from None
+    found = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)) and _is_source(n, code)]
+    if not found:
+        raise UdfParseError(f"the source of {function!r} was not found in {code.co_filename}")
+    return found[-1], lines, code.co_filename
+
+
+def _is_source(n: ast.FunctionDef | ast.Lambda, code) -> bool:
+    """Whether this syntax is the code's: name and lines, and for lambdas, which may share a line, the columns."""
+    if isinstance(n, ast.FunctionDef):
+        first = min([n.lineno, *(d.lineno for d in n.decorator_list)])
+        return n.name == code.co_name and first == code.co_firstlineno
+    places = [(line, column) for line, _, column, _ in code.co_positions() if column is not None and line is not None]
+    inside = [place for place in places if place[0] >= n.body.lineno and place != (n.lineno, 0)]
+    start, end = (n.body.lineno, n.body.col_offset), (n.body.end_lineno, n.body.end_col_offset)
+    return code.co_name == "<lambda>" and bool(inside) and start == min(inside) and max(inside) <= end
+
+
+class _Reader:
+    """Evaluates one function's syntax tree on Syms and Python constants."""
+
+    def __init__(self, function: Callable, depth: int) -> None:
+        if depth > _DEEPEST:
+            raise UdfParseError(f"{sc._name(function)} calls itself, or functions are nested too deep")
+        self.function = function
+        self.depth = depth
+        self.tree, self.lines, self.file = _source(function)
+        self.spaces = (inspect.getclosurevars(function).nonlocals, function.__globals__, vars(builtins))
+
+    def call(self, values: Sequence[object]) -> object:
+        """The function's result for these arguments; defaults fill the rest."""
+        try:
+            bound = inspect.signature(self.function).bind(*values)
+        except TypeError as error:
+            raise self.error(self.tree, str(error)) from None
+        bound.apply_defaults()
+        local = dict(bound.arguments)
+        if isinstance(self.tree, ast.Lambda):
+            return self.value(self.tree.body, local)
+        return self.block(self.tree.body, local)
+
+    def error(self, where: ast.AST, problem: str) -> UdfParseError:
+        line = getattr(where, "lineno", 1)
+        text = self.lines[line - 1].strip() if line <= len(self.lines) else ""
+        return UdfParseError(f"{sc._name(self.function)}: {problem}\n  {self.file}, line {line}: {text}")
+
+    # statements
+
+    def block(self, body: Sequence[ast.stmt], local: dict[str, object]) -> object:
+        """Run statements up to `return`. An `if` that returns on one side takes the rest of the block into both."""
+        for position, statement in enumerate(body):
+            if isinstance(statement, ast.Return):
+                return self.value(statement.value, local) if statement.value else self._no_result(statement)
+            if isinstance(statement, ast.If):
+                if _returns(statement):
+                    return self.branch(statement, body[position + 1 :], local)
+                self.merge(statement, local)
+            else:
+                self.assign(statement, local)
+        return self._no_result(self.tree)
+
+    def _no_result(self, where: ast.AST) -> object:
+        raise self.error(where, "every path must return a value")
+
+    def branch(self, statement: ast.If, rest: Sequence[ast.stmt], local: dict[str, object]) -> object:
+        test = self.value(statement.test, local)
+        if not isinstance(test, Sym):
+            return self.block([*(statement.body if test else statement.orelse), *rest], local)
+        yes = self.block([*statement.body, *rest], dict(local))
+        no = self.block([*statement.orelse, *rest], dict(local))
+        return self.guard(statement, sc.select, test, yes, no)
+
+    def merge(self, statement: ast.If, local: dict[str, object]) -> None:
+        test = self.value(statement.test, local)
+        sides = [dict(local), dict(local)]
+        for side, body in zip(sides, (statement.body, statement.orelse), strict=True):
+            for inner in body:
+                self.merge(inner, side) if isinstance(inner, ast.If) else self.assign(inner, side)
+        yes, no = sides
+        if not isinstance(test, Sym):
+            local.update(yes if test else no)
+            return
+        for name in {*yes, *no}:
+            a, b = yes.get(name, _Missing), no.get(name, _Missing)
+            local[name] = a if a is b else self.either(statement, test, a, b)
+
+    def either(self, where: ast.AST, test: Sym, a: object, b: object) -> object:
+        return _Missing if a is _Missing or b is _Missing else self.guard(where, sc.select, test, a, b)
+
+    def assign(self, statement: ast.stmt, local: dict[str, object]) -> None:
+        if isinstance(statement, ast.Pass) or _is_docstring(statement):
+            return
+        if isinstance(statement, ast.Assign) and all(isinstance(t, ast.Name) for t in statement.targets):
+            value = self.value(statement.value, local)
+            local.update({target.id: value for target in statement.targets})  # type: ignore[attr-defined]
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
+            local[statement.target.id] = self.value(statement.value, local)
+        elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            now = self.name(statement.target, local)
+            new = self.value(statement.value, local)
+            local[statement.target.id] = self.guard(statement, self._operation(statement, statement.op), now, new)
+        else:
+            raise self.error(statement, f"{_kind(statement)} is not allowed in an operator")
+
+    # expressions
+
+    def value(self, n: ast.expr, local: dict[str, object]) -> object:
+        method = getattr(self, f"on_{type(n).__name__}", None)
+        if method is None:
+            raise self.error(n, f"{_kind(n)} is not allowed in an operator")
+        return method(n, local)
+
+    def guard(self, where: ast.AST, function: Callable, *values: object) -> object:
+        """Apply a builder; whatever it refuses is told with the line."""
+        try:
+            return function(*values)
+        except UdfParseError as error:
+            raise (error if "line " in str(error) else self.error(where, str(error))) from None
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise self.error(where, str(error)) from None
+
+    def _operation(self, where: ast.AST, kind: ast.operator) -> Callable:
+        if type(kind) not in _BINARY:
+            raise self.error(where, f"{_kind(kind)} is not allowed in an operator")
+        return _BINARY[type(kind)]
+
+    def on_Constant(self, n: ast.Constant, local: dict[str, object]) -> object:
+        if not isinstance(n.value, (bool, int, float)):
+            raise self.error(n, f"the constant {n.value!r} is not a number")
+        return n.value
+
+    def on_Name(self, n: ast.Name, local: dict[str, object]) -> object:
+        return self.name(n, local)
+
+    def name(self, n: ast.Name, local: dict[str, object]) -> object:
+        if n.id in local:
+            if local[n.id] is _Missing:
+                raise self.error(n, f"{n.id} has no value on one of the branches")
+            return local[n.id]
+        for space in self.spaces:
+            if n.id in space:
+                return space[n.id]
+        raise self.error(n, f"the name {n.id} is not defined")
+
+    def on_Attribute(self, n: ast.Attribute, local: dict[str, object]) -> object:
+        owner = self.value(n.value, local)
+        if isinstance(owner, Sym) or not hasattr(owner, n.attr):
+            raise self.error(n, f"the attribute {n.attr} is not allowed in an operator")
+        return getattr(owner, n.attr)
+
+    def on_BinOp(self, n: ast.BinOp, local: dict[str, object]) -> object:
+        operation = self._operation(n, n.op)
+        left, right = self.value(n.left, local), self.value(n.right, local)
+        if not isinstance(left, Sym) and not isinstance(right, Sym):
+            return self.guard(n, _python(n), left, right)
+        return self.guard(n, operation, left, right)
+
+    def on_UnaryOp(self, n: ast.UnaryOp, local: dict[str, object]) -> object:
+        value = self.value(n.operand, local)
+        if isinstance(value, Sym):
+            return self.guard(n, _UNARY[type(n.op)], value)
+        return self.guard(n, _python(n), value)
+
+    def on_BoolOp(self, n: ast.BoolOp, local: dict[str, object]) -> object:
+        """`and` and `or` give one of their operands, as in Python."""
+        result = self.value(n.values[0], local)
+        for other in n.values[1:]:
+            stops = isinstance(n.op, ast.Or)
+            if not isinstance(result, Sym):
+                result = result if bool(result) is stops else self.value(other, local)
+                continue
+            sides = (result, self.value(other, local))
+            result = self.guard(n, sc.select, result, *(sides if stops else sides[::-1]))
+        return result
+
+    def on_Compare(self, n: ast.Compare, local: dict[str, object]) -> object:
+        left, result = self.value(n.left, local), None
+        for kind, operand in zip(n.ops, n.comparators, strict=True):
+            if type(kind) not in _COMPARE:
+                raise self.error(n, f"{_kind(kind)} is not allowed in an operator")
+            right = self.value(operand, local)
+            one = self.guard(n, _COMPARE[type(kind)], left, right)
+            result = one if result is None else sc.both(result, one)
+            left = right
+        return result
+
+    def on_IfExp(self, n: ast.IfExp, local: dict[str, object]) -> object:
+        test = self.value(n.test, local)
+        if not isinstance(test, Sym):
+            return self.value(n.body if test else n.orelse, local)
+        return self.guard(n, sc.select, test, self.value(n.body, local), self.value(n.orelse, local))
+
+    def on_Call(self, n: ast.Call, local: dict[str, object]) -> object:
+        function = self.value(n.func, local)
+        if n.keywords or any(isinstance(a, ast.Starred) for a in n.args):
+            raise self.error(n, "keyword and starred arguments are not allowed in an operator")
+        values = [self.value(a, local) for a in n.args]
+        known = _KNOWN.get(function) if getattr(function, "__hash__", None) else None
+        if known is not None:
+            return self.guard(n, known, *values)
+        if not inspect.isfunction(function):
+            raise self.error(n, f"{getattr(function, '__name__', function)} is not allowed in an operator")
+        return self.guard(n, _Reader(function, self.depth + 1).call, values)
+
+
+def _python(n: ast.expr) -> Callable:
+    """The operation of a syntax node, on plain Python constants."""
+    import operator as py
+
+    table: dict[type, Callable] = {
+        **{ast.Add: py.add, ast.Sub: py.sub, ast.Mult: py.mul, ast.Div: py.truediv, ast.FloorDiv: py.floordiv},
+        **{ast.Mod: py.mod, ast.Pow: py.pow, ast.BitAnd: py.and_, ast.BitOr: py.or_, ast.BitXor: py.xor},
+        **{ast.LShift: py.lshift, ast.RShift: py.rshift, ast.USub: py.neg, ast.UAdd: py.pos, ast.Invert: py.invert},
+        ast.Not: py.not_,
+    }
+    return table[type(n.op)]  # type: ignore[attr-defined]
+
+
+def _returns(statement: ast.stmt) -> bool:
+    return any(isinstance(inner, ast.Return) for inner in ast.walk(statement))
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _kind(n: ast.AST) -> str:
+    return f"`{type(n).__name__.lower()}`"
+
+
+__all__ = ["read"]

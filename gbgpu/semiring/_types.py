@@ -1,0 +1,131 @@
+"""The element types, looked up and unified as python-graphblas does. Each type is one object: compare with `is`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gbgpu.errors import NotImplementedException
+
+
+class DataType:
+    """One element type. Singletons: BOOL, INT32, INT64, FP32, FP64.
+
+    Hashes and compares by identity; `==` also accepts what `lookup_dtype` understands ("INT64", np.int64, int).
+    """
+
+    __slots__ = ("name", "np_type", "c_type", "kind")
+    name: str
+    np_type: np.dtype
+    c_type: str
+    kind: str
+
+    def __init__(self, name: str, np_type: type, c_type: str) -> None:
+        set_once = object.__setattr__
+        set_once(self, "name", name)
+        set_once(self, "np_type", np.dtype(np_type))
+        set_once(self, "c_type", c_type)
+        set_once(self, "kind", np.dtype(np_type).kind)  # "b", "i" or "f"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{self.name} is one shared object and can't be changed")
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if other is None or type(other) is DataType:
+            return False
+        try:
+            return lookup_dtype(other) is self
+        except (TypeError, NotImplementedException):
+            return False
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self):
+        return lookup_dtype, (self.name,)
+
+    def __copy__(self) -> DataType:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> DataType:
+        return self
+
+
+BOOL = DataType("BOOL", np.bool_, "bool")
+INT32 = DataType("INT32", np.int32, "int")
+INT64 = DataType("INT64", np.int64, "long long")
+FP32 = DataType("FP32", np.float32, "float")
+FP64 = DataType("FP64", np.float64, "double")
+
+SUPPORTED = (BOOL, INT32, INT64, FP32, FP64)
+_BY_NP = {dtype.np_type: dtype for dtype in SUPPORTED}
+_BY_NAME = {dtype.name: dtype for dtype in SUPPORTED}
+_FOUND: dict[object, DataType] = {bool: BOOL, int: INT64, float: FP64, "int": INT64, "float": FP64, "bool": BOOL}
+_NAMES = ", ".join(dtype.name for dtype in SUPPORTED)
+
+
+def lookup_dtype(key: object) -> DataType:
+    """The DataType for a DataType, NumPy dtype or scalar type, `bool` / `int` / `float`, or a string ("INT64", "i8").
+
+    Raises NotImplementedException for a real type that gbgpu doesn't have yet, TypeError for anything else.
+    """
+    if type(key) is DataType:
+        return key
+    try:
+        return _FOUND[key]
+    except (KeyError, TypeError):
+        dtype = _search(key)
+    if isinstance(key, (str, type, np.dtype)):
+        _FOUND[key] = dtype
+    return dtype
+
+
+def _search(key: object) -> DataType:
+    if isinstance(key, str) and key.upper() in _BY_NAME:
+        return _BY_NAME[key.upper()]
+    try:
+        np_type = np.dtype(key.lower() if isinstance(key, str) else key)  # type: ignore[call-overload]
+    except TypeError:
+        np_type = None
+    if key is None or np_type is None or np_type.kind == "O":
+        raise _unknown(key)
+    if np_type not in _BY_NP:
+        raise NotImplementedException(f"dtype {np_type} isn't supported yet; supported are {_NAMES}")
+    return _BY_NP[np_type]
+
+
+def _unknown(key: object) -> Exception:
+    gb_names = {f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)} | {"FC32", "FC64"}
+    if isinstance(key, str) and key.upper() in gb_names:
+        return NotImplementedException(f"dtype {key.upper()} isn't supported yet; supported are {_NAMES}")
+    expected = f"expected one of {_NAMES}, or their NumPy names"
+    return TypeError(f"Unknown dtype: {key!r} of type {type(key).__name__}; {expected}")
+
+
+def unify(type1: object, type2: object, *, is_left_scalar: bool = False, is_right_scalar: bool = False) -> DataType:
+    """The type that holds both, by NumPy's promotion: unify(FP32, INT32) is FP64. Scalars promote like arrays."""
+    first, second = lookup_dtype(type1), lookup_dtype(type2)
+    if first is second:
+        return first
+    return _BY_NP[np.promote_types(first.np_type, second.np_type)]
+
+
+def of_value(value: object) -> DataType:
+    """The type of one scalar: `bool` is BOOL, `int` INT64, `float` FP64, a NumPy scalar its own.
+
+    Raises TypeError for anything else, OverflowError for an int outside INT64.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return BOOL
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise OverflowError(f"{value} does not fit INT64")
+        return INT64
+    if isinstance(value, np.generic):
+        return lookup_dtype(value.dtype)
+    if isinstance(value, float):
+        return FP64
+    raise TypeError(f"expected a bool, int, float or NumPy scalar; came {value!r} of type {type(value).__name__}")

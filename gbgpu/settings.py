@@ -1,0 +1,29 @@
+"""Process-wide settings, and where handles find the session in force."""
+
+import os
+from typing import Any
+
+inline = "auto"  # "auto": small steps run on the caller's thread; "never": every step goes to the devices' threads; "always"
+inline_seconds = 70e-6  # predicted work below which "auto" runs a step inline (handing two blocks to threads costs about 64 us)
+deterministic = False  # `any` takes the candidate of the lowest index; float sums have a fixed order
+verbose = int(os.environ.get("GBGPU_VERBOSE", "0"))  # 1: a line a statement, 2: its plan, 4: generated sources
+
+_session: Any = None
+_start: Any = None
+
+
+def connect(start: Any) -> None:
+    """Tell where sessions come from: `start()` makes the default one. Called once, by the package."""
+    global _start
+    _start = start
+
+
+def session() -> Any:
+    """The session in force; the first use starts the default one."""
+    return _session if _session is not None else _start()
+
+
+def install(new: Any) -> None:
+    """Make `new` the session in force (None: no session)."""
+    global _session
+    _session = new

@@ -1,0 +1,87 @@
+"""What ran: counters that are always on, and records that listeners receive while somebody traces. Records are plain; reports read them."""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+
+@dataclass(slots=True)
+class Counters:
+    """Totals since the process began; differences are what a piece of work cost."""
+
+    launches: int = 0  # kernels started on any device
+    host_reads: int = 0  # copies from a device to the host
+    exchanged: int = 0  # bytes moved between devices
+    statements: int = 0
+
+
+@dataclass(slots=True)
+class Record:
+    """One step on one device. Times are seconds of `time.perf_counter`; on GPUs they are the host's launch times."""
+
+    statement: int
+    text: str
+    step: str
+    device: str
+    direction: str | None = None
+    form: str | None = None
+    bytes: int = 0
+    host_reads: int = 0
+    launches: int = 0
+    start: float = 0.0
+    end: float = 0.0
+    _stats: Any = field(default=None, repr=False)  # counts still on the device
+    _count: Any = field(default=None, repr=False)
+    _get: Any = field(default=None, repr=False)
+
+    def _settle(self) -> None:
+        if self._stats is not None and not isinstance(self._stats, tuple):
+            self._stats = tuple(int(x) for x in self._get(self._stats))
+        if self._count is not None and not isinstance(self._count, int):
+            self._count = int(self._get(self._count)[0])
+
+    @property
+    def edges(self) -> int:
+        """Matrix entries that the step looked at (read from the device when first asked)."""
+        self._settle()
+        return self._stats[0] if self._stats else 0
+
+    @property
+    def rows(self) -> int:
+        """Rows probed by a pull, frontier vertices expanded by a push."""
+        self._settle()
+        return self._stats[1] if self._stats else 0
+
+    @property
+    def nvals(self) -> int | None:
+        """Entries of the output on this device after a write step."""
+        self._settle()
+        return self._count
+
+
+counters = Counters()
+listeners: list[Callable[[Record], None]] = []
+
+
+@contextmanager
+def trace():
+    """Collect the records of the statements inside: `with gb.trace() as records: ...`."""
+    records: list[Record] = []
+    listeners.append(records.append)
+    try:
+        yield records
+    finally:
+        listeners.remove(records.append)
+
+
+def emit(record: Record) -> None:
+    """Hand a record to every listener."""
+    for listener in listeners:
+        listener(record)
+
+
+def now() -> float:
+    """The clock of all records."""
+    return perf_counter()

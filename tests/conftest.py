@@ -1,0 +1,74 @@
+"""Devices and hypothesis profiles for all tests.
+
+GBGPU_TEST_DEVICES  device strings, separated by spaces, in place of the CPU ones ("cuda:0 cuda:0*3")
+GBGPU_TEST_PROFILE  "ci" (the ordinary one) or "long"
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+import gbgpu as gb
+
+quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
+for name, examples in (("ci", 150), ("long", 5000)):
+    # print_blob and the printed script make every failure repeatable; the first run of a kernel compiles: no deadline
+    settings.register_profile(
+        name, max_examples=examples, deadline=None, derandomize=False, print_blob=True, suppress_health_check=quiet,
+        phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
+    )
+settings.load_profile(os.environ.get("GBGPU_TEST_PROFILE", "ci"))
+
+
+@dataclass(frozen=True)
+class Devices:
+    """What a test runs on: the device string, unequal shares or None, and whether threads are forced."""
+
+    spec: str
+    shares: tuple[int, ...] | None = None
+    inline: str = "auto"
+
+    @property
+    def name(self) -> str:
+        return self.spec + (" shares" if self.shares else "") + (" threads" if self.inline == "never" else "")
+
+    def text(self) -> str:
+        """The call that starts this session."""
+        partition = f", partition=gb.partition.shares{self.shares}" if self.shares else ""
+        return f"gb.init({self.spec!r}{partition})"
+
+    def start(self) -> None:
+        gb.settings.inline = self.inline
+        gb.init(self.spec, partition=gb.partition.shares(*self.shares) if self.shares else None)
+
+
+CPU = (Devices("cpu:1"), Devices("cpu:3", (1, 5, 3), inline="never"), Devices("cpu:7"))
+
+
+def chosen() -> tuple[Devices, ...]:
+    """The CPU sets, or what GBGPU_TEST_DEVICES names; sets of three get unequal shares."""
+    specs = os.environ.get("GBGPU_TEST_DEVICES", "").split()
+    return tuple(Devices(spec, (1, 5, 3) if spec.endswith("*3") else None) for spec in specs) or CPU
+
+
+@pytest.fixture(scope="session", params=chosen(), ids=lambda devices: devices.name)
+def session(request) -> Devices:
+    return request.param
+
+
+@pytest.fixture
+def devices(session: Devices) -> Devices:
+    """A running session on each set of devices in turn. Kernels stay compiled from one session to the next."""
+    session.start()
+    return session
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """Under xdist one test runs on all its devices in one worker, so that its kernels are compiled once."""
+    for item in items:
+        if "session" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.name}::{item.originalname}"))

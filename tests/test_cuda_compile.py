@@ -1,0 +1,127 @@
+"""Every CUDA kernel compiles, for a spread of operators and types and two architectures, where there is no GPU; and takes its contract's arguments."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gbgpu import binary, indexunary, monoid, select, semiring, unary
+from gbgpu.device import cuda, nvrtc
+from gbgpu.errors import Panic
+from gbgpu.kernels import gpu
+from gbgpu.kernels.gpu_source import atomic_form
+from gbgpu.kernels.interface import KINDS, Spec
+from gbgpu.semiring import Semiring
+from gbgpu.semiring._types import BOOL, FP32, FP64, INT32, INT64
+
+TYPES = (BOOL, INT32, INT64, FP32, FP64)
+distance = Semiring.register_anonymous(monoid.min, binary.BinaryOp.register_anonymous(lambda x, y: abs(x - y) if x > y else x * 2), "distance")
+
+
+def products() -> list[tuple[str, Spec]]:
+    ordinary = [semiring.min_plus[dtype] for dtype in (INT32, INT64, FP32, FP64)] + [semiring.plus_times[dtype] for dtype in (INT32, FP32, FP64)]
+    logical = [semiring.any_pair[BOOL], semiring.lor_land[BOOL], semiring.lxor_land[BOOL], semiring.lxnor_lor[BOOL]]
+    others = [semiring.max_first[FP64], semiring.max_minus[FP32], semiring.any_second[INT64], semiring.times_plus[FP32], semiring.min_secondi[INT64],
+              semiring.plus_pair[INT64], distance[INT32], distance[FP64]]
+    found = []
+    for i, op in enumerate(ordinary + logical + others):
+        left, right = op.multiply.dtypes
+        spec = Spec(op=op, a=right, b=left, out=op.return_type, flip=True, iso=op.name == "any_pair")
+        found += [("pull", spec), ("push", spec._replace(flip=False, a=left, b=right) if i % 2 else spec)]
+    mixed = Spec(op=semiring.min_plus[FP64], a=INT32, b=FP32, out=FP32, ptr="int64", idx="int64")
+    return [*found, ("pull", mixed), ("push", mixed._replace(out=None))]
+
+
+def writes() -> list[tuple[str, Spec]]:
+    accums = [(None, FP32, INT64), (binary.plus[INT32], INT32, INT32), (binary.min[FP64], FP32, FP64), (binary.lor[BOOL], BOOL, BOOL)]
+    pairs = [(kind, Spec(op=op, a=a, b=b)) for op, a, b in accums for kind in ("write", "write_list")]
+    two = [(binary.minus[FP32], FP32, INT32, FP32), (binary.lt[INT64], INT64, INT64, BOOL), (binary.firsti[INT64], BOOL, BOOL, INT64)]
+    for op, a, b, out in two:
+        pairs += [("ewise", Spec(op=op, a=a, b=b, out=out, side=side)) for side in ("", "union")]
+        pairs += [("ewise_list", Spec(op=op, a=a, b=b, out=out, side=side)) for side in ("left", "right")]
+    return pairs
+
+
+def maps() -> list[tuple[str, Spec]]:
+    applied = [Spec(op=unary.exp[FP64], b=INT32, out=FP32), Spec(op=binary.floordiv[INT32], b=INT32, out=INT32, side="left"),
+               Spec(op=indexunary.rowindex[INT64], b=BOOL, out=INT64)]
+    selected = [Spec(op=select.valuege[FP32], b=FP32), Spec(op=select.indexle[INT64], b=INT64)]
+    reduced = [monoid.plus[FP32], monoid.times[INT64], monoid.min[FP64], monoid.land[BOOL], monoid.any[INT32]]
+    return (
+        [("apply", spec) for spec in applied]
+        + [(kind, spec) for spec in selected for kind in ("select", "select_list")]
+        + [("reduce", Spec(op=op, b=op.dtype)) for op in reduced]
+        + [("combine", Spec(op=op, b=op.dtype)) for op in reduced]
+        + [("drain", Spec(out=dtype)) for dtype in (BOOL, FP64)]
+    )
+
+
+def forms() -> list[tuple[str, Spec]]:
+    kinds = ("mask_words", "list_words", "mask_list", "scatter", "compact", "gather")
+    return [("frontier_edges", Spec()), *((kind, Spec(b=TYPES[i % 5])) for i, kind in enumerate(kinds * 2))]
+
+
+def matrices() -> list[tuple[str, Spec]]:
+    kinds = ("matrix_select_count", "matrix_select", "matrix_apply")
+    ops = [(select.tril[FP32], FP32), (select.valuene[INT64], INT64)]
+    found = [(kind, Spec(op=op, a=a, out=a if kind != "matrix_apply" else BOOL, ptr="int64")) for op, a in ops for kind in kinds]
+    merged = [Spec(op=op, a=FP64, b=INT32, out=FP64) for op in (None, binary.plus[FP64])]
+    return [*found, ("merge_count", Spec()), *(("merge", spec) for spec in merged)]
+
+
+INSTANCES = products() + writes() + maps() + forms() + matrices()
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_compiles(kind, arch, tmp_path, monkeypatch):
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+    specs = [spec for of, spec in INSTANCES if of == kind]
+    assert specs
+    for spec in specs:
+        assert gpu.compile(kind, spec, arch).startswith(b"\x7fELF")
+
+
+def signature(kind: str) -> list[str]:
+    text = gpu.source(kind, next(spec for of, spec in INSTANCES if of == kind))
+    parameters = re.search(rf"^KERNEL {kind}\(([^)]*)\)", text, re.MULTILINE)
+    return [re.search(r"\w+$", p.strip())[0] for p in parameters[1].split(",")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kernels_take_the_arguments_of_the_contract(kind):
+    """What a launcher adds comes after them."""
+    names = signature(kind)
+    assert tuple(names[: len(KINDS[kind])]) == KINDS[kind]
+    assert set(names[len(KINDS[kind]) :]) <= {"p", "lanes", "limit", "queue", "scratch"}
+
+
+def test_atomics_follow_from_the_formula():
+    native = {monoid.plus: "sum", monoid.min: "min", monoid.max: "max"}
+    for op, form in native.items():
+        assert {atomic_form(op[dtype]) for dtype in (INT32, INT64, FP32, FP64)} == {form}
+    assert [atomic_form(op[BOOL]) for op in (monoid.lor, monoid.land, monoid.lxor, monoid.lxnor)] == ["or", "and", "xor", "xnor"]
+    assert atomic_form(monoid.times[INT64]) == "cas"
+
+
+def test_device_text_compiles(tmp_path, monkeypatch):
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+    assert nvrtc.compile_cubin(cuda.TEXT, "sm_90").startswith(b"\x7fELF")
+
+
+def test_cubins_are_cached_by_text_and_options(tmp_path, monkeypatch):
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+    text = 'extern "C" __global__ void f(float *x) { *x = *x * *x + *x; }'
+    plain, again = (nvrtc.compile_cubin(text, "sm_90") for _ in range(2))
+    fused = nvrtc.compile_cubin(text, "sm_90", fmad=True)
+    assert plain == again != fused
+    assert len(list(tmp_path.rglob("*.cubin"))) == 2
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_errors_carry_the_log(tmp_path, monkeypatch):
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+    with pytest.raises(Panic, match="nonsense"):
+        nvrtc.compile_cubin("nonsense;", "sm_90")
+    assert not list(tmp_path.rglob("*.cubin"))

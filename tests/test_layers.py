@@ -1,0 +1,158 @@
+"""Who may import whom (DESIGN.md, section 2), read from every import in the sources, inner ones too."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EVERYONE = {"errors", "settings", "trace"}  # these import nothing of ours
+USER = {"unary", "binary", "monoid", "select", "indexunary", "agg", "op", "dtypes", "exceptions"}
+HANDLES = {"expr", "matrix", "vector", "scalar"}
+MACHINERY = {"semiring", *USER, "device", "kernels", "distribute", "balance", *HANDLES}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    **{name: set() for name in EVERYONE},
+    "semiring": set(),
+    **{name: {"semiring"} for name in USER},
+    "device": set(),
+    "kernels": {"semiring", "device"},
+    "distribute": {"device"},
+    "balance": set(),
+    **{name: {"semiring", "distribute", *HANDLES} for name in HANDLES},
+    "engine": MACHINERY,
+    "io": {"public"},
+    "sparse": {"public"},
+    "core": {"public"},
+    "report": set(),
+    "public": {*MACHINERY, "engine", "io", "sparse", "report"},  # gbgpu/__init__.py puts the face together
+    "algos": {"public"},
+}
+LATE = {"cupy", "cupyx", "mpi4py", "matplotlib", "networkx", "pymetis", "pyscipopt"}
+
+
+def sources() -> list[Path]:
+    return sorted([*ROOT.glob("gbgpu/**/*.py"), *ROOT.glob("algos/**/*.py")])
+
+
+def package_of(path: Path) -> str:
+    """The row of the table that a file belongs to."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    if parts[0] == "algos":
+        return "algos"
+    return "public" if parts[1] == "__init__" else parts[1]
+
+
+def module_of(path: Path) -> list[str]:
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def absolute(node: ast.ImportFrom, path: Path) -> str:
+    """The module of a `from` import, relative ones resolved."""
+    if not node.level:
+        return node.module or ""
+    package = module_of(path) if path.name == "__init__.py" else module_of(path)[:-1]
+    base = package[: len(package) - node.level + 1]
+    return ".".join([*base, node.module] if node.module else base)
+
+
+def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
+    """(module or module.name, line, inside a function) of every import; those for type checkers only do not count."""
+    tree = ast.parse(path.read_text(), str(path))
+    inner = {id(child) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+             for child in ast.walk(node)}
+    for node in ast.walk(tree):
+        late = id(node) in inner
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno, late) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = absolute(node, path)
+            yield from ((f"{module}.{alias.name}", node.lineno, late) for alias in node.names)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            if name in ("import_module", "__import__") and node.args and isinstance(node.args[0], ast.Constant):
+                yield str(node.args[0].value), node.lineno, late
+
+
+def target_of(name: str) -> str | None:
+    """The row of the table that an import reaches; None for what is not ours."""
+    parts = name.split(".")
+    if parts[0] == "algos":
+        return "algos"
+    if parts[0] != "gbgpu":
+        return None
+    if len(parts) > 1 and parts[1] in MAY_IMPORT:
+        return parts[1]
+    return "public"
+
+
+def is_public(target: str) -> bool:
+    """What a user may name: the face, the user namespaces, handles' names, files; nothing behind them."""
+    return target in {"public", "semiring", *USER, "io", "sparse", "report", *EVERYONE}
+
+
+def allowed(source: str, target: str) -> bool:
+    if source == target or (target in EVERYONE and source not in EVERYONE):
+        return True
+    if "public" in MAY_IMPORT[source] and source != "public":
+        return is_public(target)
+    return target in MAY_IMPORT[source]
+
+
+def test_every_file_has_a_place_in_the_table():
+    assert sources()
+    assert {package_of(path) for path in sources()} <= set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_follow_the_table(path):
+    source = package_of(path)
+    wrong = [f"{path.relative_to(ROOT)}:{line} imports {name} ({source} -> {target})"
+             for name, line, _ in imports(path)
+             if (target := target_of(name)) is not None and not allowed(source, target)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_optional_packages_are_imported_late_and_in_one_place():
+    places = defaultdict(set)
+    for path in sources():
+        for name, line, late in imports(path):
+            top = name.split(".")[0]
+            if top in LATE:
+                assert late, f"{path}:{line} imports {name} outside a function"
+                if path.is_relative_to(ROOT / "gbgpu"):
+                    places["cupy" if top == "cupyx" else top].add(path.relative_to(ROOT))
+    crowded = {name: paths for name, paths in places.items() if len(paths) > 1}
+    assert not crowded, f"one file each should import: {crowded}"
+
+
+def test_numba_only_in_kernels():
+    for path in sources():
+        for name, line, late in imports(path):
+            if name.split(".")[0] in ("numba", "llvmlite"):
+                where = f"{path.relative_to(ROOT)}:{line} imports {name}"
+                assert package_of(path) == "kernels" and late, f"{where}: only kernels may, and inside a function"
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    return done.stdout
+
+
+def test_import_brings_nothing_heavy():
+    heavy = "{'cupy', 'cupyx', 'numba', 'llvmlite', 'matplotlib', 'networkx', 'rich', 'scipy', 'mpi4py', 'pyscipopt'}"
+    code = f"import sys, gbgpu; print(sorted({heavy} & {{name.split('.')[0] for name in sys.modules}}))"
+    assert run(code).strip() == "[]"
+
+
+def test_import_is_fast():
+    """0.3 s beside what NumPy takes; the best of five, since other tests may be running."""
+    code = "import numpy, time; t = time.perf_counter(); import gbgpu; print(time.perf_counter() - t)"
+    assert min(float(run(code)) for _ in range(5)) < 0.3
