@@ -20,7 +20,7 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
     """
     n = square(A)
     source = vertex(source, n)
-    levels, parents, q = Vector(int, size=n), Vector(int, size=n), Vector(int, size=n)
+    levels, parents, q = (Vector(int, size=n, name=name) for name in ("levels", "parents", "q"))
     q[source] = source
     depth = 0
     while q.nvals:

@@ -21,10 +21,11 @@ def connected_components(A: Matrix) -> Vector:
     """
     n = square(A)
     symmetric = has_symmetric_pattern(A, n)
-    labels, t, stale = Vector(int, size=n), Vector(int, size=n), Vector(bool, size=n)
+    labels, t = (Vector(int, size=n, name=name) for name in ("labels", "t"))
+    stale = Vector(bool, size=n, name="stale")
     labels[:] = 0
     labels << indexunary.index(labels)
-    q = labels.dup()
+    q = labels.dup(name="q")
     while q.nvals:
         t << min_first[int](q @ A)
         if not symmetric:

@@ -38,7 +38,7 @@ def load(graph: str) -> gb.Matrix:
     kind = graph.split(":")[0]
     if kind in KINDS and not os.path.exists(graph):
         return from_spec(graph)
-    return gb.io.mmread(graph)
+    return gb.io.mmread(graph, name="A")
 
 
 def from_spec(spec: str) -> gb.Matrix:
@@ -57,7 +57,7 @@ def from_spec(spec: str) -> gb.Matrix:
         weights = parse_weights(fields[3]) if len(fields) == 4 else None
     except ValueError as error:
         raise InvalidValue(message(f"a graph as {SPEC}", repr(spec), str(error))) from None
-    return kind.make(first, second, seed=seed, weights=weights)
+    return kind.make(first, second, seed=seed, weights=weights, name="A")
 
 
 def parse_weights(text: str) -> tuple[int, int]:

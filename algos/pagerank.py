@@ -38,7 +38,8 @@ def pagerank(
     check_parameters(damping, tol, max_iterations)
     degree = out_degrees(A, n, dtype, weighted)
     spread = (plus_times if weighted else plus_second)[degree.dtype]
-    r, previous, share, lost, change = (Vector(degree.dtype, size=n) for _ in range(5))
+    names = ("r", "previous", "share", "lost", "change")
+    r, previous, share, lost, change = (Vector(degree.dtype, size=n, name=name) for name in names)
     if n == 0:
         return r, 0, True
     r[:] = 1 / n
@@ -58,7 +59,7 @@ def pagerank(
 
 def out_degrees(A: Matrix, n: int, dtype: Any, weighted: bool) -> Vector:
     """The sum over each row of ones, or of the weights; nothing where it is 0."""
-    ones, degree = Vector(dtype, size=n), Vector(dtype, size=n)
+    ones, degree = (Vector(dtype, size=n, name=name) for name in ("ones", "degree"))
     if degree.dtype.name not in ("FP32", "FP64"):
         raise TypeError(message("dtype FP32 or FP64", degree.dtype.name))
     ones[:] = 1

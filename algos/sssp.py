@@ -30,7 +30,8 @@ def sssp(A: Matrix, source: int) -> Vector:
         A = unary.one(A).new(dtype="INT64")
     check_weights(A)
     dtype = A.dtype.name if A.dtype.name in ("FP32", "FP64") else "INT64"
-    d, q, t, stale = (Vector(kind, size=n) for kind in (dtype, dtype, dtype, "BOOL"))
+    d, q, t = (Vector(dtype, size=n, name=name) for name in "dqt")
+    stale = Vector(bool, size=n, name="stale")
     d[source] = 0
     q[source] = 0
     for _ in range(n):

@@ -210,6 +210,14 @@ class Expression:
     def __repr__(self) -> str:
         return _TEXT[self.kind](self)
 
+    def __lshift__(self, value: Any) -> Statement:
+        """`w[index] << value`: a part of a vector is assigned to."""
+        if self.kind != "extract":
+            raise TypeError(f"`{self!r}` is not an output. Hint: w << expression")
+        updater = Updater(self.left)
+        updater.index = self.option
+        return updater << value
+
     def __bool__(self) -> bool:
         raise TypeError("an expression has no truth value. Hint: .new() computes it")
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-# one colour a step: products warm, exchange blue, what prepares or finishes a statement green and grey
+# one colour a step: products warm, movement blue, writes green, what prepares grey
 _COLOURS = {
     "push": "#d1495b",
     "pull": "#edae49",
@@ -15,9 +15,12 @@ _COLOURS = {
     "remap": "#5fa8d3",
     "combine": "#8d6a9f",
     "write": "#66a182",
-    "assign": "#66a182",
-    "mask": "#9aa5b1",
-    "convert": "#c0c8d0",
+    "write_list": "#9ccbae",
+    "move": "#c9dbcf",
+    "mask": "#7d8895",
+    "convert": "#a5b0bb",
+    "dup": "#c3cbd3",
+    "borrow": "#dce1e6",
 }
 _OTHERS = ("#3d5a80", "#98c1d9", "#b5838d", "#6d6875", "#ffb4a2", "#7f9172")  # steps without a colour of their own
 _DIRECTIONS = {"push": "#d1495b", "pull": "#edae49"}

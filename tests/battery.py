@@ -1,4 +1,4 @@
-"""Named matrices, each of which catches a kind of bug. `BATTERY[name]()` gives (rows, columns, values, nrows, ncols)."""
+"""Named matrices, each of which catches a kind of bug: `BATTERY[name]()` is (rows, columns, values, nrows, ncols)."""
 
 from __future__ import annotations
 

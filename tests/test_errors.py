@@ -102,9 +102,11 @@ CONSTRUCTORS = [
 ]
 
 # What python-graphblas says in its own words is kept as it is; everything else has the three parts
-OWN_WORDS = ("Duplicate indices found", "Bad type for argument", "Mask must be", "not defined for", "Got multiple values",
-             "Bad type when calling", "Index out of range", "Unknown", "has no attribute", "'replace'", "does not work with",
-             "supported are", "Hint:")
+OWN_WORDS = (
+    "Duplicate indices found", "Bad type for argument", "Bad type when calling", "Mask must be", "not defined for",
+    "Got multiple values", "Index out of range", "Unknown", "has no attribute", "'replace'", "does not work with",
+    "supported are", "Hint:",
+)
 
 
 def class_named(name: str) -> type[BaseException]:
@@ -184,9 +186,11 @@ def f(x, y):
 """
 
 
-@pytest.mark.parametrize(("source", "words"), [(LOOP, ["line 3"]), (CALL, ["open"]), (MISSING, ["return"])],
-                         ids=["loop", "call", "no return"])
-def test_user_functions_outside_the_language(devices, source, words, tmp_path):
+OUTSIDE = {"loop": (LOOP, "line 3"), "call": (CALL, "open"), "no return": (MISSING, "return")}
+
+
+@pytest.mark.parametrize(("source", "word"), OUTSIDE.values(), ids=OUTSIDE)
+def test_user_functions_outside_the_language(devices, source, word, tmp_path):
     path = tmp_path / "user.py"
     path.write_text(source)
     space: dict = {}
@@ -194,7 +198,7 @@ def test_user_functions_outside_the_language(devices, source, words, tmp_path):
     v = objects()["v"]
     with pytest.raises(exceptions.UdfParseError) as caught:
         binary.register_anonymous(space["f"])(v | v).new()
-    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert word in str(caught.value)
 
 
 @pytest.mark.parametrize("spec", ["cpu:0", "cpu:-1", "cpu:x", "cpu:", "gpu:1", "", "cpu:2,", "cuda:0*0", "cpu:99999999"])
@@ -231,8 +235,8 @@ def test_handles_of_an_ended_session():
     made = objects()
     gb.init("cpu:2")
     fresh = objects()
-    for text in ("A.nvals", "v.to_coo()", "v.dup()", "w << v", "w << 1", "w[0] = 1", "w.clear()", "semiring.min_plus(x @ A).new()",
-                 "v.reduce(monoid.plus).new()"):
+    reads = ["A.nvals", "v.to_coo()", "v.dup()", "semiring.min_plus(x @ A).new()", "v.reduce(monoid.plus).new()"]
+    for text in [*reads, "w << v", "w << 1", "w[0] = 1", "w.clear()"]:
         with pytest.raises(exceptions.InvalidValue, match="init"):
             exec(text, globals() | made)
     with pytest.raises(exceptions.InvalidValue):

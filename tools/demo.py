@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import gbgpu as gb
@@ -31,7 +32,6 @@ GRAPHS = {
 class Line:
     """One algorithm on one graph."""
 
-    graph: str
     algorithm: str
     first: float
     again: float
@@ -39,20 +39,15 @@ class Line:
     failure: str = ""
 
 
-def run(name: str, A: gb.Matrix, label: str) -> Line:
+def run(A: gb.Matrix, label: str) -> Line:
     """Run twice (the first run may compile kernels), check the second result."""
     algorithm = runs.ALGORITHMS[label]
     source = runs.choose_source(A, None) if algorithm.takes_source else None
     _, first = timed(algorithm, A, source)
     outcome, again = timed(algorithm, A, source)
-    numbers = {key.replace("_", " "): plain(value) for key, value in algorithm.summary(outcome).items()}
-    line = Line(
-        name,
-        label,
-        first,
-        again,
-        ", ".join(f"{key} {value:.6g}" if type(value) is float else f"{key} {value}" for key, value in numbers.items()),
-    )
+    numbers = list(algorithm.summary(outcome).items())[:2]  # those that fit a line
+    result = ", ".join(f"{key} {plain(value)}" for key, value in numbers)
+    line = Line(label, first, again, result)
     try:
         algorithm.verify(A, source, outcome)
     except VerificationError as error:
@@ -70,23 +65,16 @@ def draw(A: gb.Matrix, name: str, path: Path) -> None:
     report.plot(records, path, title=f"bfs, then sssp, on {name}")
 
 
-def show(lines: list[Line], sizes: dict[str, str], devices: str) -> None:
-    table = Table(title=f"gbgpu on {devices}")
-    for column in ("graph", "algorithm", "first run", "again", "result", "check"):
+def show(title: str, lines: list[Line], console: Console) -> None:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in ("algorithm", "first run", "again", "result", "check"):
         table.add_column(column, justify="right" if column in ("first run", "again") else "left")
+    table.columns[3].width = 26
     for line in lines:
-        check = f"[red]{line.failure}[/]" if line.failure else "[green]verified[/]"
-        name = f"{line.graph}\n[dim]{sizes[line.graph]}[/]" if line.algorithm == "bfs" else ""
-        table.add_row(
-            name,
-            line.algorithm,
-            f"{line.first * 1e3:.0f} ms",
-            f"{line.again * 1e3:.1f} ms",
-            line.result,
-            check,
-            end_section=line.algorithm == list(runs.ALGORITHMS)[-1],
-        )
-    Console().print(table)
+        check = f"[red]{escape(line.failure)}[/]" if line.failure else "[green]verified[/]"
+        times = (f"{seconds * 1e3:.1f} ms" for seconds in (line.first, line.again))
+        table.add_row(line.algorithm, *times, line.result, check)
+    console.print(table)
 
 
 def main() -> int:
@@ -95,19 +83,22 @@ def main() -> int:
     parser.add_argument("--picture", type=Path, default=ROOT / "out/demo.png")
     arguments = parser.parse_args()
     gb.init(arguments.devices)
-    lines, sizes = [], {}
+    results: dict[str, list[Line]] = {}
     with Progress(steps=len(GRAPHS) * len(runs.ALGORITHMS) + 1) as progress:
         for name, graph in GRAPHS.items():
             A = graphs.load(graph)
-            sizes[name] = f"{A.nrows:,} vertices, {A.nvals:,} entries"
+            lines = results[f"{name}: {A.nrows:,} vertices, {A.nvals:,} entries"] = []
             for label in runs.ALGORITHMS:
                 progress.step(f"{label} on {name}")
-                lines.append(run(name, A, label))
+                lines.append(run(A, label))
         progress.step("drawing")
         draw(A, name, arguments.picture)
-    show(lines, sizes, arguments.devices)
+    console = Console()
+    console.print(f"gbgpu on {arguments.devices}", highlight=False)
+    for title, lines in results.items():
+        show(title, lines, console)
     print(f"picture: {arguments.picture}")
-    return 1 if any(line.failure for line in lines) else 0
+    return 1 if any(line.failure for lines in results.values() for line in lines) else 0
 
 
 if __name__ == "__main__":

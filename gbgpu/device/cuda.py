@@ -1,6 +1,7 @@
-"""CUDA devices through CuPy: its current stream, its current allocator, its module loader. The only importer of CuPy in gbgpu.
+"""CUDA devices through CuPy: its current stream, allocator and module loader. The only importer of CuPy in gbgpu.
 
-Several logical devices of one GPU have buffers of their own and share its stream. Work is launched from the caller's thread.
+Several logical devices of one GPU have buffers of their own and share its stream. The caller's thread launches all
+work.
 """
 
 from collections import Counter
@@ -175,7 +176,7 @@ class CudaDevice:
         return module
 
     def launch(self, function: Any, grid: int, block: int, args: Sequence[Any]) -> None:
-        """Start a kernel on the current stream. Arrays are passed as pointers, int as int64, NumPy scalars as they are."""
+        """Start a kernel on the current stream. Arrays go as pointers, int as int64, NumPy scalars as they are."""
         counters.launches += 1
         try:
             function((grid, 1, 1), (block, 1, 1), args)
@@ -183,12 +184,13 @@ class CudaDevice:
             raise DeviceError(f"{self.name}: {error}") from error
 
     @cached_property
-    def _module(self) -> Any:
-        return self.load(compile_cubin(TEXT, self.arch))
+    def _functions(self) -> dict[str, Any]:
+        module = self.load(compile_cubin(TEXT, self.arch))
+        return {name: module.get_function(name) for name in ("fill4", "fill8", "copy1", "copy4", "copy8")}
 
     def _run(self, name: str, n: int, args: tuple) -> None:
         with self.here():
-            self.launch(self._module.get_function(name), min((n + BLOCK - 1) // BLOCK, self.processors * 8), BLOCK, args)
+            self.launch(self._functions[name], min((n + BLOCK - 1) // BLOCK, self.processors * 8), BLOCK, args)
 
     def _set_bytes(self, buffer: Any, byte: int) -> Any:
         if buffer.size:
@@ -204,7 +206,11 @@ class CudaDevice:
                 yield
         except cupy.cuda.memory.OutOfMemoryError as error:
             free = self.memory()[0]
-            text = message(f"{need} bytes on {self.name}", f"{free} of {self._total} bytes free", "use more devices, or free other arrays")
+            text = message(
+                f"{need} bytes on {self.name}",
+                f"{free} of {self._total} bytes free",
+                "use more devices, or free other arrays",
+            )
             raise OutOfMemory(text) from error
 
     @contextmanager
@@ -216,7 +222,7 @@ class CudaDevice:
 
 
 class CudaDevices:
-    """The CUDA devices of a session: pairs (GPU, logical device on it). Blocks are served in order from the caller's thread."""
+    """The CUDA devices of a session: pairs (GPU, logical device on it). The caller's thread serves them in order."""
 
     def __init__(self, pairs: Sequence[tuple[int, int]]):
         count = available()
@@ -227,7 +233,9 @@ class CudaDevices:
         self._switch = len(sharing) > 1
         if not self._switch:
             cupy.cuda.Device(pairs[0][0]).use()
-        self.devices = [CudaDevice(gpu, f"cuda:{gpu}/{i}" if sharing[gpu] > 1 else f"cuda:{gpu}", self._switch) for gpu, i in pairs]
+        self.devices = [
+            CudaDevice(gpu, f"cuda:{gpu}/{i}" if sharing[gpu] > 1 else f"cuda:{gpu}", self._switch) for gpu, i in pairs
+        ]
 
     def each(self, work: Callable[[int], Any], seconds: float) -> list[Any]:
         if not self._switch:

@@ -1,4 +1,4 @@
-"""CUDA C++ text to machine code by NVRTC, through ctypes: needs no GPU, no driver and no CUDA headers. Results are kept on disk."""
+"""CUDA C++ text to machine code by NVRTC, through ctypes: needs no GPU, driver or headers. Results are kept on disk."""
 
 import ctypes
 import hashlib
@@ -9,8 +9,15 @@ from typing import Any
 
 from ..errors import DeviceError, Panic
 
-OPTIONS = ("--std=c++17", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "--diag-suppress=177")
-NAMES = ("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so", "nvrtc64_130_0.dll", "nvrtc64_120_0.dll")
+OPTIONS = ("--std=c++17", "-default-device", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "--diag-suppress=177")
+NAMES = (
+    "libnvrtc.so",
+    "libnvrtc.so.13",
+    "libnvrtc.so.12",
+    "/usr/local/cuda/lib64/libnvrtc.so",
+    "nvrtc64_130_0.dll",
+    "nvrtc64_120_0.dll",
+)
 
 
 def cache_directory() -> Path:
@@ -22,7 +29,7 @@ def cache_directory() -> Path:
 def compile_cubin(text: str, arch: str, fmad: bool = False) -> bytes:
     """Machine code of a CUDA C++ text for one architecture ("sm_90"). From the on-disk cache if it was compiled before.
 
-    fmad: allow fused multiply-add. Raises DeviceError without NVRTC, Panic with the compiler's log if the text is wrong.
+    fmad: allow fused multiply-add. Raises DeviceError without NVRTC, Panic with the log if the text is wrong.
     """
     options = (f"-arch={arch}", *OPTIONS, f"-fmad={'true' if fmad else 'false'}")
     key = hashlib.sha256("\0".join((text, *options, repr(version()))).encode()).hexdigest()
@@ -72,7 +79,9 @@ def _open() -> Any:
             return ctypes.CDLL(name)
         except OSError:
             continue
-    raise DeviceError("expected NVRTC, the CUDA run-time compiler; came none. Hint: pip install gbgpu[cuda], or nvidia-cuda-nvrtc")
+    raise DeviceError(
+        "expected NVRTC, the CUDA run-time compiler; came none. Hint: pip install gbgpu[cuda12] or gbgpu[cuda13]"
+    )
 
 
 def _check(status: int) -> None:
@@ -86,7 +95,11 @@ def _compile(text: str, options: tuple[str, ...]) -> bytes:
     try:
         flags = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         if nvrtc.nvrtcCompileProgram(program, len(options), flags):
-            log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).rstrip(b"\0").decode(errors="replace")
+            log = (
+                _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+                .rstrip(b"\0")
+                .decode(errors="replace")
+            )
             raise Panic(f"a generated kernel does not compile ({' '.join(options)}):\n{log}\n{_numbered(text)}")
         return _text(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
     finally:

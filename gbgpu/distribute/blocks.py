@@ -71,7 +71,7 @@ def split_vector(map: RowMap, dtype: Any, devices: list, ids: np.ndarray, vals: 
     dense = len(ids) == map.n and map.n > 0
     cuts = np.searchsorted(ids, map.bounds)
     blocks = []
-    for b, device in enumerate(devices):
+    for b, device in enumerate(devices[: map.p]):
         lo, hi = cuts[b], cuts[b + 1]
         mine = device.put(vals if iso else vals[lo:hi]) if iso or hi > lo else device.empty(1, vals.dtype)
         if dense:
@@ -89,7 +89,7 @@ def split_matrix(
     slots = colmap.slots(cols).astype(colmap.slot_type(), copy=False)
     ptr = offset_type(int(np.diff(indptr[rowmap.bounds]).max()))
     blocks = []
-    for b, device in enumerate(devices):
+    for b, device in enumerate(devices[: rowmap.p]):
         lo, hi = rowmap.bounds[b], rowmap.bounds[b + 1]
         first, last = int(indptr[lo]), int(indptr[hi])
         local = (indptr[lo : hi + 1] - first).astype(ptr)

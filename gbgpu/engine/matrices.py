@@ -19,7 +19,7 @@ _UNION = A_ONLY | B_ONLY | BOTH
 def run(session: Any, statement: Any) -> Any:
     """Plan and carry out `C(mask, accum, replace) << expression of matrices`."""
     expr, output = statement.expr, statement.output
-    if output.ndim != 2 or expr.kind not in ("copy", "apply", "select", "union", "intersect") or statement.index is not None:
+    if output.ndim != 2 or expr.kind not in ("copy", "apply", "select", "union", "intersect", "fill") or statement.index is not None:
         raise NotImplementedException(message("a matrix from a copy, apply, select, | or &", repr(statement), "build it by from_coo"))
     trace.counters.statements += 1
     work = _Work(session, statement)
@@ -88,6 +88,8 @@ class _Work:
         return self.select(store, true, true.dtypes[1].np_type.type(0))
 
     def _expression(self, expr: Any) -> None:
+        if expr.kind == "fill":
+            return self._then("fill", f"{expr.dtype} scalar", self._filled)
         source, op = self._source(expr.left), expr.op
         if expr.kind == "copy":
             self._then("copy", "shared, as content never changes in place", source)
@@ -99,6 +101,23 @@ class _Work:
         else:
             keep, right = (_UNION if expr.kind == "union" else BOTH), self._source(expr.right)
             self._then("merge", f"{expr.kind} by {op!r}", lambda: self.merge(source(), right(), keep, op, op.return_type))
+
+    def _filled(self) -> MatrixStore:
+        """One value for every position, or for those of a mask that lets its own entries through."""
+        expr, mask, store = self.statement.expr, self.statement.mask, self.c
+        pattern = self.mask if mask is not None and not mask.complement else None
+        blocks = []
+        for b, held in enumerate(store.blocks):
+            device, m = self.session.devices[b], store.colmap.n
+            value = device.full(1, expr.option, expr.dtype.np_type)
+            if pattern is not None:
+                blocks.append(_with_values(pattern.blocks[b], value, 0))
+                continue
+            cols = np.tile(store.colmap.slots(np.arange(m)), held.n).astype(store.idx)
+            indptr = (np.arange(held.n + 1) * m).astype(offset_type(self.statement.output.shape[0] * m))
+            blocks.append(matrix_block(device, device.put(indptr), device.put(cols), value, 0, held.n * m, np.diff(indptr)))
+        like = store if pattern is None else pattern
+        return MatrixStore(like.rowmap, like.colmap, expr.dtype, True, blocks)
 
     def _source(self, operand: Any) -> Callable[[], MatrixStore]:
         turned = operand.__class__.__name__ == "Transposed"

@@ -174,7 +174,7 @@ class Planner:
         return self.emit("select", Value("t", form, x.dtype, x.iso, x.map), (x.name,), Spec(op=op, b=x.dtype), f"{op!r} on {x.form}")
 
     def _reduce(self, expr: Any) -> Value:
-        x = self.operand("x") if expr.left.ndim == 1 else Value("A", "full", expr.left.dtype, False, None)
+        x = self.operand("x")
         return self.emit("reduce", Value("t", None, expr.dtype, True, None), (x.name,), Spec(op=expr.op, b=x.dtype), f"{expr.op!r} of {x.form}")
 
     def _extract(self, expr: Any) -> Value:
@@ -196,7 +196,7 @@ class Planner:
         indexed = statement.index is not None
         fresh = w.form == "empty"
         accum = None if fresh else statement.accum
-        replace = statement.replace or (fresh and not indexed)  # an empty output has nothing to keep
+        replace = (statement.replace and self.mask is not None) or (fresh and not indexed)  # an empty output has nothing to keep
         if indexed:
             t = self._place(t, w)
         elif t.form is None:

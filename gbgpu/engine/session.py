@@ -232,9 +232,10 @@ class Session:
     def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self.check()
         store = self.matrix_store(matrix)
-        indptrs, cols, vals = [np.zeros(1, np.int64)], [], []
+        indptrs, cols, vals, above = [np.zeros(1, np.int64)], [], [], 0
         for device, block in zip(self.devices, store.blocks, strict=False):
-            indptrs.append(device.get(block.indptr)[1:].astype(np.int64) + indptrs[-1][-1])
+            indptrs.append(device.get(block.indptr)[1:].astype(np.int64) + above)
+            above += block.nnz
             cols.append(store.colmap.users(device.get(block.cols)))
             held = device.get(block.vals)
             vals.append(np.full(block.nnz, held[0]) if store.iso else held[: block.nnz])
@@ -267,8 +268,10 @@ class Session:
         output = statement.output
         if output.ndim == 2 or (statement.expr.kind not in _MATRIX_SOURCES and getattr(statement.expr.left, "ndim", 2) == 2):
             return matrices.run(self, statement)
-        if output.ndim == 0 and (statement.expr.shape or statement.accum is not None or statement.mask is not None):
-            raise NotImplementedException(message("s << x.reduce(monoid)", repr(statement), "combine scalars as Python numbers"))
+        if output.ndim == 0 and (statement.expr.shape or statement.mask is not None):
+            raise TypeError(message("a scalar expression, s << x.reduce(monoid)", repr(statement)))
+        if output.ndim == 0 and statement.accum is not None:
+            return self._accumulate_scalar(statement)
         trace.counters.statements += 1
         facts, plan, stores = self._prepare(statement)
         statement.plan = plan
@@ -287,6 +290,19 @@ class Session:
             output.value = self.read_scalar(result)
         return statement
 
+    def _accumulate_scalar(self, statement: Any) -> Any:
+        """`s(accum) << x.reduce(...)`: combined on the host, as a scalar's value is read there anyway."""
+        from ..semiring._lower import to_python
+
+        output, accum, old = statement.output, statement.accum, statement.output.value
+        statement.accum = None
+        self.run(statement)
+        statement.accum = accum
+        if old is not None and not self.explaining:
+            number = output.dtype.np_type.type
+            output.value = old if output.value is None else to_python(accum.program)(number(old), number(output.value))
+        return statement
+
     def _prepare(self, statement: Any) -> tuple[Facts | None, Plan, dict[str, Any]]:
         """Operand stores by register name, the facts of a product, and the plan for operands of these kinds."""
         expr, output, mask = statement.expr, statement.output, statement.mask
@@ -294,6 +310,8 @@ class Session:
         key: list[Any] = [expr.kind, expr.op, output.dtype, statement.accum, statement.replace, statement.index is None]
         if output._store is not None and output.ndim:
             stores["w"] = output._store
+        elif output.ndim:
+            key.append(self.map_for(output.shape[0]))
         if mask is not None:
             stores["m"] = self._content(mask.parent)
             key += [mask.structural, mask.complement, is_twin(statement)]
@@ -385,7 +403,7 @@ class Session:
         return int(total[0])
 
 
-_MATRIX_SOURCES = ("product", "reduce_rows", "reduce", "fill")
+_MATRIX_SOURCES = ("product", "reduce_rows", "reduce", "fill")  # kinds whose left operand may be a matrix though the output is none
 
 
 def _dup(dup_op: Any, dtype: Any) -> Any:

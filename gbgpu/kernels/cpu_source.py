@@ -479,14 +479,22 @@ def _product(kind, spec, parts):
                       full_loop=f"e = begin\nc = np.intp(cols[e])\nedges += 1\nacc = {value}\nhit = True",
                       scatter=f"if new:\n    acc_vals[c] = {value}")
     else:
-        loop_stop = "\n    " + stop.format(pad="        ") if stop else ""
         names |= dict(acc_start="acc = START", accumulate=f"acc = add(acc, {value})", stop=stop.format(pad="    "), store="out_vals[r] = acc",
-                      full_loop=f"e = begin\nfor e in range(begin, end):\n    c = np.intp(cols[e])\n    acc = add(acc, {value}){loop_stop}\n"
-                                "edges += e + 1 - begin\nhit = True",
-                      scatter=f"acc_vals[c] = add(acc_vals[c], {value})")
+                      full_loop=_full_loop(value, stop), scatter=f"acc_vals[c] = add(acc_vals[c], {value})")
     if "x" in uses or "y" in uses:
         names["load_x"] = "x = cast_x(xvals[q * xstride])"
     return names
+
+
+def _full_loop(value, stop):
+    """All terms of a row of pull when x is full. Unsigned indices spare the check for negative ones; strides of one the multiplications."""
+    if stop:
+        return (f"e = begin\nfor e in range(begin, end):\n    c = np.intp(cols[e])\n    acc = add(acc, {value})\n    {stop.format(pad='        ')}\n"
+                "edges += e + 1 - begin\nhit = True")
+    plain = value.replace("[e * astride]", "[e]").replace("[c * xstride]", "[c]")
+    return (f"if astride == 1 and xstride == 1:\n    for e in range(np.uintp(begin), np.uintp(end)):\n        c = np.uintp(cols[e])\n        acc = add(acc, {plain})\n"
+            f"else:\n    for e in range(begin, end):\n        c = np.intp(cols[e])\n        acc = add(acc, {value})\n"
+            "edges += end - begin\nhit = True")
 
 
 def _names(kind, spec, parts):

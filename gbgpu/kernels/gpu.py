@@ -1,7 +1,7 @@
-"""The CUDA backend: instances compiled by NVRTC, loaded through the device, launched with grids from sizes that the host knows.
+"""The CUDA backend: instances compiled by NVRTC, loaded through the device, launched with grids from sizes on the host.
 
-Counts stay on the device: a kernel over a list reads its length there. A launcher takes exactly the arguments of interface.py, by
-position; pull, push and reduce add what they need for themselves (lanes a row, queues, partial sums).
+Counts stay on the device: a kernel over a list reads its length there. A launcher takes exactly the arguments of
+interface.py, by position; pull, push and reduce add what they need for themselves (lanes a row, queues, partial sums).
 """
 
 import sys
@@ -11,7 +11,7 @@ from typing import Any
 from .. import settings
 from ..device import nvrtc
 from .gpu_source import fused, source, stops, thunk_type
-from .interface import HEAVY, KINDS, XLIST, Spec
+from .interface import HEAVY, KINDS, XLIST, Costs, Spec
 
 __all__ = ["GpuKernels", "compile", "source"]
 
@@ -20,7 +20,11 @@ BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
 HUB = 1024  # push: entries of a vertex that the whole grid expands, as in src/push.cu
 PARTIAL_SUMS = 256  # reduce: blocks at most
 INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "astride", "bstride", "tstride", "xstride"}
-TRANSLATED = {"matrix_select_count", "matrix_select", "matrix_apply"}  # kinds that also take the number of blocks of `starts`
+TRANSLATED = {
+    "matrix_select_count",
+    "matrix_select",
+    "matrix_apply",
+}  # kinds that also take the number of blocks of `starts`
 
 Launch = Callable[..., None]
 
@@ -34,9 +38,12 @@ def compile(kind: str, spec: Spec, arch: str) -> bytes:
 
 
 class GpuKernels:
-    """Kernels of the CUDA devices of one set. An instance is compiled for each GPU's architecture and loaded on each GPU once."""
+    """Kernels of the CUDA devices of one set. An instance is compiled for and loaded on each GPU once."""
 
     kind = "cuda"
+    costs = Costs(
+        push_edge=4e-11, pull_edge=1.2e-11, row=4e-12, byte=5e-13, step=8e-6
+    )  # an H200, from its launch and gather rates
 
     def __init__(self, devices: Any) -> None:
         self._devices = devices
@@ -161,7 +168,12 @@ def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
 
 def _push(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """hubs=False tells that no row has HUB entries, and saves the second launch."""
-    run, run_hubs, scalars, size = _run(device, module, "push"), _run(device, module, "push_hubs"), _scalars(kind, spec), _size(kind)
+    run, run_hubs, scalars, size = (
+        _run(device, module, "push"),
+        _run(device, module, "push_hubs"),
+        _scalars(kind, spec),
+        _size(kind),
+    )
     cols, starts = (KINDS[kind].index(name) for name in ("cols", "starts"))
 
     def launch(*args: Any, hubs: bool = True) -> None:

@@ -1,10 +1,10 @@
 """Texts of the CUDA kernels: a header generated for one instance, and the pieces of src/ that its kind is made of.
 
-The header has the types (T_A, T_B, T_OUT, Z of the monoid), what the operators read (READS_*, USES_*), and the operators as
-device functions (term, add, both, of_entry ...) with their casts. Nothing is included: a bare NVRTC has no headers.
+The header has the types (T_A, T_B, T_OUT, Z of the monoid), what the operators read (READS_*, USES_*), and the operators
+as device functions (term, add, both, of_entry ...) with their casts. Nothing is included: a bare NVRTC has no headers.
 """
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ def stops(monoid: Any, iso: bool) -> bool:
 _C_INDEX = {"int32": "int", "int64": "long long"}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _piece(name: str) -> str:
     return (SOURCES / name).read_text()
 
@@ -94,17 +94,21 @@ class _Header:
         self.text.append(f"#define START ({literal_cuda(monoid.start, monoid.dtype)})")
         self.function("add", monoid.binary.program)
         end = "true" if monoid.is_any else "false"
-        self.define("bool is_terminal(Z z)", end if monoid.terminal is None else f"z == {literal_cuda(monoid.terminal, monoid.dtype)}")
+        self.define(
+            "bool is_terminal(Z z)",
+            end if monoid.terminal is None else f"z == {literal_cuda(monoid.terminal, monoid.dtype)}",
+        )
         self.text.append(f"#define accumulate combine_{atomic_form(monoid)}")
 
 
 def atomic_form(monoid: Any) -> str:
-    """Which form of atomics.cuh adds a term, read off the monoid's formula: a native atomic where there is one, else "cas"."""
+    """The form of atomics.cuh for a monoid, read off its formula: a native atomic if there is one, else "cas"."""
     body = monoid.binary.program.body
     if sorted(str(a.value) for a in body.args if a.op == "param") != ["x", "y"]:
         return "cas"
     if monoid.dtype is BOOL:
-        return {"or": "or", "max": "or", "and": "and", "min": "and", "xor": "xor", "ne": "xor", "eq": "xnor"}.get(body.op, "cas")
+        forms = {"or": "or", "max": "or", "and": "and", "min": "and", "xor": "xor", "ne": "xor", "eq": "xnor"}
+        return forms.get(body.op, "cas")
     return {"add": "sum", "min": "min", "max": "max"}.get(body.op, "cas")
 
 
@@ -125,7 +129,9 @@ def _product(spec: Spec, header: _Header) -> None:
     header.function("multiply", multiply.program)
     x, y = ("cast_x(x)", "cast_a(a)") if flip else ("cast_a(a)", "cast_x(x)")
     ids = {"i": "0", "k": "inner", "j": "outer"} if flip else {"i": "outer", "k": "inner", "j": "0"}
-    header.define("Z term(T_A a, T_B x, i64 inner, i64 outer)", f"to_sum({_call('multiply', multiply.program, x=x, y=y, **ids)})")
+    header.define(
+        "Z term(T_A a, T_B x, i64 inner, i64 outer)", f"to_sum({_call('multiply', multiply.program, x=x, y=y, **ids)})"
+    )
     uses = multiply.program.uses
     header.constants(READS_A=("y" if flip else "x") in uses, READS_X=("x" if flip else "y") in uses)
     header.constants(USES_INNER="k" in uses, USES_OUTER=("j" if flip else "i") in uses)

@@ -3,13 +3,14 @@
 from collections import Counter
 from typing import Any
 
-from .interface import KINDS, Spec
+from .interface import KINDS, Costs, Spec
 
 
 class NullKernels:
     """`calls` counts kernel calls by kind; buffers stay as they are."""
 
     kind = "null"
+    costs = Costs(push_edge=3e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
@@ -19,7 +20,9 @@ class NullKernels:
 
         def call(*args: Any) -> None:
             if len(args) != len(KINDS[kind]):
-                raise TypeError(f"{kind} takes {len(KINDS[kind])} arguments ({', '.join(KINDS[kind])}); came {len(args)}")
+                raise TypeError(
+                    f"{kind} takes {len(KINDS[kind])} arguments ({', '.join(KINDS[kind])}); came {len(args)}"
+                )
             self.calls[kind] += 1
 
         return call

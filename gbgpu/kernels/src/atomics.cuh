@@ -1,17 +1,30 @@
 // target = add(target, v) by many threads at once. The generated header picks one form for its monoid and type.
 
 template <int size> struct Word;
-template <> struct Word<4> { typedef u32 type; };
-template <> struct Word<8> { typedef u64 type; };
+template <> struct Word<4> {
+    typedef u32 type;
+};
+template <> struct Word<8> {
+    typedef u64 type;
+};
 template <class T> struct Bits {
     typedef typename Word<sizeof(T)>::type type;
-    union { T value; type word; };
+    union {
+        T value;
+        type word;
+    };
 };
-template <class T> DEVICE typename Bits<T>::type bits_of(T value) { Bits<T> b; b.value = value; return b.word; }
-template <class T> DEVICE T value_of(typename Bits<T>::type word) { Bits<T> b; b.word = word; return b.value; }
-template <class T> DEVICE T current(T *target) {
-    return value_of<T>(*(volatile typename Bits<T>::type *)target);
+template <class T> DEVICE typename Bits<T>::type bits_of(T value) {
+    Bits<T> b;
+    b.value = value;
+    return b.word;
 }
+template <class T> DEVICE T value_of(typename Bits<T>::type word) {
+    Bits<T> b;
+    b.word = word;
+    return b.value;
+}
+template <class T> DEVICE T current(T *target) { return value_of<T>(*(volatile typename Bits<T>::type *)target); }
 
 // Any monoid: compare and swap, until the value stays as it is.
 template <class T> DEVICE void combine_cas(T *target, T v) {
@@ -49,18 +62,27 @@ DEVICE void combine_sum(i64 *target, i64 v) { atomicAdd((u64 *)target, (u64)v); 
 DEVICE void combine_sum(float *target, float v) { atomicAdd(target, v); }
 DEVICE void combine_sum(double *target, double v) { atomicAdd(target, v); }
 
-DEVICE void combine_min(int *target, int v) { if (v < current(target)) atomicMin(target, v); }
-DEVICE void combine_min(i64 *target, i64 v) { if (v < current(target)) atomicMin(target, v); }
-DEVICE void combine_max(int *target, int v) { if (v > current(target)) atomicMax(target, v); }
-DEVICE void combine_max(i64 *target, i64 v) { if (v > current(target)) atomicMax(target, v); }
+DEVICE void combine_min(int *target, int v) {
+    if (v < current(target)) atomicMin(target, v);
+}
+DEVICE void combine_min(i64 *target, i64 v) {
+    if (v < current(target)) atomicMin(target, v);
+}
+DEVICE void combine_max(int *target, int v) {
+    if (v > current(target)) atomicMax(target, v);
+}
+DEVICE void combine_max(i64 *target, i64 v) {
+    if (v > current(target)) atomicMax(target, v);
+}
 
-// Floats: the order of their bits as integers, signed for values from 0.0 up, unsigned and reversed for those from -0.0 down.
-// NaN is the start: the first value takes its place by compare and swap. A NaN term is ignored.
+// Floats: the order of their bits as integers, signed for values from 0.0 up, unsigned and reversed for those from -0.0
+// down. NaN is the start: the first value takes its place by compare and swap. A NaN term is ignored.
 template <class T, class Order> DEVICE void combine_extreme(T *target, T v, Order order) {
     if (v != v) return;
     T now = current(target);
     while (now != now) {
-        const typename Bits<T>::type old = bits_of(now), seen = atomicCAS((typename Bits<T>::type *)target, old, bits_of(v));
+        const typename Bits<T>::type old = bits_of(now),
+                                     seen = atomicCAS((typename Bits<T>::type *)target, old, bits_of(v));
         if (seen == old) return;
         now = value_of<T>(seen);
     }
@@ -94,7 +116,13 @@ DEVICE void combine_max(double *target, double v) {
 }
 
 // Truth values: every store that happens stores the same value.
-DEVICE void combine_or(bool *target, bool v) { if (v) *target = true; }
-DEVICE void combine_and(bool *target, bool v) { if (!v) *target = false; }
-DEVICE void combine_xor(bool *target, bool v) { if (v) atomicXor(word_around(target), 1u << shift_in_word(target)); }
+DEVICE void combine_or(bool *target, bool v) {
+    if (v) *target = true;
+}
+DEVICE void combine_and(bool *target, bool v) {
+    if (!v) *target = false;
+}
+DEVICE void combine_xor(bool *target, bool v) {
+    if (v) atomicXor(word_around(target), 1u << shift_in_word(target));
+}
 DEVICE void combine_xnor(bool *target, bool v) { combine_xor(target, !v); }

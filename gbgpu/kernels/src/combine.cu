@@ -1,6 +1,6 @@
 // Arrivals of another device at the owner.
-KERNEL combine(const i64 *count, const IDX *slots, const Z *vals, const i64 *mwords, i64 flags, Z *acc_vals, i64 *acc_words,
-               IDX *touched, i64 *touched_count) {
+KERNEL combine(const i64 *count, const IDX *slots, const Z *vals, const i64 *mwords, i64 flags, Z *acc_vals,
+               i64 *acc_words, IDX *touched, i64 *touched_count) {
     const i64 total = count[0];
     for (i64 q = thread_id(); q < whole_warps(total); q += thread_count()) {
         bool on = q < total;

@@ -1,5 +1,5 @@
-KERNEL ewise(i64 n, const T_A *avals, i64 astride, const i64 *awords, const T_B *bvals, i64 bstride, const i64 *bwords, i64 flags,
-             i64 row0, T_OUT *out_vals, i64 *out_words, i64 *count) {
+KERNEL ewise(i64 n, const T_A *avals, i64 astride, const i64 *awords, const T_B *bvals, i64 bstride, const i64 *bwords,
+             i64 flags, i64 row0, T_OUT *out_vals, i64 *out_words, i64 *count) {
     i64 found = 0;
     for (i64 r = thread_id(); r < whole_words(n); r += thread_count()) {
         const bool in_a = r < n && present(awords, r, flags & AFULL), in_b = r < n && present(bwords, r, flags & BFULL);

@@ -1,4 +1,5 @@
-KERNEL frontier_edges(i64 n, const i64 *count, const IDX *slots, const i64 *xwords, i64 flags, const PTR *indptr, i64 *out) {
+KERNEL frontier_edges(i64 n, const i64 *count, const IDX *slots, const i64 *xwords, i64 flags, const PTR *indptr,
+                      i64 *out) {
     const i64 total = flags & XLIST ? count[0] : n;
     i64 edges = 0;
     for (i64 q = thread_id(); q < total; q += thread_count()) {

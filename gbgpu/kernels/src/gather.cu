@@ -1,5 +1,5 @@
-KERNEL gather(i64 n, const i64 *index, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags, T_B *out_vals, i64 *out_words,
-              i64 *count) {
+KERNEL gather(i64 n, const i64 *index, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags, T_B *out_vals,
+              i64 *out_words, i64 *count) {
     i64 found = 0;
     for (i64 r = thread_id(); r < whole_words(n); r += thread_count()) {
         const i64 slot = r < n ? load(index + r) : -1;

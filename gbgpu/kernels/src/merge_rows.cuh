@@ -1,5 +1,5 @@
-// Union of two rows with ascending columns, in parallel: an entry's place follows from its own index, its rank in the other row and
-// the number of columns in both before it.
+// Union of two rows with ascending columns, in parallel: an entry's place follows from its own index, its rank in the
+// other row and the number of columns in both before it.
 
 template <class T> DEVICE i64 rank_in(const T *cols, i64 begin, i64 end, i64 col) {
     i64 low = begin, high = end;
@@ -11,9 +11,11 @@ template <class T> DEVICE i64 rank_in(const T *cols, i64 begin, i64 end, i64 col
     return low;
 }
 
-// Calls emit(place, entry of a or -1, entry of b or -1) for each entry that `keep` lets survive; returns how many there are.
-template <bool emits, class Group, class Emit>
-DEVICE i64 merge_row(Group group, i64 r, const PTR *aptr, const IDX *acols, const PTR *bptr, const IDX *bcols, i64 keep, Emit emit) {
+// Calls emit(place, entry of a or -1, entry of b or -1) for each entry that `keep` lets survive; returns how many there
+// are.
+template <bool emits, class Group, class Emit> DEVICE i64 merge_row(Group group, i64 r, const PTR *aptr,
+                                                                    const IDX *acols, const PTR *bptr, const IDX *bcols,
+                                                                    i64 keep, Emit emit) {
     const i64 a0 = load(aptr + r), a1 = load(aptr + r + 1), b0 = load(bptr + r), b1 = load(bptr + r + 1);
     const i64 in_a = (keep & A_ONLY) != 0, in_b = (keep & B_ONLY) != 0, in_both = (keep & BOTH) != 0;
     i64 matched = 0, seen = 0;

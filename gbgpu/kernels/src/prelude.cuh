@@ -72,11 +72,13 @@ DEVICE i64 append(bool on, i64 *count) {
 // target += sum of v over the block. Every thread calls.
 DEVICE void block_add(i64 *target, i64 v) {
     __shared__ i64 parts[32];
-    for (int o = 16; o; o >>= 1) v += __shfl_down_sync(ALL, v, o);
+    for (int o = 16; o; o >>= 1)
+        v += __shfl_down_sync(ALL, v, o);
     if (lane_id() == 0) parts[threadIdx.x >> 5] = v;
     __syncthreads();
     if (threadIdx.x == 0) {
-        for (u32 w = 1; w < blockDim.x >> 5; w++) v += parts[w];
+        for (u32 w = 1; w < blockDim.x >> 5; w++)
+            v += parts[w];
         if (v) atomicAdd((u64 *)target, (u64)v);
     }
     __syncthreads();

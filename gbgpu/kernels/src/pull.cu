@@ -1,10 +1,17 @@
-// Products, row by row: each row that the mask lets through gathers its terms. A group of `lanes` lanes takes a row; a warp takes at
-// least 8 rows, so that it writes whole bytes of out_words. Rows of at least `limit` entries are left to pull_heavy.
+// Products, row by row: each row that the mask lets through gathers its terms. A group of `lanes` lanes takes a row; a
+// warp takes at least 8 rows, so that it writes whole bytes of out_words. Rows of at least `limit` entries are left to
+// pull_heavy.
 
 struct Terms {
-    const IDX *cols; const T_A *avals; i64 astride;
-    const T_B *xvals; i64 xstride; const i64 *xwords; bool full;
-    const i64 *starts, *bounds; i64 p;
+    const IDX *cols;
+    const T_A *avals;
+    i64 astride;
+    const T_B *xvals;
+    i64 xstride;
+    const i64 *xwords;
+    bool full;
+    const i64 *starts, *bounds;
+    i64 p;
 
     // Take entry e of the output row with user id `outer`; true if no later one can change the sum.
     DEVICE bool take(i64 e, i64 outer, Z &acc, bool &have) const {
@@ -20,11 +27,12 @@ struct Terms {
     }
 };
 
-KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride, const i64 *xwords,
-            const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds, i64 row0, const int *heavy,
-            T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p, i64 lanes, i64 limit) {
+KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride,
+            const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds, i64 row0,
+            const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p, i64 lanes, i64 limit) {
     const Terms terms = {cols, avals, astride, xvals, xstride, xwords, (flags & XFULL) != 0, starts, bounds, p};
-    const int width = (int)lanes, sub = lane_id() & (width - 1), group = lane_id() / width, rows = 32 / width, tile = rows < 8 ? 8 : rows;
+    const int width = (int)lanes, sub = lane_id() & (width - 1), group = lane_id() / width, rows = 32 / width,
+              tile = rows < 8 ? 8 : rows;
     const u32 group_votes = (width == 32 ? ALL : (1u << width) - 1) << (group * width);
     i64 found = 0, entries = 0, probed = 0;
     for (i64 first = warp_id() * tile; first < whole_words(n); first += warp_count() * tile) {
@@ -52,7 +60,7 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
                     more = !(__ballot_sync(ALL, stop) & group_votes) && e < end;
                 }
             } else {
-                #pragma unroll 4
+#pragma unroll 4
                 for (; e < end; e += width) {
                     entries++;
                     if (terms.take(e, row0 + r, acc, have)) break;
@@ -71,7 +79,8 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
             else ((unsigned char *)out_words)[first >> 3] = (unsigned char)bits;
         }
     }
-    if (ISO && thread_id() == 0) out_vals[0] = to_out(term(READS_A ? avals[0] : T_A(), READS_X ? xvals[0] : T_B(), 0, 0));
+    if (ISO && thread_id() == 0)
+        out_vals[0] = to_out(term(READS_A ? avals[0] : T_A(), READS_X ? xvals[0] : T_B(), 0, 0));
     block_add(count, found);
     if (flags & TRACE) {
         block_add(stats, entries);
@@ -80,9 +89,10 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
 }
 
 // A block for each long row, after pull has written all words.
-KERNEL pull_heavy(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride, const i64 *xwords,
-                  const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds, i64 row0, const int *heavy,
-                  T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p, i64 heavies) {
+KERNEL pull_heavy(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals,
+                  i64 xstride, const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds,
+                  i64 row0, const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p,
+                  i64 heavies) {
     const Terms terms = {cols, avals, astride, xvals, xstride, xwords, (flags & XFULL) != 0, starts, bounds, p};
     i64 found = 0, entries = 0;
     for (i64 h = blockIdx.x; h < heavies; h += gridDim.x) {
@@ -99,7 +109,7 @@ KERNEL pull_heavy(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i
                 if (__syncthreads_or(stop)) break;
             }
         } else {
-            #pragma unroll 4
+#pragma unroll 4
             for (; e < end; e += blockDim.x) {
                 entries++;
                 terms.take(e, row0 + r, acc, have);

@@ -1,17 +1,20 @@
-// Products, frontier vertex by frontier vertex: the entries of its row scatter into a workspace. A warp takes up to 32 vertices and
-// walks their entries together, as one run of entries. Vertices of at least HUB entries go to a queue for push_hubs.
+// Products, frontier vertex by frontier vertex: the entries of its row scatter into a workspace. A warp takes up to 32
+// vertices and walks their entries together, as one run of entries. Vertices of at least HUB entries go to a queue for
+// push_hubs.
 
-const i64 HUB = 1024;  // also the entries of a tile in push_hubs
+const i64 HUB = 1024; // also the entries of a tile in push_hubs
 
-// queue[0]: hubs << 32 | tiles; queue[1]: blocks of push_hubs that are done; queue[2 + h]: first tile << 32 | place in the frontier
+// queue[0]: hubs << 32 | tiles; queue[1]: blocks of push_hubs that are done; queue[2 + h]: first tile << 32 | place in
+// the frontier
 DEVICE void enqueue(u64 *queue, i64 at, i64 degree) {
     const u64 tiles = (degree + HUB - 1) / HUB, old = atomicAdd(queue, (1ull << 32) | tiles);
     queue[2 + (old >> 32)] = old << 32 | (u64)at;
 }
 
-KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags, const PTR *indptr,
-            const IDX *cols, const T_A *avals, i64 astride, const i64 *starts, const i64 *bounds, i64 row0, const i64 *mwords,
-            i64 own_lo, i64 own_hi, Z *acc_vals, i64 *acc_words, IDX *touched, i64 *touched_count, i64 *stats, i64 p, u64 *queue) {
+KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags,
+            const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const i64 *starts, const i64 *bounds,
+            i64 row0, const i64 *mwords, i64 own_lo, i64 own_hi, Z *acc_vals, i64 *acc_words, IDX *touched,
+            i64 *touched_count, i64 *stats, i64 p, u64 *queue) {
     const i64 total = flags & XLIST ? count[0] : n;
     const i64 share = (total + warp_count() - 1) / warp_count(), each = share < 1 ? 1 : share > 32 ? 32 : share;
     i64 entries = 0, expanded = 0;
@@ -30,7 +33,7 @@ KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xst
             else degree = (u32)length;
         }
         const T_B x = READS_X && on ? xvals[at * xstride] : T_B();
-        u32 upto = degree;  // inclusive prefix sum
+        u32 upto = degree; // inclusive prefix sum
         for (int o = 1; o < 32; o <<= 1) {
             const u32 below = __shfl_up_sync(ALL, upto, o);
             if (lane_id() >= o) upto += below;
@@ -38,7 +41,7 @@ KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xst
         const u32 edges = __shfl_sync(ALL, upto, 31);
         for (u32 base = 0; base < edges; base += 32) {
             const u32 t = base + lane_id();
-            int owner = 0;  // the first lane with upto > t
+            int owner = 0; // the first lane with upto > t
             for (int o = 16; o; o >>= 1)
                 if (__shfl_sync(ALL, upto, owner + o - 1) <= t) owner += o;
             const u32 skipped = __shfl_sync(ALL, upto - degree, owner);
@@ -67,9 +70,10 @@ KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xst
 }
 
 // All blocks together expand the queued vertices, tile by tile; the last one leaves the queue empty.
-KERNEL push_hubs(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags, const PTR *indptr,
-                 const IDX *cols, const T_A *avals, i64 astride, const i64 *starts, const i64 *bounds, i64 row0, const i64 *mwords,
-                 i64 own_lo, i64 own_hi, Z *acc_vals, i64 *acc_words, IDX *touched, i64 *touched_count, i64 *stats, i64 p, u64 *queue) {
+KERNEL push_hubs(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags,
+                 const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const i64 *starts,
+                 const i64 *bounds, i64 row0, const i64 *mwords, i64 own_lo, i64 own_hi, Z *acc_vals, i64 *acc_words,
+                 IDX *touched, i64 *touched_count, i64 *stats, i64 p, u64 *queue) {
     const u64 packed = queue[0];
     const i64 hubs = packed >> 32, tiles = packed & ALL;
     for (i64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {

@@ -1,7 +1,7 @@
 // Rows of matrices for kernels that keep the order of entries: a warp a row, or the whole block for a long one.
 
 const i64 LONG_ROW = 2048;
-const int WARPS = 8;  // of a block of 256 threads
+const int WARPS = 8; // of a block of 256 threads
 
 struct Warp {
     static const u32 size = 32;

@@ -1,6 +1,6 @@
 // The write rule on a dense C; a warp owns a half word.
-KERNEL write(i64 n, T_A *cvals, i64 *cwords, const T_B *tvals, i64 tstride, const i64 *twords, const i64 *mwords, const i64 *rwords,
-             i64 flags, i64 *count) {
+KERNEL write(i64 n, T_A *cvals, i64 *cwords, const T_B *tvals, i64 tstride, const i64 *twords, const i64 *mwords,
+             const i64 *rwords, i64 flags, i64 *count) {
     i64 found = 0;
     for (i64 r = thread_id(); r < whole_words(n); r += thread_count()) {
         bool stays = false;

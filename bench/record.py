@@ -1,0 +1,109 @@
+"""Rows of a measurement, and where they are kept: one JSON and one Markdown file a run under bench/results/."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass
+class Row:
+    """One figure: medians in `unit`; `ratio` is what the target speaks of, and `met` whether it holds."""
+
+    what: str
+    devices: str
+    ours: float
+    unit: str
+    peer: str = ""
+    theirs: float | None = None
+    ratio: float | None = None
+    target: str = ""
+    met: bool | None = None
+
+
+def interleaved(calls: Sequence[Callable[[], object]], rounds: int, warm: int = 3) -> list[float]:
+    """Median seconds of each call. Calls take turns, so that whatever else the machine does meets all of them."""
+    for _ in range(warm):
+        for call in calls:
+            call()
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(rounds):
+        for call, kept in zip(calls, times, strict=True):
+            start = time.perf_counter()
+            call()
+            kept.append(time.perf_counter() - start)
+    return [statistics.median(kept) for kept in times]
+
+
+def machine() -> dict:
+    """What the figures depend on: processor, versions, commit."""
+    names = ("numpy", "scipy", "numba", "python-graphblas", "suitesparse-graphblas")
+    versions = {}
+    for name in names:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return {
+        "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "cpu": cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "versions": versions,
+        "commit": commit(),
+    }
+
+
+def cpu_model() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def commit() -> str:
+    """The commit measured, with a + when files differ from it."""
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], capture_output=True, text=True, cwd=RESULTS.parent)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    return (git("rev-parse", "--short", "HEAD") or "none") + ("+" if git("status", "--porcelain") else "")
+
+
+def figure(value: float | None, unit: str = "") -> str:
+    return "" if value is None else f"{value:.3g} {unit}".strip()
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as a Markdown table."""
+    lines = ["| what | devices | gbgpu | peer | ratio | target | met |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        peer = f"{figure(row.theirs, row.unit)} {row.peer}".strip()
+        met = "" if row.met is None else ("yes" if row.met else "**no**")
+        cells = [row.what, row.devices, figure(row.ours, row.unit), peer, figure(row.ratio), row.target, met]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def write(name: str, command: str, rows: Sequence[Row]) -> Path:
+    """Keep the rows as `results/<name>.json` and `.md`; the newest run replaces the one before."""
+    RESULTS.mkdir(exist_ok=True)
+    about = machine()
+    (RESULTS / f"{name}.json").write_text(
+        json.dumps({"command": command, **about, "rows": [asdict(row) for row in rows]}, indent=1) + "\n")
+    versions = ", ".join(f"{package} {version}" for package, version in about["versions"].items())
+    text = [f"# {name}", "", f"`{command}`, {about['when']}, commit {about['commit']}", "",
+            f"{about['cpu']}, {about['cores']} cores; Python {about['python']}, {versions}. Medians.", "", table(rows)]
+    path = RESULTS / f"{name}.md"
+    path.write_text("\n".join(text) + "\n")
+    return path

@@ -1,0 +1,168 @@
+"""CUDA kernels of matrices, and the device's own work, against the CPU's. Collected where there is a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernel_pairs import (
+    SIZES,
+    Csr,
+    Map,
+    Pair,
+    rng_of,
+    same,
+)
+
+from gbgpu import binary, indexunary, select, unary
+from gbgpu.device import cuda
+from gbgpu.device.cpu import CpuDevice
+from gbgpu.kernels import interface as k
+from gbgpu.kernels.interface import Spec
+from gbgpu.semiring._types import BOOL, FP32, FP64, INT32, INT64
+
+__test__ = bool(cuda.available())
+
+HOST = CpuDevice(0)
+
+
+@pytest.fixture(scope="module")
+def pair() -> Pair:
+    return Pair()
+
+
+MATRIX_SHAPES = [(n, 65, 0) for n in SIZES] + [(1, 0, 0), (40, 6000, 2)]
+
+
+def offsets(lengths: np.ndarray, like: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(like.dtype)
+
+
+@pytest.mark.parametrize("wide", ["int32", "int64"])
+@pytest.mark.parametrize(
+    ("op", "thunk"),
+    [(select.tril[FP64], np.int64(2)), (select.valuegt[FP64], np.float64(0)), (select.diag[FP64], np.int64(0))],
+)
+def test_matrix_select(pair, op, thunk, wide):
+    for n, m, hubs in MATRIX_SHAPES:
+        rng = rng_of("matrix select", n, m)
+        columns, spec = Map(m), Spec(op=op, a=FP64, out=FP64, ptr=wide, idx=wide)
+        A = Csr(rng, n, columns, FP64, hubs, wide, wide)
+        call = dict(
+            n=n,
+            indptr=A.indptr,
+            cols=A.cols,
+            avals=A.vals,
+            astride=1,
+            thunk=thunk,
+            starts=columns.starts,
+            bounds=columns.bounds,
+            row0=5,
+        )
+        ours, theirs = pair.run("matrix_select_count", spec, **call, out_lengths=np.zeros(n, np.int64))
+        same(ours["out_lengths"], theirs["out_lengths"])
+        total = int(ours["out_lengths"].sum())
+        ours, theirs = pair.run(
+            "matrix_select",
+            spec,
+            **call,
+            out_indptr=offsets(ours["out_lengths"], A.indptr),
+            out_cols=np.zeros(total, wide),
+            out_vals=np.zeros(total, np.float64),
+        )
+        same(ours["out_cols"], theirs["out_cols"])
+        same(ours["out_vals"], theirs["out_vals"])
+
+
+@pytest.mark.parametrize(
+    ("op", "thunk"),
+    [(unary.ainv[FP32], 0), (indexunary.colindex[INT64], np.int64(1)), (indexunary.rowindex[INT64], np.int64(1))],
+)
+def test_matrix_apply(pair, op, thunk):
+    for n, m, hubs in MATRIX_SHAPES:
+        rng = rng_of("matrix apply", n, m)
+        columns = Map(m)
+        A = Csr(rng, n, columns, FP32, hubs)
+        ours, theirs = pair.run(
+            "matrix_apply",
+            Spec(op=op, a=FP32, out=op.return_type),
+            n=n,
+            indptr=A.indptr,
+            cols=A.cols,
+            avals=A.vals,
+            astride=1,
+            thunk=thunk,
+            starts=columns.starts,
+            bounds=columns.bounds,
+            row0=5,
+            out_vals=np.zeros(len(A.cols), op.return_type.np_type),
+        )
+        same(ours["out_vals"], theirs["out_vals"])
+
+
+@pytest.mark.parametrize("op", [None, binary.minus[FP64]], ids=repr)
+@pytest.mark.parametrize("keep", [k.A_ONLY | k.B_ONLY | k.BOTH, k.BOTH, k.A_ONLY | k.BOTH, k.B_ONLY, k.A_ONLY])
+def test_merge(pair, op, keep):
+    for n, m, hubs in MATRIX_SHAPES:
+        rng = rng_of("merge", n, m)
+        columns = Map(m)
+        A, B = Csr(rng, n, columns, FP64, hubs), Csr(rng, n, columns, INT32, hubs - 1 if hubs else 0)
+        pattern = dict(n=n, aptr=A.indptr, acols=A.cols, bptr=B.indptr, bcols=B.cols, keep=keep)
+        ours, theirs = pair.run("merge_count", Spec(), **pattern, out_lengths=np.zeros(n, np.int64))
+        same(ours["out_lengths"], theirs["out_lengths"])
+        total = int(ours["out_lengths"].sum())
+        ours, theirs = pair.run(
+            "merge",
+            Spec(op=op, a=FP64, b=INT32, out=FP64),
+            **pattern,
+            avals=A.vals,
+            astride=1,
+            bvals=B.vals,
+            bstride=1,
+            out_indptr=offsets(ours["out_lengths"], A.indptr),
+            out_cols=np.zeros(total, np.int32),
+            out_vals=np.zeros(total, np.float64),
+        )
+        same(ours["out_cols"], theirs["out_cols"])
+        same(ours["out_vals"], theirs["out_vals"])
+
+
+# -- the device itself
+
+
+def test_buffers(pair):
+    device = pair.device
+    for dtype in (np.bool_, np.int32, np.int64, np.float32, np.float64):
+        for n in SIZES:
+            for value in (0, 1, -0.0, np.nan) if np.dtype(dtype).kind == "f" else (0, 1):
+                same(np.full(n, value, dtype), device.get(device.full(n, value, dtype)))
+            same(np.zeros(n, dtype), device.get(device.zeros(n, dtype)))
+            source, target = np.arange(n).astype(dtype), device.zeros(n, dtype)
+            device.copy(target, device.put(source))
+            same(source, device.get(target))
+            target = device.zeros(n, dtype)
+            device.copy_counted(target, device.put(source), device.put(np.array([n // 2])))
+            same(source[: n // 2], device.get(target)[: n // 2])
+            assert not device.get(target)[n // 2 :].any()
+
+
+def test_transpose(pair):
+    for n, m, hubs in MATRIX_SHAPES:
+        A = Csr(rng_of("transpose", n, m), n, Map(m), BOOL, hubs)
+        args, width = (A.indptr, A.cols), Map(m).n
+        for ours, theirs in zip(
+            HOST.transpose(n, width, *args), pair.device.transpose(n, width, *map(pair.device.put, args)), strict=True
+        ):
+            np.testing.assert_array_equal(ours, pair.device.get(theirs))
+        for dtype in (np.int32, np.int64):
+            same(
+                HOST.cumsum_from_zero(A.lengths, dtype),
+                pair.device.get(pair.device.cumsum_from_zero(pair.device.put(A.lengths), dtype)),
+            )
+
+
+def test_out_of_memory_is_named(pair):
+    from gbgpu.errors import OutOfMemory
+
+    with pytest.raises(OutOfMemory, match=r"bytes on cuda:0; came .* bytes free"):
+        pair.device.empty(2**50, np.int8)
+    same(np.ones(3), pair.device.get(pair.device.put(np.ones(3))))
