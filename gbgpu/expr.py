@@ -165,7 +165,7 @@ def row_reducer(op: Any, dtype: DataType) -> Any:
 def _applied(op: Any, dtype: DataType, right: Any, left: Any) -> tuple[Any, tuple[str, Any]]:
     """(typed operator, (side of the bound scalar, thunk)) of `x.apply(op, right, left=left)`."""
     if left is not None and right is not None:
-        raise TypeError("apply takes left or right, not both")
+        raise TypeError(message("left or right, one bound scalar", "both", "x.apply(op, right=2)"))
     value, side = (right, "right") if left is None else (left, "left")
     if value is None:
         op = resolve(op, "indexunary" if getattr(op, "kind", getattr(getattr(op, "op", None), "kind", "")) == "indexunary" else "unary")
@@ -275,9 +275,6 @@ class Infix:
 
 def product(semiring: Any, left: Any, right: Any) -> Expression:
     """`x @ A` or `A @ x`. The expression keeps operand order; `option` is True when x is the left operand."""
-    inner_left, inner_right = left.shape[-1], right.shape[0]
-    if inner_left != inner_right:
-        raise DimensionMismatch(message(f"inner sizes to agree in {left.name} @ {right.name}", f"{left.shape} @ {right.shape}"))
     found = typed(semiring, left.dtype, right.dtype)
     flip = len(left.shape) == 1
     return Expression("product", found, left, right, found.return_type, (right.shape[1],) if flip else (left.shape[0],), flip)
@@ -458,7 +455,9 @@ class Transposed:
 
 
 def _product_operand(left: Any, right: Any) -> Any:
-    """The right side of `left @ right`: one of them is a vector."""
+    """The right side of `left @ right`: one of them is a vector, and the inner sizes agree."""
     if not isinstance(right, (Handle, Transposed)) or len(right.shape) + len(left.shape) != 3:
         raise TypeError(message("a matrix and a vector in `x @ A` or `A @ x`", f"{type(left).__name__} @ {type(right).__name__}"))
+    if left.shape[-1] != right.shape[0]:
+        raise DimensionMismatch(message(f"inner sizes to agree in {left.name} @ {right.name}", f"{left.shape} @ {right.shape}", "A.T turns a matrix"))
     return right

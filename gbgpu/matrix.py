@@ -76,6 +76,8 @@ class Matrix(Handle):
     @classmethod
     def from_scipy_sparse(cls, A: Any, *, dup_op: Any = None, name: str | None = None) -> "Matrix":
         """A SciPy sparse matrix or array. Stored zeros stay entries; duplicates need `dup_op`."""
+        if not hasattr(A, "tocoo"):
+            raise TypeError(message("a SciPy sparse matrix or array", type(A).__name__, "from_dense, from_coo"))
         if A.ndim != 2:
             raise DimensionMismatch(message("a two-dimensional sparse array", f"{A.ndim} dimensions"))
         if A.format == "csr" and dup_op is None:

@@ -2,6 +2,7 @@
 (`trace.Record`).
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -23,16 +24,19 @@ _COLOURS = {
     "borrow": "#dce1e6",
 }
 _OTHERS = ("#3d5a80", "#98c1d9", "#b5838d", "#6d6875", "#ffb4a2", "#7f9172")  # steps without a colour of their own
+_NUMBER = re.compile(r"<< (?:[-+\d.]\S*|inf|nan|True|False)$")
 _DIRECTIONS = {"push": "#d1495b", "pull": "#edae49"}
 
 
 def summary(records: Iterable[Any]) -> list[dict[str, Any]]:
-    """One dict a statement text, by time spent: text, count, seconds (first start to last end of each run, summed),
-    edges, rows, bytes, host_reads, launches, and directions ({"push": 3, "pull": 2}).
+    """One dict a statement text (an assigned number reads "scalar"), by time spent: text, count, seconds (first start
+    to last end of each run, summed), edges, rows, bytes, host_reads, launches, and directions ({"push": 3, "pull":
+    2}).
     """
     rows: dict[str, dict[str, Any]] = {}
     for run in _statements(records):
-        row = rows.setdefault(run[0].text, _empty_row(run[0].text))
+        text = _NUMBER.sub("<< scalar", run[0].text)  # `levels(q.S) << 3` is the same statement as with 4
+        row = rows.setdefault(text, _empty_row(text))
         row["count"] += 1
         row["seconds"] += max(r.end for r in run) - min(r.start for r in run)
         for key in ("edges", "rows", "bytes", "host_reads", "launches"):

@@ -22,25 +22,25 @@ def transpose(A: Matrix) -> Matrix:
     return {(j, i): value for (i, j), value in A.items()}
 
 
-def terms(x: Vector, A: Matrix) -> Iterator[tuple[int, object, object]]:
-    """(output place, x_i, A_ij) of every multiplication in x @ A."""
+def terms(x: Vector, A: Matrix) -> Iterator[tuple[int, int, object, object]]:
+    """(i, j, x_i, A_ij) of every multiplication in x @ A: i is the inner index, j the place in the output."""
     for (i, j), value in sorted(A.items()):
         if i in x:
-            yield j, x[i], value
+            yield i, j, x[i], value
 
 
 def candidates(x: Vector, A: Matrix, multiply: Callable) -> dict[int, list]:
-    """All products that a place of x @ A combines, in ascending order of the inner index."""
+    """All `multiply(x_i, A_ij, i)` that a place of x @ A combines, in ascending order of the inner index i."""
     found: dict[int, list] = {}
-    for j, left, right in terms(x, A):
-        found.setdefault(j, []).append(multiply(left, right))
+    for i, j, left, right in terms(x, A):
+        found.setdefault(j, []).append(multiply(left, right, i))
     return found
 
 
 def vxm(x: Vector, A: Matrix, add: Callable, multiply: Callable) -> Vector:
     """x @ A, the sum taken in ascending order of the inner index."""
     result: Vector = {}
-    for j, products in candidates(x, A, multiply).items():
+    for j, products in candidates(x, A, lambda xi, aij, i: multiply(xi, aij)).items():
         total = products[0]
         for product in products[1:]:
             total = add(total, product)

@@ -1,8 +1,8 @@
 """Random statements as source text, so that gbgpu and python-graphblas run the very same spelling.
 
 A `Program` is a few objects (by name, with their contents) and a few statements over them. Names tell all:
-`x_r_fp32` is a vector with one place a row of A, `y_c_bool` one a column, `A_int64` a matrix, `s_fp32` a scalar. When the
-matrix is square, rows and columns are one index space (`r`), so statements read what earlier ones wrote.
+`x_r_fp32` is a vector with one place a row of A, `y_c_bool` one a column, `A_int64` a matrix, `s_fp32` a scalar. When
+the matrix is square, rows and columns are one index space (`r`), so statements read what earlier ones wrote.
 
 The lists of operators and types are short on purpose: each entry is a few compiled kernels. `WIDE` adds the rest.
 """
@@ -202,6 +202,8 @@ PRODUCTS = [  # semiring, type of the vector, of the matrix, of the output, accu
     ("max_minus", "FP32", "INT32", "FP64", "max"),
     ("plus_pair", "BOOL", "BOOL", "INT64", "plus"),
     ("any_second", "INT64", "INT64", "INT64", ""),
+    ("any_secondi", "INT64", "BOOL", "INT64", ""),
+    ("min_firstj", "BOOL", "BOOL", "INT64", "min"),
 ]
 MORE_PRODUCTS = [
     ("any_pair", "INT32", "FP32", "BOOL", "land"),
@@ -226,6 +228,9 @@ MORE_PRODUCTS = [
     ("plus_minus", "INT64", "INT32", "INT64", "plus"),
     ("plus_rminus", "FP64", "FP64", "FP64", "rminus"),
     ("max_second", "INT64", "INT64", "FP32", "plus"),
+    ("min_secondi", "FP32", "FP32", "INT64", "min"),
+    ("max_firsti", "BOOL", "BOOL", "INT64", "max"),
+    ("plus_secondj", "INT32", "BOOL", "INT64", "plus"),
 ]
 
 EWISE = [  # operator, types of both operands, of the output
@@ -347,6 +352,7 @@ if WIDE:
     SELECT, REDUCE = SELECT + MORE_SELECT, REDUCE + MORE_REDUCE
 
 CHECKS = {"plus": "sum", "min": "nan", "max": "nan"}  # by the monoid; anything else is exact
+ANY = ("any_first", "any_second", "any_secondi")
 SCALARS = {"BOOL": ["True", "False"], "INT32": ["7", "-2", "True", "2.75"], "INT64": ["0", "5"],
            "FP32": ["0.5", "3", "np.inf"], "FP64": ["-1.5", "2", "np.nan"]}
 ACCUMS = {"BOOL": ["binary.lor", "binary.second"], "INT32": ["binary.plus", "'min'", "binary.second"],
@@ -393,7 +399,7 @@ def product(draw, shape: Shape) -> Statement:
     w = vector(draw, result, output_type)
     part = write_part(draw, w, [f"binary.{accum}"] if accum else [])
     rhs = f"semiring.{name}({form.format(x=x.name, A=A.name)})"
-    check = "any" if name in ("any_first", "any_second") else CHECKS.get(name.split("_")[0], "exact")
+    check = "any" if name in ANY else CHECKS.get(name.split("_")[0], "exact")
     hints = draw(st.sampled_from(["", 'direction="push"', 'direction="pull"']))
     return statement(w, rhs, (x, A), part, check=check, hints=hints)
 

@@ -37,7 +37,7 @@ def records():
         for device in ("cpu:0", "cpu:1"):
             t = 5 + k
             found += [
-                Record(2 * k, "levels(q.S) << depth", "write", device, t, t + 0.1, nvals=k + 1),
+                Record(2 * k, f"levels(q.S) << {k}", "write", device, t, t + 0.1, nvals=k + 1),
                 Record(2 * k + 1, "q << any_pair(q @ A)", way, device, t + 0.2, t + 0.4, way, "list", edges=10, rows=3),
                 Record(2 * k + 1, "q << any_pair(q @ A)", "exchange", device, t + 0.4, t + 0.5, bytes=64),
                 Record(2 * k + 1, "q << any_pair(q @ A)", "write", device, t + 0.5, t + 0.6, nvals=4 + k, host_reads=1),
@@ -59,7 +59,7 @@ def test_summary_adds_up_each_text(records):
         "launches": 12,
         "directions": {"push": 1, "pull": 1},
     }
-    assert (assign["text"], assign["count"], assign["directions"]) == ("levels(q.S) << depth", 2, {})
+    assert (assign["text"], assign["count"], assign["directions"]) == ("levels(q.S) << scalar", 2, {})
     assert report.summary([]) == []
 
 

@@ -149,9 +149,11 @@ class Run:
         A = reference.matrix_of(self.theirs[matrix.removesuffix(".T")])
         if matrix_first != matrix.endswith(".T"):
             A = reference.transpose(A)  # reference.candidates wants x @ A
-        takes_vector = statement.rhs.startswith("semiring.any_first") != matrix_first
-        x = reference.vector_of(self.theirs[vector])
-        return reference.candidates(x, A, lambda xi, aij: xi if takes_vector else aij)
+        x, takes = reference.vector_of(self.theirs[vector]), statement.rhs.partition("(")[0]
+        if takes == "semiring.any_secondi":
+            return reference.candidates(x, A, lambda xi, aij, i: i)
+        takes_vector = (takes == "semiring.any_first") != matrix_first
+        return reference.candidates(x, A, lambda xi, aij, i: xi if takes_vector else aij)
 
     def take_over(self, key: Key) -> None:
         """What differs within its bound would make later statements differ: both sides go on with our values."""

@@ -28,6 +28,9 @@ class Device(Protocol):
     def peek(self, buffer: Any) -> np.ndarray | None:
         """The content if the host can see it for nothing (CPU devices), else None."""
 
+    def clear(self, buffer: Any) -> None:
+        """All elements to zero."""
+
     def copy(self, target: Any, source: Any) -> None:
         """target[:] = source; source may be of another device of the same set."""
 

@@ -37,6 +37,9 @@ class CpuDevice:
     def peek(self, buffer: np.ndarray) -> np.ndarray:
         return buffer
 
+    def clear(self, buffer: np.ndarray) -> None:
+        buffer.fill(0)
+
     def copy(self, target: np.ndarray, source: np.ndarray) -> None:
         target[...] = source
 

@@ -118,6 +118,9 @@ class CudaDevice:
     def peek(self, buffer: Any) -> None:
         return None
 
+    def clear(self, buffer: Any) -> None:
+        self._set_bytes(buffer, 0)
+
     def copy(self, target: Any, source: Any) -> None:
         if not target.size:
             return

@@ -47,7 +47,7 @@ def equal_edges() -> Partition:
 
 def shares(*weights: float) -> Partition:
     """Blocks in proportion to `weights`, one for each device: `shares(1, 5, 3)`. Raises InvalidValue on a negative weight or a zero sum."""
-    if not weights or min(weights) < 0 or sum(weights) <= 0:
+    if not weights or not all(0 <= weight < float("inf") for weight in weights) or sum(weights) <= 0:
         raise InvalidValue(message("non-negative weights with a positive sum", weights, "one weight for each device"))
 
     def bounds(n: int, p: int, lengths: np.ndarray | None) -> np.ndarray:

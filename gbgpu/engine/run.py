@@ -279,7 +279,7 @@ class Run:
         slots, counts = device.empty(room, spec.idx), device.zeros(p, np.int64)
         vals = acc if spec.iso else device.empty(room, spec.out.np_type)
         kernel(space.count, space.touched, space.vals, space.words, space.start, starts, p, slots, vals, counts)
-        space.count[...] = 0
+        device.clear(space.count)
         return exchange.Bins(slots, vals, counts)
 
     def _exchange(self, step: Step) -> list[list[exchange.Message]]:

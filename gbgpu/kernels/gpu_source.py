@@ -1,7 +1,8 @@
 """Texts of the CUDA kernels: a header generated for one instance, and the pieces of src/ that its kind is made of.
 
-The header has the types (T_A, T_B, T_OUT, Z of the monoid), what the operators read (READS_*, USES_*), and the operators
-as device functions (term, add, both, of_entry ...) with their casts. Nothing is included: a bare NVRTC has no headers.
+The header has the types (T_A, T_B, T_OUT, Z of the monoid), what the operators read (READS_*, USES_*), and the
+operators as device functions (term, add, both, of_entry ...) with their casts. Nothing is included: a bare NVRTC has no
+headers.
 """
 
 from functools import cache

@@ -1,0 +1,90 @@
+"""GPU figures: python -m bench.gpu GRAPHDIR... [--devices cuda:0] [--rounds 5] [--no-verify]
+
+A GRAPHDIR holds one symmetric graph as arrays: indptr.npy, indices.npy, weights.npy, and info.json with `name` and `sources`. Times are
+medians of whole calls, the devices synchronised, the graph on the device and the kernels compiled; results are verified by properties.
+Bytes between devices, launches and host reads are counted for each statement.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import algos
+import gbgpu as gb
+from algos import verify
+from bench.record import Row, interleaved, table, write
+from gbgpu.trace import counters
+
+
+def timed(call: Callable[[], object], rounds: int) -> float:
+    def whole() -> None:
+        call()
+        gb.synchronize()
+
+    return interleaved([whole], rounds, warm=1)[0] * 1e3
+
+
+def per_statement(call: Callable[[], object]) -> str:
+    """Launches, host reads and bytes between devices, a statement each."""
+    before = counters.statements, counters.launches, counters.host_reads, counters.exchanged
+    call()
+    done = counters.statements - before[0]
+    launches, reads, moved = (now - old for now, old in zip((counters.launches, counters.host_reads, counters.exchanged), before[1:], strict=True))
+    return f"{done} statements; a statement: {launches / done:.1f} launches, {reads / done:.2f} host reads, {moved / done:.0f} B exchanged"
+
+
+def graph_rows(folder: Path, devices: str, rounds: int, check: bool) -> list[Row]:
+    info = json.loads((folder / "info.json").read_text())
+    indptr, indices, weights = (np.load(folder / f"{part}.npy") for part in ("indptr", "indices", "weights"))
+    n, name = len(indptr) - 1, info["name"]
+    pattern = gb.Matrix.from_csr(indptr, indices, True, ncols=n)
+    weighted = gb.Matrix.from_csr(indptr, indices, weights, ncols=n)
+    hub, other = info["sources"][:2]
+    x, y = gb.Vector.from_dense(np.random.default_rng(0).random(n, np.float32)), gb.Vector("FP32", n)
+    calls: dict[str, tuple[Callable[[], object], Callable[[object], None] | None]] = {
+        "y = A @ x, FP32": (lambda: y << gb.semiring.plus_times(weighted @ x), None),
+        "bfs from the hub": (lambda: algos.bfs(pattern, hub), lambda found: verify.bfs(pattern, hub, *found)),
+        "bfs from a random vertex": (lambda: algos.bfs(pattern, other), None),
+        "sssp from a random vertex": (lambda: algos.sssp(weighted, other), lambda found: verify.sssp(weighted, other, found)),
+        "pagerank, 20 iterations, FP32": (lambda: algos.pagerank(pattern, tol=0, max_iterations=20, dtype="FP32"), None),
+        "components": (lambda: algos.connected_components(pattern), lambda found: verify.connected_components(pattern, found)),
+    }
+    rows = []
+    for what, (call, test) in calls.items():
+        found = call()
+        note = per_statement(call)
+        row = Row(f"{name}: {what}", devices, timed(call, rounds if "sssp" not in what else 3), "ms", target=note)
+        if check and test is not None:
+            start = time.perf_counter()
+            test(found)
+            print(f"  verified in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
+        rows.append(row)
+        print(table([row]).splitlines()[-1], flush=True)
+    if check:
+        ranks, _, converged = algos.pagerank(pattern)
+        verify.pagerank(pattern, ranks)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("graphs", nargs="+", type=Path)
+    parser.add_argument("--devices", default="cuda:0")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-verify", action="store_true")
+    options = parser.parse_args()
+    gb.init(options.devices)
+    rows = [row for folder in options.graphs for row in graph_rows(folder, options.devices, options.rounds, not options.no_verify)]
+    print(table(rows))
+    print(write("gpu" + ("" if options.devices == "cuda:0" else "-" + options.devices.replace(":", "").replace("*", "x")), " ".join(sys.argv), rows))
+
+
+if __name__ == "__main__":
+    main()
