@@ -32,7 +32,7 @@ $(VENV)/installed-%: pyproject.toml | $(BIN)/python
 	@touch $@
 
 demo: $(VENV)/installed-plot
-	@$(BIN)/python -m algos.demo
+	@$(BIN)/python tools/demo.py
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

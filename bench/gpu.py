@@ -1,7 +1,9 @@
 """GPU figures: python -m bench.gpu GRAPHDIR... [--devices cuda:0] [--rounds 5] [--no-verify]
 
-A GRAPHDIR holds one symmetric graph as arrays: indptr.npy, indices.npy, weights.npy, and info.json with `name` and `sources`. Times are
-medians of whole calls, the devices synchronised, the graph on the device and the kernels compiled; results are verified by properties.
+A GRAPHDIR holds one symmetric graph as arrays: indptr.npy, indices.npy, weights.npy, and info.json with `name` and
+`sources`. Times are
+medians of whole calls, the devices synchronised, the graph on the device and the kernels compiled; results are
+verified by properties.
 Bytes between devices, launches and host reads are counted for each statement.
 """
 
@@ -36,8 +38,12 @@ def per_statement(call: Callable[[], object]) -> str:
     before = counters.statements, counters.launches, counters.host_reads, counters.exchanged
     call()
     done = counters.statements - before[0]
-    launches, reads, moved = (now - old for now, old in zip((counters.launches, counters.host_reads, counters.exchanged), before[1:], strict=True))
-    return f"{done} statements; a statement: {launches / done:.1f} launches, {reads / done:.2f} host reads, {moved / done:.0f} B exchanged"
+    launches, reads, moved = (
+        now - old
+        for now, old in zip((counters.launches, counters.host_reads, counters.exchanged), before[1:], strict=True)
+    )
+    each = f"{launches / done:.1f} launches, {reads / done:.2f} host reads, {moved / done:.0f} B exchanged"
+    return f"{done} statements; a statement: {each}"
 
 
 def graph_rows(folder: Path, devices: str, rounds: int, check: bool) -> list[Row]:
@@ -52,9 +58,18 @@ def graph_rows(folder: Path, devices: str, rounds: int, check: bool) -> list[Row
         "y = A @ x, FP32": (lambda: y << gb.semiring.plus_times(weighted @ x), None),
         "bfs from the hub": (lambda: algos.bfs(pattern, hub), lambda found: verify.bfs(pattern, hub, *found)),
         "bfs from a random vertex": (lambda: algos.bfs(pattern, other), None),
-        "sssp from a random vertex": (lambda: algos.sssp(weighted, other), lambda found: verify.sssp(weighted, other, found)),
-        "pagerank, 20 iterations, FP32": (lambda: algos.pagerank(pattern, tol=0, max_iterations=20, dtype="FP32"), None),
-        "components": (lambda: algos.connected_components(pattern), lambda found: verify.connected_components(pattern, found)),
+        "sssp from a random vertex": (
+            lambda: algos.sssp(weighted, other),
+            lambda found: verify.sssp(weighted, other, found),
+        ),
+        "pagerank, 20 iterations, FP32": (
+            lambda: algos.pagerank(pattern, tol=0, max_iterations=20, dtype="FP32"),
+            None,
+        ),
+        "components": (
+            lambda: algos.connected_components(pattern),
+            lambda found: verify.connected_components(pattern, found),
+        ),
     }
     rows = []
     for what, (call, test) in calls.items():
@@ -81,9 +96,19 @@ def main() -> None:
     parser.add_argument("--no-verify", action="store_true")
     options = parser.parse_args()
     gb.init(options.devices)
-    rows = [row for folder in options.graphs for row in graph_rows(folder, options.devices, options.rounds, not options.no_verify)]
+    rows = [
+        row
+        for folder in options.graphs
+        for row in graph_rows(folder, options.devices, options.rounds, not options.no_verify)
+    ]
     print(table(rows))
-    print(write("gpu" + ("" if options.devices == "cuda:0" else "-" + options.devices.replace(":", "").replace("*", "x")), " ".join(sys.argv), rows))
+    print(
+        write(
+            "gpu" + ("" if options.devices == "cuda:0" else "-" + options.devices.replace(":", "").replace("*", "x")),
+            " ".join(sys.argv),
+            rows,
+        )
+    )
 
 
 if __name__ == "__main__":

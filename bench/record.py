@@ -73,6 +73,7 @@ def cpu_model() -> str:
 
 def commit() -> str:
     """The commit measured, with a + when files differ from it."""
+
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], capture_output=True, text=True, cwd=RESULTS.parent)
         return done.stdout.strip() if done.returncode == 0 else ""
@@ -100,10 +101,18 @@ def write(name: str, command: str, rows: Sequence[Row]) -> Path:
     RESULTS.mkdir(exist_ok=True)
     about = machine()
     (RESULTS / f"{name}.json").write_text(
-        json.dumps({"command": command, **about, "rows": [asdict(row) for row in rows]}, indent=1) + "\n")
+        json.dumps({"command": command, **about, "rows": [asdict(row) for row in rows]}, indent=1) + "\n"
+    )
     versions = ", ".join(f"{package} {version}" for package, version in about["versions"].items())
-    text = [f"# {name}", "", f"`{command}`, {about['when']}, commit {about['commit']}", "",
-            f"{about['cpu']}, {about['cores']} cores; Python {about['python']}, {versions}. Medians.", "", table(rows)]
+    text = [
+        f"# {name}",
+        "",
+        f"`{command}`, {about['when']}, commit {about['commit']}",
+        "",
+        f"{about['cpu']}, {about['cores']} cores; Python {about['python']}, {versions}. Medians.",
+        "",
+        table(rows),
+    ]
     path = RESULTS / f"{name}.md"
     path.write_text("\n".join(text) + "\n")
     return path

@@ -18,8 +18,9 @@ __version__ = "0.1.0"
 def init(devices: str = "auto", partition: Any = None) -> Session:
     """Start a session on `devices` and end the one before, whose handles then raise InvalidValue.
 
-    "auto" (all GPUs this version can use, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0", "cuda:0*3" (three logical
-    devices on one GPU). `partition`: how rows are divided, from `gb.partition`. Raises DeviceError for a device that is not there.
+    "auto" (all GPUs this version can use, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0",
+    "cuda:0*3" (three logical devices on one GPU). `partition`: how rows are divided, from `gb.partition`. Raises DeviceError for a device that
+    is not there.
     """
     session = Session(devices, partition)
     old = settings._session
@@ -67,14 +68,19 @@ class Plans(list):
 def explain(what: Any = None) -> Any:
     """The plan of a statement that ran, or of an expression without running it, as text.
 
-    Without an argument a context in which every statement is planned and none runs: `with gb.explain() as text: ...; print(text)`.
+    Without an argument a context in which every statement is planned and none runs: `with gb.explain() as text: ...;
+    print(text)`.
     """
     if what is None:
         return _planning()
     if isinstance(what, Statement):
         return f"{what!r}\n{what.plan}"
     if not isinstance(what, Expression):
-        raise TypeError(errors.message("a statement, an expression, or nothing", type(what).__name__, "gb.explain(w << semiring(A @ v))"))
+        raise TypeError(
+            errors.message(
+                "a statement, an expression, or nothing", type(what).__name__, "gb.explain(w << semiring(A @ v))"
+            )
+        )
     with _planning() as text:
         Updater(_new(what.shape, what.dtype, "w")) << what
     return str(text)
@@ -83,6 +89,25 @@ def explain(what: Any = None) -> Any:
 from . import io  # noqa: E402  (made of the public names above)
 
 __all__ = [
-    "Matrix", "Scalar", "Vector", "agg", "binary", "device_info", "dtypes", "exceptions", "explain", "indexunary", "init", "io", "monoid", "op",
-    "partition", "replace", "select", "semiring", "synchronize", "trace", "unary",
+    "Matrix",
+    "Scalar",
+    "Vector",
+    "agg",
+    "binary",
+    "device_info",
+    "dtypes",
+    "exceptions",
+    "explain",
+    "indexunary",
+    "init",
+    "io",
+    "monoid",
+    "op",
+    "partition",
+    "replace",
+    "select",
+    "semiring",
+    "synchronize",
+    "trace",
+    "unary",
 ]

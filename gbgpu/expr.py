@@ -1,6 +1,8 @@
-"""Statements before they run: masks, lazy expressions, and the base of every handle. Shapes and types are checked when an expression is built.
+"""Statements before they run: masks, lazy expressions, and the base of every handle. Shapes and types are checked when
+an expression is built.
 
-A handle carries its session; `output << expression` builds a Statement and gives it to that session, which is the one upward call."""
+A handle carries its session; `output << expression` builds a Statement and gives it to that session, which is the one
+upward call."""
 
 from itertools import count
 from typing import Any
@@ -29,7 +31,8 @@ replace = _Replace()
 
 
 class Mask:
-    """Which entries of an output a statement may write: by the structure (`.S`) or the values (`.V`) of a parent, or the complement (`~`)."""
+    """Which entries of an output a statement may write: by the structure (`.S`) or the values (`.V`) of a parent, or
+    the complement (`~`)."""
 
     __slots__ = ("parent", "structural", "complement")
 
@@ -44,7 +47,8 @@ class Mask:
 
 
 class Statement:
-    """`output(mask, accum, replace) << expression`. `index` is None or the assigned part of a vector: user ids. Light: it refers, never copies."""
+    """`output(mask, accum, replace) << expression`. `index` is None or the assigned part of a vector: user ids. Light:
+    it refers, never copies."""
 
     __slots__ = ("output", "mask", "accum", "replace", "expr", "index", "hints", "plan")
 
@@ -68,14 +72,19 @@ class Updater:
     __slots__ = ("output", "mask", "accum", "replace", "hints", "index")
 
     def __init__(self, output: "Handle", arguments: tuple = (), keywords: dict | None = None):
-        self.output, self.mask, self.accum, self.replace, self.index = output, None, None, False, None
+        self.output, self.replace = output, False
+        self.mask: Mask | None = None
+        self.accum: Any = None
+        self.index: Any = None
         self.hints: dict = {}
         for argument in arguments:
             self._take(argument)
         for key, value in (keywords or {}).items():
             self._keyword(key, value)
         if self.replace and self.mask is None:
-            raise TypeError("'replace' may only be given with a mask. Hint: w(mask, replace) << ...; w.clear() empties w")
+            raise TypeError(
+                "'replace' may only be given with a mask. Hint: w(mask, replace) << ...; w.clear() empties w"
+            )
 
     def _take(self, argument: Any) -> None:
         if argument is replace:
@@ -96,9 +105,17 @@ class Updater:
             if getattr(self, key) is not None:
                 raise TypeError(f"Got multiple values for argument '{key}'")
             if value is not None:
-                setattr(self, key, _checked_mask(value, self.output) if key == "mask" else _accumulator(value, self.output.dtype))
+                setattr(
+                    self,
+                    key,
+                    _checked_mask(value, self.output) if key == "mask" else _accumulator(value, self.output.dtype),
+                )
         elif key not in _HINTS:
-            raise TypeError(message(f"a hint among {', '.join(_HINTS)}", repr(key), "mask, accum and replace are the other keywords"))
+            raise TypeError(
+                message(
+                    f"a hint among {', '.join(_HINTS)}", repr(key), "mask, accum and replace are the other keywords"
+                )
+            )
         else:
             allowed = _HINTS[key]
             if allowed and value not in allowed:
@@ -107,7 +124,12 @@ class Updater:
 
     def __getitem__(self, key: Any) -> "Updater":
         narrowed = Updater(self.output)
-        narrowed.mask, narrowed.accum, narrowed.replace, narrowed.hints = self.mask, self.accum, self.replace, self.hints
+        narrowed.mask, narrowed.accum, narrowed.replace, narrowed.hints = (
+            self.mask,
+            self.accum,
+            self.replace,
+            self.hints,
+        )
         narrowed.index = self.output._index(key)
         return narrowed
 
@@ -116,7 +138,15 @@ class Updater:
 
     def __lshift__(self, expr: Any) -> Statement:
         output = self.output
-        statement = Statement(output, self.mask, self.accum, self.replace, output._checked_source(expr, self.index), self.index, self.hints)
+        statement = Statement(
+            output,
+            self.mask,
+            self.accum,
+            self.replace,
+            output._checked_source(expr, self.index),
+            self.index,
+            self.hints,
+        )
         return output._session.run(statement)
 
     def __bool__(self) -> bool:
@@ -126,12 +156,16 @@ class Updater:
 def _checked_mask(mask: Any, output: "Handle") -> Mask:
     if isinstance(mask, Handle):
         if mask.dtype is not BOOL:
-            raise TypeError(f"Mask must be a BOOL object (got {mask.dtype}) or say what it uses: structure (M.S) or values (M.V)")
+            raise TypeError(
+                f"Mask must be a BOOL object (got {mask.dtype}) or say what it uses: structure (M.S) or values (M.V)"
+            )
         mask = Mask(mask, False)
     if not isinstance(mask, Mask):
         raise TypeError(message("a mask such as v.S, ~v.S, v.V", type(mask).__name__))
     if mask.parent.shape != output.shape:
-        raise DimensionMismatch(message(f"a mask of shape {output.shape}", f"{mask.parent.shape}", "a mask has the shape of the output"))
+        raise DimensionMismatch(
+            message(f"a mask of shape {output.shape}", f"{mask.parent.shape}", "a mask has the shape of the output")
+        )
     return mask
 
 
@@ -168,10 +202,17 @@ def _applied(op: Any, dtype: DataType, right: Any, left: Any) -> tuple[Any, tupl
         raise TypeError(message("left or right, one bound scalar", "both", "x.apply(op, right=2)"))
     value, side = (right, "right") if left is None else (left, "left")
     if value is None:
-        op = resolve(op, "indexunary" if getattr(op, "kind", getattr(getattr(op, "op", None), "kind", "")) == "indexunary" else "unary")
+        op = resolve(
+            op,
+            "indexunary"
+            if getattr(op, "kind", getattr(getattr(op, "op", None), "kind", "")) == "indexunary"
+            else "unary",
+        )
         found = op if hasattr(op, "op") else op[dtype]
         return found, ("", 0 if len(found.dtypes) == 1 else found.dtypes[1].np_type.type(0))
-    kind = "indexunary" if getattr(op, "kind", getattr(getattr(op, "op", None), "kind", "")) == "indexunary" else "binary"
+    kind = (
+        "indexunary" if getattr(op, "kind", getattr(getattr(op, "op", None), "kind", "")) == "indexunary" else "binary"
+    )
     op = resolve(op, kind)
     first, second = (dtype, of_value(value)) if side == "right" else (of_value(value), dtype)
     found = typed(op, first, second)
@@ -186,7 +227,8 @@ def _selected(op: Any, dtype: DataType, thunk: Any) -> tuple[Any, Any]:
 
 
 class Expression:
-    """A lazy right-hand side. `kind` says which; `dtype` and `shape` are those of the result. `.new()` or `<<` computes it."""
+    """A lazy right-hand side. `kind` says which; `dtype` and `shape` are those of the result. `.new()` or `<<` computes
+    it."""
 
     __slots__ = ("kind", "op", "left", "right", "dtype", "shape", "session", "option")
 
@@ -195,7 +237,11 @@ class Expression:
         self.dtype, self.shape, self.option = dtype, shape, option
         self.session = left._session
         if right is not None and isinstance(right, (Handle, Transposed)) and right._session is not self.session:
-            raise InvalidValue(message("operands of one session", "operands of two", "gb.init ended the first session; make them again"))
+            raise InvalidValue(
+                message(
+                    "operands of one session", "operands of two", "gb.init ended the first session; make them again"
+                )
+            )
 
     @property
     def size(self) -> int:
@@ -212,7 +258,7 @@ class Expression:
 
     def __lshift__(self, value: Any) -> Statement:
         """`w[index] << value`: a part of a vector is assigned to."""
-        if self.kind != "extract":
+        if self.kind not in ("extract", "copy"):
             raise TypeError(f"`{self!r}` is not an output. Hint: w << expression")
         updater = Updater(self.left)
         updater.index = self.option
@@ -254,17 +300,24 @@ class Infix:
 
     def _apply_semiring(self, semiring: Any) -> Expression:
         if self.sign != "@":
-            raise TypeError(f"Bad type for argument `op` in `x {self.sign} y`.\n    - Expected type: BinaryOp, Monoid.\n    - Got: {semiring!r}.")
+            raise TypeError(
+                f"Bad type for argument `op` in `x {self.sign} y`.\n    - Expected type: BinaryOp, Monoid.\n"
+                f"    - Got: {semiring!r}."
+            )
         return product(semiring, self.left, self.right)
 
     def _apply_binary(self, op: Any, **defaults: Any) -> Expression:
         if self.sign == "@":
-            raise TypeError(f"Bad type for argument `op` in `x @ y`.\n    - Expected type: Semiring.\n    - Got: {op!r}.")
+            raise TypeError(
+                f"Bad type for argument `op` in `x @ y`.\n    - Expected type: Semiring.\n    - Got: {op!r}."
+            )
         if defaults:
             raise TypeError(f"unexpected keywords {', '.join(defaults)}. Hint: op(a | b) and op(a & b) take none")
         left, right = self.left, self.right
         found = typed(op, left.dtype, right.dtype)
-        return Expression("union" if self.sign == "|" else "intersect", found, left, right, found.return_type, left.shape)
+        return Expression(
+            "union" if self.sign == "|" else "intersect", found, left, right, found.return_type, left.shape
+        )
 
     def __repr__(self) -> str:
         return f"{self.left.name} {self.sign} {self.right.name}"
@@ -277,7 +330,9 @@ def product(semiring: Any, left: Any, right: Any) -> Expression:
     """`x @ A` or `A @ x`. The expression keeps operand order; `option` is True when x is the left operand."""
     found = typed(semiring, left.dtype, right.dtype)
     flip = len(left.shape) == 1
-    return Expression("product", found, left, right, found.return_type, (right.shape[1],) if flip else (left.shape[0],), flip)
+    return Expression(
+        "product", found, left, right, found.return_type, (right.shape[1],) if flip else (left.shape[0],), flip
+    )
 
 
 class Handle:
@@ -349,7 +404,8 @@ class Handle:
         return Expression("apply", found, self, None, found.return_type, self.shape, option)
 
     def select(self, op: Any, thunk: Any = None) -> Expression:
-        """The entries for which op(value, row, column, thunk) is true. `op`: a select operator, a string such as ">=", or a function."""
+        """The entries for which op(value, row, column, thunk) is true. `op`: a select operator, a string such as ">=",
+        or a function."""
         found, option = _selected(op, self.dtype, _plain(thunk))
         return Expression("select", found, self, None, self.dtype, self.shape, option)
 
@@ -385,7 +441,9 @@ class Handle:
         raise TypeError(f"len() not defined for {type(self).__name__}. Hint: .nvals, .shape")
 
     def __array__(self, *arguments: Any, **keywords: Any) -> None:
-        raise TypeError(f"a {type(self).__name__} isn't turned into an array silently. Hint: .to_coo() or .to_dense(fill_value)")
+        raise TypeError(
+            f"a {type(self).__name__} isn't turned into an array silently. Hint: .to_coo() or .to_dense(fill_value)"
+        )
 
     def __iter__(self) -> Any:
         raise TypeError(f"iteration not defined for {type(self).__name__}. Hint: .to_coo()")
@@ -407,24 +465,35 @@ class Handle:
         if expr.shape != wanted:
             raise DimensionMismatch(message(f"a right-hand side of shape {wanted}", f"{expr.shape}"))
         if expr.session is not self._session:
-            raise InvalidValue(message("operands of one session", "operands of two", "gb.init ended the first session; make them again"))
+            raise InvalidValue(
+                message(
+                    "operands of one session", "operands of two", "gb.init ended the first session; make them again"
+                )
+            )
         return expr
 
 
 def _plain(value: Any) -> Any:
     """A Scalar argument as its value."""
-    return value.value if isinstance(value, _kinds["scalar"]) else value
+    return value.value if isinstance(value, _kinds["scalar"]) else value  # type: ignore[attr-defined]
 
 
 def _scalar_source(value: Any, shape: tuple) -> tuple[DataType, tuple, Any]:
     value = _plain(value)
     if not isinstance(value, (bool, int, float, np.generic)):
-        raise TypeError(message("an expression, a handle or a scalar to assign", type(value).__name__, "w << semiring(A @ v), w << v, w << 1"))
+        raise TypeError(
+            message(
+                "an expression, a handle or a scalar to assign",
+                type(value).__name__,
+                "w << semiring(A @ v), w << v, w << 1",
+            )
+        )
     return of_value(value), shape, value
 
 
 class Transposed:
-    """`A.T`: the same matrix with rows and columns exchanged; nothing moves until a product needs the other orientation."""
+    """`A.T`: the same matrix with rows and columns exchanged; nothing moves until a product needs the other
+    orientation."""
 
     __slots__ = ("matrix", "dtype", "shape", "_session")
 
@@ -457,7 +526,15 @@ class Transposed:
 def _product_operand(left: Any, right: Any) -> Any:
     """The right side of `left @ right`: one of them is a vector, and the inner sizes agree."""
     if not isinstance(right, (Handle, Transposed)) or len(right.shape) + len(left.shape) != 3:
-        raise TypeError(message("a matrix and a vector in `x @ A` or `A @ x`", f"{type(left).__name__} @ {type(right).__name__}"))
+        raise TypeError(
+            message("a matrix and a vector in `x @ A` or `A @ x`", f"{type(left).__name__} @ {type(right).__name__}")
+        )
     if left.shape[-1] != right.shape[0]:
-        raise DimensionMismatch(message(f"inner sizes to agree in {left.name} @ {right.name}", f"{left.shape} @ {right.shape}", "A.T turns a matrix"))
+        raise DimensionMismatch(
+            message(
+                f"inner sizes to agree in {left.name} @ {right.name}",
+                f"{left.shape} @ {right.shape}",
+                "A.T turns a matrix",
+            )
+        )
     return right

@@ -11,7 +11,8 @@ from .vector import checked_ids, checked_size, checked_values, is_integer, posit
 
 
 class Matrix(Handle):
-    """A sparse matrix: CSR row blocks on the session's devices. Without a value array (iso) if all values are one. Arc i -> j is A[i, j]."""
+    """A sparse matrix: CSR row blocks on the session's devices. Without a value array (iso) if all values are one. Arc
+    i -> j is A[i, j]."""
 
     __slots__ = ()
     ndim = 2
@@ -33,9 +34,11 @@ class Matrix(Handle):
         dup_op: Any = None,
         name: str | None = None,
     ) -> "Matrix":
-        """Entries (rows[k], columns[k], values[k]) in any order; a scalar `values` makes an iso matrix. Shapes default to the largest id + 1.
+        """Entries (rows[k], columns[k], values[k]) in any order; a scalar `values` makes an iso matrix. Shapes default
+        to the largest id + 1.
 
-        Raises IndexOutOfBound for a negative or too large id, ValueError for duplicates without `dup_op`, InvalidValue for unequal lengths."""
+        Raises IndexOutOfBound for a negative or too large id, ValueError for duplicates without `dup_op`, InvalidValue
+        for unequal lengths."""
         i, j = checked_ids(rows, nrows, "row"), checked_ids(columns, ncols, "column")
         if len(i) != len(j):
             raise InvalidValue(message("as many rows as columns", f"{len(i)} and {len(j)}"))
@@ -58,7 +61,8 @@ class Matrix(Handle):
         ncols: int | None = None,
         name: str | None = None,
     ) -> "Matrix":
-        """CSR arrays, columns in any order within a row. Raises InvalidValue for offsets that don't ascend from 0 to the number of columns given,
+        """CSR arrays, columns in any order within a row. Raises InvalidValue for offsets that don't ascend from 0 to
+        the number of columns given,
         IndexOutOfBound for a column out of range, ValueError for duplicates."""
         offsets, cols = np.asarray(indptr), checked_ids(col_indices, ncols, "column")
         if offsets.ndim != 1 or len(offsets) == 0 or offsets.dtype.kind not in "iu":
@@ -66,7 +70,9 @@ class Matrix(Handle):
         if nrows is not None and nrows != len(offsets) - 1:
             raise DimensionMismatch(message(f"{nrows + 1} row offsets for {nrows} rows", len(offsets)))
         if offsets[0] != 0 or offsets[-1] != len(cols) or (len(offsets) > 1 and np.any(np.diff(offsets) < 0)):
-            raise InvalidValue(message(f"row offsets that ascend from 0 to {len(cols)}", f"{offsets[0]} to {offsets[-1]}"))
+            raise InvalidValue(
+                message(f"row offsets that ascend from 0 to {len(cols)}", f"{offsets[0]} to {offsets[-1]}")
+            )
         vals, iso = checked_values(values, len(cols), dtype)
         ncols = (int(cols.max()) + 1 if len(cols) else 0) if ncols is None else ncols
         matrix = cls(vals.dtype, len(offsets) - 1, ncols, name=name)
@@ -86,7 +92,9 @@ class Matrix(Handle):
         return cls.from_coo(A.row, A.col, A.data, nrows=A.shape[0], ncols=A.shape[1], dup_op=dup_op, name=name)
 
     @classmethod
-    def from_dense(cls, values: Any, missing_value: Any = None, *, dtype: Any = None, name: str | None = None) -> "Matrix":
+    def from_dense(
+        cls, values: Any, missing_value: Any = None, *, dtype: Any = None, name: str | None = None
+    ) -> "Matrix":
         """Every element of a two-dimensional array, except those equal to `missing_value`."""
         array = np.asarray(values)
         if array.ndim != 2:
@@ -111,7 +119,9 @@ class Matrix(Handle):
         indptr, cols, vals = self._session.matrix_to_host(self)
         return indptr, cols, vals if dtype is None else vals.astype(lookup_dtype(dtype).np_type)
 
-    def to_coo(self, dtype: Any = None, *, rows: bool = True, columns: bool = True, values: bool = True, sort: bool = True) -> tuple:
+    def to_coo(
+        self, dtype: Any = None, *, rows: bool = True, columns: bool = True, values: bool = True, sort: bool = True
+    ) -> tuple:
         """(rows, columns, values) as NumPy arrays, by row and column; None in place of what was not asked for."""
         indptr, cols, vals = self.to_csr(dtype)
         i = np.repeat(np.arange(self.nrows), np.diff(indptr)) if rows else None
@@ -128,7 +138,9 @@ class Matrix(Handle):
         """A NumPy array with `fill_value` where no entry is present (required unless all are)."""
         i, j, vals = self.to_coo(dtype)
         if fill_value is None and len(vals) != self.nrows * self.ncols:
-            raise TypeError(message("a fill_value, since some entries are missing", f"{len(vals)} entries", "to_dense(0)"))
+            raise TypeError(
+                message("a fill_value, since some entries are missing", f"{len(vals)} entries", "to_dense(0)")
+            )
         array = np.full(self.shape, 0 if fill_value is None else fill_value, vals.dtype)
         array[i, j] = vals
         return array
@@ -148,7 +160,13 @@ class Matrix(Handle):
 
     def _position(self, key: Any) -> tuple[int, int]:
         if not (isinstance(key, tuple) and len(key) == 2 and is_integer(key[0]) and is_integer(key[1])):
-            raise TypeError(message("A[i, j] with two ints", repr(key), "rows and parts of matrices: select, or products with unit vectors"))
+            raise TypeError(
+                message(
+                    "A[i, j] with two ints",
+                    repr(key),
+                    "rows and parts of matrices: select, or products with unit vectors",
+                )
+            )
         return position(key[0], self.nrows), position(key[1], self.ncols)
 
     def get(self, row: int, column: int, default: Any = None) -> Any:
@@ -183,7 +201,9 @@ class Matrix(Handle):
         """Same shape, same entries, equal values (and the same dtype if asked)."""
         return self._compare(other, check_dtype, lambda a, b: a == b)
 
-    def isclose(self, other: "Matrix", *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False) -> bool:
+    def isclose(
+        self, other: "Matrix", *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False
+    ) -> bool:
         """Same shape and entries, values within the tolerances."""
         return self._compare(other, check_dtype, lambda a, b: np.isclose(a, b, rtol=rel_tol, atol=abs_tol))
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .errors import EmptyObject, message
-from .expr import Expression, Handle, Updater, _kinds
+from .expr import Handle, Updater, _kinds
 from .semiring._types import lookup_dtype, of_value
 
 
@@ -28,7 +28,8 @@ class Scalar(Handle):
 
     @property
     def value(self) -> Any:
-        """The value as a Python scalar, None if there is none. The first access of a computed value reads from the devices."""
+        """The value as a Python scalar, None if there is none. The first access of a computed value reads from the
+        devices."""
         if self._store is not None:
             self._value, self._store = self._session.read_scalar(self._store), None
         return self._value
@@ -138,8 +139,6 @@ class Element:
 
     def __repr__(self) -> str:
         return f"{self.parent.name}[{', '.join(map(str, self.position))}] = {self.value}"
-
-
 
 
 _kinds["scalar"] = Scalar

@@ -3,8 +3,12 @@
 import os
 from typing import Any
 
-inline = "auto"  # "auto": small steps run on the caller's thread; "never": every step goes to the devices' threads; "always"
-inline_seconds = 70e-6  # predicted work below which "auto" runs a step inline (handing two blocks to threads costs about 64 us)
+inline = (
+    "auto"  # "auto": small steps run on the caller's thread; "never": every step goes to the devices' threads; "always"
+)
+inline_seconds = (
+    70e-6  # predicted work below which "auto" runs a step inline (handing two blocks to threads costs about 64 us)
+)
 deterministic = False  # `any` takes the candidate of the lowest index; float sums have a fixed order
 verbose = int(os.environ.get("GBGPU_VERBOSE", "0"))  # 1: a line a statement, 2: its plan, 4: generated sources
 

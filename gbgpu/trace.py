@@ -1,4 +1,5 @@
-"""What ran: counters that are always on, and records that listeners receive while somebody traces. Records are plain; reports read them."""
+"""What ran: counters that are always on, and records that listeners receive while somebody traces. Records are plain;
+reports read them."""
 
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -11,9 +12,9 @@ from typing import Any
 class Counters:
     """Totals since the process began; differences are what a piece of work cost."""
 
-    launches: int = 0  # kernels started on any device
+    launches: int = 0  # kernels, fills and copies started on GPUs
     host_reads: int = 0  # copies from a device to the host
-    exchanged: int = 0  # bytes moved between devices
+    exchanged: int = 0  # bytes moved between devices, as far as the host knows them (records know the rest)
     statements: int = 0
 
 
@@ -27,7 +28,7 @@ class Record:
     device: str
     direction: str | None = None
     form: str | None = None
-    bytes: int = 0
+    moved: int = 0
     host_reads: int = 0
     launches: int = 0
     start: float = 0.0
@@ -35,12 +36,21 @@ class Record:
     _stats: Any = field(default=None, repr=False)  # counts still on the device
     _count: Any = field(default=None, repr=False)
     _get: Any = field(default=None, repr=False)
+    _sent: Any = field(default=(), repr=False)  # (count still on the device, bytes an entry) of messages
 
     def _settle(self) -> None:
         if self._stats is not None and not isinstance(self._stats, tuple):
             self._stats = tuple(int(x) for x in self._get(self._stats))
         if self._count is not None and not isinstance(self._count, int):
             self._count = int(self._get(self._count)[0])
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that arrived from other devices."""
+        if self._sent:
+            self.moved += sum(int(self._get(count)[0]) * width for count, width in self._sent)
+            self._sent = ()
+        return self.moved
 
     @property
     def edges(self) -> int:

@@ -11,7 +11,8 @@ from .semiring._types import lookup_dtype
 
 
 class Vector(Handle):
-    """A sparse vector: `size` positions, an entry of `dtype` at some of them. Rows live in blocks on the session's devices."""
+    """A sparse vector: `size` positions, an entry of `dtype` at some of them. Rows live in blocks on the session's
+    devices."""
 
     __slots__ = ()
     ndim = 1
@@ -22,9 +23,17 @@ class Vector(Handle):
 
     @classmethod
     def from_coo(
-        cls, indices: Any, values: Any = 1.0, dtype: Any = None, *, size: int | None = None, dup_op: Any = None, name: str | None = None
+        cls,
+        indices: Any,
+        values: Any = 1.0,
+        dtype: Any = None,
+        *,
+        size: int | None = None,
+        dup_op: Any = None,
+        name: str | None = None,
     ) -> "Vector":
-        """Entries (indices[k], values[k]); a scalar `values` makes an iso vector. `size` defaults to the largest index + 1.
+        """Entries (indices[k], values[k]); a scalar `values` makes an iso vector. `size` defaults to the largest index
+        + 1.
 
         Raises IndexOutOfBound for a negative or too large index, ValueError for duplicates without `dup_op`."""
         ids = checked_ids(indices, size, "index")
@@ -35,7 +44,9 @@ class Vector(Handle):
         return vector
 
     @classmethod
-    def from_dense(cls, values: Any, missing_value: Any = None, *, dtype: Any = None, name: str | None = None) -> "Vector":
+    def from_dense(
+        cls, values: Any, missing_value: Any = None, *, dtype: Any = None, name: str | None = None
+    ) -> "Vector":
         """Every element of a one-dimensional array, except those equal to `missing_value`."""
         array = np.asarray(values)
         if array.ndim != 1:
@@ -55,7 +66,9 @@ class Vector(Handle):
     def size(self) -> int:
         return self.shape[0]
 
-    def to_coo(self, dtype: Any = None, *, indices: bool = True, values: bool = True, sort: bool = True) -> tuple[Any, Any]:
+    def to_coo(
+        self, dtype: Any = None, *, indices: bool = True, values: bool = True, sort: bool = True
+    ) -> tuple[Any, Any]:
         """(indices int64, values) as NumPy arrays, ascending; None in place of what was not asked for."""
         ids, vals = self._session.vector_to_host(self)
         if dtype is not None:
@@ -68,7 +81,11 @@ class Vector(Handle):
         if len(ids) == self.size:
             return vals
         if fill_value is None:
-            raise TypeError(message("a fill_value, since some entries are missing", f"{len(ids)} entries of {self.size}", "to_dense(0)"))
+            raise TypeError(
+                message(
+                    "a fill_value, since some entries are missing", f"{len(ids)} entries of {self.size}", "to_dense(0)"
+                )
+            )
         wide = np.result_type(vals.dtype, np.asarray(fill_value).dtype) if dtype is None else vals.dtype
         array = np.full(self.size, fill_value, wide)
         array[ids] = vals
@@ -99,10 +116,13 @@ class Vector(Handle):
         return self.get(index) is not None
 
     def __getitem__(self, key: Any) -> Any:
-        """`v[i]` is one element, `v[a:b]`, `v[list]` an expression that extracts; both are computed by `.new()` or `<<`."""
+        """`v[i]` is one element, `v[a:b]`, `v[list]` an expression that extracts; both are computed by `.new()` or
+        `<<`."""
         if is_integer(key):
             return _kinds["element"](self, (position(key, self.size),))
         ids = self._index(key)
+        if ids is None:
+            return Expression("copy", None, self, None, self.dtype, self.shape)
         return Expression("extract", None, self, None, self.dtype, (len(ids),), ids)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -112,16 +132,19 @@ class Vector(Handle):
         index = np.array([position(key, self.size)])
         Updater(self)[index] << Vector(self.dtype, 1)
 
-    def _index(self, key: Any) -> np.ndarray:
-        """User ids that a subscript names, in its order."""
+    def _index(self, key: Any) -> np.ndarray | None:
+        """User ids that a subscript names, in its order; None for `v[:]`, all of them."""
         size = self.size
         if isinstance(key, slice):
-            return np.arange(size)[key]
+            start, stop, step = key.indices(size)
+            return None if (start, stop, step) == (0, size, 1) else np.arange(start, stop, step)
         if is_integer(key):
             return np.array([position(key, size)])
         array = np.asarray(key)
         if array.dtype == bool or array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise TypeError(message("an int, a slice, or a list of ints", f"{type(key).__name__}", "masks go into w(mask)"))
+            raise TypeError(
+                message("an int, a slice, or a list of ints", f"{type(key).__name__}", "masks go into w(mask)")
+            )
         array = array.astype(np.int64)
         if array.size and (array.max() >= size or array.min() < -size):
             raise IndexOutOfBound(message(f"indices from {-size} to {size - 1}", f"{array.min()} to {array.max()}"))
@@ -139,7 +162,9 @@ class Vector(Handle):
         """Same size, same entries, equal values (and the same dtype if asked)."""
         return self._compare(other, check_dtype, lambda a, b: a == b)
 
-    def isclose(self, other: "Vector", *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False) -> bool:
+    def isclose(
+        self, other: "Vector", *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False
+    ) -> bool:
         """Same size and entries, values within the tolerances."""
         return self._compare(other, check_dtype, lambda a, b: np.isclose(a, b, rtol=rel_tol, atol=abs_tol))
 
@@ -194,7 +219,11 @@ def checked_ids(indices: Any, size: int | None, what: str) -> np.ndarray:
     low, high = int(ids.min()), int(ids.max())
     if low < 0 or high >= 2**60 or (size is not None and high >= size):
         bad = low if low < 0 else high
-        raise IndexOutOfBound(message(f"every {what} from 0 to {(size if size is not None else 2**60) - 1}", bad, "ids are indices, from 0"))
+        raise IndexOutOfBound(
+            message(
+                f"every {what} from 0 to {(size if size is not None else 2**60) - 1}", bad, "ids are indices, from 0"
+            )
+        )
     return ids.astype(np.int64, copy=False)
 
 

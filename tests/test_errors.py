@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gbgpu as gb
-from gbgpu import binary, exceptions, monoid, replace, select, semiring, unary  # noqa: F401  (the cases are source text)
+from gbgpu import binary, exceptions, monoid, replace, select, semiring, unary  # noqa: F401  (cases are source text)
 
 DIMENSION, TYPE, VALUE = "DimensionMismatch", "TypeError", "ValueError"
 BOUND, INDEX, INVALID, DEVICE = "IndexOutOfBound", "IndexError", "InvalidValue", "DeviceError"
@@ -201,7 +201,10 @@ def test_user_functions_outside_the_language(devices, source, word, tmp_path):
     assert word in str(caught.value)
 
 
-@pytest.mark.parametrize("spec", ["cpu:0", "cpu:-1", "cpu:x", "cpu:", "gpu:1", "", "cpu:2,", "cuda:0*0", "cpu:99999999"])
+BAD_SPECS = ["cpu:0", "cpu:-1", "cpu:x", "cpu:", "gpu:1", "", "cpu:2,", "cuda:0*0", "cpu:99999999"]
+
+
+@pytest.mark.parametrize("spec", BAD_SPECS)
 def test_device_strings(spec):
     with pytest.raises(exceptions.DeviceError) as caught:
         gb.init(spec)

@@ -38,7 +38,8 @@ class Device(Protocol):
         """Copy the first count[0] elements; the count stays where it is."""
 
     def transpose(self, n: int, m: int, indptr: Any, cols: Any) -> tuple[Any, Any, Any]:
-        """CSR of the transposed n x m pattern and the place of each of its entries in the original: (indptr, cols, order)."""
+        """CSR of the transposed n x m pattern and the place of each of its entries in the original: (indptr, cols,
+        order)."""
 
     def cumsum_from_zero(self, lengths: Any, dtype: Any) -> Any:
         """Row offsets from row lengths: n + 1 elements, the first 0."""
@@ -55,6 +56,7 @@ class DeviceSet(Protocol):
     devices: Sequence[Device]
 
     def each(self, work: Callable[[int], Any], seconds: float) -> list[Any]:
-        """work(i) for every device i, at the same time where that pays for a step of `seconds` predicted; results in order."""
+        """work(i) for every device i, at the same time where that pays for a step of `seconds` predicted; results in
+        order."""
 
     def close(self) -> None: ...

@@ -46,7 +46,9 @@ class CpuDevice:
     def copy_counted(self, target: np.ndarray, source: np.ndarray, count: np.ndarray) -> None:
         target[: count[0]] = source[: count[0]]
 
-    def transpose(self, n: int, m: int, indptr: np.ndarray, cols: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def transpose(
+        self, n: int, m: int, indptr: np.ndarray, cols: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         from scipy.sparse import csr_array
 
         order = np.arange(len(cols), dtype=np.int64)

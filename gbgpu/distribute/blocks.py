@@ -10,7 +10,8 @@ HEAVY = 4096  # rows with so many entries are listed, so that a device can sprea
 
 
 class VectorBlock:
-    """Rows of one owner. Form `full`: vals. `bitmap`: vals and words. `list`: slots and vals, count[0] entries. stride 0: one value for all.
+    """Rows of one owner. Form `full`: vals. `bitmap`: vals and words. `list`: slots and vals, count[0] entries. stride
+    0: one value for all.
     `count` holds the number of entries, on the device (unused in form full)."""
 
     __slots__ = ("n", "vals", "stride", "words", "slots", "count")
@@ -24,7 +25,9 @@ class VectorStore:
 
     __slots__ = ("map", "dtype", "form", "iso", "blocks", "nvals")
 
-    def __init__(self, map: RowMap, dtype: Any, form: str, iso: bool, blocks: list[VectorBlock], nvals: int | None = None):
+    def __init__(
+        self, map: RowMap, dtype: Any, form: str, iso: bool, blocks: list[VectorBlock], nvals: int | None = None
+    ):
         self.map, self.dtype, self.form, self.iso, self.blocks = map, dtype, form, iso, blocks
         self.nvals = map.n if form == "full" else nvals  # None: only the devices know
 
@@ -40,7 +43,8 @@ class MatrixBlock:
 
 
 class MatrixStore:
-    """A matrix's content. `transposed` is the other orientation once it was asked for; `symmetric` (None: not known) shares one."""
+    """A matrix's content. `transposed` is the other orientation once it was asked for; `symmetric` (None: not known)
+    shares one."""
 
     __slots__ = ("rowmap", "colmap", "dtype", "iso", "blocks", "nvals", "transposed", "symmetric", "entries")
 
@@ -62,12 +66,14 @@ class MatrixStore:
 
 
 def offset_type(nnz: int) -> str:
-    """Row offsets are 32-bit while the entries of every block fit (one type for all blocks: kernels are compiled for it)."""
+    """Row offsets are 32-bit while the entries of every block fit (one type for all blocks: kernels are compiled for
+    it)."""
     return "int32" if nnz < 2**31 else "int64"
 
 
 def split_vector(map: RowMap, dtype: Any, devices: list, ids: np.ndarray, vals: np.ndarray, iso: bool) -> VectorStore:
-    """Distribute host entries (ids ascending and unique; one value each, or a single one if iso) as lists, or as full where dense."""
+    """Distribute host entries (ids ascending and unique; one value each, or a single one if iso) as lists, or as full
+    where dense."""
     dense = len(ids) == map.n and map.n > 0
     cuts = np.searchsorted(ids, map.bounds)
     blocks = []
@@ -78,12 +84,21 @@ def split_vector(map: RowMap, dtype: Any, devices: list, ids: np.ndarray, vals: 
             blocks.append(VectorBlock(map.rows[b], mine, 0 if iso else 1))
         else:
             slots = device.put((ids[lo:hi] - map.bounds[b]).astype(map.slot_type()))
-            blocks.append(VectorBlock(map.rows[b], mine, 0 if iso else 1, slots=slots, count=device.full(1, hi - lo, np.int64)))
+            blocks.append(
+                VectorBlock(map.rows[b], mine, 0 if iso else 1, slots=slots, count=device.full(1, hi - lo, np.int64))
+            )
     return VectorStore(map, dtype, "full" if dense else "list", iso, blocks, len(ids))
 
 
 def split_matrix(
-    rowmap: RowMap, colmap: RowMap, dtype: Any, devices: list, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool
+    rowmap: RowMap,
+    colmap: RowMap,
+    dtype: Any,
+    devices: list,
+    indptr: np.ndarray,
+    cols: np.ndarray,
+    vals: np.ndarray,
+    iso: bool,
 ) -> MatrixStore:
     """Distribute a host CSR (columns as user ids, ascending in a row; one value an entry, or a single one if iso)."""
     slots = colmap.slots(cols).astype(colmap.slot_type(), copy=False)
@@ -95,11 +110,25 @@ def split_matrix(
         local = (indptr[lo : hi + 1] - first).astype(ptr)
         mine = vals if iso else vals[first:last]
         held = device.put(mine) if len(mine) else device.zeros(1, vals.dtype)
-        blocks.append(matrix_block(device, device.put(local), device.put(slots[first:last]), held, 0 if iso else 1, last - first, np.diff(local)))
+        blocks.append(
+            matrix_block(
+                device,
+                device.put(local),
+                device.put(slots[first:last]),
+                held,
+                0 if iso else 1,
+                last - first,
+                np.diff(local),
+            )
+        )
     return MatrixStore(rowmap, colmap, dtype, iso, blocks)
 
 
-def matrix_block(device: Any, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, lengths: np.ndarray) -> MatrixBlock:
+def matrix_block(
+    device: Any, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, lengths: np.ndarray
+) -> MatrixBlock:
     """A block with the facts of its row lengths (a host array)."""
     heavy = device.put(np.flatnonzero(lengths >= HEAVY).astype(np.int32))
-    return MatrixBlock(len(lengths), indptr, cols, vals, stride, nnz, heavy, bool(len(lengths)) and int(lengths.min()) == 0)
+    return MatrixBlock(
+        len(lengths), indptr, cols, vals, stride, nnz, heavy, bool(len(lengths)) and int(lengths.min()) == 0
+    )

@@ -45,7 +45,7 @@ def all_gather(store: VectorStore, devices: list, me: int) -> tuple[Dense, int]:
     for b, block in enumerate(blocks):
         if block.n == 0:
             continue
-        lo = int(map.starts[b])
+        lo = map.first_slot(b)
         pieces = [] if store.iso else [(vals[lo : lo + block.n], block.vals[: block.n])]
         if words is not None:
             pieces.append((words[lo // 64 : (lo + block.n + 63) // 64], block.words))
@@ -55,10 +55,14 @@ def all_gather(store: VectorStore, devices: list, me: int) -> tuple[Dense, int]:
     return Dense(vals, 0 if store.iso else 1, words), moved
 
 
-def collect(bins: list[Bins], map: RowMap, devices: list, me: int, iso: bool) -> tuple[list[Message], int]:
-    """The messages for device `me`: its own part first, as it lies; then those of the others that are not known to be empty."""
-    lo, hi = int(map.starts[me]), int(map.starts[me + 1])
-    device, messages, moved = devices[me], [], 0
+def collect(
+    bins: list[Bins], map: RowMap, devices: list, me: int, iso: bool
+) -> tuple[list[Message], int, list[tuple[Any, int]]]:
+    """The messages for device `me`: its own part first, as it lies; then those of the others that are not known to be
+    empty.
+    Also the bytes moved, and for messages whose length only the devices know (count, bytes an entry)."""
+    lo, hi = map.first_slot(me), map.first_slot(me + 1)
+    device, messages, moved, unknown = devices[me], [], 0, []
     for b in (me, *(b for b in range(map.p) if b != me)):
         slots, vals, counts = bins[b]
         count = counts[me : me + 1]
@@ -67,15 +71,18 @@ def collect(bins: list[Bins], map: RowMap, devices: list, me: int, iso: bool) ->
             continue
         message = Message(slots[lo:hi], vals if iso else vals[lo:hi], count)
         if b != me:
-            size = hi - lo if known is None else int(known[0])
+            size, width = hi - lo if known is None else int(known[0]), slots.itemsize + (0 if iso else vals.itemsize)
             message = _fetch(device, message, size, iso)
-            moved += 0 if known is None else size * (slots.itemsize + (0 if iso else vals.itemsize)) + count.nbytes
+            moved += count.nbytes + (0 if known is None else size * width)
+            if known is None:
+                unknown.append((message.count, width))
         messages.append(message)
-    return messages, moved
+    return messages, moved, unknown
 
 
 def _fetch(device: Any, message: Message, size: int, iso: bool) -> Message:
-    """A copy in the receiver's memory, with room for `size` entries; how many there are stays on the devices where the host doesn't know."""
+    """A copy in the receiver's memory, with room for `size` entries; how many there are stays on the devices where the
+    host doesn't know."""
     count = device.empty(1, np.int64)
     device.copy(count, message.count)
     slots = device.empty(size, message.slots.dtype)
@@ -88,12 +95,15 @@ def _fetch(device: Any, message: Message, size: int, iso: bool) -> Message:
 
 
 def transpose(store: MatrixStore, devices: list) -> MatrixStore:
-    """The other orientation, distributed: each device collects the entries of its columns from the row blocks, in the order of rows."""
+    """The other orientation, distributed: each device collects the entries of its columns from the row blocks, in the
+    order of rows."""
     devices = devices[: store.rowmap.p]
     parts = [_by_column(store, device, b) for b, device in enumerate(devices)]
     if store.rowmap.p == 1:
         (indptr, cols, vals), block = parts[0], store.blocks[0]
-        blocks = [matrix_block(devices[0], indptr, cols, vals, block.stride, block.nnz, np.diff(devices[0].get(indptr)))]
+        blocks = [
+            matrix_block(devices[0], indptr, cols, vals, block.stride, block.nnz, np.diff(devices[0].get(indptr)))
+        ]
     else:
         offsets = [device.get(part[0]).astype(np.int64) for device, part in zip(devices, parts, strict=True)]
         ptr = offset_type(store.nvals)
@@ -139,5 +149,10 @@ def _merge_columns(store: MatrixStore, parts: list, offsets: list[np.ndarray], p
 def same(one: MatrixStore, other: MatrixStore) -> bool:
     """Whether two matrices on the same maps have equal entries (compared where they lie)."""
     pairs = zip(one.blocks, other.blocks, strict=True)
-    return one.nvals == other.nvals and all(a.nnz == b.nnz and bool((a.indptr == b.indptr).all()) and bool((a.cols == b.cols).all())
-                                            and (one.iso or bool((a.vals == b.vals).all())) for a, b in pairs)
+    return one.nvals == other.nvals and all(
+        a.nnz == b.nnz
+        and bool((a.indptr == b.indptr).all())
+        and bool((a.cols == b.cols).all())
+        and (one.iso or bool((a.vals == b.vals).all()))
+        for a, b in pairs
+    )

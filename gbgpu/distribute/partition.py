@@ -11,7 +11,8 @@ WORD = 64  # rows of a presence word; every block starts on one
 
 
 class Partition:
-    """How rows are divided among p devices. `bounds(n, p, lengths)` gives p + 1 user ids; `lengths` are entries a row, or None."""
+    """How rows are divided among p devices. `bounds(n, p, lengths)` gives p + 1 user ids; `lengths` are entries a row,
+    or None."""
 
     def __init__(self, name: str, bounds: Callable[[int, int, np.ndarray | None], np.ndarray]):
         self.name = name
@@ -22,7 +23,8 @@ class Partition:
 
 
 def _cut(n: int, weights: np.ndarray) -> np.ndarray:
-    """Bounds of blocks whose sizes are as weights: each row goes to one block, sizes differ from the exact share by less than one row."""
+    """Bounds of blocks whose sizes are as weights: each row goes to one block, sizes differ from the exact share by
+    less than one row."""
     share = np.concatenate([[0], np.cumsum(weights)]) / weights.sum()
     return np.floor(share * n + 0.5).astype(np.int64)
 
@@ -33,7 +35,8 @@ def equal_rows() -> Partition:
 
 
 def equal_edges() -> Partition:
-    """About the same number of rows plus entries for every device (rows count, because a probe of an empty row is work too)."""
+    """About the same number of rows plus entries for every device (rows count, because a probe of an empty row is work
+    too)."""
 
     def bounds(n: int, p: int, lengths: np.ndarray | None) -> np.ndarray:
         if lengths is None or n == 0:
@@ -46,7 +49,8 @@ def equal_edges() -> Partition:
 
 
 def shares(*weights: float) -> Partition:
-    """Blocks in proportion to `weights`, one for each device: `shares(1, 5, 3)`. Raises InvalidValue on a negative weight or a zero sum."""
+    """Blocks in proportion to `weights`, one for each device: `shares(1, 5, 3)`. Raises InvalidValue on a negative
+    weight or a zero sum."""
     if not weights or not all(0 <= weight < float("inf") for weight in weights) or sum(weights) <= 0:
         raise InvalidValue(message("non-negative weights with a positive sum", weights, "one weight for each device"))
 
@@ -59,7 +63,8 @@ def shares(*weights: float) -> Partition:
 
 
 class RowMap:
-    """User id <-> slot of one index space. Block b owns user ids bounds[b]..bounds[b+1]; its slots begin at starts[b], a multiple of 64."""
+    """User id <-> slot of one index space. Block b owns user ids bounds[b]..bounds[b+1]; its slots begin at starts[b],
+    a multiple of 64."""
 
     __slots__ = ("n", "p", "bounds", "starts", "nslots", "rows", "_bounds", "_starts", "_tables")
 

@@ -16,7 +16,8 @@ def spec_of(store: Any) -> Spec:
 
 
 def _combine(vals: np.ndarray, first: np.ndarray, dup_op: Any) -> np.ndarray:
-    """One value for each run of equal positions; `first` marks where runs begin, entries of a run are combined in input order."""
+    """One value for each run of equal positions; `first` marks where runs begin, entries of a run are combined in input
+    order."""
     from ..semiring._lower import to_python
 
     starts = np.flatnonzero(first)
@@ -34,7 +35,9 @@ def _combine(vals: np.ndarray, first: np.ndarray, dup_op: Any) -> np.ndarray:
     return out
 
 
-def sorted_vector(ids: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
+def sorted_vector(
+    ids: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any, size: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Ascending unique indices and their values. Raises ValueError for duplicates without an operator."""
     if len(ids) > 1 and np.any(ids[1:] <= ids[:-1]):
         order = np.argsort(ids, kind="stable")
@@ -54,8 +57,10 @@ def _unique(vals: np.ndarray, iso: bool, first: np.ndarray, dup_op: Any) -> np.n
         return _combine(vals, first, dup_op)
     if dup_op.name in ("first", "second", "any", "min", "max", "lor", "land"):
         return vals
-    raise ValueError("one value for all entries stays one: duplicates can be combined by first, second, any, min, max, lor or land only. "
-                     "Hint: give an array of values")
+    raise ValueError(
+        "one value for all entries stays one: first, second, any, min, max, lor and land combine duplicates. "
+        "Hint: give an array of values"
+    )
 
 
 def sorted_matrix(
@@ -76,7 +81,8 @@ def sorted_matrix(
 
 
 def _order(rows: np.ndarray, cols: np.ndarray, ncols: int) -> np.ndarray:
-    """Stable order by row, then column. The unstable sort of one key is several times faster, and serves unless keys repeat."""
+    """Stable order by row, then column. The unstable sort of one key is several times faster, and serves unless keys
+    repeat."""
     if int(rows.max()) * ncols + ncols >= 2**63:
         return np.lexsort((cols, rows))
     key = rows * ncols + cols
@@ -85,7 +91,9 @@ def _order(rows: np.ndarray, cols: np.ndarray, ncols: int) -> np.ndarray:
     return np.argsort(key, kind="stable") if np.any(ordered[1:] == ordered[:-1]) else order
 
 
-def sorted_csr(indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, ncols: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def sorted_csr(
+    indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, ncols: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """CSR with ascending columns. Raises ValueError for duplicates."""
     indptr = indptr.astype(np.int64, copy=False)
     begins = np.zeros(len(cols) + 1, bool)
@@ -100,7 +108,11 @@ def sorted_csr(indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool
 
 def bits_of(device: Any, words: Any, n: int) -> np.ndarray:
     """Presence words as booleans on the host."""
-    return np.unpackbits(device.get(words).view(np.uint8), count=n, bitorder="little").view(bool) if n else np.zeros(0, bool)
+    return (
+        np.unpackbits(device.get(words).view(np.uint8), count=n, bitorder="little").view(bool)
+        if n
+        else np.zeros(0, bool)
+    )
 
 
 def block_to_host(device: Any, block: VectorBlock) -> tuple[np.ndarray, np.ndarray]:

@@ -3,15 +3,36 @@
 from typing import Any
 
 from ..kernels.interface import Costs
+from ..semiring._types import BOOL
 
 
 class Facts:
-    """The numbers and kinds behind a product: maps, matrix, and the direction chosen. Made anew for each statement; cheap."""
+    """The numbers and kinds behind a product: maps, matrix, and the direction chosen. Made anew for each statement;
+    cheap."""
 
-    __slots__ = ("inner", "outer", "flip", "dtype", "iso", "p", "ptr", "idx", "direction", "seconds", "orientation", "empty_rows", "by_output", "by_input", "store")
+    __slots__ = (
+        "inner",
+        "outer",
+        "flip",
+        "dtype",
+        "iso",
+        "p",
+        "ptr",
+        "idx",
+        "direction",
+        "seconds",
+        "orientation",
+        "empty_rows",
+        "by_output",
+        "by_input",
+        "store",
+    )
 
-    def choose(self, hint: str | None, costs: Costs, semiring: Any, x_count: int | None, edges: int | None, allowed: int | None) -> None:
-        """Set direction and seconds. `edges`: entries in the rows of the frontier, `allowed`: unmasked output rows; None where only the devices know."""
+    def choose(
+        self, hint: str | None, costs: Costs, semiring: Any, x_count: int | None, edges: int | None, allowed: int | None
+    ) -> None:
+        """Set direction and seconds. `edges`: entries in the rows of the frontier, `allowed`: unmasked output rows;
+        None where only the devices know."""
         pull, push = self._pull_seconds(costs, semiring, x_count, allowed), self._push_seconds(costs, edges)
         self.direction = hint or ("push" if push < pull else "pull")
         self.seconds = pull if self.direction == "pull" else push
@@ -19,8 +40,12 @@ class Facts:
     def _pull_seconds(self, costs: Costs, semiring: Any, x_count: int | None, allowed: int | None) -> float:
         rows = self.outer.n if allowed is None else allowed
         length = self.store.nvals / max(self.outer.n, 1)
-        if semiring.monoid.terminal is not None or semiring.monoid.is_any:
-            chance = self.inner.n if x_count is None else self.inner.n / max(x_count, 1)  # probes until a present entry is met
+        if semiring.monoid.is_any or (
+            semiring.monoid.terminal is not None and semiring.monoid.dtype is BOOL
+        ):  # others rarely meet theirs
+            chance = (
+                self.inner.n if x_count is None else self.inner.n / max(x_count, 1)
+            )  # probes until a present entry is met
             length = min(length, chance)
         width = self.dtype.np_type.itemsize + 1
         moved = self.inner.n * width * costs.byte if self.p > 1 else 0.0

@@ -1,4 +1,5 @@
-"""Statements whose output is a matrix. Content is never changed in place, so copies share it; every write rule is a few row merges."""
+"""Statements whose output is a matrix. Content is never changed in place, so copies share it; every write rule is a few
+row merges."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ from ..distribute.partition import RowMap
 from ..errors import NotImplementedException, message
 from ..kernels.interface import A_ONLY, B_ONLY, BOTH, Spec
 from ..semiring._operators import SelectOp, UnaryOp
-from .plan import Plan, Step, Value
+from .plan import Plan, Step, Value, keeps_iso
 
 _UNION = A_ONLY | B_ONLY | BOTH
 
@@ -19,8 +20,14 @@ _UNION = A_ONLY | B_ONLY | BOTH
 def run(session: Any, statement: Any) -> Any:
     """Plan and carry out `C(mask, accum, replace) << expression of matrices`."""
     expr, output = statement.expr, statement.output
-    if output.ndim != 2 or expr.kind not in ("copy", "apply", "select", "union", "intersect", "fill") or statement.index is not None:
-        raise NotImplementedException(message("a matrix from a copy, apply, select, | or &", repr(statement), "build it by from_coo"))
+    if (
+        output.ndim != 2
+        or expr.kind not in ("copy", "apply", "select", "union", "intersect", "fill")
+        or statement.index is not None
+    ):
+        raise NotImplementedException(
+            message("a matrix from a copy, apply, select, | or &", repr(statement), "build it by from_coo")
+        )
     trace.counters.statements += 1
     work = _Work(session, statement)
     statement.plan = work.plan()
@@ -54,15 +61,27 @@ class _Work:
         statement, dtype, mask = self.statement, self.statement.output.dtype, self.statement.mask
         self._expression(statement.expr)
         if statement.expr.dtype is not dtype:
-            self._then("cast", f"{statement.expr.dtype} -> {dtype}", lambda: self.apply(self.t, UnaryOp.registry["identity"][dtype], "", 0))
+            self._then(
+                "cast",
+                f"{statement.expr.dtype} -> {dtype}",
+                lambda: self.apply(self.t, UnaryOp.registry["identity"][dtype], "", 0),
+            )
         if statement.accum is not None:
-            self._then("merge", f"union with the output by {statement.accum!r}", lambda: self.merge(self.c, self.t, _UNION, statement.accum))
+            self._then(
+                "merge",
+                f"union with the output by {statement.accum!r}",
+                lambda: self.merge(self.c, self.t, _UNION, statement.accum),
+            )
         if mask is not None:
             kept, rest = (A_ONLY, BOTH) if mask.complement else (BOTH, A_ONLY)
             text = f"{'~' if mask.complement else ''}mask.{'S' if mask.structural else 'V'}"
             self._then("merge", f"entries inside {text}", lambda: self.merge(self.t, self.mask, kept, None))
             if not statement.replace:
-                self._then("merge", "with the output's entries outside", lambda: self.merge(self.t, self.merge(self.c, self.mask, rest, None), _UNION, None))
+                self._then(
+                    "merge",
+                    "with the output's entries outside",
+                    lambda: self.merge(self.t, self.merge(self.c, self.mask, rest, None), _UNION, None),
+                )
         nothing = Value("t", "csr", dtype, False, None)
         return Plan(tuple(Step(kind, nothing, (), None, text) for kind, text, _ in self.steps), None)
 
@@ -100,7 +119,9 @@ class _Work:
             self._then("select", f"{op!r}", lambda: self.select(source(), op, expr.option))
         else:
             keep, right = (_UNION if expr.kind == "union" else BOTH), self._source(expr.right)
-            self._then("merge", f"{expr.kind} by {op!r}", lambda: self.merge(source(), right(), keep, op, op.return_type))
+            self._then(
+                "merge", f"{expr.kind} by {op!r}", lambda: self.merge(source(), right(), keep, op, op.return_type)
+            )
 
     def _filled(self) -> MatrixStore:
         """One value for every position, or for those of a mask that lets its own entries through."""
@@ -115,7 +136,9 @@ class _Work:
                 continue
             cols = np.tile(store.colmap.slots(np.arange(m)), held.n).astype(store.idx)
             indptr = (np.arange(held.n + 1) * m).astype(offset_type(self.statement.output.shape[0] * m))
-            blocks.append(matrix_block(device, device.put(indptr), device.put(cols), value, 0, held.n * m, np.diff(indptr)))
+            blocks.append(
+                matrix_block(device, device.put(indptr), device.put(cols), value, 0, held.n * m, np.diff(indptr))
+            )
         like = store if pattern is None else pattern
         return MatrixStore(like.rowmap, like.colmap, expr.dtype, True, blocks)
 
@@ -126,13 +149,18 @@ class _Work:
     # -- one operation on all blocks
 
     def _each(self, store: MatrixStore, work: Callable[[int], Any]) -> list[Any]:
-        return self.session.each(store.rowmap.p, work, store.nvals * self.session.kernels.costs.pull_edge / store.rowmap.p)
+        return self.session.each(
+            store.rowmap.p, work, store.nvals * self.session.kernels.costs.pull_edge / store.rowmap.p
+        )
 
     def apply(self, store: MatrixStore, op: Any, side: str, thunk: Any) -> MatrixStore:
         positional = bool(op.program.uses & {"i", "j", "k"})
-        iso, devices, session = store.iso and not positional, self.session.devices, self.session
+        iso, devices, session = keeps_iso(op, store.iso), self.session.devices, self.session
         spec = Spec(op=op, a=store.dtype, b=store.dtype, out=op.return_type, ptr=store.ptr, idx=store.idx, side=side)
-        kernel = session.kernels.get("matrix_apply" if positional else "apply", spec if positional else spec._replace(a=None, ptr="int32", idx="int32"))
+        kernel = session.kernels.get(
+            "matrix_apply" if positional else "apply",
+            spec if positional else spec._replace(a=None, ptr="int32", idx="int32"),
+        )
 
         def work(b: int) -> Any:
             block, device, nil = store.blocks[b], devices[b], session.nil(b)
@@ -140,7 +168,18 @@ class _Work:
             vals = device.empty(max(n, 1), op.return_type.np_type)
             if positional:
                 starts, bounds = store.colmap.tables(device)
-                kernel(block.n, block.indptr, block.cols, block.vals, block.stride, thunk, starts, bounds, store.rowmap.first(b), vals)
+                kernel(
+                    block.n,
+                    block.indptr,
+                    block.cols,
+                    block.vals,
+                    block.stride,
+                    thunk,
+                    starts,
+                    bounds,
+                    store.rowmap.first(b),
+                    vals,
+                )
             else:
                 kernel(n, nil.words, nil.slots("int32"), block.vals, block.stride, thunk, 0, 0, vals)
             return _with_values(block, vals, 0 if iso else 1)
@@ -154,8 +193,25 @@ class _Work:
         def work(b: int) -> Any:
             block, device = store.blocks[b], self.session.devices[b]
             starts, bounds = store.colmap.tables(device)
-            given = (block.n, block.indptr, block.cols, block.vals, block.stride, thunk, starts, bounds, store.rowmap.first(b))
-            return self._two_passes(store, b, lambda lengths: count(*given, lengths), lambda *out: fill(*given, *out), store.dtype, store.iso)
+            given = (
+                block.n,
+                block.indptr,
+                block.cols,
+                block.vals,
+                block.stride,
+                thunk,
+                starts,
+                bounds,
+                store.rowmap.first(b),
+            )
+            return self._two_passes(
+                store,
+                b,
+                lambda lengths: count(*given, lengths),
+                lambda *out: fill(*given, *out),
+                store.dtype,
+                store.iso,
+            )
 
         return MatrixStore(store.rowmap, store.colmap, store.dtype, store.iso, self._each(store, work))
 
@@ -172,8 +228,15 @@ class _Work:
         def work(b: int) -> Any:
             x, y = one.blocks[b], two.blocks[b]
             return self._two_passes(
-                one, b, lambda lengths: count(x.n, x.indptr, x.cols, y.indptr, y.cols, keep, lengths),
-                lambda *out: fill(x.n, x.indptr, x.cols, x.vals, x.stride, y.indptr, y.cols, y.vals, y.stride, keep, *out), dtype, iso)
+                one,
+                b,
+                lambda lengths: count(x.n, x.indptr, x.cols, y.indptr, y.cols, keep, lengths),
+                lambda *out: fill(
+                    x.n, x.indptr, x.cols, x.vals, x.stride, y.indptr, y.cols, y.vals, y.stride, keep, *out
+                ),
+                dtype,
+                iso,
+            )
 
         return MatrixStore(one.rowmap, one.colmap, dtype, iso, self._each(one, work))
 
@@ -197,7 +260,16 @@ class _Work:
         indptr, cols, vals = self.session.matrix_to_host(holder)
         devices = self.session.devices[: like.rowmap.p]
         vals = vals[:1] if store.iso and len(vals) else vals
-        return split_matrix(like.rowmap, like.colmap, store.dtype, devices, indptr, cols, vals if len(vals) else np.zeros(1, store.dtype.np_type), store.iso)
+        return split_matrix(
+            like.rowmap,
+            like.colmap,
+            store.dtype,
+            devices,
+            indptr,
+            cols,
+            vals if len(vals) else np.zeros(1, store.dtype.np_type),
+            store.iso,
+        )
 
 
 class _Holder:

@@ -1,6 +1,8 @@
-"""Statement -> Plan: a frozen list of steps, chosen from the kinds and forms of the operands. Nothing runs here, and nothing is read.
+"""Statement -> Plan: a frozen list of steps, chosen from the kinds and forms of the operands. Nothing runs here, and
+nothing is read.
 
-Values are described while planning (`Value`) by what the choice depends on; names are registers that the runner fills."""
+Values are described while planning (`Value`) by what the choice depends on; names are registers that the runner
+fills."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -10,7 +12,8 @@ from ..semiring._operators import UnaryOp
 
 
 class Value(NamedTuple):
-    """What a plan knows of a vector register: its name, form (None: a scalar for all rows), type, whether it is iso, and its row map."""
+    """What a plan knows of a vector register: its name, form (None: a scalar for all rows), type, whether it is iso,
+    and its row map."""
 
     name: str
     form: str | None
@@ -21,7 +24,8 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation on all blocks. `into` is the register it fills; `sources` those it reads; `spec` what its kernels are compiled for."""
+    """One operation on all blocks. `into` is the register it fills; `sources` those it reads; `spec` what its kernels
+    are compiled for."""
 
     kind: str
     into: Value
@@ -29,7 +33,9 @@ class Step:
     spec: Spec | None
     text: str
     option: Any = None
-    kernels: dict[str, Any] = field(default_factory=dict)  # filled by the runner: a plan that runs again looks nothing up
+    kernels: dict[str, Any] = field(
+        default_factory=dict
+    )  # filled by the runner: a plan that runs again looks nothing up
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,8 @@ class Plan:
 
 
 class Planner:
-    """Builds the plan of one statement. `values` describe operands ("w" output, "m" mask parent, "x", "y") and `facts` the numbers behind the choice."""
+    """Builds the plan of one statement. `values` describe operands ("w" output, "m" mask parent, "x", "y") and `facts`
+    the numbers behind the choice."""
 
     def __init__(self, statement: Any, values: dict[str, Value], facts: Any):
         self.statement, self.values, self.facts = statement, values, facts
@@ -56,7 +63,9 @@ class Planner:
         self._masked = False  # T is inside the mask already
         self._covers = False  # T has an entry wherever the statement may write
 
-    def emit(self, kind: str, into: Value, sources: tuple[str, ...], spec: Spec | None, text: str, option: Any = None) -> Value:
+    def emit(
+        self, kind: str, into: Value, sources: tuple[str, ...], spec: Spec | None, text: str, option: Any = None
+    ) -> Value:
         self.steps.append(Step(kind, into, sources, spec, text, option))
         return into
 
@@ -87,7 +96,9 @@ class Planner:
         if value.form == form:
             return value
         changed = value._replace(name=value.name + form[0], form=form)
-        return self.emit("convert", changed, (value.name,), Spec(b=value.dtype), f"{value.name} {value.form} -> {form}", form)
+        return self.emit(
+            "convert", changed, (value.name,), Spec(b=value.dtype), f"{value.name} {value.form} -> {form}", form
+        )
 
     def mask_words(self, map: Any) -> str:
         """The register of the mask's bits over `map`, made at the first need; "" where there is no mask."""
@@ -97,13 +108,23 @@ class Planner:
         if map not in self._mask_words:
             parent = self.operand("m", map)
             words = Value(f"M{len(self._mask_words) or ''}", "bitmap", None, False, map)
-            self.emit("mask", words, (parent.name,), Spec(b=parent.dtype), f"{self._mask_text()}, {parent.form}", (mask.structural, mask.complement))
+            self.emit(
+                "mask",
+                words,
+                (parent.name,),
+                Spec(b=parent.dtype),
+                f"{self._mask_text()}, {parent.form}",
+                (mask.structural, mask.complement),
+            )
             self._mask_words[map] = words.name
         return self._mask_words[map]
 
     def _mask_text(self) -> str:
         mask = self.mask
         return f"{'~' if mask.complement else ''}mask.{'S' if mask.structural else 'V'}"
+
+    def _masked_by(self, words: str) -> str:
+        return f", mask {self._mask_text()}" if words else ""
 
     # -- expressions: each returns the value T, not yet masked unless it says so
 
@@ -117,7 +138,7 @@ class Planner:
         spec = Spec(semiring, facts.dtype, x.dtype, semiring.return_type, facts.ptr, facts.idx, facts.flip, iso)
         mask = self.mask_words(facts.outer)
         self._masked = True
-        text = f"{semiring!r} by {facts.orientation} of A, {x.name} {x.form}{f', mask {self._mask_text()}' if mask else ''}"
+        text = f"{semiring!r} by {facts.orientation} of A, {x.name} {x.form}{self._masked_by(mask)}"
         return self._pull(x, spec, mask, text) if facts.direction == "pull" else self._push(x, spec, mask, text)
 
     _reduce_rows = _product
@@ -128,18 +149,39 @@ class Planner:
         full = x.form == "full" and not mask and not facts.empty_rows
         t = Value("t", "full" if full else "bitmap", spec.out, spec.iso, facts.outer)
         if facts.p > 1:
-            self.emit("gather", Value("X", x.form, x.dtype, x.iso, facts.inner), (x.name,), None, f"{x.name} {x.form} to all {facts.p} devices")
-        return self.emit("pull", t, ("A", "X" if facts.p > 1 else x.name, mask), spec, f"{text} -> {t.form}{' iso' if t.iso else ''}", full)
+            self.emit(
+                "gather",
+                Value("X", x.form, x.dtype, x.iso, facts.inner),
+                (x.name,),
+                None,
+                f"{x.name} {x.form} to all {facts.p} devices",
+            )
+        return self.emit(
+            "pull",
+            t,
+            ("A", "X" if facts.p > 1 else x.name, mask),
+            spec,
+            f"{text} -> {t.form}{' iso' if t.iso else ''}",
+            full,
+        )
 
     def _push(self, x: Value, spec: Spec, mask: str, text: str) -> Value:
         facts, iso = self.facts, " iso" if spec.iso else ""
         t = Value("t", "list", spec.out, spec.iso, facts.outer)
         if facts.p == 1:
             return self.emit("push", t, ("A", x.name, mask), spec, f"{text} -> list{iso}")
-        bins = self.emit("push", t._replace(name="T"), ("A", x.name, mask), spec, f"{text} -> {facts.p} lists{iso} a device")
+        bins = self.emit(
+            "push", t._replace(name="T"), ("A", x.name, mask), spec, f"{text} -> {facts.p} lists{iso} a device"
+        )
         self.emit("exchange", bins, (bins.name,), spec, "lists to their owners")
         combine = Spec(op=spec.op.monoid, b=spec.out, idx=spec.idx, iso=spec.iso)
-        return self.emit("combine", t, (bins.name, mask), combine, f"arrivals by {spec.op.monoid!r}{f', mask {self._mask_text()}' if mask else ''}")
+        return self.emit(
+            "combine",
+            t,
+            (bins.name, mask),
+            combine,
+            f"arrivals by {spec.op.monoid!r}{self._masked_by(mask)}",
+        )
 
     def _union(self, expr: Any) -> Value:
         return self._ewise(expr, "union")
@@ -159,23 +201,34 @@ class Planner:
         x, y = (self.as_form(v, "bitmap") if v.form == "list" else v for v in (x, y))
         full = (x.form == "full" or y.form == "full") if side else (x.form == y.form == "full")
         t = Value("t", "full" if full else "bitmap", op.return_type, False, x.map)
-        return self.emit("ewise", t, (x.name, y.name), Spec(op=op, a=x.dtype, b=y.dtype, out=op.return_type, side=side), both)
+        return self.emit(
+            "ewise", t, (x.name, y.name), Spec(op=op, a=x.dtype, b=y.dtype, out=op.return_type, side=side), both
+        )
 
     def _apply(self, expr: Any) -> Value:
         x, op = self.operand("x"), expr.op
-        positional = bool(op.program.uses & {"i", "j", "k"})
-        t = Value("t", x.form, op.return_type, x.iso and not positional, x.map)
+        t = Value("t", x.form, op.return_type, keeps_iso(op, x.iso), x.map)
         side = expr.option[0]
-        return self.emit("apply", t, (x.name,), Spec(op=op, b=x.dtype, out=op.return_type, side=side), f"{op!r} on {x.form}")
+        return self.emit(
+            "apply", t, (x.name,), Spec(op=op, b=x.dtype, out=op.return_type, side=side), f"{op!r} on {x.form}"
+        )
 
     def _select(self, expr: Any) -> Value:
         x, op = self.operand("x"), expr.op
         form = "list" if x.form == "list" else "bitmap"
-        return self.emit("select", Value("t", form, x.dtype, x.iso, x.map), (x.name,), Spec(op=op, b=x.dtype), f"{op!r} on {x.form}")
+        return self.emit(
+            "select", Value("t", form, x.dtype, x.iso, x.map), (x.name,), Spec(op=op, b=x.dtype), f"{op!r} on {x.form}"
+        )
 
     def _reduce(self, expr: Any) -> Value:
         x = self.operand("x")
-        return self.emit("reduce", Value("t", None, expr.dtype, True, None), (x.name,), Spec(op=expr.op, b=x.dtype), f"{expr.op!r} of {x.form}")
+        return self.emit(
+            "reduce",
+            Value("t", None, expr.dtype, True, None),
+            (x.name,),
+            Spec(op=expr.op, b=x.dtype),
+            f"{expr.op!r} of {x.form}",
+        )
 
     def _extract(self, expr: Any) -> Value:
         x = self.operand("x")
@@ -196,7 +249,9 @@ class Planner:
         indexed = statement.index is not None
         fresh = w.form == "empty"
         accum = None if fresh else statement.accum
-        replace = (statement.replace and self.mask is not None) or (fresh and not indexed)  # an empty output has nothing to keep
+        replace = (statement.replace and self.mask is not None) or (
+            fresh and not indexed
+        )  # an empty output has nothing to keep
         if indexed:
             t = self._place(t, w)
         elif t.form is None:
@@ -208,11 +263,19 @@ class Planner:
                 t = self._remap(t, w.map)
         twin = is_twin(statement)
         within = self.mask is None or self._masked or twin  # T has no entry outside the mask
-        covers = t.form in (None, "full") or self._covers or twin  # T has an entry wherever the mask (and the index) lets through
+        covers = (
+            t.form in (None, "full") or self._covers or twin
+        )  # T has an entry wherever the mask (and the index) lets through
         if not indexed and accum is None and (self.mask is None or replace):
             if not within and t.form == "list":
                 spec = Spec(b=t.dtype)
-                t = self.emit("filter", t._replace(name="tf"), (t.name, self.mask_words(w.map)), spec, f"list by mask {self._mask_text()}")
+                t = self.emit(
+                    "filter",
+                    t._replace(name="tf"),
+                    (t.name, self.mask_words(w.map)),
+                    spec,
+                    f"list by mask {self._mask_text()}",
+                )
                 within = True
             if within:
                 return self._move(t, w)
@@ -231,7 +294,14 @@ class Planner:
     def _fill_of_mask(self, t: Value, w: Value) -> Value:
         """A scalar under a listed mask is a list: the mask's rows, one value."""
         mask, parent = self.mask, self.values.get("m")
-        if mask is None or parent is None or mask.complement or not mask.structural or parent.form != "list" or parent.map is not w.map:
+        if (
+            mask is None
+            or parent is None
+            or mask.complement
+            or not mask.structural
+            or parent.form != "list"
+            or parent.map is not w.map
+        ):
             return t
         self._masked = self._covers = True
         return self.emit("borrow", t._replace(name="tl", form="list"), (t.name, "m"), None, "scalar on the mask's rows")
@@ -253,36 +323,51 @@ class Planner:
         t = self._as_vector(t)
         if t.dtype is not w.dtype:
             spec = Spec(op=UnaryOp.registry["identity"][w.dtype], b=t.dtype, out=w.dtype)
-            t = self.emit("apply", t._replace(name="tc", dtype=w.dtype), (t.name,), spec, f"{t.dtype} -> {w.dtype}", None)
+            t = self.emit(
+                "apply", t._replace(name="tc", dtype=w.dtype), (t.name,), spec, f"{t.dtype} -> {w.dtype}", None
+            )
         elif self.statement.expr.kind == "copy" and t.name == "x":
             t = self.emit("dup", t._replace(name="t"), (t.name,), None, f"copy of {t.form}")
         self.emit("move", w, (t.name,), None, f"{t.form}{' iso' if t.iso else ''} becomes the output")
 
     def _write_list(self, t: Value, w: Value, accum: Any, mask: str) -> None:
         full = w.form == "full"
-        text = f"list into {'full' if full else 'bitmap'}{_by(accum)}{f', mask {self._mask_text()}' if mask else ''}"
+        text = f"list into {'full' if full else 'bitmap'}{_by(accum)}{self._masked_by(mask)}"
         self.emit("write_list", w, (t.name, mask), Spec(op=accum, a=w.dtype, b=t.dtype), text, full)
 
     def _write_dense(self, t: Value, w: Value, accum: Any, mask: str, indexed: bool, replace: bool) -> None:
         t = self.as_form(t, "bitmap") if t.form == "list" else t
         tfull = t.form in (None, "full")
         full = w.form == "full" and (accum is not None or tfull) and not (mask and replace)
-        text = f"{t.form or 'scalar'} into {'full' if full else 'bitmap'}{_by(accum)}{f', mask {self._mask_text()}' if mask else ''}"
+        text = f"{t.form or 'scalar'} into {'full' if full else 'bitmap'}{_by(accum)}{self._masked_by(mask)}"
         text += ", replace" if mask and replace else ""
         sources = (t.name, mask, "R" if indexed else "")
-        self.emit("write", w, sources, Spec(op=accum, a=w.dtype, b=t.dtype), text, (full, tfull, bool(mask) and replace))
+        self.emit(
+            "write", w, sources, Spec(op=accum, a=w.dtype, b=t.dtype), text, (full, tfull, bool(mask) and replace)
+        )
 
 
 def is_twin(statement: Any) -> bool:
     """Whether T is the parent of the structural mask, `w(q.S) << q`: then the mask changes nothing."""
     mask, expr = statement.mask, statement.expr
     return (
-        mask is not None and expr.kind == "copy" and statement.index is None and mask.parent is expr.left and mask.structural and not mask.complement
+        mask is not None
+        and expr.kind == "copy"
+        and statement.index is None
+        and mask.parent is expr.left
+        and mask.structural
+        and not mask.complement
     )
 
 
 def _by(accum: Any) -> str:
     return f" by {accum!r}" if accum is not None else ""
+
+
+def keeps_iso(op: Any, iso: bool) -> bool:
+    """Whether an operator gives one value for all entries: of an iso operand, or whatever the operand."""
+    uses = op.program.uses
+    return not uses & {"i", "j", "k"} and (iso or "x" not in uses and ("y" not in uses or len(op.dtypes) == 1))
 
 
 def is_idempotent(monoid: Any) -> bool:

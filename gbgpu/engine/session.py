@@ -1,32 +1,36 @@
 """A session: devices, kernels, row maps, plans. Handles give it their statements; nothing else reaches the devices."""
 
-import re
 from typing import Any
 
 import numpy as np
 
 from .. import settings, trace
-from ..device.cpu import CpuDevices
 from ..distribute import exchange
 from ..distribute.blocks import VectorBlock, VectorStore, split_matrix, split_vector
 from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
-from ..errors import DeviceError, InvalidValue, NotImplementedException, OutputNotEmpty, message
+from ..errors import InvalidValue, OutputNotEmpty, message
+from ..kernels.backends import open_devices
 from ..semiring._operators import resolve
-from ..semiring._types import BOOL, INT64
+from ..semiring._types import INT64
 from . import build, matrices
 from .cost import Facts
 from .plan import Plan, Planner, Value, is_twin
 from .run import Run
 
-_WHOLE = 100_000  # rows plus entries below which `auto` keeps an object on one device: its products take less than handing them out
-_EXAMPLES = 'such as "auto", "cpu:4", "cuda:0", "cuda:0-3", "cuda:0*3", "cuda:0,cpu:2"'
+# rows plus entries below which `auto` keeps an object on one device: its products take less than handing them
+# out
+_WHOLE = 100_000
 
 
 class _Nil:
     """Arguments of one device that a call does not need, of the right types; and places whose content nobody reads."""
 
     def __init__(self, device: Any):
-        self.words, self.stats, self.scratch = device.zeros(1, np.int64), device.zeros(4, np.int64), device.zeros(1, np.int64)
+        self.words, self.stats, self.scratch = (
+            device.zeros(1, np.int64),
+            device.zeros(4, np.int64),
+            device.zeros(1, np.int64),
+        )
         self._slots = {"int32": device.zeros(1, np.int32), "int64": self.words}
 
     def slots(self, idx: str) -> Any:
@@ -50,7 +54,7 @@ class Session:
 
     def __init__(self, spec: str = "auto", partition: Partition | None = None):
         self.spec, self.auto = spec, spec == "auto"
-        self.device_set, self.kernels = _open(spec)
+        self.device_set, self.kernels = open_devices(spec)
         self.devices = self.device_set.devices
         self.partition = partition
         if partition is not None:
@@ -76,7 +80,13 @@ class Session:
 
     def check(self) -> None:
         if not self.alive:
-            raise InvalidValue(message("an object of the session in force", "one of an ended session", "gb.init ended it; make the object again"))
+            raise InvalidValue(
+                message(
+                    "an object of the session in force",
+                    "one of an ended session",
+                    "gb.init ended it; make the object again",
+                )
+            )
 
     # -- devices
 
@@ -159,7 +169,9 @@ class Session:
         if clear:
             handle.clear()
         elif handle.nvals:
-            raise OutputNotEmpty(message("an empty object to build into", f"{handle.nvals} entries", "build(..., clear=True)"))
+            raise OutputNotEmpty(
+                message("an empty object to build into", f"{handle.nvals} entries", "build(..., clear=True)")
+            )
 
     def build_vector(self, vector: Any, ids: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any) -> None:
         self.check()
@@ -167,7 +179,9 @@ class Session:
         if len(ids):
             vector._store = split_vector(self.map_for(vector.size), vector.dtype, self.devices, ids, vals, iso)
 
-    def build_matrix(self, matrix: Any, rows: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any) -> None:
+    def build_matrix(
+        self, matrix: Any, rows: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any
+    ) -> None:
         self.check()
         csr = build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, _dup(dup_op, matrix.dtype))
         self._split(matrix, *csr, iso)
@@ -183,7 +197,13 @@ class Session:
     def matrix_store(self, matrix: Any) -> Any:
         """The matrix's content; an empty one gets its blocks now."""
         if matrix._store is None:
-            self._split(matrix, np.zeros(matrix.shape[0] + 1, np.int64), np.zeros(0, np.int64), np.zeros(1, matrix.dtype.np_type), True)
+            self._split(
+                matrix,
+                np.zeros(matrix.shape[0] + 1, np.int64),
+                np.zeros(0, np.int64),
+                np.zeros(1, matrix.dtype.np_type),
+                True,
+            )
         return matrix._store
 
     def oriented(self, matrix: Any, transposed: bool) -> Any:
@@ -217,7 +237,9 @@ class Session:
         if store is None:
             return 0
         if store.nvals is None and self.known_count(store) is None:
-            store.nvals = sum(int(device.get(block.count)[0]) for device, block in zip(self.devices, store.blocks, strict=False))
+            store.nvals = sum(
+                int(device.get(block.count)[0]) for device, block in zip(self.devices, store.blocks, strict=False)
+            )
         return store.nvals
 
     def vector_to_host(self, vector: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -266,7 +288,9 @@ class Session:
         """Plan (or find the plan) and run; returns the statement."""
         self.check()
         output = statement.output
-        if output.ndim == 2 or (statement.expr.kind not in _MATRIX_SOURCES and getattr(statement.expr.left, "ndim", 2) == 2):
+        if output.ndim == 2 or (
+            statement.expr.kind not in _MATRIX_SOURCES and getattr(statement.expr.left, "ndim", 2) == 2
+        ):
             return matrices.run(self, statement)
         if output.ndim == 0 and (statement.expr.shape or statement.mask is not None):
             raise TypeError(message("a scalar expression, s << x.reduce(monoid)", repr(statement)))
@@ -318,7 +342,18 @@ class Session:
         facts = None
         if expr.kind in ("product", "reduce_rows"):
             facts = self._facts(statement, stores)
-            key += [facts.direction, facts.p, facts.inner, facts.outer, facts.flip, facts.dtype, facts.iso, facts.ptr, facts.empty_rows, facts.orientation]
+            key += [
+                facts.direction,
+                facts.p,
+                facts.inner,
+                facts.outer,
+                facts.flip,
+                facts.dtype,
+                facts.iso,
+                facts.ptr,
+                facts.empty_rows,
+                facts.orientation,
+            ]
         elif expr.kind == "fill":
             key.append(expr.dtype)
         elif expr.kind == "reduce" and expr.left.ndim == 2:
@@ -337,8 +372,12 @@ class Session:
         cache_key = tuple(key)
         plan = self.plans.get(cache_key)
         if plan is None:
-            values = {name: Value(name, store.form, store.dtype, store.iso, store.map) for name, store in stores.items()}
-            values.setdefault("w", Value("w", "empty", output.dtype, False, self.map_for(output.shape[0]) if output.ndim else None))
+            values = {
+                name: Value(name, store.form, store.dtype, store.iso, store.map) for name, store in stores.items()
+            }
+            values.setdefault(
+                "w", Value("w", "empty", output.dtype, False, self.map_for(output.shape[0]) if output.ndim else None)
+            )
             plan = self.plans[cache_key] = Planner(statement, values, facts).plan()
         return facts, plan, stores
 
@@ -347,8 +386,23 @@ class Session:
         if handle._store is not None:
             return handle._store
         map, dtype = self.map_for(handle.shape[0]), handle.dtype
-        return split_vector(map, dtype, self.devices[: map.p], np.zeros(0, np.int64), np.zeros(0, dtype.np_type), False) if map.n else VectorStore(
-            map, dtype, "list", False, [VectorBlock(0, d.empty(1, dtype.np_type), 1, slots=d.empty(0, map.slot_type()), count=d.zeros(1, np.int64)) for d in self.devices[: map.p]], 0)
+        return (
+            split_vector(map, dtype, self.devices[: map.p], np.zeros(0, np.int64), np.zeros(0, dtype.np_type), False)
+            if map.n
+            else VectorStore(
+                map,
+                dtype,
+                "list",
+                False,
+                [
+                    VectorBlock(
+                        0, d.empty(1, dtype.np_type), 1, slots=d.empty(0, map.slot_type()), count=d.zeros(1, np.int64)
+                    )
+                    for d in self.devices[: map.p]
+                ],
+                0,
+            )
+        )
 
     def _facts(self, statement: Any, stores: dict[str, Any]) -> Facts:
         """What the direction of a product is chosen from; also puts the vector operand among the stores."""
@@ -383,27 +437,50 @@ class Session:
         return f
 
     def _ones_vector(self, map: RowMap, dtype: Any) -> VectorStore:
-        return self._once(("ones vector", map, dtype), lambda: VectorStore(
-            map, dtype, "full", True, [VectorBlock(map.rows[b], self.devices[b].full(1, 1, dtype.np_type), 0) for b in range(map.p)]))
+        return self._once(
+            ("ones vector", map, dtype),
+            lambda: VectorStore(
+                map,
+                dtype,
+                "full",
+                True,
+                [VectorBlock(map.rows[b], self.devices[b].full(1, 1, dtype.np_type), 0) for b in range(map.p)],
+            ),
+        )
 
     def _frontier_edges(self, x: VectorStore, count: int, matrix: Any, store: Any, turned: bool) -> int:
-        """Entries in the rows of the frontier: counted where the host can see the blocks, else estimated by the mean degree."""
+        """Entries in the rows of the frontier: counted where the host can see the blocks, else estimated by the mean
+        degree."""
         if x.form == "full":
             return store.nvals
         held = store if not turned or store.symmetric else store.transposed
-        if held is None or x.map is not held.rowmap or self.kernels.kind != "cpu":
+        if held is None or x.map is not held.rowmap or self.devices[0].peek(self._nils[0].words) is None:
             return count * store.nvals // max(x.map.n, 1)
-        kernel = self._once(("edges", held.ptr, held.idx), lambda: self.kernels.get("frontier_edges", build.spec_of(held)))
+        kernel = self._once(
+            ("edges", held.ptr, held.idx), lambda: self.kernels.get("frontier_edges", build.spec_of(held))
+        )
         total = np.zeros(1, np.int64)
         for b, block in enumerate(x.blocks):
             nil = self._nils[b]
             listed = x.form == "list"
-            kernel(block.n, block.count, block.slots if listed else nil.slots(held.idx), nil.words if listed else block.words, 16 if listed else 0,
-                   held.blocks[b].indptr, total)
+            kernel(
+                block.n,
+                block.count,
+                block.slots if listed else nil.slots(held.idx),
+                nil.words if listed else block.words,
+                16 if listed else 0,
+                held.blocks[b].indptr,
+                total,
+            )
         return int(total[0])
 
 
-_MATRIX_SOURCES = ("product", "reduce_rows", "reduce", "fill")  # kinds whose left operand may be a matrix though the output is none
+_MATRIX_SOURCES = (
+    "product",
+    "reduce_rows",
+    "reduce",
+    "fill",
+)  # kinds whose left operand may be a matrix though the output is none
 
 
 def _dup(dup_op: Any, dtype: Any) -> Any:
@@ -412,55 +489,3 @@ def _dup(dup_op: Any, dtype: Any) -> Any:
         return None
     op = resolve(dup_op, "binary")
     return op if hasattr(op, "op") else op[dtype]
-
-
-def _open(spec: str) -> tuple[Any, Any]:
-    """(device set, kernels) for a device string. Raises DeviceError with the strings that are understood, or what is missing."""
-    if not isinstance(spec, str):
-        raise TypeError(message(f"a device string {_EXAMPLES}", type(spec).__name__))
-    if spec == "auto":
-        return _open_auto()
-    if match := re.fullmatch(r"cpu:(\d+)", spec):
-        k = int(match[1])
-        if not 1 <= k <= 1024:
-            raise DeviceError(message("1 to 1024 CPU devices", spec))
-        return _cpu(k)
-    if match := re.fullmatch(r"cuda:(\d+)(?:-(\d+))?(?:\*(\d+))?", spec):
-        first, last, copies = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-        if last < first or copies < 1:
-            raise DeviceError(message(f"a device string {_EXAMPLES}", repr(spec)))
-        return _cuda(list(range(first, last + 1)), copies, spec)
-    if re.fullmatch(r"(?:cpu|cuda):[\d\-*]+(?:,(?:cpu|cuda):[\d\-*]+)+", spec):
-        raise NotImplementedException(f"{spec!r}: a set of CPU and GPU devices together isn't supported yet. Hint: name one kind")
-    raise DeviceError(message(f"a device string {_EXAMPLES}", repr(spec)))
-
-
-def _open_auto() -> tuple[Any, Any]:
-    import os
-
-    from ..device import cuda
-
-    gpus = cuda.available()
-    if gpus:
-        return _cuda([0], 1, "auto")
-    return _cpu(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-
-
-def _cpu(k: int) -> tuple[Any, Any]:
-    from ..kernels.cpu import CpuKernels
-
-    return CpuDevices(k), CpuKernels()
-
-
-def _cuda(gpus: list[int], copies: int, spec: str) -> tuple[Any, Any]:
-    from ..device import cuda
-
-    found = cuda.available()
-    if max(gpus) >= found:
-        raise DeviceError(message(f"a GPU that exists ({found} found)", repr(spec), "gb.init('cpu:4') needs none"))
-    if len(gpus) > 1:
-        raise NotImplementedException(f"{spec!r}: several GPUs aren't supported yet. Hint: 'cuda:{gpus[0]}*{len(gpus)}' makes logical devices of one")
-    from ..kernels.gpu import GpuKernels
-
-    devices = cuda.CudaDevices([(gpu, copy) for gpu in gpus for copy in range(copies)])
-    return devices, GpuKernels(devices)

@@ -1,21 +1,32 @@
 """The contract between plans and backends: which kernels exist, what each is compiled for, what each is called with.
 
-A backend is an object with one method, `get(kind, spec)`, which returns a callable that takes exactly the arguments listed here and
-works on the buffers of one device. `Spec` holds what is compiled in (operators and types); everything else is a run-time argument, so
+A backend is an object with one method, `get(kind, spec)`, which returns a callable that takes exactly the arguments
+listed here and
+works on the buffers of one device. `Spec` holds what is compiled in (operators and types); everything else is a run-
+time argument, so
 mask kind, complement, replace and the forms of operands never multiply the number of instances.
 
 Conventions
-- Buffers are one-dimensional arrays of the device's array module (NumPy or CuPy). An argument that a call does not need gets a dummy array.
-- `n` rows of a block; row r of the block has presence bit r % 64 of words[r // 64]; words are int64; bits at and after n are zero.
-- A list is (count, slots, vals): the first count[0] entries of slots (int32 local rows, no duplicates, any order) and of vals.
-- Every `vals` comes with a stride: 1, or 0 for an iso operand (one value for all entries): entry e has value vals[e * stride].
+- Buffers are one-dimensional arrays of the device's array module (NumPy or CuPy). An argument that a call does not
+need gets a dummy array.
+- `n` rows of a block; row r of the block has presence bit r % 64 of words[r // 64]; words are int64; bits at and after
+n are zero.
+- A list is (count, slots, vals): the first count[0] entries of slots (int32 local rows, no duplicates, any order) and
+of vals.
+- Every `vals` comes with a stride: 1, or 0 for an iso operand (one value for all entries): entry e has value vals[e *
+stride].
 - Counts (`count`, `*_count`) are int64[1] and are added to: the caller zeroes them. Output lists start at entry 0.
 - `cols` hold global column slots; `starts` (slots) and `bounds` (user ids), int64[p + 1], translate: the block b with
-  starts[b] <= slot < starts[b + 1] has user id = bounds[b] + slot - starts[b]. `row0` is the user id of the block's row 0.
-- Values are cast from the stored type to the operator's input type when loaded (semiring.cast_program), and to the stored type when written.
-- `stats` is int64[4]: [0] += matrix entries looked at, [1] += rows (pull) or frontier vertices (push) looked at, only if flags & TRACE.
-- `heavy` lists the rows of the block with at least HEAVY entries (int32), for backends that spread them; others ignore it.
-- Scalars are NumPy scalars of the type the spec says. The accumulator start of a monoid is `monoid.start`: exactly neutral.
+  starts[b] <= slot < starts[b + 1] has user id = bounds[b] + slot - starts[b]. `row0` is the user id of the block's
+  row 0.
+- Values are cast from the stored type to the operator's input type when loaded (semiring.cast_program), and to the
+stored type when written.
+- `stats` is int64[4]: [0] += matrix entries looked at, [1] += rows (pull) or frontier vertices (push) looked at, only
+if flags & TRACE.
+- `heavy` lists the rows of the block with at least HEAVY entries (int32), for backends that spread them; others ignore
+it.
+- Scalars are NumPy scalars of the type the spec says. The accumulator start of a monoid is `monoid.start`: exactly
+neutral.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -39,7 +50,8 @@ HEAVY = 4096
 
 
 class Spec(NamedTuple):
-    """What a kernel instance is compiled for. Fields that a kind does not use stay None; operators are typed ones (hashed by identity)."""
+    """What a kernel instance is compiled for. Fields that a kind does not use stay None; operators are typed ones
+    (hashed by identity)."""
 
     op: Any = None  # TypedSemiring, TypedMonoid, typed unary, binary, index-unary or select operator, or None
     a: Any = None  # DataType of the stored values of the first operand (the matrix in a product, C in a write)
@@ -48,64 +60,231 @@ class Spec(NamedTuple):
     ptr: str = "int32"  # type of row offsets
     idx: str = "int32"  # type of column slots
     flip: bool = False  # products: x is the left operand (x @ A); otherwise the matrix is
-    iso: bool = False  # the result has one value, written (always) to out_vals[0], in push to acc_vals[0]; drain and combine then leave values alone
+    # the result has one value, written (always) to out_vals[0], in push to acc_vals[0]; drain and combine then
+    # leave values alone
+    iso: bool = False
     side: str = ""  # bound scalar of a binary operator in `apply`: "left" or "right"; list operand of `ewise_list`
 
 
 KINDS: dict[str, tuple[str, ...]] = {
-    # -- products. In x @ A (flip) the terms are mult(x_k, a_kj) with i = 0, k inner, j the output row; in A @ x mult(a_ik, x_k) with i the
-    #    output row, k inner, j = 0. Matrix rows are output rows in pull, inner indices in push. op: TypedSemiring; a, b: types of A and x.
-    # Every row that the mask lets through gathers its terms; stops at the monoid's terminal value. Writes all of out_words, values of present rows.
-    "pull": ("n", "indptr", "cols", "avals", "astride", "xvals", "xstride", "xwords", "mwords", "flags", "starts", "bounds", "row0", "heavy",
-             "out_vals", "out_words", "count", "stats"),
-    # Present rows of x scatter into a workspace over all output slots (acc_vals = start and acc_words = 0 before). The first arrival at a slot
-    # appends it to touched. Slots own_lo <= s < own_hi pass only if the mask of the own block (bit s - own_lo) lets them.
-    "push": ("n", "count", "slots", "xvals", "xstride", "xwords", "flags", "indptr", "cols", "avals", "astride", "starts", "bounds", "row0",
-             "mwords", "own_lo", "own_hi", "acc_vals", "acc_words", "touched", "touched_count", "stats"),
-    # Arrivals of another device at the owner: same workspace rule over the own rows. op: TypedMonoid; b: type of vals (= the monoid's).
+    # -- products. In x @ A (flip) the terms are mult(x_k, a_kj) with i = 0, k inner, j the output row; in A @ x
+    # mult(a_ik, x_k) with i the
+    # output row, k inner, j = 0. Matrix rows are output rows in pull, inner indices in push. op: TypedSemiring; a, b:
+    # types of A and x.
+    # Every row that the mask lets through gathers its terms; stops at the monoid's terminal value. Writes all of
+    # out_words, values of present rows.
+    "pull": (
+        "n",
+        "indptr",
+        "cols",
+        "avals",
+        "astride",
+        "xvals",
+        "xstride",
+        "xwords",
+        "mwords",
+        "flags",
+        "starts",
+        "bounds",
+        "row0",
+        "heavy",
+        "out_vals",
+        "out_words",
+        "count",
+        "stats",
+    ),
+    # Present rows of x scatter into a workspace over all output slots (acc_vals = start and acc_words = 0 before).
+    # The first arrival at a slot
+    # appends it to touched. Slots own_lo <= s < own_hi pass only if the mask of the own block (bit s - own_lo) lets
+    # them.
+    "push": (
+        "n",
+        "count",
+        "slots",
+        "xvals",
+        "xstride",
+        "xwords",
+        "flags",
+        "indptr",
+        "cols",
+        "avals",
+        "astride",
+        "starts",
+        "bounds",
+        "row0",
+        "mwords",
+        "own_lo",
+        "own_hi",
+        "acc_vals",
+        "acc_words",
+        "touched",
+        "touched_count",
+        "stats",
+    ),
+    # Arrivals of another device at the owner: same workspace rule over the own rows. op: TypedMonoid; b: type of vals
+    # (= the monoid's).
     "combine": ("count", "slots", "vals", "mwords", "flags", "acc_vals", "acc_words", "touched", "touched_count"),
-    # Empties a workspace into one list for each of the p owners (entries relative to starts[b]), stored at offset starts[b] of out_slots
+    # Empties a workspace into one list for each of the p owners (entries relative to starts[b]), stored at offset
+    # starts[b] of out_slots
     # and out_vals; restores acc_vals to `start` and acc_words to zero. out: type of values.
-    "drain": ("touched_count", "touched", "acc_vals", "acc_words", "start", "starts", "p", "out_slots", "out_vals", "out_counts"),
+    "drain": (
+        "touched_count",
+        "touched",
+        "acc_vals",
+        "acc_words",
+        "start",
+        "starts",
+        "p",
+        "out_slots",
+        "out_vals",
+        "out_counts",
+    ),
     # Sum of row lengths over the present rows of x.
     "frontier_edges": ("n", "count", "slots", "xwords", "flags", "indptr", "out"),
     # -- the write rule C<M, accum, replace> = T. op: typed binary accumulator or None; a: type of C; b: type of T.
-    # dense, in place on C. Rows in the region: mask bit set: T present -> accum(C, T) if both, else T; T absent -> deleted, kept if accum.
-    # Mask bit not set: kept, deleted if REPLACE. Rows outside the region: kept, deleted if REPLACE and the mask bit is not set.
+    # dense, in place on C. Rows in the region: mask bit set: T present -> accum(C, T) if both, else T; T absent ->
+    # deleted, kept if accum.
+    # Mask bit not set: kept, deleted if REPLACE. Rows outside the region: kept, deleted if REPLACE and the mask bit
+    # is not set.
     "write": ("n", "cvals", "cwords", "tvals", "tstride", "twords", "mwords", "rwords", "flags", "count"),
-    # T is a list: entries that pass the mask are accumulated or stored; nothing is deleted. count is C's own and grows by new entries.
+    # T is a list: entries that pass the mask are accumulated or stored; nothing is deleted. count is C's own and
+    # grows by new entries.
     "write_list": ("tcount", "tslots", "tvals", "tstride", "mwords", "flags", "cvals", "cwords", "count"),
-    # -- elementwise. op: typed binary; rows with both get op(a, b); union also keeps those with one (cast to out). Spec.side = "union" or "".
-    "ewise": ("n", "avals", "astride", "awords", "bvals", "bstride", "bwords", "flags", "row0", "out_vals", "out_words", "count"),
-    # intersection of a list with a dense operand; the list is the operand named by Spec.side; a: type of the list, b: of the dense one.
-    "ewise_list": ("count", "slots", "avals", "astride", "bvals", "bstride", "bwords", "flags", "row0", "out_slots", "out_vals", "out_count"),
-    # op: typed unary, index-unary (t = thunk) or binary with the thunk bound at Spec.side. Dense: rows 0..n-1 (absent ones too); list: entries.
+    # -- elementwise. op: typed binary; rows with both get op(a, b); union also keeps those with one (cast to out).
+    # Spec.side = "union" or "".
+    "ewise": (
+        "n",
+        "avals",
+        "astride",
+        "awords",
+        "bvals",
+        "bstride",
+        "bwords",
+        "flags",
+        "row0",
+        "out_vals",
+        "out_words",
+        "count",
+    ),
+    # intersection of a list with a dense operand; the list is the operand named by Spec.side; a: type of the list, b:
+    # of the dense one.
+    "ewise_list": (
+        "count",
+        "slots",
+        "avals",
+        "astride",
+        "bvals",
+        "bstride",
+        "bwords",
+        "flags",
+        "row0",
+        "out_slots",
+        "out_vals",
+        "out_count",
+    ),
+    # op: typed unary, index-unary (t = thunk) or binary with the thunk bound at Spec.side. Dense: rows 0..n-1 (absent
+    # ones too); list: entries.
     "apply": ("n", "count", "slots", "xvals", "xstride", "thunk", "flags", "row0", "out_vals"),
     # op: typed select operator. Dense: bits of the kept rows; list: compacted.
     "select": ("n", "xvals", "xstride", "xwords", "flags", "row0", "thunk", "out_words", "count"),
     "select_list": ("count", "slots", "xvals", "xstride", "row0", "thunk", "out_slots", "out_vals", "out_count"),
-    # op: TypedMonoid; out_val[0] = sum of the present values, out_words[0] = 1 if there was any (bit 0 of one word); both set by the kernel.
+    # op: TypedMonoid; out_val[0] = sum of the present values, out_words[0] = 1 if there was any (bit 0 of one word);
+    # both set by the kernel.
     "reduce": ("n", "count", "xvals", "xstride", "xwords", "flags", "out_vals", "out_words"),
     # -- forms and masks (b: type of the values)
     "mask_words": ("n", "xvals", "xstride", "xwords", "flags", "out_words"),  # bits of present and true rows
-    "list_words": ("count", "slots", "xvals", "xstride", "flags", "out_words"),  # out_words zeroed by the caller; VALUED: true ones only
-    "mask_list": ("count", "slots", "xvals", "xstride", "mwords", "flags", "out_slots", "out_vals", "out_count"),  # entries that pass the mask
-    "scatter": ("count", "slots", "xvals", "xstride", "out_vals", "out_words"),  # list -> bitmap; out_words zeroed by the caller
-    "compact": ("n", "xvals", "xstride", "xwords", "flags", "out_slots", "out_vals", "out_count"),  # dense -> list, ascending where cheap
+    "list_words": (
+        "count",
+        "slots",
+        "xvals",
+        "xstride",
+        "flags",
+        "out_words",
+    ),  # out_words zeroed by the caller; VALUED: true ones only
+    "mask_list": (
+        "count",
+        "slots",
+        "xvals",
+        "xstride",
+        "mwords",
+        "flags",
+        "out_slots",
+        "out_vals",
+        "out_count",
+    ),  # entries that pass the mask
+    "scatter": (
+        "count",
+        "slots",
+        "xvals",
+        "xstride",
+        "out_vals",
+        "out_words",
+    ),  # list -> bitmap; out_words zeroed by the caller
+    "compact": (
+        "n",
+        "xvals",
+        "xstride",
+        "xwords",
+        "flags",
+        "out_slots",
+        "out_vals",
+        "out_count",
+    ),  # dense -> list, ascending where cheap
     # rows of a new layout: out row r = x at global slot index[r] (int64; -1: absent)
     "gather": ("n", "index", "xvals", "xstride", "xwords", "flags", "out_vals", "out_words", "count"),
-    # -- matrices. Two passes: lengths of the rows (int64), then, with out_indptr made of them, the entries. a: type of the values.
-    "matrix_select_count": ("n", "indptr", "cols", "avals", "astride", "thunk", "starts", "bounds", "row0", "out_lengths"),
-    "matrix_select": ("n", "indptr", "cols", "avals", "astride", "thunk", "starts", "bounds", "row0", "out_indptr", "out_cols", "out_vals"),
+    # -- matrices. Two passes: lengths of the rows (int64), then, with out_indptr made of them, the entries. a: type
+    # of the values.
+    "matrix_select_count": (
+        "n",
+        "indptr",
+        "cols",
+        "avals",
+        "astride",
+        "thunk",
+        "starts",
+        "bounds",
+        "row0",
+        "out_lengths",
+    ),
+    "matrix_select": (
+        "n",
+        "indptr",
+        "cols",
+        "avals",
+        "astride",
+        "thunk",
+        "starts",
+        "bounds",
+        "row0",
+        "out_indptr",
+        "out_cols",
+        "out_vals",
+    ),
     "matrix_apply": ("n", "indptr", "cols", "avals", "astride", "thunk", "starts", "bounds", "row0", "out_vals"),
-    # rows of two matrices with ascending columns; keep says which entries survive (A_ONLY | B_ONLY | BOTH); both: op(a, b), or a if op is None.
+    # rows of two matrices with ascending columns; keep says which entries survive (A_ONLY | B_ONLY | BOTH); both:
+    # op(a, b), or a if op is None.
     "merge_count": ("n", "aptr", "acols", "bptr", "bcols", "keep", "out_lengths"),
-    "merge": ("n", "aptr", "acols", "avals", "astride", "bptr", "bcols", "bvals", "bstride", "keep", "out_indptr", "out_cols", "out_vals"),
+    "merge": (
+        "n",
+        "aptr",
+        "acols",
+        "avals",
+        "astride",
+        "bptr",
+        "bcols",
+        "bvals",
+        "bstride",
+        "keep",
+        "out_indptr",
+        "out_cols",
+        "out_vals",
+    ),
 }
 
 
 class Costs(NamedTuple):
-    """Seconds of the parts of a step on one device, for the planner's predictions. Measured, and rough: they choose, they do not promise."""
+    """Seconds of the parts of a step on one device, for the planner's predictions. Measured, and rough: they choose,
+    they do not promise."""
 
     push_edge: float  # an entry scattered into a workspace
     pull_edge: float  # an entry gathered

@@ -1,0 +1,207 @@
+"""One or two vectors, row by row: union, intersection, apply, select, filter, reduce."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import trace
+from ..distribute.blocks import VectorBlock, VectorStore
+from ..kernels import interface as k
+from ..kernels.interface import Spec
+from .plan import Step
+from .steps import Steps, copied
+
+
+class Elementwise(Steps):
+    """Steps that look at one row at a time."""
+
+    __slots__ = ()
+
+    def _ewise(self, step: Step) -> VectorStore:
+        x, y = (self.registers[name] for name in step.sources)
+        kernel, dtype, full = self.kernel("ewise"), step.into.dtype, step.into.form == "full"
+
+        def work(b: int) -> VectorBlock:
+            one, two = x.blocks[b], y.blocks[b]
+            vals, words, count = self._dense(one.n, b, dtype)
+            flags = (
+                (k.AFULL if one.words is None else 0)
+                | (k.BFULL if two.words is None else 0)
+                | (k.OUTFULL if full else 0)
+            )
+            kernel(
+                one.n,
+                one.vals,
+                one.stride,
+                self._words(one.words, b),
+                two.vals,
+                two.stride,
+                self._words(two.words, b),
+                flags,
+                x.map.first(b),
+                vals,
+                words,
+                count,
+            )
+            return VectorBlock(one.n, vals, 1, None if full else words, count=count)
+
+        return self._store(step, self.each(x.map, work))
+
+    def _ewise_list(self, step: Step) -> VectorStore:
+        x, y = (self.registers[name] for name in step.sources)
+        kernel, dtype, devices = self.kernel("ewise_list"), step.into.dtype, self.session.devices
+
+        def work(b: int) -> VectorBlock:
+            one, two, device = x.blocks[b], y.blocks[b], devices[b]
+            room = len(one.slots)
+            slots, vals, count = (
+                device.empty(room, one.slots.dtype),
+                device.empty(room, dtype.np_type),
+                device.zeros(1, np.int64),
+            )
+            flags = k.BFULL if two.words is None else 0
+            kernel(
+                one.count,
+                one.slots,
+                one.vals,
+                one.stride,
+                two.vals,
+                two.stride,
+                self._words(two.words, b),
+                flags,
+                x.map.first(b),
+                slots,
+                vals,
+                count,
+            )
+            return VectorBlock(one.n, vals, 1, slots=slots, count=count)
+
+        return self._store(step, self.each(x.map, work, self._entries(x)))
+
+    def _entries(self, store: VectorStore) -> float:
+        """Predicted seconds of a pass over the entries."""
+        count = self.session.known_count(store)
+        return (store.map.n if count is None else count) * self.session.kernels.costs.row / store.map.p
+
+    def _apply(self, step: Step) -> VectorStore:
+        x, dtype, iso = self.registers[step.sources[0]], step.into.dtype, step.into.iso
+        option = self.statement.expr.option
+        thunk = option[1] if step.into.name == "t" and isinstance(option, tuple) else 0
+        kernel, listed, devices = self.kernel("apply"), x.form == "list", self.session.devices
+
+        def work(b: int) -> VectorBlock:
+            block, device, nil = x.blocks[b], devices[b], self.session.nil(b)
+            n = 1 if iso else len(block.slots) if listed else block.n
+            vals = device.empty(n, dtype.np_type)
+            flags = k.XLIST if listed and not iso else 0
+            count = block.count if flags else nil.words
+            kernel(
+                n,
+                count,
+                block.slots if listed else nil.slots(x.map.slot_type()),
+                block.vals,
+                block.stride,
+                thunk,
+                flags,
+                x.map.first(b),
+                vals,
+            )
+            fresh = [None if part is None else copied(device, part) for part in (block.words, block.slots, block.count)]
+            return VectorBlock(block.n, vals, 0 if iso else 1, *fresh)
+
+        return self._store(step, self.each(x.map, work, self._entries(x)))
+
+    def _select(self, step: Step) -> VectorStore:
+        x, thunk, devices = self.registers[step.sources[0]], self.statement.expr.option, self.session.devices
+        if x.form == "list":
+            kernel = self.kernel("select_list")
+            return self._filtered(
+                step, x, lambda b, one: (one.count, one.slots, one.vals, one.stride, x.map.first(b), thunk), kernel
+            )
+        kernel = self.kernel("select")
+
+        def work(b: int) -> VectorBlock:
+            block, device = x.blocks[b], devices[b]
+            words, count = device.empty((block.n + 63) >> 6, np.int64), device.zeros(1, np.int64)
+            flags = k.XFULL if block.words is None else 0
+            kernel(
+                block.n,
+                block.vals,
+                block.stride,
+                self._words(block.words, b),
+                flags,
+                x.map.first(b),
+                thunk,
+                words,
+                count,
+            )
+            return VectorBlock(block.n, copied(device, block.vals), block.stride, words, count=count)
+
+        return self._store(step, self.each(x.map, work))
+
+    def _filter(self, step: Step) -> VectorStore:
+        x, kernel, name = self.registers[step.sources[0]], self.kernel("mask_list"), step.sources[1]
+        return self._filtered(
+            step, x, lambda b, one: (one.count, one.slots, one.vals, one.stride, *self.bits(name, b)), kernel
+        )
+
+    def _filtered(
+        self, step: Step, x: VectorStore, arguments: Callable[[int, VectorBlock], tuple], kernel: Any
+    ) -> VectorStore:
+        """The entries of a list that a kernel keeps. (Its values are compacted too, the one of an iso list into place
+        0.)"""
+        devices = self.session.devices
+
+        def work(b: int) -> VectorBlock:
+            block, device = x.blocks[b], devices[b]
+            room = len(block.slots)
+            slots, vals, count = (
+                device.empty(room, block.slots.dtype),
+                device.empty(room, x.dtype.np_type),
+                device.zeros(1, np.int64),
+            )
+            kernel(*arguments(b, block), slots, vals, count)
+            return VectorBlock(
+                block.n, copied(device, block.vals) if x.iso else vals, block.stride, slots=slots, count=count
+            )
+
+        return self._store(step, self.each(x.map, work, self._entries(x)))
+
+    def _reduce(self, step: Step) -> VectorStore:
+        """Each block to one value, then those on the first device to one."""
+        x, monoid, session = self.registers[step.sources[0]], self.statement.expr.op, self.session
+        counted = self.statement.expr.option
+        kernel = self.kernel("reduce")
+        form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[x.form]
+
+        def work(b: int) -> tuple[Any, Any]:
+            block, device, nil = x.blocks[b], session.devices[b], session.nil(b)
+            vals, words = device.empty(1, monoid.dtype.np_type), device.empty(1, np.int64)
+            given, stride = (device.full(1, 1, x.dtype.np_type), 0) if counted else (block.vals, block.stride)
+            room = len(block.slots) if x.form == "list" else block.n
+            kernel(
+                room,
+                block.count if x.form == "list" else nil.words,
+                given,
+                stride,
+                self._words(block.words, b),
+                form,
+                vals,
+                words,
+            )
+            return vals, words
+
+        parts = session.each(x.map.p, work, self._entries(x))
+        if x.map.p == 1:
+            return parts[0]
+        device, nil = session.devices[0], session.nil(0)
+        vals, present = device.empty(x.map.p, monoid.dtype.np_type), device.empty(x.map.p, np.int64)
+        for b, (value, word) in enumerate(parts):
+            device.copy(vals[b : b + 1], value)
+            device.copy(present[b : b + 1], word)
+            trace.counters.exchanged += value.nbytes + word.nbytes if b else 0
+        words, out, word = device.zeros(1, np.int64), device.empty(1, monoid.dtype.np_type), device.empty(1, np.int64)
+        self.kernel("mask_words", Spec(b=session.int64))(x.map.p, present, 1, nil.words, k.XFULL, words)
+        self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(x.map.p, nil.words, vals, 1, words, 0, out, word)
+        return out, word

@@ -1,0 +1,205 @@
+"""Operands as a step wants them: on the right row map, in the right form, as mask bits, or a scalar as a vector."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..distribute import exchange
+from ..distribute.blocks import VectorBlock, VectorStore
+from ..kernels import interface as k
+from ..kernels.interface import Spec
+from .plan import Step
+from .steps import Steps, copied
+
+
+class Operands(Steps):
+    """Steps that prepare operands."""
+
+    __slots__ = ()
+
+    def _remap(self, step: Step) -> VectorStore:
+        return self._gathered(step, np.arange(step.into.map.n))
+
+    def _extract(self, step: Step) -> VectorStore:
+        return self._gathered(step, self.statement.expr.option)
+
+    def _place(self, step: Step) -> VectorStore:
+        target = np.full(step.into.map.n, -1)
+        target[self.statement.index] = np.arange(len(self.statement.index))
+        return self._gathered(step, target)
+
+    def _gathered(self, step: Step, ids: np.ndarray) -> VectorStore:
+        """Row r of the result is the source's entry ids[r] (-1: none)."""
+        source, map, devices, kernel = (
+            self.registers[step.sources[0]],
+            step.into.map,
+            self.session.devices,
+            self.kernel("gather"),
+        )
+        slots = np.where(ids < 0, -1, source.map.slots(np.maximum(ids, 0))) if source.map.n else np.full(map.n, -1)
+
+        def work(b: int) -> VectorBlock:
+            dense, moved = self._whole(source, b)
+            self._account(b, moved)
+            n = map.rows[b]
+            vals, words, count = self._dense(n, b, source.dtype)
+            index = devices[b].put(slots[map.bounds[b] : map.bounds[b + 1]])
+            flags = k.XFULL if dense.words is None else 0
+            kernel(n, index, dense.vals, dense.stride, self._words(dense.words, b), flags, vals, words, count)
+            return VectorBlock(n, vals, 1, words, count=count)
+
+        return self._store(step, self.each(map, work))
+
+    def _whole(self, source: VectorStore, b: int) -> tuple[exchange.Dense, int]:
+        """The whole vector on device b; a vector that lives whole on one device is copied from there."""
+        if source.map.p > 1 or b == 0:
+            return exchange.all_gather(source, self.session.devices, b)
+        block, device = source.blocks[0], self.session.devices[b]
+        moved = [None if part is None else device.empty(len(part), part.dtype) for part in (block.vals, block.words)]
+        for target, part in zip(moved, (block.vals, block.words), strict=True):
+            if target is not None:
+                device.copy(target, part)
+        return exchange.Dense(moved[0], block.stride, moved[1]), sum(part.nbytes for part in moved if part is not None)
+
+    def _words(self, words: Any, b: int) -> Any:
+        return self.session.nil(b).words if words is None else words
+
+    def _convert(self, step: Step) -> VectorStore:
+        store = self.registers[step.sources[0]]
+        work = self._to_list(store) if step.option == "list" else self._to_bitmap(store, store.iso)
+        return self._store(step, self.each(store.map, work))
+
+    def _to_list(self, store: VectorStore) -> Callable[[int], VectorBlock]:
+        kernel, devices = self.kernel("compact", Spec(b=store.dtype, idx=store.map.slot_type())), self.session.devices
+
+        def work(b: int) -> VectorBlock:
+            block, device = store.blocks[b], devices[b]
+            slots = device.empty(block.n, store.map.slot_type())
+            vals, count = (
+                block.vals if store.iso else device.empty(block.n, store.dtype.np_type),
+                device.zeros(1, np.int64),
+            )
+            flags = k.XFULL if block.words is None else 0
+            kernel(block.n, block.vals, block.stride, self._words(block.words, b), flags, slots, vals, count)
+            return VectorBlock(block.n, vals, block.stride, slots=slots, count=count)
+
+        return work
+
+    def _to_bitmap(self, store: VectorStore, iso: bool) -> Callable[[int], VectorBlock]:
+        """Blocks as bitmaps of their own: `iso` keeps one value, else every present row gets its own."""
+        spec = Spec(b=store.dtype, idx=store.map.slot_type())
+        listed = store.form == "list"
+        kernel = self.kernel(("list_words" if iso else "scatter") if listed else "gather", spec)
+        devices = self.session.devices
+
+        def work(b: int) -> VectorBlock:
+            block, device = store.blocks[b], devices[b]
+            n, nwords = block.n, (block.n + 63) >> 6
+            if listed:
+                words = device.zeros(nwords, np.int64)
+                vals = block.vals if iso else device.empty(n, store.dtype.np_type)
+                if iso:
+                    kernel(block.count, block.slots, block.vals, 0, 0, words)
+                else:
+                    kernel(block.count, block.slots, block.vals, block.stride, vals, words)
+                return VectorBlock(n, vals, 0 if iso else 1, words, count=block.count)
+            vals, words, count = self._dense(n, b, store.dtype)
+            flags = k.XFULL if block.words is None else 0
+            kernel(
+                n,
+                self.session.rows(b, n),
+                block.vals,
+                block.stride,
+                self._words(block.words, b),
+                flags,
+                vals,
+                words,
+                count,
+            )
+            return VectorBlock(n, vals, 1, words, count=count)
+
+        return work
+
+    def _mask_bits(self, store: VectorStore, structural: bool) -> Callable[[int], Any]:
+        """Bits of the entries of a mask's parent (the true ones unless structural)."""
+        if structural and store.form == "bitmap":
+            return lambda b: store.blocks[b].words
+        kernel = self.kernel(
+            "list_words" if store.form == "list" else "mask_words", Spec(b=store.dtype, idx=store.map.slot_type())
+        )
+
+        def work(b: int) -> Any:
+            block, device = store.blocks[b], self.session.devices[b]
+            nwords = (block.n + 63) >> 6
+            if structural and store.form == "full":
+                return self.session.ones(b, block.n)
+            if store.form == "list":
+                words = device.zeros(nwords, np.int64)
+                kernel(block.count, block.slots, block.vals, block.stride, 0 if structural else k.VALUED, words)
+            else:
+                words = device.empty(nwords, np.int64)
+                kernel(
+                    block.n,
+                    block.vals,
+                    block.stride,
+                    self._words(block.words, b),
+                    k.XFULL if block.words is None else 0,
+                    words,
+                )
+            return words
+
+        return work
+
+    def _mask(self, step: Step) -> list[tuple[Any, int]]:
+        store = self.registers[step.sources[0]]
+        structural, complement = step.option
+        flags = k.MASKED | (k.COMPLEMENT if complement else 0)
+        bits = self._mask_bits(store, structural)
+        if structural and store.form == "bitmap":
+            return [(block.words, flags) for block in store.blocks]
+        return [(words, flags) for words in self.each(store.map, bits)]
+
+    def _scalar(self, step: Step) -> VectorStore:
+        map, dtype, value = step.into.map, step.into.dtype, self.statement.expr.option
+        blocks = [
+            VectorBlock(map.rows[b], self.session.devices[b].full(1, value, dtype.np_type), 0) for b in range(map.p)
+        ]
+        return VectorStore(map, dtype, "full", True, blocks)
+
+    def _spread(self, step: Step) -> VectorStore:
+        return self.registers[step.sources[0]]
+
+    def _borrow(self, step: Step) -> VectorStore:
+        value, mask = (self.registers[name] for name in step.sources)
+        devices = self.session.devices
+        blocks = [
+            VectorBlock(m.n, v.vals, 0, slots=copied(devices[b], m.slots), count=copied(devices[b], m.count))
+            for b, (v, m) in enumerate(zip(value.blocks, mask.blocks, strict=True))
+        ]
+        return VectorStore(value.map, value.dtype, "list", True, blocks, mask.nvals)
+
+    def _place_scalar(self, step: Step) -> VectorStore:
+        value, map, devices = self.registers[step.sources[0]], step.into.map, self.session.devices
+        ids = self.statement.index if len(self.statement.index) == 1 else np.unique(self.statement.index)
+        cuts = np.searchsorted(ids, map.bounds)
+        blocks = []
+        for b, block in enumerate(value.blocks):
+            mine = (ids[cuts[b] : cuts[b + 1]] - map.bounds[b]).astype(map.slot_type())
+            blocks.append(
+                VectorBlock(
+                    block.n, block.vals, 0, slots=devices[b].put(mine), count=devices[b].full(1, len(mine), np.int64)
+                )
+            )
+        return VectorStore(map, value.dtype, "list", True, blocks, len(ids))
+
+    def _region(self, step: Step) -> list[tuple[Any, int]]:
+        map = step.into.map
+        bits = []
+        for b in range(map.p):
+            rows = np.zeros(((map.rows[b] + 63) >> 6) * 64, bool)
+            ids = self.statement.index
+            rows[ids[(ids >= map.bounds[b]) & (ids < map.bounds[b + 1])] - map.bounds[b]] = True
+            words = np.packbits(rows, bitorder="little").view(np.int64)
+            bits.append((self.session.devices[b].put(words), k.REGION))
+        return bits

@@ -1,0 +1,160 @@
+"""Push and pull on row blocks, the exchange around them, and the combination of arrivals."""
+
+from typing import Any
+
+import numpy as np
+
+from ..distribute import exchange
+from ..distribute.blocks import VectorBlock, VectorStore
+from ..kernels import interface as k
+from ..kernels.interface import Spec
+from .plan import Step
+from .steps import Steps
+
+
+class Products(Steps):
+    """Steps of `x @ A` and `A @ x`."""
+
+    __slots__ = ()
+
+    def _gather(self, step: Step) -> list[exchange.Dense]:
+        source = self.registers[step.sources[0]]
+
+        def work(b: int) -> exchange.Dense:
+            dense, moved = exchange.all_gather(source, self.session.devices, b)
+            self._account(b, moved)
+            return dense
+
+        return self.each(
+            source.map, work, source.map.nslots * source.dtype.np_type.itemsize * self.session.kernels.costs.byte
+        )
+
+    def _pull(self, step: Step) -> VectorStore:
+        source, matrix, facts, spec = self.registers[step.sources[1]], self.facts.store, self.facts, step.spec
+        kernel, mask, session = self.kernel("pull"), step.sources[2], self.session
+        full = step.option
+
+        def work(b: int) -> VectorBlock:
+            block, nil = matrix.blocks[b], session.nil(b)
+            x = source[b] if type(source) is list else source.blocks[b]
+            mwords, flags = self.bits(mask, b)
+            traced, stats = self._flag_stats(b)
+            words = x.words
+            if words is None:
+                flags, words = flags | k.XFULL, nil.words
+            vals, bits, count = self._dense(block.n, b, spec.out, spec.iso)
+            starts, bounds = facts.inner.tables(session.devices[b])
+            kernel(
+                block.n,
+                block.indptr,
+                block.cols,
+                block.vals,
+                block.stride,
+                x.vals,
+                x.stride,
+                words,
+                mwords,
+                flags | traced,
+                starts,
+                bounds,
+                facts.outer.first(b),
+                block.heavy,
+                vals,
+                bits,
+                count,
+                stats,
+            )
+            return VectorBlock(block.n, vals, 0 if spec.iso else 1, None if full else bits, count=count)
+
+        return self._store(step, self.each(facts.outer, work, facts.seconds))
+
+    def _push(self, step: Step) -> Any:
+        source, matrix, facts, spec = self.registers[step.sources[1]], self.facts.store, self.facts, step.spec
+        push, session, outer = self.kernel("push"), self.session, self.facts.outer
+        drain = self.kernel("drain", Spec(out=spec.out, idx=spec.idx, iso=spec.iso))
+        form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[source.form]
+
+        def work(b: int) -> Any:
+            block, x, device, nil = matrix.blocks[b], source.blocks[b], session.devices[b], session.nil(b)
+            mwords, flags = self.bits(step.sources[2], b)
+            traced, stats = self._flag_stats(b)
+            space = session.workspace(b, outer.nslots, spec.op.monoid, spec.iso)
+            acc = device.empty(1, spec.out.np_type) if spec.iso else space.vals
+            starts, bounds = outer.tables(device)
+            listed = source.form == "list"
+            push(
+                block.n,
+                x.count if listed else nil.words,
+                x.slots if listed else nil.slots(spec.idx),
+                x.vals,
+                x.stride,
+                self._words(x.words, b),
+                flags | form | traced,
+                block.indptr,
+                block.cols,
+                block.vals,
+                block.stride,
+                starts,
+                bounds,
+                facts.inner.first(b),
+                mwords,
+                outer.first_slot(b),
+                outer.first_slot(b) + outer.rows[b],
+                acc,
+                space.words,
+                space.touched,
+                space.count,
+                stats,
+            )
+            bins = self._drain(drain, space, acc, spec, b, outer.nslots, starts, outer.p)
+            return (
+                VectorBlock(outer.n, bins.vals, 0 if spec.iso else 1, slots=bins.slots, count=bins.counts)
+                if outer.p == 1
+                else bins
+            )
+
+        results = self.each(outer, work, facts.seconds)
+        return self._store(step, results) if outer.p == 1 else results
+
+    def _drain(
+        self, kernel: Any, space: Any, acc: Any, spec: Spec, b: int, room: int, starts: Any, p: int
+    ) -> exchange.Bins:
+        """Empty a workspace into lists by owner."""
+        device = self.session.devices[b]
+        touched = device.peek(space.count)
+        if p == 1 and touched is not None:
+            room = int(touched[0])
+        slots, counts = device.empty(room, spec.idx), device.zeros(p, np.int64)
+        vals = acc if spec.iso else device.empty(room, spec.out.np_type)
+        kernel(space.count, space.touched, space.vals, space.words, space.start, starts, p, slots, vals, counts)
+        device.clear(space.count)
+        return exchange.Bins(slots, vals, counts)
+
+    def _exchange(self, step: Step) -> list[list[exchange.Message]]:
+        bins, outer = self.registers[step.sources[0]], self.facts.outer
+
+        def work(b: int) -> Any:
+            messages, moved, unknown = exchange.collect(bins, outer, self.session.devices, b, step.spec.iso)
+            self._account(b, moved, unknown)
+            return messages, bins[b].vals
+
+        return self.each(outer, work, self.facts.seconds / 4)
+
+    def _combine(self, step: Step) -> VectorStore:
+        received, spec, session, outer = self.registers[step.sources[0]], step.spec, self.session, self.facts.outer
+        kernel, drain = self.kernel("combine"), self.kernel("drain", Spec(out=spec.b, idx=spec.idx, iso=spec.iso))
+
+        def work(b: int) -> VectorBlock:
+            messages, own = received[b]
+            n = outer.rows[b]
+            mwords, flags = self.bits(step.sources[1], b)
+            space = session.workspace(b, -(-n // 64) * 64, spec.op, spec.iso)
+            for slots, vals, count in messages:
+                kernel(count, slots, vals, mwords, flags, space.vals, space.words, space.touched, space.count)
+            drained = Spec(out=spec.b, idx=spec.idx, iso=spec.iso)
+            bins = self._drain(drain, space, own, drained, b, n, session.whole(b, n), 1)
+            return VectorBlock(
+                n, bins.vals if not spec.iso else own, 0 if spec.iso else 1, slots=bins.slots, count=bins.counts
+            )
+
+        return self._store(step, self.each(outer, work, self.facts.seconds / 4))

@@ -1,0 +1,420 @@
+"""Bodies of the CPU kernels, plain Python in terms of a few names (mult, add, op, cast_*, START, TERMINAL) that a
+generated header defines.
+Gaps in braces are filled with the expressions of one instance. Contract: interface.py."""
+
+FLAGS = """
+MASKED, COMPLEMENT, XFULL, TRACE, XLIST, TFULL, REPLACE, REGION = 1, 2, 4, 8, 16, 32, 64, 128
+CFULL, AFULL, BFULL, OUTFULL, VALUED = 256, 512, 1024, 2048, 4096
+"""
+
+USER_ID = """
+@njit
+def user_id(slot, starts, bounds):
+    b = 0
+    while starts[b + 1] <= slot:
+        b += 1
+    return bounds[b] + slot - starts[b]
+"""
+
+# Bits of the rows of a word that a mask lets through; a word of ones where there is none.
+ALLOW = """
+        allow = -1
+        if flags & MASKED:
+            allow = mwords[w]
+            if flags & COMPLEMENT:
+                allow = ~allow
+"""
+
+PASSES = "not masked or ((mwords[{r} >> 6] >> ({r} & 63)) & 1) != unwanted"
+
+BODIES = {
+    "pull": """
+    full = flags & XFULL
+    found, edges, rows = 0, 0, 0
+    {iso_value}
+    for w in range((n + 63) >> 6):
+        first = w << 6
+{ALLOW}
+        bits = 0
+        if allow != 0:
+            for r in range(first, min(first + 64, n)):
+                if (allow >> (r - first)) & 1 == 0:
+                    continue
+                rows += 1
+                begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
+                if begin == end:
+                    continue
+                {acc_start}
+                hit = False
+                if full:
+                    {full_loop}
+                else:
+                    for e in range(begin, end):
+                        edges += 1
+                        c = np.intp(cols[e])
+                        if (xwords[c >> 6] >> (c & 63)) & 1:
+                            hit = True
+                            {accumulate}
+                            {stop}
+                if hit:
+                    bits |= 1 << (r - first)
+                    found += 1
+                    {store}
+        out_words[w] = bits
+    count[0] += found
+    if flags & TRACE:
+        stats[0] += edges
+        stats[1] += rows
+""",
+    "push": """
+    full, listed = flags & XFULL, flags & XLIST
+    masked = flags & MASKED
+    unwanted = 1 if flags & COMPLEMENT else 0
+    top, edges, rows = touched_count[0], 0, 0
+    size = count[0] if listed else n
+    {iso_value}
+    q = -1
+    while q + 1 < size:
+        q += 1
+        if listed:
+            r = np.intp(slots[q])
+        else:
+            r = q
+            if not full:
+                word = xwords[q >> 6]
+                if word == 0:
+                    q |= 63
+                    continue
+                if (word >> (q & 63)) & 1 == 0:
+                    continue
+        rows += 1
+        {load_x}
+        begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
+        edges += end - begin
+        for e in range(begin, end):
+            c = np.intp(cols[e])
+            if masked and own_lo <= c and c < own_hi:
+                o = c - own_lo
+                if ((mwords[o >> 6] >> (o & 63)) & 1) == unwanted:
+                    continue
+            w = c >> 6
+            bit = 1 << (c & 63)
+            new = acc_words[w] & bit == 0
+            {scatter}
+            if new:
+                acc_words[w] |= bit
+                touched[top] = c
+                top += 1
+    touched_count[0] = top
+    if flags & TRACE:
+        stats[0] += edges
+        stats[1] += rows
+""",
+    "combine": """
+    masked = flags & MASKED
+    unwanted = 1 if flags & COMPLEMENT else 0
+    top = touched_count[0]
+    for q in range(count[0]):
+        c = np.intp(slots[q])
+        if masked and ((mwords[c >> 6] >> (c & 63)) & 1) == unwanted:
+            continue
+        w = c >> 6
+        bit = 1 << (c & 63)
+        new = acc_words[w] & bit == 0
+        {scatter}
+        if new:
+            acc_words[w] |= bit
+            touched[top] = c
+            top += 1
+    touched_count[0] = top
+""",
+    "drain": """
+    b = 0
+    for q in range(touched_count[0]):
+        c = np.intp(touched[q])
+        acc_words[c >> 6] = 0
+        while c < starts[b]:
+            b -= 1
+        while c >= starts[b + 1]:
+            b += 1
+        at = starts[b] + out_counts[b]
+        out_slots[at] = c - starts[b]
+        {move}
+        out_counts[b] += 1
+""",
+    "frontier_edges": """
+    total = 0
+    if flags & XLIST:
+        for q in range(count[0]):
+            r = slots[q]
+            total += indptr[r + 1] - indptr[r]
+    elif flags & XFULL:
+        total = np.int64(indptr[n])
+    else:
+        for w in range((n + 63) >> 6):
+            word = xwords[w]
+            if word != 0:
+                for r in range(w << 6, min((w << 6) + 64, n)):
+                    if (word >> (r & 63)) & 1:
+                        total += indptr[r + 1] - indptr[r]
+    out[0] += total
+""",
+    "write": """
+    found = 0
+    for w in range((n + 63) >> 6):
+        first = w << 6
+        last = min(first + 64, n)
+        valid = -1 if last - first == 64 else (1 << (last - first)) - 1
+{ALLOW}
+        region = rwords[w] if flags & REGION else -1
+        held = valid if flags & CFULL else cwords[w]
+        given = valid if flags & TFULL else twords[w]
+        target = allow & region & given
+        kept = held
+        if flags & REPLACE:
+            kept &= allow
+        {delete}
+        if not flags & CFULL:
+            cwords[w] = kept | target
+            word = kept | target
+            while word != 0:
+                word &= word - 1
+                found += 1
+        if target != 0:
+            for r in range(first, last):
+                if (target >> (r - first)) & 1:
+                    {store_c}
+    count[0] += n if flags & CFULL else found
+""",
+    "write_list": """
+    masked = flags & MASKED
+    unwanted = 1 if flags & COMPLEMENT else 0
+    found = 0
+    for q in range(tcount[0]):
+        r = np.intp(tslots[q])
+        if masked and ((mwords[r >> 6] >> (r & 63)) & 1) == unwanted:
+            continue
+        bit = 1 << (r & 63)
+        old = flags & CFULL or cwords[r >> 6] & bit != 0
+        {store_c}
+        if not old:
+            cwords[r >> 6] |= bit
+            found += 1
+    count[0] += found
+""",
+    "ewise": """
+    found = 0
+    for w in range((n + 63) >> 6):
+        first = w << 6
+        last = min(first + 64, n)
+        valid = -1 if last - first == 64 else (1 << (last - first)) - 1
+        ina = valid if flags & AFULL else awords[w]
+        inb = valid if flags & BFULL else bwords[w]
+        both = ina & inb
+        if both == -1:
+            for r in range(first, last):
+                out_vals[r] = {op_ab}
+        elif ina | inb != 0:
+            for r in range(first, last):
+                if (both >> (r - first)) & 1:
+                    out_vals[r] = {op_ab}
+                {one_sided}
+        if not flags & OUTFULL:
+            word = {present}
+            out_words[w] = word
+            while word != 0:
+                word &= word - 1
+                found += 1
+    count[0] += n if flags & OUTFULL else found
+""",
+    "ewise_list": """
+    top = 0
+    for q in range(count[0]):
+        r = np.intp(slots[q])
+        if flags & BFULL or (bwords[r >> 6] >> (r & 63)) & 1:
+            out_slots[top] = r
+            out_vals[top] = {op_list}
+            top += 1
+    out_count[0] += top
+""",
+    "apply": """
+    size = count[0] if flags & XLIST else n
+    for q in range(size):
+        {row_of_entry}
+        out_vals[q] = {op_x}
+""",
+    "select": """
+    found = 0
+    for w in range((n + 63) >> 6):
+        word = -1 if flags & XFULL else xwords[w]
+        bits = 0
+        if word != 0:
+            first = w << 6
+            for r in range(first, min(first + 64, n)):
+                if (word >> (r - first)) & 1:
+                    q = r
+                    if {op_x}:
+                        bits |= 1 << (r - first)
+                        found += 1
+        out_words[w] = bits
+    count[0] += found
+""",
+    "select_list": """
+    top = 0
+    for q in range(count[0]):
+        r = np.intp(slots[q])
+        if {op_x}:
+            out_slots[top] = r
+            out_vals[top] = xvals[q * xstride]
+            top += 1
+    out_count[0] += top
+""",
+    "reduce": """
+    acc = START
+    hit = False
+    if flags & XLIST or flags & XFULL:
+        size = count[0] if flags & XLIST else n
+        for q in range(size):
+            {take_q}
+            {stop}
+        hit = size > 0
+    else:
+        for w in range((n + 63) >> 6):
+            word = xwords[w]
+            if word != 0:
+                hit = True
+                for r in range(w << 6, min((w << 6) + 64, n)):
+                    if (word >> (r & 63)) & 1:
+                        {take_r}
+                {stop}
+    out_vals[0] = acc
+    out_words[0] = 1 if hit else 0
+""",
+    "mask_words": """
+    for w in range((n + 63) >> 6):
+        first = w << 6
+        word = -1 if flags & XFULL else xwords[w]
+        bits = 0
+        if word != 0:
+            for r in range(first, min(first + 64, n)):
+                if (word >> (r - first)) & 1 and xvals[r * xstride] != 0:
+                    bits |= 1 << (r - first)
+        out_words[w] = bits
+""",
+    "list_words": """
+    for q in range(count[0]):
+        if not flags & VALUED or xvals[q * xstride] != 0:
+            r = np.intp(slots[q])
+            out_words[r >> 6] |= 1 << (r & 63)
+""",
+    "mask_list": """
+    unwanted = 1 if flags & COMPLEMENT else 0
+    top = 0
+    for q in range(count[0]):
+        r = np.intp(slots[q])
+        if ((mwords[r >> 6] >> (r & 63)) & 1) != unwanted:
+            out_slots[top] = r
+            out_vals[top] = xvals[q * xstride]
+            top += 1
+    out_count[0] += top
+""",
+    "scatter": """
+    for q in range(count[0]):
+        r = np.intp(slots[q])
+        out_words[r >> 6] |= 1 << (r & 63)
+        out_vals[r] = xvals[q * xstride]
+""",
+    "compact": """
+    top = 0
+    for w in range((n + 63) >> 6):
+        first = w << 6
+        word = -1 if flags & XFULL else xwords[w]
+        if word != 0:
+            for r in range(first, min(first + 64, n)):
+                if (word >> (r - first)) & 1:
+                    out_slots[top] = r
+                    if xstride:
+                        out_vals[top] = xvals[r]
+                    top += 1
+    out_count[0] += top
+""",
+    "gather": """
+    found = 0
+    for w in range((n + 63) >> 6):
+        first = w << 6
+        bits = 0
+        for r in range(first, min(first + 64, n)):
+            s = index[r]
+            if s >= 0 and (flags & XFULL or (xwords[s >> 6] >> (s & 63)) & 1):
+                out_vals[r] = xvals[s * xstride]
+                bits |= 1 << (r - first)
+                found += 1
+        out_words[w] = bits
+    count[0] += found
+""",
+    "matrix_select_count": """
+    for r in range(n):
+        length = 0
+        for e in range(np.intp(indptr[r]), np.intp(indptr[r + 1])):
+            if {op_entry}:
+                length += 1
+        out_lengths[r] = length
+""",
+    "matrix_select": """
+    for r in range(n):
+        at = np.intp(out_indptr[r])
+        for e in range(np.intp(indptr[r]), np.intp(indptr[r + 1])):
+            if {op_entry}:
+                out_cols[at] = cols[e]
+                if astride:
+                    out_vals[at] = avals[e]
+                at += 1
+""",
+    "matrix_apply": """
+    for r in range(n):
+        for e in range(np.intp(indptr[r]), np.intp(indptr[r + 1])):
+            out_vals[e] = {op_entry}
+""",
+    "merge_count": """
+    for r in range(n):
+        i, iend, j, jend = np.intp(aptr[r]), np.intp(aptr[r + 1]), np.intp(bptr[r]), np.intp(bptr[r + 1])
+        length = 0
+        while i < iend or j < jend:
+            if j == jend or (i < iend and acols[i] < bcols[j]):
+                length += keep & 1
+                i += 1
+            elif i == iend or bcols[j] < acols[i]:
+                length += (keep >> 1) & 1
+                j += 1
+            else:
+                length += (keep >> 2) & 1
+                i += 1
+                j += 1
+        out_lengths[r] = length
+""",
+    "merge": """
+    for r in range(n):
+        i, iend, j, jend = np.intp(aptr[r]), np.intp(aptr[r + 1]), np.intp(bptr[r]), np.intp(bptr[r + 1])
+        at = np.intp(out_indptr[r])
+        while i < iend or j < jend:
+            if j == jend or (i < iend and acols[i] < bcols[j]):
+                if keep & 1:
+                    out_cols[at] = acols[i]
+                    out_vals[at] = cast_ac(avals[i * astride])
+                    at += 1
+                i += 1
+            elif i == iend or bcols[j] < acols[i]:
+                if keep & 2:
+                    out_cols[at] = bcols[j]
+                    out_vals[at] = cast_bc(bvals[j * bstride])
+                    at += 1
+                j += 1
+            else:
+                if keep & 4:
+                    out_cols[at] = acols[i]
+                    out_vals[at] = {op_merge}
+                    at += 1
+                i += 1
+                j += 1
+""",
+}

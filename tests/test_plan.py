@@ -1,0 +1,143 @@
+"""Plans as text: what is chosen, in which order, for which forms. Nothing here looks at results."""
+
+import numpy as np
+import pytest
+
+import gbgpu as gb
+from gbgpu import binary, monoid, replace
+from gbgpu.semiring import any_pair, min_plus, plus_times
+
+
+def ring(n: int, extra: int = 0) -> gb.Matrix:
+    """A cycle i -> i + 1, and `extra` arcs out of vertex 0."""
+    rows = np.concatenate([np.arange(n), np.zeros(extra, int)])
+    cols = np.concatenate([(np.arange(n) + 1) % n, np.arange(2, 2 + extra)])
+    return gb.Matrix.from_coo(rows, cols, 1.0, nrows=n, ncols=n, name="A")
+
+
+def steps(plan: str) -> list[str]:
+    """The lines below the statement, without numbers and runs of blanks."""
+    return [" ".join(line.split()[1:]) for line in plan.splitlines()[1:]]
+
+
+@pytest.fixture
+def one():
+    return gb.init("cpu:1")
+
+
+@pytest.fixture
+def three():
+    return gb.init("cpu:3", gb.partition.shares(1, 5, 3))
+
+
+def test_thin_frontier_is_pushed_and_becomes_the_output(one):
+    A, q, seen = (
+        ring(500),
+        gb.Vector.from_coo([3], True, size=500, name="q"),
+        gb.Vector.from_coo([3, 4, 9], 1, size=500),
+    )
+    seen(seen.S) << 0  # a bitmap now
+    q_next = gb.Vector(bool, 500)
+    plan = gb.explain(q_next(~seen.S, replace) << any_pair[bool](q @ A))
+    assert steps(plan) == [
+        "mask ~mask.S, bitmap",
+        "push any_pair[BOOL] by rows of A, x list, mask ~mask.S -> list iso",
+        "move list iso becomes the output",
+    ]
+
+
+def test_three_devices_exchange_lists_and_combine_at_the_owner(three):
+    A, q = ring(500), gb.Vector.from_coo([3], 1.0, size=500, name="q")
+    d = gb.Vector.from_coo([3, 4], [0.0, 9.0], size=500, name="d")
+    assert steps(gb.explain(d(binary.min, direction="push") << min_plus(q @ A))) == [
+        "push min_plus[FP64] by rows of A, x list -> 3 lists iso a device",
+        "exchange lists to their owners",
+        "combine arrivals by monoid.min[FP64]",
+        "write_list list into bitmap by binary.min[FP64]",
+    ]
+
+
+def test_full_vector_is_pulled_without_any_bitmap(one):
+    A, x, y = ring(500), gb.Vector.from_dense(np.ones(500)), gb.Vector(float, 500)
+    assert steps(gb.explain(y << plus_times(A @ x))) == [
+        "pull plus_times[FP64] by rows of A, x full -> full",
+        "move full becomes the output",
+    ]
+
+
+def test_three_devices_gather_a_full_vector(three):
+    A, x, y = ring(500), gb.Vector.from_dense(np.ones(500)), gb.Vector(float, 500)
+    assert steps(gb.explain(y << plus_times(A @ x)))[0] == "gather x full to all 3 devices"
+
+
+def test_wide_frontier_of_an_early_monoid_is_pulled(one):
+    n = 5000
+    rng = np.random.default_rng(0)
+    A = gb.Matrix.from_coo(
+        rng.integers(0, n, 200_000), rng.integers(0, n, 200_000), True, nrows=n, ncols=n, dup_op="any", name="A"
+    )
+    q = gb.Vector.from_coo(np.arange(0, n, 2), True, size=n, name="q")
+    w = gb.Vector(bool, n)
+    assert any(line.startswith("pull any_pair") for line in steps(gb.explain(w << any_pair(q @ A))))
+
+
+def test_hints_decide(one):
+    A, q, w = ring(500), gb.Vector.from_coo([3], 1.0, size=500), gb.Vector(float, 500)
+    assert steps(gb.explain(w(direction="push") << min_plus(q @ A)))[0].startswith("push")
+    assert "pull" in gb.explain(w(direction="pull") << min_plus(q @ A))
+
+
+def test_scalar_on_a_listed_mask_writes_a_list(one):
+    level, q = gb.Vector.from_coo([0], 0, size=500), gb.Vector.from_coo([3, 8], True, size=500)
+    assert steps(gb.explain(level(q.S) << 7)) == [
+        "scalar INT64",
+        "borrow scalar on the mask's rows",
+        "write_list list into bitmap",
+    ]
+
+
+def test_mask_of_the_copied_vector_changes_nothing(one):
+    parent, q = gb.Vector.from_coo([0], 0, size=500), gb.Vector.from_coo([3, 8], 1, size=500)
+    assert steps(gb.explain(parent(q.S) << q)) == ["write_list list into bitmap"]
+
+
+def test_vectors_on_different_maps_meet_through_a_printed_remap():
+    gb.init("cpu:3")
+    early = gb.Vector.from_dense(np.ones(400))  # equal rows: no matrix of this size yet
+    A = ring(400, extra=300)  # equal edges: vertex 0 is heavy
+    y = gb.Vector(float, 400)
+    plan = gb.explain(y << plus_times(A @ early))
+    assert steps(plan)[0] == "remap x to the rows of the output"
+    assert y.reduce(monoid.plus).new().value == 700
+
+
+def test_explain_plans_an_expression_without_running_it(one):
+    A, x = ring(50), gb.Vector.from_dense(np.ones(50))
+    before = gb.trace.counters.statements if hasattr(gb.trace, "counters") else None
+    text = gb.explain(plus_times(A @ x))
+    assert "pull" in text and text.startswith("w << plus_times")
+    assert before is None or gb.trace.counters.statements == before
+
+
+def test_explain_as_a_context_runs_nothing(one):
+    A, x, y = ring(50), gb.Vector.from_dense(np.ones(50)), gb.Vector(float, 50)
+    with gb.explain() as text:
+        y << plus_times(A @ x)
+        y(binary.plus) << x
+    assert y.nvals == 0
+    assert len(text) == 2 and "write" not in str(text[0]) and "pull" in str(text)
+
+
+def test_a_plan_is_made_once_for_operands_of_the_same_kinds(one):
+    A, x, y = ring(50), gb.Vector.from_dense(np.ones(50)), gb.Vector(float, 50)
+    first = y << plus_times(A @ x)
+    again = y << plus_times(A @ x)  # y is full now: another kind of output
+    third = y << plus_times(A @ x)
+    assert again.plan is third.plan and first.plan is not again.plan
+
+
+def test_matrix_statements_have_plans_too(one):
+    A = ring(50)
+    C = gb.Matrix(float, 50, 50)
+    plan = gb.explain(C(A.S, binary.plus) << A.apply(binary.times, right=2.0))
+    assert [line.split()[0] for line in steps(plan)] == ["apply", "merge", "merge", "merge"]

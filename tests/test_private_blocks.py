@@ -1,0 +1,90 @@
+"""What a device does not own it never sees: kernels of a CPU device get its own buffers only, and unwritten memory is
+poison."""
+
+import numpy as np
+import pytest
+
+import algos
+import gbgpu as gb
+from algos import verify
+from gbgpu import settings
+from gbgpu.device.cpu import CpuDevice
+from gbgpu.io import rmat
+
+
+def base(array: np.ndarray) -> np.ndarray:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Three unequal devices. Every buffer has an owner; new ones hold garbage; a kernel with another device's buffer
+    fails the test."""
+    owners: dict[int, tuple[str, np.ndarray]] = {}
+    broken: list[str] = []
+
+    def own(device: CpuDevice, array: np.ndarray) -> np.ndarray:
+        owners[id(base(array))] = device.name, array  # the reference keeps the id from being given again
+        return array
+
+    def poisoned(self, n, dtype):
+        array = np.empty(n, dtype)
+        array.view(np.uint8)[...] = 0xA5 if np.dtype(dtype) != bool else 1
+        return own(self, array)
+
+    monkeypatch.setattr(CpuDevice, "empty", poisoned)
+    monkeypatch.setattr(CpuDevice, "zeros", lambda self, n, dtype: own(self, np.zeros(n, dtype)))
+    monkeypatch.setattr(CpuDevice, "full", lambda self, n, value, dtype: own(self, np.full(n, value, dtype)))
+    monkeypatch.setattr(CpuDevice, "put", lambda self, array: own(self, np.array(array)))
+    monkeypatch.setattr(settings, "inline", "always")
+    session = gb.init("cpu:3", gb.partition.shares(1, 5, 3))
+    current = [""]
+    plain_each, plain_get = session.device_set.each, session.kernels.get
+
+    def each(work, seconds):
+        def watched_work(b):
+            current[0] = session.devices[b].name
+            return work(b)
+
+        try:
+            return plain_each(watched_work, seconds)
+        finally:
+            current[0] = ""
+
+    def get(kind, spec):
+        kernel = plain_get(kind, spec)
+
+        def checked(*args):
+            for argument in args:
+                if current[0] and isinstance(argument, np.ndarray):
+                    owner = owners.get(id(base(argument)), (current[0], None))[0]
+                    if owner != current[0]:
+                        broken.append(f"{kind} on {current[0]} was given a buffer of {owner}")
+            return kernel(*args)
+
+        return checked
+
+    monkeypatch.setattr(session.device_set, "each", each)
+    monkeypatch.setattr(session.kernels, "get", get)
+    yield broken
+    gb.init("cpu:1")
+
+
+def test_algorithms_on_poisoned_private_blocks(watched):
+    A = rmat(9, 6, seed=3, weights=(1, 255))
+    source = int(np.argmax(np.diff(A.to_csr()[0])))
+    verify.bfs(A, source, *algos.bfs(A, source))
+    verify.sssp(A, source, algos.sssp(A, source))
+    verify.pagerank(A, algos.pagerank(A)[0])
+    verify.connected_components(A, algos.connected_components(A))
+    assert not watched, watched[:5]
+
+
+def test_the_watch_itself_sees_a_foreign_buffer(watched):
+    A, x = rmat(6, 4, seed=1), gb.Vector.from_dense(np.ones(64))
+    x._store.blocks[1].vals = x._store.blocks[0].vals  # what must never happen
+    gb.Vector(float, 64) << x.apply("+", right=1.0)
+    assert any("buffer of cpu:0" in line for line in watched)
+    assert A.nvals
