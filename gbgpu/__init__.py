@@ -19,8 +19,8 @@ def init(devices: str = "auto", partition: Any = None) -> Session:
     """Start a session on `devices` and end the one before, whose handles then raise InvalidValue.
 
     "auto" (all GPUs this version can use, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0",
-    "cuda:0*3" (three logical devices on one GPU). `partition`: how rows are divided, from `gb.partition`. Raises DeviceError for a device that
-    is not there.
+    "cuda:0*3" (three logical devices on one GPU). `partition`: how rows are divided, from `gb.partition`. Raises
+    DeviceError for a device that is not there.
     """
     session = Session(devices, partition)
     old = settings._session

@@ -1,4 +1,5 @@
-"""Exceptions. Names are python-graphblas's, so scripts that catch them keep working; messages say expected, came, hint."""
+"""Exceptions. Names are python-graphblas's, so scripts that catch them keep working; messages say expected, came,
+hint."""
 
 
 class GraphblasException(Exception):

@@ -399,7 +399,8 @@ class Handle:
         return other
 
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Expression:
-        """Each value through a unary operator, an index-unary one (thunk `right`), or a binary one with a bound scalar."""
+        """Each value through a unary operator, an index-unary one (thunk `right`), or a binary one with a bound
+        scalar."""
         found, option = _applied(op, self.dtype, _plain(right), _plain(left))
         return Expression("apply", found, self, None, found.return_type, self.shape, option)
 

@@ -120,13 +120,22 @@ def test_imports_follow_the_table(path):
     assert not wrong, "\n".join(wrong)
 
 
+CUDA = ROOT / "gbgpu/device/cuda.py"  # imports CuPy once, and is itself imported only where GPUs are asked for
+
+
+def test_the_cuda_device_is_imported_late():
+    early = [str(path) for path in sources() for name, _, late in imports(path)
+             if name.startswith("gbgpu.device.cuda") and not late]
+    assert not early
+
+
 def test_optional_packages_are_imported_late_and_in_one_place():
     places = defaultdict(set)
     for path in sources():
         for name, line, late in imports(path):
             top = name.split(".")[0]
             if top in LATE:
-                assert late, f"{path}:{line} imports {name} outside a function"
+                assert late or path == CUDA, f"{path}:{line} imports {name} outside a function"
                 if path.is_relative_to(ROOT / "gbgpu"):
                     places["cupy" if top == "cupyx" else top].add(path.relative_to(ROOT))
     crowded = {name: paths for name, paths in places.items() if len(paths) > 1}

@@ -1,4 +1,5 @@
-"""Rows -> owners: pure arithmetic. A partition makes block bounds for a size; a RowMap translates user ids and slots."""
+"""Rows -> owners: pure arithmetic. A partition makes block bounds for a size; a RowMap translates user ids and
+slots."""
 
 from collections.abc import Callable
 from typing import Any

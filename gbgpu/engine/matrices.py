@@ -216,7 +216,8 @@ class _Work:
         return MatrixStore(store.rowmap, store.colmap, store.dtype, store.iso, self._each(store, work))
 
     def merge(self, one: MatrixStore, two: MatrixStore, keep: int, op: Any, dtype: Any = None) -> MatrixStore:
-        """Rows of two matrices side by side; `keep` says which entries survive, op(a, b) (or a) where both are present."""
+        """Rows of two matrices side by side; `keep` says which entries survive, op(a, b) (or a) where both are
+        present."""
         two = self._aligned(two, one)
         dtype = one.dtype if dtype is None else dtype
         iso = one.iso and op is None and not keep & B_ONLY and dtype is one.dtype

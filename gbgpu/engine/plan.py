@@ -307,7 +307,8 @@ class Planner:
         return self.emit("borrow", t._replace(name="tl", form="list"), (t.name, "m"), None, "scalar on the mask's rows")
 
     def _place(self, t: Value, w: Value) -> Value:
-        """T on the rows that the index names: a list for a scalar without a mask, else a bitmap and the region's bits."""
+        """T on the rows that the index names: a list for a scalar without a mask, else a bitmap and the region's
+        bits."""
         rows = "indexed rows"
         if t.form is None and self.mask is None:
             self._covers = True
