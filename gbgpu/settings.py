@@ -1,6 +1,7 @@
 """Process-wide settings, and where handles find the session in force."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 inline = (
@@ -11,6 +12,13 @@ inline_seconds = (
 )
 deterministic = False  # `any` takes the candidate of the lowest index; float sums have a fixed order
 verbose = int(os.environ.get("GBGPU_VERBOSE", "0"))  # 1: a line a statement, 2: its plan, 4: generated sources
+
+
+def cache_directory() -> Path:
+    """Where generated code is kept between processes (GBGPU_CACHE_DIR, else the user's cache directory)."""
+    root = os.environ.get("GBGPU_CACHE_DIR")
+    return Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gbgpu"
+
 
 _session: Any = None
 _start: Any = None

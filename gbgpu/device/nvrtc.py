@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from .. import settings
 from ..errors import DeviceError, Panic
 
 OPTIONS = ("--std=c++17", "-default-device", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "--diag-suppress=177")
@@ -20,12 +21,6 @@ NAMES = (
 )
 
 
-def cache_directory() -> Path:
-    """Where generated code is kept between processes (GBGPU_CACHE_DIR, else the user's cache directory)."""
-    root = os.environ.get("GBGPU_CACHE_DIR")
-    return Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gbgpu"
-
-
 def compile_cubin(text: str, arch: str, fmad: bool = False) -> bytes:
     """Machine code of a CUDA C++ text for one architecture ("sm_90"). From the on-disk cache if it was compiled before.
 
@@ -33,7 +28,7 @@ def compile_cubin(text: str, arch: str, fmad: bool = False) -> bytes:
     """
     options = (f"-arch={arch}", *OPTIONS, f"-fmad={'true' if fmad else 'false'}")
     key = hashlib.sha256("\0".join((text, *options, repr(version()))).encode()).hexdigest()
-    path = cache_directory() / "cuda" / f"{key[:32]}.cubin"
+    path = settings.cache_directory() / "cuda" / f"{key[:32]}.cubin"
     try:
         return path.read_bytes()
     except OSError:

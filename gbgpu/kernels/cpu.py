@@ -4,18 +4,11 @@ import hashlib
 import importlib.util
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from .. import settings
 from .cpu_source import source
 from .interface import Costs, Spec
-
-
-def cache_directory() -> Path:
-    """Where generated code is kept between processes (GBGPU_CACHE_DIR, else the user's cache directory)."""
-    root = os.environ.get("GBGPU_CACHE_DIR")
-    return Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gbgpu"
 
 
 class CpuKernels:
@@ -38,7 +31,7 @@ def _load(kind: str, text: str) -> Any:
     if settings.verbose & 4:
         print(text, file=sys.stderr)
     name = f"gbgpu_{kind}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
-    path = cache_directory() / "numba" / f"{name}.py"
+    path = settings.cache_directory() / "numba" / f"{name}.py"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         scratch = path.with_suffix(f".{os.getpid()}.tmp")
