@@ -355,8 +355,8 @@ if WIDE:
     SELECT, REDUCE = SELECT + MORE_SELECT, REDUCE + MORE_REDUCE
 
 CHECKS = {"plus": "sum", "min": "nan", "max": "nan"}  # by the monoid; anything else is exact
-HINTS = ["", "", 'direction="push"', 'direction="pull"', 'form="list"', 'form="bitmap"', 'direction="pull", form="list"',
-         'direction="push", form="bitmap"']
+HINTS = ["", "", 'direction="push"', 'direction="pull"', 'form="list"', 'form="bitmap"',
+         'direction="pull", form="list"', 'direction="push", form="bitmap"']
 ANY = ("any_first", "any_second", "any_secondi")
 SCALARS = {"BOOL": ["True", "False"], "INT32": ["7", "-2", "True", "2.75"], "INT64": ["0", "5"],
            "FP32": ["0.5", "3", "np.inf"], "FP64": ["-1.5", "2", "np.nan"]}

@@ -88,7 +88,10 @@ def test_statements_read_nothing_back(A, pattern):
         y(binary.plus) << x
         s << y.reduce(monoid.plus)
 
-    round()  # builds the other orientation, which does read sizes
+    for M in (A, pattern):  # builds the other orientations, which does read sizes
+        for direction in ("push", "pull"):
+            y(direction=direction) << plus_times(x @ M)
+    round()
     before = counters.host_reads
     round()
     assert counters.host_reads == before

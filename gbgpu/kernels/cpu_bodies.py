@@ -7,6 +7,17 @@ MASKED, COMPLEMENT, XFULL, TRACE, XLIST, TFULL, REPLACE, REGION = 1, 2, 4, 8, 16
 CFULL, AFULL, BFULL, OUTFULL, VALUED = 256, 512, 1024, 2048, 4096
 """
 
+POPCOUNT = """
+@njit
+def popcount(word):
+    rest = np.uint64(word)  # unsigned: numba promises that signed arithmetic does not overflow
+    found = 0
+    while rest != 0:
+        rest &= rest - np.uint64(1)
+        found += 1
+    return found
+"""
+
 USER_ID = """
 @njit
 def user_id(slot, starts, bounds):
@@ -164,7 +175,7 @@ BODIES = {
     for w in range((n + 63) >> 6):
         first = w << 6
         last = min(first + 64, n)
-        valid = -1 if last - first == 64 else (1 << (last - first)) - 1
+        valid = -1 if last - first == 64 else ~(-1 << (last - first))
 {ALLOW}
         region = rwords[w] if flags & REGION else -1
         held = valid if flags & CFULL else cwords[w]
@@ -177,9 +188,7 @@ BODIES = {
         if not flags & CFULL:
             cwords[w] = kept | target
             word = kept | target
-            while word != 0:
-                word &= word - 1
-                found += 1
+            found += popcount(word)
         if target != 0:
             for r in range(first, last):
                 if (target >> (r - first)) & 1:
@@ -207,7 +216,7 @@ BODIES = {
     for w in range((n + 63) >> 6):
         first = w << 6
         last = min(first + 64, n)
-        valid = -1 if last - first == 64 else (1 << (last - first)) - 1
+        valid = -1 if last - first == 64 else ~(-1 << (last - first))
         ina = valid if flags & AFULL else awords[w]
         inb = valid if flags & BFULL else bwords[w]
         both = ina & inb
@@ -222,9 +231,7 @@ BODIES = {
         if not flags & OUTFULL:
             word = {present}
             out_words[w] = word
-            while word != 0:
-                word &= word - 1
-                found += 1
+            found += popcount(word)
     count[0] += n if flags & OUTFULL else found
 """,
     "ewise_list": """

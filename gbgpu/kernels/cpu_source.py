@@ -2,7 +2,7 @@
 
 from ..semiring._lower import literal_numba, to_numba
 from ..semiring._types import BOOL
-from .cpu_bodies import ALLOW, BODIES, FLAGS, USER_ID
+from .cpu_bodies import ALLOW, BODIES, FLAGS, POPCOUNT, USER_ID
 from .interface import KINDS, Spec
 
 
@@ -277,6 +277,8 @@ def source(kind: str, spec: Spec) -> str:
         "njit = _njit(nogil=True, error_model='numpy')",
         FLAGS,
     ]
+    if "popcount(" in body:
+        head.append(POPCOUNT)
     if "user_id(" in body:
         head.append(USER_ID)
     signature = f"@_njit({contract}nogil=True, cache=True, error_model='numpy')\ndef kernel({', '.join(KINDS[kind])}):"

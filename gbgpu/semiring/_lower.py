@@ -143,6 +143,9 @@ def _numba_bool(op: str, args: list[str]) -> str:
 
 def _numba_value(n: Node, args: list[str]) -> str:
     op, first, last = n.op, args[0], args[-1]
+    wraps = n.dtype is INT64  # numba promises LLVM that signed sums don't overflow; smaller types are summed in 64 bits
+    if op in _ARITH and wraps:
+        return f"np.int64(np.uint64({first}) {_ARITH[op]} np.uint64({last}))"
     if op in _ARITH or op in _BITS:
         return f"{first} {(_ARITH | _BITS)[op]} {last}"
     if op == "call":
@@ -150,12 +153,13 @@ def _numba_value(n: Node, args: list[str]) -> str:
         return f"{space}.{n.value}({', '.join(args)})"
     if op in ("min", "max"):
         return _extreme(n, args, _numba_dialect)
-    guarded = f"{first} // {last} if {last} != -1 else -{first}"
+    negative = f"np.int64(np.uint64(0) - np.uint64({first}))" if wraps else f"-{first}"
+    guarded = f"{first} // {last} if {last} != -1 else {negative}"
     texts = {
         "div": f"np.divide({first}, {last})",
-        "neg": f"-{first}",
+        "neg": negative,
         "not": f"~{first}",
-        "abs": f"{first} if {first} >= 0 else -{first}" if n.dtype.kind == "i" else f"math.fabs({first})",
+        "abs": f"{first} if {first} >= 0 else {negative}" if n.dtype.kind == "i" else f"math.fabs({first})",
         "shl": f"{first} << {n.value}",
         "shr": f"{first} >> {n.value}",
         # -1 apart: the quotient of the smallest integer does not fit, and traps.
