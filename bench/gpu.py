@@ -1,4 +1,4 @@
-"""GPU figures: python -m bench.gpu GRAPHDIR... [--devices cuda:0] [--rounds 5] [--no-verify]
+"""GPU figures: python -m bench.gpu GRAPHDIR... [--devices cuda:0] [--rounds 5] [--only spmv] [--no-verify]
 
 A GRAPHDIR holds one symmetric graph as arrays: indptr.npy, indices.npy, weights.npy, and info.json with `name` and
 `sources`. Times are
@@ -25,12 +25,27 @@ from bench.record import Row, interleaved, table, write
 from gbgpu.trace import counters
 
 
-def timed(call: Callable[[], object], rounds: int) -> float:
+def synchronized(call: Callable[[], object]) -> Callable[[], None]:
     def whole() -> None:
         call()
         gb.synchronize()
 
-    return interleaved([whole], rounds, warm=1)[0] * 1e3
+    return whole
+
+
+def timed(call: Callable[[], object], rounds: int) -> float:
+    return interleaved([synchronized(call)], rounds, warm=1)[0] * 1e3
+
+
+def cusparse(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray) -> Callable[[], object]:
+    """y = A @ x of the same matrix through CuPy."""
+    import cupy
+    from cupyx.scipy.sparse import csr_matrix
+
+    n = len(indptr) - 1
+    parts = cupy.asarray(weights), cupy.asarray(indices.astype(np.int32)), cupy.asarray(indptr.astype(np.int32))
+    matrix, x = csr_matrix(parts, shape=(n, n)), cupy.random.random(n, dtype=cupy.float32)
+    return lambda: matrix @ x
 
 
 def per_statement(call: Callable[[], object]) -> str:
@@ -46,13 +61,14 @@ def per_statement(call: Callable[[], object]) -> str:
     return f"{done} statements; a statement: {each}"
 
 
-def graph_rows(folder: Path, devices: str, rounds: int, check: bool) -> list[Row]:
+def graph_rows(folder: Path, devices: str, rounds: int, check: bool, only: str) -> list[Row]:
     info = json.loads((folder / "info.json").read_text())
     indptr, indices, weights = (np.load(folder / f"{part}.npy") for part in ("indptr", "indices", "weights"))
     n, name = len(indptr) - 1, info["name"]
     pattern = gb.Matrix.from_csr(indptr, indices, True, ncols=n)
     weighted = gb.Matrix.from_csr(indptr, indices, weights, ncols=n)
     hub, other = info["sources"][:2]
+    peer = cusparse(indptr, indices, weights)
     x, y = gb.Vector.from_dense(np.random.default_rng(0).random(n, np.float32)), gb.Vector("FP32", n)
     calls: dict[str, tuple[Callable[[], object], Callable[[object], None] | None]] = {
         "y = A @ x, FP32": (lambda: y << gb.semiring.plus_times(weighted @ x), None),
@@ -73,16 +89,22 @@ def graph_rows(folder: Path, devices: str, rounds: int, check: bool) -> list[Row
     }
     rows = []
     for what, (call, test) in calls.items():
+        if only and only not in what:
+            continue
         found = call()
         note = per_statement(call)
-        row = Row(f"{name}: {what}", devices, timed(call, rounds if "sssp" not in what else 3), "ms", target=note)
+        if "A @ x" in what:
+            ours, theirs = (seconds * 1e3 for seconds in interleaved([synchronized(call), synchronized(peer)], 20))
+            row = Row(f"{name}: {what}", devices, ours, "ms", "cuSPARSE", theirs, ours / theirs, note)
+        else:
+            row = Row(f"{name}: {what}", devices, timed(call, rounds if "sssp" not in what else 3), "ms", target=note)
         if check and test is not None:
             start = time.perf_counter()
             test(found)
             print(f"  verified in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
         rows.append(row)
         print(table([row]).splitlines()[-1], flush=True)
-    if check:
+    if check and not only:
         ranks, _, converged = algos.pagerank(pattern)
         verify.pagerank(pattern, ranks)
     return rows
@@ -93,6 +115,7 @@ def main() -> None:
     parser.add_argument("graphs", nargs="+", type=Path)
     parser.add_argument("--devices", default="cuda:0")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="rows whose name holds this text")
     parser.add_argument("--no-verify", action="store_true")
     options = parser.parse_args()
     gb.init(options.devices)

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import settings
 from .partition import RowMap
-
-HEAVY = 4096  # rows with so many entries are listed, so that a device can spread one row over many threads
 
 
 class VectorBlock:
@@ -128,7 +127,7 @@ def matrix_block(
     device: Any, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, lengths: np.ndarray
 ) -> MatrixBlock:
     """A block with the facts of its row lengths (a host array)."""
-    heavy = device.put(np.flatnonzero(lengths >= HEAVY).astype(np.int32))
+    heavy = device.put(np.flatnonzero(lengths >= settings.heavy_row).astype(np.int32))
     return MatrixBlock(
         len(lengths), indptr, cols, vals, stride, nnz, heavy, bool(len(lengths)) and int(lengths.min()) == 0
     )

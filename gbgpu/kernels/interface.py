@@ -31,6 +31,8 @@ neutral.
 
 from typing import Any, NamedTuple, Protocol
 
+from .. import settings
+
 MASKED = 1  # a mask is present: `mwords` has its bits
 COMPLEMENT = 2  # the mask lets the zero bits through
 XFULL = 4  # every row of x is present: xwords is a dummy
@@ -46,7 +48,7 @@ OUTFULL = 2048  # the result is full: no words are written
 VALUED = 4096  # a value mask: the entry's value must be true as well
 A_ONLY, B_ONLY, BOTH = 1, 2, 4  # merge: which entries of two rows survive
 
-HEAVY = 4096
+HEAVY = settings.heavy_row
 
 
 class Spec(NamedTuple):
