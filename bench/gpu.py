@@ -119,19 +119,14 @@ def main() -> None:
     parser.add_argument("--no-verify", action="store_true")
     options = parser.parse_args()
     gb.init(options.devices)
-    rows = [
-        row
-        for folder in options.graphs
-        for row in graph_rows(folder, options.devices, options.rounds, not options.no_verify)
-    ]
+    check, rows = not options.no_verify, []
+    for folder in options.graphs:
+        rows += graph_rows(folder, options.devices, options.rounds, check, options.only)
     print(table(rows))
-    print(
-        write(
-            "gpu" + ("" if options.devices == "cuda:0" else "-" + options.devices.replace(":", "").replace("*", "x")),
-            " ".join(sys.argv),
-            rows,
-        )
-    )
+    if not options.only:
+        name = "gpu" if options.devices == "cuda:0" else "gpu-" + options.devices.replace(":", "").replace("*", "x")
+        names = " ".join(folder.name for folder in options.graphs)
+        print(write(name, f"python -m bench.gpu {names} --devices {options.devices}", rows))
 
 
 if __name__ == "__main__":

@@ -47,14 +47,17 @@ def interleaved(calls: Sequence[Callable[[], object]], rounds: int, warm: int = 
 
 def machine() -> dict:
     """What the figures depend on: processor, versions, commit."""
-    names = ("numpy", "scipy", "numba", "python-graphblas", "suitesparse-graphblas")
+    names = ("numpy", "scipy", "numba", "python-graphblas", "suitesparse-graphblas", "cupy-cuda12x", "cupy-cuda13x")
     versions = {}
     for name in names:
         try:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
+    import gbgpu as gb
+
     return {
+        "devices": sorted({found["model"] for found in gb.device_info()}),
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "cpu": cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
@@ -78,6 +81,8 @@ def commit() -> str:
         done = subprocess.run(["git", *words], capture_output=True, text=True, cwd=RESULTS.parent)
         return done.stdout.strip() if done.returncode == 0 else ""
 
+    if named := os.environ.get("GBGPU_COMMIT"):  # measured on a copy without its history
+        return named
     return (git("rev-parse", "--short", "HEAD") or "none") + ("+" if git("status", "--porcelain") else "")
 
 
@@ -109,7 +114,7 @@ def write(name: str, command: str, rows: Sequence[Row]) -> Path:
         "",
         f"`{command}`, {about['when']}, commit {about['commit']}",
         "",
-        f"{about['cpu']}, {about['cores']} cores; Python {about['python']}, {versions}. Medians.",
+        f"{', '.join(about['devices'])}; {about['cpu']}, {about['cores']} cores; Python {about['python']}, {versions}. Medians.",
         "",
         table(rows),
     ]

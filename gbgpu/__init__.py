@@ -34,11 +34,11 @@ settings.connect(init)
 
 
 def device_info() -> list[dict[str, Any]]:
-    """The devices of the session in force: name, kind, free and total bytes."""
+    """The devices of the session in force: name, kind, model, free and total bytes."""
     found = []
     for device in settings.session().devices:
         free, total = device.memory()
-        found.append({"name": device.name, "kind": device.kind, "free": free, "total": total})
+        found.append({"name": device.name, "kind": device.kind, "model": device.model, "free": free, "total": total})
     return found
 
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 import gbgpu as gb
 
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
-for name, examples in (("ci", 250), ("long", 5000)):
+for name, examples in (("ci", 200), ("long", 5000)):
     # print_blob and the printed script make every failure repeatable; the first run of a kernel compiles: no deadline
     settings.register_profile(
         name, max_examples=examples, deadline=None, derandomize=False, print_blob=True, suppress_health_check=quiet,
@@ -68,9 +68,7 @@ def devices(session: Devices) -> Devices:
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """Who runs where under xdist: one test on all its devices in one worker, other modules whole, so that kernels are
-    compiled and module fixtures are made once."""
+    """Under xdist one test runs on all its devices in one worker, so that its kernels are compiled once."""
     for item in items:
-        on_devices = "session" in getattr(item, "fixturenames", ())
-        name = f"{item.path.name}::{item.originalname}" if on_devices else item.path.name
-        item.add_marker(pytest.mark.xdist_group(name))
+        if "session" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.name}::{item.originalname}"))

@@ -10,6 +10,7 @@ class Device(Protocol):
     """One executor with private memory. Arrays are of its own module (NumPy on the CPU, CuPy on CUDA)."""
 
     name: str  # "cpu:0", "cuda:0", "cuda:0/2" (the third logical device of GPU 0)
+    model: str  # the product's name
     kind: str  # "cpu" or "cuda"; devices of one kind share a kernel backend
 
     def empty(self, n: int, dtype: Any) -> Any:

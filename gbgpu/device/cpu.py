@@ -16,6 +16,7 @@ class CpuDevice:
     """A block owner on the host. Kernels run on its thread, or inline on the caller's when the work is small."""
 
     kind = "cpu"
+    model = "virtual device"
 
     def __init__(self, index: int):
         self.index = index

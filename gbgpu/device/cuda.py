@@ -73,6 +73,7 @@ class CudaDevice:
         self.gpu = gpu
         self.name = name
         self.arch: str = found["arch"]
+        self.model: str = found["name"]
         self.processors: int = found["processors"]
         self._total: int = found["memory"]
         self._context = cupy.cuda.Device(gpu) if switch else nullcontext()
