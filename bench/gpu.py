@@ -95,9 +95,9 @@ def graph_rows(folder: Path, devices: str, rounds: int, check: bool, only: str) 
         note = per_statement(call)
         if "A @ x" in what:
             ours, theirs = (seconds * 1e3 for seconds in interleaved([synchronized(call), synchronized(peer)], 20))
-            row = Row(f"{name}: {what}", devices, ours, "ms", "cuSPARSE", theirs, ours / theirs, note)
+            row = Row(f"{name}: {what}", devices, ours, "ms", "cuSPARSE", theirs, ours / theirs, note=note)
         else:
-            row = Row(f"{name}: {what}", devices, timed(call, rounds if "sssp" not in what else 3), "ms", target=note)
+            row = Row(f"{name}: {what}", devices, timed(call, rounds if "sssp" not in what else 3), "ms", note=note)
         if check and test is not None:
             start = time.perf_counter()
             test(found)

@@ -29,6 +29,7 @@ class Row:
     ratio: float | None = None
     target: str = ""
     met: bool | None = None
+    note: str = ""
 
 
 def interleaved(calls: Sequence[Callable[[], object]], rounds: int, warm: int = 3) -> list[float]:
@@ -92,11 +93,11 @@ def figure(value: float | None, unit: str = "") -> str:
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as a Markdown table."""
-    lines = ["| what | devices | gbgpu | peer | ratio | target | met |", "|---|---|---|---|---|---|---|"]
+    lines = ["| what | devices | gbgpu | peer | ratio | target | met | note |", "|---|---|---|---|---|---|---|---|"]
     for row in rows:
         peer = f"{figure(row.theirs, row.unit)} {row.peer}".strip()
         met = "" if row.met is None else ("yes" if row.met else "**no**")
-        cells = [row.what, row.devices, figure(row.ours, row.unit), peer, figure(row.ratio), row.target, met]
+        cells = [row.what, row.devices, figure(row.ours, row.unit), peer, figure(row.ratio), row.target, met, row.note]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
