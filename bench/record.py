@@ -115,7 +115,8 @@ def write(name: str, command: str, rows: Sequence[Row]) -> Path:
         "",
         f"`{command}`, {about['when']}, commit {about['commit']}",
         "",
-        f"{', '.join(about['devices'])}; {about['cpu']}, {about['cores']} cores; Python {about['python']}, {versions}. Medians.",
+        f"{', '.join(about['devices'])}; {about['cpu']}, {about['cores']} cores; "
+        f"Python {about['python']}, {versions}. Medians.",
         "",
         table(rows),
     ]

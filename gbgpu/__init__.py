@@ -58,11 +58,20 @@ def _planning():
         session.explaining.pop()
 
 
+class PlanText(str):
+    """A plan as text that a console shows as it is."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class Plans(list):
     """The plans of several statements; printed one after another."""
 
     def __str__(self) -> str:
         return "\n".join(self)
+
+    __repr__ = __str__
 
 
 def explain(what: Any = None) -> Any:
@@ -74,7 +83,7 @@ def explain(what: Any = None) -> Any:
     if what is None:
         return _planning()
     if isinstance(what, Statement):
-        return f"{what!r}\n{what.plan}"
+        return PlanText(f"{what!r}\n{what.plan}")
     if not isinstance(what, Expression):
         raise TypeError(
             errors.message(
@@ -83,7 +92,7 @@ def explain(what: Any = None) -> Any:
         )
     with _planning() as text:
         Updater(_new(what.shape, what.dtype, "w")) << what
-    return str(text)
+    return PlanText(text)
 
 
 from . import io  # noqa: E402  (made of the public names above)

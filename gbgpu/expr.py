@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from . import settings
-from .errors import DimensionMismatch, InvalidValue, message
+from .errors import DimensionMismatch, InvalidValue, NotImplementedException, message
 from .semiring._algebra import get_semiring
 from .semiring._operators import BinaryOp, resolve
 from .semiring._types import BOOL, DataType, lookup_dtype, of_value
 
-_HINTS = {"direction": ("push", "pull"), "form": ("list", "bitmap", "full"), "nvals": None}
+_HINTS = {"direction": ("push", "pull"), "form": ("list", "bitmap")}  # of a product; of the result before it is written
 _names = count()
 _kinds: dict[str, type] = {}  # "vector", "matrix", "scalar" -> handle class, filled by their modules
 
@@ -117,9 +117,8 @@ class Updater:
                 )
             )
         else:
-            allowed = _HINTS[key]
-            if allowed and value not in allowed:
-                raise ValueError(message(f"{key} among {', '.join(allowed)}", repr(value)))
+            if value not in _HINTS[key]:
+                raise ValueError(message(f"{key} among {', '.join(_HINTS[key])}", repr(value)))
             self.hints[key] = value
 
     def __getitem__(self, key: Any) -> "Updater":
@@ -526,6 +525,8 @@ class Transposed:
 
 def _product_operand(left: Any, right: Any) -> Any:
     """The right side of `left @ right`: one of them is a vector, and the inner sizes agree."""
+    if isinstance(right, (Handle, Transposed)) and len(right.shape) == len(left.shape) == 2:
+        raise NotImplementedException(f"{left.name} @ {right.name}: products of two matrices aren't supported yet")
     if not isinstance(right, (Handle, Transposed)) or len(right.shape) + len(left.shape) != 3:
         raise TypeError(
             message("a matrix and a vector in `x @ A` or `A @ x`", f"{type(left).__name__} @ {type(right).__name__}")

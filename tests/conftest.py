@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 import gbgpu as gb
 
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
-for name, examples in (("ci", 200), ("long", 5000)):
+for name, examples in (("ci", 200), ("long", 2000)):
     # print_blob and the printed script make every failure repeatable; the first run of a kernel compiles: no deadline
     settings.register_profile(
         name, max_examples=examples, deadline=None, derandomize=False, print_blob=True, suppress_health_check=quiet,

@@ -75,7 +75,6 @@ class CpuDevices:
     def __init__(self, k: int):
         self.devices = [CpuDevice(i) for i in range(k)]
         self._queues: list[SimpleQueue] = []
-        self._done: SimpleQueue = SimpleQueue()
 
     def each(self, work: Callable[[int], Any], seconds: float) -> list[Any]:
         k = len(self.devices)
@@ -84,12 +83,13 @@ class CpuDevices:
             return [work(i) for i in range(k)]
         if not self._queues:
             self._start()
+        done: SimpleQueue = SimpleQueue()  # of this call alone: one that was interrupted leaves nothing behind
         for queue in self._queues:
-            queue.put(work)
+            queue.put((work, done))
         results: list[Any] = [None] * k
         error = None
         for _ in range(k):
-            i, results[i], failed = self._done.get()
+            i, results[i], failed = done.get()
             error = error or failed
         if error is not None:
             raise error
@@ -101,11 +101,12 @@ class CpuDevices:
             Thread(target=self._serve, args=(i, queue), name=self.devices[i].name, daemon=True).start()
 
     def _serve(self, i: int, queue: SimpleQueue) -> None:
-        while (work := queue.get()) is not None:
+        while (job := queue.get()) is not None:
+            work, done = job
             try:
-                self._done.put((i, work(i), None))
+                done.put((i, work(i), None))
             except BaseException as error:  # handed to the caller, who raises it
-                self._done.put((i, None, error))
+                done.put((i, None, error))
 
     def close(self) -> None:
         for queue in self._queues:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import trace
 from ..distribute.blocks import VectorBlock, VectorStore
 from ..kernels import interface as k
 from ..kernels.interface import Spec
+from ..trace import counters
 from .plan import Step
 from .steps import Steps, copied
 
@@ -200,7 +200,7 @@ class Elementwise(Steps):
         for b, (value, word) in enumerate(parts):
             device.copy(vals[b : b + 1], value)
             device.copy(present[b : b + 1], word)
-            trace.counters.exchanged += value.nbytes + word.nbytes if b else 0
+            counters.exchanged += value.nbytes + word.nbytes if b else 0
         words, out, word = device.zeros(1, np.int64), device.empty(1, monoid.dtype.np_type), device.empty(1, np.int64)
         self.kernel("mask_words", Spec(b=session.int64))(x.map.p, present, 1, nil.words, k.XFULL, words)
         self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(x.map.p, nil.words, vals, 1, words, 0, out, word)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import settings, trace
+from .. import settings
 from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore, matrix_block, offset_type, split_matrix
 from ..distribute.partition import RowMap
 from ..errors import NotImplementedException, message
 from ..kernels.interface import A_ONLY, B_ONLY, BOTH, Spec
 from ..semiring._operators import SelectOp, UnaryOp
+from ..trace import counters
 from .plan import Plan, Step, Value, keeps_iso
 
 _UNION = A_ONLY | B_ONLY | BOTH
@@ -28,7 +29,7 @@ def run(session: Any, statement: Any) -> Any:
         raise NotImplementedException(
             message("a matrix from a copy, apply, select, | or &", repr(statement), "build it by from_coo")
         )
-    trace.counters.statements += 1
+    counters.statements += 1
     work = _Work(session, statement)
     statement.plan = work.plan()
     if session.explaining:

@@ -96,6 +96,9 @@ class Operands(Steps):
         def work(b: int) -> VectorBlock:
             block, device = store.blocks[b], devices[b]
             n, nwords = block.n, (block.n + 63) >> 6
+            if iso and not listed:  # one value for every row
+                count = device.full(1, n, np.int64)
+                return VectorBlock(n, block.vals, 0, copied(device, self.session.ones(b, n)), count=count)
             if listed:
                 words = device.zeros(nwords, np.int64)
                 vals = block.vals if iso else device.empty(n, store.dtype.np_type)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .. import trace
 from ..distribute.blocks import VectorBlock, VectorStore
 from ..kernels import interface as k
+from ..trace import listeners
 from .plan import Step
 from .steps import Steps, copied
 
@@ -30,7 +30,7 @@ class Output(Steps):
 
     def _move(self, step: Step) -> VectorStore:
         store = self.registers[step.sources[0]]
-        if trace.listeners:
+        if listeners:
             self.each(store.map, lambda b: store.blocks[b])
         return store
 

@@ -74,8 +74,12 @@ class Planner:
         expr = statement.expr
         result = getattr(self, "_" + expr.kind)(expr)
         if statement.output.ndim:
-            self._write(result)
+            self._write(self._hinted(result))
         return Plan(tuple(self.steps), self.facts.direction if self.facts else None)
+
+    def _hinted(self, t: Value) -> Value:
+        form = self.statement.hints.get("form")
+        return t if form is None or t.form is None else self.as_form(t, form)
 
     # -- operands
 

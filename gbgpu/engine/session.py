@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import settings, trace
+from .. import settings
 from ..distribute import exchange
 from ..distribute.blocks import VectorBlock, VectorStore, split_matrix, split_vector
 from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
-from ..errors import InvalidValue, OutputNotEmpty, message
+from ..errors import InvalidValue, OutOfMemory, OutputNotEmpty, message
 from ..kernels.backends import open_devices
 from ..semiring._operators import resolve
 from ..semiring._types import INT64
+from ..trace import counters
 from . import build, matrices
 from .cost import Facts
 from .plan import Plan, Planner, Value, is_twin
@@ -296,7 +297,7 @@ class Session:
             raise TypeError(message("a scalar expression, s << x.reduce(monoid)", repr(statement)))
         if output.ndim == 0 and statement.accum is not None:
             return self._accumulate_scalar(statement)
-        trace.counters.statements += 1
+        counters.statements += 1
         facts, plan, stores = self._prepare(statement)
         statement.plan = plan
         if self.explaining:
@@ -306,8 +307,13 @@ class Session:
             print(f"{statement!r}\n{plan}" if settings.verbose & 2 else repr(statement))
         try:
             result = Run(self, statement, plan, facts, stores).go()
-        except BaseException:
+        except BaseException as error:
             self._spaces.clear()  # a broken step may have left marks in them
+            if isinstance(error, MemoryError):
+                free, total = self.devices[0].memory()
+                raise OutOfMemory(
+                    message(f"memory for {statement!r}", f"{free} of {total} bytes free", str(error))
+                ) from error
             raise
         output._store = result
         if output.ndim == 0 and output.dtype is not statement.expr.dtype:
@@ -367,6 +373,7 @@ class Session:
         elif expr.kind == "extract":
             facts = Facts()
             facts.outer, facts.direction = self.map_for(len(expr.option)), None
+        key.append(statement.hints.get("form"))
         for name, store in stores.items():
             key += (name, store.form, store.dtype, store.iso, store.map)
         cache_key = tuple(key)

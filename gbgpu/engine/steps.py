@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import trace
 from ..distribute.blocks import VectorBlock, VectorStore
 from ..kernels import interface as k
 from ..kernels.interface import Spec
+from ..trace import Record, counters, emit, listeners, now
 from .plan import Plan, Step
 
 
@@ -35,7 +35,7 @@ class Steps:
     def each(self, map: Any, work: Callable[[int], Any], seconds: float | None = None) -> list[Any]:
         """work(b) for every block of `map`, on the devices' threads where that pays."""
         seconds = map.n * self.session.kernels.costs.row / map.p if seconds is None else seconds
-        if trace.listeners:
+        if listeners:
             return self._traced(map, work, seconds)
         return self.session.each(map.p, work, seconds)
 
@@ -46,22 +46,22 @@ class Steps:
         spans = [(0.0, 0.0)] * map.p
 
         def timed(b: int) -> Any:
-            start = trace.now()
+            start = now()
             result = work(b)
-            spans[b] = start, trace.now()
+            spans[b] = start, now()
             return result
 
-        before = trace.counters.launches, trace.counters.host_reads
+        before = counters.launches, counters.host_reads
         results = self.session.each(map.p, timed, seconds)
-        launches, reads = trace.counters.launches - before[0], trace.counters.host_reads - before[1]
+        launches, reads = counters.launches - before[0], counters.host_reads - before[1]
         ends = step.kind in ("move", "write", "write_list")
         for b in range(map.p):
             moved, sent = self.moved[b]
             count = results[b].count if ends and step.into.form != "full" else None
             count = None if count is None else copied(devices[b], count)  # a later statement may change it
-            trace.emit(
-                trace.Record(
-                    trace.counters.statements,
+            emit(
+                Record(
+                    counters.statements,
                     repr(self.statement),
                     step.kind,
                     devices[b].name,
@@ -81,7 +81,7 @@ class Steps:
         return results
 
     def _account(self, b: int, bytes_moved: int, unknown: Any = ()) -> None:
-        trace.counters.exchanged += bytes_moved
+        counters.exchanged += bytes_moved
         if self.moved is not None:
             self.moved[b] = self.moved[b][0] + bytes_moved, [*self.moved[b][1], *unknown]
 
