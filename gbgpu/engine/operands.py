@@ -106,7 +106,7 @@ class Operands(Steps):
                     kernel(block.count, block.slots, block.vals, 0, 0, words)
                 else:
                     kernel(block.count, block.slots, block.vals, block.stride, vals, words)
-                return VectorBlock(n, vals, 0 if iso else 1, words, count=block.count)
+                return VectorBlock(n, vals, 0 if iso else 1, words, count=copied(device, block.count))
             vals, words, count = self._dense(n, b, store.dtype)
             flags = k.XFULL if block.words is None else 0
             kernel(
