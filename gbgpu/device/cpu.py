@@ -70,7 +70,9 @@ class CpuDevice:
 
 
 class CpuDevices:
-    """k virtual devices. Threads start at the first step that is large enough for them."""
+    """k virtual devices. The caller's thread serves the first; the others get threads at the first step that is large
+    enough for them. (A caller that only waits leaves its core idle, and two threads woken at once may share the other.)
+    """
 
     def __init__(self, k: int):
         self.devices = [CpuDevice(i) for i in range(k)]
@@ -79,7 +81,7 @@ class CpuDevices:
     def each(self, work: Callable[[int], Any], seconds: float) -> list[Any]:
         k = len(self.devices)
         inline = settings.inline
-        if inline == "always" or (inline == "auto" and (k == 1 or seconds < settings.inline_seconds)):
+        if k == 1 or inline == "always" or (inline == "auto" and seconds < settings.inline_seconds):
             return [work(i) for i in range(k)]
         if not self._queues:
             self._start()
@@ -87,8 +89,12 @@ class CpuDevices:
         for queue in self._queues:
             queue.put((work, done))
         results: list[Any] = [None] * k
-        error = None
-        for _ in range(k):
+        error: BaseException | None = None
+        try:
+            results[0] = work(0)
+        except BaseException as failed:
+            error = failed
+        for _ in self._queues:
             i, results[i], failed = done.get()
             error = error or failed
         if error is not None:
@@ -96,8 +102,8 @@ class CpuDevices:
         return results
 
     def _start(self) -> None:
-        self._queues = [SimpleQueue() for _ in self.devices]
-        for i, queue in enumerate(self._queues):
+        self._queues = [SimpleQueue() for _ in self.devices[1:]]
+        for i, queue in enumerate(self._queues, 1):
             Thread(target=self._serve, args=(i, queue), name=self.devices[i].name, daemon=True).start()
 
     def _serve(self, i: int, queue: SimpleQueue) -> None:
