@@ -69,6 +69,14 @@ class CpuDevice:
         pass
 
 
+def _pin(i: int) -> None:
+    """Keep this thread on one core, another one for each device. Woken threads otherwise often start on the caller's
+    core and stay there for the few milliseconds that a step takes (measured: 1.3 instead of 1.8 times faster on two)."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[i % len(cores)]})
+
+
 class CpuDevices:
     """k virtual devices. The caller's thread serves the first; the others get threads at the first step that is large
     enough for them. (A caller that only waits leaves its core idle, and two threads woken at once may share the other.)
@@ -107,6 +115,8 @@ class CpuDevices:
             Thread(target=self._serve, args=(i, queue), name=self.devices[i].name, daemon=True).start()
 
     def _serve(self, i: int, queue: SimpleQueue) -> None:
+        if settings.pin:
+            _pin(i)
         while (job := queue.get()) is not None:
             work, done = job
             try:
