@@ -10,7 +10,8 @@ inline = (
 inline_seconds = (
     70e-6  # predicted work below which "auto" runs a step inline (handing two blocks to threads costs about 64 us)
 )
-pin = os.environ.get("GBGPU_PIN", "1") != "0"  # threads of CPU devices stay on a core each (the caller's moves freely)
+# Threads of CPU devices stay on a core each; the caller moves freely.
+pin = os.environ.get("GBGPU_PIN", "1") != "0"
 heavy_row = int(os.environ.get("GBGPU_HEAVY_ROW", "128"))  # rows of at least so many entries are listed in their block
 verbose = int(os.environ.get("GBGPU_VERBOSE", "0"))  # 1: a line a statement, 2: its plan, 4: generated sources
 
