@@ -289,6 +289,13 @@ _TEXT = {
 }
 
 
+def reduction(operand: Any, op: Any, allow_empty: bool) -> Expression:
+    """All values of a handle combined by a monoid; `option` is (count entries instead, the value without entries)."""
+    monoid, counted = reducer(op, operand.dtype)
+    empty = None if allow_empty else monoid.identity.item()
+    return Expression("reduce", monoid, operand, None, monoid.dtype, (), (counted, empty))
+
+
 class Infix:
     """`a @ b`, `a | b` or `a & b` before an operator has said what it means: `semiring(a @ b)`, `binary(a | b)`."""
 

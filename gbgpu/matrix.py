@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DimensionMismatch, InvalidValue, message
-from .expr import Expression, Handle, Infix, Transposed, _kinds, _product_operand, reducer, row_reducer
+from .expr import Expression, Handle, Infix, Transposed, _kinds, _product_operand, reduction, row_reducer
 from .semiring._types import lookup_dtype
 from .vector import checked_ids, checked_size, checked_values, is_integer, position
 
@@ -193,9 +193,8 @@ class Matrix(Handle):
         return _reduce_rows(self.T, op)
 
     def reduce_scalar(self, op: Any, *, allow_empty: bool = True) -> Expression:
-        """All values combined by a monoid: a Scalar expression."""
-        monoid, counted = reducer(op, self.dtype)
-        return Expression("reduce", monoid, self, None, monoid.dtype, (), counted)
+        """All values combined by a monoid: a Scalar expression, without entries empty (or else the identity)."""
+        return reduction(self, op, allow_empty)
 
     def isequal(self, other: "Matrix", *, check_dtype: bool = False) -> bool:
         """Same shape, same entries, equal values (and the same dtype if asked)."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DimensionMismatch, IndexOutOfBound, InvalidValue, message
-from .expr import Expression, Handle, Infix, Updater, _kinds, _product_operand, reducer
+from .expr import Expression, Handle, Infix, Updater, _kinds, _product_operand, reduction
 from .semiring._types import lookup_dtype
 
 
@@ -154,9 +154,8 @@ class Vector(Handle):
         return Infix("@", self, _product_operand(self, other))
 
     def reduce(self, op: Any, *, allow_empty: bool = True) -> Expression:
-        """All values combined by a monoid: a Scalar expression (empty if no entry is present)."""
-        monoid, counted = reducer(op, self.dtype)
-        return Expression("reduce", monoid, self, None, monoid.dtype, (), counted)
+        """All values combined by a monoid: a Scalar expression, without entries empty (or else the identity)."""
+        return reduction(self, op, allow_empty)
 
     def isequal(self, other: "Vector", *, check_dtype: bool = False) -> bool:
         """Same size, same entries, equal values (and the same dtype if asked)."""

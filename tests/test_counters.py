@@ -133,3 +133,10 @@ def test_degrees_by_pair_read_no_values(A):
     w << plus_pair[int](A @ gb.Vector.from_dense(np.ones(N)))
     lengths = np.diff(A.to_csr()[0])
     assert np.array_equal(w.to_dense(0), lengths)
+
+
+def test_reduce_without_entries(devices):
+    empty = gb.Vector(int, N)
+    assert empty.reduce(monoid.min).new().value is None
+    assert empty.reduce(monoid.plus, allow_empty=False).new().value == 0
+    assert empty.reduce(monoid.min, allow_empty=False).new().value == 2**63 - 1

@@ -42,9 +42,6 @@ class Device(Protocol):
         """CSR of the transposed n x m pattern and the place of each of its entries in the original: (indptr, cols,
         order)."""
 
-    def cumsum_from_zero(self, lengths: Any, dtype: Any) -> Any:
-        """Row offsets from row lengths: n + 1 elements, the first 0."""
-
     def memory(self) -> tuple[int, int]:
         """(free, total) bytes."""
 

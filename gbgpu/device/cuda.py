@@ -151,14 +151,6 @@ class CudaDevice:
             begins = cupy.searchsorted(cols[order], cupy.arange(m + 1, dtype=cols.dtype), side="left")
             return begins.astype(indptr.dtype), rows, order
 
-    def cumsum_from_zero(self, lengths: Any, dtype: Any) -> Any:
-        out = self.zeros(lengths.size + 1, dtype)
-        if lengths.size:
-            counters.launches += 2
-            with self._allocating(lengths.size * 8):
-                cupy.cumsum(lengths, dtype=dtype, out=out[1:])
-        return out
-
     # -- the device as a whole
 
     def memory(self) -> tuple[int, int]:

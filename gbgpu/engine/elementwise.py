@@ -50,16 +50,11 @@ class Elementwise(Steps):
 
     def _ewise_list(self, step: Step) -> VectorStore:
         x, y = (self.registers[name] for name in step.sources)
-        kernel, dtype, devices = self.kernel("ewise_list"), step.into.dtype, self.session.devices
+        kernel, dtype = self.kernel("ewise_list"), step.into.dtype
 
         def work(b: int) -> VectorBlock:
-            one, two, device = x.blocks[b], y.blocks[b], devices[b]
-            room = len(one.slots)
-            slots, vals, count = (
-                device.empty(room, one.slots.dtype),
-                device.empty(room, dtype.np_type),
-                device.zeros(1, np.int64),
-            )
+            one, two = x.blocks[b], y.blocks[b]
+            slots, vals, count = self._list(len(one.slots), b, dtype, one.slots)
             flags = k.BFULL if two.words is None else 0
             kernel(
                 one.count,
@@ -155,12 +150,7 @@ class Elementwise(Steps):
 
         def work(b: int) -> VectorBlock:
             block, device = x.blocks[b], devices[b]
-            room = len(block.slots)
-            slots, vals, count = (
-                device.empty(room, block.slots.dtype),
-                device.empty(room, x.dtype.np_type),
-                device.zeros(1, np.int64),
-            )
+            slots, vals, count = self._list(len(block.slots), b, x.dtype, block.slots)
             kernel(*arguments(b, block), slots, vals, count)
             return VectorBlock(
                 block.n, copied(device, block.vals) if x.iso else vals, block.stride, slots=slots, count=count
@@ -171,7 +161,7 @@ class Elementwise(Steps):
     def _reduce(self, step: Step) -> VectorStore:
         """Each block to one value, then those on the first device to one."""
         x, monoid, session = self.registers[step.sources[0]], self.statement.expr.op, self.session
-        counted = self.statement.expr.option
+        counted = self.statement.expr.option[0]
         kernel = self.kernel("reduce")
         form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[x.form]
 

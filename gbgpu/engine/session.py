@@ -20,6 +20,7 @@ from .run import Run
 
 # rows plus entries below which `auto` keeps an object on one device: its products take less than handing them
 # out
+_PLANS = 10_000
 _WHOLE = 100_000
 
 
@@ -277,11 +278,11 @@ class Session:
             return build.vector_element(device, block, row)
         return build.matrix_element(device, block, row, int(store.colmap.slots(np.array([position[1]]))[0]))
 
-    def read_scalar(self, store: tuple[Any, Any]) -> Any:
-        """The value of a computed scalar: (value, presence) on the first device."""
-        vals, words = store
+    def read_scalar(self, store: tuple[Any, Any, Any]) -> Any:
+        """The value of a computed scalar: value and presence on the first device, and what it is without entries."""
+        vals, words, empty = store
         device = self.devices[0]
-        return device.get(vals)[0].item() if int(device.get(words)[0]) & 1 else None
+        return device.get(vals)[0].item() if int(device.get(words)[0]) & 1 else empty
 
     # -- statements
 
@@ -315,9 +316,9 @@ class Session:
                     message(f"memory for {statement!r}", f"{free} of {total} bytes free", str(error))
                 ) from error
             raise
-        output._store = result
+        output._store = result if output.ndim else (*result, statement.expr.option[1])
         if output.ndim == 0 and output.dtype is not statement.expr.dtype:
-            output.value = self.read_scalar(result)
+            output.value = self.read_scalar(output._store)
         return statement
 
     def _accumulate_scalar(self, statement: Any) -> Any:
@@ -385,6 +386,8 @@ class Session:
             values.setdefault(
                 "w", Value("w", "empty", output.dtype, False, self.map_for(output.shape[0]) if output.ndim else None)
             )
+            if len(self.plans) >= _PLANS:  # each anonymous function makes plans of its own
+                self.plans.clear()
             plan = self.plans[cache_key] = Planner(statement, values, facts).plan()
         return facts, plan, stores
 

@@ -99,6 +99,11 @@ class Steps:
         into = step.into
         return VectorStore(into.map, into.dtype, into.form, into.iso, blocks)
 
+    def _list(self, room: int, b: int, dtype: Any, like: Any) -> tuple[Any, Any, Any]:
+        """Fresh (slots, vals, count) of a list block with slots of the type of `like`."""
+        device = self.session.devices[b]
+        return device.empty(room, like.dtype), device.empty(room, dtype.np_type), device.zeros(1, np.int64)
+
     def _dense(self, n: int, b: int, dtype: Any, iso: bool = False) -> tuple[Any, Any, Any]:
         """Fresh (vals, words, count) of a bitmap block."""
         device = self.session.devices[b]

@@ -19,11 +19,16 @@ class CpuKernels:
 
     def __init__(self) -> None:
         self._loaded: dict[tuple[str, Spec], Any] = {}
+        self._texts: dict[str, Any] = {}  # equal formulas, such as one lambda written twice, are one kernel
 
     def get(self, kind: str, spec: Spec) -> Any:
         kernel = self._loaded.get((kind, spec))
         if kernel is None:
-            kernel = self._loaded[kind, spec] = _load(kind, source(kind, spec))
+            text = source(kind, spec)
+            kernel = self._texts.get(text)
+            if kernel is None:
+                kernel = self._texts[text] = _load(kind, text)
+            self._loaded[kind, spec] = kernel
         return kernel
 
 

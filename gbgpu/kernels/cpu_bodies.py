@@ -36,8 +36,6 @@ ALLOW = """
                 allow = ~allow
 """
 
-PASSES = "not masked or ((mwords[{r} >> 6] >> ({r} & 63)) & 1) != unwanted"
-
 BODIES = {
     "pull": """
     full = flags & XFULL
