@@ -35,7 +35,7 @@ demo: $(VENV)/installed-plot
 	@$(BIN)/python tools/demo.py
 
 lint: $(VENV)/installed-test
-	$(BIN)/ruff check gbgpu algos tests bench
+	$(BIN)/ruff check gbgpu algos tests bench tools
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layers.py
 

@@ -96,7 +96,7 @@ class Matrix(Handle):
         cls, values: Any, missing_value: Any = None, *, dtype: Any = None, name: str | None = None
     ) -> "Matrix":
         """Every element of a two-dimensional array, except those equal to `missing_value`."""
-        array = np.asarray(values)
+        array: Any = np.asarray(values)
         if array.ndim != 2:
             raise DimensionMismatch(message("a two-dimensional array", f"{array.ndim} dimensions"))
         if missing_value is None:
