@@ -16,11 +16,11 @@ import gbgpu as gb
 
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 for name, examples in (("ci", 200), ("long", 2000)):
-    # The ordinary run draws the same examples each time, the long one others each time (its seed is printed on failure).
+    # The ordinary run draws the same examples each time, the long one others each time.
     # print_blob and the printed script make every failure repeatable; the first run of a kernel compiles: no deadline
     settings.register_profile(
-        name, max_examples=examples, deadline=None, derandomize=name == "ci", print_blob=True, suppress_health_check=quiet,
-        phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
+        name, max_examples=examples, deadline=None, derandomize=name == "ci", print_blob=True,
+        suppress_health_check=quiet, phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
     )
 settings.load_profile(os.environ.get("GBGPU_TEST_PROFILE", "ci"))
 
