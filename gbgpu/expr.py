@@ -165,7 +165,15 @@ def _checked_mask(mask: Any, output: "Handle") -> Mask:
         raise DimensionMismatch(
             message(f"a mask of shape {output.shape}", f"{mask.parent.shape}", "a mask has the shape of the output")
         )
+    _one_session(mask.parent, output._session)
     return mask
+
+
+def _one_session(operand: Any, session: Any) -> None:
+    if operand._session is not session:
+        raise InvalidValue(
+            message("operands of one session", "operands of two", "gb.init ended the first session; make them again")
+        )
 
 
 # -- operators as users pass them -> typed ones
@@ -235,12 +243,8 @@ class Expression:
         self.kind, self.op, self.left, self.right = kind, op, left, right
         self.dtype, self.shape, self.option = dtype, shape, option
         self.session = left._session
-        if right is not None and isinstance(right, (Handle, Transposed)) and right._session is not self.session:
-            raise InvalidValue(
-                message(
-                    "operands of one session", "operands of two", "gb.init ended the first session; make them again"
-                )
-            )
+        if right is not None:
+            _one_session(right, self.session)
 
     @property
     def size(self) -> int:
@@ -398,7 +402,7 @@ class Handle:
         return Infix("&", self, self._same_shape(other, "&"))
 
     def _same_shape(self, other: Any, sign: str) -> Any:
-        if not isinstance(other, Handle) or other.ndim != self.ndim:
+        if not isinstance(other, (Handle, Transposed)) or len(other.shape) != len(self.shape):
             raise TypeError(message(f"a {type(self).__name__} on both sides of {sign}", type(other).__name__))
         if other.shape != self.shape:
             raise DimensionMismatch(message(f"equal shapes on both sides of {sign}", f"{self.shape} and {other.shape}"))
@@ -460,23 +464,22 @@ class Handle:
 
     def _checked_source(self, expr: Any, index: Any) -> Expression:
         """The right-hand side as an expression that fits this output (its part `index`, if given)."""
-        if isinstance(expr, Handle):
-            expr = Expression("copy", None, expr, None, expr.dtype, expr.shape)
-        elif isinstance(expr, Transposed):
+        wanted = self.shape if index is None else (len(index),)
+        if isinstance(expr, (_kinds["scalar"], _kinds["element"])):
+            expr = expr.value  # type: ignore[attr-defined]
+            if expr is None and self.ndim == 0:
+                return Expression("fill", None, self, None, self.dtype, (), None)
+            if expr is None:  # an empty scalar deletes, as an empty vector does
+                expr = _new(wanted, self.dtype, None)
+        if isinstance(expr, (Handle, Transposed)):
             expr = Expression("copy", None, expr, None, expr.dtype, expr.shape)
         elif isinstance(expr, Infix):
             raise TypeError(f"`{expr!r}` needs an operator. Hint: semiring({expr!r}) or binary(...)")
         elif not isinstance(expr, Expression):
             return Expression("fill", None, self, None, *_scalar_source(expr, self.shape))
-        wanted = self.shape if index is None else (len(index),)
         if expr.shape != wanted:
             raise DimensionMismatch(message(f"a right-hand side of shape {wanted}", f"{expr.shape}"))
-        if expr.session is not self._session:
-            raise InvalidValue(
-                message(
-                    "operands of one session", "operands of two", "gb.init ended the first session; make them again"
-                )
-            )
+        _one_session(expr.left, self._session)
         return expr
 
 
@@ -519,6 +522,9 @@ class Transposed:
     nrows = property(lambda self: self.shape[0])
     ncols = property(lambda self: self.shape[1])
     nvals = property(lambda self: self.matrix.nvals)
+    __or__, __and__, _same_shape = Handle.__or__, Handle.__and__, Handle._same_shape
+    apply, select = Handle.apply, Handle.select
+    _apply_unary, _apply_select, _apply_binary = Handle._apply_unary, Handle._apply_select, Handle._apply_binary
 
     def __matmul__(self, other: Any) -> Infix:
         return Infix("@", self, _product_operand(self, other))

@@ -67,6 +67,7 @@ class Matrix(Handle):
         offsets, cols = np.asarray(indptr), checked_ids(col_indices, ncols, "column")
         if offsets.ndim != 1 or len(offsets) == 0 or offsets.dtype.kind not in "iu":
             raise InvalidValue(message("row offsets: nrows + 1 integers", f"{offsets.dtype} of shape {offsets.shape}"))
+        offsets = offsets.astype(np.int64, copy=False)  # differences of unsigned ones would wrap
         if nrows is not None and nrows != len(offsets) - 1:
             raise DimensionMismatch(message(f"{nrows + 1} row offsets for {nrows} rows", len(offsets)))
         if offsets[0] != 0 or offsets[-1] != len(cols) or (len(offsets) > 1 and np.any(np.diff(offsets) < 0)):
@@ -150,12 +151,13 @@ class Matrix(Handle):
         self._session.attach(self)
 
     def build(self, rows: Any, columns: Any, values: Any = 1.0, *, dup_op: Any = None, clear: bool = False) -> None:
-        """Fill an empty matrix in place (or clear it first). Raises OutputNotEmpty, else as from_coo."""
+        """Fill an empty matrix in place (`clear`: whatever it holds). Raises OutputNotEmpty, else as from_coo."""
         i, j = checked_ids(rows, self.nrows, "row"), checked_ids(columns, self.ncols, "column")
         if len(i) != len(j):
             raise InvalidValue(message("as many rows as columns", f"{len(i)} and {len(j)}"))
         vals, iso = checked_values(values, len(i), self.dtype)
-        self._session.check_empty(self, clear)
+        if not clear:
+            self._session.check_empty(self)
         self._session.build_matrix(self, i, j, vals, iso, dup_op)
 
     def _position(self, key: Any) -> tuple[int, int]:
@@ -184,15 +186,15 @@ class Matrix(Handle):
     def __matmul__(self, other: Any) -> Infix:
         return Infix("@", self, _product_operand(self, other))
 
-    def reduce_rowwise(self, op: Any) -> Expression:
+    def reduce_rowwise(self, op: Any = "plus") -> Expression:
         """A vector: the values of each row combined by a monoid; empty rows absent."""
         return _reduce_rows(self, op)
 
-    def reduce_columnwise(self, op: Any) -> Expression:
+    def reduce_columnwise(self, op: Any = "plus") -> Expression:
         """A vector: the values of each column combined by a monoid; empty columns absent."""
         return _reduce_rows(self.T, op)
 
-    def reduce_scalar(self, op: Any, *, allow_empty: bool = True) -> Expression:
+    def reduce_scalar(self, op: Any = "plus", *, allow_empty: bool = True) -> Expression:
         """All values combined by a monoid: a Scalar expression, without entries empty (or else the identity)."""
         return reduction(self, op, allow_empty)
 

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from .errors import EmptyObject, message
 from .expr import Handle, Updater, _kinds
 from .semiring._types import lookup_dtype, of_value
@@ -52,12 +50,7 @@ class Scalar(Handle):
         self.value = None
 
     def __lshift__(self, expr: Any) -> Any:
-        if isinstance(expr, Scalar):
-            expr = expr.value
-        if expr is None or isinstance(expr, (bool, int, float, np.generic)):
-            self.value = expr
-            return self
-        return super().__lshift__(expr)
+        return super().__lshift__(Scalar(self.dtype) if expr is None else expr)
 
     def dup(self, dtype: Any = None, *, clear: bool = False, name: str | None = None) -> "Scalar":
         copy = Scalar(self.dtype if dtype is None else lookup_dtype(dtype), name=name)
@@ -90,6 +83,8 @@ class Scalar(Handle):
 
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
         """Both empty, or equal values."""
+        if other is None:
+            return self.value is None
         other = other if isinstance(other, Scalar) else Scalar.from_value(other)
         return (not check_dtype or self.dtype is other.dtype) and self.value == other.value
 

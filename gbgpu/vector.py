@@ -101,10 +101,11 @@ class Vector(Handle):
         self._session.attach(self)
 
     def build(self, indices: Any, values: Any = 1.0, *, dup_op: Any = None, clear: bool = False) -> None:
-        """Fill an empty vector in place (or clear it first). Raises OutputNotEmpty, else as from_coo."""
+        """Fill an empty vector in place (`clear`: whatever it holds). Raises OutputNotEmpty, else as from_coo."""
         ids = checked_ids(indices, self.size, "index")
         vals, iso = checked_values(values, len(ids), self.dtype)
-        self._session.check_empty(self, clear)
+        if not clear:
+            self._session.check_empty(self)
         self._session.build_vector(self, ids, vals, iso, dup_op)
 
     def get(self, index: int, default: Any = None) -> Any:
@@ -145,15 +146,15 @@ class Vector(Handle):
             raise TypeError(
                 message("an int, a slice, or a list of ints", f"{type(key).__name__}", "masks go into w(mask)")
             )
-        array = array.astype(np.int64)
-        if array.size and (array.max() >= size or array.min() < -size):
+        if array.size and (int(array.max()) >= size or int(array.min()) < -size):
             raise IndexOutOfBound(message(f"indices from {-size} to {size - 1}", f"{array.min()} to {array.max()}"))
+        array = array.astype(np.int64)
         return np.where(array < 0, array + size, array)
 
     def __matmul__(self, other: Any) -> Infix:
         return Infix("@", self, _product_operand(self, other))
 
-    def reduce(self, op: Any, *, allow_empty: bool = True) -> Expression:
+    def reduce(self, op: Any = "plus", *, allow_empty: bool = True) -> Expression:
         """All values combined by a monoid: a Scalar expression, without entries empty (or else the identity)."""
         return reduction(self, op, allow_empty)
 
@@ -208,7 +209,7 @@ def checked_size(size: Any) -> int:
 
 def checked_ids(indices: Any, size: int | None, what: str) -> np.ndarray:
     """Indices as int64, checked against `size` if it is given: no negative ones here."""
-    ids = np.asarray(indices)
+    ids, size = np.asarray(indices), None if size is None else checked_size(size)
     if ids.ndim != 1:
         raise InvalidValue(message(f"a one-dimensional array of {what} values", f"{ids.ndim} dimensions"))
     if ids.size == 0:

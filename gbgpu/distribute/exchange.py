@@ -147,12 +147,17 @@ def _merge_columns(store: MatrixStore, parts: list, offsets: list[np.ndarray], p
 
 
 def same(one: MatrixStore, other: MatrixStore) -> bool:
-    """Whether two matrices on the same maps have equal entries (compared where they lie)."""
+    """Whether two matrices on the same maps have equal entries (compared where they lie; values bit by bit: 0 and -0
+    differ)."""
     pairs = zip(one.blocks, other.blocks, strict=True)
     return one.nvals == other.nvals and all(
         a.nnz == b.nnz
         and bool((a.indptr == b.indptr).all())
         and bool((a.cols == b.cols).all())
-        and (one.iso or bool((a.vals == b.vals).all()))
+        and (one.iso or bool((_bits(a.vals) == _bits(b.vals)).all()))
         for a, b in pairs
     )
+
+
+def _bits(vals: Any) -> Any:
+    return vals.view(f"i{vals.itemsize}")

@@ -191,7 +191,8 @@ class Elementwise(Steps):
             device.copy(vals[b : b + 1], value)
             device.copy(present[b : b + 1], word)
             counters.exchanged += value.nbytes + word.nbytes if b else 0
-        words, out, word = device.zeros(1, np.int64), device.empty(1, monoid.dtype.np_type), device.empty(1, np.int64)
+        words, word = device.zeros((x.map.p + 63) >> 6, np.int64), device.empty(1, np.int64)
+        out = device.empty(1, monoid.dtype.np_type)
         self.kernel("mask_words", Spec(b=session.int64))(x.map.p, present, 1, nil.words, k.XFULL, words)
         self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(x.map.p, nil.words, vals, 1, words, 0, out, word)
         return out, word

@@ -126,22 +126,22 @@ class _Work:
 
     def _filled(self) -> MatrixStore:
         """One value for every position, or for those of a mask that lets its own entries through."""
-        expr, mask, store = self.statement.expr, self.statement.mask, self.c
-        pattern = self.mask if mask is not None and not mask.complement else None
+        expr, mask = self.statement.expr, self.statement.mask
+        masked = mask is not None and not mask.complement
+        store = self.mask if masked else self.c
         blocks = []
         for b, held in enumerate(store.blocks):
             device, m = self.session.devices[b], store.colmap.n
             value = device.full(1, expr.option, expr.dtype.np_type)
-            if pattern is not None:
-                blocks.append(_with_values(pattern.blocks[b], value, 0))
+            if masked:
+                blocks.append(_with_values(held, value, 0))
                 continue
             cols = np.tile(store.colmap.slots(np.arange(m)), held.n).astype(store.idx)
             indptr = (np.arange(held.n + 1) * m).astype(offset_type(self.statement.output.shape[0] * m))
             blocks.append(
                 matrix_block(device, device.put(indptr), device.put(cols), value, 0, held.n * m, np.diff(indptr))
             )
-        like = store if pattern is None else pattern
-        return MatrixStore(like.rowmap, like.colmap, expr.dtype, True, blocks)
+        return MatrixStore(store.rowmap, store.colmap, expr.dtype, True, blocks)
 
     def _source(self, operand: Any) -> Callable[[], MatrixStore]:
         turned = operand.__class__.__name__ == "Transposed"

@@ -1,5 +1,6 @@
 """A session: devices, kernels, row maps, plans. Handles give it their statements; nothing else reaches the devices."""
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from ..distribute.blocks import VectorBlock, VectorStore, split_matrix, split_ve
 from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
 from ..errors import InvalidValue, OutOfMemory, OutputNotEmpty, message
 from ..kernels.backends import open_devices
+from ..semiring._lower import cast_program, to_python
 from ..semiring._operators import resolve
 from ..semiring._types import INT64
 from ..trace import counters
@@ -22,6 +24,23 @@ from .run import Run
 # out
 _PLANS = 10_000
 _WHOLE = 100_000
+
+
+def _memory(method: Any) -> Any:
+    """Running out of memory becomes OutOfMemory; the first argument says what for."""
+
+    @wraps(method)
+    def checked(session: Any, what: Any, *arguments: Any) -> Any:
+        try:
+            return method(session, what, *arguments)
+        except MemoryError as error:
+            free, total = session.devices[0].memory()
+            text = f"a {type(what).__name__} of shape {what.shape}" if hasattr(what, "shape") else repr(what)
+            raise OutOfMemory(
+                message(f"memory for {text}", f"{free} of {total} bytes free", str(error))
+            ) from error
+
+    return checked
 
 
 class _Nil:
@@ -55,6 +74,8 @@ class Session:
     int64 = INT64
 
     def __init__(self, spec: str = "auto", partition: Partition | None = None):
+        if partition is not None and not isinstance(partition, Partition):
+            raise TypeError(message("a partition such as gb.partition.shares(1, 5, 3)", repr(partition)))
         self.spec, self.auto = spec, spec == "auto"
         self.device_set, self.kernels = open_devices(spec)
         self.devices = self.device_set.devices
@@ -167,20 +188,21 @@ class Session:
         self.check()
         handle._store = None
 
-    def check_empty(self, handle: Any, clear: bool) -> None:
-        if clear:
-            handle.clear()
-        elif handle.nvals:
+    def check_empty(self, handle: Any) -> None:
+        if handle.nvals:
             raise OutputNotEmpty(
                 message("an empty object to build into", f"{handle.nvals} entries", "build(..., clear=True)")
             )
 
+    @_memory
     def build_vector(self, vector: Any, ids: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any) -> None:
         self.check()
         ids, vals = build.sorted_vector(ids, vals, iso, _dup(dup_op, vector.dtype), vector.size)
-        if len(ids):
-            vector._store = split_vector(self.map_for(vector.size), vector.dtype, self.devices, ids, vals, iso)
+        vector._store = (
+            split_vector(self.map_for(vector.size), vector.dtype, self.devices, ids, vals, iso) if len(ids) else None
+        )
 
+    @_memory
     def build_matrix(
         self, matrix: Any, rows: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any
     ) -> None:
@@ -188,6 +210,7 @@ class Session:
         csr = build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, _dup(dup_op, matrix.dtype))
         self._split(matrix, *csr, iso)
 
+    @_memory
     def build_csr(self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool) -> None:
         self.check()
         self._split(matrix, *build.sorted_csr(indptr, cols, vals, iso, matrix.shape[1]), iso)
@@ -286,6 +309,7 @@ class Session:
 
     # -- statements
 
+    @_memory
     def run(self, statement: Any) -> Any:
         """Plan (or find the plan) and run; returns the statement."""
         self.check()
@@ -296,8 +320,8 @@ class Session:
             return matrices.run(self, statement)
         if output.ndim == 0 and (statement.expr.shape or statement.mask is not None):
             raise TypeError(message("a scalar expression, s << x.reduce(monoid)", repr(statement)))
-        if output.ndim == 0 and statement.accum is not None:
-            return self._accumulate_scalar(statement)
+        if output.ndim == 0 and (statement.accum is not None or statement.expr.kind == "fill"):
+            return self._scalar_on_host(statement)
         counters.statements += 1
         facts, plan, stores = self._prepare(statement)
         statement.plan = plan
@@ -308,30 +332,40 @@ class Session:
             print(f"{statement!r}\n{plan}" if settings.verbose & 2 else repr(statement))
         try:
             result = Run(self, statement, plan, facts, stores).go()
-        except BaseException as error:
+        except BaseException:
             self._spaces.clear()  # a broken step may have left marks in them
-            if isinstance(error, MemoryError):
-                free, total = self.devices[0].memory()
-                raise OutOfMemory(
-                    message(f"memory for {statement!r}", f"{free} of {total} bytes free", str(error))
-                ) from error
             raise
-        output._store = result if output.ndim else (*result, statement.expr.option[1])
-        if output.ndim == 0 and output.dtype is not statement.expr.dtype:
-            output.value = self.read_scalar(output._store)
+        if output.ndim:
+            output._store = result
+            return statement
+        result = *result, statement.expr.option[1]
+        if output.dtype is statement.expr.dtype:
+            output._store = result
+        else:
+            value = self.read_scalar(result)
+            output.value = None if value is None else _cast(value, statement.expr.dtype, output.dtype)
         return statement
 
-    def _accumulate_scalar(self, statement: Any) -> Any:
-        """`s(accum) << x.reduce(...)`: combined on the host, as a scalar's value is read there anyway."""
-        from ..semiring._lower import to_python
-
-        output, accum, old = statement.output, statement.accum, statement.output.value
-        statement.accum = None
-        self.run(statement)
-        statement.accum = accum
-        if old is not None and not self.explaining:
-            number = output.dtype.np_type.type
-            output.value = old if output.value is None else to_python(accum.program)(number(old), number(output.value))
+    def _scalar_on_host(self, statement: Any) -> Any:
+        """`s(accum) << x.reduce(...)`, `s(accum) << value`: on the host, as a scalar's value is read there anyway."""
+        output, accum, expr = statement.output, statement.accum, statement.expr
+        if expr.kind == "fill":
+            statement.plan = Plan((), None)
+            if self.explaining:
+                self.explaining[-1].append(f"{statement!r}\n  on the host")
+                return statement
+            new = None if expr.option is None else _cast(expr.option, expr.dtype, output.dtype)
+        else:
+            term = output.dup(clear=True, name=output.name)
+            statement.plan = self.run(type(statement)(term, None, None, False, expr, None, statement.hints)).plan
+            new = term.value
+        old = output.value
+        if self.explaining or (new is None and accum is not None):
+            return statement
+        number = output.dtype.np_type.type
+        if accum is not None and old is not None:
+            new = to_python(accum.program)(number(old), number(new))
+        output.value = new
         return statement
 
     def _prepare(self, statement: Any) -> tuple[Facts | None, Plan, dict[str, Any]]:
@@ -374,6 +408,7 @@ class Session:
         elif expr.kind == "extract":
             facts = Facts()
             facts.outer, facts.direction = self.map_for(len(expr.option)), None
+            key.append(facts.outer)
         key.append(statement.hints.get("form"))
         for name, store in stores.items():
             key += (name, store.form, store.dtype, store.iso, store.map)
@@ -491,6 +526,11 @@ _MATRIX_SOURCES = (
     "reduce",
     "fill",
 )  # kinds whose left operand may be a matrix though the output is none
+
+
+def _cast(value: Any, source: Any, target: Any) -> Any:
+    """A host value of type `source` as one of `target`, as kernels cast."""
+    return to_python(cast_program(source, target))(source.np_type.type(value))
 
 
 def _dup(dup_op: Any, dtype: Any) -> Any:

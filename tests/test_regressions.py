@@ -1,0 +1,148 @@
+"""Defects that were found once and must not come back. Each test says what went wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gbgpu as gb
+from gbgpu import binary, monoid, semiring, unary
+from gbgpu.engine import session as engine
+from gbgpu.exceptions import IndexOutOfBound, InvalidValue, OutOfMemory
+from gbgpu.kernels import backends
+
+
+def entries(handle) -> dict:
+    return handle.to_dict()
+
+
+def test_indexed_extracts_of_different_lengths_have_plans_of_their_own(devices):
+    """`w[i] << v[j]`: the cached plan kept the row map of the first length."""
+    v = gb.Vector.from_coo(np.arange(8), np.arange(10, 18))
+    w = gb.Vector.from_coo([0, 7], [1, 2], size=8)
+    w[[0, 1, 2]] << v[[3, 4, 5]]
+    w[[0, 1]] << v[[6, 7]]
+    assert entries(w) == {0: 16, 1: 17, 2: 15, 7: 2}
+    w[[0, 1, 2, 3, 4]] << v[[3, 4, 5, 6, 7]]
+    assert entries(w) == {0: 13, 1: 14, 2: 15, 3: 16, 4: 17, 7: 2}
+
+
+def test_reduce_over_more_blocks_than_a_word_has_bits():
+    """The presence of more than 64 partial results was written past the end of one word."""
+    gb.init("cpu:70")
+    v = gb.Vector.from_coo(np.arange(140), np.arange(140))
+    assert v.reduce(monoid.plus).new() == 140 * 139 // 2
+    assert gb.Vector.from_coo([139], [5], size=140).reduce(monoid.max).new() == 5
+
+
+def test_filling_under_a_mask_that_lives_on_other_devices(monkeypatch):
+    """`auto`: an empty output lives whole on one device, a large mask on several; only the first block was filled."""
+    monkeypatch.setattr(backends, "automatic", lambda: "cpu:3")
+    monkeypatch.setattr(engine, "_WHOLE", 30)
+    gb.init("auto")
+    M = gb.Matrix.from_coo(np.arange(20), np.arange(20)[::-1], 1, nrows=20, ncols=20)
+    C = gb.Matrix(int, 20, 20)
+    C(M.S) << 5
+    assert C.isequal(gb.Matrix.from_coo(np.arange(20), np.arange(20)[::-1], 5))
+
+
+def test_build_that_fails_leaves_the_object_as_it_was(devices):
+    """`build(clear=True)` cleared before it found the duplicates."""
+    v = gb.Vector.from_coo([0, 2], [1, 2])
+    A = gb.Matrix.from_coo([0, 2], [1, 2], [1, 2])
+    with pytest.raises(ValueError, match="Duplicate"):
+        v.build([1, 1], [1, 2], clear=True)
+    with pytest.raises(ValueError, match="Duplicate"):
+        A.build([1, 1], [1, 1], [1, 2], clear=True)
+    assert entries(v) == {0: 1, 2: 2} and A.nvals == 2
+    v.build([], [], clear=True)
+    assert v.nvals == 0
+
+
+def test_a_mask_of_an_ended_session_is_refused(devices):
+    """Operands were checked, masks were not."""
+    old = gb.Vector.from_coo([0, 1], True, size=8)
+    devices.start()
+    with pytest.raises(InvalidValue, match="one session"):
+        gb.Vector(int, 8)(old.S)
+
+
+def test_indices_do_not_wrap(devices):
+    """uint64 indices above 2**63 became negative; differences of unsigned row offsets became positive."""
+    v = gb.Vector.from_coo(np.arange(8), np.arange(8))
+    with pytest.raises(IndexOutOfBound):
+        v[[2**64 - 1]]
+    with pytest.raises(InvalidValue, match="ascend"):
+        gb.Matrix.from_csr(np.array([0, 3, 2, 4], np.uint64), [0, 1, 2, 0], 1, ncols=3)
+
+
+def test_reductions_into_a_scalar_of_another_type_cast_as_kernels_do(devices):
+    """They raised OverflowError and ValueError, after the scalar was changed."""
+    s = gb.Scalar("INT32")
+    s << gb.Vector.from_coo([0, 1], [2**31, 5]).reduce(monoid.plus)
+    assert s.value == -(2**31) + 5
+    s << gb.Vector.from_coo([0, 1], [np.nan, 5]).reduce(monoid.plus)
+    assert s.value == 0
+
+
+def test_scalars_and_elements_are_assigned_as_values(devices):
+    """`w[i] << scalar`, `w[i] << v[j]`, `s(accum) << value` raised; empty ones delete."""
+    v = gb.Vector.from_coo([1, 3], [10, 30], size=5)
+    w, s = gb.Vector(int, 5), gb.Scalar.from_value(7)
+    w[0] << s
+    w[[1, 2]] << v[3]
+    w(v.S, binary.plus) << s
+    assert entries(w) == {0: 7, 1: 37, 2: 30, 3: 7}
+    w[[0, 1]] << gb.Scalar(int)
+    w[2] << v[0]
+    assert entries(w) == {3: 7}
+    w << s
+    assert w.nvals == 5
+    s << v[1]
+    s(binary.plus) << 5
+    s(binary.plus) << gb.Scalar.from_value(2)
+    s(binary.plus) << gb.Scalar(int)
+    assert s.value == 17
+    s() << 3
+    assert s.value == 3
+    s << None
+    assert s.value is None
+    with gb.explain() as plans:
+        s << 4
+        s(binary.plus) << 4
+    assert s.value is None and len(plans) == 2
+
+
+def test_running_out_of_memory_has_its_own_class_everywhere(devices):
+    """Only the steps of vector statements were covered."""
+    with pytest.raises(OutOfMemory, match="Matrix of shape"):
+        gb.Matrix.from_coo([0], [0], 1, nrows=2**50, ncols=1)
+    wide = gb.Matrix.from_coo([0], [2**50], 1)
+    with pytest.raises(OutOfMemory):
+        wide.T.new()
+    assert gb.Vector.from_scalar(1, 5).reduce().new() == 5
+
+
+def test_a_transpose_is_an_operand_like_a_matrix(devices):
+    """`A | A.T`, which makes a graph symmetric, raised TypeError."""
+    A = gb.Matrix.from_coo([0, 1, 2], [1, 2, 2], [1, 2, 3])
+    both = gb.Matrix.from_coo([0, 1, 1, 2, 2], [1, 0, 2, 1, 2], [1, 1, 2, 2, 6])
+    assert binary.plus(A | A.T).new().isequal(both)
+    assert binary.plus(A.T | A).new().isequal(both)
+    assert binary.plus(A & A.T).new().isequal(gb.Matrix.from_coo([2], [2], [6]))
+    assert unary.ainv(A.T).new().isequal(unary.ainv(A.T.new()).new())
+    assert A.T.select(">", 2).new().nvals == 1
+    assert semiring.plus_times(binary.plus(A | A.T).new() @ gb.Vector.from_scalar(1, 3)).new()[2] == 8
+
+
+def test_init_checks_the_partition(devices):
+    with pytest.raises(TypeError, match="partition"):
+        gb.init("cpu:3", (1, 5, 3))
+
+
+@pytest.mark.parametrize("direction", ["push", "pull"])
+def test_a_matrix_with_zeros_of_both_signs_is_not_symmetric(devices, direction):
+    """0.0 == -0.0 made A[0, 1] and A[1, 0] one value."""
+    A = gb.Matrix.from_coo([0, 1], [1, 0], [-0.0, 0.0])
+    w = semiring.min_truediv(gb.Vector.from_scalar(1.0, 2) @ A).new(direction=direction)
+    assert entries(w) == {0: np.inf, 1: -np.inf}
