@@ -448,6 +448,9 @@ class Handle:
     def __bool__(self) -> bool:
         raise TypeError(f"__bool__ not defined for {type(self).__name__}. Hint: perhaps use .nvals")
 
+    def __eq__(self, other: Any) -> Any:
+        raise TypeError(f"== not defined for {type(self).__name__}. Hint: x.isequal(y), or binary.eq(x & y)")
+
     def __len__(self) -> int:
         raise TypeError(f"len() not defined for {type(self).__name__}. Hint: .nvals, .shape")
 

@@ -63,7 +63,7 @@ class Scalar(Handle):
         return self.value
 
     def __bool__(self) -> bool:
-        return bool(self._number())
+        return bool(self.value)  # False if empty, as in python-graphblas
 
     def __int__(self) -> int:
         return int(self._number())

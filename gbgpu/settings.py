@@ -1,6 +1,8 @@
 """Process-wide settings, and where handles find the session in force."""
 
 import os
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,18 @@ heavy_row = int(os.environ.get("GBGPU_HEAVY_ROW", "128"))  # rows of at least so
 verbose = int(os.environ.get("GBGPU_VERBOSE", "0"))  # 1: a line a statement, 2: its plan, 4: generated sources
 
 
+@cache
 def cache_directory() -> Path:
-    """Where generated code is kept between processes (GBGPU_CACHE_DIR, else the user's cache directory)."""
+    """Where generated code is kept between processes: GBGPU_CACHE_DIR, else the user's cache directory, else (where
+    that can't be written) a folder for temporary files."""
     root = os.environ.get("GBGPU_CACHE_DIR")
-    return Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gbgpu"
+    path = Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gbgpu"
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        usable = os.access(path, os.W_OK)
+    except OSError:
+        usable = False
+    return path if usable else Path(tempfile.gettempdir()) / f"gbgpu-{os.getuid()}"
 
 
 _session: Any = None

@@ -60,7 +60,10 @@ class Vector(Handle):
     @classmethod
     def from_scalar(cls, value: Any, size: int, dtype: Any = None, *, name: str | None = None) -> "Vector":
         """A full iso vector."""
-        return cls.from_coo(np.arange(checked_size(size)), value, dtype, size=size, name=name)
+        vals, _ = checked_values(value, 1, dtype)
+        vector = cls(vals.dtype, size, name=name)
+        vector << vals[0]
+        return vector
 
     @property
     def size(self) -> int:

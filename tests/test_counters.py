@@ -140,3 +140,11 @@ def test_reduce_without_entries(devices):
     assert empty.reduce(monoid.min).new().value is None
     assert empty.reduce(monoid.plus, allow_empty=False).new().value == 0
     assert empty.reduce(monoid.min, allow_empty=False).new().value == 2**63 - 1
+
+
+def test_matrix_statements_and_reductions_are_traced_too(A):
+    with gb.trace() as records:
+        C = A.apply(unary.ainv).new()
+        C.reduce_scalar(monoid.plus).new()
+    blocks = len(A._store.blocks)
+    assert [record.step for record in records] == ["apply"] * blocks + ["reduce"] * blocks

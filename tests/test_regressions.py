@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -146,3 +150,27 @@ def test_a_matrix_with_zeros_of_both_signs_is_not_symmetric(devices, direction):
     A = gb.Matrix.from_coo([0, 1], [1, 0], [-0.0, 0.0])
     w = semiring.min_truediv(gb.Vector.from_scalar(1.0, 2) @ A).new(direction=direction)
     assert entries(w) == {0: np.inf, 1: -np.inf}
+
+
+def test_comparing_handles_is_refused_with_a_hint(devices):
+    v = gb.Vector.from_coo([0], [1], size=2)
+    with pytest.raises(TypeError, match="isequal"):
+        assert v == v.dup()
+    assert v.isequal(v.dup()) and len({v, v}) == 1
+    assert not gb.Scalar(int)
+
+
+def test_scalar_of_an_ended_session_is_refused(devices):
+    s = gb.Scalar(int)
+    s << gb.Vector.from_coo([0], [1], size=2).reduce()
+    devices.start()
+    with pytest.raises(InvalidValue):
+        _ = s.value
+
+
+def test_cache_that_cannot_be_written(tmp_path):
+    """The next best folder serves; nothing fails."""
+    code = "from gbgpu import settings; print(settings.cache_directory())"
+    environment = {**os.environ, "GBGPU_CACHE_DIR": "/proc/nowhere", "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.startswith(str(tmp_path))

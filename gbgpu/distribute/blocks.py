@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..errors import NotImplementedException, message
 from .partition import RowMap
 
 
@@ -127,6 +128,8 @@ def matrix_block(
     device: Any, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, lengths: np.ndarray
 ) -> MatrixBlock:
     """A block with the facts of its row lengths (a host array)."""
+    if len(lengths) >= 2**31:
+        raise NotImplementedException(message("blocks of fewer than 2**31 rows", len(lengths), "use more devices"))
     heavy = device.put(np.flatnonzero(lengths >= settings.heavy_row).astype(np.int32))
     return MatrixBlock(
         len(lengths), indptr, cols, vals, stride, nnz, heavy, bool(len(lengths)) and int(lengths.min()) == 0

@@ -182,7 +182,7 @@ class Elementwise(Steps):
             )
             return vals, words
 
-        parts = session.each(x.map.p, work, self._entries(x))
+        parts = self.each(x.map, work, self._entries(x))
         if x.map.p == 1:
             return parts[0]
         device, nil = session.devices[0], session.nil(0)

@@ -12,7 +12,7 @@ from ..distribute.partition import RowMap
 from ..errors import NotImplementedException, message
 from ..kernels.interface import A_ONLY, B_ONLY, BOTH, Spec
 from ..semiring._operators import SelectOp, UnaryOp
-from ..trace import counters
+from ..trace import Record, counters, emit, listeners, now
 from .plan import Plan, Step, Value, keeps_iso
 
 _UNION = A_ONLY | B_ONLY | BOTH
@@ -87,9 +87,21 @@ class _Work:
         return Plan(tuple(Step(kind, nothing, (), None, text) for kind, text, _ in self.steps), None)
 
     def result(self) -> MatrixStore:
-        for _, _, function in self.steps:
+        for kind, _, function in self.steps:
+            before, start = (counters.launches, counters.host_reads), now()
             self.t = function()
+            if listeners:
+                self._record(kind, before, start)
         return self.t
+
+    def _record(self, kind: str, before: tuple[int, int], start: float) -> None:
+        """A record of a step for each device; the launches and host reads of all are with the first."""
+        launches, reads, end = counters.launches - before[0], counters.host_reads - before[1], now()
+        for b in range(self.t.rowmap.p):
+            record = Record(counters.statements, repr(self.statement), kind, self.session.devices[b].name, form="csr")
+            record.launches, record.host_reads = (launches, reads) if b == 0 else (0, 0)
+            record.start, record.end = start, end
+            emit(record)
 
     def _then(self, kind: str, text: str, function: Callable[[], MatrixStore]) -> None:
         self.steps.append((kind, text, function))
@@ -205,14 +217,8 @@ class _Work:
                 bounds,
                 store.rowmap.first(b),
             )
-            return self._two_passes(
-                store,
-                b,
-                lambda lengths: count(*given, lengths),
-                lambda *out: fill(*given, *out),
-                store.dtype,
-                store.iso,
-            )
+            passes = (lambda lengths: count(*given, lengths)), (lambda *out: fill(*given, *out))
+            return self._two_passes(store, b, *passes, store.dtype, store.iso, store.nvals)
 
         return MatrixStore(store.rowmap, store.colmap, store.dtype, store.iso, self._each(store, work))
 
@@ -225,6 +231,7 @@ class _Work:
         spec = Spec(op=op, a=one.dtype, b=two.dtype, out=dtype, ptr=one.ptr, idx=one.idx)
         if two.ptr != one.ptr:
             raise NotImplementedException("matrices with offsets of different widths can't be merged yet")
+        most = one.nvals + two.nvals
         count, fill = (self.session.kernels.get(kind, spec) for kind in ("merge_count", "merge"))
 
         def work(b: int) -> Any:
@@ -238,18 +245,19 @@ class _Work:
                 ),
                 dtype,
                 iso,
+                most,
             )
 
         return MatrixStore(one.rowmap, one.colmap, dtype, iso, self._each(one, work))
 
-    def _two_passes(self, store: MatrixStore, b: int, count: Any, fill: Any, dtype: Any, iso: bool) -> Any:
-        """Row lengths, offsets made of them, then the entries."""
+    def _two_passes(self, store: MatrixStore, b: int, count: Any, fill: Any, dtype: Any, iso: bool, most: int) -> Any:
+        """Row lengths, offsets made of them (of one type in all blocks, for up to `most` entries), then the entries."""
         block, device = store.blocks[b], self.session.devices[b]
         lengths = device.empty(block.n, np.int64)
         count(lengths)
         host = device.get(lengths)
         nnz = int(host.sum())
-        indptr = device.put(np.concatenate([[0], np.cumsum(host)]).astype(offset_type(nnz)))
+        indptr = device.put(np.concatenate([[0], np.cumsum(host)]).astype(offset_type(most)))
         cols, vals = device.empty(nnz, store.idx), device.empty(max(nnz, 1), dtype.np_type)
         fill(indptr, cols, vals)
         return matrix_block(device, indptr, cols, block.vals if iso else vals, 0 if iso else 1, nnz, host)

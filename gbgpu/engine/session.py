@@ -36,9 +36,7 @@ def _memory(method: Any) -> Any:
         except MemoryError as error:
             free, total = session.devices[0].memory()
             text = f"a {type(what).__name__} of shape {what.shape}" if hasattr(what, "shape") else repr(what)
-            raise OutOfMemory(
-                message(f"memory for {text}", f"{free} of {total} bytes free", str(error))
-            ) from error
+            raise OutOfMemory(message(f"memory for {text}", f"{free} of {total} bytes free", str(error))) from error
 
     return checked
 
@@ -303,6 +301,7 @@ class Session:
 
     def read_scalar(self, store: tuple[Any, Any, Any]) -> Any:
         """The value of a computed scalar: value and presence on the first device, and what it is without entries."""
+        self.check()
         vals, words, empty = store
         device = self.devices[0]
         return device.get(vals)[0].item() if int(device.get(words)[0]) & 1 else empty
