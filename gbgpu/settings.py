@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ heavy_row = int(os.environ.get("GBGPU_HEAVY_ROW", "128"))  # rows of at least so
 verbose = int(os.environ.get("GBGPU_VERBOSE", "0"))  # 1: a line a statement, 2: its plan, 4: generated sources
 
 
-@cache
 def cache_directory() -> Path:
     """Where generated code is kept between processes: GBGPU_CACHE_DIR, else the user's cache directory, else (where
     that can't be written) a folder for temporary files."""
