@@ -23,8 +23,6 @@ class Facts:
         "seconds",
         "orientation",
         "empty_rows",
-        "by_output",
-        "by_input",
         "store",
     )
 
@@ -40,13 +38,10 @@ class Facts:
     def _pull_seconds(self, costs: Costs, semiring: Any, x_count: int | None, allowed: int | None) -> float:
         rows = self.outer.n if allowed is None else allowed
         length = self.store.nvals / max(self.outer.n, 1)
-        if semiring.monoid.is_any or (
-            semiring.monoid.terminal is not None and semiring.monoid.dtype is BOOL
-        ):  # others rarely meet theirs
-            chance = (
-                self.inner.n if x_count is None else self.inner.n / max(x_count, 1)
-            )  # probes until a present entry is met
-            length = min(length, chance)
+        monoid = semiring.monoid
+        if monoid.is_any or (monoid.terminal is not None and monoid.dtype is BOOL):  # others rarely meet theirs
+            probes = self.inner.n if x_count is None else self.inner.n / max(x_count, 1)  # until an entry is present
+            length = min(length, probes)
         width = self.dtype.np_type.itemsize + 1
         moved = self.inner.n * width * costs.byte if self.p > 1 else 0.0
         return costs.step + (rows * (costs.row + length * costs.pull_edge)) / self.p + moved

@@ -33,9 +33,7 @@ class Step:
     spec: Spec | None
     text: str
     option: Any = None
-    kernels: dict[str, Any] = field(
-        default_factory=dict
-    )  # filled by the runner: a plan that runs again looks nothing up
+    kernels: dict[str, Any] = field(default_factory=dict)  # filled by the runner, so that a second run looks nothing up
 
 
 @dataclass(frozen=True, slots=True)
