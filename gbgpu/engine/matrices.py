@@ -10,6 +10,7 @@ from .. import settings
 from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore, matrix_block, offset_type, split_matrix
 from ..distribute.partition import RowMap
 from ..errors import NotImplementedException, message
+from ..expr import Transposed
 from ..kernels.interface import A_ONLY, B_ONLY, BOTH, Spec
 from ..semiring._operators import SelectOp, UnaryOp
 from ..trace import Record, counters, emit, listeners, now
@@ -156,7 +157,7 @@ class _Work:
         return MatrixStore(store.rowmap, store.colmap, expr.dtype, True, blocks)
 
     def _source(self, operand: Any) -> Callable[[], MatrixStore]:
-        turned = operand.__class__.__name__ == "Transposed"
+        turned = isinstance(operand, Transposed)
         return lambda: self.session.oriented(operand.matrix if turned else operand, turned)
 
     # -- one operation on all blocks
@@ -180,43 +181,25 @@ class _Work:
             n = 1 if iso else block.nnz
             vals = device.empty(max(n, 1), op.return_type.np_type)
             if positional:
-                starts, bounds = store.colmap.tables(device)
-                kernel(
-                    block.n,
-                    block.indptr,
-                    block.cols,
-                    block.vals,
-                    block.stride,
-                    thunk,
-                    starts,
-                    bounds,
-                    store.rowmap.first(b),
-                    vals,
-                )
+                kernel(*self._rows(store, b, thunk), vals)
             else:
                 kernel(n, nil.words, nil.slots("int32"), block.vals, block.stride, thunk, 0, 0, vals)
             return _with_values(block, vals, 0 if iso else 1)
 
         return MatrixStore(store.rowmap, store.colmap, op.return_type, iso, self._each(store, work))
 
+    def _rows(self, store: MatrixStore, b: int, thunk: Any) -> tuple:
+        """What kernels over the entries of block b are given first."""
+        block, (starts, bounds) = store.blocks[b], store.colmap.tables(self.session.devices[b])
+        csr = block.n, block.indptr, block.cols, block.vals, block.stride
+        return (*csr, thunk, starts, bounds, store.rowmap.first(b))
+
     def select(self, store: MatrixStore, op: Any, thunk: Any) -> MatrixStore:
         spec = Spec(op=op, a=store.dtype, out=store.dtype, ptr=store.ptr, idx=store.idx)
         count, fill = (self.session.kernels.get(kind, spec) for kind in ("matrix_select_count", "matrix_select"))
 
         def work(b: int) -> Any:
-            block, device = store.blocks[b], self.session.devices[b]
-            starts, bounds = store.colmap.tables(device)
-            given = (
-                block.n,
-                block.indptr,
-                block.cols,
-                block.vals,
-                block.stride,
-                thunk,
-                starts,
-                bounds,
-                store.rowmap.first(b),
-            )
+            given = self._rows(store, b, thunk)
             passes = (lambda lengths: count(*given, lengths)), (lambda *out: fill(*given, *out))
             return self._two_passes(store, b, *passes, store.dtype, store.iso, store.nvals)
 
@@ -290,5 +273,4 @@ class _Holder:
 
 
 def _with_values(block: Any, vals: Any, stride: int) -> Any:
-    changed = type(block)(block.n, block.indptr, block.cols, vals, stride, block.nnz, block.heavy, block.empty_rows)
-    return changed
+    return type(block)(block.n, block.indptr, block.cols, vals, stride, block.nnz, block.heavy, block.empty_rows)

@@ -10,6 +10,7 @@ from ..distribute import exchange
 from ..distribute.blocks import VectorBlock, VectorStore, split_matrix, split_vector
 from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
 from ..errors import InvalidValue, OutOfMemory, OutputNotEmpty, message
+from ..expr import Transposed
 from ..kernels.backends import open_devices
 from ..semiring._lower import cast_program, to_python
 from ..semiring._operators import resolve
@@ -454,7 +455,7 @@ class Session:
         f = Facts()
         f.flip = bool(expr.option)
         operand = expr.right if f.flip else expr.left
-        turned = operand.__class__.__name__ == "Transposed"
+        turned = isinstance(operand, Transposed)
         matrix = operand.matrix if turned else operand
         store = self.matrix_store(matrix)
         across, along = (store.colmap, store.rowmap) if f.flip != turned else (store.rowmap, store.colmap)
