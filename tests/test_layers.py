@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 EVERYONE = {"errors", "settings", "trace"}  # these import nothing of ours
 USER = {"unary", "binary", "monoid", "select", "indexunary", "agg", "op", "dtypes", "exceptions"}
-HANDLES = {"expr", "matrix", "vector", "scalar"}
+HANDLES = {"expr", "index", "matrix", "vector", "scalar"}
 MACHINERY = {"semiring", *USER, "device", "kernels", "distribute", "balance", *HANDLES}
 
 MAY_IMPORT: dict[str, set[str]] = {

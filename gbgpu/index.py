@@ -1,0 +1,79 @@
+"""What a subscript names in one dimension: all of it, a slice, a list of ids, or a Vector whose values are ids."""
+
+from typing import Any
+
+import numpy as np
+
+from .errors import IndexOutOfBound, message
+from .expr import _kinds
+
+
+class Index:
+    """Ids 0 <= id < n in the order given, duplicates kept; `size` of them.
+
+    `vector`: None, or a full Vector of an integer type whose values are the ids. They stay on the devices; one out of
+    range raises IndexOutOfBound when a result is next read.
+    """
+
+    __slots__ = ("n", "size", "vector", "_range", "_ids")
+
+    def __init__(self, n: int, span: range | None = None, ids: np.ndarray | None = None, vector: Any = None):
+        self.n, self._range, self._ids, self.vector = n, span, ids, vector
+        self.size = vector.size if vector is not None else len(ids if span is None else span)  # type: ignore[arg-type]
+
+    @classmethod
+    def of(cls, key: Any, n: int) -> "Index":
+        """The index for a slice, a list or array of ints (negative ones count from the end), or a Vector of ids (of the
+        values that are present, in index order).
+
+        Raises IndexOutOfBound, which is an IndexError; TypeError for anything else."""
+        if isinstance(key, Index):
+            return key
+        if isinstance(key, slice):
+            return cls(n, span=range(n)[key])
+        if isinstance(key, range):
+            key = np.arange(key.start, key.stop, key.step)
+        if hasattr(key, "__cuda_array_interface__"):
+            key = _kinds["vector"].from_dense(key)  # type: ignore[attr-defined]
+        if isinstance(key, _kinds["vector"]):
+            return cls._of_vector(key, n)
+        return cls(n, ids=checked(np.asarray(key), n))
+
+    @classmethod
+    def _of_vector(cls, key: Any, n: int) -> "Index":
+        if key.dtype.kind not in "iu":
+            raise TypeError(message("a Vector of an integer type as an index", key.dtype, "masks go into w(mask)"))
+        if key.nvals == key.size and key.size:
+            return cls(n, vector=key)
+        return cls(n, ids=checked(key.to_coo(indices=False)[1], n))
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it names everything in order."""
+        return self._range == range(self.n)
+
+    def ids(self) -> np.ndarray:
+        """The ids as int64 on the host (reads a Vector's values from the devices)."""
+        if self._ids is None:
+            if self.vector is not None:
+                return checked(self.vector.to_coo(indices=False)[1], self.n)
+            span: Any = self._range
+            self._ids = np.arange(span.start, span.stop, span.step, dtype=np.int64)
+        return self._ids
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return ":" if self.is_all else f"{self.vector.name}" if self.vector is not None else f"{self.size} rows"
+
+
+def checked(ids: np.ndarray, n: int) -> np.ndarray:
+    """Ids from -n to n - 1 as int64 from 0 on. Raises TypeError or IndexOutOfBound."""
+    if ids.dtype == bool or ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        came = f"{ids.dtype} of shape {ids.shape}"
+        raise TypeError(message("an int, a slice, or a list of ints as an index", came, "masks go into w(mask)"))
+    if ids.size and (int(ids.max()) >= n or int(ids.min()) < -n):
+        raise IndexOutOfBound(message(f"indices from {-n} to {n - 1}", f"{ids.min()} to {ids.max()}"))
+    ids = ids.astype(np.int64)
+    return np.where(ids < 0, ids + n, ids) if ids.size and int(ids.min()) < 0 else ids
