@@ -34,6 +34,7 @@ extern "C" __global__ void copy##size(type *out, const type *in, const long long
     LOOP(end) out[i] = in[i]; \
 }
 KERNELS(1, unsigned char)
+KERNELS(2, unsigned short)
 KERNELS(4, unsigned)
 KERNELS(8, unsigned long long)
 """
@@ -87,9 +88,8 @@ class CudaDevice:
     def empty(self, n: int, dtype: Any) -> Any:
         dtype = np.dtype(dtype)
         with self._allocating(n * dtype.itemsize):
-            if dtype.itemsize == 1 and n % 4:
-                return cupy.empty(n + 4 - n % 4, dtype)[:n]
-            return cupy.empty(n, dtype)
+            each = max(4 // dtype.itemsize, 1)  # whole words: atomics on small types work on them
+            return cupy.empty((n + each - 1) // each * each, dtype)[:n]
 
     def zeros(self, n: int, dtype: Any) -> Any:
         return self._set_bytes(self.empty(n, dtype), 0)
@@ -182,7 +182,8 @@ class CudaDevice:
     @cached_property
     def _functions(self) -> dict[str, Any]:
         module = self.load(compile_cubin(TEXT, self.arch))
-        return {name: module.get_function(name) for name in ("fill4", "fill8", "copy1", "copy4", "copy8")}
+        names = [f"{work}{size}" for work in ("fill", "copy") for size in (1, 2, 4, 8)]
+        return {name: module.get_function(name) for name in names}
 
     def _run(self, name: str, n: int, args: tuple) -> None:
         with self.here():

@@ -110,7 +110,10 @@ def atomic_form(monoid: Any) -> str:
     if monoid.dtype is BOOL:
         forms = {"or": "or", "max": "or", "and": "and", "min": "and", "xor": "xor", "ne": "xor", "eq": "xnor"}
         return forms.get(body.op, "cas")
-    return {"add": "sum", "min": "min", "max": "max"}.get(body.op, "cas")
+    if monoid.dtype.bits < 32:
+        return "cas"
+    bits = {"and": "and", "or": "or", "xor": "xor"}
+    return ({"add": "sum", "min": "min", "max": "max"} | bits).get(body.op, "cas")
 
 
 def _call(name: str, program: Any, **arguments: str) -> str:

@@ -9,8 +9,23 @@ import numpy as np
 
 from gbgpu.errors import InvalidValue, NotImplementedException, UdfParseError
 from gbgpu.semiring import _operators as ops
+from gbgpu.semiring._formulas import BITWISE
 from gbgpu.semiring._operators import BinaryOp, Typed, UnaryOp, _apply_infix, _dtypes, _refuse
-from gbgpu.semiring._types import BOOL, INT32, INT64, SUPPORTED, DataType, unify
+from gbgpu.semiring._types import (
+    BOOL,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    NUMBERS,
+    SUPPORTED,
+    UINT16,
+    UINT32,
+    UINT64,
+    UNSIGNED,
+    DataType,
+    unify,
+)
 
 
 def _works(op: Any, key: object) -> bool:
@@ -312,6 +327,10 @@ class Semiring:
 
     def _multiply(self, dtype: DataType) -> Typed | None:
         """The typed multiply operator for inputs of `dtype`, or None: python-graphblas's table as rules."""
+        if {self.monoid.name, self.binaryop.name} <= set(BITWISE):
+            dtype = _UNSIGNED.get(dtype, dtype)
+        if dtype not in self.binaryop:
+            return None
         multiply, monoid = self.binaryop[dtype], self.monoid
         if monoid.is_logical:
             if multiply.return_type is BOOL:
@@ -344,6 +363,8 @@ class Semiring:
         return cls(name or f"{monoid.name}_{binaryop.name}", monoid, binaryop)
 
 
+# The types in which semirings of bitwise operators compute for signed inputs.
+_UNSIGNED = {INT8: UINT16, INT16: UINT32, INT32: UINT64, INT64: UINT64}
 # Multiplications that a logical monoid applies to its inputs as BOOL.
 _TO_BOOL = {"first", "second", "pair", "land", "lor", "lxor", "lxnor"}
 # With BOOL inputs these have no semiring, except under a logical monoid.
@@ -401,12 +422,16 @@ def _add(name: str, identities: object, **kwargs) -> None:
 
 
 def _fill() -> None:
-    nan, numbers = float("nan"), ops.NUMBERS
+    nan, numbers = float("nan"), NUMBERS
     _add("plus", 0, types=numbers, starts=_for_float(-0.0))
     _add("times", 1, terminals=_for_exact(0))
     _add("min", _highest, is_idempotent=True, starts=_for_float(nan), terminals=_lowest)
     _add("max", _lowest, is_idempotent=True, starts=_for_float(nan), terminals=_highest)
     _add("any", 0, is_idempotent=True)
+    _add("band", _highest, types=UNSIGNED, is_idempotent=True, terminals=_always(0))
+    _add("bor", 0, types=UNSIGNED, is_idempotent=True, terminals=_highest)
+    _add("bxor", 0, types=UNSIGNED)
+    _add("bxnor", _highest, types=UNSIGNED)
     _add("land", True, is_idempotent=True, logical=True, terminals=_always(False))
     _add("lor", False, is_idempotent=True, logical=True, terminals=_always(True))
     _add("lxor", False, logical=True)

@@ -8,16 +8,11 @@ import numpy as np
 
 from gbgpu.semiring import _scalar as sc
 from gbgpu.semiring._scalar import Sym
-from gbgpu.semiring._types import BOOL, FP32, FP64, INT32, INT64
-
-
-def _float_result(x: Sym) -> Sym:
-    """The type in which python-graphblas computes float functions: BOOL becomes FP32, integers FP64."""
-    return sc.cast(x, {BOOL: FP32, FP32: FP32}.get(x.dtype, FP64))
+from gbgpu.semiring._types import BOOL, FP64, INT32, INT64
 
 
 def _function(name: str) -> Callable:
-    return lambda *values: sc.call(name, *map(_float_result, values))
+    return lambda *values: sc.call(name, *map(sc.as_near_float, values))
 
 
 def _one(x: Sym, *_: Sym) -> Sym:
@@ -46,10 +41,11 @@ def _cdiv(x: Sym, y: Sym) -> Sym:
         return x
     if x.dtype.kind == "f":
         return x / y
-    info = np.iinfo(x.dtype.np_type)
-    number = x.dtype.np_type.type
-    at_zero = sc.select(x == 0, number(0), sc.select(x < 0, number(info.min), number(info.max)))
-    floor = x // y
+    floor, number, info = x // y, x.dtype.np_type.type, np.iinfo(x.dtype.np_type)
+    at_zero = sc.select(x == 0, number(0), number(info.max))
+    if x.dtype.kind == "u":
+        return sc.select(y == 0, at_zero, floor)
+    at_zero = sc.select(x < 0, number(info.min), at_zero)
     return sc.select(y == 0, at_zero, floor + sc.cast((floor < 0) & (floor * y != x), x.dtype))
 
 
@@ -67,7 +63,7 @@ def _ainv(x: Sym) -> Sym:
 
 
 def _signum(x: Sym) -> Sym:
-    return sc.sign(_float_result(x))
+    return sc.sign(sc.as_near_float(x))
 
 
 def _is(compare: Callable) -> Callable:
@@ -86,7 +82,7 @@ UNARY: dict[str, Callable] = {
     "one": _one,
     "minv": lambda x: _cdiv(_one(x), x),
     "signum": _signum,
-    "round": lambda x: sc.round_away(_float_result(x)),
+    "round": lambda x: sc.round_away(sc.as_near_float(x)),
     **{name: _function(name) for name in _FLOAT_FUNCTIONS},
 }
 _COMPARE = {"eq": sc.eq, "ne": sc.ne, "lt": sc.lt, "le": sc.le, "gt": sc.gt, "ge": sc.ge}
@@ -95,6 +91,8 @@ BINARY: dict[str, Callable] = {
     "rminus": swap(_minus),
     "truediv": sc.truediv,
     "rtruediv": swap(sc.truediv),
+    "floordiv": sc.floordiv,
+    "rfloordiv": swap(sc.floordiv),
     "cdiv": _cdiv,
     "rdiv": swap(_cdiv),
     "first": lambda x, y: x,
@@ -174,8 +172,6 @@ def _with_thunk(compare: Callable) -> Callable:
 
 KEEP_VALUES: dict[str, Callable] = {f"value{name}": _with_thunk(compare) for name, compare in _COMPARE.items()}
 FLOAT_TESTS: dict[str, Callable] = {"isnan": sc.isnan, "isinf": sc.isinf, "isfinite": sc.isfinite}
-# BOOL gives INT8 in python-graphblas, a type that is not here yet.
-NUMBERS_ONLY: dict[str, Callable] = {"floordiv": sc.floordiv, "rfloordiv": swap(sc.floordiv)}
 BITWISE: dict[str, Callable] = {
     "band": sc.bit_and,
     "bor": sc.bit_or,

@@ -6,7 +6,6 @@ compiled without fused multiply-add. Nodes used once are printed in place, other
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gbgpu.semiring._scalar import Node, Program, cast, ordered, trace
-from gbgpu.semiring._types import BOOL, FP32, INT32, INT64, DataType, lookup_dtype
+from gbgpu.semiring._types import BOOL, FP32, INT64, UINT32, UINT64, DataType, convert, lookup_dtype
 
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<="}
 _ARITH = {"add": "+", "sub": "-", "mul": "*"}
@@ -92,7 +91,7 @@ class _Printer:
 
 
 def _saturates(n: Node) -> bool:
-    return n.op == "cast" and n.dtype.kind == "i" and n.args[0].dtype.kind == "f"
+    return n.op == "cast" and n.dtype.kind in "iu" and n.args[0].dtype.kind == "f"
 
 
 # --- numba -----------------------------------------------------------------------------------------------------------
@@ -104,10 +103,10 @@ def _np_name(dtype: DataType) -> str:
 
 def literal_numba(value: Any, dtype: DataType) -> str:
     """The value as Python source of exactly this type."""
-    value = dtype.np_type.type(value)
+    value = convert(value, dtype)
     if dtype is BOOL:
         return str(bool(value))
-    if dtype.kind == "i":
+    if dtype.kind in "iu":
         return f"{_np_name(dtype)}({int(value)})"
     text = "np.nan" if np.isnan(value) else repr(float(value)).replace("inf", "np.inf")
     return f"{_np_name(dtype)}({text})"
@@ -143,30 +142,39 @@ def _numba_bool(op: str, args: list[str]) -> str:
 
 def _numba_value(n: Node, args: list[str]) -> str:
     op, first, last = n.op, args[0], args[-1]
-    wraps = n.dtype is INT64  # numba promises LLVM that signed sums don't overflow; smaller types are summed in 64 bits
-    if op in _ARITH and wraps:
+    if op in _ARITH and n.dtype is INT64:  # numba promises LLVM that signed sums don't overflow
         return f"np.int64(np.uint64({first}) {_ARITH[op]} np.uint64({last}))"
-    if op in _ARITH or op in _BITS:
+    if op in _ARITH or op in _BITS:  # smaller integers are summed in 64 bits
         return f"{first} {(_ARITH | _BITS)[op]} {last}"
     if op == "call":
         space = "np" if n.value in _NUMPY_ONLY else "math"
         return f"{space}.{n.value}({', '.join(args)})"
     if op in ("min", "max"):
         return _extreme(n, args, _numba_dialect)
-    negative = f"np.int64(np.uint64(0) - np.uint64({first}))" if wraps else f"-{first}"
-    guarded = f"{first} // {last} if {last} != -1 else {negative}"
+    return _numba_integer(n, first, last) if n.dtype.kind in "iu" else _numba_float(n, first, last)
+
+
+def _numba_float(n: Node, first: str, last: str) -> str:
+    return {"div": f"np.divide({first}, {last})", "neg": f"-{first}", "abs": f"math.fabs({first})"}[n.op]
+
+
+def _numba_integer(n: Node, first: str, last: str) -> str:
+    zero = literal_numba(0, n.dtype)  # of its type: numba makes a float of an int beside an unsigned
+    negative = f"{zero} - {first}" if n.dtype.bits < 64 else f"np.uint64(0) - np.uint64({first})"
+    negative = f"np.int64({negative})" if n.dtype is INT64 else negative
+    divided, traps = f"{first} // {last}", f"{last} == 0"
+    if n.dtype.kind == "i":  # -1 apart: the quotient of the smallest integer does not fit, and traps
+        divided, traps = f"{divided} if {last} != -1 else {negative}", f"{traps} or {last} == -1"
     texts = {
-        "div": f"np.divide({first}, {last})",
         "neg": negative,
         "not": f"~{first}",
-        "abs": f"{first} if {first} >= 0 else {negative}" if n.dtype.kind == "i" else f"math.fabs({first})",
-        "shl": f"{first} << {n.value}",
-        "shr": f"{first} >> {n.value}",
-        # -1 apart: the quotient of the smallest integer does not fit, and traps.
-        "floordiv": f"0 if {last} == 0 else ({guarded})",
-        "mod": f"0 if {last} == 0 or {last} == -1 else {first} % {last}",
+        "abs": f"{first} if {first} >= 0 else {negative}",
+        "shl": f"{first} << {last}",
+        "shr": f"{first} >> {last}",
+        "floordiv": f"{zero} if {last} == 0 else ({divided})",
+        "mod": f"{zero} if {traps} else {first} % {last}",
     }
-    return texts[op]
+    return texts[n.op]
 
 
 class _numba_dialect:
@@ -191,24 +199,26 @@ class _numba_dialect:
 
 def literal_cuda(value: Any, dtype: DataType) -> str:
     """The value as C++ source of exactly this type; inf, NaN and the smallest integers included."""
-    value = dtype.np_type.type(value)
+    value = convert(value, dtype)
     if dtype is BOOL:
         return "true" if value else "false"
-    if dtype.kind == "i":
+    if dtype.kind in "iu":
         return _c_integer(int(value), dtype)
     return _c_float(value, "f" if dtype is FP32 else "")
 
 
 def _c_integer(value: int, dtype: DataType) -> str:
-    suffix = "" if dtype is INT32 else "LL"
-    if value == np.iinfo(dtype.np_type).min:
+    if dtype.bits < 32:
+        return f"(({dtype.c_type}){value})"
+    suffix = ("u" if dtype.kind == "u" else "") + ("LL" if dtype.bits == 64 else "")
+    if dtype.kind == "i" and value == np.iinfo(dtype.np_type).min:
         return f"({value + 1}{suffix} - 1)"
     return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"
 
 
 def _c_float(value: np.floating, suffix: str) -> str:
     if not np.isfinite(value):  # by its bits: NVRTC has neither INFINITY nor the compilers' built-in functions for it
-        kind, bits = ("float", INT32) if suffix else ("double", INT64)
+        kind, bits = ("float", UINT32) if suffix else ("double", UINT64)
         return f"__builtin_bit_cast({kind}, {_c_integer(int(value.view(bits.np_type)), bits)})"
     text = str(value)  # the shortest digits that give this value back in its own type
     text = text if any(mark in text for mark in ".e") else text + ".0"
@@ -237,7 +247,7 @@ def _cuda_text(n: Node, args: list[str]) -> str:
         return f"{n.value}{'f' if dtype is FP32 else ''}({', '.join(args)})"
     if op in ("min", "max"):
         return _extreme(n, args, _cuda_dialect)
-    return _cuda_integer(n, args) if dtype.kind == "i" else _cuda_float(n, args)
+    return _cuda_integer(n, args) if dtype.kind in "iu" else _cuda_float(n, args)
 
 
 def _cuda_bool(op: str, args: list[str]) -> str:
@@ -248,24 +258,28 @@ def _cuda_bool(op: str, args: list[str]) -> str:
 
 
 def _cuda_integer(n: Node, args: list[str]) -> str:
+    """Sums go through unsigned words, where wrap is defined; small types are ints to C++, and cast back."""
     op, first, last = n.op, args[0], args[-1]
-    signed = n.dtype.c_type
-    unsigned = f"unsigned {signed}"
-    if op in _ARITH:  # two's-complement wrap is defined for unsigned only
-        return f"(({signed})(({unsigned}){first} {_ARITH[op]} ({unsigned}){last}))"
+    own, word = n.dtype.c_type, "unsigned long long" if n.dtype.bits == 64 else "unsigned int"
+    if op in _ARITH:
+        return f"(({own})(({word}){first} {_ARITH[op]} ({word}){last}))"
     if op in _BITS:
         return f"({first} {_BITS[op]} {last})"
-    minus = f"({signed})(0u - ({unsigned}){first})"
+    minus = f"({own})(0u - ({word}){first})"
     rest = f"({first} % {last})"
     moved = f"({rest} != 0 && (({first} < 0) != ({last} < 0)))"
+    divided, left = f"{first} / {last}", rest
+    if n.dtype.kind == "i":
+        divided = f"{last} == -1 ? {minus} : {divided} - ({moved} ? 1 : 0)"
+        left = f"{last} == -1 ? 0 : {rest} + ({moved} ? {last} : 0)"
     texts = {
         "neg": f"({minus})",
-        "not": f"(~{first})",
+        "not": f"(({own})~{first})",
         "abs": f"({first} < 0 ? {minus} : {first})",
-        "shl": f"(({signed})(({unsigned}){first} << {n.value}))",
-        "shr": f"({first} >> {n.value})",
-        "floordiv": f"({last} == 0 ? 0 : {last} == -1 ? {minus} : {first} / {last} - ({moved} ? 1 : 0))",
-        "mod": f"({last} == 0 || {last} == -1 ? 0 : {rest} + ({moved} ? {last} : 0))",
+        "shl": f"(({own})(({word}){first} << {last}))",
+        "shr": f"(({own})({first} >> {last}))",
+        "floordiv": f"({last} == 0 ? 0 : {divided})",
+        "mod": f"({last} == 0 ? 0 : {left})",
     }
     return texts[op]
 
@@ -304,7 +318,7 @@ def _extreme(n: Node, args: list[str], dialect: Any) -> str:
     """min or max of numbers: NaN is ignored, and -0.0 lies below 0.0 so that no order of operands shows."""
     x, y = args
     before = f"{x} < {y}" if n.op == "min" else f"{y} < {x}"
-    if n.dtype.kind == "i":
+    if n.dtype.kind in "iu":
         return dialect.choose(before, x, y)
     # Between equals the sign of y decides. Only y: x is mostly an accumulator, and y's share is computed ahead of it.
     sign = dialect.sign(y, n.dtype, ">" if n.op == "min" else "<")
@@ -316,7 +330,7 @@ def _saturated(n: Node, x: str, dialect: Any) -> str:
     """Float to integer: NaN gives 0, values outside give the nearest integer."""
     dtype, source = n.dtype, n.args[0].dtype
     info = np.iinfo(dtype.np_type)
-    top, bottom = dialect.literal(math.ldexp(1.0, info.bits - 1), source), dialect.literal(float(info.min), source)
+    top, bottom = dialect.literal(float(info.max + 1), source), dialect.literal(float(info.min), source)
     inside = dialect.choose(f"{x} <= {bottom}", dialect.literal(info.min, dtype), dialect.truncate(x, dtype))
     inside = dialect.choose(f"{x} >= {top}", dialect.literal(info.max, dtype), inside)
     return dialect.choose(f"{x} != {x}", dialect.literal(0, dtype), inside)

@@ -13,10 +13,17 @@ from gbgpu.errors import NotImplementedException, UdfParseError
 from gbgpu.semiring import _formulas as formulas
 from gbgpu.semiring import _scalar as sc
 from gbgpu.semiring._scalar import Program
-from gbgpu.semiring._types import BOOL, FP32, FP64, INT32, INT64, SUPPORTED, DataType, lookup_dtype, unify
-
-INTEGERS = (INT32, INT64)
-NUMBERS = (INT32, INT64, FP32, FP64)
+from gbgpu.semiring._types import (
+    BOOL,
+    FLOATS,
+    INT32,
+    INT64,
+    INTEGERS,
+    SUPPORTED,
+    DataType,
+    lookup_dtype,
+    unify,
+)
 
 
 class Typed:
@@ -307,7 +314,7 @@ def _fill() -> None:
     for name, function in formulas.UNARY.items():
         UnaryOp.registry[name] = UnaryOp(name, function)
     for name, function in formulas.FLOAT_TESTS.items():
-        UnaryOp.registry[name] = UnaryOp(name, function, types=(FP32, FP64))
+        UnaryOp.registry[name] = UnaryOp(name, function, types=FLOATS)
     UnaryOp.registry["bnot"] = UnaryOp("bnot", sc.invert, types=INTEGERS)
     _fill_binary()
     for name, function in formulas.INDEX.items():
@@ -325,8 +332,6 @@ def _fill_binary() -> None:
         binary[name] = BinaryOp(name, function, commutative=False)
     for name, function in formulas.COMMUTATIVE.items():
         binary[name] = BinaryOp(name, function, commutative=True)
-    for name, function in formulas.NUMBERS_ONLY.items():
-        binary[name] = BinaryOp(name, function, commutative=False, types=NUMBERS)
     for name, function in formulas.BITWISE.items():
         binary[name] = BinaryOp(name, function, commutative=True, types=INTEGERS)
     for name, function in formulas.POSITIONAL.items():
@@ -336,13 +341,13 @@ def _fill_binary() -> None:
 
 
 _fill()
-MOD = BinaryOp("mod", sc.mod, commutative=False, types=NUMBERS)  # the string "%"
+MOD = BinaryOp("mod", sc.mod, commutative=False)  # the string "%"
 
 
 # --- laws ------------------------------------------------------------------------------------------------------------
 
 # Small and not negative: functions meant for counts, distances or sets are checked where they are meant to work.
-_SAMPLES = {"b": (False, True), "i": (0, 1, 2, 3, 7), "f": (0.0, 0.5, 1.0, 3.0, 8.0)}
+_SAMPLES = {"b": (False, True), "i": (0, 1, 2, 3, 7), "u": (0, 1, 2, 3, 7), "f": (0.0, 0.5, 1.0, 3.0, 8.0)}
 
 
 def samples(dtype: DataType) -> tuple:

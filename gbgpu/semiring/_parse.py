@@ -45,7 +45,7 @@ def _whole(name: str) -> Callable:
 
 
 def _numpy(name: str) -> Callable:
-    return lambda *values: sc.call(name, *values)
+    return lambda *values: sc.call(name, *map(sc.as_near_float, values))
 
 
 def _nan_first(choose: Callable) -> Callable:
@@ -110,8 +110,7 @@ def read(function: Callable, params: Sequence[tuple[str, DataType]]) -> Program:
     """The program of `function`, from its source. Raises UdfParseError with the line."""
     values = [sc.param(name, dtype) for name, dtype in params]
     known = _KNOWN.get(function)
-    result = sc.sym(known(*values) if known is not None else _Reader(function, 0).call(values))
-    return Program(params, result.dtype, result.node)
+    return sc.of_result(known(*values) if known is not None else _Reader(function, 0).call(values), params)
 
 
 class _Missing:

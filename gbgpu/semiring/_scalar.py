@@ -7,6 +7,7 @@ a node and behaves like a NumPy scalar: calling a plain Python function with Sym
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
@@ -14,7 +15,19 @@ from typing import Any
 import numpy as np
 
 from gbgpu.errors import UdfParseError
-from gbgpu.semiring._types import BOOL, FP64, INT32, INT64, DataType, lookup_dtype, of_value, unify
+from gbgpu.semiring._types import (
+    BOOL,
+    FP32,
+    FP64,
+    INT8,
+    INT64,
+    UINT64,
+    DataType,
+    convert,
+    lookup_dtype,
+    of_value,
+    unify,
+)
 
 
 class Branches(Exception):
@@ -45,7 +58,7 @@ def node(op: str, dtype: DataType, args: tuple[Node, ...] = (), value: object = 
 
 def constant(value: object, dtype: DataType) -> Node:
     """A literal of exactly this type."""
-    return node("const", dtype, (), dtype.np_type.type(value))
+    return node("const", dtype, (), convert(value, dtype))
 
 
 class Program:
@@ -82,7 +95,7 @@ class Program:
 
 def _line(n: Node, args: list[str]) -> str:
     # repr(np.float64(nan)) and friends are stable, and tell -0.0 from 0.0.
-    value = "" if n.value is None else f" {n.value if isinstance(n.value, str) else repr(n.value.item())}"
+    value = "" if n.value is None else f" {n.value.item()!r}" if isinstance(n.value, np.generic) else f" {n.value}"
     return f"{n.op}.{n.dtype.name}{value}({', '.join(args)})"
 
 
@@ -170,11 +183,24 @@ def sym(value: object) -> Sym:
     """A Sym for a Sym, a Python literal (weak) or a NumPy scalar. TypeError for anything else."""
     if isinstance(value, Sym):
         return value
+    if type(value) is int and not fits(value, INT64):
+        return Sym(node("const", INT64, (), value), weak=True)  # waits for the type that it meets
     dtype = of_value(value)
     return Sym(constant(value, dtype), weak=not isinstance(value, np.generic))
 
 
-_RANK = {"b": 0, "i": 1, "f": 2}
+def fits(value: int, dtype: DataType) -> bool:
+    """Whether an integer type holds the value."""
+    info = np.iinfo(dtype.np_type)
+    return info.min <= value <= info.max
+
+
+def _literal(s: Sym) -> int | None:
+    """The value of an integer literal, else None."""
+    return int(s.node.value) if s.weak and s.node.op == "const" and s.dtype is INT64 else None
+
+
+_RANK = {"b": 0, "i": 1, "u": 1, "f": 2}
 
 
 def common_dtype(syms: Sequence[Sym]) -> DataType:
@@ -188,24 +214,28 @@ def common_dtype(syms: Sequence[Sym]) -> DataType:
 
 
 def promote(*values: object) -> tuple[list[Sym], DataType]:
-    """The values as Syms of one common type."""
+    """The values as Syms of one common type. Raises UdfParseError for an integer literal that doesn't fit it."""
     syms = [sym(v) for v in values]
     dtype = common_dtype(syms)
-    if dtype is INT32:
-        for s in syms:
-            if s.weak and s.node.op == "const" and not -(2**31) <= int(s.node.value) < 2**31:
-                raise UdfParseError(f"the literal {s.node.value} does not fit INT32")
     weak = all(s.weak for s in syms)
-    return [Sym(cast(s, dtype).node, weak) for s in syms], dtype
+    return [Sym(_fitted(s, dtype), weak) for s in syms], dtype
+
+
+def _fitted(s: Sym, dtype: DataType) -> Node:
+    literal = _literal(s)
+    if literal is not None and dtype.kind in "iu" and not fits(literal, dtype):
+        raise UdfParseError(f"the literal {literal} does not fit {dtype.name}")
+    return cast(s, dtype).node
 
 
 def cast(value: object, dtype: DataType) -> Sym:
-    """The value in another type, by SuiteSparse's rules: float to int saturates and NaN gives 0; to BOOL is `!= 0`."""
+    """The value in another type, by SuiteSparse's rules: float to int saturates and NaN gives 0; to BOOL is `!= 0`;
+    integers wrap."""
     s = sym(value)
+    if s.node.op == "const":
+        return Sym(constant(s.node.value, dtype))
     if s.dtype is dtype:
         return Sym(s.node)
-    if s.node.op == "const" and not (s.dtype.kind == "f" and dtype.kind == "i"):
-        return Sym(constant(s.node.value, dtype))
     if dtype is BOOL:
         return ne(s, 0)
     return Sym(node("cast", dtype, (s.node,)))
@@ -242,22 +272,27 @@ def as_float(value: object) -> Sym:
     return s if s.dtype.kind == "f" else Sym(cast(s, FP64).node, s.weak)
 
 
+def as_near_float(value: object) -> Sym:
+    """The type in which NumPy and python-graphblas compute float functions: FP32 up to 16 bits (NumPy has a smaller one
+    for 8), else FP64."""
+    s = sym(value)
+    return cast(s, FP32) if s.dtype.bits <= 16 else as_float(s)
+
+
 def truediv(a, b) -> Sym:
     (x, y), _ = promote(a, b)
     return _same("div", as_float(x), as_float(y))
 
 
-def _numeric(a, b, what: str) -> tuple[Sym, Sym, DataType]:
+def _numeric(a, b) -> tuple[Sym, Sym, DataType]:
     (x, y), dtype = promote(a, b)
-    if dtype is BOOL:
-        raise UdfParseError(f"{what} of BOOL values is INT8 in NumPy, which gbgpu doesn't have yet; cast first")
-    return x, y, dtype
+    return (cast(x, INT8), cast(y, INT8), INT8) if dtype is BOOL else (x, y, dtype)
 
 
 def floordiv(a, b) -> Sym:
-    """Integers floor and give 0 on zero; floats as NumPy's floor_divide."""
-    x, y, dtype = _numeric(a, b, "//")
-    if dtype.kind == "i":
+    """Integers floor and give 0 on zero, BOOL as INT8; floats as NumPy's floor_divide."""
+    x, y, dtype = _numeric(a, b)
+    if dtype.kind in "iu":
         return _same("floordiv", x, y)
     rest = call("fmod", x, y)
     quotient = (x - rest) / y
@@ -270,8 +305,8 @@ def floordiv(a, b) -> Sym:
 
 def mod(a, b) -> Sym:
     """The remainder with the sign of the divisor; integers give 0 on zero, floats as NumPy's remainder."""
-    x, y, dtype = _numeric(a, b, "%")
-    if dtype.kind == "i":
+    x, y, dtype = _numeric(a, b)
+    if dtype.kind in "iu":
         return _same("mod", x, y)
     rest = call("fmod", x, y)
     moved = select((y < 0) != (rest < 0), rest + y, rest)
@@ -281,9 +316,9 @@ def mod(a, b) -> Sym:
 def power(a, b) -> Sym:
     """Small constant integer powers are products, others `pow` on floats."""
     x, y = sym(a), sym(b)
-    if y.weak and y.node.op == "const" and y.dtype is INT64 and 0 <= int(y.node.value) <= 16 and x.dtype is not BOOL:
-        one = Sym(constant(1, x.dtype), x.weak)
-        return reduce(mul, [x] * int(y.node.value)) if int(y.node.value) else one
+    exponent = _literal(y)
+    if exponent is not None and 0 <= exponent <= 16 and x.dtype is not BOOL:
+        return reduce(mul, [x] * exponent) if exponent else Sym(constant(1, x.dtype), x.weak)
     _, dtype = promote(x, y)
     if dtype.kind != "f":
         raise UdfParseError("integers take constant powers from 0 to 16; use float(x) ** y")
@@ -299,7 +334,7 @@ def negative(a) -> Sym:
 
 def absolute(a) -> Sym:
     x = sym(a)
-    return x if x.dtype is BOOL else Sym(node("abs", x.dtype, (x.node,)), x.weak)
+    return x if x.dtype.kind in "bu" else Sym(node("abs", x.dtype, (x.node,)), x.weak)
 
 
 def _bits(op: str, a, b) -> Sym:
@@ -328,30 +363,53 @@ def invert(a) -> Sym:
     return Sym(node("not", x.dtype, (x.node,)), x.weak)
 
 
-def _shift(op: str, a, count: object) -> Sym:
-    x = sym(a)
-    bits = x.dtype.np_type.itemsize * 8
-    if x.dtype.kind != "i" or not isinstance(count, (int, np.integer)) or not 0 <= count < bits:
-        raise UdfParseError("<< and >> take an integer and a constant count smaller than its bits")
-    return Sym(node(op, x.dtype, (x.node,), np.int64(count)), x.weak)
+def _shift(op: str, a, count, beyond: Callable[[Sym], object]) -> Sym:
+    """Shifts of integers; `beyond(x)` is the result for a count outside 0 .. bits - 1."""
+    (x, n), dtype = promote(a, count)
+    if dtype.kind not in "iu":
+        raise UdfParseError("<< and >> take integers")
+    if n.node.op == "const" and 0 <= int(n.node.value) < dtype.bits:
+        return Sym(node(op, dtype, (x.node, n.node)), x.weak)
+    inside = both(n >= 0, n < dtype.bits)
+    return select(inside, Sym(node(op, dtype, (x.node, select(inside, n, 0).node))), beyond(x))
 
 
 def shift_left(a, count) -> Sym:
-    return _shift("shl", a, count)
+    """As NumPy's left_shift: 0 where the count is negative or not below the number of bits."""
+    return _shift("shl", a, count, lambda x: 0)
 
 
 def shift_right(a, count) -> Sym:
-    return _shift("shr", a, count)
+    """As NumPy's right_shift: the sign's bits where the count is negative or not below the number of bits."""
+    return _shift("shr", a, count, lambda x: select(x < 0, -1, 0) if x.dtype.kind == "i" else 0)
 
 
 def _compare(op: str, a, b) -> Sym:
+    """A comparison; integers compare exactly, also with a literal outside the type, and INT64 with UINT64."""
     x, y = sym(a), sym(b)
-    if common_dtype([x, y]) is INT32:  # a literal outside INT32 compares exactly, as in NumPy
-        wide = [s for s in (x, y) if s.node.op == "const" and abs(int(s.node.value)) >= 2**31]
-        if wide:
-            x, y = cast(x, INT64), cast(y, INT64)
+    left, right = _literal(x), _literal(y)
+    if left is not None and right is not None:
+        return sym(np.bool_(_PLAIN[op](left, right)))
+    dtype = common_dtype([x, y])
+    for literal in (left, right):
+        if literal is not None and dtype.kind in "iu" and not fits(literal, dtype):
+            ends = (literal, 0) if literal is left else (0, literal)
+            return sym(np.bool_(_PLAIN[op](*ends)))
+    if left is None and right is None and {x.dtype, y.dtype} == {INT64, UINT64}:
+        return _mixed(op, x, y)
     (x, y), _ = promote(x, y)
     return Sym(node(op, BOOL, (x.node, y.node)))
+
+
+_PLAIN: dict[str, Callable] = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le}
+
+
+def _mixed(op: str, x: Sym, y: Sym) -> Sym:
+    """INT64 against UINT64: as unsigned where the signed one isn't negative; a negative one is below."""
+    signed = x if x.dtype is INT64 else y
+    ends = (-1, 0) if signed is x else (0, -1)
+    unsigned = Sym(node(op, BOOL, (cast(x, UINT64).node, cast(y, UINT64).node)))
+    return select(signed < 0, sym(np.bool_(_PLAIN[op](*ends))), unsigned)
 
 
 def eq(a, b) -> Sym:
@@ -458,8 +516,15 @@ def round_away(a) -> Sym:
 
 def trace(function: Callable, params: Sequence[tuple[str, DataType]]) -> Program:
     """The program of a function of Syms."""
-    result = sym(function(*[param(name, dtype) for name, dtype in params]))
-    return Program(params, result.dtype, result.node)
+    return of_result(function(*[param(name, dtype) for name, dtype in params]), params)
+
+
+def of_result(result: object, params: Sequence[tuple[str, DataType]]) -> Program:
+    """The program that computes this Sym or literal."""
+    found = sym(result)
+    if type(found.node.value) is int:
+        raise UdfParseError(f"the literal {found.node.value} does not fit INT64")
+    return Program(params, found.dtype, found.node)
 
 
 def from_function(function: Callable, params: Sequence[tuple[str, object]]) -> Program:

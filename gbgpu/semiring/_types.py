@@ -8,23 +8,26 @@ from gbgpu.errors import NotImplementedException
 
 
 class DataType:
-    """One element type. Singletons: BOOL, INT32, INT64, FP32, FP64.
+    """One element type. Singletons: BOOL, INT8 to INT64, UINT8 to UINT64, FP32, FP64.
 
+    `name` "INT64"; `np_type` its NumPy dtype; `c_type` its name in C++; `kind` "b", "i", "u" or "f"; `bits` its width.
     Hashes and compares by identity; `==` also accepts what `lookup_dtype` understands ("INT64", np.int64, int).
     """
 
-    __slots__ = ("name", "np_type", "c_type", "kind")
+    __slots__ = ("name", "np_type", "c_type", "kind", "bits")
     name: str
     np_type: np.dtype
     c_type: str
     kind: str
+    bits: int
 
     def __init__(self, name: str, np_type: type, c_type: str) -> None:
         set_once = object.__setattr__
         set_once(self, "name", name)
         set_once(self, "np_type", np.dtype(np_type))
         set_once(self, "c_type", c_type)
-        set_once(self, "kind", np.dtype(np_type).kind)  # "b", "i" or "f"
+        set_once(self, "kind", np.dtype(np_type).kind)
+        set_once(self, "bits", np.dtype(np_type).itemsize * 8)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{self.name} is one shared object and can't be changed")
@@ -55,12 +58,23 @@ class DataType:
 
 
 BOOL = DataType("BOOL", np.bool_, "bool")
+INT8 = DataType("INT8", np.int8, "signed char")
+INT16 = DataType("INT16", np.int16, "short")
 INT32 = DataType("INT32", np.int32, "int")
 INT64 = DataType("INT64", np.int64, "long long")
+UINT8 = DataType("UINT8", np.uint8, "unsigned char")
+UINT16 = DataType("UINT16", np.uint16, "unsigned short")
+UINT32 = DataType("UINT32", np.uint32, "unsigned int")
+UINT64 = DataType("UINT64", np.uint64, "unsigned long long")
 FP32 = DataType("FP32", np.float32, "float")
 FP64 = DataType("FP64", np.float64, "double")
 
-SUPPORTED = (BOOL, INT32, INT64, FP32, FP64)
+SIGNED = (INT8, INT16, INT32, INT64)
+UNSIGNED = (UINT8, UINT16, UINT32, UINT64)
+INTEGERS = (*SIGNED, *UNSIGNED)
+FLOATS = (FP32, FP64)
+NUMBERS = (*INTEGERS, *FLOATS)
+SUPPORTED = (BOOL, *NUMBERS)
 _BY_NP = {dtype.np_type: dtype for dtype in SUPPORTED}
 _BY_NAME = {dtype.name: dtype for dtype in SUPPORTED}
 _FOUND: dict[object, DataType] = {bool: BOOL, int: INT64, float: FP64, "int": INT64, "float": FP64, "bool": BOOL}
@@ -98,8 +112,7 @@ def _search(key: object) -> DataType:
 
 
 def _unknown(key: object) -> Exception:
-    gb_names = {f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)} | {"FC32", "FC64"}
-    if isinstance(key, str) and key.upper() in gb_names:
+    if isinstance(key, str) and key.upper() in ("FC32", "FC64"):
         return NotImplementedException(f"dtype {key.upper()} isn't supported yet; supported are {_NAMES}")
     expected = f"expected one of {_NAMES}, or their NumPy names"
     return TypeError(f"Unknown dtype: {key!r} of type {type(key).__name__}; {expected}")
@@ -129,3 +142,17 @@ def of_value(value: object) -> DataType:
     if isinstance(value, float):
         return FP64
     raise TypeError(f"expected a bool, int, float or NumPy scalar; came {value!r} of type {type(value).__name__}")
+
+
+def convert(value: object, dtype: DataType) -> np.generic:
+    """One scalar in another type by the rules of every cast here: integers wrap, floats saturate and NaN gives 0."""
+    if dtype.kind == "b":
+        return np.bool_(bool(value))
+    if dtype.kind == "f":
+        return dtype.np_type.type(value)
+    info = np.iinfo(dtype.np_type)
+    if isinstance(value, (float, np.floating)):
+        value = 0 if value != value else int(min(max(value, float(info.min)), float(info.max)))
+        return dtype.np_type.type(min(max(value, info.min), info.max))
+    low = int(value) & (1 << dtype.bits) - 1  # type: ignore[call-overload]
+    return dtype.np_type.type(low - (1 << dtype.bits) if low > info.max else low)

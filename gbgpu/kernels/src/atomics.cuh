@@ -26,53 +26,63 @@ template <class T> DEVICE T value_of(typename Bits<T>::type word) {
 }
 template <class T> DEVICE T current(T *target) { return value_of<T>(*(volatile typename Bits<T>::type *)target); }
 
-// Any monoid: compare and swap, until the value stays as it is.
-template <class T> DEVICE void combine_cas(T *target, T v) {
-    typedef typename Bits<T>::type word_t;
-    word_t old = bits_of(current(target));
-    while (true) {
-        const word_t wanted = bits_of<T>(add(value_of<T>(old), v));
-        if (wanted == old) return;
-        const word_t seen = atomicCAS((word_t *)target, old, wanted);
-        if (seen == old) return;
-        old = seen;
-    }
-}
+// Values of 8 and 16 bits live in a 32-bit word with others; buffers end with whole words.
+DEVICE u32 *word_around(void *target) { return (u32 *)((u64)target & ~3ull); }
+DEVICE int shift_in_word(void *target) { return (int)((u64)target & 3) * 8; }
 
-// A bool lives in a 32-bit word with three others.
-DEVICE u32 *word_around(bool *target) { return (u32 *)((u64)target & ~3ull); }
-DEVICE int shift_in_word(bool *target) { return (int)((u64)target & 3) * 8; }
-
-DEVICE void combine_cas(bool *target, bool v) {
+template <class T> DEVICE void combine_small(T *target, T v) {
     u32 *word = word_around(target);
     const int shift = shift_in_word(target);
+    const u32 field = sizeof(T) == 1 ? 0xffu : 0xffffu;
     u32 old = *(volatile u32 *)word;
     while (true) {
-        const bool now = old >> shift & 0xff;
-        const bool wanted = add(now, v);
+        const T now = (T)(old >> shift & field), wanted = add(now, v);
         if (wanted == now) return;
-        const u32 seen = atomicCAS(word, old, (old & ~(0xffu << shift)) | ((u32)wanted << shift));
+        const u32 seen = atomicCAS(word, old, (old & ~(field << shift)) | ((u32)wanted & field) << shift);
         if (seen == old) return;
         old = seen;
     }
 }
 
+// Any monoid: compare and swap, until the value stays as it is.
+template <class T> DEVICE void combine_cas(T *target, T v) {
+    if constexpr (sizeof(T) < 4) {
+        combine_small(target, v);
+    } else {
+        typedef typename Bits<T>::type word_t;
+        word_t old = bits_of(current(target));
+        while (true) {
+            const word_t wanted = bits_of<T>(add(value_of<T>(old), v));
+            if (wanted == old) return;
+            const word_t seen = atomicCAS((word_t *)target, old, wanted);
+            if (seen == old) return;
+            old = seen;
+        }
+    }
+}
+
+DEVICE void combine_sum(u32 *target, u32 v) { atomicAdd(target, v); }
+DEVICE void combine_sum(u64 *target, u64 v) { atomicAdd(target, v); }
 DEVICE void combine_sum(int *target, int v) { atomicAdd(target, v); }
 DEVICE void combine_sum(i64 *target, i64 v) { atomicAdd((u64 *)target, (u64)v); }
 DEVICE void combine_sum(float *target, float v) { atomicAdd(target, v); }
 DEVICE void combine_sum(double *target, double v) { atomicAdd(target, v); }
 
-DEVICE void combine_min(int *target, int v) {
+// Integers of 32 and 64 bits. The read first saves the atomics that would change nothing.
+template <class T> DEVICE void combine_min(T *target, T v) {
     if (v < current(target)) atomicMin(target, v);
 }
-DEVICE void combine_min(i64 *target, i64 v) {
-    if (v < current(target)) atomicMin(target, v);
-}
-DEVICE void combine_max(int *target, int v) {
+template <class T> DEVICE void combine_max(T *target, T v) {
     if (v > current(target)) atomicMax(target, v);
 }
-DEVICE void combine_max(i64 *target, i64 v) {
-    if (v > current(target)) atomicMax(target, v);
+template <class T> DEVICE void combine_or(T *target, T v) {
+    if (v & ~current(target)) atomicOr((typename Bits<T>::type *)target, (typename Bits<T>::type)v);
+}
+template <class T> DEVICE void combine_and(T *target, T v) {
+    if (~v & current(target)) atomicAnd((typename Bits<T>::type *)target, (typename Bits<T>::type)v);
+}
+template <class T> DEVICE void combine_xor(T *target, T v) {
+    if (v) atomicXor((typename Bits<T>::type *)target, (typename Bits<T>::type)v);
 }
 
 // Floats: the order of their bits as integers, signed for values from 0.0 up, unsigned and reversed for those from -0.0
