@@ -1,8 +1,9 @@
 """PageRank: the stationary distribution of a surfer who follows a random out-arc, or jumps anywhere with probability
 1 - damping.
 
-Each round every vertex divides its rank among its out-arcs; the rank of vertices without out-arcs (dangling) is
-spread evenly.
+Each round every vertex divides damping times its rank among its out-arcs: t, what arrives. The ranks sum to 1, so
+1 - sum(t) is all that does not travel along arcs, the jumps and the rank of vertices without out-arcs (dangling); it
+is spread evenly.
 
 Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking", 1999; the treatment of dangling vertices is
 that of LDBC Graphalytics and NetworkX.
@@ -12,7 +13,7 @@ from math import inf
 from typing import Any
 
 from algos._inputs import square
-from gbgpu import Matrix, Vector, binary, monoid, replace, select, unary
+from gbgpu import Matrix, Vector, binary, monoid, select, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import plus_first, plus_pair, plus_second, plus_times
 
@@ -29,47 +30,53 @@ def pagerank(
     """Ranks (`dtype`, FP32 or FP64, every vertex, sum 1), the iterations done, and whether the last changed them by
     less than tol.
 
-    The change is the sum of absolute differences. With `weighted` a vertex divides its rank in proportion to A's
-    values, which must not be negative; else every stored entry counts the same. Raises TypeError (A is no Matrix;
-    dtype), DimensionMismatch (A not square), InvalidValue (damping outside [0, 1), tol below 0, max_iterations below
-    1, a weight below 0 or not finite).
+    The change is the sum of absolute differences; with tol = 0 it is not computed and all iterations are done. With
+    `weighted` a vertex divides its rank in proportion to A's values, which must not be negative; else every stored
+    entry counts the same. Raises TypeError (A is no Matrix; dtype), DimensionMismatch (A not square), InvalidValue
+    (damping outside [0, 1), tol below 0, max_iterations below 1, a weight below 0 or not finite).
     """
     n = square(A)
     check_parameters(damping, tol, max_iterations)
-    degree = out_degrees(A, n, dtype, weighted)
-    spread = (plus_times if weighted else plus_second)[degree.dtype]
-    names = ("r", "previous", "share", "lost", "change")
-    r, previous, share, lost, change = (Vector(degree.dtype, size=n, name=name) for name in names)
+    share_of_arc = arc_shares(A, n, damping, dtype, weighted)
+    dtype = share_of_arc.dtype
+    r, previous, share, t, jump, change = (
+        Vector(dtype, size=n, name=name) for name in ("r", "previous", "share", "t", "jump", "change")
+    )
     if n == 0:
         return r, 0, True
+    spread = (plus_times if weighted else plus_second)[dtype]
     r[:] = 1 / n
     for iteration in range(1, max_iterations + 1):
-        previous << r
-        share << binary.truediv(r & degree)
-        lost(~degree.S, replace) << r
-        r[:] = (1 - damping + damping * float(lost.reduce(monoid.plus).new().value or 0)) / n
-        share << share.apply(binary.times, right=damping)
-        r(binary.plus) << spread(A.T @ share)
-        change << binary.minus(r & previous)
-        change << unary.abs(change)
-        if change.reduce(monoid.plus).new().value < tol:
-            return r, iteration, True
+        if tol:
+            previous << r
+        share << binary.times(r & share_of_arc)
+        t << spread(A.T @ share)
+        jump[:] = (1 - t.reduce(monoid.plus["FP64"], allow_empty=False).new().value) / n
+        r << binary.plus(t | jump)
+        if tol:
+            change << binary.minus(r & previous)
+            change << unary.abs(change)
+            if change.reduce(monoid.plus).new().value < tol:
+                return r, iteration, True
     return r, max_iterations, False
 
 
-def out_degrees(A: Matrix, n: int, dtype: Any, weighted: bool) -> Vector:
-    """The sum over each row of ones, or of the weights; nothing where it is 0."""
-    ones, degree = (Vector(dtype, size=n, name=name) for name in ("ones", "degree"))
+def arc_shares(A: Matrix, n: int, damping: float, dtype: Any, weighted: bool) -> Vector:
+    """What part of a vertex's rank an arc of weight 1 carries: damping over the sum of its row's ones, or weights;
+    0 where that is 0."""
+    ones, degree, shares = (Vector(dtype, size=n, name=name) for name in ("ones", "degree", "shares"))
     if degree.dtype.name not in ("FP32", "FP64"):
         raise TypeError(message("dtype FP32 or FP64", degree.dtype.name))
     ones[:] = 1
-    if not weighted:
+    if weighted:
+        check_weights(A)
+        degree << plus_first[dtype](A @ ones)
+        degree << select.valuegt(degree, 0)
+    else:
         degree << plus_pair[dtype](A @ ones)
-        return degree
-    check_weights(A)
-    degree << plus_first[dtype](A @ ones)
-    degree << select.valuegt(degree, 0)
-    return degree
+    shares[:] = 0
+    shares(binary.plus) << degree.apply(binary.truediv, left=damping)
+    return shares
 
 
 def check_weights(A: Matrix) -> None:

@@ -18,6 +18,16 @@ def popcount(word):
     return found
 """
 
+# The rows of a word by its bits: a step a set bit, and no branch that depends on their pattern.
+LOWEST = """
+ONE = np.uint64(1)
+
+
+@njit
+def lowest(rest):
+    return popcount(~rest & (rest - ONE))
+"""
+
 USER_ID = """
 @njit
 def user_id(slot, starts, bounds):
@@ -45,31 +55,33 @@ BODIES = {
         first = w << 6
 {ALLOW}
         bits = 0
-        if allow != 0:
-            for r in range(first, min(first + 64, n)):
-                if (allow >> (r - first)) & 1 == 0:
-                    continue
-                rows += 1
-                begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
-                if begin == end:
-                    continue
-                {acc_start}
-                hit = False
-                if full:
-                    {full_loop}
-                else:
-                    for e in range(begin, end):
-                        edges += 1
-                        c = np.intp(cols[e])
-                        if (xwords[c >> 6] >> (c & 63)) & 1:
-                            hit = True
-                            {accumulate}
-                            {stop}
-                if hit:
-                    bits |= 1 << (r - first)
-                    found += 1
-                    {store}
+        if n - first < 64:
+            allow &= ~(-1 << (n - first))
+        rest = np.uint64(allow)
+        while rest != 0:
+            r = first + lowest(rest)
+            rest &= rest - ONE
+            rows += 1
+            begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
+            if begin == end:
+                continue
+            {acc_start}
+            hit = False
+            if full:
+                {full_loop}
+            else:
+                for e in range(begin, end):
+                    edges += 1
+                    c = np.intp(cols[e])
+                    if (xwords[c >> 6] >> (c & 63)) & 1:
+                        hit = True
+                        {accumulate}
+                        {stop}
+            if hit:
+                bits |= 1 << (r - first)
+                {store}
         out_words[w] = bits
+        found += popcount(bits)
     count[0] += found
     if flags & TRACE:
         stats[0] += edges
@@ -161,11 +173,11 @@ BODIES = {
         total = np.int64(indptr[n])
     else:
         for w in range((n + 63) >> 6):
-            word = xwords[w]
-            if word != 0:
-                for r in range(w << 6, min((w << 6) + 64, n)):
-                    if (word >> (r & 63)) & 1:
-                        total += indptr[r + 1] - indptr[r]
+            rest = np.uint64(xwords[w])
+            while rest != 0:
+                r = (w << 6) + lowest(rest)
+                rest &= rest - ONE
+                total += indptr[r + 1] - indptr[r]
     out[0] += total
 """,
     "write": """
@@ -187,10 +199,7 @@ BODIES = {
             cwords[w] = kept | target
             word = kept | target
             found += popcount(word)
-        if target != 0:
-            for r in range(first, last):
-                if (target >> (r - first)) & 1:
-                    {store_c}
+        {store_rows}
     count[0] += n if flags & CFULL else found
 """,
     "write_list": """
@@ -218,14 +227,8 @@ BODIES = {
         ina = valid if flags & AFULL else awords[w]
         inb = valid if flags & BFULL else bwords[w]
         both = ina & inb
-        if both == -1:
-            for r in range(first, last):
-                out_vals[r] = {op_ab}
-        elif ina | inb != 0:
-            for r in range(first, last):
-                if (both >> (r - first)) & 1:
-                    out_vals[r] = {op_ab}
-                {one_sided}
+        {both_rows}
+        {one_sided}
         if not flags & OUTFULL:
             word = {present}
             out_words[w] = word
@@ -285,12 +288,13 @@ BODIES = {
         hit = size > 0
     else:
         for w in range((n + 63) >> 6):
-            word = xwords[w]
-            if word != 0:
+            rest = np.uint64(xwords[w])
+            if rest != 0:
                 hit = True
-                for r in range(w << 6, min((w << 6) + 64, n)):
-                    if (word >> (r & 63)) & 1:
-                        {take_r}
+                while rest != 0:
+                    r = (w << 6) + lowest(rest)
+                    rest &= rest - ONE
+                    {take_r}
                 {stop}
     out_vals[0] = acc
     out_words[0] = 1 if hit else 0
@@ -302,9 +306,8 @@ BODIES = {
         bits = 0
         if word != 0:
             for r in range(first, min(first + 64, n)):
-                if (word >> (r - first)) & 1 and xvals[r * xstride] != 0:
-                    bits |= 1 << (r - first)
-        out_words[w] = bits
+                bits |= np.int64(xvals[r * xstride] != 0) << (r - first)
+        out_words[w] = bits & word
 """,
     "list_words": """
     for q in range(count[0]):
@@ -333,14 +336,16 @@ BODIES = {
     top = 0
     for w in range((n + 63) >> 6):
         first = w << 6
-        word = -1 if flags & XFULL else xwords[w]
-        if word != 0:
-            for r in range(first, min(first + 64, n)):
-                if (word >> (r - first)) & 1:
-                    out_slots[top] = r
-                    if xstride:
-                        out_vals[top] = xvals[r]
-                    top += 1
+        rest = np.uint64(-1 if flags & XFULL else xwords[w])
+        if n - first < 64:
+            rest &= ~(~np.uint64(0) << np.uint64(n - first))
+        while rest != 0:
+            r = first + lowest(rest)
+            rest &= rest - ONE
+            out_slots[top] = r
+            if xstride:
+                out_vals[top] = xvals[r]
+            top += 1
     out_count[0] += top
 """,
     "gather": """

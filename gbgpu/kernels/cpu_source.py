@@ -2,7 +2,7 @@
 
 from ..semiring._lower import literal_numba, to_numba
 from ..semiring._types import BOOL
-from .cpu_bodies import ALLOW, BODIES, FLAGS, POPCOUNT, USER_ID
+from .cpu_bodies import ALLOW, BODIES, FLAGS, LOWEST, POPCOUNT, USER_ID
 from .interface import KINDS, Spec
 
 
@@ -105,8 +105,9 @@ def _full_loop(value, stop):
             "edges += e + 1 - begin\nhit = True"
         )
     plain = value.replace("[e * astride]", "[e]").replace("[c * xstride]", "[c]")
+    strides = " and ".join(f"{stride} == 1" for stride in ("astride", "xstride") if stride in value) or "True"
     return (
-        f"if astride == 1 and xstride == 1:\n    for e in range(np.uintp(begin), np.uintp(end)):\n"
+        f"if {strides}:\n    for e in range(np.uintp(begin), np.uintp(end)):\n"
         f"        c = np.uintp(cols[e])\n        acc = add(acc, {plain})\n"
         f"else:\n    for e in range(begin, end):\n        c = np.intp(cols[e])\n        acc = add(acc, {value})\n"
         "edges += end - begin\nhit = True"
@@ -170,12 +171,22 @@ def _names(kind, spec, parts):
     return {}
 
 
+def _rows(word: str, statement: str) -> str:
+    """`statement` for each row r of a word: a plain loop where all bits are set."""
+    return (
+        f"if {word} == valid:\n    for r in range(first, last):\n        {statement}\n"
+        f"else:\n    rest = np.uint64({word})\n    while rest != 0:\n"
+        f"        r = first + lowest(rest)\n        rest &= rest - ONE\n        {statement}"
+    )
+
+
 def _write(kind, spec, parts):
     row = "r" if kind == "write" else "q"
     parts.cast("cast_t", spec.b, spec.a)
     plain = f"cvals[r] = cast_t(tvals[{row} * tstride])"
     if spec.op is None:
-        return {"ALLOW": ALLOW, "delete": "kept &= ~(allow & region)", "store_c": plain}
+        stores = {"store_c": plain, "store_rows": _rows("target", plain)}
+        return {"ALLOW": ALLOW, "delete": "kept &= ~(allow & region)", **stores}
     parts.define("op", spec.op.program)
     first, second = spec.op.dtypes
     parts.cast("cast_c_in", spec.a, first)
@@ -183,8 +194,13 @@ def _write(kind, spec, parts):
     parts.cast("cast_out", spec.op.return_type, spec.a)
     old_value, new_value = "cast_c_in(cvals[r])", f"cast_t_in(tvals[{row} * tstride])"
     both = f"cast_out({parts.call('op', spec.op.program, x=old_value, y=new_value, i='0', j='0', k='0')})"
-    old = "(held >> (r - first)) & 1" if kind == "write" else "old"
-    return {"ALLOW": ALLOW, "delete": "", "store_c": f"if {old}:\n    cvals[r] = {both}\nelse:\n    {plain}"}
+    return {
+        "ALLOW": ALLOW,
+        "delete": "",
+        "store_c": f"if old:\n    cvals[r] = {both}\nelse:\n    {plain}",
+        "store_rows": f"old, new = target & held, target & ~held\n{_rows('old', f'cvals[r] = {both}')}\n"
+        + _rows("new", plain),
+    }
 
 
 def _ewise(kind, spec, parts):
@@ -201,15 +217,16 @@ def _ewise(kind, spec, parts):
     both = parts.call(
         "op", op.program, x="cast_a(avals[r * astride])", y="cast_b(bvals[r * bstride])", i="row0 + r", k="0", j="0"
     )
+    both_rows = _rows("both", f"out_vals[r] = {both}")
     if spec.side != "union":
-        return {"op_ab": both, "one_sided": "", "present": "both"}
+        return {"both_rows": both_rows, "one_sided": "", "present": "both"}
     parts.cast("cast_ac", spec.a, spec.out)
     parts.cast("cast_bc", spec.b, spec.out)
     one_sided = (
-        "elif (ina >> (r - first)) & 1:\n    out_vals[r] = cast_ac(avals[r * astride])\n"
-        "elif (inb >> (r - first)) & 1:\n    out_vals[r] = cast_bc(bvals[r * bstride])"
+        f"left, right = ina & ~inb, inb & ~ina\n{_rows('left', 'out_vals[r] = cast_ac(avals[r * astride])')}\n"
+        + _rows("right", "out_vals[r] = cast_bc(bvals[r * bstride])")
     )
-    return {"op_ab": both, "one_sided": one_sided, "present": "ina | inb"}
+    return {"both_rows": both_rows, "one_sided": one_sided, "present": "ina | inb"}
 
 
 def _map(kind, spec, parts):
@@ -277,8 +294,10 @@ def source(kind: str, spec: Spec) -> str:
         "njit = _njit(nogil=True, error_model='numpy')",
         FLAGS,
     ]
-    if "popcount(" in body:
+    if "popcount(" in body or "lowest(" in body:
         head.append(POPCOUNT)
+    if "lowest(" in body:
+        head.append(LOWEST)
     if "user_id(" in body:
         head.append(USER_ID)
     signature = f"@_njit({contract}nogil=True, cache=True, error_model='numpy')\ndef kernel({', '.join(KINDS[kind])}):"
