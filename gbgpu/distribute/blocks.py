@@ -71,19 +71,22 @@ def offset_type(nnz: int) -> str:
     return "int32" if nnz < 2**31 else "int64"
 
 
-def split_vector(map: RowMap, dtype: Any, devices: list, ids: np.ndarray, vals: np.ndarray, iso: bool) -> VectorStore:
+def split_vector(
+    map: RowMap, dtype: Any, devices: list, ids: np.ndarray, vals: np.ndarray, iso: bool, own: bool = False
+) -> VectorStore:
     """Distribute host entries (ids ascending and unique; one value each, or a single one if iso) as lists, or as full
-    where dense."""
+    where dense. `own`: nobody else keeps the values, so blocks may be parts of them."""
+    put = handed_over if own and not iso else lambda device, array: device.put(array)
     dense = len(ids) == map.n and map.n > 0
-    cuts = np.searchsorted(ids, map.bounds)
+    cuts = map.bounds if dense else np.searchsorted(ids, map.bounds)
     blocks = []
     for b, device in enumerate(devices[: map.p]):
         lo, hi = cuts[b], cuts[b + 1]
-        mine = device.put(vals if iso else vals[lo:hi]) if iso or hi > lo else device.empty(1, vals.dtype)
+        mine = put(device, vals if iso else vals[lo:hi]) if iso or hi > lo else device.empty(1, vals.dtype)
         if dense:
             blocks.append(VectorBlock(map.rows[b], mine, 0 if iso else 1))
         else:
-            slots = device.put((ids[lo:hi] - map.bounds[b]).astype(map.slot_type()))
+            slots = handed_over(device, (ids[lo:hi] - map.bounds[b]).astype(map.slot_type()))
             blocks.append(
                 VectorBlock(map.rows[b], mine, 0 if iso else 1, slots=slots, count=device.full(1, hi - lo, np.int64))
             )
@@ -99,9 +102,17 @@ def split_matrix(
     cols: np.ndarray,
     vals: np.ndarray,
     iso: bool,
+    own: bool = False,
 ) -> MatrixStore:
-    """Distribute a host CSR (columns as user ids, ascending in a row; one value an entry, or a single one if iso)."""
-    slots = colmap.slots(cols).astype(colmap.slot_type(), copy=False)
+    """Distribute a host CSR (columns as user ids, ascending in a row; one value an entry, or a single one if iso).
+
+    `own`: nobody else keeps the arrays, so blocks may be parts of them."""
+    put = handed_over if own and not iso else lambda device, array: device.put(array)
+    if own:
+        slots = cols.astype(colmap.slot_type(), copy=False)
+        colmap.to_slots(slots)
+    else:
+        slots = colmap.slots(cols).astype(colmap.slot_type(), copy=False)
     ptr = offset_type(int(np.diff(indptr[rowmap.bounds]).max()))
     blocks = []
     for b, device in enumerate(devices[: rowmap.p]):
@@ -109,12 +120,12 @@ def split_matrix(
         first, last = int(indptr[lo]), int(indptr[hi])
         local = (indptr[lo : hi + 1] - first).astype(ptr)
         mine = vals if iso else vals[first:last]
-        held = device.put(mine) if len(mine) else device.zeros(1, vals.dtype)
+        held = put(device, mine) if len(mine) else device.zeros(1, vals.dtype)
         blocks.append(
             matrix_block(
                 device,
-                device.put(local),
-                device.put(slots[first:last]),
+                handed_over(device, local),
+                handed_over(device, slots[first:last]) if own else device.put(slots[first:last]),
                 held,
                 0 if iso else 1,
                 last - first,
@@ -122,6 +133,11 @@ def split_matrix(
             )
         )
     return MatrixStore(rowmap, colmap, dtype, iso, blocks)
+
+
+def handed_over(device: Any, array: np.ndarray) -> Any:
+    """A host array that nobody else keeps as the device's: on the CPU as it is, unless it must be padded."""
+    return array if device.kind == "cpu" and array.itemsize >= 4 else device.put(array)
 
 
 def matrix_block(

@@ -43,8 +43,10 @@ def equal_edges() -> Partition:
         if lengths is None or n == 0:
             return _cut(n, np.ones(p))
         work = np.cumsum(lengths, dtype=np.int64) + np.arange(1, n + 1)
-        inner = np.searchsorted(work, work[-1] * np.arange(1, p) / p, side="left")
-        return np.concatenate([[0], np.minimum(inner + 1, n), [n]]).astype(np.int64)
+        inner = np.minimum(np.searchsorted(work, work[-1] * np.arange(1, p) / p, side="left") + 1, n)
+        if n >= p * WORD * WORD:  # whole words: slots are then the user ids, and nothing has to be translated
+            inner = inner // WORD * WORD
+        return np.concatenate([[0], inner, [n]]).astype(np.int64)
 
     return Partition("equal_edges()", bounds)
 
@@ -98,6 +100,16 @@ class RowMap:
             return np.asarray(ids, np.int64)
         block = self.owner(ids)
         return ids + (self.starts[:-1] - self.bounds[:-1])[block]
+
+    def to_slots(self, ids: np.ndarray) -> None:
+        """Turn user ids into slots where they lie, a piece that stays in the caches after another."""
+        shifts = self.starts[:-1] - self.bounds[:-1]
+        steps = [(self.bounds[b], np.int8(shifts[b] - shifts[b - 1])) for b in range(self.p - 1, 0, -1)]
+        steps = [(ids.dtype.type(bound), step) for bound, step in steps if step]
+        for at in range(0, len(ids) if steps else 0, 1 << 16):
+            part = ids[at : at + (1 << 16)]
+            for bound, step in steps:  # from the last block, so that what was moved stays above the other bounds
+                part += (part >= bound).view(np.int8) * step
 
     def users(self, slots: np.ndarray) -> np.ndarray:
         """User ids of slots, int64."""

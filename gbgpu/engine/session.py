@@ -31,9 +31,9 @@ def _memory(method: Any) -> Any:
     """Running out of memory becomes OutOfMemory; the first argument says what for."""
 
     @wraps(method)
-    def checked(session: Any, what: Any, *arguments: Any) -> Any:
+    def checked(session: Any, what: Any, *arguments: Any, **keywords: Any) -> Any:
         try:
-            return method(session, what, *arguments)
+            return method(session, what, *arguments, **keywords)
         except MemoryError as error:
             free, total = session.devices[0].memory()
             text = f"a {type(what).__name__} of shape {what.shape}" if hasattr(what, "shape") else repr(what)
@@ -194,11 +194,17 @@ class Session:
             )
 
     @_memory
-    def build_vector(self, vector: Any, ids: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any) -> None:
+    def build_vector(
+        self, vector: Any, ids: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any, trusted: bool = False
+    ) -> None:
+        """`trusted`: ids ascend, none occurs twice, and the arrays are given away."""
         self.check()
-        ids, vals = build.sorted_vector(ids, vals, iso, _dup(dup_op, vector.dtype), vector.size)
+        if not trusted:
+            ids, vals = build.sorted_vector(ids, vals, iso, _dup(dup_op, vector.dtype), vector.size)
         vector._store = (
-            split_vector(self.map_for(vector.size), vector.dtype, self.devices, ids, vals, iso) if len(ids) else None
+            split_vector(self.map_for(vector.size), vector.dtype, self.devices, ids, vals, iso, trusted)
+            if len(ids)
+            else None
         )
 
     @_memory
@@ -210,13 +216,31 @@ class Session:
         self._split(matrix, *csr, iso)
 
     @_memory
-    def build_csr(self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool) -> None:
+    def build_csr(
+        self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, trusted: bool = False
+    ) -> None:
+        """`trusted`: columns ascend in each row, none occurs twice, and the arrays are given away."""
         self.check()
-        self._split(matrix, *build.sorted_csr(indptr, cols, vals, iso, matrix.shape[1]), iso)
+        arrays = (indptr, cols, vals) if trusted else build.sorted_csr(indptr, cols, vals, iso, matrix.shape[1])
+        self._split(matrix, *arrays, iso, trusted)
 
-    def _split(self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool) -> None:
+    def _split(
+        self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, own: bool = False
+    ) -> None:
         rowmap, colmap = self.matrix_maps(*matrix.shape, np.diff(indptr))
-        matrix._store = split_matrix(rowmap, colmap, matrix.dtype, self.devices[: rowmap.p], indptr, cols, vals, iso)
+        devices = self.devices[: rowmap.p]
+        matrix._store = split_matrix(rowmap, colmap, matrix.dtype, devices, indptr, cols, vals, iso, own)
+
+    def declare_symmetric(self, matrix: Any) -> None:
+        """The matrix equals its transpose: the caller knows, and spares the comparison."""
+        store = self.matrix_store(matrix)
+        if store.rowmap is store.colmap:
+            store.symmetric = True
+
+    def known_symmetric(self, matrix: Any) -> bool:
+        """Whether the matrix is known to equal its transpose."""
+        self.check()
+        return matrix._store is not None and bool(matrix._store.symmetric)
 
     def matrix_store(self, matrix: Any) -> Any:
         """The matrix's content; an empty one gets its blocks now."""
