@@ -61,6 +61,13 @@ class Index:
             self._ids = np.arange(span.start, span.stop, span.step, dtype=np.int64)
         return self._ids
 
+    @property
+    def repeats(self) -> bool:
+        """Whether an id may come more than once."""
+        if self.vector is not None or self._range is not None or self.size < 2:
+            return self.vector is not None
+        return len(np.unique(self.ids())) < self.size
+
     def __len__(self) -> int:
         return self.size
 

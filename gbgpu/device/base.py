@@ -12,6 +12,7 @@ class Device(Protocol):
     name: str  # "cpu:0", "cuda:0", "cuda:0/2" (the third logical device of GPU 0)
     model: str  # the product's name
     kind: str  # "cpu" or "cuda"; devices of one kind share a kernel backend
+    xp: Any  # its array module, with NumPy's names: what is not worth a kernel of its own is written in it
 
     def empty(self, n: int, dtype: Any) -> Any:
         """n unwritten elements; 8-bit types are padded to whole 32-bit words, for atomics."""
@@ -37,6 +38,12 @@ class Device(Protocol):
 
     def copy_counted(self, target: Any, source: Any, count: Any) -> None:
         """Copy the first count[0] elements; the count stays where it is."""
+
+    def owners(self, indptr: Any, total: int) -> Any:
+        """For each of `total` entries the row whose part of `indptr` it lies in."""
+
+    def order(self, keys: Any) -> Any:
+        """The permutation that sorts integers; equal ones keep their order."""
 
     def transpose(self, n: int, m: int, indptr: Any, cols: Any) -> tuple[Any, Any, Any]:
         """CSR of the transposed n x m pattern and the place of each of its entries in the original: (indptr, cols,

@@ -17,6 +17,7 @@ class CpuDevice:
 
     kind = "cpu"
     model = "virtual device"
+    xp = np
 
     def __init__(self, index: int):
         self.index = index
@@ -46,6 +47,12 @@ class CpuDevice:
 
     def copy_counted(self, target: np.ndarray, source: np.ndarray, count: np.ndarray) -> None:
         target[: count[0]] = source[: count[0]]
+
+    def owners(self, indptr: np.ndarray, total: int) -> np.ndarray:
+        return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+
+    def order(self, keys: np.ndarray) -> np.ndarray:
+        return np.argsort(keys, kind="stable")
 
     def transpose(
         self, n: int, m: int, indptr: np.ndarray, cols: np.ndarray

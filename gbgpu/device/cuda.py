@@ -68,6 +68,7 @@ class CudaDevice:
     """A block owner on a GPU. `switch`: other GPUs are in use too, so calls select this one first."""
 
     kind = "cuda"
+    xp = cupy
 
     def __init__(self, gpu: int, name: str, switch: bool = False):
         found = info(gpu)
@@ -140,6 +141,16 @@ class CudaDevice:
             self._run(f"copy{target.itemsize}", n, (target, source, count, n))
 
     # -- matrices
+
+    def owners(self, indptr: Any, total: int) -> Any:
+        counters.launches += 2
+        with self._allocating(total * 16):
+            return cupy.searchsorted(indptr, cupy.arange(total, dtype=indptr.dtype), side="right") - 1
+
+    def order(self, keys: Any) -> Any:
+        counters.launches += 4
+        with self._allocating(keys.size * 24):
+            return cupy.argsort(keys)  # radix sort: stable
 
     def transpose(self, n: int, m: int, indptr: Any, cols: Any) -> tuple[Any, Any, Any]:
         if not cols.size:

@@ -141,12 +141,15 @@ def handed_over(device: Any, array: np.ndarray) -> Any:
 
 
 def matrix_block(
-    device: Any, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, lengths: np.ndarray
+    device: Any, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, lengths: Any = None
 ) -> MatrixBlock:
-    """A block with the facts of its row lengths (a host array)."""
-    if len(lengths) >= 2**31:
-        raise NotImplementedException(message("blocks of fewer than 2**31 rows", len(lengths), "use more devices"))
-    heavy = device.put(np.flatnonzero(lengths >= settings.heavy_row).astype(np.int32))
-    return MatrixBlock(
-        len(lengths), indptr, cols, vals, stride, nnz, heavy, bool(len(lengths)) and int(lengths.min()) == 0
-    )
+    """A block with the facts of its row lengths (taken from `indptr` unless the host has them)."""
+    n = len(indptr) - 1
+    if n >= 2**31:
+        raise NotImplementedException(message("blocks of fewer than 2**31 rows", n, "use more devices"))
+    if lengths is None:
+        lengths = device.xp.diff(indptr)
+        heavy = device.xp.flatnonzero(lengths >= settings.heavy_row).astype(np.int32)
+    else:
+        heavy = device.put(np.flatnonzero(lengths >= settings.heavy_row).astype(np.int32))
+    return MatrixBlock(n, indptr, cols, vals, stride, nnz, heavy, bool(n) and bool((lengths == 0).any()))

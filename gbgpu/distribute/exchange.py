@@ -94,6 +94,29 @@ def _fetch(device: Any, message: Message, size: int, iso: bool) -> Message:
     return Message(slots, vals, count)
 
 
+def all_gather_rows(store: MatrixStore, devices: list, me: int) -> tuple[tuple[Any, Any, Any, int], int]:
+    """All rows of a matrix on device `me`, by slot (padding is empty rows), as (indptr, cols, vals, stride)."""
+    blocks, map, device = store.blocks, store.rowmap, devices[me]
+    if map.p == 1:
+        return (blocks[0].indptr, blocks[0].cols, blocks[0].vals, blocks[0].stride), 0
+    indptr = device.empty(map.nslots + 1, offset_type(store.nvals))
+    cols, above, moved = device.empty(store.nvals, store.idx), 0, 0
+    vals = blocks[me].vals if store.iso else device.empty(max(store.nvals, 1), store.dtype.np_type)
+    for b, block in enumerate(blocks):
+        lo, hi, pieces = map.first_slot(b), map.first_slot(b + 1), [(cols, block.cols)]
+        if not store.iso:
+            pieces.append((vals, block.vals[: block.nnz]))
+        for target, source in pieces:
+            device.copy(target[above : above + block.nnz], source)
+        offset = device.empty(block.n + 1, block.indptr.dtype)
+        device.copy(offset, block.indptr)
+        indptr[lo : lo + block.n + 1] = offset + indptr.dtype.type(above)
+        above += block.nnz
+        indptr[lo + block.n : hi + 1] = above
+        moved += 0 if b == me else offset.nbytes + sum(source.nbytes for _, source in pieces)
+    return (indptr, cols, vals, 0 if store.iso else 1), moved
+
+
 def transpose(store: MatrixStore, devices: list) -> MatrixStore:
     """The other orientation, distributed: each device collects the entries of its columns from the row blocks, in the
     order of rows."""
@@ -101,9 +124,7 @@ def transpose(store: MatrixStore, devices: list) -> MatrixStore:
     parts = [_by_column(store, device, b) for b, device in enumerate(devices)]
     if store.rowmap.p == 1:
         (indptr, cols, vals), block = parts[0], store.blocks[0]
-        blocks = [
-            matrix_block(devices[0], indptr, cols, vals, block.stride, block.nnz, np.diff(devices[0].get(indptr)))
-        ]
+        blocks = [matrix_block(devices[0], indptr, cols, vals, block.stride, block.nnz)]
     else:
         offsets = [device.get(part[0]).astype(np.int64) for device, part in zip(devices, parts, strict=True)]
         ptr = offset_type(store.nvals)

@@ -21,6 +21,8 @@ class Elementwise(Steps):
     def _ewise(self, step: Step) -> VectorStore:
         x, y = (self.registers[name] for name in step.sources)
         kernel, dtype, full = self.kernel("ewise"), step.into.dtype, step.into.form == "full"
+        option = self.statement.expr.option
+        defaults = option if step.spec.side == "defaults" else (0, 0)
 
         def work(b: int) -> VectorBlock:
             one, two = x.blocks[b], y.blocks[b]
@@ -40,6 +42,7 @@ class Elementwise(Steps):
                 self._words(two.words, b),
                 flags,
                 x.map.first(b),
+                *defaults,
                 vals,
                 words,
                 count,

@@ -9,27 +9,20 @@ import numpy as np
 from .. import settings
 from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore, matrix_block, offset_type, split_matrix
 from ..distribute.partition import RowMap
-from ..errors import NotImplementedException, message
 from ..expr import Transposed
 from ..kernels.interface import A_ONLY, B_ONLY, BOTH, Spec
 from ..semiring._operators import SelectOp, UnaryOp
 from ..trace import Record, counters, emit, listeners, now
+from . import shapes
+from .csr import offsets
+from .mxm import Product
 from .plan import Plan, Step, Value, keeps_iso
 
 _UNION = A_ONLY | B_ONLY | BOTH
 
 
 def run(session: Any, statement: Any) -> Any:
-    """Plan and carry out `C(mask, accum, replace) << expression of matrices`."""
-    expr, output = statement.expr, statement.output
-    if (
-        output.ndim != 2
-        or expr.kind not in ("copy", "apply", "select", "union", "intersect", "fill")
-        or statement.index is not None
-    ):
-        raise NotImplementedException(
-            message("a matrix from a copy, apply, select, | or &", repr(statement), "build it by from_coo")
-        )
+    """Plan and carry out `C(mask, accum, replace)[I, J] << expression of matrices`."""
     counters.statements += 1
     work = _Work(session, statement)
     statement.plan = work.plan()
@@ -38,7 +31,7 @@ def run(session: Any, statement: Any) -> Any:
         return statement
     if settings.verbose & 3:
         print(f"{statement!r}\n{statement.plan}" if settings.verbose & 2 else repr(statement))
-    output._store = work.result()
+    statement.output._store = work.result()
     return statement
 
 
@@ -58,9 +51,11 @@ class _Work:
         self.session, self.statement = session, statement
         self.steps: list[tuple[str, str, Callable[[], MatrixStore]]] = []
         self.t: Any = None
+        self.inside = False  # T has no entry outside the mask
+        self.placed = False  # T lies where the index says
 
     def plan(self) -> Plan:
-        statement, dtype, mask = self.statement, self.statement.output.dtype, self.statement.mask
+        statement, dtype = self.statement, self.statement.output.dtype
         self._expression(statement.expr)
         if statement.expr.dtype is not dtype:
             self._then(
@@ -68,24 +63,54 @@ class _Work:
                 f"{statement.expr.dtype} -> {dtype}",
                 lambda: self.apply(self.t, UnaryOp.registry["identity"][dtype], "", 0),
             )
+        if statement.index is not None:
+            self._place()
         if statement.accum is not None:
             self._then(
                 "merge",
                 f"union with the output by {statement.accum!r}",
                 lambda: self.merge(self.c, self.t, _UNION, statement.accum),
             )
-        if mask is not None:
-            kept, rest = (A_ONLY, BOTH) if mask.complement else (BOTH, A_ONLY)
-            text = f"{'~' if mask.complement else ''}mask.{'S' if mask.structural else 'V'}"
-            self._then("merge", f"entries inside {text}", lambda: self.merge(self.t, self.mask, kept, None))
-            if not statement.replace:
-                self._then(
-                    "merge",
-                    "with the output's entries outside",
-                    lambda: self.merge(self.t, self.merge(self.c, self.mask, rest, None), _UNION, None),
-                )
+        if statement.mask is not None:
+            self._masked()
         nothing = Value("t", "csr", dtype, False, None)
         return Plan(tuple(Step(kind, nothing, (), None, text) for kind, text, _ in self.steps), None)
+
+    def _place(self) -> None:
+        """T in the rows and columns that the index names; without an accumulator the output's other entries stay."""
+        statement, (rows, cols) = self.statement, self.statement.index
+        monoid = getattr(statement.accum, "monoid", None)
+        if not self.placed:
+            text = f"rows and columns of the output: {rows!r}, {cols!r}"
+            self._then("place", text, lambda: shapes.place(self.session, self.t, rows, cols, self.c, monoid))
+        if statement.accum is None:
+            self.inside = False
+            self._then(
+                "merge",
+                "with the output's entries in other places",
+                lambda: self.merge(self.t, shapes.region(self.session, self.c, rows, cols, False), _UNION, None),
+            )
+
+    def _masked(self) -> None:
+        mask, accum, replace = self.statement.mask, self.statement.accum, self.statement.replace
+        kept, rest = (A_ONLY, BOTH) if mask.complement else (BOTH, A_ONLY)
+        text = f"{'~' if mask.complement else ''}mask.{'S' if mask.structural else 'V'}"
+        if self.inside and accum is not None and not replace:
+            return
+        if not self.inside or accum is not None:
+            self._then("merge", f"entries inside {text}", lambda: self.merge(self.t, self.mask, kept, None))
+        if not replace and not self.fresh:
+            self._then(
+                "merge",
+                "with the output's entries outside",
+                lambda: self.merge(self.t, self.merge(self.c, self.mask, rest, None), _UNION, None),
+            )
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the output is known to be empty."""
+        store = self.statement.output._store
+        return store is None or store.nvals == 0
 
     def result(self) -> MatrixStore:
         for kind, _, function in self.steps:
@@ -121,39 +146,83 @@ class _Work:
         return self.select(store, true, true.dtypes[1].np_type.type(0))
 
     def _expression(self, expr: Any) -> None:
-        if expr.kind == "fill":
-            return self._then("fill", f"{expr.dtype} scalar", self._filled)
-        source, op = self._source(expr.left), expr.op
-        if expr.kind == "copy":
-            self._then("copy", "shared, as content never changes in place", source)
-        elif expr.kind == "apply":
-            side, thunk = expr.option
-            self._then("apply", f"{op!r}", lambda: self.apply(source(), op, side, thunk))
-        elif expr.kind == "select":
-            self._then("select", f"{op!r}", lambda: self.select(source(), op, expr.option))
-        else:
-            keep, right = (_UNION if expr.kind == "union" else BOTH), self._source(expr.right)
-            self._then(
-                "merge", f"{expr.kind} by {op!r}", lambda: self.merge(source(), right(), keep, op, op.return_type)
-            )
+        getattr(self, "_" + expr.kind)(expr)
+
+    def _fill(self, expr: Any) -> None:
+        self._then("fill", f"{expr.dtype} scalar", self._filled)
+        mask = self.statement.mask
+        self.inside = self.placed = mask is not None and not mask.complement
+
+    def _copy(self, expr: Any) -> None:
+        self._then("copy", "shared, as content never changes in place", self._source(expr.left))
+
+    def _apply(self, expr: Any) -> None:
+        source, (side, thunk) = self._source(expr.left), expr.option
+        self._then("apply", f"{expr.op!r}", lambda: self.apply(source(), expr.op, side, thunk))
+
+    def _select(self, expr: Any) -> None:
+        source = self._source(expr.left)
+        self._then("select", f"{expr.op!r}", lambda: self.select(source(), expr.op, expr.option))
+
+    def _union(self, expr: Any) -> None:
+        self._ewise(expr, _UNION, expr.option)
+
+    def _intersect(self, expr: Any) -> None:
+        self._ewise(expr, BOTH, None)
+
+    def _ewise(self, expr: Any, keep: int, defaults: Any) -> None:
+        one, two, op = self._source(expr.left), self._source(expr.right), expr.op
+        text = f"{expr.kind} by {op!r}{'' if defaults is None else ', defaults ' + str(defaults)}"
+        self._then("merge", text, lambda: self.merge(one(), two(), keep, op, op.return_type, defaults))
+
+    def _mxm(self, expr: Any) -> None:
+        statement = self.statement
+        mask = statement.mask if statement.index is None else None  # else it is that of the whole output
+        product = Product(self.session, expr, mask, statement.hints.get("method"))
+        self.inside = product.inside
+
+        def multiply() -> MatrixStore:
+            return product.result(self.mask if product.inside else None, self.aligned, lambda x: self._source(x)())
+
+        self._then("mxm", product.text(), multiply)
+
+    def _kron(self, expr: Any) -> None:
+        one, two = self._source(expr.left), self._source(expr.right)
+        self._then("kron", f"{expr.op!r}", lambda: shapes.kron(self.session, one(), two(), expr.op))
+
+    def _extract(self, expr: Any) -> None:
+        source, (rows, cols) = self._source(expr.left), expr.option
+        self._then("extract", f"{rows!r}, {cols!r}", lambda: shapes.extract(self.session, source(), rows, cols))
+
+    def _diag(self, expr: Any) -> None:
+        text = f"a vector on diagonal {expr.option}"
+        self._then("diag", text, lambda: shapes.diag(self.session, self.session.content(expr.left), expr.option))
+
+    def _column(self, expr: Any) -> None:
+        make = lambda: shapes.column(self.session, self.session.content(expr.left))  # noqa: E731
+        self._then("column", "a vector as a matrix of one column", make)
+
+    def _row(self, expr: Any) -> None:
+        self._column(expr)
+        self._then("transpose", "as a row", lambda: self.session.turned(self.t))
 
     def _filled(self) -> MatrixStore:
-        """One value for every position, or for those of a mask that lets its own entries through."""
-        expr, mask = self.statement.expr, self.statement.mask
-        masked = mask is not None and not mask.complement
-        store = self.mask if masked else self.c
+        """One value for every position (that the index names), or for those of a mask that lets its own entries
+        through."""
+        statement, mask = self.statement, self.statement.mask
+        expr = statement.expr
+        if mask is None or mask.complement:
+            like = self.c
+            maps = (like.rowmap, like.colmap)
+            if statement.index is not None:
+                maps = self.session.maps(*(len(index) for index in statement.index), like.rowmap.p)
+            return shapes.filled(self.session, *maps, expr.dtype, expr.option)
+        store = self.mask
+        if statement.index is not None:
+            store = shapes.region(self.session, store, *statement.index, True)
         blocks = []
-        for b, held in enumerate(store.blocks):
-            device, m = self.session.devices[b], store.colmap.n
-            value = device.full(1, expr.option, expr.dtype.np_type)
-            if masked:
-                blocks.append(_with_values(held, value, 0))
-                continue
-            cols = np.tile(store.colmap.slots(np.arange(m)), held.n).astype(store.idx)
-            indptr = (np.arange(held.n + 1) * m).astype(offset_type(self.statement.output.shape[0] * m))
-            blocks.append(
-                matrix_block(device, device.put(indptr), device.put(cols), value, 0, held.n * m, np.diff(indptr))
-            )
+        for device, held in zip(self.session.devices, store.blocks, strict=False):
+            blocks.append(_with_values(held, device.full(1, expr.option, expr.dtype.np_type), 0))
         return MatrixStore(store.rowmap, store.colmap, expr.dtype, True, blocks)
 
     def _source(self, operand: Any) -> Callable[[], MatrixStore]:
@@ -201,68 +270,62 @@ class _Work:
         def work(b: int) -> Any:
             given = self._rows(store, b, thunk)
             passes = (lambda lengths: count(*given, lengths)), (lambda *out: fill(*given, *out))
-            return self._two_passes(store, b, *passes, store.dtype, store.iso, store.nvals)
+            return self._two_passes(store, b, *passes, store.dtype, store.iso, store.ptr)
 
         return MatrixStore(store.rowmap, store.colmap, store.dtype, store.iso, self._each(store, work))
 
-    def merge(self, one: MatrixStore, two: MatrixStore, keep: int, op: Any, dtype: Any = None) -> MatrixStore:
+    def merge(
+        self, one: MatrixStore, two: MatrixStore, keep: int, op: Any, dtype: Any = None, defaults: Any = None
+    ) -> MatrixStore:
         """Rows of two matrices side by side; `keep` says which entries survive, op(a, b) (or a) where both are
-        present."""
-        two = self._aligned(two, one)
+        present. With `defaults` an operator meets them where one is missing."""
+        two = self.aligned(two, one.rowmap, one.colmap)
         dtype = one.dtype if dtype is None else dtype
         iso = one.iso and op is None and not keep & B_ONLY and dtype is one.dtype
-        spec = Spec(op=op, a=one.dtype, b=two.dtype, out=dtype, ptr=one.ptr, idx=one.idx)
-        if two.ptr != one.ptr:
-            raise NotImplementedException("matrices with offsets of different widths can't be merged yet")
         most = one.nvals + two.nvals
+        ptr = max(one.ptr, two.ptr, offset_type(most))
+        side = "defaults" if defaults is not None else ""
+        spec = Spec(op=op, a=one.dtype, b=two.dtype, out=dtype, ptr=ptr, idx=one.idx, side=side)
+        defaults = (0, 0) if defaults is None else defaults
         count, fill = (self.session.kernels.get(kind, spec) for kind in ("merge_count", "merge"))
 
         def work(b: int) -> Any:
-            x, y = one.blocks[b], two.blocks[b]
+            x, y, tables = one.blocks[b], two.blocks[b], one.colmap.tables(self.session.devices[b])
+            xptr, yptr = (block.indptr.astype(ptr, copy=False) for block in (x, y))
+            sides = xptr, x.cols, x.vals, x.stride, yptr, y.cols, y.vals, y.stride
             return self._two_passes(
                 one,
                 b,
-                lambda lengths: count(x.n, x.indptr, x.cols, y.indptr, y.cols, keep, lengths),
-                lambda *out: fill(
-                    x.n, x.indptr, x.cols, x.vals, x.stride, y.indptr, y.cols, y.vals, y.stride, keep, *out
-                ),
+                lambda lengths: count(x.n, xptr, x.cols, yptr, y.cols, keep, lengths),
+                lambda *out: fill(x.n, *sides, keep, *tables, one.rowmap.first(b), *defaults, *out),
                 dtype,
                 iso,
-                most,
+                ptr,
             )
 
         return MatrixStore(one.rowmap, one.colmap, dtype, iso, self._each(one, work))
 
-    def _two_passes(self, store: MatrixStore, b: int, count: Any, fill: Any, dtype: Any, iso: bool, most: int) -> Any:
-        """Row lengths, offsets made of them (of one type in all blocks, for up to `most` entries), then the entries."""
+    def _two_passes(self, store: MatrixStore, b: int, count: Any, fill: Any, dtype: Any, iso: bool, ptr: str) -> Any:
+        """Row lengths, offsets made of them (of one type in all blocks), then the entries."""
         block, device = store.blocks[b], self.session.devices[b]
         lengths = device.empty(block.n, np.int64)
         count(lengths)
-        host = device.get(lengths)
-        nnz = int(host.sum())
-        indptr = device.put(np.concatenate([[0], np.cumsum(host)]).astype(offset_type(most)))
+        indptr, nnz = offsets(device, lengths)
+        indptr = indptr.astype(ptr, copy=False)
         cols, vals = device.empty(nnz, store.idx), device.empty(max(nnz, 1), dtype.np_type)
         fill(indptr, cols, vals)
-        return matrix_block(device, indptr, cols, block.vals if iso else vals, 0 if iso else 1, nnz, host)
+        return matrix_block(device, indptr, cols, block.vals if iso else vals, 0 if iso else 1, nnz)
 
-    def _aligned(self, store: MatrixStore, like: MatrixStore) -> MatrixStore:
-        """The same matrix on the maps of another (through the host: matrices seldom live on different ones)."""
-        if store.rowmap is like.rowmap and store.colmap is like.colmap:
+    def aligned(self, store: MatrixStore, rowmap: RowMap, colmap: RowMap) -> MatrixStore:
+        """The same matrix on other maps (matrices seldom live on different ones)."""
+        if store.rowmap is rowmap and store.colmap is colmap:
             return store
         holder = _Holder(store)
         indptr, cols, vals = self.session.matrix_to_host(holder)
-        devices = self.session.devices[: like.rowmap.p]
+        devices = self.session.devices[: rowmap.p]
         vals = vals[:1] if store.iso and len(vals) else vals
-        return split_matrix(
-            like.rowmap,
-            like.colmap,
-            store.dtype,
-            devices,
-            indptr,
-            cols,
-            vals if len(vals) else np.zeros(1, store.dtype.np_type),
-            store.iso,
-        )
+        vals = vals if len(vals) else np.zeros(1, store.dtype.np_type)
+        return split_matrix(rowmap, colmap, store.dtype, devices, indptr, cols, vals, store.iso)
 
 
 class _Holder:

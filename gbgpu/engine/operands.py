@@ -22,11 +22,11 @@ class Operands(Steps):
         return self._gathered(step, np.arange(step.into.map.n))
 
     def _extract(self, step: Step) -> VectorStore:
-        return self._gathered(step, self.statement.expr.option)
+        return self._gathered(step, self.statement.expr.option.ids())
 
     def _place(self, step: Step) -> VectorStore:
         target = np.full(step.into.map.n, -1)
-        target[self.statement.index] = np.arange(len(self.statement.index))
+        target[self.statement.index.ids()] = np.arange(len(self.statement.index))
         return self._gathered(step, target)
 
     def _gathered(self, step: Step, ids: np.ndarray) -> VectorStore:
@@ -184,7 +184,8 @@ class Operands(Steps):
 
     def _place_scalar(self, step: Step) -> VectorStore:
         value, map, devices = self.registers[step.sources[0]], step.into.map, self.session.devices
-        ids = self.statement.index if len(self.statement.index) == 1 else np.unique(self.statement.index)
+        ids = self.statement.index.ids()
+        ids = ids if len(ids) == 1 else np.unique(ids)
         cuts = np.searchsorted(ids, map.bounds)
         blocks = []
         for b, block in enumerate(value.blocks):
@@ -201,7 +202,7 @@ class Operands(Steps):
         bits = []
         for b in range(map.p):
             rows = np.zeros(((map.rows[b] + 63) >> 6) * 64, bool)
-            ids = self.statement.index
+            ids = self.statement.index.ids()
             rows[ids[(ids >= map.bounds[b]) & (ids < map.bounds[b + 1])] - map.bounds[b]] = True
             words = np.packbits(rows, bitorder="little").view(np.int64)
             bits.append((self.session.devices[b].put(words), k.REGION))

@@ -186,7 +186,7 @@ class Planner:
         )
 
     def _union(self, expr: Any) -> Value:
-        return self._ewise(expr, "union")
+        return self._ewise(expr, "union" if expr.option is None else "defaults")
 
     def _intersect(self, expr: Any) -> Value:
         return self._ewise(expr, "")

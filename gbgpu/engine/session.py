@@ -16,7 +16,7 @@ from ..semiring._lower import cast_program, to_python
 from ..semiring._operators import resolve
 from ..semiring._types import INT64
 from ..trace import counters
-from . import build, matrices
+from . import build, lowered, matrices
 from .cost import Facts
 from .plan import Plan, Planner, Value, is_twin
 from .run import Run
@@ -81,11 +81,12 @@ class Session:
         self.partition = partition
         if partition is not None:
             partition.bounds(64, len(self.devices), None)  # raises now if the weights don't fit the devices
-        self.maps: dict[tuple[int, bool], RowMap] = {}
+        self._maps: dict[tuple[int, bool], RowMap] = {}
         self.defaults: dict[int, RowMap] = {}
         self.plans: dict[Any, Plan] = {}
         self.explaining: list[list[str]] = []
         self.alive = True
+        self._watched: list[tuple[Any, Any, type, str]] = []
         self._nils = [_Nil(device) for device in self.devices]
         self._spaces: dict[Any, _Workspace] = {}
         self._cached: dict[Any, Any] = {}
@@ -97,7 +98,7 @@ class Session:
         """End it: its handles raise InvalidValue from now on."""
         self.alive = False
         self.device_set.close()
-        for name in ("plans", "maps", "defaults", "_spaces", "_cached"):
+        for name in ("plans", "_maps", "defaults", "_spaces", "_cached"):
             getattr(self, name).clear()
 
     def check(self) -> None:
@@ -109,6 +110,24 @@ class Session:
                     "gb.init ended it; make the object again",
                 )
             )
+
+    # -- what the devices find wrong
+
+    def watch(self, device: Any, flag: Any, kind: type, text: str) -> None:
+        """Raise kind(text) at the next read, if the device finds `flag` true by then."""
+        self._watched.append((device, flag, kind, text))
+
+    def raise_watched(self, reading: bool = False) -> None:
+        """Raise what devices have found wrong: all of it when `reading`, else what the host sees for nothing."""
+        if not self._watched:
+            return
+        watched, self._watched = self._watched, []
+        for i, (device, flag, kind, text) in enumerate(watched):
+            seen = device.peek(flag)
+            if seen is None and not reading:
+                self._watched.append(watched[i])
+            elif bool(device.get(flag) if seen is None else seen):
+                raise kind(text)
 
     # -- devices
 
@@ -158,14 +177,24 @@ class Session:
         return found if found is not None else self._map(n, self.auto and n < _WHOLE, None)
 
     def _map(self, n: int, whole: bool, lengths: np.ndarray | None) -> RowMap:
-        found = self.maps.get((n, whole))
+        found = self._maps.get((n, whole))
         if found is None or lengths is not None:
             partition = self.partition or (equal_rows() if lengths is None else equal_edges())
             bounds = np.array([0, n]) if whole else partition.bounds(n, len(self.devices), lengths)
             if found is None or not np.array_equal(found.bounds, bounds):
                 found = RowMap(bounds)
-            self.maps[n, whole] = found
+            self._maps[n, whole] = found
         return found
+
+    def maps(self, nrows: int, ncols: int, p: int) -> tuple[RowMap, RowMap]:
+        """The maps of a matrix made on `p` devices."""
+        found = []
+        for n in (nrows, ncols):
+            map = self.map_for(n)
+            if map.p != p:
+                map = self._map(n, p == 1, None)
+            found.append(map)
+        return found[0], found[1]
 
     def matrix_maps(self, nrows: int, ncols: int, lengths: np.ndarray) -> tuple[RowMap, RowMap]:
         """The maps of a new matrix; the first of its size decides the defaults."""
@@ -254,6 +283,10 @@ class Session:
             )
         return matrix._store
 
+    def turned(self, store: Any) -> Any:
+        """The transpose of a store that no handle holds."""
+        return exchange.transpose(store, self.devices)
+
     def oriented(self, matrix: Any, transposed: bool) -> Any:
         """The matrix by rows, or by columns (built at the first need and kept; a symmetric one serves both ways)."""
         store = self.matrix_store(matrix)
@@ -281,6 +314,7 @@ class Session:
 
     def nvals(self, handle: Any) -> int:
         self.check()
+        self.raise_watched(reading=True)
         store = handle._store
         if store is None:
             return 0
@@ -292,6 +326,7 @@ class Session:
 
     def vector_to_host(self, vector: Any) -> tuple[np.ndarray, np.ndarray]:
         self.check()
+        self.raise_watched(reading=True)
         if vector._store is None:
             return np.zeros(0, np.int64), np.zeros(0, vector.dtype.np_type)
         store = vector._store
@@ -301,6 +336,7 @@ class Session:
 
     def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self.check()
+        self.raise_watched(reading=True)
         store = self.matrix_store(matrix)
         indptrs, cols, vals, above = [np.zeros(1, np.int64)], [], [], 0
         for device, block in zip(self.devices, store.blocks, strict=False):
@@ -314,6 +350,7 @@ class Session:
     def element(self, handle: Any, position: tuple[int, ...]) -> Any:
         """One value as a Python scalar, or None."""
         self.check()
+        self.raise_watched(reading=True)
         store = handle._store
         if store is None:
             return None
@@ -327,6 +364,7 @@ class Session:
     def read_scalar(self, store: tuple[Any, Any, Any]) -> Any:
         """The value of a computed scalar: value and presence on the first device, and what it is without entries."""
         self.check()
+        self.raise_watched(reading=True)
         vals, words, empty = store
         device = self.devices[0]
         return device.get(vals)[0].item() if int(device.get(words)[0]) & 1 else empty
@@ -338,9 +376,10 @@ class Session:
         """Plan (or find the plan) and run; returns the statement."""
         self.check()
         output = statement.output
-        if output.ndim == 2 or (
-            statement.expr.kind not in _MATRIX_SOURCES and getattr(statement.expr.left, "ndim", 2) == 2
-        ):
+        self.raise_watched()
+        if (lower := lowered.find(statement)) is not None:
+            return lower(statement)
+        if output.ndim == 2:
             return matrices.run(self, statement)
         if output.ndim == 0 and (statement.expr.shape or statement.mask is not None):
             raise TypeError(message("a scalar expression, s << x.reduce(monoid)", repr(statement)))
@@ -402,7 +441,7 @@ class Session:
         elif output.ndim:
             key.append(self.map_for(output.shape[0]))
         if mask is not None:
-            stores["m"] = self._content(mask.parent)
+            stores["m"] = self.content(mask.parent)
             key += [mask.structural, mask.complement, is_twin(statement)]
         facts = None
         if expr.kind in ("product", "reduce_rows"):
@@ -424,11 +463,13 @@ class Session:
         elif expr.kind == "reduce" and expr.left.ndim == 2:
             stores["x"] = matrices.values_as_vector(self, expr.left)
         else:
-            stores["x"] = self._content(expr.left)
+            stores["x"] = self.content(expr.left)
             if expr.right is not None:
-                stores["y"] = self._content(expr.right)
+                stores["y"] = self.content(expr.right)
         if expr.kind == "apply":
             key.append(expr.option[0])
+        elif expr.kind == "union":
+            key.append(expr.option is None)
         elif expr.kind == "extract":
             facts = Facts()
             facts.outer, facts.direction = self.map_for(len(expr.option)), None
@@ -450,7 +491,7 @@ class Session:
             plan = self.plans[cache_key] = Planner(statement, values, facts).plan()
         return facts, plan, stores
 
-    def _content(self, handle: Any) -> VectorStore:
+    def content(self, handle: Any) -> VectorStore:
         """A vector's store; an empty one is a list without entries."""
         if handle._store is not None:
             return handle._store
@@ -487,7 +528,7 @@ class Session:
         if expr.kind == "reduce_rows":
             stores["x"] = self._ones_vector(f.inner, store.dtype)
         else:
-            stores["x"] = self._content(expr.left if f.flip else expr.right)
+            stores["x"] = self.content(expr.left if f.flip else expr.right)
         pull_turned = f.flip != turned
         x, mask = stores["x"], statement.mask
         count = self.known_count(x)
@@ -542,14 +583,6 @@ class Session:
                 total,
             )
         return int(total[0])
-
-
-_MATRIX_SOURCES = (
-    "product",
-    "reduce_rows",
-    "reduce",
-    "fill",
-)  # kinds whose left operand may be a matrix though the output is none
 
 
 def _cast(value: Any, source: Any, target: Any) -> Any:

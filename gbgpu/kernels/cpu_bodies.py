@@ -410,13 +410,13 @@ BODIES = {
             if j == jend or (i < iend and acols[i] < bcols[j]):
                 if keep & 1:
                     out_cols[at] = acols[i]
-                    out_vals[at] = cast_ac(avals[i * astride])
+                    out_vals[at] = {only_a}
                     at += 1
                 i += 1
             elif i == iend or bcols[j] < acols[i]:
                 if keep & 2:
                     out_cols[at] = bcols[j]
-                    out_vals[at] = cast_bc(bvals[j * bstride])
+                    out_vals[at] = {only_b}
                     at += 1
                 j += 1
             else:

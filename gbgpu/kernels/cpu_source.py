@@ -2,6 +2,7 @@
 
 from ..semiring._lower import literal_numba, to_numba
 from ..semiring._types import BOOL
+from . import cpu_mxm
 from .cpu_bodies import ALLOW, BODIES, FLAGS, LOWEST, POPCOUNT, USER_ID
 from .interface import KINDS, Spec
 
@@ -11,13 +12,16 @@ class _Parts:
 
     def __init__(self, cast_program):
         self.text: list[str] = []
+        self.names: set[str] = set()
         self._cast_program = cast_program
 
     def define(self, name, program):
+        self.names.add(name)
         self.text.append("@njit\n" + to_numba(program, name))
         return name
 
     def cast(self, name, source, target):
+        self.names.add(name)
         if source is target or source is None:
             self.text.append(f"@njit\ndef {name}(x):\n    return x\n")
         else:
@@ -168,6 +172,8 @@ def _names(kind, spec, parts):
         }
     if kind == "merge":
         return _merge(spec, parts)
+    if kind in cpu_mxm.BODIES:
+        return cpu_mxm.names(kind, spec, parts)
     return {}
 
 
@@ -213,20 +219,43 @@ def _ewise(kind, spec, parts):
     if kind == "ewise_list":
         values = ["cast_a(avals[q * astride])", "cast_b(bvals[r * bstride])"]
         x, y = reversed(values) if swapped else values
-        return {"op_list": parts.call("op", op.program, x=x, y=y, i="row0 + r", k="0", j="0")}
+        return {"op_list": parts.call("op", op.program, x=x, y=y, i="row0 + r", k=inner_id(op, "row0 + r", "0"), j="0")}
     both = parts.call(
-        "op", op.program, x="cast_a(avals[r * astride])", y="cast_b(bvals[r * bstride])", i="row0 + r", k="0", j="0"
+        "op",
+        op.program,
+        x="cast_a(avals[r * astride])",
+        y="cast_b(bvals[r * bstride])",
+        i="row0 + r",
+        k=inner_id(op, "row0 + r", "0"),
+        j="0",
     )
     both_rows = _rows("both", f"out_vals[r] = {both}")
-    if spec.side != "union":
+    if not spec.side:
         return {"both_rows": both_rows, "one_sided": "", "present": "both"}
-    parts.cast("cast_ac", spec.a, spec.out)
-    parts.cast("cast_bc", spec.b, spec.out)
-    one_sided = (
-        f"left, right = ina & ~inb, inb & ~ina\n{_rows('left', 'out_vals[r] = cast_ac(avals[r * astride])')}\n"
-        + _rows("right", "out_vals[r] = cast_bc(bvals[r * bstride])")
+    only_a, only_b = _one_sided(
+        spec, parts, "avals[r * astride]", "bvals[r * bstride]", i="row0 + r", k=inner_id(op, "row0 + r", "0"), j="0"
+    )
+    one_sided = f"left, right = ina & ~inb, inb & ~ina\n{_rows('left', f'out_vals[r] = {only_a}')}\n" + _rows(
+        "right", f"out_vals[r] = {only_b}"
     )
     return {"both_rows": both_rows, "one_sided": one_sided, "present": "ina | inb"}
+
+
+def inner_id(op, row, column):
+    """What `k` of a positional operator means where no product has an inner index: secondi's row, firstj's column."""
+    return row if op.name.startswith("second") else column
+
+
+def _one_sided(spec, parts, a, b, **ids):
+    """What an entry of one operand alone becomes: itself, or the operator's result with the other's default."""
+    if spec.side == "defaults":
+        calls = ({"x": f"cast_a({a})", "y": "bdefault"}, {"x": "adefault", "y": f"cast_b({b})"})
+        if "cast_out" not in parts.names:
+            parts.cast("cast_out", spec.op.return_type, spec.out)
+        return tuple(f"cast_out({parts.call('op', spec.op.program, **values, **ids)})" for values in calls)
+    parts.cast("cast_ac", spec.a, spec.out)
+    parts.cast("cast_bc", spec.b, spec.out)
+    return f"cast_ac({a})", f"cast_bc({b})"
 
 
 def _map(kind, spec, parts):
@@ -244,18 +273,18 @@ def _map(kind, spec, parts):
 
 
 def _merge(spec, parts):
-    parts.cast("cast_ac", spec.a, spec.out)
-    parts.cast("cast_bc", spec.b, spec.out)
     if spec.op is None:
-        return {"op_merge": "cast_ac(avals[i * astride])"}
+        only_a, only_b = _one_sided(spec, parts, "avals[i * astride]", "bvals[j * bstride]")
+        return {"op_merge": only_a, "only_a": only_a, "only_b": only_b}
     parts.define("op", spec.op.program)
     parts.cast("cast_a", spec.a, spec.op.dtypes[0])
     parts.cast("cast_b", spec.b, spec.op.dtypes[1])
     parts.cast("cast_out", spec.op.return_type, spec.out)
-    inner = parts.call(
-        "op", spec.op.program, x="cast_a(avals[i * astride])", y="cast_b(bvals[j * bstride])", i="0", k="0", j="0"
-    )
-    return {"op_merge": f"cast_out({inner})"}
+    column = "user_id(np.int64(out_cols[at]), starts, bounds)"
+    ids = {"i": "row0 + r", "k": inner_id(spec.op, "row0 + r", column), "j": column}
+    inner = parts.call("op", spec.op.program, x="cast_a(avals[i * astride])", y="cast_b(bvals[j * bstride])", **ids)
+    only_a, only_b = _one_sided(spec, parts, "avals[i * astride]", "bvals[j * bstride]", **ids)
+    return {"op_merge": f"cast_out({inner})", "only_a": only_a, "only_b": only_b}
 
 
 def _fill(body: str, names: dict[str, str]) -> str:
@@ -279,7 +308,7 @@ def source(kind: str, spec: Spec) -> str:
 
     parts = _Parts(cast_program)
     names = _names(kind, spec, parts)
-    body = _fill(BODIES[kind], names)
+    body = _fill(BODIES.get(kind) or cpu_mxm.BODIES[kind], names)
     contract = (
         "fastmath={'contract'}, "
         if kind == "pull" and getattr(spec.op, "name", "") == "plus_times" and spec.out is not BOOL

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import settings
 from ..device import nvrtc
+from ..semiring._types import BOOL
 from .gpu_source import fused, source, stops, thunk_type
 from .interface import HEAVY, KINDS, XLIST, Costs, Spec
 
@@ -19,11 +20,12 @@ BLOCK = 256  # threads, as src/ assumes
 BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
 HUB = 1024  # push: entries of a vertex that the whole grid expands, as in src/push.cu
 PARTIAL_SUMS = 256  # reduce: blocks at most
-INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "astride", "bstride", "tstride", "xstride"}
+INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "astride", "bstride", "tstride", "xstride", "width"}
 TRANSLATED = {
     "matrix_select_count",
     "matrix_select",
     "matrix_apply",
+    "merge",
 }  # kinds that also take the number of blocks of `starts`
 
 Launch = Callable[..., None]
@@ -41,6 +43,7 @@ class GpuKernels:
     """Kernels of the CUDA devices of one set. An instance is compiled for and loaded on each GPU once."""
 
     kind = "cuda"
+    mxm = ("dot", "dense", "sort")
     costs = Costs(
         push_edge=4e-11, pull_edge=1.2e-11, row=4e-12, byte=5e-13, step=8e-6
     )  # an H200, from its launch and gather rates
@@ -92,6 +95,9 @@ def _scalars(kind: str, spec: Spec) -> Callable[[tuple], tuple]:
     casts: list[tuple[int, Any]] = [(i, int) for i, name in enumerate(names) if name in INTEGERS]
     if "thunk" in names:
         casts.append((names.index("thunk"), getattr(thunk_type(spec), "np_type", None)))
+    if "adefault" in names:
+        types = (BOOL, BOOL) if spec.op is None else spec.op.dtypes
+        casts += [(names.index(f"{side}default"), dtype.np_type) for side, dtype in zip("ab", types, strict=True)]
     if "start" in names:
         casts.append((names.index("start"), getattr(spec.out or getattr(spec.op, "dtype", None), "np_type", None)))
     table = [(i, cast.type if hasattr(cast, "type") else cast or (lambda value: 0)) for i, cast in casts]
@@ -200,8 +206,36 @@ def _reduce(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec
     return launch
 
 
+def _mxm(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
+    """A thread an entry of M, a term, or a value of the result; each looks up whose it is."""
+    run, scalars, names = _run(device, module, kind), _scalars(kind, spec), KINDS[kind]
+    kstarts, jstarts = names.index("kstarts"), names.index("jstarts")
+    size = names.index({"mxm_dot": "mcols", "mxm_dense": "out_vals", "mxm_expand": "out_keys"}[kind])
+
+    def launch(*args: Any) -> None:
+        total = args[size].size
+        if spec.iso and kind == "mxm_dense" or not total:
+            total = 1
+        run((total + BLOCK - 1) // BLOCK, (*scalars(args), args[kstarts].size - 1, args[jstarts].size - 1, total))
+
+    return launch
+
+
+def _runs(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
+    run = _run(device, module, kind)
+    order = KINDS[kind].index("order")
+
+    def launch(n: int, *args: Any) -> None:
+        if n:
+            run((n + BLOCK - 1) // BLOCK, (int(n), *args, args[order - 1].size))
+
+    return launch
+
+
 _SPECIAL: dict[str, Any] = {
     **dict.fromkeys((*TRANSLATED, "merge_count", "merge"), _matrix),
+    **dict.fromkeys(("mxm_dot", "mxm_dense", "mxm_expand"), _mxm),
+    "combine_runs": _runs,
     "pull": _pull,
     "push": _push,
     "reduce": _reduce,

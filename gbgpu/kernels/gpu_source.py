@@ -27,6 +27,7 @@ PIECES = {
     "matrix_apply": ("matrix_entries",),
     "merge_count": ("rows", "merge_rows"),
     "merge": ("rows", "merge_rows"),
+    **{kind: ("mxm",) for kind in ("mxm_dot", "mxm_dense", "mxm_expand")},
 }
 
 
@@ -43,7 +44,7 @@ def source(kind: str, spec: Spec) -> str:
 
 def fused(kind: str, spec: Spec) -> bool:
     """Whether the instance may use fused multiply-add: only the built-in plus_times."""
-    return kind in ("pull", "push") and spec.op.name == "plus_times"
+    return kind in ("pull", "push", "mxm_dot", "mxm_dense", "mxm_expand") and spec.op.name == "plus_times"
 
 
 def thunk_type(spec: Spec) -> DataType | None:
@@ -161,7 +162,7 @@ def _write(spec: Spec, header: _Header) -> None:
     header.cast("only_b", spec.b, spec.a)
     if spec.op is None:
         return header.define("T_A both(T_A c, T_B t)", "only_b(t)")
-    _both(spec, header, spec.a, "T_A both(T_A a, T_B b, i64 row = 0)")
+    _both(spec, header, spec.a, "T_A both(T_A a, T_B b, i64 row = 0, i64 col = 0)")
 
 
 def _both(spec: Spec, header: _Header, result: DataType, declaration: str, swapped: bool = False) -> None:
@@ -172,25 +173,72 @@ def _both(spec: Spec, header: _Header, result: DataType, declaration: str, swapp
     header.cast("cast_both", spec.op.return_type, result)
     header.function("binary", spec.op.program)
     x, y = ("cast_b(b)", "cast_a(a)") if swapped else ("cast_a(a)", "cast_b(b)")
-    header.define(declaration, f"cast_both({_call('binary', spec.op.program, x=x, y=y, i='row', k='0', j='0')})")
+    header.define(declaration, f"cast_both({_call('binary', spec.op.program, x=x, y=y, **_ids(spec.op))})")
 
 
 def _ewise(spec: Spec, header: _Header) -> None:
     out = spec.out or spec.op.return_type
     header.types(T_A=spec.a, T_B=spec.b, T_OUT=out)
-    header.constants(IS_UNION=spec.side == "union")
-    header.cast("only_a", spec.a, out)
-    header.cast("only_b", spec.b, out)
-    _both(spec, header, out, "T_OUT both(T_A a, T_B b, i64 row)", swapped=spec.side == "right")
+    header.constants(IS_UNION=spec.side in ("union", "defaults"))
+    _both(spec, header, out, "T_OUT both(T_A a, T_B b, i64 row, i64 col)", swapped=spec.side == "right")
+    _one_sided(spec, header, out)
 
 
 def _merge(spec: Spec, header: _Header) -> None:
     header.types(T_A=spec.a, T_B=spec.b, T_OUT=spec.out)
-    header.cast("only_a", spec.a, spec.out)
-    header.cast("only_b", spec.b, spec.out)
+    header.constants(USES_COL=spec.op is not None and bool(spec.op.program.uses & {"j", "k"}))
+    if spec.op is not None:
+        _both(spec, header, spec.out, "T_OUT both(T_A a, T_B b, i64 row, i64 col)")
+    _one_sided(spec, header, spec.out)
     if spec.op is None:
-        return header.define("T_OUT both(T_A a, T_B b)", "only_a(a)")
-    _both(spec, header, spec.out, "T_OUT both(T_A a, T_B b, i64 row = 0)")
+        header.define("T_OUT both(T_A a, T_B b, i64 row, i64 col)", "plain_a(a)")
+
+
+def _one_sided(spec: Spec, header: _Header, out: DataType) -> None:
+    """only_a, only_b: what an entry of one operand alone becomes (itself, or the operator with the other's default)."""
+    first, second = (BOOL, BOOL) if spec.op is None else spec.op.dtypes
+    header.types(DEFAULT_A=first, DEFAULT_B=second)
+    if spec.side == "defaults":
+        for name, x, y in (("a", "cast_a(v)", "bdefault"), ("b", "adefault", "cast_b(v)")):
+            call = _call("binary", spec.op.program, x=x, y=y, **_ids(spec.op))
+            kept, other = ("T_A", "DEFAULT_B bdefault") if name == "a" else ("T_B", "DEFAULT_A adefault")
+            header.define(f"T_OUT only_{name}({kept} v, {other}, i64 row, i64 col)", f"cast_both({call})")
+        return
+    header.cast("plain_a", spec.a, out)
+    header.cast("plain_b", spec.b, out)
+    header.define("T_OUT only_a(T_A v, DEFAULT_B, i64, i64)", "plain_a(v)")
+    header.define("T_OUT only_b(T_B v, DEFAULT_A, i64, i64)", "plain_b(v)")
+
+
+def _ids(op: Any) -> dict[str, str]:
+    """Positions where no product has an inner index: k is secondi's row, firstj's column."""
+    return {"i": "row", "k": "row" if op.name.startswith("second") else "col", "j": "col"}
+
+
+def _mxm(spec: Spec, header: _Header) -> None:
+    """term(a, b, row, inner, col): one product as a value of the monoid."""
+    multiply, monoid = spec.op.multiply, spec.op.monoid
+    header.monoid(monoid, spec.iso)
+    header.types(T_A=spec.a, T_B=spec.b, T_OUT=monoid.dtype)
+    header.cast("cast_a", spec.a, multiply.dtypes[0])
+    header.cast("cast_b", spec.b, multiply.dtypes[-1])
+    header.cast("to_sum", multiply.return_type, monoid.dtype)
+    header.function("multiply", multiply.program)
+    call = _call("multiply", multiply.program, x="cast_a(a)", y="cast_b(b)", i="row", k="inner", j="col")
+    header.define("Z term(T_A a, T_B b, i64 row, i64 inner, i64 col)", f"to_sum({call})")
+    uses = multiply.program.uses
+    header.constants(READS_A="x" in uses, READS_B="y" in uses, USES_INNER="k" in uses, USES_COL="j" in uses)
+
+
+def _runs(spec: Spec, header: _Header) -> None:
+    op = getattr(spec.op, "binary", spec.op)
+    header.types(T_B=spec.b)
+    header.cast("cast_x", spec.b, op.dtypes[0])
+    header.cast("cast_y", spec.b, op.dtypes[-1])
+    header.cast("cast_out", op.return_type, spec.b)
+    header.function("binary", op.program)
+    call = _call("binary", op.program, x="cast_x(x)", y="cast_y(y)", i="0", k="0", j="0")
+    header.define("T_B both(T_B x, T_B y)", f"cast_out({call})")
 
 
 def _map(spec: Spec, header: _Header, stored: DataType, kept: str) -> None:
@@ -237,4 +285,6 @@ _FILL: dict[str, Any] = {
     "drain": _drain,
     "reduce": _reduce,
     "merge": _merge,
+    "combine_runs": _runs,
+    **dict.fromkeys(("mxm_dot", "mxm_dense", "mxm_expand"), _mxm),
 }

@@ -65,8 +65,12 @@ class Spec(NamedTuple):
     # the result has one value, written (always) to out_vals[0], in push to acc_vals[0]; drain and combine then
     # leave values alone
     iso: bool = False
+    hashed: bool = False  # mxm: `marks` is a hash table, for rows far shorter than the matrix is wide
     side: str = ""  # bound scalar of a binary operator in `apply`: "left" or "right"; list operand of `ewise_list`
 
+
+_MXM = ("n", "indptr", "cols", "avals", "astride", "bptr", "bcols", "bvals", "bstride")
+_TABLES = ("kstarts", "kbounds", "jstarts", "jbounds", "row0")
 
 KINDS: dict[str, tuple[str, ...]] = {
     # -- products. In x @ A (flip) the terms are mult(x_k, a_kj) with i = 0, k inner, j the output row; in A @ x
@@ -152,8 +156,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     # T is a list: entries that pass the mask are accumulated or stored; nothing is deleted. count is C's own and
     # grows by new entries.
     "write_list": ("tcount", "tslots", "tvals", "tstride", "mwords", "flags", "cvals", "cwords", "count"),
-    # -- elementwise. op: typed binary; rows with both get op(a, b); union also keeps those with one (cast to out).
-    # Spec.side = "union" or "".
+    # -- elementwise. op: typed binary; rows with both get op(a, b). Spec.side "union": those with one stay (cast to
+    # out); "defaults": they get op(a, bdefault) or op(adefault, b); "": only rows with both.
     "ewise": (
         "n",
         "avals",
@@ -164,6 +168,8 @@ KINDS: dict[str, tuple[str, ...]] = {
         "bwords",
         "flags",
         "row0",
+        "adefault",
+        "bdefault",
         "out_vals",
         "out_words",
         "count",
@@ -264,7 +270,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     "matrix_apply": ("n", "indptr", "cols", "avals", "astride", "thunk", "starts", "bounds", "row0", "out_vals"),
     # rows of two matrices with ascending columns; keep says which entries survive (A_ONLY | B_ONLY | BOTH); both:
-    # op(a, b), or a if op is None.
+    # op(a, b), or a if op is None. Spec.side "defaults": an entry of one side gets op(a, bdefault) or op(adefault, b).
     "merge_count": ("n", "aptr", "acols", "bptr", "bcols", "keep", "out_lengths"),
     "merge": (
         "n",
@@ -277,10 +283,35 @@ KINDS: dict[str, tuple[str, ...]] = {
         "bvals",
         "bstride",
         "keep",
+        "starts",
+        "bounds",
+        "row0",
+        "adefault",
+        "bdefault",
         "out_indptr",
         "out_cols",
         "out_vals",
     ),
+    # -- products of matrices: rows of A on this device, all rows of B (by slot). op: TypedSemiring; a, b: types of A
+    # and B. k* translate inner slots, j* column slots. `marks`: workspace as mxm_room says.
+    # mxm_rows: each term of row r whose column is in row r of M (a mask, or the pattern of the result) is added to that
+    # entry of M. mxm_dot: b is B by columns; each entry (r, j) of M gets the product of row r and column j.
+    # out_vals and out_found (zeroed by the caller) go along with M's entries.
+    "mxm_rows": (*_MXM, "mptr", "mcols", *_TABLES, "marks", "out_vals", "out_found"),
+    "mxm_dot": (*_MXM, "mptr", "mcols", *_TABLES, "marks", "out_vals", "out_found"),
+    # B has all its entries (bcols unused): rows of the result, for rows of A with entries, have `width` values.
+    "mxm_dense": (*_MXM, "width", *_TABLES, "out_indptr", "out_vals"),
+    # Every term on its own: those of entry e of A at begins[e] and on; key = row * width + column slot.
+    "mxm_expand": (*_MXM, "begins", "width", *_TABLES, "out_keys", "out_vals"),
+    # Pattern of the product: lengths of rows, then ascending columns; columns in row r of M are left out (flags
+    # MASKED).
+    "mxm_count": ("n", "indptr", "cols", "bptr", "bcols", "mptr", "mcols", "flags", "width", "marks", "out_lengths"),
+    "mxm_pattern": (
+        *("n", "indptr", "cols", "bptr", "bcols", "mptr", "mcols", "flags", "width", "marks"),
+        *("out_indptr", "out_cols"),
+    ),
+    # run q: vals[order[starts[q]]] and on, up to the next run, combined in this order. op: a typed monoid or binary.
+    "combine_runs": ("n", "starts", "order", "vals", "out_vals"),
 }
 
 
@@ -295,10 +326,17 @@ class Costs(NamedTuple):
     step: float  # starting a kernel
 
 
+def mxm_room(entries: int, width: int, hashed: bool) -> int:
+    """Elements (int32; int64 if hashed) of zeroed `marks`: one a column slot, or three a place of a table at most half
+    full with the `entries` of the longest row."""
+    return 3 << max(entries, 1).bit_length() + 1 if hashed else width
+
+
 class Kernels(Protocol):
     """A backend: numba on CPU devices (cpu.py), CUDA through CuPy (gpu.py), or one that only counts (null.py)."""
 
     costs: Costs
+    mxm: tuple[str, ...]  # how it can multiply matrices: "dot", "rows", "hash", "dense", "sort"
 
     def get(self, kind: str, spec: Spec) -> Any:
         """The kernel instance as a callable; compiled or loaded from the cache at first use."""

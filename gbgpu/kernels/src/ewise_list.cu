@@ -7,6 +7,6 @@ KERNEL ewise_list(const i64 *count, const IDX *slots, const T_A *avals, i64 astr
         const i64 at = append(on, out_count);
         if (!on) continue;
         out_slots[at] = (IDX)r;
-        out_vals[at] = both(avals[q * astride], bvals[r * bstride], row0 + r);
+        out_vals[at] = both(avals[q * astride], bvals[r * bstride], row0 + r, 0);
     }
 }

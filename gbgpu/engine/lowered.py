@@ -1,0 +1,119 @@
+"""Statements that become others: index Vectors become products with a selection matrix, diagonals a few statements."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..distribute.blocks import MatrixStore
+from ..expr import Expression
+from ..expr import new_like as _new
+from ..index import Index
+from ..infix import product
+from ..semiring._algebra import Monoid, get_semiring
+from ..semiring._operators import BinaryOp, SelectOp
+from ..semiring._types import BOOL
+from ..update import Updater
+from . import csr, shapes
+
+
+def find(statement: Any) -> Callable[[Any], Any] | None:
+    """How to carry out a statement by others, or None."""
+    expr, index = statement.expr, statement.index
+    if expr.kind == "diagonal":
+        return _diagonal
+    if index is not None and statement.output.ndim == 1 and (index.vector is not None or _meets(statement)):
+        return _assign
+    if expr.kind == "extract" and isinstance(expr.option, Index) and expr.option.vector is not None:
+        return _extract
+    return None
+
+
+def _meets(statement: Any) -> bool:
+    """Whether values may meet at one place and the accumulator can combine them."""
+    return _monoid(statement.accum) is not None and statement.index.repeats
+
+
+def _monoid(accum: Any) -> Any:
+    return getattr(getattr(accum, "op", None), "monoid", None)
+
+
+def _again(statement: Any, expr: Any, index: Any = None) -> Any:
+    """The same statement with another right-hand side."""
+    made = type(statement)(
+        statement.output, statement.mask, statement.accum, statement.replace, expr, index, statement.hints
+    )
+    statement.plan = statement.output._session.run(made).plan
+    return statement
+
+
+def _copy(handle: Any) -> Expression:
+    return Expression("copy", None, handle, None, handle.dtype, handle.shape)
+
+
+def selection(session: Any, index: Index) -> Any:
+    """A BOOL matrix with row k's only entry in column ids[k]."""
+    matrix = _new((len(index), index.n), BOOL, None)
+    over = session.map_for(index.size) if index.vector is None else session.content(index.vector).map
+    rowmap, colmap = over, session.maps(index.size, index.n, over.p)[1]
+    ids = shapes.Ids(session, index, colmap)
+
+    def part(b: int) -> csr.Rows:
+        device, n = session.devices[b], rowmap.rows[b]
+        rows = csr.Rows(device.xp.arange(n + 1), ids.part(b, rowmap), device.full(1, True, np.bool_), 0)
+        return csr.keep_entries(device, rows, rows.cols >= 0)
+
+    parts = session.each(rowmap.p, part, index.size * session.kernels.costs.row)
+    matrix._store = csr.store_of(session, rowmap, colmap, BOOL, True, parts)
+    assert isinstance(matrix._store, MatrixStore)
+    return matrix
+
+
+def _extract(statement: Any) -> Any:
+    """`w << v[ids]`: P @ v."""
+    expr = statement.expr
+    chosen = selection(statement.output._session, expr.option)
+    return _again(statement, product(_any("second")[expr.dtype], chosen, expr.left), statement.index)
+
+
+def _any(multiply: str) -> Any:
+    return get_semiring(Monoid.registry["any"], BinaryOp.registry[multiply])
+
+
+def _assign(statement: Any) -> Any:
+    """`w[ids] << u`: t = u @ P, entries that meet combined by the accumulator; without one, places that the ids name
+    and t lacks lose their entries."""
+    output, expr, accum = statement.output, statement.expr, statement.accum
+    session, index = output._session, statement.index
+    chosen = selection(session, index)
+    given = _new((len(index),), expr.dtype if accum is None else output.dtype, None)
+    given << (expr.option if expr.kind == "fill" else expr)
+    semiring = get_semiring(_monoid(accum) or Monoid.registry["any"], BinaryOp.registry["first"])
+    if given.dtype not in semiring:
+        semiring = _any("first")
+    term = product(semiring[given.dtype], given, chosen)
+    if accum is not None:
+        return _again(statement, term)
+    named = product(_any("pair")[BOOL], _full(len(index)), chosen).new()
+    merged = output.dup()
+    Updater(merged, (named.S,)) << term.new()
+    return _again(statement, _copy(merged))
+
+
+def _full(n: int) -> Any:
+    ones = _new((n,), BOOL, None)
+    ones << True
+    return ones
+
+
+def _diagonal(statement: Any) -> Any:
+    """`w << A.diag(k)`: its entries, reduced by row, without the rows that the diagonal does not cross."""
+    expr = statement.expr
+    k, n = expr.option, expr.shape[0]
+    if n == 0:
+        return _again(statement, _copy(_new((0,), expr.dtype, None)), statement.index)
+    entries = expr.left.select(SelectOp.registry["diag"], k).new()
+    rows = entries.reduce_rowwise(Monoid.registry["any"]).new()
+    first = max(0, -k)
+    part = Index.of(slice(first, first + n), rows.size)
+    return _again(statement, Expression("extract", None, rows, None, expr.dtype, (n,), part), statement.index)

@@ -1,0 +1,233 @@
+"""Products of two matrices: which way, and that way.
+
+dot: each entry of the mask is the product of a row and a column. rows: the terms of a row gather at the entries of the
+mask, or of the result's pattern, found first. hash: the same with a table instead of a mark a column. dense: B has all
+its entries. sort: all terms are made, sorted and combined. Each device makes its rows and is given all of B.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..distribute import exchange
+from ..distribute.blocks import MatrixStore
+from ..errors import InvalidValue, message
+from ..expr import Transposed
+from ..kernels.interface import COMPLEMENT, MASKED, Spec, mxm_room
+from ..trace import counters
+from .csr import Rows, by_row_and_column, keep_entries, offsets, read, store_of
+from .plan import is_idempotent
+
+WIDE = 1 << 24  # columns from which a mark for each costs more than a table, if rows are short
+SHORT = 1 << 10
+TERMS = 1 << 26  # made at a time by `sort`
+
+
+class Product:
+    """`semiring(A @ B)` on its way. `inside`: the result has no entry that the mask doesn't let through."""
+
+    def __init__(self, session: Any, expr: Any, mask: Any, hint: str | None):
+        self.session, self.op, self.hint, self.mask = session, expr.op, hint, mask
+        self.left, self.right = expr.left, expr.right
+        self.narrow = mask is not None and not mask.complement
+        self.way = hint or self._choose()
+        if self.way not in session.kernels.mxm or self.way == "dot" and not self.narrow:
+            offered = ", ".join(session.kernels.mxm)
+            raise InvalidValue(message(f"a method among {offered} (dot: with a mask, not complemented)", repr(hint)))
+        self.inside = mask is not None and self.way in ("dot", "rows", "hash")
+
+    def text(self) -> str:
+        inside = ", inside the mask" if self.inside else ""
+        return f"{self.op!r} by {self.way}{inside}"
+
+    def _choose(self) -> str:
+        offered = self.session.kernels.mxm
+        b = self._base(self.right)
+        rows, cols = self.right.shape
+        if b.nvals and b.nvals == rows * cols and not (self.narrow and self._cost("dot") < self._cost("rows")):
+            return "dense"
+        if "rows" not in offered:
+            return "dot" if self.narrow else "sort"
+        if self.narrow and self._cost("dot") < self._cost("rows"):
+            return "dot"
+        a = self._base(self.left).nvals
+        short = a * b.nvals / max(rows, 1) < SHORT * max(self.left.shape[0], 1)
+        return "hash" if cols >= WIDE and short else "rows"
+
+    def _cost(self, way: str) -> float:
+        """Predicted entries looked at, by mean lengths; a transposition that isn't there yet counts too."""
+        a, b, m = (self._base(x) for x in (self.left, self.right, self.mask.parent))
+        if way == "dot":
+            ready = isinstance(self.right, Transposed) or b.symmetric or b.transposed is not None
+            return m.nvals * b.nvals / max(self.right.shape[1], 1) + (0 if ready else 8 * b.nvals)
+        ready = not isinstance(self.right, Transposed) or b.symmetric or b.transposed is not None
+        return 1.5 * a.nvals * b.nvals / max(self.right.shape[0], 1) + 2 * m.nvals + (0 if ready else 8 * b.nvals)
+
+    def _base(self, operand: Any) -> MatrixStore:
+        return self.session.matrix_store(operand.matrix if isinstance(operand, Transposed) else operand)
+
+    # -- carrying out
+
+    def result(self, mask: MatrixStore | None, aligned: Any, source: Any) -> MatrixStore:
+        """The product; `mask` has the entries that the statement's mask names, `aligned(store, rowmap, colmap)` brings
+        a matrix onto maps, `source(operand)` is a matrix by rows."""
+        a = source(self.left)
+        b = source(self.right.T if self.way == "dot" else self.right)
+        colmap, rowmap = (b.rowmap, b.colmap) if self.way == "dot" else (b.colmap, b.rowmap)
+        if rowmap is not a.colmap or colmap.p != a.rowmap.p:
+            colmap = self.session.maps(self.left.shape[0], self.right.shape[1], a.rowmap.p)[1]
+            b = aligned(b, *((colmap, a.colmap) if self.way == "dot" else (a.colmap, colmap)))
+        if mask is not None:
+            mask = aligned(mask, a.rowmap, colmap)
+        self.a, self.b, self.m, self.colmap = a, b, mask, colmap
+        self.ptr = "int64" if "int64" in {a.ptr, b.ptr, a.ptr if mask is None else mask.ptr} else "int32"
+        uses = self.op.multiply.program.uses
+        one = (a.iso or "x" not in uses) and (b.iso or "y" not in uses) and not uses & {"i", "j", "k"}
+        self.iso = one and is_idempotent(self.op.monoid) and self.way != "sort"
+        self.spec = Spec(
+            self.op, a.dtype, b.dtype, self.op.return_type, self.ptr, a.idx, iso=self.iso, hashed=self.way == "hash"
+        )
+        work = {"dot": self._inside, "dense": self._dense, "sort": self._sorted}.get(self.way, self._by_rows)
+        seconds = 1.0 if a.nvals + b.nvals > 1000 else 0.0
+        parts = self.session.each(a.rowmap.p, work, seconds)
+        return store_of(self.session, a.rowmap, colmap, self.op.return_type, self.iso, parts)
+
+    def _operands(self, b: int) -> tuple[Any, tuple, tuple, Rows]:
+        """(device, arguments of A and B, of the tables, all of B)."""
+        device, block = self.session.devices[b], self.a.blocks[b]
+        (indptr, cols, vals, stride), moved = exchange.all_gather_rows(self.b, self.session.devices, b)
+        counters.exchanged += moved
+        whole = Rows(indptr.astype(self.ptr, copy=False), cols, vals, stride)
+        first = block.n, block.indptr.astype(self.ptr, copy=False), block.cols, block.vals, block.stride
+        tables = *self.a.colmap.tables(device), *self.colmap.tables(device), self.a.rowmap.first(b)
+        return device, (*first, *whole), tables, whole
+
+    def _inside(self, b: int) -> Rows:
+        """The product's entries at those of the mask."""
+        device, operands, tables, _ = self._operands(b)
+        held = self.m.blocks[b]
+        at = Rows(held.indptr.astype(self.ptr, copy=False), held.cols, held.vals, 0)
+        return self._fill(device, operands, tables, at, "mxm_dot" if self.way == "dot" else "mxm_rows")
+
+    def _fill(self, device: Any, operands: tuple, tables: tuple, at: Rows, kind: str, whole: bool = False) -> Rows:
+        nnz = len(at.cols)
+        vals = device.empty(1 if self.iso else max(nnz, 1), self.op.return_type.np_type)
+        found = device.zeros(nnz, np.bool_)
+        hashed = self.way == "hash"
+        widest = self.a.colmap.nslots if kind == "mxm_dot" else self.colmap.nslots
+        marks = self._marks(device, at, widest, hashed, operands if kind == "mxm_dot" else None)
+        kernel = self.session.kernels.get(kind, self.spec)
+        kernel(*operands, at.indptr, at.cols, *tables, marks, vals, found)
+        rows = Rows(at.indptr, at.cols, vals, 0 if self.iso else 1)
+        return rows if whole else keep_entries(device, rows, found)
+
+    def _marks(self, device: Any, at: Rows, width: int, hashed: bool, operands: tuple | None) -> Any:
+        """The workspace of the kernels of CPU devices."""
+        if "rows" not in self.session.kernels.mxm:
+            return device.zeros(1, np.int64)
+        indptr = at.indptr if operands is None else operands[1]
+        longest = int(device.xp.diff(indptr).max()) if hashed and len(indptr) > 1 else 0
+        return device.zeros(mxm_room(longest, width, hashed), np.int64 if hashed else np.int32)
+
+    def _by_rows(self, b: int) -> Rows:
+        """The pattern first (that of the mask, if there is one to stay inside), then the values."""
+        if self.narrow:
+            return self._inside(b)
+        device, operands, tables, whole = self._operands(b)
+        n, indptr, cols = operands[:3]
+        hashed, nil = self.way == "hash", self.session.nil(b)
+        held, flags = (None, 0) if self.m is None else (self.m.blocks[b], MASKED | COMPLEMENT)
+        mptr = indptr if held is None else held.indptr.astype(self.ptr, copy=False)
+        mcols = nil.slots(self.a.idx) if held is None else held.cols
+        width = self.colmap.nslots
+        room = 0
+        if hashed:
+            terms = self._terms(device, whole, cols)
+            per_row = device.xp.diff(
+                device.xp.concatenate([device.zeros(1, np.int64), device.xp.cumsum(terms)])[indptr]
+            )
+            room = int(per_row.max()) if n else 0
+            room += 0 if held is None or not n else int(device.xp.diff(mptr).max())
+        marks = device.zeros(mxm_room(room, width, hashed), np.int64 if hashed else np.int32)
+        spec = Spec(ptr=self.ptr, idx=self.a.idx, hashed=hashed)
+        shared = n, indptr, cols, whole.indptr, whole.cols, mptr, mcols, flags, width, marks
+        lengths = device.empty(n, np.int64)
+        self.session.kernels.get("mxm_count", spec)(*shared, lengths)
+        out, total = offsets(device, lengths)
+        found = device.empty(total, self.colmap.slot_type())
+        marks[:] = 0
+        self.session.kernels.get("mxm_pattern", spec)(*shared, out, found)
+        pattern = Rows(out, found, None, 0)
+        return self._fill(device, operands, tables, pattern, "mxm_rows", whole=True)
+
+    def _terms(self, device: Any, whole: Rows, cols: Any) -> Any:
+        """How many terms each entry of A has."""
+        return device.xp.diff(whole.indptr).astype(np.int64)[cols]
+
+    def _dense(self, b: int) -> Rows:
+        device, operands, tables, _ = self._operands(b)
+        m, xp = self.right.shape[1], device.xp
+        out, total = offsets(device, (xp.diff(operands[1]) > 0) * m)
+        vals = device.empty(1 if self.iso else max(total, 1), self.op.return_type.np_type)
+        kernel = self.session.kernels.get("mxm_dense", self.spec)
+        kernel(*operands, m, *tables, out, vals)
+        slots = device.put(self.colmap.slots(np.arange(m)).astype(self.colmap.slot_type()))
+        return Rows(out, xp.tile(slots, total // m), vals, 0 if self.iso else 1)
+
+    def _sorted(self, b: int) -> Rows:
+        """Whole rows of A at a time, as many as have about TERMS terms."""
+        device, operands, tables, whole = self._operands(b)
+        n, indptr, cols, avals, stride = operands[:5]
+        begins = device.zeros(len(cols) + 1, np.int64)
+        device.xp.cumsum(self._terms(device, whole, cols), out=begins[1:])
+        upto = device.get(begins[indptr])
+        parts, row = [], 0
+        while row < n:
+            last = max(row + 1, int(np.searchsorted(upto, upto[row] + TERMS, side="right")) - 1)
+            lo, hi = read(device, indptr, row), read(device, indptr, last)
+            piece = indptr[row : last + 1] - indptr.dtype.type(lo)
+            some = last - row, piece, cols[lo:hi], avals[lo:hi] if stride else avals, stride, *operands[5:]
+            moved = *tables[:-1], tables[-1] + row
+            parts.append(
+                self._sort_some(device, some, moved, begins[lo : hi + 1] - begins[lo], int(upto[last] - upto[row]))
+            )
+            row = last
+        return _stacked(device, parts, self.op.return_type, cols)
+
+    def _sort_some(self, device: Any, operands: tuple, tables: tuple, begins: Any, total: int) -> Rows:
+        n, width = operands[0], max(self.colmap.nslots, 1)
+        keys, vals = device.empty(total, np.int64), device.empty(max(total, 1), self.op.return_type.np_type)
+        kernel = self.session.kernels.get("mxm_expand", self.spec)
+        kernel(*operands, begins, width, *tables, keys, vals)
+        order, first, indptr = by_row_and_column(device, n, keys // width, keys % width, width)
+        return Rows(
+            indptr, keys[order[first]] % width, combined(self.session, device, self.op.monoid, order, first, vals), 1
+        )
+
+
+def combined(session: Any, device: Any, op: Any, order: Any, first: Any, vals: Any) -> Any:
+    """One value for each run of a sorted order, its entries combined in that order."""
+    xp = device.xp
+    starts = xp.flatnonzero(first)
+    out = device.empty(max(len(starts), 1), vals.dtype)
+    dtype = op.dtype if hasattr(op, "binary") else op.dtypes[0]
+    if len(starts):
+        session.kernels.get("combine_runs", Spec(op=op, b=dtype))(len(starts), starts, order, vals, out)
+    return out
+
+
+def _stacked(device: Any, parts: list[Rows], dtype: Any, like: Any) -> Rows:
+    """Groups of rows one below the other."""
+    xp = device.xp
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return Rows(device.zeros(1, np.int64), like[:0], device.zeros(1, dtype.np_type), 1)
+    pieces, above = [device.zeros(1, np.int64)], 0
+    for part in parts:
+        pieces.append(part.indptr[1:] + above)
+        above += len(part.cols)
+    cols, vals = (
+        xp.concatenate([getattr(part, name)[: len(part.cols)] for part in parts]) for name in ("cols", "vals")
+    )
+    return Rows(xp.concatenate(pieces), cols, vals, 1)

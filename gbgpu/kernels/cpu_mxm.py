@@ -1,0 +1,263 @@
+"""CPU kernels of products of matrices: bodies, and what fills their gaps. Contract: interface.py.
+
+A row's workspace `marks` tells where a column lies in it: by column, or (Spec.hashed) by a table of (column + 1, place,
+row + 1) whose entries hold for one row only, so that nothing is cleared.
+"""
+
+from typing import Any
+
+from ..semiring._lower import literal_numba
+from .interface import Spec
+
+# find(marks, c, stamp): 1 + place of column c, 0 if it has none; place(marks, c, value, stamp) gives it one.
+DENSE = """
+@njit
+def find(marks, c, stamp):
+    return marks[c]
+
+
+@njit
+def place(marks, c, value, stamp):
+    marks[c] = value
+"""
+HASHED = """
+@njit
+def find(marks, c, stamp):
+    size = len(marks) // 3
+    h = (c * 2654435761) & (size - 1)
+    while marks[3 * h + 2] == stamp:
+        if marks[3 * h] == c + 1:
+            return marks[3 * h + 1]
+        h = (h + 1) & (size - 1)
+    return 0
+
+
+@njit
+def place(marks, c, value, stamp):
+    size = len(marks) // 3
+    h = (c * 2654435761) & (size - 1)
+    while marks[3 * h + 2] == stamp and marks[3 * h] != c + 1:
+        h = (h + 1) & (size - 1)
+    marks[3 * h] = c + 1
+    marks[3 * h + 1] = value
+    marks[3 * h + 2] = stamp
+"""
+_COLUMNS = """
+    for r in range(n):
+        {top}
+        stamp = r + 1
+        if flags & MASKED:
+            for p in range(np.intp(mptr[r]), np.intp(mptr[r + 1])):
+                place(marks, np.intp(mcols[p]), {forbidden}, {stamp})
+        for e in range(np.intp(indptr[r]), np.intp(indptr[r + 1])):
+            k = np.intp(cols[e])
+            for f in range(np.intp(bptr[k]), np.intp(bptr[k + 1])):
+                c = np.intp(bcols[f])
+                mark = find(marks, c, {stamp})
+                if mark != {taken} and mark != {forbidden}:
+                    place(marks, c, {taken}, {stamp})
+                    {emit}
+"""
+
+BODIES = {
+    "mxm_rows": """
+    {iso_value}
+    for r in range(n):
+        mbegin, mend = np.intp(mptr[r]), np.intp(mptr[r + 1])
+        begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
+        if mbegin == mend or begin == end:
+            continue
+        for p in range(mbegin, mend):
+            place(marks, np.intp(mcols[p]), p - mbegin + 1, r + 1)
+            {start}
+        for e in range(begin, end):
+            k = np.intp(cols[e])
+            for f in range(np.intp(bptr[k]), np.intp(bptr[k + 1])):
+                c = np.intp(bcols[f])
+                at = find(marks, c, r + 1)
+                if at != 0:
+                    q = mbegin + at - 1
+                    {accumulate}
+                    out_found[q] = True
+        {clear}
+""",
+    "mxm_dot": """
+    {iso_value}
+    for r in range(n):
+        mbegin, mend = np.intp(mptr[r]), np.intp(mptr[r + 1])
+        begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
+        if mbegin == mend or begin == end:
+            continue
+        marked = False
+        for q in range(mbegin, mend):
+            c = np.intp(mcols[q])
+            f, last = np.intp(bptr[c]), np.intp(bptr[c + 1])
+            if f == last:
+                continue
+            {start}
+            hit = False
+            if (end - begin) * 16 < last - f:  # few entries beside many: look for each in the sorted list
+                for e in range(begin, end):
+                    k = np.intp(cols[e])
+                    low, high = f, last
+                    while low < high:
+                        middle = (low + high) >> 1
+                        if bcols[middle] < k:
+                            low = middle + 1
+                        else:
+                            high = middle
+                    f = low
+                    if f < last and bcols[f] == k:
+                        hit = True
+                        {accumulate}
+                        {stop}
+            else:
+                if not marked:
+                    for e in range(begin, end):
+                        place(marks, np.intp(cols[e]), e - begin + 1, r + 1)
+                    marked = True
+                for f in range(f, last):
+                    k = np.intp(bcols[f])
+                    at = find(marks, k, r + 1)
+                    if at != 0:
+                        e = begin + at - 1
+                        hit = True
+                        {accumulate}
+                        {stop}
+            if hit:
+                out_found[q] = True
+        {clear}
+""",
+    "mxm_dense": """
+    for r in range(n):
+        begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
+        base = np.intp(out_indptr[r])
+        for e in range(begin, end):
+            k = np.intp(cols[e])
+            first = np.intp(bptr[k])
+            if e == begin:
+                for c in range(width):
+                    f, q = first + c, base + c
+                    {assign}
+            else:
+                for c in range(width):
+                    f, q = first + c, base + c
+                    {accumulate}
+""",
+    "mxm_expand": """
+    {iso_value}
+    for r in range(n):
+        for e in range(np.intp(indptr[r]), np.intp(indptr[r + 1])):
+            k = np.intp(cols[e])
+            q = np.intp(begins[e])
+            for f in range(np.intp(bptr[k]), np.intp(bptr[k + 1])):
+                c = np.intp(bcols[f])
+                out_keys[q] = r * width + c
+                {assign}
+                q += 1
+""",
+    "mxm_count": _COLUMNS.replace("{top}", "length = 0").replace("{emit}", "length += 1")
+    + "        out_lengths[r] = length\n",
+    "mxm_pattern": _COLUMNS.replace("{top}", "top = np.intp(out_indptr[r])").replace(
+        "{emit}", "out_cols[top] = c\n                    top += 1"
+    )
+    + """        first = np.intp(out_indptr[r])
+        {sort}
+""",
+    "combine_runs": """
+    for q in range(n):
+        begin = starts[q]
+        end = starts[q + 1] if q + 1 < n else len(order)
+        acc = vals[order[begin]]
+        for e in range(begin + 1, end):
+            {accumulate}
+        out_vals[q] = acc
+""",
+}
+_SORT = "out_cols[first:top].sort()"
+# A row that fills a good part of the matrix is read off the marks in order.
+_SWEEP = """if 16 * (top - first) > width:
+    top = first
+    for c in range(width):
+        if marks[c] == stamp:
+            out_cols[top] = c
+            top += 1
+else:
+    out_cols[first:top].sort()"""
+
+
+def names(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
+    """What fills the gaps of a body."""
+    if kind == "combine_runs":
+        return _runs(spec, parts)
+    parts.text.append(HASHED if spec.hashed else DENSE)
+    if kind in ("mxm_count", "mxm_pattern"):
+        # dense marks say stamp or -stamp, so that those of other rows mean nothing
+        marks = ("1", "2", "stamp") if spec.hashed else ("stamp", "-stamp", "stamp")
+        return dict(zip(("taken", "forbidden", "stamp"), marks, strict=True)) | {
+            "sort": _SORT if spec.hashed else _SWEEP
+        }
+    return _terms(kind, spec, parts)
+
+
+def _terms(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
+    multiply, monoid = spec.op.multiply, spec.op.monoid
+    parts.cast("cast_a", spec.a, multiply.dtypes[0])
+    parts.cast("cast_b", spec.b, multiply.dtypes[-1])
+    parts.define("mult", multiply.program)
+    parts.define("add", monoid.binary.program)
+    parts.cast("to_sum", multiply.return_type, monoid.dtype)
+    ids = {"i": "row0 + r", "k": "user_id(k, kstarts, kbounds)", "j": "user_id(c, jstarts, jbounds)"}
+    if kind == "mxm_dense":
+        ids["j"] = "c"
+
+    def term(x: str, y: str) -> str:
+        return f"to_sum({parts.call('mult', multiply.program, x=f'cast_a({x})', y=f'cast_b({y})', **ids)})"
+
+    value = term("avals[e * astride]", "bvals[f * bstride]")
+    gaps = dict.fromkeys(("iso_value", "start", "accumulate", "assign", "stop"), "")
+    gaps["clear"] = "" if spec.hashed else _clear(kind)
+    if spec.iso:
+        # an iso product has no positions: one term of any two entries is the value of all
+        gaps["iso_value"] = f"if len(avals) and len(bvals):\n    out_vals[0] = {term('avals[0]', 'bvals[0]')}"
+        return gaps | {"stop": "break"}
+    gaps["assign"] = f"out_vals[q] = {value}"
+    if monoid.is_any:
+        accumulate = f"out_vals[q] = {value}"
+        return (
+            gaps
+            | {
+                "accumulate": f"if not out_found[q]:\n    {accumulate}" if kind == "mxm_rows" else accumulate,
+                "stop": "break",
+            }
+            | ({"accumulate": ""} if kind == "mxm_dense" else {})
+        )
+    start = literal_numba(monoid.start, monoid.dtype)
+    stop = (
+        ""
+        if monoid.terminal is None
+        else f"if out_vals[q] == {literal_numba(monoid.terminal, monoid.dtype)}:\n    break"
+    )
+    at = "p" if kind == "mxm_rows" else "q"
+    return gaps | {
+        "start": f"out_vals[{at}] = {start}",
+        "accumulate": f"out_vals[q] = add(out_vals[q], {value})",
+        "stop": stop,
+    }
+
+
+def _clear(kind: str) -> str:
+    """Dense marks are zero between rows."""
+    if kind == "mxm_rows":
+        return "for p in range(mbegin, mend):\n    marks[mcols[p]] = 0"
+    return "if marked:\n    for e in range(begin, end):\n        marks[cols[e]] = 0" if kind == "mxm_dot" else ""
+
+
+def _runs(spec: Spec, parts: Any) -> dict[str, str]:
+    op = getattr(spec.op, "binary", spec.op)
+    parts.define("op", op.program)
+    parts.cast("cast_x", spec.b, op.dtypes[0])
+    parts.cast("cast_y", spec.b, op.dtypes[-1])
+    parts.cast("cast_out", op.return_type, spec.b)
+    call = parts.call("op", op.program, x="cast_x(acc)", y="cast_y(vals[order[e]])", i="0", k="0", j="0")
+    return {"accumulate": f"acc = cast_out({call})"}
