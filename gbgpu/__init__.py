@@ -6,10 +6,12 @@ from typing import Any
 from . import agg, binary, dtypes, errors, exceptions, indexunary, monoid, op, select, semiring, settings, unary
 from .distribute import partition
 from .engine.session import Session
-from .expr import Expression, Statement, Updater, _new, replace
+from .expr import Expression, Statement, new_like
+from .masks import replace
 from .matrix import Matrix
 from .scalar import Scalar
 from .trace import trace
+from .update import Updater
 from .vector import Vector
 
 __version__ = "0.1.0"
@@ -91,7 +93,7 @@ def explain(what: Any = None) -> Any:
             )
         )
     with _planning() as text:
-        Updater(_new(what.shape, what.dtype, "w")) << what
+        Updater(new_like(what.shape, what.dtype, "w")) << what
     return PlanText(text)
 
 

@@ -1,8 +1,20 @@
-"""Aggregators that are one monoid: sum, prod, min, max, any, all, count."""
+"""Aggregators by name; those that look at positions are in `agg.ss` too."""
 
-from gbgpu.semiring._algebra import Aggregator
+from types import SimpleNamespace as _Namespace
 
+from gbgpu.aggregator import Aggregator, TypedAggregator
+
+ss = _Namespace(**{name: found for name, found in Aggregator.registry.items() if found.places})
 globals().update(Aggregator.registry)
+
+
+def from_string(text: str) -> Aggregator | TypedAggregator:
+    """The aggregator for "sum" or "sum[INT32]"; ValueError if there is none."""
+    base, bracket, dtype = text.strip().partition("[")
+    found = Aggregator.registry.get(base)
+    if found is None or (bracket and not dtype.endswith("]")):
+        raise ValueError(f"Unknown agg string: {text!r}.  Example usage: 'sum[int]'")
+    return found[dtype[:-1]] if bracket else found
 
 
 def __getattr__(name: str) -> Aggregator:
@@ -10,4 +22,4 @@ def __getattr__(name: str) -> Aggregator:
 
 
 def __dir__() -> list[str]:
-    return sorted(Aggregator.registry)
+    return sorted([*Aggregator.registry, "Aggregator", "TypedAggregator", "from_string", "ss"])

@@ -1,25 +1,165 @@
-"""Matrices."""
+"""Matrices, and their transposes."""
 
 from typing import Any
 
 import numpy as np
 
+from . import compose, formatting
+from .arrays import array_of, checked_ids, checked_size, checked_values, filled, offsets_of, present
 from .errors import DimensionMismatch, InvalidValue, message
-from .expr import Expression, Handle, Infix, Transposed, _kinds, _product_operand, reduction, row_reducer
+from .expr import Expression, Transposed, _kinds, aggregator_of, reduction
+from .handle import Readable, Tensor
+from .infix import product
 from .semiring._types import lookup_dtype
-from .vector import checked_ids, checked_size, checked_values, is_integer, position
+from .typed import elementwise, row_reducer
+from .update import position
+from .vector import _no_values, _unzipped
 
 
-class Matrix(Handle):
-    """A sparse matrix: CSR row blocks on the session's devices. Without a value array (iso) if all values are one. Arc
-    i -> j is A[i, j]."""
+class MatrixFace(Readable):
+    """What a Matrix and its transpose share."""
 
     __slots__ = ()
     ndim = 2
 
+    nrows = property(lambda self: self.shape[0])
+    ncols = property(lambda self: self.shape[1])
+
+    # -- reading
+
+    def get(self, row: int, col: int, default: Any = None) -> Any:
+        """The value at (row, col), or `default`."""
+        value = self._at((position(row, self.shape[0]), position(col, self.shape[1])))
+        return default if value is None else value
+
+    def _at(self, where: tuple[int, int]) -> Any:
+        raise NotImplementedError
+
+    def __contains__(self, key: Any) -> bool:
+        if not isinstance(key, tuple) or len(key) != 2:
+            raise TypeError(message("(row, column), two ints", repr(key), "(i, j) in A"))
+        return self.get(*key) is not None
+
+    def _csr(self, dtype: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        indptr, cols, vals = self._session.matrix_to_host(self._materialized())  # type: ignore[attr-defined]
+        return indptr, cols, vals if dtype is None else vals.astype(lookup_dtype(dtype).np_type)
+
+    def to_csr(self, dtype: Any = None, *, sort: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(indptr int64, columns int64, values) as NumPy arrays, columns ascending in a row."""
+        return self._csr(dtype)
+
+    def to_csc(self, dtype: Any = None, *, sort: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(indptr int64, rows int64, values) as NumPy arrays, rows ascending in a column."""
+        return self.T._csr(dtype)  # type: ignore[attr-defined]
+
+    def to_dcsr(self, dtype: Any = None, *, sort: bool = True) -> tuple:
+        """(rows that have entries, indptr over them, columns, values)."""
+        indptr, cols, vals = self.to_csr(dtype)
+        rows = np.flatnonzero(np.diff(indptr))
+        return rows, np.append(indptr[rows], indptr[-1]), cols, vals
+
+    def to_dcsc(self, dtype: Any = None, *, sort: bool = True) -> tuple:
+        """(columns that have entries, indptr over them, rows, values)."""
+        return self.T.to_dcsr(dtype)  # type: ignore[attr-defined]
+
+    def to_coo(
+        self, dtype: Any = None, *, rows: bool = True, columns: bool = True, values: bool = True, sort: bool = True
+    ) -> tuple:
+        """(rows, columns, values) as NumPy arrays, by row and column; None in place of what was not asked for."""
+        indptr, cols, vals = self._csr(dtype)
+        i = np.repeat(np.arange(self.shape[0]), np.diff(indptr)) if rows else None
+        return i, cols if columns else None, vals if values else None
+
+    def to_edgelist(self, dtype: Any = None, *, values: bool = True, sort: bool = True) -> tuple:
+        """(array of (row, column) pairs, values or None)."""
+        i, j, vals = self.to_coo(dtype, values=values)
+        return np.column_stack([i, j]), vals
+
+    def to_dicts(self, order: str = "rowwise") -> dict[int, dict[int, Any]]:
+        """{row: {column: value}}, or by column with order="columnwise"."""
+        i, j, vals = (self if compose.by_rows(order) else self.T).to_coo()  # type: ignore[attr-defined]
+        made: dict[int, dict[int, Any]] = {}
+        for row, col, value in zip(i.tolist(), j.tolist(), vals.tolist(), strict=True):
+            made.setdefault(row, {})[col] = value
+        return made
+
+    def to_scipy_sparse(self, format: str = "csr") -> Any:
+        """A SciPy sparse array."""
+        from scipy.sparse import csr_array
+
+        indptr, cols, vals = self._csr()
+        return csr_array((vals, cols, indptr), shape=self.shape).asformat(format)
+
+    def to_dense(self, fill_value: Any = None, dtype: Any = None) -> np.ndarray:
+        """A NumPy array with `fill_value` where no entry is present (required unless all are)."""
+        i, j, vals = self.to_coo(dtype)
+        return filled(self.shape, (i, j), vals, fill_value, dtype)
+
+    # -- products, reductions, compositions
+
+    def mxm(self, other: Any, op: Any = "plus_times") -> Expression:
+        """`op(self @ B)`: a matrix."""
+        return product(op, self, compose.of_ndim(other, 2))
+
+    def mxv(self, other: Any, op: Any = "plus_times") -> Expression:
+        """`op(self @ v)`: a vector of nrows."""
+        return product(op, self, compose.of_ndim(other, 1))
+
+    def kronecker(self, other: Any, op: Any = "times") -> Expression:
+        """A matrix of (nrows * nrows, ncols * ncols) with op(self[i, j], other[k, l]) for each pair of entries."""
+        other = compose.of_ndim(other, 2)._computed()
+        found = elementwise(op, self.dtype, other.dtype)
+        shape = (self.shape[0] * other.shape[0], self.shape[1] * other.shape[1])
+        return Expression("kron", found, self, other, found.return_type, shape)
+
+    def reduce_rowwise(self, op: Any = "plus") -> Expression:
+        """A vector: the values of each row combined by a monoid or an aggregator; empty rows absent."""
+        aggregator = aggregator_of(op)
+        if aggregator is not None:
+            return aggregator.reduce_rows(self)
+        semiring = row_reducer(op, self.dtype)
+        return Expression("reduce_rows", semiring, self, None, semiring.return_type, self.shape[:1], False)
+
+    def reduce_columnwise(self, op: Any = "plus") -> Expression:
+        """A vector: the values of each column combined by a monoid or an aggregator; empty columns absent."""
+        return self.T.reduce_rowwise(op)  # type: ignore[attr-defined]
+
+    def reduce_scalar(self, op: Any = "plus", *, allow_empty: bool = True) -> Expression:
+        """All values combined by a monoid or an aggregator: a Scalar expression, without entries empty (or else the
+        identity)."""
+        return reduction(self, op, allow_empty)
+
+    def diag(self, k: int = 0, dtype: Any = None, *, name: str | None = None, **hints: Any) -> Any:
+        """The k'th diagonal as a Vector (a new one)."""
+        shape = (compose.diagonal_size(self.shape, int(k)),)
+        return Expression("diagonal", None, self, None, self.dtype, shape, int(k)).new(dtype, name=name, **hints)
+
+    def power(self, n: int, op: Any = "plus_times") -> Expression:
+        """`op(self @ self @ ...)`, n factors; n = 0 has the identity of the semiring's multiplication on the diagonal.
+
+        Raises DimensionMismatch unless square, ValueError for a negative n, or n = 0 without an identity."""
+        return compose.power(self, n, op)
+
+    def reposition(
+        self, row_offset: int, column_offset: int, *, nrows: int | None = None, ncols: int | None = None
+    ) -> Expression:
+        """Entries moved by the offsets, into a matrix of (nrows, ncols); those that fall outside are dropped."""
+        shape = (self.shape[0] if nrows is None else int(nrows), self.shape[1] if ncols is None else int(ncols))
+        return compose.reposition_matrix(self, (int(row_offset), int(column_offset)), shape)
+
+
+class Matrix(MatrixFace, Tensor):
+    """A sparse matrix: CSR row blocks on the session's devices. Without a value array (iso) if all values are one. Arc
+    i -> j is A[i, j]."""
+
+    __slots__ = ()
+    __networkx_backend__ = "gbgpu"
+
     def __init__(self, dtype: Any = float, nrows: int = 0, ncols: int = 0, *, name: str | None = None):
         super().__init__(dtype, (checked_size(nrows), checked_size(ncols)), name)
         self._session.attach(self)
+
+    # -- constructors
 
     @classmethod
     def from_coo(
@@ -50,6 +190,23 @@ class Matrix(Handle):
         return matrix
 
     @classmethod
+    def from_edgelist(
+        cls,
+        edgelist: Any,
+        values: Any = None,
+        dtype: Any = None,
+        *,
+        nrows: int | None = None,
+        ncols: int | None = None,
+        dup_op: Any = None,
+        name: str | None = None,
+    ) -> "Matrix":
+        """Entries from (row, column) or (row, column, value) tuples, or an array with two columns; `values` beside it
+        (default 1.0)."""
+        i, j, vals = _edges(edgelist, values)
+        return cls.from_coo(i, j, vals, dtype, nrows=nrows, ncols=ncols, dup_op=dup_op, name=name)
+
+    @classmethod
     def from_csr(
         cls,
         indptr: Any,
@@ -62,23 +219,70 @@ class Matrix(Handle):
         name: str | None = None,
     ) -> "Matrix":
         """CSR arrays, columns in any order within a row. Raises InvalidValue for offsets that don't ascend from 0 to
-        the number of columns given,
-        IndexOutOfBound for a column out of range, ValueError for duplicates."""
-        offsets, cols = np.asarray(indptr), checked_ids(col_indices, ncols, "column")
-        if offsets.ndim != 1 or len(offsets) == 0 or offsets.dtype.kind not in "iu":
-            raise InvalidValue(message("row offsets: nrows + 1 integers", f"{offsets.dtype} of shape {offsets.shape}"))
-        offsets = offsets.astype(np.int64, copy=False)  # differences of unsigned ones would wrap
+        the number of columns given, IndexOutOfBound for a column out of range, ValueError for duplicates."""
+        cols = checked_ids(col_indices, ncols, "column")
+        offsets = offsets_of(indptr, len(cols), "row")
         if nrows is not None and nrows != len(offsets) - 1:
             raise DimensionMismatch(message(f"{nrows + 1} row offsets for {nrows} rows", len(offsets)))
-        if offsets[0] != 0 or offsets[-1] != len(cols) or (len(offsets) > 1 and np.any(np.diff(offsets) < 0)):
-            raise InvalidValue(
-                message(f"row offsets that ascend from 0 to {len(cols)}", f"{offsets[0]} to {offsets[-1]}")
-            )
         vals, iso = checked_values(values, len(cols), dtype)
         ncols = (int(cols.max()) + 1 if len(cols) else 0) if ncols is None else ncols
         matrix = cls(vals.dtype, len(offsets) - 1, ncols, name=name)
         matrix._session.build_csr(matrix, offsets, cols, vals, iso)
         return matrix
+
+    @classmethod
+    def from_csc(
+        cls,
+        indptr: Any,
+        row_indices: Any,
+        values: Any = 1.0,
+        dtype: Any = None,
+        *,
+        nrows: int | None = None,
+        ncols: int | None = None,
+        name: str | None = None,
+    ) -> "Matrix":
+        """CSC arrays; errors as from_csr."""
+        rows = checked_ids(row_indices, nrows, "row")
+        offsets = offsets_of(indptr, len(rows), "column")
+        if ncols is not None and ncols != len(offsets) - 1:
+            raise DimensionMismatch(message(f"{ncols + 1} column offsets for {ncols} columns", len(offsets)))
+        columns, size = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), len(offsets) - 1
+        return cls.from_coo(rows, columns, values, dtype, nrows=nrows, ncols=size, name=name)
+
+    @classmethod
+    def from_dcsr(
+        cls,
+        compressed_rows: Any,
+        indptr: Any,
+        col_indices: Any,
+        values: Any = 1.0,
+        dtype: Any = None,
+        *,
+        nrows: int | None = None,
+        ncols: int | None = None,
+        name: str | None = None,
+    ) -> "Matrix":
+        """CSR arrays of the rows that are named; errors as from_csr."""
+        rows = _expanded(compressed_rows, indptr, col_indices, nrows, "row")
+        return cls.from_coo(rows, col_indices, values, dtype, nrows=nrows, ncols=ncols, name=name)
+
+    @classmethod
+    def from_dcsc(
+        cls,
+        compressed_cols: Any,
+        indptr: Any,
+        row_indices: Any,
+        values: Any = 1.0,
+        dtype: Any = None,
+        *,
+        nrows: int | None = None,
+        ncols: int | None = None,
+        name: str | None = None,
+    ) -> "Matrix":
+        """CSC arrays of the columns that are named; errors as from_csr."""
+        columns = _expanded(compressed_cols, indptr, row_indices, ncols, "column")
+        return cls.from_coo(row_indices, columns, values, dtype, nrows=nrows, ncols=ncols, name=name)
 
     @classmethod
     def from_scipy_sparse(cls, A: Any, *, dup_op: Any = None, name: str | None = None) -> "Matrix":
@@ -97,135 +301,158 @@ class Matrix(Handle):
         cls, values: Any, missing_value: Any = None, *, dtype: Any = None, name: str | None = None
     ) -> "Matrix":
         """Every element of a two-dimensional array, except those equal to `missing_value`."""
-        array: Any = np.asarray(values)
+        array: Any = array_of(values)
         if array.ndim != 2:
             raise DimensionMismatch(message("a two-dimensional array", f"{array.ndim} dimensions"))
-        if missing_value is None:
-            present = np.ones(array.shape, bool)
-        else:
-            present = ~np.isnan(array) if missing_value != missing_value else array != missing_value
-        i, j = np.nonzero(present)
+        i, j = np.nonzero(present(array, missing_value))
         return cls.from_coo(i, j, array[i, j], dtype, nrows=array.shape[0], ncols=array.shape[1], name=name)
 
-    nrows = property(lambda self: self.shape[0])
-    ncols = property(lambda self: self.shape[1])
+    @classmethod
+    def from_scalar(
+        cls, value: Any, nrows: int, ncols: int, dtype: Any = None, *, name: str | None = None
+    ) -> "Matrix":
+        """A full iso matrix."""
+        vals, _ = checked_values(value, 1, dtype)
+        matrix = cls(vals.dtype, nrows, ncols, name=name)
+        matrix << vals[0]
+        return matrix
 
-    @property
-    def T(self) -> Transposed:
-        """The transpose, lazily."""
-        return Transposed(self)
+    @classmethod
+    def from_dicts(
+        cls,
+        nested_dicts: Any,
+        dtype: Any = None,
+        *,
+        order: str = "rowwise",
+        nrows: int | None = None,
+        ncols: int | None = None,
+        name: str | None = None,
+    ) -> "Matrix":
+        """{row: {column: value}}, or a list of {column: value}; by column with order="columnwise"."""
+        outer = nested_dicts.items() if isinstance(nested_dicts, dict) else enumerate(nested_dicts)
+        i, j, vals = _unzipped(((a, b, value) for a, inner in outer for b, value in inner.items()), 3)
+        if not compose.by_rows(order):
+            i, j = j, i
+        return cls.from_coo(i, j, vals, _no_values(dtype, vals), nrows=nrows, ncols=ncols, name=name)
 
-    def to_csr(self, dtype: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(indptr int64, columns int64, values) as NumPy arrays, columns ascending in a row."""
-        indptr, cols, vals = self._session.matrix_to_host(self)
-        return indptr, cols, vals if dtype is None else vals.astype(lookup_dtype(dtype).np_type)
-
-    def to_coo(
-        self, dtype: Any = None, *, rows: bool = True, columns: bool = True, values: bool = True, sort: bool = True
-    ) -> tuple:
-        """(rows, columns, values) as NumPy arrays, by row and column; None in place of what was not asked for."""
-        indptr, cols, vals = self.to_csr(dtype)
-        i = np.repeat(np.arange(self.nrows), np.diff(indptr)) if rows else None
-        return i, cols if columns else None, vals if values else None
-
-    def to_scipy_sparse(self, format: str = "csr") -> Any:
-        """A SciPy sparse array."""
-        from scipy.sparse import csr_array
-
-        indptr, cols, vals = self.to_csr()
-        return csr_array((vals, cols, indptr), shape=self.shape).asformat(format)
-
-    def to_dense(self, fill_value: Any = None, dtype: Any = None) -> np.ndarray:
-        """A NumPy array with `fill_value` where no entry is present (required unless all are)."""
-        i, j, vals = self.to_coo(dtype)
-        if fill_value is None and len(vals) != self.nrows * self.ncols:
-            raise TypeError(
-                message("a fill_value, since some entries are missing", f"{len(vals)} entries", "to_dense(0)")
-            )
-        array = np.full(self.shape, 0 if fill_value is None else fill_value, vals.dtype)
-        array[i, j] = vals
-        return array
-
-    def clear(self) -> None:
-        """Delete all entries."""
-        self._session.attach(self)
-
-    def build(self, rows: Any, columns: Any, values: Any = 1.0, *, dup_op: Any = None, clear: bool = False) -> None:
-        """Fill an empty matrix in place (`clear`: whatever it holds). Raises OutputNotEmpty, else as from_coo."""
-        i, j = checked_ids(rows, self.nrows, "row"), checked_ids(columns, self.ncols, "column")
+    def build(
+        self,
+        rows: Any,
+        columns: Any,
+        values: Any = 1.0,
+        *,
+        dup_op: Any = None,
+        clear: bool = False,
+        nrows: int | None = None,
+        ncols: int | None = None,
+    ) -> None:
+        """Fill an empty matrix in place (`clear`: whatever it holds; `nrows`, `ncols`: resized first). Raises
+        OutputNotEmpty, else as from_coo."""
+        sizes = zip((nrows, ncols), self.shape, strict=True)
+        shape = tuple(n if given is None else checked_size(given) for given, n in sizes)
+        i, j = checked_ids(rows, shape[0], "row"), checked_ids(columns, shape[1], "column")
         if len(i) != len(j):
             raise InvalidValue(message("as many rows as columns", f"{len(i)} and {len(j)}"))
         vals, iso = checked_values(values, len(i), self.dtype)
         if not clear:
             self._session.check_empty(self)
+        self.shape = shape
         self._session.build_matrix(self, i, j, vals, iso, dup_op)
 
-    def _position(self, key: Any) -> tuple[int, int]:
-        if not (isinstance(key, tuple) and len(key) == 2 and is_integer(key[0]) and is_integer(key[1])):
-            raise TypeError(
-                message(
-                    "A[i, j] with two ints",
-                    repr(key),
-                    "rows and parts of matrices: select, or products with unit vectors",
-                )
-            )
-        return position(key[0], self.nrows), position(key[1], self.ncols)
+    # -- what a transpose does not have
 
-    def get(self, row: int, column: int, default: Any = None) -> Any:
-        """The value at (row, column), or `default`."""
-        value = self._session.element(self, self._position((row, column)))
-        return default if value is None else value
+    @property
+    def T(self) -> "TransposedMatrix":
+        """The transpose, lazily."""
+        return TransposedMatrix(self)
 
-    def __getitem__(self, key: Any) -> Any:
-        """`A[i, j]`: one element."""
-        return _kinds["element"](self, self._position(key))
+    def _at(self, where: tuple[int, int]) -> Any:
+        return self._session.element(self, where)
 
-    def __contains__(self, key: Any) -> bool:
-        return self._session.element(self, self._position(key)) is not None
+    def resize(self, nrows: int, ncols: int) -> None:
+        """Change the shape in place; entries outside it are dropped."""
+        compose.resize(self, (checked_size(nrows), checked_size(ncols)))
 
-    def __matmul__(self, other: Any) -> Infix:
-        return Infix("@", self, _product_operand(self, other))
+    def setdiag(self, values: Any, k: int = 0, *, mask: Any = None, accum: Any = None, **hints: Any) -> None:
+        """Set the k'th diagonal to a scalar, a Vector or an array of its length. `mask`: a vector mask over the
+        diagonal, or a matrix mask. Without `accum` a place that a Vector has no entry for is emptied.
 
-    def reduce_rowwise(self, op: Any = "plus") -> Expression:
-        """A vector: the values of each row combined by a monoid; empty rows absent."""
-        return _reduce_rows(self, op)
+        Raises IndexError for a diagonal outside the matrix, DimensionMismatch for a wrong length."""
+        compose.setdiag(self, values, k, mask, accum, hints)
 
-    def reduce_columnwise(self, op: Any = "plus") -> Expression:
-        """A vector: the values of each column combined by a monoid; empty columns absent."""
-        return _reduce_rows(self.T, op)
+    @property
+    def ss(self) -> Any:
+        """Helpers under python-graphblas's name for SuiteSparse's."""
+        from .ss import MatrixTools
 
-    def reduce_scalar(self, op: Any = "plus", *, allow_empty: bool = True) -> Expression:
-        """All values combined by a monoid: a Scalar expression, without entries empty (or else the identity)."""
-        return reduction(self, op, allow_empty)
+        return MatrixTools(self)
 
-    def isequal(self, other: "Matrix", *, check_dtype: bool = False) -> bool:
-        """Same shape, same entries, equal values (and the same dtype if asked)."""
-        return self._compare(other, check_dtype, lambda a, b: a == b)
+    def _as_vector(self, *, name: str | None = None) -> Any:
+        return self[:, 0].new(name=name)
 
-    def isclose(
-        self, other: "Matrix", *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False
-    ) -> bool:
-        """Same shape and entries, values within the tolerances."""
-        return self._compare(other, check_dtype, lambda a, b: np.isclose(a, b, rtol=rel_tol, atol=abs_tol))
+    def __reduce__(self) -> Any:
+        return _restored, (*self.to_csr(), self.dtype.name, self.shape[1], self._name)
 
-    def _compare(self, other: "Matrix", check_dtype: bool, same: Any) -> bool:
-        if not isinstance(other, Matrix):
-            raise TypeError(message("a Matrix to compare with", type(other).__name__))
-        if self.shape != other.shape or (check_dtype and self.dtype is not other.dtype) or self.nvals != other.nvals:
-            return False
-        (p, c, v), (q, d, w) = self.to_csr(), other.to_csr()
-        return bool(np.array_equal(p, q) and np.array_equal(c, d) and np.all(same(v, w)))
+
+class TransposedMatrix(MatrixFace, Transposed):
+    """`A.T`."""
+
+    __slots__ = ()
+    T = Transposed.T  # type: ignore[assignment]
+
+    nvals = property(lambda self: self.matrix.nvals)
+
+    def _at(self, where: tuple[int, int]) -> Any:
+        return self.matrix._at(where[::-1])
+
+    def __iter__(self) -> Any:
+        return zip(*(part.tolist() for part in self.to_coo(values=False)[:2]), strict=True)
+
+    def dup(
+        self, dtype: Any = None, *, clear: bool = False, mask: Any = None, name: str | None = None, **hints: Any
+    ) -> Matrix:
+        """The transpose as a Matrix of its own (`clear`: its shape only)."""
+        if clear:
+            return Matrix(self.dtype if dtype is None else dtype, *self.shape, name=name)
+        return self.new(dtype, mask=mask, name=name, **hints)
+
+    def wait(self, how: str = "materialize") -> "TransposedMatrix":
+        self.matrix.wait(how)
+        return self
 
     def __repr__(self) -> str:
-        head = f'"{self.name}" gb.Matrix nrows={self.nrows} ncols={self.ncols} dtype={self.dtype} nvals={self.nvals}'
-        if self.nvals > 12:
-            return head
-        return head + "".join(f"\n  ({i}, {j})  {v}" for i, j, v in zip(*self.to_coo(), strict=True))
+        return formatting.handle(self)
+
+    def _repr_html_(self) -> str:
+        return formatting.handle_html(self)
 
 
-def _reduce_rows(matrix: Any, op: Any) -> Expression:
-    semiring = row_reducer(op, matrix.dtype)
-    return Expression("reduce_rows", semiring, matrix, None, semiring.return_type, matrix.shape[:1], False)
+def _edges(edgelist: Any, values: Any) -> tuple:
+    """(rows, columns, values) of an edge list."""
+    if isinstance(edgelist, np.ndarray):
+        if edgelist.ndim != 2 or edgelist.shape[1] not in (2, 3) or (edgelist.shape[1] == 3 and values is not None):
+            raise ValueError(message("an array with two columns, or three with the values", f"shape {edgelist.shape}"))
+        i, j = edgelist[:, 0], edgelist[:, 1]
+        return i, j, edgelist[:, 2] if edgelist.shape[1] == 3 else 1.0 if values is None else values
+    rows = [tuple(edge) for edge in edgelist]
+    width = len(rows[0]) if rows else 2
+    if width not in (2, 3) or (width == 3 and values is not None):
+        raise ValueError(message("pairs of (row, column), or triples with the value", f"tuples of {width}"))
+    i, j, *rest = _unzipped(rows, width)
+    return i, j, rest[0] if rest else 1.0 if values is None else values
+
+
+def _expanded(compressed: Any, indptr: Any, indices: Any, size: int | None, what: str) -> np.ndarray:
+    """The row (or column) of each entry of a doubly compressed form."""
+    rows, entries = checked_ids(compressed, size, what), len(array_of(indices))
+    offsets = offsets_of(indptr, entries, what)
+    if len(offsets) != len(rows) + 1:
+        raise InvalidValue(message(f"{len(rows) + 1} offsets for {len(rows)} {what}s", len(offsets)))
+    return np.repeat(rows, np.diff(offsets))
+
+
+def _restored(indptr: Any, cols: Any, vals: Any, dtype: str, ncols: int, name: str | None) -> Matrix:
+    return Matrix.from_csr(indptr, cols, vals, dtype, ncols=ncols, name=name)
 
 
 _kinds["matrix"] = Matrix

@@ -1,10 +1,17 @@
-"""Scalars: one value or none, on the devices until it is asked for."""
+"""Scalars: one value or none, on the devices until it is asked for. Arithmetic between scalars is done on the host."""
 
 from typing import Any
 
+import numpy as np
+
 from .errors import EmptyObject, message
-from .expr import Handle, Updater, _kinds
-from .semiring._types import lookup_dtype, of_value
+from .expr import Expression, Lazy, Operand, Statement, _kinds, deferred, plain
+from .handle import Handle, close
+from .masks import checked_mask
+from .semiring._lower import cast_program, to_python
+from .semiring._types import DataType, lookup_dtype, of_value
+from .typed import applied, dtype_or, elementwise, selected, united
+from .update import Place, Updater
 
 
 class Scalar(Handle):
@@ -12,17 +19,25 @@ class Scalar(Handle):
 
     __slots__ = ("_value",)
     ndim = 0
+    is_cscalar, is_grbscalar = False, True
 
-    def __init__(self, dtype: Any = float, *, name: str | None = None):
+    def __init__(self, dtype: Any = float, *, is_cscalar: bool = False, name: str | None = None):
         super().__init__(dtype, (), name)
         self._value: Any = None  # a host value, or None; a result still on the devices is in _store
 
     @classmethod
-    def from_value(cls, value: Any, dtype: Any = None, *, name: str | None = None) -> "Scalar":
-        """A scalar that holds `value`."""
+    def from_value(
+        cls, value: Any, dtype: Any = None, *, is_cscalar: bool = False, name: str | None = None
+    ) -> "Scalar":
+        """A scalar that holds `value`: a number, or another Scalar (which may be empty)."""
+        if isinstance(value, Operand) and value.ndim == 0:
+            scalar = value._computed()
+            return scalar.dup(dtype, name=name)
         scalar = cls(of_value(value) if dtype is None else dtype, name=name)
         scalar.value = value
         return scalar
+
+    # -- the value
 
     @property
     def value(self) -> Any:
@@ -34,6 +49,8 @@ class Scalar(Handle):
 
     @value.setter
     def value(self, value: Any) -> None:
+        if isinstance(value, Operand):
+            value = value._computed().value
         self._store = None
         self._value = None if value is None else self.dtype.np_type.type(value).item()
 
@@ -49,13 +66,35 @@ class Scalar(Handle):
         """Make it empty."""
         self.value = None
 
-    def __lshift__(self, expr: Any) -> Any:
-        return super().__lshift__(Scalar(self.dtype) if expr is None else expr)
+    def __lshift__(self, value: Any) -> Any:
+        if isinstance(value, Expression) and value.kind == "deferred" and value.dtype is self.dtype:
+            made = value.new()
+            self._store, self._value = made._store, made._value  # on the devices still, if it is
+            return Statement(self, None, None, False, value, None, {})
+        return super().__lshift__(value)
 
-    def dup(self, dtype: Any = None, *, clear: bool = False, name: str | None = None) -> "Scalar":
-        copy = Scalar(self.dtype if dtype is None else lookup_dtype(dtype), name=name)
-        copy.value = None if clear else self.value
+    def _scalar_source(self, value: Any, wanted: tuple) -> Expression:
+        """Like a handle's, but nothing empties it."""
+        if isinstance(value, Operand):
+            value = value._computed()
+        if value is None or (isinstance(value, Scalar) and value.value is None):
+            return Expression("fill", None, self, None, self.dtype, (), None)
+        return super()._scalar_source(value, wanted)
+
+    def _as_fill(self) -> Expression:
+        return Expression("fill", None, self, None, self.dtype, (), self.value)
+
+    def dup(
+        self, dtype: Any = None, *, clear: bool = False, is_cscalar: bool | None = None, name: str | None = None
+    ) -> "Scalar":
+        """A copy (of `dtype`; empty if `clear`)."""
+        target = dtype_or(dtype, self.dtype)
+        copy = Scalar(target, name=name)
+        if not clear and self.value is not None:
+            copy.value = self.value if target is self.dtype else cast(self.value, self.dtype, target)
         return copy
+
+    # -- as a number
 
     def _number(self) -> Any:
         if self.value is None:
@@ -71,69 +110,183 @@ class Scalar(Handle):
     def __float__(self) -> float:
         return float(self._number())
 
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
     def __index__(self) -> int:
         if self.dtype.np_type.kind not in "iu":
             raise TypeError(message("an integer scalar as an index", self.dtype))
         return int(self._number())
 
-    def __eq__(self, other: Any) -> bool:
-        return self.value == (other.value if isinstance(other, Scalar) else other)
-
-    __hash__ = Handle.__hash__
+    def __array__(self, dtype: Any = None, *, copy: Any = None) -> np.ndarray:
+        return np.array(self.value, dtype=self.dtype.np_type if dtype is None else dtype)
 
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
-        """Both empty, or equal values."""
-        if other is None:
-            return self.value is None
-        other = other if isinstance(other, Scalar) else Scalar.from_value(other)
-        return (not check_dtype or self.dtype is other.dtype) and self.value == other.value
+        """Both empty, or equal values. The type of a plain number isn't checked."""
+        other, check_dtype = _compared(other, check_dtype)
+        if check_dtype and self.dtype is not other.dtype:
+            return False
+        return bool(self.value == other.value) if other.value is not None else self.value is None
 
-    def __repr__(self) -> str:
-        return f'"{self.name}" gb.Scalar dtype={self.dtype} value={self.value}'
+    def isclose(
+        self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False
+    ) -> bool:
+        """Both empty, or |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol)."""
+        other, check_dtype = _compared(other, check_dtype)
+        if (check_dtype and self.dtype is not other.dtype) or self.nvals != other.nvals:
+            return False
+        return self.value is None or close(self.value, other.value, rel_tol, abs_tol)
+
+    # -- operators, on the host
+
+    def _apply(self, op: Any, right: Any, left: Any) -> Expression:
+        found, (side, thunk) = applied(op, self.dtype, plain(right), plain(left))
+
+        def work(value: Any) -> Any:
+            if side:
+                return _call(found, value, thunk) if side == "right" else _call(found, thunk, value)
+            return _call(found, value) if len(found.dtypes) == 1 else _call(found, value, 0, 0, thunk)
+
+        return self._mapped(work, found.return_type, f"{self.name}.apply({found!r})")
+
+    def _select(self, op: Any, thunk: Any) -> Expression:
+        found, thunk = selected(op, self.dtype, plain(thunk))
+        return self._kept(lambda value: _call(found, value, 0, 0, thunk), repr(found))
+
+    def _select_inside(self, op: Any) -> Expression:
+        if not isinstance(op, Operand) or op.ndim:
+            checked_mask(op)
+            raise TypeError(message("a scalar condition to select a scalar by", type(op).__name__))
+        return self._kept(lambda value: op._computed().value, "condition")
+
+    def _kept(self, keep: Any, text: str) -> Expression:
+        return self._mapped(lambda value: value if keep(value) else None, self.dtype, f"{self.name}.select({text})")
+
+    def _mapped(self, work: Any, dtype: DataType, text: str) -> Expression:
+        def compute() -> Scalar:
+            made = Scalar(dtype)
+            made.value = None if self.value is None else work(self.dtype.np_type.type(self.value))
+            return made
+
+        return deferred(compute, self, dtype, (), text)
+
+    @staticmethod
+    def _ewise(kind: str, left: Any, right: Any, op: Any, defaults: Any) -> Expression:
+        """op(left, right) of two scalars; "union": the value that is there, where the other is missing."""
+        x, y = _scalar(left), _scalar(right)
+        if defaults is None:
+            found = elementwise(op, x.dtype, y.dtype)
+        else:
+            found, defaults = united(op, (x.dtype, y.dtype), defaults)
+
+        def compute() -> Scalar:
+            a, b, made = x.value, y.value, Scalar(found.return_type)
+            if (a is None and b is None) or ((a is None or b is None) and kind == "intersect"):
+                return made
+            if defaults is not None:
+                a, b = (defaults[0] if a is None else a), (defaults[1] if b is None else b)
+            if a is None or b is None:
+                value, dtype = (b, y.dtype) if a is None else (a, x.dtype)
+                made.value = cast(value, dtype, found.return_type)
+            else:
+                made.value = _call(found, cast(a, x.dtype, found.dtypes[0]), cast(b, y.dtype, found.dtypes[-1]))
+            return made
+
+        text = f"{found!r}({x.name} {'|' if kind == 'union' else '&'} {y.name})"
+        return deferred(compute, x, found.return_type, (), text)
+
+    def _as_vector(self, *, name: str | None = None) -> Any:
+        vector = _kinds["vector"](self.dtype, 1, name=name)
+        vector[0] << self
+        return vector
+
+    def __reduce__(self) -> Any:
+        return _restored, (self.value, self.dtype.name, self._name)
 
 
-class Element:
-    """`v[i]` or `A[i, j]`: one element, read by `.new()`, `.value`, or used as a number."""
+def cast(value: Any, source: DataType, target: DataType) -> Any:
+    """A host value of type `source` as one of `target`, as kernels cast."""
+    return to_python(cast_program(source, target))(source.np_type.type(value))
+
+
+def _call(op: Any, *values: Any) -> Any:
+    """A typed operator of single values; positional ones are given position 0."""
+    given = (*values, 0, 0, 0)[: len(op.program.params)]
+    types = [dtype.np_type.type for _, dtype in op.program.params]
+    return to_python(op.program)(*[kind(value) for kind, value in zip(types, given, strict=True)])
+
+
+def _scalar(value: Any) -> Scalar:
+    return value._computed() if isinstance(value, Operand) else Scalar.from_value(value)
+
+
+def _compared(other: Any, check_dtype: bool) -> tuple[Scalar, bool]:
+    if other is None:
+        return Scalar(bool), False
+    if isinstance(other, Operand):
+        if other.ndim:
+            raise TypeError(message("a Scalar or a number to compare with", type(other).__name__))
+        return other._computed(), check_dtype
+    return Scalar.from_value(other), False
+
+
+def _restored(value: Any, dtype: str, name: str | None) -> Scalar:
+    scalar = Scalar(dtype, name=name)
+    scalar.value = value
+    return scalar
+
+
+class Element(Lazy):
+    """`v[i]` or `A[i, j]`: one element, read by `.new()`, `.value`, or used as a number; assigned to by `<<`."""
 
     __slots__ = ("parent", "position")
+    ndim = 0
+    shape = ()
 
-    def __init__(self, parent: Handle, position: tuple[int, ...]):
+    def __init__(self, parent: Any, position: tuple[int, ...]):
         self.parent, self.position = parent, position
+
+    @property
+    def dtype(self) -> DataType:  # type: ignore[override]
+        return self.parent.dtype
+
+    @property
+    def text(self) -> str:
+        return f"{self.parent.name}[{', '.join(map(str, self.position))}]"
 
     @property
     def value(self) -> Any:
         """The value, or None."""
-        return self.parent._session.element(self.parent, self.position)
+        return self.parent.get(*self.position)
 
-    def new(self, dtype: Any = None, *, name: str | None = None) -> Scalar:
+    def _computed(self) -> Scalar:
+        return self.new()  # read anew each time: the parent may have changed
+
+    def new(
+        self, dtype: Any = None, *, is_cscalar: bool = False, name: str | None = None, **hints: Any
+    ) -> Scalar:  # type: ignore[override]
         """The element as a Scalar."""
-        scalar = Scalar(self.parent.dtype if dtype is None else dtype, name=name)
+        scalar = Scalar(self.parent.dtype, name=name)
         scalar.value = self.value
-        return scalar
+        return scalar if dtype is None or lookup_dtype(dtype) is scalar.dtype else scalar.dup(dtype, name=name)
 
-    def get(self, default: Any = None) -> Any:
-        value = self.value
-        return default if value is None else value
+    def __call__(self, *arguments: Any, **keywords: Any) -> Updater:
+        updater = Updater(self.parent, arguments, keywords)
+        updater.place, updater.within = Place(self.parent, self._key), updater.mask is not None
+        return updater
 
-    def __lshift__(self, value: Any) -> Any:
-        return Updater(self.parent)[self.position[0]] << value
+    def __lshift__(self, value: Any) -> Statement:
+        updater = Updater(self.parent)
+        updater.place = Place(self.parent, self._key)
+        return updater << value
 
-    def __eq__(self, other: Any) -> bool:
-        return self.value == (other.value if isinstance(other, (Scalar, Element)) else other)
+    update = __lshift__
 
-    __hash__ = object.__hash__
-
-    def __bool__(self) -> bool:
-        return bool(self.new())
-
-    def __int__(self) -> int:
-        return int(self.new())
-
-    def __float__(self) -> float:
-        return float(self.new())
-
-    def __repr__(self) -> str:
-        return f"{self.parent.name}[{', '.join(map(str, self.position))}] = {self.value}"
+    @property
+    def _key(self) -> Any:
+        if not hasattr(self.parent, "__setitem__"):
+            raise TypeError(f"{type(self.parent).__name__!r} object does not support item assignment")
+        return self.position if len(self.position) == 2 else self.position[0]
 
 
 _kinds["scalar"] = Scalar

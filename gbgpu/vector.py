@@ -1,16 +1,20 @@
 """Vectors."""
 
-import operator
 from typing import Any
 
 import numpy as np
 
-from .errors import DimensionMismatch, IndexOutOfBound, InvalidValue, message
-from .expr import Expression, Handle, Infix, Updater, _kinds, _product_operand, reduction
+from . import compose
+from .arrays import array_of, checked_ids, checked_size, checked_values, filled, present
+from .errors import DimensionMismatch, message
+from .expr import Expression, _kinds, reduction
+from .handle import Readable, Tensor
+from .infix import product
 from .semiring._types import lookup_dtype
+from .update import position
 
 
-class Vector(Handle):
+class Vector(Readable, Tensor):
     """A sparse vector: `size` positions, an entry of `dtype` at some of them. Rows live in blocks on the session's
     devices."""
 
@@ -20,6 +24,8 @@ class Vector(Handle):
     def __init__(self, dtype: Any = float, size: int = 0, *, name: str | None = None):
         super().__init__(dtype, (checked_size(size),), name)
         self._session.attach(self)
+
+    # -- constructors
 
     @classmethod
     def from_coo(
@@ -44,17 +50,30 @@ class Vector(Handle):
         return vector
 
     @classmethod
+    def from_pairs(
+        cls, pairs: Any, dtype: Any = None, *, size: int | None = None, dup_op: Any = None, name: str | None = None
+    ) -> "Vector":
+        """Entries from (index, value) pairs."""
+        ids, vals = _unzipped(pairs, 2)
+        return cls.from_coo(ids, vals, _no_values(dtype, vals), size=size, dup_op=dup_op, name=name)
+
+    @classmethod
+    def from_dict(
+        cls, d: dict, dtype: Any = None, *, size: int | None = None, name: str | None = None
+    ) -> "Vector":
+        """Entries from {index: value}."""
+        vals = list(d.values())
+        return cls.from_coo(list(d), vals, _no_values(dtype, vals), size=size, name=name)
+
+    @classmethod
     def from_dense(
         cls, values: Any, missing_value: Any = None, *, dtype: Any = None, name: str | None = None
     ) -> "Vector":
         """Every element of a one-dimensional array, except those equal to `missing_value`."""
-        array = np.asarray(values)
+        array = array_of(values)
         if array.ndim != 1:
             raise DimensionMismatch(message("a one-dimensional array", f"{array.ndim} dimensions"))
-        if missing_value is None:
-            return cls.from_coo(np.arange(len(array)), array, dtype, size=len(array), name=name)
-        missing = np.isnan(array) if missing_value != missing_value else array == missing_value
-        ids = np.flatnonzero(~missing)
+        ids = np.flatnonzero(present(array, missing_value))
         return cls.from_coo(ids, array[ids], dtype, size=len(array), name=name)
 
     @classmethod
@@ -64,6 +83,21 @@ class Vector(Handle):
         vector = cls(vals.dtype, size, name=name)
         vector << vals[0]
         return vector
+
+    def build(
+        self, indices: Any, values: Any = 1.0, *, dup_op: Any = None, clear: bool = False, size: int | None = None
+    ) -> None:
+        """Fill an empty vector in place (`clear`: whatever it holds; `size`: resized first). Raises OutputNotEmpty,
+        else as from_coo."""
+        new_size = self.size if size is None else checked_size(size)
+        ids = checked_ids(indices, new_size, "index")
+        vals, iso = checked_values(values, len(ids), self.dtype)
+        if not clear:
+            self._session.check_empty(self)
+        self.shape = (new_size,)
+        self._session.build_vector(self, ids, vals, iso, dup_op)
+
+    # -- reading
 
     @property
     def size(self) -> int:
@@ -81,166 +115,82 @@ class Vector(Handle):
     def to_dense(self, fill_value: Any = None, dtype: Any = None) -> np.ndarray:
         """A NumPy array with `fill_value` where no entry is present (required unless all are)."""
         ids, vals = self.to_coo(dtype)
-        if len(ids) == self.size:
-            return vals
-        if fill_value is None:
-            raise TypeError(
-                message(
-                    "a fill_value, since some entries are missing", f"{len(ids)} entries of {self.size}", "to_dense(0)"
-                )
-            )
-        wide = np.result_type(vals.dtype, np.asarray(fill_value).dtype) if dtype is None else vals.dtype
-        array = np.full(self.size, fill_value, wide)
-        array[ids] = vals
-        return array
+        return filled(self.shape, (ids,), vals, fill_value, dtype)
 
     def to_dict(self) -> dict[int, Any]:
         """{index: value}."""
         ids, vals = self.to_coo()
         return dict(zip(ids.tolist(), vals.tolist(), strict=True))
 
-    def clear(self) -> None:
-        """Delete all entries."""
-        self._session.attach(self)
-
-    def build(self, indices: Any, values: Any = 1.0, *, dup_op: Any = None, clear: bool = False) -> None:
-        """Fill an empty vector in place (`clear`: whatever it holds). Raises OutputNotEmpty, else as from_coo."""
-        ids = checked_ids(indices, self.size, "index")
-        vals, iso = checked_values(values, len(ids), self.dtype)
-        if not clear:
-            self._session.check_empty(self)
-        self._session.build_vector(self, ids, vals, iso, dup_op)
-
     def get(self, index: int, default: Any = None) -> Any:
         """The value at `index`, or `default`."""
         value = self._session.element(self, (position(index, self.size),))
         return default if value is None else value
 
-    def __contains__(self, index: int) -> bool:
+    def __contains__(self, index: Any) -> bool:
         return self.get(index) is not None
 
-    def __getitem__(self, key: Any) -> Any:
-        """`v[i]` is one element, `v[a:b]`, `v[list]` an expression that extracts; both are computed by `.new()` or
-        `<<`."""
-        if is_integer(key):
-            return _kinds["element"](self, (position(key, self.size),))
-        ids = self._index(key)
-        if ids is None:
-            return Expression("copy", None, self, None, self.dtype, self.shape)
-        return Expression("extract", None, self, None, self.dtype, (len(ids),), ids)
+    def __reduce__(self) -> Any:
+        ids, vals = self.to_coo()
+        return _restored, (ids, vals, self.dtype.name, self.size, self._name)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        Updater(self)[key] << value
+    # -- products, reductions, compositions
 
-    def __delitem__(self, key: Any) -> None:
-        index = np.array([position(key, self.size)])
-        Updater(self)[index] << Vector(self.dtype, 1)
+    def vxm(self, other: Any, op: Any = "plus_times") -> Expression:
+        """`op(self @ A)`: a vector of A.ncols."""
+        return product(op, self, compose.of_ndim(other, 2))
 
-    def _index(self, key: Any) -> np.ndarray | None:
-        """User ids that a subscript names, in its order; None for `v[:]`, all of them."""
-        size = self.size
-        if isinstance(key, slice):
-            start, stop, step = key.indices(size)
-            return None if (start, stop, step) == (0, size, 1) else np.arange(start, stop, step)
-        if is_integer(key):
-            return np.array([position(key, size)])
-        array = np.asarray(key)
-        if array.dtype == bool or array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise TypeError(
-                message("an int, a slice, or a list of ints", f"{type(key).__name__}", "masks go into w(mask)")
-            )
-        if array.size and (int(array.max()) >= size or int(array.min()) < -size):
-            raise IndexOutOfBound(message(f"indices from {-size} to {size - 1}", f"{array.min()} to {array.max()}"))
-        array = array.astype(np.int64)
-        return np.where(array < 0, array + size, array)
+    def inner(self, other: Any, op: Any = "plus_times") -> Expression:
+        """`op(self @ v)`: a Scalar, empty if no index is in both."""
+        return product(op, self, compose.of_ndim(other, 1))
 
-    def __matmul__(self, other: Any) -> Infix:
-        return Infix("@", self, _product_operand(self, other))
+    def outer(self, other: Any, op: Any = "times") -> Expression:
+        """A matrix with op(self[i], other[j]) at (i, j) where both have an entry."""
+        return compose.outer(self, other, op)
 
     def reduce(self, op: Any = "plus", *, allow_empty: bool = True) -> Expression:
-        """All values combined by a monoid: a Scalar expression, without entries empty (or else the identity)."""
+        """All values combined by a monoid or an aggregator: a Scalar expression, without entries empty (or else the
+        identity)."""
         return reduction(self, op, allow_empty)
 
-    def isequal(self, other: "Vector", *, check_dtype: bool = False) -> bool:
-        """Same size, same entries, equal values (and the same dtype if asked)."""
-        return self._compare(other, check_dtype, lambda a, b: a == b)
+    def diag(self, k: int = 0, *, name: str | None = None) -> Any:
+        """A square Matrix of size + |k| with this vector on its k'th diagonal."""
+        n = self.size + abs(int(k))
+        return Expression("diag", None, self, None, self.dtype, (n, n), int(k)).new(name=name)
 
-    def isclose(
-        self, other: "Vector", *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False
-    ) -> bool:
-        """Same size and entries, values within the tolerances."""
-        return self._compare(other, check_dtype, lambda a, b: np.isclose(a, b, rtol=rel_tol, atol=abs_tol))
+    def reposition(self, offset: int, *, size: int | None = None) -> Expression:
+        """Entries moved by `offset`, into a vector of `size`; those that fall outside are dropped."""
+        return compose.reposition_vector(self, int(offset), self.size if size is None else checked_size(size))
 
-    def _compare(self, other: "Vector", check_dtype: bool, same: Any) -> bool:
-        if not isinstance(other, Vector):
-            raise TypeError(message("a Vector to compare with", type(other).__name__))
-        if self.shape != other.shape or (check_dtype and self.dtype is not other.dtype) or self.nvals != other.nvals:
-            return False
-        (ids, vals), (others, theirs) = self.to_coo(), other.to_coo()
-        return bool(np.array_equal(ids, others) and np.all(same(vals, theirs)))
+    def resize(self, size: int) -> None:
+        """Change the size in place; entries beyond it are dropped."""
+        compose.resize(self, (checked_size(size),))
 
-    def __repr__(self) -> str:
-        head = f'"{self.name}" gb.Vector size={self.size} dtype={self.dtype} nvals={self.nvals}'
-        if self.nvals > 12:
-            return head
-        ids, vals = self.to_coo()
-        return head + "".join(f"\n  {i:>6}  {v}" for i, v in zip(ids, vals, strict=True))
+    @property
+    def ss(self) -> Any:
+        """Helpers under python-graphblas's name for SuiteSparse's."""
+        from .ss import VectorTools
+
+        return VectorTools(self)
+
+    def _as_matrix(self, *, name: str | None = None) -> Any:
+        return Expression("column", None, self, None, self.dtype, (self.size, 1)).new(name=name)
 
 
-def is_integer(key: Any) -> bool:
-    return isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_))
+def _unzipped(rows: Any, width: int) -> list[list]:
+    rows = [tuple(row) for row in rows]
+    if any(len(row) != width for row in rows):
+        raise ValueError(message(f"tuples of {width}", "others"))
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]
 
 
-def position(key: Any, size: int) -> int:
-    """A subscript as 0 <= i < size; negative ones count from the end. Raises IndexError as Python does."""
-    if not is_integer(key):
-        raise TypeError(message("an int index", type(key).__name__))
-    index = operator.index(key)
-    if not -size <= index < size:
-        raise IndexError(f"Index out of range: index={index}, size={size}")
-    return index + size if index < 0 else index
+def _no_values(dtype: Any, vals: list) -> Any:
+    """FP64 is the type of no values, unless another is given."""
+    return float if dtype is None and not vals else dtype
 
 
-def checked_size(size: Any) -> int:
-    """A dimension as an int. Raises TypeError or InvalidValue."""
-    if not is_integer(size):
-        raise TypeError(message("an int size", type(size).__name__))
-    if not 0 <= size < 2**60:
-        raise InvalidValue(message("a size from 0 to 2**60 - 1", size))
-    return int(size)
-
-
-def checked_ids(indices: Any, size: int | None, what: str) -> np.ndarray:
-    """Indices as int64, checked against `size` if it is given: no negative ones here."""
-    ids, size = np.asarray(indices), None if size is None else checked_size(size)
-    if ids.ndim != 1:
-        raise InvalidValue(message(f"a one-dimensional array of {what} values", f"{ids.ndim} dimensions"))
-    if ids.size == 0:
-        return ids.astype(np.int64)
-    if ids.dtype.kind not in "iu":
-        raise TypeError(message(f"{what} values of an integer type", f"{ids.dtype}"))
-    low, high = int(ids.min()), int(ids.max())
-    if low < 0 or high >= 2**60 or (size is not None and high >= size):
-        bad = low if low < 0 else high
-        raise IndexOutOfBound(
-            message(
-                f"every {what} from 0 to {(size if size is not None else 2**60) - 1}", bad, "ids are indices, from 0"
-            )
-        )
-    return ids.astype(np.int64, copy=False)
-
-
-def checked_values(values: Any, n: int, dtype: Any) -> tuple[np.ndarray, bool]:
-    """(values, iso) for n entries: an array as long as the indices, or a scalar for all."""
-    array = np.asarray(values)
-    if array.dtype == object:
-        raise TypeError(message("numbers or booleans as values", type(values).__name__))
-    target = lookup_dtype(array.dtype if dtype is None else dtype).np_type
-    if array.ndim == 0:
-        return array.reshape(1).astype(target), True
-    if array.ndim != 1 or len(array) != n:
-        raise InvalidValue(message(f"{n} values, one for each index", f"shape {array.shape}"))
-    return array.astype(target, copy=False), False
+def _restored(ids: Any, vals: Any, dtype: str, size: int, name: str | None) -> Vector:
+    return Vector.from_coo(ids, vals, dtype, size=size, name=name)
 
 
 _kinds["vector"] = Vector

@@ -1,0 +1,116 @@
+"""What users give to constructors -> NumPy arrays: lists, arrays, arrays of a device; indices and values checked."""
+
+from typing import Any
+
+import numpy as np
+
+from .errors import IndexOutOfBound, InvalidValue, message
+from .semiring._types import lookup_dtype
+from .update import is_integer
+
+
+def host(values: Any) -> Any:
+    """Something NumPy reads: what lies on a GPU (`__cuda_array_interface__`, or DLPack of a GPU) is copied here."""
+    if isinstance(values, (np.ndarray, list, tuple, np.generic, int, float)):
+        return values
+    if hasattr(values, "__cuda_array_interface__") or _lies_on_gpu(values):
+        from .device.cuda import as_host
+
+        return as_host(values)
+    if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+        return np.from_dlpack(values)
+    return values if hasattr(values, "__len__") or not hasattr(values, "__iter__") else list(values)
+
+
+def _lies_on_gpu(values: Any) -> bool:
+    where = getattr(values, "__dlpack_device__", None)
+    return where is not None and int(where()[0]) in (2, 3)  # CUDA, or pinned by it
+
+
+def array_of(values: Any) -> np.ndarray:
+    return np.asarray(host(values))
+
+
+def checked_size(size: Any) -> int:
+    """A dimension as an int. Raises TypeError or InvalidValue."""
+    if hasattr(size, "__index__") and not isinstance(size, (bool, np.bool_)):
+        size = size.__index__()
+    if not is_integer(size):
+        raise TypeError(message("an int size", type(size).__name__))
+    if not 0 <= size < 2**60:
+        raise InvalidValue(message("a size from 0 to 2**60 - 1", size))
+    return int(size)
+
+
+def checked_ids(indices: Any, size: int | None, what: str) -> np.ndarray:
+    """Indices as int64, checked against `size` if it is given: no negative ones here."""
+    ids, size = array_of(indices), None if size is None else checked_size(size)
+    if ids.ndim != 1:
+        raise InvalidValue(message(f"a one-dimensional array of {what} values", f"{ids.ndim} dimensions"))
+    if ids.size == 0:
+        return ids.astype(np.int64)
+    if ids.dtype.kind not in "iu":
+        raise TypeError(message(f"{what} values of an integer type", f"{ids.dtype}"))
+    low, high = int(ids.min()), int(ids.max())
+    if low < 0 or high >= 2**60 or (size is not None and high >= size):
+        bad = low if low < 0 else high
+        raise IndexOutOfBound(
+            message(
+                f"every {what} from 0 to {(size if size is not None else 2**60) - 1}", bad, "ids are indices, from 0"
+            )
+        )
+    return ids.astype(np.int64, copy=False)
+
+
+def checked_values(values: Any, n: int, dtype: Any) -> tuple[np.ndarray, bool]:
+    """(values, iso) for n entries: an array as long as the indices, or a scalar for all."""
+    if hasattr(values, "_computed"):  # a Scalar, or an expression of one
+        values = np.asarray(values._computed())
+    array = array_of(values)
+    if array.dtype == object:
+        raise TypeError(message("numbers or booleans as values", type(values).__name__))
+    target = lookup_dtype(array.dtype if dtype is None else dtype).np_type
+    if array.ndim == 0:
+        return array.reshape(1).astype(target), True
+    if array.ndim != 1 or len(array) != n:
+        raise InvalidValue(message(f"{n} values, one for each index", f"shape {array.shape}"))
+    return array.astype(target, copy=False), False
+
+
+def offsets_of(indptr: Any, entries: int, what: str) -> np.ndarray:
+    """Compressed offsets as int64: from 0 to the number of entries, ascending. Raises InvalidValue."""
+    offsets = array_of(indptr)
+    if offsets.ndim != 1 or len(offsets) == 0 or offsets.dtype.kind not in "iu":
+        raise InvalidValue(message(f"{what} offsets: n + 1 integers", f"{offsets.dtype} of shape {offsets.shape}"))
+    offsets = offsets.astype(np.int64, copy=False)  # differences of unsigned ones would wrap
+    if offsets[0] != 0 or offsets[-1] != entries or (len(offsets) > 1 and np.any(np.diff(offsets) < 0)):
+        raise InvalidValue(message(f"{what} offsets that ascend from 0 to {entries}", f"{offsets[0]} to {offsets[-1]}"))
+    return offsets
+
+
+def present(array: np.ndarray, missing_value: Any) -> np.ndarray:
+    """Which elements of a dense array are entries."""
+    if missing_value is None:
+        return np.ones(array.shape, bool)
+    if hasattr(missing_value, "_computed"):
+        missing_value = missing_value._computed().value
+    return ~np.isnan(array) if missing_value != missing_value else array != missing_value
+
+
+def filled(shape: tuple, where: tuple, vals: np.ndarray, fill_value: Any, dtype: Any) -> np.ndarray:
+    """A dense array with `fill_value` where no entry is. Raises TypeError if one is needed and none is given."""
+    missing = len(vals) != int(np.prod(shape))
+    if hasattr(fill_value, "_computed"):
+        fill_value = np.asarray(fill_value._computed())[()]
+    if fill_value is None and missing:
+        came = f"{len(vals)} entries of {int(np.prod(shape))}"
+        raise TypeError(message("a fill_value, since some entries are missing", came, "to_dense(0)"))
+    wide = vals.dtype
+    if fill_value is not None:
+        fill = np.asarray(fill_value)
+        if fill.dtype == object or fill.ndim or fill.dtype.kind not in "biuf":
+            raise TypeError(message("a scalar as fill_value", type(fill_value).__name__))
+        wide = vals.dtype if dtype is not None else np.promote_types(vals.dtype, fill.dtype)
+    dense = np.empty(shape, wide) if fill_value is None else np.full(shape, np.asarray(fill_value).astype(wide), wide)
+    dense[where] = vals
+    return dense

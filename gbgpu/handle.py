@@ -1,0 +1,258 @@
+"""What Vector, Matrix and Scalar share: a name, a session, a type, a shape; masks, calls, `<<`, in-place operators."""
+
+from typing import Any
+
+import numpy as np
+
+from . import formatting, settings
+from .errors import DimensionMismatch, message
+from .expr import Expression, Lazy, Operand, Statement, _infix, _names, is_tensor, logical, new_like, plain
+from .infix import Infix
+from .masks import Mask, one_session
+from .semiring._operators import BinaryOp
+from .semiring._types import lookup_dtype, of_value
+from .update import Place, Updater, reading
+
+
+class Handle(Operand):
+    """An object of the session: what it holds lies on the devices."""
+
+    __slots__ = ("_session", "_store", "_name", "dtype", "shape", "__weakref__")
+    ndim = 0
+
+    def __init__(self, dtype: Any, shape: tuple, name: str | None):
+        self._session = settings.session()
+        self.dtype = lookup_dtype(dtype)
+        self.shape = shape
+        self._name = name
+        self._store: Any = None
+
+    @property
+    def name(self) -> str:
+        """The given name, or one made up at the first need."""
+        if self._name is None:
+            self._name = f"{type(self).__name__[0].lower()}_{next(_names)}"
+        return self._name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self._name = value
+
+    # -- writing
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Updater:
+        return Updater(self, arguments, keywords)
+
+    def __lshift__(self, value: Any) -> Statement:
+        return self._session.run(Statement(self, None, None, False, self._source(value), None, {}))
+
+    def update(self, value: Any) -> Statement:
+        """`self << value`."""
+        return self << value
+
+    def _source(self, value: Any, wanted: tuple | None = None) -> Expression:
+        """The right-hand side as an expression of the shape `wanted` (default: this output's)."""
+        wanted = self.shape if wanted is None else wanted
+        if isinstance(value, Lazy):
+            value = value._expression() if isinstance(value, Infix) else value
+            value = value.resolved() if isinstance(value, Expression) else value
+        if isinstance(value, Expression):
+            if not value.shape and self.ndim:
+                return self._scalar_source(value.new(), wanted)
+            expr = value
+        elif not is_tensor(value):
+            return self._scalar_source(value, wanted)
+        else:
+            expr = Expression("copy", None, value, None, value.dtype, value.shape)
+        if expr.shape != wanted:
+            raise DimensionMismatch(message(f"a right-hand side of shape {wanted}", f"{expr.shape}"))
+        one_session(expr.left, self._session)
+        return expr
+
+    def _scalar_source(self, value: Any, wanted: tuple) -> Expression:
+        """One value everywhere; an empty scalar deletes, as an empty vector does."""
+        if isinstance(value, Operand):
+            scalar = value._computed()
+            if scalar.value is None:
+                empty = new_like(wanted, self.dtype)
+                return Expression("copy", None, empty, None, self.dtype, wanted)
+            value = plain(scalar)
+        if not isinstance(value, (bool, int, float, np.generic)):
+            raise TypeError(
+                message(
+                    "an expression, a handle or a scalar to assign",
+                    type(value).__name__,
+                    "w << semiring(A @ v), w << v, w << 1",
+                )
+            )
+        return Expression("fill", None, self, None, of_value(value), wanted, value)
+
+    # -- in place
+
+    def __iadd__(self, other: Any) -> Any:
+        return self._inplace("union", "plus", other, accumulates=True)
+
+    def __isub__(self, other: Any) -> Any:
+        return self._inplace("zeros", "minus", other)
+
+    def __imul__(self, other: Any) -> Any:
+        return self._inplace("intersect", "times", other)
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self._inplace("intersect", "truediv", other)
+
+    def __ifloordiv__(self, other: Any) -> Any:
+        return self._inplace("intersect", "floordiv", other)
+
+    def __imod__(self, other: Any) -> Any:
+        return self._inplace("intersect", "mod", other)
+
+    def __ipow__(self, other: Any) -> Any:
+        return self._inplace("intersect", "pow", other)
+
+    def __iand__(self, other: Any) -> Any:
+        return self._logical("&=", "intersect", "land", other)
+
+    def __ior__(self, other: Any) -> Any:
+        return self._logical("|=", "union", "lor", other)
+
+    def __ixor__(self, other: Any) -> Any:
+        return self._logical("^=", "union", "lxor", other)
+
+    def __imatmul__(self, other: Any) -> Any:
+        self << Infix("@", self, other)
+        return self
+
+    def _inplace(self, kind: str, name: str, other: Any, accumulates: bool = False) -> Any:
+        if accumulates and isinstance(other, Operand) and other.ndim == self.ndim:
+            Updater(self, (BinaryOp.registry[name],)) << other
+        else:
+            self << _infix(kind, name, self, other)
+        return self
+
+    def _logical(self, sign: str, kind: str, name: str, other: Any) -> Any:
+        self << logical(sign, kind, name, self, other)
+        return self
+
+    # -- reading
+
+    @property
+    def nvals(self) -> int:
+        """Number of entries present. Reads from the devices if the host does not know."""
+        return self._session.nvals(self)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.nvals == 0
+
+    def wait(self, how: str = "materialize") -> Any:
+        """Wait until the devices have computed it; `how` is "materialize" or "complete"."""
+        if how.lower() not in ("materialize", "complete"):
+            raise ValueError(f'`how` argument must be "materialize" or "complete"; got {how!r}')
+        for device in self._session.devices:
+            device.synchronize()
+        return self
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"iteration not defined for {type(self).__name__}. Hint: .get()")
+
+    def __repr__(self) -> str:
+        return formatting.handle(self)
+
+    def _repr_html_(self) -> str:
+        return formatting.handle_html(self)
+
+
+class Tensor(Handle):
+    """What Vector and Matrix share: masks, subscripts, copies, comparison."""
+
+    __slots__ = ()
+
+    @property
+    def S(self) -> Mask:
+        """Structural mask: the entries that are present."""
+        return Mask(self, True)
+
+    @property
+    def V(self) -> Mask:
+        """Value mask: the entries that are present and true."""
+        return Mask(self, False)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        updater = Updater(self)
+        updater.place = Place(self, key)
+        updater << value
+
+    def __delitem__(self, key: Any) -> None:
+        del Updater(self)[key]
+
+    def __iter__(self) -> Any:
+        """Indices of the entries, as Python ints (pairs of them for a matrix)."""
+        ids = [part.tolist() for part in self.to_coo(values=False)[:-1]]  # type: ignore[attr-defined]
+        return iter(ids[0]) if self.ndim == 1 else zip(*ids, strict=True)
+
+    def clear(self) -> None:
+        """Delete all entries."""
+        self._session.attach(self)
+
+    def dup(
+        self, dtype: Any = None, *, clear: bool = False, mask: Any = None, name: str | None = None, **hints: Any
+    ) -> Any:
+        """A copy (of `dtype`; of the entries that `mask` lets through; of the shape only if `clear`)."""
+        copy = new_like(self.shape, self.dtype if dtype is None else lookup_dtype(dtype), name)
+        if not clear:
+            copy(mask=mask, **hints) << self
+        return copy
+
+
+class Readable(Operand):
+    """Reading that Vector, Matrix and transposes share."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        """One element (`v[i]`, `A[i, j]`), a row or column, or a part: an expression, which can be assigned to."""
+        return reading(self, key)
+
+    def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
+        """Same shape, same entries, equal values (and the same dtype if asked)."""
+        mine, other = self._materialized(), self._comparable(other)
+        if not _alike(mine, other, check_dtype):
+            return False
+        same = mine.ewise_mult(other, BinaryOp.registry["eq"]).new()
+        return same.nvals == mine.nvals and _all(same)
+
+    def isclose(
+        self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False
+    ) -> bool:
+        """Same shape and entries, and |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol) or a == b."""
+        mine, other = self._materialized(), self._comparable(other)
+        if not _alike(mine, other, check_dtype):
+            return False
+        one, two = mine.to_coo(), other.to_coo()
+        same = all(np.array_equal(a, b) for a, b in zip(one[:-1], two[:-1], strict=True))
+        return same and close(one[-1], two[-1], rel_tol, abs_tol)
+
+    def _comparable(self, other: Any) -> Any:
+        if not is_tensor(other) or other.ndim != self.ndim:
+            raise TypeError(message(f"a {('Vector', 'Matrix')[self.ndim - 1]} to compare with", type(other).__name__))
+        return other._materialized()
+
+
+def _alike(one: Any, two: Any, check_dtype: bool) -> bool:
+    return one.shape == two.shape and (not check_dtype or one.dtype is two.dtype) and one.nvals == two.nvals
+
+
+def _all(truths: Any) -> bool:
+    total = truths.reduce("land") if truths.ndim == 1 else truths.reduce_scalar("land")
+    return total.new().value is not False
+
+
+def close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
+    """Python's rule for closeness, for arrays or scalars."""
+    with np.errstate(all="ignore"):
+        a, b = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        bound = np.maximum(rel_tol * np.maximum(abs(a), abs(b)), abs_tol)
+        return bool(np.all((a == b) | (abs(a - b) <= bound)))
+
+

@@ -1,0 +1,123 @@
+"""`a @ b`, `a | b`, `a & b` before an operator has said what they mean."""
+
+from typing import Any
+
+from .errors import DimensionMismatch, message
+from .expr import Expression, Lazy, _kinds, ewise, is_tensor, plain
+from .semiring._algebra import Monoid, find_semiring
+from .semiring._types import BOOL, DataType
+from .typed import multiplier
+
+
+class Infix(Lazy):
+    """`a @ b`, `a | b` or `a & b`: `semiring(a @ b)`, `binary(a | b)`. Without an operator `@` means plus_times, and
+    the others `lor` and `land` of BOOL objects. `plus(a | b | c)` is plus(plus(a | b) | c)."""
+
+    __slots__ = ("sign", "left", "right", "shape", "_value")
+
+    def __init__(self, sign: str, left: Any, right: Any):
+        self.sign, self.left, self.right, self._value = sign, left, right, None
+        self.shape = _product_shape(left, right) if sign == "@" else _ewise_shape(sign, left, right)
+
+    @property
+    def ndim(self) -> int:  # type: ignore[override]
+        return len(self.shape)
+
+    size = property(lambda self: self.shape[0])
+    nrows = property(lambda self: self.shape[0])
+    ncols = property(lambda self: self.shape[1])
+
+    def _sides(self, op: Any, **defaults: Any) -> tuple[Any, Any]:
+        """Both operands; those made by the same sign through the same operator."""
+        sides = (self.left, self.right)
+        return tuple(op(x, **defaults).new() if isinstance(x, Infix) and x.sign == self.sign else x for x in sides)
+
+    def _apply_semiring(self, semiring: Any) -> Expression:
+        if self.sign != "@":
+            raise TypeError(
+                f"Bad type for argument `op` in `x {self.sign} y`.\n    - Expected type: BinaryOp, Monoid.\n"
+                f"    - Got: {semiring!r}."
+            )
+        return product(semiring, *self._sides(semiring))
+
+    def _apply_binary(self, op: Any, left_default: Any = None, right_default: Any = None) -> Expression:
+        if self.sign == "@":
+            raise TypeError(
+                f"Bad type for argument `op` in `x @ y`.\n    - Expected type: Semiring.\n    - Got: {op!r}."
+            )
+        if left_default is None and right_default is None:
+            return ewise("union" if self.sign == "|" else "intersect", *self._sides(op), op)
+        if self.sign != "|" or left_default is None or right_default is None:
+            raise TypeError("left_default and right_default go together: op(x | y, left_default=0, right_default=0)")
+        left, right = self._sides(op, left_default=left_default, right_default=right_default)
+        return ewise("union", left, right, op, (plain(left_default), plain(right_default)))
+
+    def _expression(self) -> Expression:
+        """What it means without an operator."""
+        if self.sign == "@":
+            return self._apply_semiring(find_semiring("plus_times"))
+        name = "lor" if self.sign == "|" else "land"
+        for side in (self.left, self.right):
+            if getattr(side, "dtype", BOOL) is not BOOL:
+                raise TypeError(
+                    f"`{self.text}` needs an operator: only for BOOL objects it means {name} without one (got "
+                    f"{side.dtype}). Hint: monoid.plus({self.text})"
+                )
+        return self._apply_binary(Monoid.registry[name])
+
+    @property
+    def dtype(self) -> DataType:  # type: ignore[override]
+        return self._expression().dtype
+
+    def new(self, dtype: Any = None, *, mask: Any = None, name: str | None = None, **hints: Any) -> Any:
+        """Compute what it means without an operator."""
+        return self._expression().new(dtype, mask=mask, name=name, **hints)
+
+    @property
+    def text(self) -> str:
+        left, right = (getattr(x, "text", None) or getattr(x, "name", repr(x)) for x in (self.left, self.right))
+        return f"{left} {self.sign} {right}"
+
+
+def _ewise_shape(sign: str, left: Any, right: Any) -> tuple[int, ...]:
+    for x in (left, right):
+        if isinstance(x, Infix) and x.sign in "|&" and x.sign != sign:
+            raise TypeError(f"`|` beside `&` is ambiguous: `{x.text}`. Hint: give one of them its operator")
+    if not is_tensor(left) or not is_tensor(right):
+        if is_tensor(left) or is_tensor(right):
+            other = right if is_tensor(left) else left
+            raise TypeError(message(f"a Vector or a Matrix on both sides of {sign}", type(other).__name__))
+        return ()
+    if left.shape == right.shape:
+        return left.shape
+    if left.ndim == right.ndim or left.shape[-1 if left.ndim == 2 else 0] != right.shape[0 if right.ndim == 2 else -1]:
+        raise DimensionMismatch(message(f"equal shapes on both sides of {sign}", f"{left.shape} and {right.shape}"))
+    return left.shape if left.ndim == 2 else right.shape
+
+
+def _product_shape(left: Any, right: Any) -> tuple[int, ...]:
+    if not is_tensor(left) or not is_tensor(right):
+        raise TypeError(message("matrices or vectors in `x @ y`", f"{type(left).__name__} @ {type(right).__name__}"))
+    if left.shape[-1] != right.shape[0]:
+        raise DimensionMismatch(
+            message("inner sizes to agree in x @ y", f"{left.shape} @ {right.shape}", "A.T turns a matrix")
+        )
+    return (*left.shape[:-1], *right.shape[1:])
+
+
+def product(op: Any, left: Any, right: Any) -> Expression:
+    """`x @ A`, `A @ x`, `A @ B` or `x @ y`. Operand order is kept; a product with a vector has as `option` whether the
+    vector is the left operand."""
+    shape = _product_shape(left, right)
+    left, right = left._computed(), right._computed()
+    found = multiplier(op, left.dtype, right.dtype)
+    if len(shape) == 0:
+        from . import compose
+
+        return compose.inner(found, left, right)
+    if len(shape) == 2:
+        return Expression("mxm", found, left, right, found.return_type, shape)
+    return Expression("product", found, left, right, found.return_type, shape, left.ndim == 1)
+
+
+_kinds["infix"] = Infix

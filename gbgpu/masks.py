@@ -1,0 +1,118 @@
+"""Masks: which entries of an output a statement may write."""
+
+from typing import Any
+
+from .errors import DimensionMismatch, InvalidValue, message
+from .semiring._operators import BinaryOp, SelectOp, UnaryOp
+from .semiring._types import BOOL
+
+
+class _Replace:
+    """The sentinel `replace`: entries of the output that the mask does not let through are deleted."""
+
+    def __repr__(self) -> str:
+        return "replace"
+
+    def __reduce__(self) -> str:
+        return "replace"
+
+
+replace = _Replace()
+
+
+class Mask:
+    """The structure (`.S`) or the values (`.V`) of a parent, or the complement (`~`). Masks combine with `&` and `|`.
+
+    `parent`: the Vector or Matrix; `structural`; `complement`."""
+
+    __slots__ = ("parent", "structural", "complement")
+    __array_ufunc__ = None
+
+    def __init__(self, parent: Any, structural: bool, complement: bool = False):
+        self.parent, self.structural, self.complement = parent, structural, complement
+
+    structure = property(lambda self: self.structural)
+    value = property(lambda self: not self.structural)
+
+    @property
+    def name(self) -> str:
+        return f"{'~' if self.complement else ''}{self.parent.name}.{'S' if self.structural else 'V'}"
+
+    def __invert__(self) -> "Mask":
+        return Mask(self.parent, self.structural, not self.complement)
+
+    def __and__(self, other: Any) -> "Mask":
+        """Entries that both let through."""
+        one, two = self, checked_mask(other)
+        if one.complement and two.complement:
+            return ~(~one | ~two)
+        if one.complement:
+            one, two = two, one
+        return Mask(one._pattern().dup(mask=two), True)
+
+    def __or__(self, other: Any) -> "Mask":
+        """Entries that one of them lets through."""
+        other = checked_mask(other)
+        if self.complement or other.complement:
+            return ~(~self & ~other)
+        either = BinaryOp.registry["pair"](self._pattern() | other._pattern())
+        return Mask(either.new(BOOL), True)
+
+    __rand__, __ror__ = __and__, __or__
+
+    def _pattern(self) -> Any:
+        """True where the mask lets through, nothing elsewhere. The mask must not be a complement."""
+        parent = self.parent
+        if not self.structural:
+            parent = parent.select(SelectOp.registry["valuene"], 0).new()
+        return parent.apply(UnaryOp.registry["one"]).new(BOOL)
+
+    def new(
+        self, dtype: Any = None, *, complement: bool = False, mask: Any = None, name: str | None = None, **opts: Any
+    ) -> Any:
+        """An object that is True wherever the mask (and `mask`) lets through; `complement`: wherever it does not."""
+        both = self if mask is None else self & checked_mask(mask)
+        made = self.parent.dup(BOOL if dtype is None else dtype, clear=True, name=name)
+        made(~both if complement else both) << True
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("__eq__ not defined for masks. Hint: m.new() makes an object that can be compared")
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise TypeError("__bool__ not defined for masks. Hint: x.nvals counts entries")
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def checked_mask(mask: Any) -> Mask:
+    """A mask, or a BOOL object or expression taken as its values."""
+    if isinstance(mask, Mask):
+        return mask
+    if not getattr(mask, "ndim", 0) or not hasattr(mask, "_computed"):
+        raise TypeError(message("a mask such as v.S, ~v.S, v.V", type(mask).__name__))
+    if mask.dtype is not BOOL:
+        raise TypeError(
+            f"Mask must be a BOOL object (got {mask.dtype}) or say what it uses: structure (M.S) or values (M.V)"
+        )
+    return Mask(mask._materialized(), False)
+
+
+def fitting(mask: Mask, shape: tuple, session: Any) -> Mask:
+    """The mask, if it has this shape and belongs to the session."""
+    if mask.parent.shape != shape:
+        raise DimensionMismatch(
+            message(f"a mask of shape {shape}", f"{mask.parent.shape}", "a mask has the shape of the output")
+        )
+    one_session(mask.parent, session)
+    return mask
+
+
+def one_session(operand: Any, session: Any) -> None:
+    if operand._session is not session:
+        raise InvalidValue(
+            message("operands of one session", "operands of two", "gb.init ended the first session; make them again")
+        )

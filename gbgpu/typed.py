@@ -1,0 +1,115 @@
+"""Operators as users pass them -> typed ones. Rules are python-graphblas's; nothing here knows of handles."""
+
+from typing import Any
+
+from .semiring._algebra import get_semiring
+from .semiring._operators import BinaryOp, SelectOp, resolve
+from .semiring._types import DataType, lookup_dtype, of_value, unify
+
+
+def typed(op: Any, first: DataType, second: DataType) -> Any:
+    """The operator for these input types; one that was typed by the user stays."""
+    return op if hasattr(op, "op") else op[first, second]
+
+
+def kind_of(op: Any) -> str:
+    """ "unary", "binary", "monoid", "aggregator"..., for typed operators too; "" for anything else."""
+    return getattr(op, "kind", None) or getattr(getattr(op, "op", None), "kind", "")
+
+
+def untyped(op: Any) -> Any:
+    return op.op if hasattr(op, "op") else op
+
+
+def accumulator(op: Any, dtype: DataType) -> Any:
+    op = resolve(op, "binary")
+    return op if hasattr(op, "op") else op[dtype]
+
+
+def elementwise(op: Any, first: DataType, second: DataType) -> Any:
+    """The binary operator of `|` and `&`: an operator, a monoid's, a string, or a function."""
+    return typed(resolve(op, "binary"), first, second)
+
+
+def united(op: Any, dtypes: tuple[DataType, DataType], defaults: tuple[Any, Any]) -> tuple[Any, tuple[Any, Any]]:
+    """(typed operator, defaults as NumPy scalars of its types) of a union with defaults."""
+    op, (first, second), (left, right) = resolve(op, "binary"), dtypes, defaults
+    if not hasattr(op, "op"):
+        one, two = op[first, of_value(right)], op[of_value(left), second]
+        op = one if one is two else op[unify(one.dtypes[0], two.dtypes[0]), unify(one.dtypes[-1], two.dtypes[-1])]
+    return op, (op.dtypes[0].np_type.type(left), op.dtypes[1].np_type.type(right))
+
+
+def reducer(op: Any, dtype: DataType) -> Any:
+    """The typed monoid of a reduction: a monoid, a binary operator that has one, a string."""
+    if isinstance(op, str):
+        op = resolve(op, "monoid")
+    if kind_of(op) == "binary" and op.monoid is not None:
+        op = op.monoid
+    op = resolve(op, "monoid")
+    return op if hasattr(op, "op") else op[dtype]
+
+
+def row_reducer(op: Any, dtype: DataType) -> Any:
+    """The semiring whose product with a full vector reduces rows."""
+    return get_semiring(reducer(op, dtype).op, BinaryOp.registry["first"])[dtype]
+
+
+def multiplier(op: Any, first: DataType, second: DataType) -> Any:
+    """The typed semiring of a product."""
+    if isinstance(op, str):
+        op = resolve(op, "semiring")
+    if kind_of(op) != "semiring":
+        raise TypeError(f"Bad type for argument `op` in a product.\n    - Expected type: Semiring.\n    - Got: {op!r}.")
+    return typed(op, first, second)
+
+
+def any_of(op: Any) -> Any:
+    """The semiring that multiplies by `op` and takes any product."""
+    return get_semiring(BinaryOp.registry["any"].monoid, op)
+
+
+def _unary(op: Any) -> Any:
+    if not isinstance(op, str):
+        return op if kind_of(op) in ("indexunary", "select") else resolve(op, "unary")
+    try:
+        return resolve(op, "unary")
+    except ValueError:
+        return resolve(op, "indexunary")
+
+
+def applied(op: Any, dtype: DataType, right: Any, left: Any) -> tuple[Any, tuple[str, Any]]:
+    """(typed operator, (side of the bound scalar, thunk)) of `x.apply(op, right, left=left)`."""
+    if left is not None and right is not None:
+        raise TypeError("expected left or right, one bound scalar; came both. Hint: x.apply(op, right=2)")
+    value, side = (right, "right") if left is None else (left, "left")
+    if value is None:
+        op = _unary(op)
+        found = op if hasattr(op, "op") else op[dtype]
+        return found, ("", 0 if len(found.dtypes) == 1 else found.dtypes[1].np_type.type(0))
+    indexed = kind_of(op) in ("indexunary", "select")
+    if indexed and left is not None:
+        raise TypeError("Do not pass `left` when applying an index-unary operator. Hint: the thunk is `right`")
+    op = op if indexed else resolve(op, "binary")
+    first, second = (dtype, of_value(value)) if side == "right" else (of_value(value), dtype)
+    found = typed(op, first, second)
+    return found, ("" if indexed else side, found.dtypes[0 if side == "left" else 1].np_type.type(value))
+
+
+def selected(op: Any, dtype: DataType, thunk: Any) -> tuple[Any, Any]:
+    """(typed select operator, thunk) of `x.select(op, thunk)`."""
+    thunk = False if thunk is None else thunk
+    op = op if kind_of(op) == "select" else resolve(op, "select")
+    found = typed(op, dtype, of_value(thunk))
+    return found, found.dtypes[1].np_type.type(thunk)
+
+
+def comparison(expr: Any, parent: Any) -> Any:
+    """The select operator that `parent.select(parent < 7)` means, or None."""
+    if expr.kind != "apply" or expr.left is not parent or expr.option[0] != "right":
+        return None
+    return SelectOp.registry.get(f"value{expr.op.name}")
+
+
+def dtype_or(dtype: Any, default: DataType) -> DataType:
+    return default if dtype is None else lookup_dtype(dtype)
