@@ -59,7 +59,7 @@ def writes() -> list[tuple[str, Spec]]:
         (binary.firsti[INT64], BOOL, BOOL, INT64),
     ]
     for op, a, b, out in two:
-        pairs += [("ewise", Spec(op=op, a=a, b=b, out=out, side=side)) for side in ("", "union")]
+        pairs += [("ewise", Spec(op=op, a=a, b=b, out=out, side=side)) for side in ("", "union", "defaults")]
         pairs += [("ewise_list", Spec(op=op, a=a, b=b, out=out, side=side)) for side in ("left", "right")]
     return pairs
 
@@ -95,14 +95,26 @@ def matrices() -> list[tuple[str, Spec]]:
         for kind in kinds
     ]
     merged = [Spec(op=op, a=FP64, b=INT32, out=FP64) for op in (None, binary.plus[FP64])]
+    merged.append(Spec(op=binary.minus[FP32], a=FP32, b=INT64, out=FP64, side="defaults"))
+    merged.append(Spec(op=binary.secondj[INT64], a=FP32, b=INT64, out=INT64))
     return [*found, ("merge_count", Spec()), *(("merge", spec) for spec in merged)]
 
 
-INSTANCES = products() + writes() + maps() + forms() + matrices()
+def mxm() -> list[tuple[str, Spec]]:
+    ops = [semiring.plus_times[FP32], semiring.plus_pair[INT64], semiring.any_secondi[INT64], semiring.min_plus[INT32]]
+    ops += [semiring.plus_firsti[INT64], semiring.any_pair[BOOL]]
+    specs = [Spec(op=op, a=FP32, b=INT32, out=op.return_type, iso=op.name == "any_pair") for op in ops]
+    found = [(kind, spec) for spec in specs for kind in ("mxm_dot", "mxm_dense", "mxm_expand")]
+    runs = [monoid.plus[FP32], monoid.min[INT64], binary.minus[INT32], binary.lt[FP64]]
+    return [*found, *(("combine_runs", Spec(op=op, b=op.dtypes[0])) for op in runs)]
+
+
+INSTANCES = products() + writes() + maps() + forms() + matrices() + mxm()
+HERE = [kind for kind in KINDS if kind not in gpu.ABSENT]
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", HERE)
 def test_every_kind_compiles(kind, arch, tmp_path, monkeypatch):
     monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
     specs = [spec for of, spec in INSTANCES if of == kind]
@@ -117,12 +129,12 @@ def signature(kind: str) -> list[str]:
     return [re.search(r"\w+$", p.strip())[0] for p in parameters[1].split(",")]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", HERE)
 def test_kernels_take_the_arguments_of_the_contract(kind):
     """What a launcher adds comes after them."""
     names = signature(kind)
     assert tuple(names[: len(KINDS[kind])]) == KINDS[kind]
-    assert set(names[len(KINDS[kind]) :]) <= {"p", "lanes", "limit", "queue", "scratch"}
+    assert set(names[len(KINDS[kind]) :]) <= {"p", "lanes", "limit", "queue", "scratch", "kp", "jp", "total"}
 
 
 def test_atomics_follow_from_the_formula():

@@ -28,6 +28,8 @@ TRANSLATED = {
     "merge",
 }  # kinds that also take the number of blocks of `starts`
 
+ABSENT = ("mxm_rows", "mxm_count", "mxm_pattern")  # kinds of ways to multiply that GPUs do not offer
+
 Launch = Callable[..., None]
 
 
