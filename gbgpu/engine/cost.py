@@ -31,7 +31,7 @@ class Facts:
     ) -> None:
         """Set direction and seconds. `edges`: entries in the rows of the frontier, `allowed`: unmasked output rows;
         None where only the devices know."""
-        pull, push = self._pull_seconds(costs, semiring, x_count, allowed), self._push_seconds(costs, edges)
+        pull, push = self._pull_seconds(costs, semiring, x_count, allowed), self._push_seconds(costs, semiring, edges)
         self.direction = hint or ("push" if push < pull else "pull")
         self.seconds = pull if self.direction == "pull" else push
 
@@ -46,6 +46,7 @@ class Facts:
         moved = self.inner.n * width * costs.byte if self.p > 1 else 0.0
         return costs.step + (rows * (costs.row + length * costs.pull_edge)) / self.p + moved
 
-    def _push_seconds(self, costs: Costs, edges: int | None) -> float:
+    def _push_seconds(self, costs: Costs, semiring: Any, edges: int | None) -> float:
         edges = self.store.nvals if edges is None else edges
-        return (1 + 2 * (self.p > 1)) * costs.step + edges * costs.push_edge / self.p
+        edge = costs.push_first if semiring.monoid.is_any else costs.push_edge
+        return (1 + 2 * (self.p > 1)) * costs.step + edges * edge / self.p

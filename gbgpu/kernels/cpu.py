@@ -16,7 +16,7 @@ class CpuKernels:
 
     kind = "cpu"
     mxm = ("dot", "rows", "hash", "dense", "sort")
-    costs = Costs(push_edge=3e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
+    costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
 
     def __init__(self) -> None:
         self._loaded: dict[tuple[str, Spec], Any] = {}

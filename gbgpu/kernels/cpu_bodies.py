@@ -3,6 +3,7 @@ generated header defines.
 Gaps in braces are filled with the expressions of one instance. Contract: interface.py."""
 
 FLAGS = """
+SIX, LOW_BITS = np.uintp(6), np.uintp(63)  # indices that are never negative cost less as unsigned ones
 MASKED, COMPLEMENT, XFULL, TRACE, XLIST, TFULL, REPLACE, REGION = 1, 2, 4, 8, 16, 32, 64, 128
 CFULL, AFULL, BFULL, OUTFULL, VALUED = 256, 512, 1024, 2048, 4096
 """
@@ -46,6 +47,33 @@ ALLOW = """
                 allow = ~allow
 """
 
+# Any first arrival does: slots that are done or masked are told by a byte each, which is quicker to test than bits
+# where the frontier is large enough to pay for the spreading.
+SPREAD = """
+blocked = np.empty(1, np.uint8)
+spread = not listed or size << 6 > n
+if spread:
+    blocked = np.empty(len(acc_words) << 6, np.uint8)
+    for w in range(len(acc_words)):
+        word = acc_words[w]
+        if masked and own_lo >> 6 <= w and w < (own_hi + 63) >> 6:
+            word |= mwords[w - (own_lo >> 6)] ^ flip
+        for b in range(64):
+            blocked[(w << 6) + b] = (word >> b) & 1
+"""
+SPREAD_LOOP = """
+if spread:
+    for e in range(begin, end):
+        c = np.uintp(cols[e])
+        if blocked[c] == 0:
+            blocked[c] = 1
+            {scatter}
+            acc_words[c >> SIX] |= np.int64(1) << np.int64(c & LOW_BITS)
+            touched[top] = c
+            top += 1
+    continue
+"""
+
 BODIES = {
     "pull": """
     full = flags & XFULL
@@ -62,21 +90,22 @@ BODIES = {
             r = first + lowest(rest)
             rest &= rest - ONE
             rows += 1
-            begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
+            begin, end = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
             if begin == end:
                 continue
             {acc_start}
             hit = False
+            e = begin
             if full:
                 {full_loop}
             else:
                 for e in range(begin, end):
-                    edges += 1
-                    c = np.intp(cols[e])
-                    if (xwords[c >> 6] >> (c & 63)) & 1:
+                    c = np.uintp(cols[e])
+                    if np.uint64(xwords[c >> SIX]) >> np.uint64(c & LOW_BITS) & ONE != 0:
                         hit = True
                         {accumulate}
                         {stop}
+            edges += np.intp(e - begin) + 1
             if hit:
                 bits |= 1 << (r - first)
                 {store}
@@ -90,9 +119,11 @@ BODIES = {
     "push": """
     full, listed = flags & XFULL, flags & XLIST
     masked = flags & MASKED
-    unwanted = 1 if flags & COMPLEMENT else 0
+    flip = 0 if flags & COMPLEMENT else -1  # words ^ flip: bits of the slots that the mask does not let through
+    low, room = np.uintp(own_lo), np.uintp(own_hi - own_lo)
     top, edges, rows = touched_count[0], 0, 0
     size = count[0] if listed else n
+    {spread}
     {iso_value}
     q = -1
     while q + 1 < size:
@@ -110,16 +141,17 @@ BODIES = {
                     continue
         rows += 1
         {load_x}
-        begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
-        edges += end - begin
+        begin, end = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
+        edges += np.intp(end - begin)
+        {spread_loop}
         for e in range(begin, end):
-            c = np.intp(cols[e])
-            if masked and own_lo <= c and c < own_hi:
-                o = c - own_lo
-                if ((mwords[o >> 6] >> (o & 63)) & 1) == unwanted:
+            c = np.uintp(cols[e])
+            w = c >> SIX
+            bit = np.int64(1) << np.int64(c & LOW_BITS)
+            if masked:
+                o = c - low  # unsigned: a slot before the own ones is a large number
+                if o < room and (mwords[o >> SIX] ^ flip) & bit != 0:
                     continue
-            w = c >> 6
-            bit = 1 << (c & 63)
             new = acc_words[w] & bit == 0
             {scatter}
             if new:
@@ -151,6 +183,15 @@ BODIES = {
 """,
     "drain": """
     b = 0
+    if p == 1:
+        for q in range(touched_count[0]):
+            c = np.uintp(touched[q])
+            acc_words[c >> SIX] = 0
+            out_slots[q] = touched[q]
+            at = q
+            {move}
+        out_counts[0] = touched_count[0]
+        return
     for q in range(touched_count[0]):
         c = np.intp(touched[q])
         acc_words[c >> 6] = 0

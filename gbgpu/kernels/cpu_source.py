@@ -3,7 +3,7 @@
 from ..semiring._lower import literal_numba, to_numba
 from ..semiring._types import BOOL
 from . import cpu_mxm
-from .cpu_bodies import ALLOW, BODIES, FLAGS, LOWEST, POPCOUNT, USER_ID
+from .cpu_bodies import ALLOW, BODIES, FLAGS, LOWEST, POPCOUNT, SPREAD, SPREAD_LOOP, USER_ID
 from .interface import KINDS, Spec
 
 
@@ -43,9 +43,9 @@ def _product(kind, spec, parts):
     parts.define("add", monoid.binary.program)
     parts.text.append(f"START = {literal_numba(monoid.start, monoid.dtype)}")
     uses = multiply.program.uses
-    inner = "user_id(c, starts, bounds)" if kind == "pull" else "row0 + r"
-    outer = "row0 + r" if kind == "pull" else "user_id(c, starts, bounds)"
-    x_value = {"pull": "cast_x(xvals[c * xstride])", "push": "x"}[kind]
+    inner = "user_id(np.intp(c), starts, bounds)" if kind == "pull" else "row0 + r"
+    outer = "row0 + r" if kind == "pull" else "user_id(np.intp(c), starts, bounds)"
+    x_value = {"pull": "cast_x(xvals[np.intp(c) * xstride])", "push": "x"}[kind]
 
     def term(x, a):
         values = (x, a) if flip else (a, x)
@@ -59,12 +59,15 @@ def _product(kind, spec, parts):
             j=outer if flip else "0",
         )
 
-    value = term(x_value, "cast_a(avals[e * astride])")
+    value = term(x_value, "cast_a(avals[np.intp(e) * astride])")
     first = term("cast_x(xvals[0])", "cast_a(avals[0])")
     stop = "if acc == TERMINAL:\n{pad}break" if monoid.terminal is not None else ""
     if monoid.terminal is not None:
         parts.text.append(f"TERMINAL = {literal_numba(monoid.terminal, monoid.dtype)}")
-    names = {"ALLOW": ALLOW, "iso_value": "", "load_x": ""}
+    names = {"ALLOW": ALLOW, "iso_value": "", "load_x": "", "spread": "", "spread_loop": ""}
+    if monoid.is_any or spec.iso:
+        first_value = "" if spec.iso else f"acc_vals[c] = {value}"
+        names |= {"spread": SPREAD, "spread_loop": _fill(SPREAD_LOOP, {"scatter": first_value})}
     if spec.iso:
         names |= dict(
             iso_value=f"{'out_vals' if kind == 'pull' else 'acc_vals'}[0] = {first}",
@@ -82,7 +85,7 @@ def _product(kind, spec, parts):
             accumulate=f"acc = {value}\nbreak",
             stop="",
             store="out_vals[r] = acc",
-            full_loop=f"e = begin\nc = np.intp(cols[e])\nedges += 1\nacc = {value}\nhit = True",
+            full_loop=f"c = np.uintp(cols[e])\nacc = {value}\nhit = True",
             scatter=f"if new:\n    acc_vals[c] = {value}",
         )
     else:
@@ -100,22 +103,12 @@ def _product(kind, spec, parts):
 
 
 def _full_loop(value, stop):
-    """All terms of a row of pull when x is full. Unsigned indices spare the check for negative ones; strides of one the
-    multiplications."""
-    if stop:
-        return (
-            f"e = begin\nfor e in range(begin, end):\n    c = np.intp(cols[e])\n    acc = add(acc, {value})\n"
-            f"    {stop.format(pad='        ')}\n"
-            "edges += e + 1 - begin\nhit = True"
-        )
-    plain = value.replace("[e * astride]", "[e]").replace("[c * xstride]", "[c]")
+    """All terms of a row of pull when x is full; strides of one spare multiplications."""
+    plain = value.replace("[np.intp(e) * astride]", "[e]").replace("[np.intp(c) * xstride]", "[c]")
     strides = " and ".join(f"{stride} == 1" for stride in ("astride", "xstride") if stride in value) or "True"
-    return (
-        f"if {strides}:\n    for e in range(np.uintp(begin), np.uintp(end)):\n"
-        f"        c = np.uintp(cols[e])\n        acc = add(acc, {plain})\n"
-        f"else:\n    for e in range(begin, end):\n        c = np.intp(cols[e])\n        acc = add(acc, {value})\n"
-        "edges += end - begin\nhit = True"
-    )
+    loop = "    for e in range(begin, end):\n        c = np.uintp(cols[e])\n        acc = add(acc, {value})\n"
+    loop += stop and f"        {stop.format(pad='            ')}\n"
+    return f"if {strides}:\n{loop.format(value=plain)}else:\n{loop.format(value=value)}hit = True"
 
 
 def _names(kind, spec, parts):

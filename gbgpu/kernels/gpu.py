@@ -47,7 +47,7 @@ class GpuKernels:
     kind = "cuda"
     mxm = ("dot", "dense", "sort")
     costs = Costs(
-        push_edge=4e-11, pull_edge=1.2e-11, row=4e-12, byte=5e-13, step=8e-6
+        push_edge=4e-11, push_first=4e-11, pull_edge=1.2e-11, row=4e-12, byte=5e-13, step=8e-6
     )  # an H200, from its launch and gather rates
 
     def __init__(self, devices: Any) -> None:

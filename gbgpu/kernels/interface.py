@@ -320,6 +320,7 @@ class Costs(NamedTuple):
     they do not promise."""
 
     push_edge: float  # an entry scattered into a workspace
+    push_first: float  # the same where any first arrival does
     pull_edge: float  # an entry gathered
     row: float  # a row probed, or an element of a dense step
     byte: float  # a byte moved between devices
