@@ -7,7 +7,7 @@ from .compose import spread_rows
 from .expr import Expression, _kinds, deferred, is_tensor
 from .semiring._algebra import Monoid, find_semiring, get_semiring
 from .semiring._operators import BinaryOp, IndexUnaryOp, SelectOp, UnaryOp
-from .semiring._types import FP64, INT64, SUPPORTED, DataType, lookup_dtype, of_value
+from .semiring._types import BOOL, FP64, INT32, INT64, SUPPORTED, DataType, lookup_dtype, of_value
 from .typed import row_reducer
 
 binary, index = BinaryOp.registry, IndexUnaryOp.registry
@@ -86,10 +86,10 @@ class TypedAggregator:
         self.return_type = parent.return_type(dtype)
 
     def reduce(self, x: Any, allow_empty: bool = True) -> Expression:
-        return self.parent.reduce(_of_type(x, self.type), allow_empty)
+        return self.parent.reduce(_cast(x, self.type), allow_empty)
 
     def reduce_rows(self, A: Any) -> Expression:
-        return self.parent.reduce_rows(_of_type(A, self.type))
+        return self.parent.reduce_rows(_cast(A, self.type))
 
     def __call__(self, x: Any, *, rowwise: bool = False, columnwise: bool = False) -> Expression:
         return _called(self, x, rowwise, columnwise)
@@ -99,10 +99,6 @@ class TypedAggregator:
 
     def __reduce__(self) -> Any:
         return TypedAggregator, (self.parent, self.type)
-
-
-def _of_type(x: Any, dtype: DataType) -> Any:
-    return x if x.dtype is dtype else x.dup(dtype)
 
 
 def _called(op: Any, x: Any, rowwise: bool, columnwise: bool) -> Expression:
@@ -123,7 +119,8 @@ def _called(op: Any, x: Any, rowwise: bool, columnwise: bool) -> Expression:
 
 def _reduced(x: Any, monoid: Any, allow_empty: bool = True) -> Expression:
     """All values of a vector or a matrix by a typed monoid."""
-    return x.reduce(monoid, allow_empty=allow_empty) if x.ndim == 1 else x.reduce_scalar(monoid, allow_empty=allow_empty)
+    reduce = x.reduce if x.ndim == 1 else x.reduce_scalar
+    return reduce(monoid, allow_empty=allow_empty)
 
 
 class _MonoidAggregator(Aggregator):
@@ -178,6 +175,8 @@ class _MappedAggregator(Aggregator):
         self.after = None if after is None else UnaryOp.registry[after]
 
     def _typed(self, dtype: DataType) -> Any:
+        if dtype is BOOL and "pow" in self.semiring.name:
+            raise KeyError(f"{self.name} does not work with BOOL")
         second = of_value(self.initval)
         return self.semiring[(dtype, second) if self.side == "right" else (second, dtype)]
 
@@ -253,14 +252,16 @@ class _PlaceAggregator(Aggregator):
     def return_type(self, dtype: DataType) -> DataType:
         if self.key == "value":
             self.monoid[dtype]
-        return dtype if self.what == "value" else INT64
+        keeps = self.what == "value" or (self.key == "value" and dtype is INT32)  # positional operators keep INT32
+        return dtype if keeps else INT64
 
     def scalar(self, x: Any, allow_empty: bool) -> Expression:
-        compute = self._of_vector if x.ndim == 1 else self._of_matrix
-        return deferred(lambda: compute(x), x, self.return_type(x.dtype), (), f"{self!r}({x.name})")
+        compute, dtype = (self._of_vector if x.ndim == 1 else self._of_matrix), self.return_type(x.dtype)
+        return deferred(lambda: _cast(compute(x), dtype), x, dtype, (), f"{self!r}({x.name})")
 
     def rows(self, A: Any) -> Expression:
-        return deferred(lambda: self._of_rows(A), A, self.return_type(A.dtype), A.shape[:1], f"{self!r}({A.name})")
+        dtype = self.return_type(A.dtype)
+        return deferred(lambda: _cast(self._of_rows(A), dtype), A, dtype, A.shape[:1], f"{self!r}({A.name})")
 
     def _of_vector(self, v: Any) -> Any:
         if self.key == "value":
@@ -289,6 +290,10 @@ class _PlaceAggregator(Aggregator):
         if self.what == "column":
             return columns.dup(mask=equal.V).reduce_rowwise("min").new()
         return A.dup(mask=equal.V).reduce_rowwise("any").new()
+
+
+def _cast(x: Any, dtype: DataType) -> Any:
+    return x if x.dtype is dtype else x.dup(dtype)
 
 
 def _quotient(dtype: DataType) -> DataType:

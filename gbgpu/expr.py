@@ -11,6 +11,7 @@ from typing import Any
 
 from .errors import DimensionMismatch, EmptyObject, message
 from .masks import Mask, checked_mask, one_session, replace
+from .semiring._algebra import Monoid
 from .semiring._operators import BinaryOp, UnaryOp, from_string
 from .semiring._types import BOOL, DataType, lookup_dtype
 from .typed import applied, comparison, dtype_or, elementwise, kind_of, reducer, selected, united
@@ -491,10 +492,10 @@ def reduction(x: Any, op: Any, allow_empty: bool) -> Expression:
 
 
 def aggregator_of(op: Any) -> Any:
-    """The aggregator (typed or not) that an argument names, or None."""
+    """The aggregator (typed or not) that an argument names, or None. A monoid's name means the monoid."""
     if kind_of(op) == "aggregator":
         return op
-    return _kinds["aggregators"].get(op) if isinstance(op, str) else None
+    return _kinds["aggregators"].get(op) if isinstance(op, str) and op not in Monoid.registry else None
 
 
 class Transposed(Operand):

@@ -256,3 +256,15 @@ def close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
         return bool(np.all((a == b) | (abs(a - b) <= bound)))
 
 
+
+
+class Tools:
+    """The attribute `ss`: of an object its helpers, of a class its import functions."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __get__(self, parent: Any, cls: Any) -> Any:
+        from . import ss
+
+        return getattr(ss, self._name)(parent)

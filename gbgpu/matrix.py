@@ -8,7 +8,7 @@ from . import compose, formatting
 from .arrays import array_of, checked_ids, checked_size, checked_values, filled, offsets_of, present
 from .errors import DimensionMismatch, InvalidValue, message
 from .expr import Expression, Transposed, _kinds, aggregator_of, reduction
-from .handle import Readable, Tensor
+from .handle import Readable, Tensor, Tools
 from .infix import product
 from .semiring._types import lookup_dtype
 from .typed import elementwise, row_reducer
@@ -380,12 +380,7 @@ class Matrix(MatrixFace, Tensor):
         Raises IndexError for a diagonal outside the matrix, DimensionMismatch for a wrong length."""
         compose.setdiag(self, values, k, mask, accum, hints)
 
-    @property
-    def ss(self) -> Any:
-        """Helpers under python-graphblas's name for SuiteSparse's."""
-        from .ss import MatrixTools
-
-        return MatrixTools(self)
+    ss = Tools("MatrixTools")
 
     def _as_vector(self, *, name: str | None = None) -> Any:
         return self[:, 0].new(name=name)

@@ -8,7 +8,7 @@ from . import compose
 from .arrays import array_of, checked_ids, checked_size, checked_values, filled, present
 from .errors import DimensionMismatch, message
 from .expr import Expression, _kinds, reduction
-from .handle import Readable, Tensor
+from .handle import Readable, Tensor, Tools
 from .infix import product
 from .semiring._types import lookup_dtype
 from .update import position
@@ -166,12 +166,7 @@ class Vector(Readable, Tensor):
         """Change the size in place; entries beyond it are dropped."""
         compose.resize(self, (checked_size(size),))
 
-    @property
-    def ss(self) -> Any:
-        """Helpers under python-graphblas's name for SuiteSparse's."""
-        from .ss import VectorTools
-
-        return VectorTools(self)
+    ss = Tools("VectorTools")
 
     def _as_matrix(self, *, name: str | None = None) -> Any:
         return Expression("column", None, self, None, self.dtype, (self.size, 1)).new(name=name)
