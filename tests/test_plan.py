@@ -152,4 +152,6 @@ def test_matrix_statements_have_plans_too(one):
     A = ring(50)
     C = gb.Matrix(float, 50, 50)
     plan = gb.explain(C(A.S, binary.plus) << A.apply(binary.times, right=2.0))
+    assert [line.split()[0] for line in steps(plan)] == ["apply", "merge", "merge"]  # an empty output keeps nothing
+    plan = gb.explain(C(A.S, binary.plus) << A.apply(binary.times, right=2.0))
     assert [line.split()[0] for line in steps(plan)] == ["apply", "merge", "merge", "merge"]
