@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import os
 import sys
+from threading import Lock
 from typing import Any
 
 from .. import settings
@@ -20,16 +21,18 @@ class CpuKernels:
 
     def __init__(self) -> None:
         self._loaded: dict[tuple[str, Spec], Any] = {}
+        self._lock = Lock()
         self._texts: dict[str, Any] = {}  # equal formulas, such as one lambda written twice, are one kernel
 
     def get(self, kind: str, spec: Spec) -> Any:
         kernel = self._loaded.get((kind, spec))
         if kernel is None:
-            text = source(kind, spec)
-            kernel = self._texts.get(text)
-            if kernel is None:
-                kernel = self._texts[text] = _load(kind, text)
-            self._loaded[kind, spec] = kernel
+            with self._lock:  # the threads of devices may ask together
+                text = source(kind, spec)
+                kernel = self._texts.get(text)
+                if kernel is None:
+                    kernel = self._texts[text] = _load(kind, text)
+                self._loaded[kind, spec] = kernel
         return kernel
 
 
