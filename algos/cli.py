@@ -1,4 +1,4 @@
-"""The `gbgpu` command: `info`, `run ALGO GRAPH`, `generate KIND`.
+"""The `gbgpu` command: `info`, `run ALGO GRAPH`, `convert IN OUT`, `generate KIND`.
 
 Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device); errors are one line on
 stderr.
@@ -22,11 +22,14 @@ from rich.table import Table
 
 import gbgpu as gb
 from algos import runs
-from algos.graphs import KINDS, SPEC, load, parse_weights
+from algos.graphs import KINDS, SPEC, load, parse_weights, store
 from algos.progress import Progress
 from algos.verify import VerificationError
 from gbgpu import errors, report
 
+FILE = f"{gb.io.SUFFIXES}, or one of them and .gz, .bz2 or .xz"
+GRAPH = f"a file ({FILE}) or {SPEC}, KIND {', '.join(KINDS)}"
+SYMMETRIC = "the graph is undirected: an edge list has each edge once, as a .mtx that is written"
 BAD_INPUT = (
     OSError,
     ValueError,
@@ -62,9 +65,8 @@ def parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run an algorithm on a graph")
     run.set_defaults(command=run_algorithm)
     run.add_argument("algorithm", choices=list(runs.ALGORITHMS), metavar="ALGO", help=", ".join(runs.ALGORITHMS))
-    run.add_argument(
-        "graph", metavar="GRAPH", help=f"a Matrix Market file (.mtx, .mtx.gz) or {SPEC}, KIND {', '.join(KINDS)}"
-    )
+    run.add_argument("graph", metavar="GRAPH", help=GRAPH)
+    run.add_argument("--symmetric", action="store_true", help=SYMMETRIC)
     run.add_argument("--source", type=int, help="first vertex of bfs and sssp (default: the highest out-degree)")
     run.add_argument("--repeat", type=positive, default=1, metavar="N", help="run N times and report every time")
     run.add_argument("--verify", action="store_true", help="check what must hold of the result; exit 1 if it does not")
@@ -75,8 +77,18 @@ def parser() -> argparse.ArgumentParser:
             "--devices", default="auto", metavar="D", help="auto, cpu:4, cuda:0, cuda:0*3 (default: auto)"
         )
         command.add_argument("--json", action="store_true", help="JSON on stdout, nothing else there")
+    add_convert(commands)
     add_generate(commands)
     return top
+
+
+def add_convert(commands: Any) -> None:
+    convert = commands.add_parser("convert", help="write a graph in another form, by the names of the files")
+    convert.set_defaults(command=convert_graph)
+    convert.add_argument("input", metavar="IN", help=GRAPH)
+    convert.add_argument("output", metavar="OUT", help=f"a file: {FILE}")
+    convert.add_argument("--symmetric", action="store_true", help=SYMMETRIC)
+    convert.add_argument("--dtype", type=dtype, metavar="TYPE", help="the type of the values, for example FP32")
 
 
 def add_generate(commands: Any) -> None:
@@ -91,7 +103,7 @@ def add_generate(commands: Any) -> None:
         options.add_argument(
             "--weights", type=weights, metavar="LO-HI", help="whole weights, for example 1-255 (default: all 1)"
         )
-        options.add_argument("-o", "--output", required=True, metavar="FILE", help="NAME.mtx or NAME.mtx.gz")
+        options.add_argument("-o", "--output", required=True, metavar="FILE", help=FILE)
 
 
 def positive(text: str) -> int:
@@ -105,6 +117,13 @@ def weights(text: str) -> tuple[int, int]:
     try:
         return parse_weights(text)
     except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def dtype(text: str) -> Any:
+    try:
+        return gb.dtypes.lookup_dtype(text)
+    except (TypeError, errors.NotImplementedException) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
@@ -139,6 +158,20 @@ def shown(key: str, value: Any) -> str:
     return f"{value / 2**30:.1f} GiB" if key in ("free", "total") and isinstance(value, int) else str(value)
 
 
+def convert_graph(arguments: argparse.Namespace) -> int:
+    if gb.io.form_of(arguments.output) is None:  # before a long reading
+        raise errors.InvalidValue(errors.message(f"a file name with one of {gb.io.SUFFIXES}", repr(arguments.output)))
+    with Progress() as progress:
+        progress.step(f"reading {arguments.input}")
+        A = load(arguments.input, arguments.symmetric)
+        if arguments.dtype is not None:
+            A = A.dup(arguments.dtype)
+        progress.step("writing")
+        store(arguments.output, A, arguments.symmetric, f"gbgpu convert {os.path.basename(arguments.input)}")
+    print(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries", file=sys.stderr)
+    return 0
+
+
 def write_graph(arguments: argparse.Namespace) -> int:
     kind = KINDS[arguments.kind]
     first, second = (getattr(arguments, name.replace("-", "_")) for name in kind.names)
@@ -150,7 +183,7 @@ def write_graph(arguments: argparse.Namespace) -> int:
         comment = (
             f"gbgpu generate {arguments.kind} {kind.names[0]}={first} {kind.names[1]}={second} seed={arguments.seed}"
         )
-        gb.io.mmwrite(arguments.output, A, comment=comment, symmetry="symmetric")
+        store(arguments.output, A, gb.io.form_of(arguments.output) == "mtx", comment)
     print(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries", file=sys.stderr)
     return 0
 
@@ -189,7 +222,7 @@ def run_algorithm(arguments: argparse.Namespace) -> int:
 def measure(arguments: argparse.Namespace, progress: Progress) -> Report:
     """Read the graph, run, verify, trace: as the arguments ask."""
     progress.step(f"reading {arguments.graph}")
-    A = load(arguments.graph)
+    A = load(arguments.graph, arguments.symmetric)
     algorithm = runs.ALGORITHMS[arguments.algorithm]
     source = runs.choose_source(A, arguments.source) if algorithm.takes_source else None
     devices = [str(device["name"]) for device in gb.device_info()]

@@ -1,4 +1,4 @@
-"""Graphs named on a command line: a Matrix Market file, or a generator with its numbers, `rmat:18:16:1:1-255`."""
+"""Graphs named on a command line: a file of any form, or a generator with its numbers, `rmat:18:16:1:1-255`."""
 
 import os
 from collections.abc import Callable
@@ -33,12 +33,28 @@ KINDS = {
 SPEC = "KIND[:scale or side[:edge factor or p[:seed[:weights LO-HI]]]]"
 
 
-def load(graph: str) -> gb.Matrix:
-    """The matrix of a file or of a generator's spec. Raises as `gb.io.mmread` and the generators do."""
+def load(graph: str, symmetric: bool = False) -> gb.Matrix:
+    """The matrix of a file or of a generator's spec; `symmetric`: an edge list has each edge once. Raises as
+    `gb.io.read` and the generators do, InvalidValue for a file with a vector."""
     kind = graph.split(":")[0]
     if kind in KINDS and not os.path.exists(graph):
         return from_spec(graph)
-    return gb.io.mmread(graph, name="A")
+    undirected = symmetric and gb.io.form_of(graph) == "edgelist"
+    found = gb.io.read(graph, name="A", **({"directed": False} if undirected else {}))
+    if not isinstance(found, gb.Matrix):
+        raise InvalidValue(message("a graph, a matrix", f"a vector in {graph}"))
+    return found
+
+
+def store(path: str, A: gb.Matrix, symmetric: bool = False, comment: str = "") -> None:
+    """Write a graph by its file's name. `symmetric`: Matrix Market files and edge lists have each edge once; text has
+    the comment. Raises as `gb.io.write` does."""
+    once = {"mtx": {"symmetry": "symmetric"}, "edgelist": {"directed": False}}
+    form = gb.io.form_of(path) or ""
+    options: dict[str, Any] = once.get(form, {}) if symmetric else {}
+    if form in ("mtx", "edgelist", "dimacs"):
+        options = options | {"comment": comment}
+    gb.io.write(path, A, **options)
 
 
 def from_spec(spec: str) -> gb.Matrix:

@@ -1,24 +1,27 @@
 """Matrix Market files and generated graphs."""
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import gbgpu as gb
 from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue, NotImplementedException
-from gbgpu.io import generate, matrixmarket
+from gbgpu.io import entries, files, generate
 from gbgpu.io.files import atomic_file
 from gbgpu.io.matrixmarket import mmread, mmwrite, read_coordinates
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 GENERAL = "%%MatrixMarket matrix coordinate integer general\n"
+ARRAY = "%%MatrixMarket matrix array real general\n"
 
 
 def read(text: str):
@@ -58,6 +61,63 @@ def test_reads_what_scipy_reads(field, symmetry):
     assert as_set(mine.rows, mine.cols, values) == as_set(*theirs.coords, theirs.data)
 
 
+@pytest.mark.parametrize("field", ["integer", "real"])
+@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
+def test_reads_arrays_as_scipy_does(devices, field, symmetry):
+    random = np.random.default_rng(3)
+    dense = random.integers(-9, 9, (5, 7 if symmetry == "general" else 5)) / (8 if field == "real" else 1)
+    n, m = dense.shape
+    least = {"general": lambda j: 0, "symmetric": lambda j: j, "skew-symmetric": lambda j: j + 1}[symmetry]
+    lines = [f"{dense[i, j]:g}" for j in range(m) for i in range(least(j), n)]
+    text = f"%%MatrixMarket matrix array {field} {symmetry}\n% a comment\n{n} {m}\n" + "\n".join(lines)
+    A, theirs = mmread(io.StringIO(text)), scipy.io.mmread(io.StringIO(text))
+    assert A.dtype == theirs.dtype
+    assert A.nvals == n * m
+    np.testing.assert_array_equal(A.to_dense(), theirs)
+
+
+@pytest.mark.parametrize("engine", ["auto", "gbgpu", "scipy", "fmm", "fast_matrix_market", "FMM"])
+@pytest.mark.parametrize("form", ["coordinate", "array"])
+def test_every_engine_reads_the_same(devices, tmp_path, engine, form):
+    if engine.lower().startswith("f"):
+        pytest.importorskip("fast_matrix_market")
+    path = tmp_path / "A.mtx"
+    sizes, lines = ("3 3 2", "2 1 1.5\n3 3 -2\n") if form == "coordinate" else ("1 2", "1.5\n-2\n")
+    path.write_text(f"%%MatrixMarket matrix {form} real general\n{sizes}\n{lines}")
+    A = mmread(path, engine, name="A")
+    assert (A.name, A.dtype, A.to_coo()[2].tolist()) == ("A", "FP64", [1.5, -2])
+    assert A.isequal(mmread(path))
+
+
+def test_unknown_engines_and_keywords_are_refused():
+    with pytest.raises(ValueError, match="engine"):
+        mmread("none.mtx", "abacus")
+    with pytest.raises(TypeError, match="parallelism"):
+        mmread("none.mtx", parallelism=2)
+
+
+NUMBER = r"[+-]?([0-9]{1,25}(\.[0-9]{0,25})?|\.[0-9]{1,25})([eE][+-]?[0-9]{1,3})?"
+HARD = [
+    "9007199254740993", "9007199254740991e22", "1e23", "8.5e22", "2.2250738585072014e-308", "2.2250738585072011e-308",
+    "4.9e-324", "2.47e-324", "2.4703282292062327e-324", "1.7976931348623157e308", "1.7976931348623159e308", "1e400",
+    "1e-400", "0e999", "0.000000000000000000000000000000123", "123456789012345678901234567890e-30", "5e-324",
+    "6929495644600919.5", "3.4028236692093846346e38", "-0", "-0.0", "00001", "1e0000000000000000000005", "+.5", "5.",
+    "inf", "-Infinity", "+INF", "nan", "7.3177701707893310e+15", "100000000000000016777215", "9223372036854775808.5",
+]  # fmt: skip
+
+
+def read_reals(words):
+    body = "".join(f"1 {k + 1} {word}\n" for k, word in enumerate(words))
+    return read(f"%%MatrixMarket matrix coordinate real general\n1 {len(words)} {len(words)}\n{body}").values
+
+
+@given(st.lists(st.from_regex(NUMBER, fullmatch=True), min_size=1, max_size=20))
+@example(HARD)
+def test_decimals_are_rounded_as_python_rounds_them(words):
+    found, true = read_reals(words), np.array([float(word) for word in words])
+    assert [value.hex() for value in found] == [value.hex() for value in true]
+
+
 @given(st.lists(st.floats(width=64), min_size=1, max_size=20))
 def test_reals_are_read_exactly(values):
     text = "%%MatrixMarket matrix coordinate real general\n1 99 " + f"{len(values)}\n"
@@ -78,15 +138,48 @@ def test_extreme_integers_are_read_exactly():
     assert read(GENERAL + f"1 2 2\n1 1 {low}\n1 2 {high}\n").values.tolist() == [low, high]
 
 
+def test_integers_are_unsigned_only_if_they_must_be():
+    text = GENERAL + "1 2 2\n1 1 {}\n1 2 {}\n"
+    assert read(text.format(2**63 - 1, 5)).values.dtype == np.int64
+    for values in ([2**63, 0], [5, 2**64 - 1]):
+        found = read(text.format(*values)).values
+        assert (found.dtype, found.tolist()) == (np.uint64, values)
+    unsigned = read(text.replace("integer", "unsigned-integer").format(3, 4)).values
+    assert (unsigned.dtype, unsigned.tolist()) == (np.uint64, [3, 4])
+
+
+def test_long_files_and_lines(monkeypatch):
+    monkeypatch.setattr(entries, "_ROOM", 4)  # arrays grow
+    monkeypatch.setattr(files, "CHUNK", 16)  # no line fits
+    lines = [f"{' ' * k}{k} {k}\t{-k}  " for k in range(1, 60)]
+    found = read(GENERAL + "99 99 59\n" + "\n".join(lines))
+    assert found.values.tolist() == [-k for k in range(1, 60)]
+
+
 BAD = [
     ("", FileFormatError, 1),
     ("hello\n", FileFormatError, 1),
     ("%MatrixMarket matrix coordinate real general\n1 1 0\n", FileFormatError, 1),
     ("%%MatrixMarket matrix coordinate quaternion general\n1 1 0\n", FileFormatError, 1),
     ("%%MatrixMarket matrix coordinate pattern skew-symmetric\n1 1 0\n", FileFormatError, 1),
-    ("%%MatrixMarket matrix array real general\n1 1\n1\n", NotImplementedException, 1),
+    ("%%MatrixMarket matrix array pattern general\n1 1\n1\n", FileFormatError, 1),
+    ("%%MatrixMarket matrix coordinate pattern hermitian\n1 1 0\n", FileFormatError, 1),
+    ("%%MatrixMarket vector coordinate real general\n1 0\n", FileFormatError, 1),
     ("%%MatrixMarket matrix coordinate complex general\n1 1 0\n", NotImplementedException, 1),
-    ("%%MatrixMarket matrix coordinate real hermitian\n1 1 0\n", NotImplementedException, 1),
+    ("%%MatrixMarket matrix array complex hermitian\n1 1\n1 0\n", NotImplementedException, 1),
+    (ARRAY + "2 2 4\n1\n2\n3\n4\n", FileFormatError, 2),
+    (ARRAY + "2 2\n1\n2\n3\n", FileFormatError, 6),
+    (ARRAY + "2 2\n1\n2\n3\n4\n5\n", FileFormatError, 7),
+    (ARRAY + "2 2\n1 2\n3 4\n", FileFormatError, 3),
+    (ARRAY + "2 2\n1\n\n2\nx\n4\n", FileFormatError, 6),
+    (ARRAY.replace("general", "symmetric") + "2 3\n1\n2\n3\n", FileFormatError, 2),
+    (GENERAL.replace("general", "symmetric") + "3 3 2\n2 1 5\n1 2 5\n", FileFormatError, 4),
+    (GENERAL.replace("integer", "unsigned-integer") + "3 3 2\n1 1 5\n1 2 -7\n", FileFormatError, 4),
+    (GENERAL.replace("integer", "unsigned-integer") + "3 3 1\n1 1 18446744073709551616\n", FileFormatError, 3),
+    (GENERAL + "3 3 2\n1 1 -5\n1 2 9223372036854775808\n", FileFormatError, 4),
+    (GENERAL + "3 3 2\n1 1 9223372036854775808\n1 2 -5\n", FileFormatError, 4),
+    (GENERAL + "3 3 0\n1 1 5\n", FileFormatError, 3),
+    (GENERAL + "3 3 1\n1 99999999999999999999 5\n", IndexOutOfBound, 3),
     (GENERAL, FileFormatError, 1),
     (GENERAL + "% only a comment\n", FileFormatError, 2),
     (GENERAL + "3 3\n", FileFormatError, 2),
@@ -99,7 +192,7 @@ BAD = [
     (GENERAL + "3 3 2\n1 1 5\n1 2 3 4\n", FileFormatError, 4),
     (GENERAL + "3 3 2\n1 1\n5 1 2 3\n", FileFormatError, 3),  # six numbers, but not three a line
     (GENERAL + "3 3 2\n1 1 5\n1 2 3.5\n", FileFormatError, 4),
-    (GENERAL + "3 3 2\n1 1 5\n1 2 9223372036854775808\n", FileFormatError, 4),
+    (GENERAL + "3 3 2\n1 1 5\n1 2 18446744073709551616\n", FileFormatError, 4),
     (GENERAL + "3 3 2\n1 1 5\n1 x 7\n", FileFormatError, 4),
     (GENERAL + "3 3 2\n1 1 5\n% late\n1 2 7\n", FileFormatError, 4),
     (GENERAL + "3 3 2\n1 1 5\n1 0 7\n", IndexOutOfBound, 4),
@@ -120,7 +213,7 @@ def test_malformed_files_name_the_line(text, error, line):
 
 
 def test_lines_are_counted_across_chunks(monkeypatch):
-    monkeypatch.setattr(matrixmarket, "_CHUNK", 64)
+    monkeypatch.setattr(files, "CHUNK", 64)
     lines = [f"{k} {k} {k}" for k in range(1, 501)]
     assert read(GENERAL + "500 500 500\n" + "\n".join(lines)).values.tolist() == list(range(1, 501))
     lines[400] = "1 2 three"
@@ -128,18 +221,20 @@ def test_lines_are_counted_across_chunks(monkeypatch):
         read(GENERAL + "500 500 500\n" + "\n".join(lines))
 
 
-@pytest.mark.parametrize("kept", [1, 5, 30, 1000, -9, -1])
-def test_a_truncated_gzip_file_is_an_error(kept):
+@pytest.mark.parametrize("packer", [gzip, bz2, lzma])
+@pytest.mark.parametrize("kept", [1, 6, 30, 1000, -9, -1])
+def test_a_truncated_packed_file_is_an_error(packer, kept):
     text = GENERAL + "500 500 500\n" + "".join(f"{k} {k} {k * 7919 % 1009}\n" for k in range(1, 501))
     with pytest.raises(FileFormatError, match="line"):
-        read_coordinates(io.BytesIO(gzip.compress(text.encode())[:kept]))
+        read_coordinates(io.BytesIO(packer.compress(text.encode())[:kept]))
 
 
 def test_a_damaged_gzip_file_is_an_error():
-    packed = bytearray(gzip.compress((GENERAL + "1 1 1\n1 1 1\n").encode()))
-    packed[-6] ^= 1  # the checksum
-    with pytest.raises(FileFormatError, match="damaged"):
-        read_coordinates(io.BytesIO(bytes(packed)))
+    for packer, checksum in ((gzip, -6), (bz2, 12), (lzma, -20)):
+        packed = bytearray(packer.compress((GENERAL + "1 1 1\n1 1 1\n").encode()))
+        packed[checksum] ^= 1
+        with pytest.raises(FileFormatError, match="damaged"):
+            read_coordinates(io.BytesIO(bytes(packed)))
 
 
 def test_a_missing_file_is_an_os_error(tmp_path):
@@ -189,7 +284,13 @@ def test_an_entry_twice_needs_an_operator(devices, field):
     ("dtype", "values"),
     [
         ("BOOL", [True, False, True]),
+        ("INT8", [-128, 127, 0]),
+        ("UINT8", [255, 0, 7]),
+        ("INT16", [-(2**15), 2**15 - 1, 0]),
+        ("UINT16", [2**16 - 1, 0, 1]),
         ("INT32", [-(2**31), 0, 7]),
+        ("UINT32", [2**32 - 1, 0, 7]),
+        ("UINT64", [2**64 - 1, 0, 7]),
         ("INT64", [-(2**63), 2**63 - 1, 1]),
         ("FP32", [0.1, np.inf, -0.0]),
         ("FP64", [1 / 3, 1e-308, np.nan]),
@@ -198,17 +299,19 @@ def test_an_entry_twice_needs_an_operator(devices, field):
     ],
 )
 def test_what_is_written_is_read(devices, tmp_path, dtype, values):
-    A = gb.Matrix.from_coo([0, 1, 1], [2, 0, 1], values, dtype, nrows=3, ncols=4)
-    for name in ("A.mtx", "A.mtx.gz"):
+    values = np.array(values, gb.dtypes.lookup_dtype(dtype).np_type)
+    A = gb.Matrix.from_coo([0, 1, 1], [2, 0, 1], values, nrows=3, ncols=4)
+    for name in ("A.mtx", "A.mtx.gz", "A.mtx.bz2", "A.mtx.xz"):
         mmwrite(tmp_path / name, A, comment="first\nsecond")
         B = mmread(tmp_path / name)
         assert B.shape == (3, 4)
         rows, cols, found = B.to_coo()
         assert (rows.tolist(), cols.tolist()) == ([0, 1, 1], [2, 0, 1])
-        assert B.dtype == ("INT64" if dtype in ("BOOL", "INT32", "INT64") else "FP64")
+        assert B.dtype == ("FP64" if dtype[:2] == "FP" else "UINT64" if dtype == "UINT64" else "INT64")
         np.testing.assert_array_equal(found.astype(A.dtype.np_type), A.to_coo()[2])
     assert (tmp_path / "A.mtx.gz").read_bytes()[:2] == b"\x1f\x8b"
-    assert sorted(os.listdir(tmp_path)) == ["A.mtx", "A.mtx.gz"]
+    assert sorted(os.listdir(tmp_path)) == ["A.mtx", "A.mtx.bz2", "A.mtx.gz", "A.mtx.xz"]
+    assert (tmp_path / "A.mtx").read_text().split("\n")[1:3] == ["%first", "%second"]
 
 
 def test_symmetric_matrices_are_written_by_their_lower_triangle(devices, tmp_path):
@@ -230,6 +333,24 @@ def test_a_pattern_is_written_as_one(devices):
     stream = io.BytesIO()
     mmwrite(stream, gb.Matrix.from_coo([0], [1], True, nrows=2, ncols=2))
     assert stream.getvalue().startswith(b"%%MatrixMarket matrix coordinate pattern general\n")
+
+
+def test_what_to_write_can_be_told(devices, tmp_path):
+    path = tmp_path / "A.mtx"
+    A = gb.Matrix.from_dense([[1.25, 2.0], [2.0, 1 / 3]])
+    mmwrite(path, A, form="array", precision=3)
+    assert path.read_text().startswith("%%MatrixMarket matrix array real general\n")
+    assert mmread(path).to_coo()[2].tolist() == [1.25, 2, 2, 0.333]
+    for engine in ("scipy", "fmm"):
+        mmwrite(path, A, engine, form="array", symmetry="symmetric")
+        assert mmread(path).isequal(A)
+        mmwrite(path, A, engine, field="pattern")
+        assert mmread(path).to_coo()[2].tolist() == [1, 1, 1, 1]
+    for wrong in ({"form": "list"}, {"field": "complex"}, {"engine": "abacus"}, {"form": "array"}):
+        with pytest.raises(InvalidValue):
+            mmwrite(path, gb.Matrix.from_coo([0], [1], 2.0, nrows=2, ncols=2), **wrong)
+    with pytest.raises(TypeError, match="save"):
+        mmwrite(path, gb.Vector(int, 3))
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):

@@ -1,7 +1,40 @@
-"""Files and generated graphs: Matrix Market in and out, and RMAT, uniform and grid-road graphs made from a seed."""
+"""Files, other libraries' objects, and generated graphs.
 
+By name: `read`, `write`, `form_of`. Matrix Market: `mmread`, `mmwrite`. Edge lists: `read_edgelist`, `write_edgelist`,
+`read_dimacs`, `write_dimacs`. gbgpu's own form: `load`, `save`. SciPy's: `read_npz`, `write_npz`. Objects:
+`from_networkx`, `to_networkx`, `from_scipy_sparse`, `to_scipy_sparse`. Made from a seed: `rmat`, `uniform`,
+`grid_road`.
+"""
+
+from gbgpu.io.binary import load, save
+from gbgpu.io.convert import from_networkx, from_scipy_sparse, to_networkx, to_scipy_sparse
+from gbgpu.io.edgelist import read_dimacs, read_edgelist, write_dimacs, write_edgelist
 from gbgpu.io.files import atomic_file
+from gbgpu.io.formats import SUFFIXES, form_of, read, read_npz, write, write_npz
 from gbgpu.io.generate import grid_road, rmat, uniform
 from gbgpu.io.matrixmarket import mmread, mmwrite
 
-__all__ = ["atomic_file", "grid_road", "mmread", "mmwrite", "rmat", "uniform"]
+__all__ = [
+    "SUFFIXES",
+    "atomic_file",
+    "form_of",
+    "from_networkx",
+    "from_scipy_sparse",
+    "grid_road",
+    "load",
+    "mmread",
+    "mmwrite",
+    "read",
+    "read_dimacs",
+    "read_edgelist",
+    "read_npz",
+    "rmat",
+    "save",
+    "to_networkx",
+    "to_scipy_sparse",
+    "uniform",
+    "write",
+    "write_dimacs",
+    "write_edgelist",
+    "write_npz",
+]

@@ -40,9 +40,8 @@ def rmat(
     for parameters out of range.
     """
     shape = {"a": a, "b": b, "c": c, "permute": permute}
-    return _matrix(
-        rmat_edges(scale, edge_factor, seed=seed, symmetric=symmetric, weights=weights, **shape), dtype, name
-    )
+    edges = rmat_edges(scale, edge_factor, seed=seed, symmetric=symmetric, weights=weights, **shape)
+    return _matrix(edges, symmetric, dtype, name)
 
 
 def uniform(
@@ -59,7 +58,7 @@ def uniform(
 
     Source: the Erdos-Renyi graph as GAP's "urand" draws it. Raises InvalidValue for parameters out of range.
     """
-    return _matrix(uniform_edges(n, degree, seed=seed, symmetric=symmetric, weights=weights), dtype, name)
+    return _matrix(uniform_edges(n, degree, seed=seed, symmetric=symmetric, weights=weights), symmetric, dtype, name)
 
 
 def grid_road(
@@ -75,7 +74,7 @@ def grid_road(
 
     Undirected. Raises InvalidValue for parameters out of range.
     """
-    return _matrix(grid_road_edges(side, p, seed=seed, weights=weights), dtype, name)
+    return _matrix(grid_road_edges(side, p, seed=seed, weights=weights), True, dtype, name)
 
 
 def rmat_edges(
@@ -167,9 +166,12 @@ def _weigh(
     return (hashed % np.uint64(hi - lo + 1)).astype(np.int64) + int(lo)
 
 
-def _matrix(edges: Edges, dtype: Any, name: str | None) -> Matrix:
+def _matrix(edges: Edges, symmetric: bool, dtype: Any, name: str | None) -> Matrix:
     n, rows, cols, values = edges
-    return Matrix.from_coo(rows, cols, 1 if values is None else values, dtype, nrows=n, ncols=n, name=name)
+    matrix = Matrix.from_coo(rows, cols, 1 if values is None else values, dtype, nrows=n, ncols=n, name=name)
+    if symmetric:
+        matrix._session.declare_symmetric(matrix)
+    return matrix
 
 
 def _require(holds: bool, expected: str, came: object) -> None:

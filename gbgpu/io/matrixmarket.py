@@ -1,28 +1,28 @@
-"""Matrix Market coordinate files (Boisvert, Pozo, Remington: The Matrix Market Exchange Formats, NISTIR 5935, 1996).
+"""Matrix Market files (Boisvert, Pozo, Remington: The Matrix Market Exchange Formats, NISTIR 5935, 1996), and the
+`unsigned-integer` field that SciPy adds."""
 
-The text is read in chunks of whole lines. NumPy parses a chunk at once; only a chunk that fails is read again line by
-line, to say which line is wrong and why.
-"""
-
-import gzip
-import re
-import warnings
-import zlib
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import IO, Any
 
 import numpy as np
 
 from gbgpu import Matrix
-from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue, NotImplementedException, message
-from gbgpu.io.files import atomic_file, open_bytes
+from gbgpu.errors import InvalidValue, NotImplementedException, message
+from gbgpu.io import entries
+from gbgpu.io.entries import Layout, malformed, shown
+from gbgpu.io.files import damage, open_bytes, writing
 
-_CHUNK = 1 << 24  # bytes parsed at once: large enough for NumPy, small beside the arrays of a large matrix
-_INTEGER = re.compile(rb"[+-]?[0-9]+")
-_INT64 = np.iinfo(np.int64)
-_FIELDS = ("pattern", "integer", "real")
-_SYMMETRIES = ("general", "symmetric", "skew-symmetric")
-_DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)  # what reading a broken gzip file raises
+_KINDS = {
+    "pattern": entries.NONE,
+    "integer": entries.INTEGER,
+    "unsigned-integer": entries.INTEGER,
+    "real": entries.REAL,
+    "double": entries.REAL,
+}
+_GAPS = {"general": entries.ANY, "symmetric": 0, "skew-symmetric": 1, "hermitian": 0}
+_OTHERS = ("scipy", "fmm", "fast_matrix_market")
+_DUPLICATES = "Duplicate indices found, must provide `dup_op` BinaryOp"
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,12 @@ class Coordinates:
     rows: np.ndarray
     cols: np.ndarray
     values: np.ndarray | None
+    symmetric: bool = False  # surely; the comparison is spared
 
 
 @dataclass(frozen=True)
 class _Header:
+    form: str
     field: str
     symmetry: str
     nrows: int = 0
@@ -46,68 +48,82 @@ class _Header:
     line: int = 1  # the number of the size line
 
     @property
-    def width(self) -> int:
-        return 2 if self.field == "pattern" else 3
+    def layout(self) -> Layout:
+        return Layout(
+            kind=_KINDS[self.field],
+            ids=self.form == "coordinate",
+            nrows=self.nrows,
+            ncols=self.ncols,
+            gap=_GAPS[self.symmetry],
+            unsigned=self.field == "unsigned-integer",
+            count=self.entries,
+        )
 
-    @property
-    def dtype(self) -> type:
-        return np.float64 if self.field == "real" else np.int64
 
+def mmread(source: Any, engine: str = "auto", *, dup_op: Any = None, name: str | None = None, **options: Any) -> Matrix:
+    """Read a Matrix from a Matrix Market file, plain or packed by gzip, bzip2 or xz.
 
-def mmread(source: Any, *, dup_op: Any = None, name: str | None = None) -> Matrix:
-    """Read a Matrix from a Matrix Market coordinate file, plain or gzip.
+    `source` is a path or a file object. Coordinate and array form (all of whose values become entries); general,
+    symmetric, skew-symmetric and real hermitian, which come out with both triangles. Fields: pattern (an FP64 matrix of
+    one value, 1, as python-graphblas reads it), integer (INT64, or UINT64 if a value needs it), unsigned-integer
+    (UINT64), real and double (FP64). `dup_op` combines entries that occur twice.
 
-    `source` is a path or a file object. Fields: pattern (an FP64 matrix of one value, 1, as python-graphblas reads it),
-    integer (INT64), real (FP64); symmetric and skew-symmetric files come out with both triangles. `dup_op` combines
-    entries that occur twice.
+    `engine`: "auto" and "gbgpu" read here; "scipy" uses `scipy.io.mmread`, "fmm" or "fast_matrix_market" that package,
+    to which `options` go.
 
     Raises FileFormatError (malformed or truncated, with the line number), IndexOutOfBound (an id outside the stated
-    shape), ValueError (an entry twice and no `dup_op`), NotImplementedException (array form, complex, hermitian) and
+    shape), ValueError (an entry twice and no `dup_op`, an unknown engine), NotImplementedException (complex) and
     OSError.
     """
-    read = read_coordinates(source)
+    if engine.lower() in _OTHERS:
+        return _from_scipy(_reader(engine.lower())(source, **options), dup_op, name)
+    if engine.lower() not in ("auto", "gbgpu"):
+        raise ValueError(message(f"an engine: auto, gbgpu, {', '.join(_OTHERS)}", repr(engine)))
+    if options:
+        raise TypeError(message("no more keywords for this engine", ", ".join(options), 'engine="fmm"'))
+    return to_matrix(read_coordinates(source), dup_op=dup_op, name=name)
+
+
+def to_matrix(read: Coordinates, *, dtype: Any = None, dup_op: Any = None, name: str | None = None) -> Matrix:
+    """The Matrix of what a file holds; a pattern is one of ones, FP64 unless `dtype` says otherwise."""
     shape = {"nrows": read.nrows, "ncols": read.ncols, "name": name}
-    if read.values is not None or dup_op is not None:
-        values = np.ones(read.rows.size) if read.values is None else read.values
-        return Matrix.from_coo(read.rows, read.cols, values, dup_op=dup_op, **shape)
-    matrix = Matrix.from_coo(read.rows, read.cols, 1.0, **shape)
-    if matrix.nvals != read.rows.size:  # one value for all: the constructor has no duplicates to refuse
-        raise ValueError("Duplicate indices found, must provide `dup_op` BinaryOp")
+    iso = read.values is None and (dup_op is None or isinstance(dup_op, str) and dup_op == "any")
+    values: Any = 1.0 if iso else np.ones(read.rows.size) if read.values is None else read.values
+    matrix = Matrix.from_coo(read.rows, read.cols, values, dtype, dup_op=dup_op, **shape)
+    if iso and dup_op is None and matrix.nvals != read.rows.size:  # the constructor may have found none to refuse
+        raise ValueError(_DUPLICATES)
+    if read.symmetric:
+        matrix._session.declare_symmetric(matrix)
     return matrix
+
+
+def _reader(engine: str) -> Any:
+    if engine == "scipy":
+        from scipy.io import mmread as read
+    else:
+        try:
+            from fast_matrix_market import mmread as read
+        except ImportError as error:
+            raise ImportError(f'engine="{engine}" needs fast_matrix_market: pip install fast-matrix-market') from error
+    return read
+
+
+def _from_scipy(found: Any, dup_op: Any, name: str | None) -> Matrix:
+    """What another engine read: a COO matrix or an array."""
+    if isinstance(found, np.ndarray):
+        return Matrix.from_dense(found, name=name)
+    return Matrix.from_coo(
+        found.row, found.col, found.data, nrows=found.shape[0], ncols=found.shape[1], dup_op=dup_op, name=name
+    )
 
 
 def read_coordinates(source: Any) -> Coordinates:
     """What a file holds, as arrays; raises as `mmread` does."""
     with open_bytes(source) as stream:
-        try:
+        with damage(lambda: "1 or later"):
             header = _read_header(stream)
-        except _DAMAGE as error:
-            raise FileFormatError(f"line 1 or later: the compressed file is damaged or truncated ({error})") from error
-        return _expand(_read_entries(stream, header), header)
-
-
-def _read_entries(stream: IO[bytes], header: _Header) -> np.ndarray:
-    """The table of all entries, a row each, checked."""
-    line, count, tables = header.line + 1, 0, [np.empty((0, header.width), header.dtype)]
-    while chunk := _next_chunk(stream, line):
-        tables.append(_parse(chunk, line, header, count))
-        line, count = line + chunk.count(b"\n"), count + tables[-1].shape[0]
-    if count < header.entries:
-        raise _malformed(line, f"{header.entries} entries", f"the end of the file after {count}")
-    return np.concatenate(tables)
-
-
-def _next_chunk(stream: IO[bytes], line: int) -> bytes:
-    """The next whole lines, the first of them numbered `line`; empty at the end."""
-    chunk = bytearray()
-    try:
-        while len(chunk) < _CHUNK and (piece := stream.read1(_CHUNK)):  # type: ignore[attr-defined]
-            chunk += piece
-        chunk += stream.readline()
-    except _DAMAGE as error:
-        last = line + chunk.count(10)
-        raise FileFormatError(f"line {last}: the compressed file is damaged or truncated ({error})") from error
-    return bytes(chunk) if chunk.endswith(b"\n") or not chunk else bytes(chunk) + b"\n"
+        found = entries.read_entries(stream, header.layout, header.line + 1)
+    return _unfold(found, header) if header.form == "array" else _mirror(found, header)
 
 
 def _read_header(stream: IO[bytes]) -> _Header:
@@ -118,183 +134,157 @@ def _read_header(stream: IO[bytes]) -> _Header:
         number += 1
         if not text.startswith(b"%") and text.strip():
             return _size(text, number, banner)
-    raise _malformed(number, "a line with rows, columns and entries", "the end of the file")
+    raise malformed(number, "a line with the sizes", "the end of the file")
 
 
 def _banner(text: bytes) -> _Header:
     words = text.decode("latin-1").lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
-        expected = '"%%MatrixMarket matrix coordinate <field> <symmetry>"'
-        raise _malformed(1, expected, repr(text[:60].decode("latin-1").strip()), "is it a Matrix Market file?")
+        expected = '"%%MatrixMarket matrix <coordinate or array> <field> <symmetry>"'
+        raise malformed(1, expected, shown(text), "is it a Matrix Market file?")
     form, field, symmetry = words[2:]
-    if form == "array" or field == "complex" or symmetry == "hermitian":
-        hint = "array form, complex and hermitian are not read"
-        raise NotImplementedException("line 1: " + message("a real coordinate matrix", " ".join(words[2:]), hint))
-    field = "real" if field == "double" else field
-    known = form == "coordinate" and field in _FIELDS and symmetry in _SYMMETRIES
-    if not known or (field == "pattern" and symmetry == "skew-symmetric"):
-        expected = f"coordinate, one of {', '.join(_FIELDS)}, and one of {', '.join(_SYMMETRIES)}"
-        raise _malformed(1, expected, " ".join(words[2:]))
-    return _Header(field, symmetry)
+    if field == "complex":
+        raise NotImplementedException("line 1: " + message("real values", field, "no complex type is supported"))
+    known = form in ("coordinate", "array") and field in _KINDS and symmetry in _GAPS
+    if not known or (field == "pattern" and (form == "array" or symmetry in ("skew-symmetric", "hermitian"))):
+        expected = f"coordinate or array, one of {', '.join(_KINDS)}, and one of {', '.join(_GAPS)}"
+        raise malformed(1, expected, " ".join(words[2:]))
+    return _Header(form, field, symmetry)
 
 
 def _size(text: bytes, number: int, banner: _Header) -> _Header:
-    words = text.split()
-    if len(words) != 3 or not all(word.isdigit() for word in words):
-        raise _malformed(number, "three numbers: rows, columns, entries", _shown(text))
-    nrows, ncols, entries = map(int, words)
-    if max(nrows, ncols, entries) > 1 << 53:  # ids beside real values are read as float64
-        raise _malformed(number, "sizes up to 2**53", _shown(text))
+    words, form = text.split(), banner.form
+    what = ("rows", "columns", "entries")[: 3 if form == "coordinate" else 2]
+    if len(words) != len(what) or not all(word.isdigit() for word in words):
+        raise malformed(number, f"{len(what)} numbers: {', '.join(what)}", shown(text))
+    nrows, ncols = int(words[0]), int(words[1])
     if banner.symmetry != "general" and nrows != ncols:
-        raise _malformed(number, f"a square shape ({banner.symmetry})", f"{nrows} x {ncols}")
-    return _Header(banner.field, banner.symmetry, nrows, ncols, entries, number)
+        raise malformed(number, f"a square shape ({banner.symmetry})", f"{nrows} x {ncols}")
+    count = int(words[2]) if form == "coordinate" else _array_entries(nrows, ncols, banner.symmetry)
+    if max(nrows, ncols, count) >= entries.UNBOUNDED:
+        raise malformed(number, "sizes below 2**60", shown(text))
+    return _Header(form, banner.field, banner.symmetry, nrows, ncols, count, number)
 
 
-def _parse(chunk: bytes, line: int, header: _Header, before: int) -> np.ndarray:
-    """The numbers of a chunk, a row an entry, checked; `before` entries came earlier."""
-    table = _numbers(chunk, header)
-    if table is None or before + table.shape[0] > header.entries or not _is_valid(table, header):
-        _diagnose(chunk, line, header, before)
-    if table is None:
-        raise FileFormatError(f"line {line} or one of the {chunk.count(10)} after it: numbers that cannot be read")
-    return table
+def _array_entries(nrows: int, ncols: int, symmetry: str) -> int:
+    if symmetry == "general":
+        return nrows * ncols
+    return nrows * (nrows - 1) // 2 if symmetry == "skew-symmetric" else nrows * (nrows + 1) // 2
 
 
-def _numbers(chunk: bytes, header: _Header) -> np.ndarray | None:
-    """All numbers of the chunk if each line has as many as it must; else None."""
-    text = np.frombuffer(chunk, np.uint8)
-    blank = text <= 32
-    starts = np.flatnonzero(blank[:-1] & ~blank[1:]) + 1
-    starts = starts if blank[0] else np.concatenate(([0], starts))
-    per_line = np.diff(np.searchsorted(starts, np.flatnonzero(text == 10)), prepend=0)
-    if not ((per_line == header.width) | (per_line == 0)).all():
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", DeprecationWarning)  # how older NumPy reports text that is not a number
-            numbers = np.fromstring(chunk, dtype=header.dtype, sep=" ")
-    except (ValueError, DeprecationWarning):
-        return None
-    return numbers.reshape(-1, header.width) if numbers.size == starts.size else None
-
-
-def _is_valid(table: np.ndarray, header: _Header) -> bool:
-    """Whether ids are whole numbers inside the shape and integers surely exact; False only asks for a closer look."""
-    rows, cols = table[:, 0], table[:, 1]
-    inside = (rows >= 1) & (rows <= header.nrows) & (cols >= 1) & (cols <= header.ncols)
-    if not inside.all():
-        return False
-    if header.field == "real" and not ((rows == np.floor(rows)) & (cols == np.floor(cols))).all():
-        return False
-    if header.field == "integer" and ((table[:, 2] == _INT64.max) | (table[:, 2] == _INT64.min)).any():
-        return False  # where the parser stops without a word
-    return not (header.symmetry == "skew-symmetric" and (rows == cols).any())
-
-
-def _diagnose(chunk: bytes, line: int, header: _Header, before: int) -> None:
-    """Raise for the first bad line of a chunk."""
-    for number, text in enumerate(chunk.split(b"\n"), line):
-        words = text.split()
-        if not words:
-            continue
-        _diagnose_line(words, text, number, header)
-        before += 1
-        if before > header.entries:
-            raise _malformed(number, f"the end of the file after {header.entries} entries", _shown(text))
-
-
-def _diagnose_line(words: list[bytes], text: bytes, number: int, header: _Header) -> None:
-    if len(words) != header.width:
-        expected = "row column" if header.field == "pattern" else "row column value"
-        hint = "comments may only stand before the size line" if text.startswith(b"%") else ""
-        raise _malformed(number, f'"{expected}"', _shown(text), hint)
-    for word, size, what in zip(words, (header.nrows, header.ncols), ("row", "column"), strict=False):
-        if not _INTEGER.fullmatch(word):
-            raise _malformed(number, f"a {what} id", _shown(word))
-        if not 1 <= int(word) <= size:
-            expected = f"a {what} id from 1 to {size}"
-            raise IndexOutOfBound(f"line {number}: " + message(expected, _shown(word), "ids in a file begin at 1"))
-    if header.symmetry == "skew-symmetric" and int(words[0]) == int(words[1]):
-        raise _malformed(number, "no diagonal entry in a skew-symmetric matrix", _shown(text))
-    if header.field == "integer" and not (_INTEGER.fullmatch(words[2]) and _INT64.min <= int(words[2]) <= _INT64.max):
-        raise _malformed(number, "an integer of 64 bits", _shown(words[2]))
-    if header.field == "real" and not _is_float(words[2]):
-        raise _malformed(number, "a real number", _shown(words[2]))
-
-
-def _is_float(word: bytes) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return b"_" not in word  # Python's digit separator is not a number of the format
-
-
-def _malformed(line: int, expected: str, came: object, hint: str = "") -> FileFormatError:
-    return FileFormatError(f"line {line}: {message(expected, came, hint)}")
-
-
-def _shown(text: bytes) -> str:
-    return repr(text[:60].decode("latin-1").strip())
-
-
-def _expand(table: np.ndarray, header: _Header) -> Coordinates:
-    """Zero-based arrays; the other triangle of a symmetric file is filled in."""
-    rows, cols = (table[:, k].astype(np.int64) - 1 for k in (0, 1))
-    values = None if header.field == "pattern" else table[:, 2].copy()
+def _mirror(found: entries.Entries, header: _Header) -> Coordinates:
+    """The other triangle of a symmetric file filled in."""
+    rows, cols, values = found.rows, found.cols, found.values
     if header.symmetry != "general":
         off = np.flatnonzero(rows != cols)
         rows, cols = np.concatenate((rows, cols[off])), np.concatenate((cols, rows[off]))
         if values is not None:
             mirrored = -values[off] if header.symmetry == "skew-symmetric" else values[off]
             values = np.concatenate((values, mirrored))
-    return Coordinates(header.nrows, header.ncols, rows, cols, values)
+    return Coordinates(header.nrows, header.ncols, rows, cols, values, _GAPS[header.symmetry] == 0)
 
 
-def mmwrite(target: Any, A: Matrix, *, comment: str = "", symmetry: str = "general") -> None:
-    """Write a Matrix as a Matrix Market coordinate file; gzip if the name ends in .gz.
-
-    `target` is a path, replaced in one step when all is written, or a binary file object. Integers are written as
-    integer, floats as real with as many digits as it takes to read the same number; BOOL and FP64 matrices whose values
-    are all 1 as pattern. With `symmetry="symmetric"` or `"skew-symmetric"` only the lower triangle is written, and
-    InvalidValue is raised if A is not so.
-    """
-    if symmetry not in _SYMMETRIES:
-        raise InvalidValue(message(f"symmetry to be one of {', '.join(_SYMMETRIES)}", repr(symmetry)))
-    rows, cols, values = A.to_coo()
-    if symmetry != "general":
-        rows, cols, values = _lower_triangle(A, rows, cols, values, 1 if symmetry == "symmetric" else -1)
-    if hasattr(target, "write"):
-        _write(target, A.shape, rows, cols, values, comment, symmetry)
+def _unfold(found: entries.Entries, header: _Header) -> Coordinates:
+    """An array, column after column in the file, as coordinates; of a symmetric one the file has the lower triangle."""
+    assert found.values is not None
+    n, m, values = header.nrows, header.ncols, found.values
+    full = np.zeros((n, m), values.dtype)
+    if header.symmetry == "general":
+        full[...] = values.reshape(m, n).T
     else:
-        with atomic_file(target) as stream:
-            _write(stream, A.shape, rows, cols, values, comment, symmetry)
+        cols, rows = np.triu_indices(n, 1 if header.symmetry == "skew-symmetric" else 0)
+        full[cols, rows] = -values if header.symmetry == "skew-symmetric" else values
+        full[rows, cols] = values
+    rows, cols = (ids.ravel() for ids in np.indices((n, m)))
+    return Coordinates(n, m, rows, cols, full.ravel(), _GAPS[header.symmetry] == 0)
 
 
-def _lower_triangle(A: Matrix, rows, cols, values, sign: int):
-    """The entries to write of a matrix that equals `sign` times its transpose; InvalidValue if it does not."""
+def mmwrite(
+    target: Any,
+    matrix: Matrix,
+    engine: str = "auto",
+    *,
+    comment: str = "",
+    field: str | None = None,
+    precision: int | None = None,
+    symmetry: str | None = None,
+    form: str = "coordinate",
+) -> None:
+    """Write a Matrix as a Matrix Market file; packed if the name ends in .gz, .bz2 or .xz.
+
+    `target` is a path, replaced in one step when all is written, or a binary file object. Each line of `comment`
+    becomes a comment. `field` is by default integer (UINT64: unsigned-integer), real, with as many digits as it takes
+    to read the same number (or `precision` of them), or, for BOOL and FP64 matrices whose values are all 1, pattern.
+    With `symmetry="symmetric"` or "skew-symmetric" only the lower triangle is written. `form="array"` writes a matrix
+    with all entries present as an array. `engine`: "auto" and "scipy" format by SciPy, "fmm" by fast_matrix_market.
+
+    Raises InvalidValue for a symmetry that the matrix has not, missing entries of an array, and unknown words.
+    """
+    symmetry = symmetry or "general"
+    _one_of("symmetry", symmetry, ("general", "symmetric", "skew-symmetric"))
+    _one_of("form", form, ("coordinate", "array"))
+    _one_of("engine", engine.lower(), ("auto", *_OTHERS))
+    _one_of("field", field or "real", tuple(_KINDS)[:4])
+    if not isinstance(matrix, Matrix):
+        raise TypeError(message("a Matrix", type(matrix).__name__, "a Vector is kept by gb.io.save"))
+    rows, cols, values = matrix.to_coo()
+    if symmetry != "general":
+        kept = _lower_triangle(matrix, rows, cols, values, 1 if symmetry == "symmetric" else -1)
+        if form == "coordinate":
+            rows, cols, values = rows[kept], cols[kept], values[kept]
+    body, field = _body(matrix.shape, rows, cols, values, field, symmetry, form)
+    with writing(target) as stream:
+        forward = SimpleNamespace(write=stream.write)  # what has a `seek` is sought in, which packers refuse
+        _writer(engine.lower())(forward, body, comment=comment, field=field, precision=precision, symmetry=symmetry)
+
+
+def _one_of(what: str, word: str, words: tuple[str, ...]) -> None:
+    if word not in words:
+        raise InvalidValue(message(f"{what} to be one of {', '.join(words)}", repr(word)))
+
+
+def _writer(engine: str) -> Any:
+    """SciPy's or fast_matrix_market's writer: both format numbers in C++."""
+    if engine in ("fmm", "fast_matrix_market"):
+        try:
+            from fast_matrix_market import mmwrite as write
+        except ImportError as error:
+            raise ImportError(f'engine="{engine}" needs fast_matrix_market: pip install fast-matrix-market') from error
+    else:
+        from scipy.io import mmwrite as write
+    return write
+
+
+def _lower_triangle(A: Matrix, rows: Any, cols: Any, values: Any, sign: int) -> np.ndarray:
+    """Which entries to write of a matrix that equals `sign` times its transpose; InvalidValue if it does not."""
     lower, upper, diagonal = rows > cols, rows < cols, rows == cols
     below, above = np.lexsort((cols[lower], rows[lower])), np.lexsort((rows[upper], cols[upper]))
+    mirrored = values[upper][above] if sign > 0 else -values[upper][above]
     same = (
         A.nrows == A.ncols
         and below.size == above.size
         and np.array_equal(rows[lower][below], cols[upper][above])
         and np.array_equal(cols[lower][below], rows[upper][above])
-        and np.array_equal(values[lower][below], sign * values[upper][above])
-        and not (sign < 0 and diagonal.any())
+        and np.array_equal(values[lower][below], mirrored)
+        and not (sign < 0 and (values[diagonal] != 0).any())
     )
     if not same:
         kind = "symmetric" if sign > 0 else "skew-symmetric"
         raise InvalidValue(message(f"a {kind} matrix", "one that is not", 'write it with symmetry="general"'))
-    kept = lower | diagonal
-    return rows[kept], cols[kept], values[kept]
+    return lower | diagonal if sign > 0 else lower
 
 
-def _write(stream: IO[bytes], shape: tuple[int, int], rows, cols, values, comment: str, symmetry: str) -> None:
-    from scipy.io import mmwrite as write  # its writer formats numbers in C++
-    from scipy.sparse import coo_array
+def _body(shape: tuple, rows: Any, cols: Any, values: Any, field: str | None, symmetry: str, form: str) -> tuple:
+    """(what the writers take, its field)."""
+    ones = values.dtype in (np.bool_, np.float64) and symmetry != "skew-symmetric" and bool((values == 1).all())
+    kind = {"f": "real", "u": "unsigned-integer" if values.dtype == np.uint64 else "integer"}.get(values.dtype.kind)
+    field = field or ("pattern" if ones and form == "coordinate" else kind or "integer")
+    if values.dtype.kind != "f" and values.dtype.itemsize < 4:
+        values = values.astype(np.int32)  # the writers know no smaller ones
+    if form == "coordinate":
+        from scipy.sparse import coo_array
 
-    is_pattern = values.dtype in (np.bool_, np.float64) and symmetry != "skew-symmetric" and bool((values == 1).all())
-    field = "pattern" if is_pattern else "real" if values.dtype.kind == "f" else "integer"
-    values = values.astype(np.int32) if values.dtype == np.bool_ else values
-    write(stream, coo_array((values, (rows, cols)), shape=shape), comment=comment, field=field, symmetry=symmetry)
+        return coo_array((values, (rows, cols)), shape=shape), field
+    if values.size != shape[0] * shape[1]:
+        raise InvalidValue(message("all entries of an array", f"{values.size} of {shape}", 'form="coordinate"'))
+    return values.reshape(shape), field

@@ -1,0 +1,85 @@
+"""Matrices to and from the objects of other libraries: NetworkX graphs and SciPy sparse arrays."""
+
+from typing import Any
+
+import numpy as np
+
+from gbgpu import Matrix, Vector, dtypes
+from gbgpu.errors import InvalidValue, message
+
+_FORMATS = ("bsr", "csr", "csc", "coo", "lil", "dia", "dok")
+
+
+def _networkx() -> Any:
+    try:
+        import networkx
+    except ImportError as error:
+        raise ImportError("graphs of NetworkX need it: pip install networkx") from error
+    return networkx
+
+
+def from_networkx(
+    G: Any, nodelist: Any = None, dtype: Any = None, weight: Any = "weight", name: str | None = None
+) -> Matrix:
+    """The adjacency matrix of a NetworkX graph: rows and columns are its nodes, in the order of `nodelist` if given.
+
+    Values are the edges' attribute `weight`, 1 where it is missing or `weight` is None. An undirected graph makes a
+    symmetric matrix; parallel edges of a multigraph are summed. Raises ImportError without NetworkX, NetworkXError for
+    a `nodelist` that is not one of the graph's.
+    """
+    networkx = _networkx()
+    np_type = None if dtype is None else dtypes.lookup_dtype(dtype).np_type
+    if not len(G):
+        return Matrix(float if dtype is None else dtype, 0, 0, name=name)
+    found = networkx.to_scipy_sparse_array(G, nodelist=nodelist, dtype=np_type, weight=weight)
+    found.sum_duplicates()
+    values = found.data
+    iso = values.size > 0 and bool((values == values[0]).all())
+    matrix = Matrix.from_csr(
+        found.indptr, found.indices, values[0] if iso else values, dtype, ncols=found.shape[1], name=name
+    )
+    if not G.is_directed():
+        matrix._session.declare_symmetric(matrix)
+    return matrix
+
+
+def to_networkx(m: Matrix, edge_attribute: str | None = "weight") -> Any:
+    """A NetworkX DiGraph of a square matrix: a node for each row, an edge for each entry, its value the attribute
+    `edge_attribute` (None: no values).
+
+    Raises ImportError without NetworkX, InvalidValue for a matrix that is not square.
+    """
+    graph = _networkx().DiGraph()
+    if m.nrows != m.ncols:
+        raise InvalidValue(message("a square matrix, of edges", f"shape {m.shape}"))
+    graph.add_nodes_from(range(m.nrows))
+    rows, cols, values = (found.tolist() for found in m.to_coo())
+    if edge_attribute is None:
+        graph.add_edges_from(zip(rows, cols, strict=True))
+    else:
+        graph.add_weighted_edges_from(zip(rows, cols, values, strict=True), weight=edge_attribute)
+    return graph
+
+
+def from_scipy_sparse(A: Any, *, dup_op: Any = None, name: str | None = None) -> Matrix:
+    """A Matrix of a SciPy sparse array or matrix; stored zeros stay entries, duplicates need `dup_op`."""
+    return Matrix.from_scipy_sparse(A, dup_op=dup_op, name=name)
+
+
+def to_scipy_sparse(A: Any, format: str = "csr") -> Any:
+    """A SciPy sparse array of a Matrix, a transposed one or a Vector (one row; one column if `format` is csc).
+
+    Raises ValueError for an unknown format.
+    """
+    format = format.lower()
+    if format not in _FORMATS:
+        raise ValueError(message(f"a format: {', '.join(_FORMATS)}", repr(format)))
+    if isinstance(A, Matrix):
+        return A.to_scipy_sparse(format)
+    if not isinstance(A, Vector):
+        return A.new().to_scipy_sparse(format)
+    from scipy.sparse import csc_array, csr_array
+
+    ids, values = A.to_coo()
+    make, shape = (csc_array, (A.size, 1)) if format == "csc" else (csr_array, (1, A.size))
+    return make((values, ids, np.array([0, len(ids)])), shape=shape).asformat(format)

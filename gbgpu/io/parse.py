@@ -1,0 +1,302 @@
+"""Lines of numbers in a text, compiled by numba. The only file here that imports it, and itself imported late.
+
+The compiled code reads what is well formed and common; it stops before any other line, which Python then reads or
+refuses (`entries.py`). So a mistake costs nothing until it is met, and is told by the code that knows the words.
+
+Reals are rounded as IEEE 754 wants them: Lemire, "Number parsing at a gigabyte per second" (Software: Practice and
+Experience 51(8), 2021).
+"""
+
+import numpy as np
+from numba import njit
+
+NONE, INTEGER, REAL = range(3)  # what stands after the two ids of a line
+NEGATIVE, LARGE = 1, 2  # bits of `seen`: an integer below 0, one above INT64
+
+_NEWLINE, _PLUS, _MINUS, _POINT, _ZERO, _E = 10, 43, 45, 46, 48, 101
+_LONGEST = 19  # decimal digits that always fit 64 bits
+_TEN_19 = np.uint64(10**19)
+_TOP = np.uint64(1 << 63)
+_HALF = np.uint64(0xFFFFFFFF)
+_FRACTION = np.uint64((1 << 52) - 1)
+_INFINITY = np.uint64(0x7FF << 52)
+_NAN = np.uint64(0x7FF8 << 48)
+_EXACT = 10.0 ** np.arange(23)  # the powers of ten that are exact
+_SMALLEST, _LARGEST = -342, 308  # outside, 19 digits times this power of ten are 0 or infinite
+
+
+def _powers_of_five() -> np.ndarray:
+    """The leading 128 bits of 5**q for every q, as two words, rounded as the paper's proof wants: down, but up where
+    the reciprocal is of a power below 2**64."""
+    words = []
+    for q in range(_SMALLEST, _LARGEST + 1):
+        power = 5 ** abs(q)
+        if q < 0:
+            bits = power.bit_length() + 127
+            power = (1 << bits) // power + (q >= -27)
+        cut = power.bit_length() - 128
+        power = power >> cut if cut >= 0 else power << -cut
+        words.append((power >> 64, power & (2**64 - 1)))
+    return np.array(words, np.uint64)
+
+
+_FIVES = _powers_of_five()
+_compiled = njit(nogil=True, cache=True)
+_inlined = njit(nogil=True, cache=True, inline="always")  # as calls, these cost half the speed
+
+
+@_compiled
+def _digit(text, at):
+    """The digit at a place, more than 9 if there is none."""
+    return np.uint64(text[at]) - np.uint64(48)
+
+
+@_compiled
+def _digits(text, at, number):
+    """(place after the digits that stand there, the number that they continue), modulo 2**64."""
+    place = np.uint64(at)  # an index that can't be negative is not looked at twice
+    digit = _digit(text, place)
+    while digit <= 9:
+        number = number * np.uint64(10) + digit
+        place += np.uint64(1)
+        digit = _digit(text, place)
+    return np.int64(place), number
+
+
+@_compiled
+def _skip(text, at):
+    """The next place that is not blank, or the end of the line."""
+    while text[at] <= 32 and text[at] != _NEWLINE:
+        at += 1
+    return at
+
+
+@_inlined
+def _id(text, at):
+    """(place after it, a number without sign); -1 if it is none, or too long."""
+    end, number = _digits(text, at, np.uint64(0))
+    return end, np.int64(number) if 0 < end - at < _LONGEST and text[end] <= 32 else np.int64(-1)
+
+
+@_inlined
+def _integer(text, at):
+    """(place after it, its 64 bits, `seen`); place -1 if it is no integer or does not fit."""
+    negative = text[at] == _MINUS
+    if negative or text[at] == _PLUS:
+        at += 1
+    start = at
+    at, number = _digits(text, start, np.uint64(0))
+    digits = at - start
+    fits = digits <= _LONGEST or (digits == 20 and text[start] == 49 and number >= _TEN_19)
+    if digits == 0 or not fits or text[at] > 32 or (negative and number > _TOP):
+        return -1, np.uint64(0), 0
+    if negative:
+        return at, np.uint64(0) - number, NEGATIVE if number else 0
+    return at, number, LARGE if number >= _TOP else 0
+
+
+@_compiled
+def _high(a, b):
+    """The upper word of a product of two words."""
+    low_a, high_a, low_b, high_b = a & _HALF, a >> np.uint64(32), b & _HALF, b >> np.uint64(32)
+    cross = high_a * low_b + ((low_a * low_b) >> np.uint64(32))
+    other = low_a * high_b + (cross & _HALF)
+    return high_a * high_b + (cross >> np.uint64(32)) + (other >> np.uint64(32))
+
+
+@_compiled
+def _nearest(w, q):
+    """The bits of the double nearest to w * 10**q, ties to even."""
+    if w == 0 or q < _SMALLEST:
+        return np.uint64(0)
+    if q > _LARGEST:
+        return _INFINITY
+    zeros = 0
+    for step in (32, 16, 8, 4, 2, 1):
+        if w >> np.uint64(64 - step) == 0:
+            w <<= np.uint64(step)
+            zeros += step
+    five, rest = _FIVES[q - _SMALLEST, 0], _FIVES[q - _SMALLEST, 1]
+    high, low = _high(w, five), w * five
+    if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # the bits below may carry: the second word is needed
+        more = _high(w, rest)
+        low += more
+        high += np.uint64(low < more)
+    top = np.int64(high >> np.uint64(63))
+    shift = np.uint64(top + 9)
+    fraction = high >> shift  # 54 bits: one more than a double has, to round by
+    exponent = ((217706 * q) >> 16) + 63 + top - zeros + 1023  # 217706 / 2**16 is log2(10)
+    if exponent <= 0:
+        return _subnormal(fraction, exponent)
+    if low <= 1 and -4 <= q <= 23 and fraction & np.uint64(3) == 1 and fraction << shift == high:
+        fraction &= ~np.uint64(1)  # exactly between two doubles
+    fraction = (fraction + (fraction & np.uint64(1))) >> np.uint64(1)
+    if fraction >> np.uint64(53):
+        fraction >>= np.uint64(1)
+        exponent += 1
+    if exponent >= 0x7FF:
+        return _INFINITY
+    return (fraction & _FRACTION) | (np.uint64(exponent) << np.uint64(52))
+
+
+@_compiled
+def _subnormal(fraction, exponent):
+    if exponent <= -63:
+        return np.uint64(0)
+    fraction >>= np.uint64(1 - exponent)
+    return (fraction + (fraction & np.uint64(1))) >> np.uint64(1)  # a carry into the exponent is the right one
+
+
+@_compiled
+def _cut(text, at, end):
+    """The first 19 digits that count of a long number: (number, places that its point moves right, what it lacks: 1 if
+    a digit other than 0 follows)."""
+    number, taken, moved, fraction, lacks = np.uint64(0), 0, 0, 0, np.uint64(0)
+    for k in range(at, end):
+        if text[k] == _POINT:
+            fraction = 1
+        elif taken < _LONGEST:
+            number = number * np.uint64(10) + _digit(text, k)
+            taken += number != 0
+            moved -= fraction
+        else:
+            moved += 1 - fraction
+            if text[k] != _ZERO:
+                lacks = np.uint64(1)
+    return number, moved, lacks
+
+
+@_compiled
+def _named(text, at):
+    """(place after it, bits) of inf, infinity and nan in any case; place -1 if it is none."""
+    for name, bits in ((b"infinity", _INFINITY), (b"inf", _INFINITY), (b"nan", _NAN)):
+        same = True
+        for k in range(len(name)):
+            if same and (text[at + k] | 32) != name[k]:
+                same = False
+        if same and text[at + len(name)] <= 32:
+            return at + len(name), bits
+    return -1, _NAN
+
+
+@_inlined
+def _real(text, at):
+    """(place after it, the bits of a double); place -1 if it is no number, or nearly between two doubles."""
+    sign = np.uint64(0)
+    if text[at] == _MINUS:
+        sign = _TOP
+    if text[at] == _MINUS or text[at] == _PLUS:
+        at += 1
+    start, fraction = at, 0
+    at, number = _digits(text, start, np.uint64(0))
+    digits = at - start
+    if text[at] == _POINT:
+        point = at + 1
+        at, number = _digits(text, point, number)
+        fraction = at - point
+        digits += fraction
+    if digits == 0:
+        at, bits = _named(text, start)
+        return at, bits | sign
+    end, exponent = at, 0
+    if (text[at] | 32) == _E:
+        at, exponent = _exponent(text, at + 1)
+    if at < 0 or text[at] > 32:
+        return -1, sign
+    if digits <= _LONGEST:
+        return at, _bits(number, exponent - fraction) | sign
+    number, moved, lacks = _cut(text, start, end)
+    bits = _nearest(number, exponent + moved)
+    return at if bits == _nearest(number + lacks, exponent + moved) else -1, bits | sign
+
+
+@_compiled
+def _exponent(text, at):
+    """(place after it, an exponent, at most about 100000 in size); place -1 without a digit."""
+    negative = text[at] == _MINUS
+    if negative or text[at] == _PLUS:
+        at += 1
+    start, exponent = at, 0
+    while _digit(text, at) <= 9:
+        exponent = min(exponent * 10 + np.int64(_digit(text, at)), 100_000)
+        at += 1
+    return at if at > start else -1, -exponent if negative else exponent
+
+
+@_compiled
+def _bits(number, power):
+    """The bits of number * 10**power: two exact doubles are rounded once by the machine, others need more."""
+    if number >> np.uint64(53) == 0 and -22 <= power <= 22:
+        exact = np.float64(number)
+        return np.float64(exact / _EXACT[-power] if power < 0 else exact * _EXACT[power]).view(np.uint64)
+    return _nearest(number, power)
+
+
+@_inlined
+def _ids(text, at, first, bounds, gap):
+    """(place after them, row, column), from 0; row -1 if they are none, or outside."""
+    at, row = _id(text, at)
+    at, col = _id(text, _skip(text, at))
+    row -= first
+    col -= first
+    outside = col < 0 or row >= bounds[0] or col >= bounds[1] or row - col < gap
+    return at, np.int64(-1) if outside else row, col
+
+
+@_inlined
+def _passed(text, at, comments):
+    """The next line's place if this one is blank or a comment, else -1."""
+    if text[at] == comments[0] or text[at] == comments[1]:
+        while text[at] != _NEWLINE:
+            at += 1
+    return at + 1 if text[at] == _NEWLINE else -1
+
+
+@_compiled
+def lines(text, at, prefix, comments, ids, first, bounds, gap, kind, count, seen, rows, cols, words):
+    """Read lines `[prefix] [row column] [value]` of `text` from the place `at` on.
+
+    text (uint8) ends with a newline; `prefix` is a letter or 0, `comments` two letters that begin lines to skip (0:
+    none). Where `ids`, they count from `first`, are below `bounds` from there, and row - column >= gap. Writes ids from
+    0 and the 64 bits of each value from `count` on, until text or room end, or before a line that it cannot settle.
+
+    Returns (place, lines passed, count, seen).
+    """
+    line, size, room, row, col = 0, len(text), max(len(rows), len(words)), np.int64(0), np.int64(0)
+    while at < size and count < room:
+        here = _skip(text, at)
+        after = _passed(text, here, comments)
+        if after < 0:
+            if prefix:
+                if text[here] != prefix or text[here + 1] > 32:
+                    break
+                here = _skip(text, here + 1)
+            if ids:
+                here, row, col = _ids(text, here, first, bounds, gap)
+                if row < 0:
+                    break
+                here = _skip(text, here)
+            if kind:
+                here, word, found = _value(text, here, kind)
+                if here < 0 or (found | seen) == NEGATIVE | LARGE:
+                    break
+                seen |= found
+                words[count] = word
+            after = _skip(text, here) + 1
+            if text[after - 1] != _NEWLINE:
+                break
+            if ids:
+                rows[count], cols[count] = row, col
+            count += 1
+        at = after
+        line += 1
+    return at, line, count, seen
+
+
+@_inlined
+def _value(text, at, kind):
+    """(place after it, its 64 bits, `seen`); place -1 if it cannot be settled here."""
+    if kind == INTEGER:
+        return _integer(text, at)
+    at, word = _real(text, at)
+    return at, word, 0
