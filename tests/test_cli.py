@@ -178,6 +178,71 @@ def test_generate_writes_what_run_makes_of_the_spec(call, devices, tmp_path, kin
     assert results[0] == results[1]
 
 
+FORMS = ["A.mtx.gz", "A.gbgpu", "A.gr", "A.txt", "A.npz"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_convert_writes_what_run_reads(call, devices, tmp_path, name):
+    spec, path = "rmat:6:4:3:1-9", str(tmp_path / name)
+    code, out, err = call("convert", spec, path)
+    assert (code, out) == (0, "")
+    assert "64 vertices" in err
+    again = str(tmp_path / "again.gbgpu")
+    assert call("convert", path, again, "--dtype", "FP32")[0] == 0
+    gb.init("cpu:1")
+    A, B = gb.io.read(path), gb.io.read(again)
+    assert (A.dtype, B.dtype) == ("INT64", "FP32")
+    assert A.isequal(gb.io.rmat(6, 4, seed=3, weights=(1, 9)))
+    assert B.isequal(A)
+    results = [json.loads(call("run", "sssp", graph, "--json")[1])["result"] for graph in (path, again, spec)]
+    assert results[0] == results[1] == results[2]
+
+
+def test_convert_of_undirected_graphs(call, devices, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("A.txt").write_text("# Nodes: 4 Edges: 2\n0 1\n2 1\n")
+    assert call("convert", "A.txt", "A.mtx", "--symmetric")[0] == 0
+    assert Path("A.mtx").read_text() == (
+        "%%MatrixMarket matrix coordinate pattern symmetric\n%gbgpu convert A.txt\n4 4 2\n2 1\n3 2\n"
+    )
+    assert call("convert", "A.mtx", "B.txt", "--symmetric")[0] == 0
+    assert Path("B.txt").read_text() == "# gbgpu convert A.mtx\n# Nodes: 4 Edges: 2\n0 1\n1 2\n"
+    for more, reached in (([], 1), (["--symmetric"], 3)):
+        told = json.loads(call("run", "bfs", "B.txt", "--json", "--source", "2", *more)[1])
+        assert told["result"]["reached"] == reached
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        (["A.mtx", "A.csv"], 3, "A.csv"),
+        (["none.mtx", "A.gr"], 3, "none.mtx"),
+        (["bad.gr", "A.mtx"], 3, "line 2"),
+        (["bad.gbgpu", "A.mtx"], 3, "gbgpu"),
+        (["v.gbgpu", "A.mtx"], 3, "vector"),
+        (["flat.mtx", "A.txt"], 3, "square"),
+        (["arc.mtx", "A.mtx", "--symmetric"], 3, "symmetric"),
+        (["A.mtx", "none/A.gr"], 3, "none/A.gr"),
+        (["A.mtx", "A.gr", "--dtype", "quaternion"], 2, "quaternion"),
+        (["A.mtx"], 2, "usage"),
+    ],
+)
+def test_convert_says_what_is_wrong(call, devices, tmp_path, monkeypatch, words, code, reason):
+    monkeypatch.chdir(tmp_path)
+    Path("A.mtx").write_text(BAD.replace("one", "1"))
+    Path("arc.mtx").write_text(BAD.replace("1 1 one", "1 2 1"))
+    Path("flat.mtx").write_text(BAD.replace("2 2 1\n1 1 one", "2 3 1\n1 1 1"))
+    Path("bad.gr").write_text("p sp 2 1\na 1 2 x\n")
+    Path("bad.gbgpu").write_text("nothing of the kind")
+    gb.io.save("v.gbgpu", gb.Vector.from_coo([1], [2], size=3))
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    found, out, err = call("convert", *words)
+    assert (found, out) == (code, "")
+    assert reason in err
+    assert code == 2 or err.count("\n") == 1
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
 def test_generate_says_what_is_out_of_range(call, tmp_path):
     code, _, err = call("generate", "rmat", "-o", str(tmp_path / "x.mtx"), "--scale", "99")
     assert (code, err.count("\n")) == (3, 1)

@@ -456,6 +456,23 @@ def test_parameters_out_of_range(make):
         make()
 
 
+def test_the_smallest_generated_matrices(devices):
+    for A, n in ((gb.io.rmat(0, seed=1), 1), (gb.io.uniform(0, seed=1), 0), (gb.io.uniform(1, seed=1), 1)):
+        assert (A.shape, A.nvals) == ((n, n), 0)
+    assert gb.io.grid_road(0, seed=1).shape == (0, 0)
+    assert gb.io.grid_road(1, seed=1).nvals == 0
+    A = gb.io.grid_road(2, 1.0, seed=1, weights=(1, 9))
+    assert A.nvals == 8
+    assert A.isequal(A.T.new())
+    assert gb.io.load(io.BytesIO(_saved(A))).isequal(A)
+
+
+def _saved(A):
+    stream = io.BytesIO()
+    gb.io.save(stream, A)
+    return stream.getvalue()
+
+
 def test_generated_matrices(devices):
     A = gb.io.rmat(7, 4, seed=1, name="A")
     n, rows, cols, _ = generate.rmat_edges(7, 4, seed=1)

@@ -40,10 +40,10 @@ def read_edgelist(
     Raises FileFormatError and IndexOutOfBound (with the line number), ValueError (a weighted edge twice and no
     `dup_op`), InvalidValue (a weight outside `dtype`) and OSError.
     """
-    kind = _kind(dtype) if weighted else entries.NONE
     size = entries.UNBOUNDED if nrows is None else nrows
-    layout = Layout(kind=kind, comments=b"#%", first=0, nrows=size, ncols=size, detect=weighted is None)
-    layout.widen = dtype is None
+    layout = Layout(comments=b"#%", first=0, nrows=size, ncols=size, widen=dtype is None)
+    layout.kind = _kind(dtype) if weighted else entries.NONE
+    layout.detect = _kind(dtype) if weighted is None else entries.NONE
     with open_bytes(source) as stream:
         stated = _stated_nodes(stream)
         found = entries.read_entries(stream, layout, 1)
@@ -155,8 +155,7 @@ def read_dimacs(source: Any, *, dtype: Any = None, dup_op: Any = None, name: str
     with open_bytes(source) as stream:
         with damage(lambda: "1 or later"):
             n, count, line = _problem(stream)
-        layout = Layout(kind=_kind(dtype), prefix=b"a", comments=b"cc", nrows=n, ncols=n, count=count)
-        layout.widen = dtype is None
+        layout = Layout(_kind(dtype), prefix=b"a", comments=b"cc", nrows=n, ncols=n, count=count, widen=dtype is None)
         found = entries.read_entries(stream, layout, line + 1)
     return _matrix(found, n, dtype, dup_op, name)
 

@@ -34,7 +34,7 @@ class Layout:
     gap: int = ANY  # least row - column
     unsigned: bool = False
     count: int | None = None  # how many entries there must be
-    detect: bool = False  # the first entry tells whether there are values
+    detect: int = NONE  # what values are if the first entry shows one
     widen: bool = False  # the first value that is not an integer makes all of them reals
 
     @property
@@ -141,7 +141,7 @@ class _Reader:
         """Whether this line made the layout another one: values where none were expected, reals for integers."""
         layout = self.layout
         if layout.detect and self.count == 0 and len(words) == layout.width + 1:
-            layout.detect, layout.kind, self.words = False, INTEGER, np.empty(len(self.rows), np.uint64)
+            layout.detect, layout.kind, self.words = NONE, layout.detect, np.empty(len(self.rows), np.uint64)
             return True
         value = words[-1]
         if not (layout.widen and layout.kind == INTEGER and is_real(value) and len(words) == layout.width):

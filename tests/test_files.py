@@ -1,0 +1,446 @@
+"""Edge lists, DIMACS files, gbgpu's own form, SciPy's, files by name, and graphs of NetworkX."""
+
+import gzip
+import io
+import os
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gbgpu as gb
+from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue
+from gbgpu.io import binary
+
+TYPES = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "FP32", "FP64"]
+
+
+def bytes_of(text: str) -> io.BytesIO:
+    return io.BytesIO(text.encode())
+
+
+def entries(A) -> list:
+    return list(zip(*(array.tolist() for array in A.to_coo()), strict=True))
+
+
+def extremes(dtype: str) -> np.ndarray:
+    """Three values of a type, the outermost among them."""
+    kind = gb.dtypes.lookup_dtype(dtype)
+    if kind.kind == "b":
+        return np.array([True, False, True])
+    if kind.kind == "f":
+        return np.array([0.1, -np.inf, -0.0], kind.np_type)
+    limits = np.iinfo(kind.np_type)
+    return np.array([limits.max, limits.min, 7], kind.np_type)
+
+
+@st.composite
+def matrices(draw, square=False):
+    """A Matrix of any type and of shape up to 8 x 8."""
+    dtype = gb.dtypes.lookup_dtype(draw(st.sampled_from(TYPES))).np_type
+    nrows = draw(st.integers(0, 8))
+    ncols = nrows if square else draw(st.integers(0, 8))
+    ids = st.tuples(st.integers(0, max(nrows - 1, 0)), st.integers(0, max(ncols - 1, 0)))
+    places = sorted(draw(st.sets(ids, max_size=20))) if nrows and ncols else []
+    values = draw(st.lists(values_of(dtype), min_size=len(places), max_size=len(places)))
+    rows, cols = np.array(places, np.int64).reshape(-1, 2).T
+    return gb.Matrix.from_coo(rows, cols, np.array(values, dtype), nrows=nrows, ncols=ncols)
+
+
+def values_of(dtype: np.dtype):
+    if dtype.kind == "b":
+        return st.booleans()
+    if dtype.kind == "f":
+        return st.floats(width=8 * dtype.itemsize, allow_nan=False)
+    limits = np.iinfo(dtype)
+    return st.integers(int(limits.min), int(limits.max)) | st.just(1)
+
+
+# -- edge lists
+
+
+def test_edge_lists(devices):
+    text = "# A graph\n# Nodes: 9 Edges: 3\n0\t3\n\n  3 1  \r\n% late\n# later\n1 0"
+    A = gb.io.read_edgelist(bytes_of(text), name="A")
+    assert (A.shape, A.dtype, A.name) == ((9, 9), "FP64", "A")
+    assert entries(A) == [(0, 3, 1), (1, 0, 1), (3, 1, 1)]
+    B = gb.io.read_edgelist(bytes_of(text), directed=False, dtype=bool, nrows=5)
+    assert (B.shape, B.dtype, B.nvals) == ((5, 5), "BOOL", 6)
+    assert B.isequal(gb.Matrix.from_coo([0, 3, 1, 3, 1, 0], [3, 1, 0, 0, 3, 1], True, nrows=5, ncols=5))
+
+
+@pytest.mark.parametrize(
+    ("words", "dtype", "values"),
+    [
+        (["5", "-7"], "INT64", [5, -7]),
+        (["5", "2.5"], "FP64", [5, 2.5]),
+        (["5", "18446744073709551615"], "UINT64", [5, 2**64 - 1]),
+        (["-5", "18446744073709551615"], "FP64", [-5, 2.0**64]),
+        (["18446744073709551615", "-5"], "FP64", [2.0**64, -5]),
+        (["5", "1" + "0" * 30], "FP64", [5, 1e30]),
+        (["inf", "5"], "FP64", [np.inf, 5]),
+    ],
+)
+def test_weights_have_the_type_that_they_need(devices, words, dtype, values):
+    A = gb.io.read_edgelist(bytes_of("".join(f"{k} 1 {word}\n" for k, word in enumerate(words))))
+    assert (A.dtype, A.to_coo()[2].tolist()) == (dtype, values)
+
+
+def test_the_type_of_weights_can_be_told(devices):
+    A = gb.io.read_edgelist(bytes_of("0 1 3\n1 0 4\n"), dtype="FP32")
+    assert (A.dtype, A.to_coo()[2].tolist()) == ("FP32", [3, 4])
+    A = gb.io.read_edgelist(bytes_of("0 1 3\n1 0 -4\n"), dtype="INT8")
+    assert (A.dtype, A.to_coo()[2].tolist()) == ("INT8", [3, -4])
+    with pytest.raises(InvalidValue, match="300"):
+        gb.io.read_edgelist(bytes_of("0 1 300\n"), dtype="INT8")
+    with pytest.raises(FileFormatError, match="line 2"):
+        gb.io.read_edgelist(bytes_of("0 1 3\n1 0 2.5\n"), dtype="INT8")
+
+
+def test_edges_named_twice(devices):
+    assert entries(gb.io.read_edgelist(bytes_of("0 1\n1 0\n0 1\n"), directed=False)) == [(0, 1, 1), (1, 0, 1)]
+    assert entries(gb.io.read_edgelist(bytes_of("0 1\n0 1\n1 0\n"), dup_op="plus")) == [(0, 1, 2), (1, 0, 1)]
+    with pytest.raises(ValueError, match="dup_op"):
+        gb.io.read_edgelist(bytes_of("0 1 3\n0 1 4\n"))
+    assert entries(gb.io.read_edgelist(bytes_of("0 1 3\n0 1 4\n1 1 0\n"), dup_op="max")) == [(0, 1, 4), (1, 1, 0)]
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "\n\n"])
+def test_an_edge_list_without_edges(devices, text):
+    A = gb.io.read_edgelist(bytes_of(text))
+    assert (A.shape, A.nvals) == ((0, 0), 0)
+    assert gb.io.read_edgelist(bytes_of(text), nrows=3).shape == (3, 3)
+
+
+BAD_EDGES = [
+    ("0 1\n1\n", {}, FileFormatError, 2),
+    ("0 1\n1 2 3\n", {}, FileFormatError, 2),
+    ("0 1\n1 2 3\n", {"weighted": False}, FileFormatError, 2),
+    ("0 1 5\n1 2\n", {}, FileFormatError, 2),
+    ("0 1\n", {"weighted": True}, FileFormatError, 1),
+    ("0 1 5 9\n", {}, FileFormatError, 1),
+    ("# c\n0 x\n", {}, FileFormatError, 2),
+    ("0 1.5\n", {}, FileFormatError, 1),
+    ("0 1 5\n1 2 x\n", {}, FileFormatError, 2),
+    ("0 1\n-1 2\n", {}, IndexOutOfBound, 2),
+    ("0 1\n\n3 5\n", {"nrows": 5}, IndexOutOfBound, 3),
+    ("0 99999999999999999999\n", {}, IndexOutOfBound, 1),
+]
+
+
+@pytest.mark.parametrize(("text", "options", "error", "line"), BAD_EDGES)
+def test_malformed_edge_lists_name_the_line(text, options, error, line):
+    with pytest.raises(error, match=rf"^line {line}\b"):
+        gb.io.read_edgelist(bytes_of(text), **options)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", ["A.txt", "A.tsv.gz", "A.gr", "A.gr.bz2", "A.gbgpu", "A.gbgpu.gz", "A.npz", "A.mtx"])
+def test_every_form_keeps_every_type(devices, tmp_path, dtype, name):
+    A = gb.Matrix.from_coo([0, 1, 1], [2, 0, 1], extremes(dtype), nrows=4, ncols=4)
+    gb.io.write(tmp_path / name, A)
+    as_dtype = {"dtype": dtype} if gb.io.form_of(name) in ("edgelist", "dimacs") else {}
+    B = gb.io.read(tmp_path / name, name="B", **as_dtype)
+    assert (B.name, B.shape) == ("B", (4, 4))
+    assert B.dtype == dtype or name == "A.mtx"
+    rows, cols, values = B.to_coo()
+    assert (rows.tolist(), cols.tolist()) == ([0, 1, 1], [2, 0, 1])
+    np.testing.assert_array_equal(values.astype(A.dtype.np_type), extremes(dtype))
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_undirected_edge_lists_are_written_once(devices, tmp_path):
+    path = tmp_path / "A.txt"
+    A = gb.Matrix.from_coo([0, 1, 1, 2, 2], [1, 0, 2, 1, 2], [5, 5, 6, 6, 7], nrows=3, ncols=3)
+    gb.io.write_edgelist(path, A, directed=False, comment="one\ntwo")
+    assert path.read_text() == "# one\n# two\n# Nodes: 3 Edges: 3\n0 1 5\n1 2 6\n2 2 7\n"
+    assert gb.io.read_edgelist(path, directed=False).isequal(A)
+    gb.io.write_edgelist(path, A, directed=False, weighted=False)
+    assert path.read_text() == "# Nodes: 3 Edges: 3\n0 1\n1 2\n2 2\n"
+    with pytest.raises(InvalidValue, match="symmetric"):
+        gb.io.write_edgelist(path, gb.Matrix.from_coo([0], [1], nrows=2, ncols=2), directed=False)
+    with pytest.raises(InvalidValue, match="square"):
+        gb.io.write_edgelist(path, gb.Matrix.from_coo([0], [1], nrows=1, ncols=2))
+    assert os.listdir(tmp_path) == ["A.txt"]
+
+
+# -- DIMACS
+
+
+def test_dimacs(devices):
+    text = "c a graph\n\np sp 4 3\nc more\na 1 2 17\na 4 1 3\n\na 2 2 0\nc end\n"
+    A = gb.io.read_dimacs(bytes_of(text), name="A")
+    assert (A.shape, A.dtype, A.name) == ((4, 4), "INT64", "A")
+    assert entries(A) == [(0, 1, 17), (1, 1, 0), (3, 0, 3)]
+    assert gb.io.read_dimacs(bytes_of(text), dtype="FP32").dtype == "FP32"
+    assert entries(gb.io.read_dimacs(bytes_of(text.replace("17", "1.5"))))[0] == (0, 1, 1.5)
+    twice = bytes_of("p sp 2 2\na 1 2 9\na 1 2 4\n")
+    assert entries(gb.io.read_dimacs(twice, dup_op=gb.binary.min)) == [(0, 1, 4)]
+
+
+BAD_ARCS = [
+    ("", FileFormatError, 1),
+    ("c only\n", FileFormatError, 1),
+    ("p max 4 3\n", FileFormatError, 1),
+    ("c\np sp 4\n", FileFormatError, 2),
+    ("p sp 4 x\n", FileFormatError, 1),
+    ("p sp 4 99999999999999999999\n", FileFormatError, 1),
+    ("a 1 2 3\np sp 4 1\n", FileFormatError, 1),
+    ("p sp 4 2\na 1 2 3\n", FileFormatError, 3),
+    ("p sp 4 1\na 1 2 3\na 2 3 4\n", FileFormatError, 3),
+    ("p sp 4 1\nb 1 2 3\n", FileFormatError, 2),
+    ("p sp 4 1\na1 2 3\n", FileFormatError, 2),
+    ("p sp 4 1\na 1 2\n", FileFormatError, 2),
+    ("p sp 4 1\na 1 2 3 4\n", FileFormatError, 2),
+    ("p sp 4 1\na 1 2 x\n", FileFormatError, 2),
+    ("p sp 4 1\na 1 x 3\n", FileFormatError, 2),
+    ("p sp 4 1\na 0 2 3\n", IndexOutOfBound, 2),
+    ("p sp 4 1\na 1 5 3\n", IndexOutOfBound, 2),
+]
+
+
+@pytest.mark.parametrize(("text", "error", "line"), BAD_ARCS)
+def test_malformed_dimacs_files_name_the_line(text, error, line):
+    with pytest.raises(error, match=rf"^line {line}\b"):
+        gb.io.read_dimacs(bytes_of(text))
+
+
+# -- gbgpu's own form
+
+
+def saved(what) -> bytes:
+    stream = io.BytesIO()
+    gb.io.save(stream, what)
+    return stream.getvalue()
+
+
+@given(matrices())
+def test_saved_matrices_come_back(A):
+    B = gb.io.load(io.BytesIO(saved(A)))
+    assert B.isequal(A, check_dtype=True)
+    assert saved(B) == saved(A)
+
+
+@given(matrices(square=True))
+def test_text_forms_bring_matrices_back(A):
+    for form in ("edgelist", "dimacs"):
+        stream = io.BytesIO()
+        getattr(gb.io, f"write_{form}")(stream, A)
+        read = getattr(gb.io, f"read_{form}")
+        assert read(io.BytesIO(stream.getvalue()), dtype=A.dtype).isequal(A, check_dtype=True)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("ids", [[0, 3, 9], [0, 1, 2]])
+def test_saved_vectors_come_back(devices, tmp_path, dtype, ids):
+    v = gb.Vector.from_coo(ids, extremes(dtype), size=10 if ids[2] == 9 else 3)
+    gb.io.write(tmp_path / "v.gbgpu", v)
+    w = gb.io.read(tmp_path / "v.gbgpu", name="w")
+    assert w.name == "w"
+    assert w.isequal(v, check_dtype=True)
+    x = gb.io.load(io.BytesIO(saved(gb.Vector(dtype, 7))))
+    assert (x.size, x.nvals, x.dtype) == (7, 0, dtype)
+
+
+def test_loaded_objects_work(devices):
+    """Products, masks and writes: blocks that are parts of one array are blocks like others."""
+    A = gb.io.uniform(500, 5, seed=1, weights=(1, 9), symmetric=False)
+    v = gb.Vector.from_dense(np.arange(500.0))
+    B, w = gb.io.load(io.BytesIO(saved(A))), gb.io.load(io.BytesIO(saved(v)))
+    x, y = gb.Vector(float, 500), gb.Vector(float, 500)
+    x << gb.semiring.min_plus(B @ w)
+    y << gb.semiring.min_plus(A @ v)
+    assert x.isequal(y)
+    x << gb.semiring.min_plus(w @ B)
+    y << gb.semiring.min_plus(v @ A)
+    assert x.isequal(y)
+    w(w.V, gb.replace) << w.apply(gb.unary.ainv)
+    v(v.V, gb.replace) << v.apply(gb.unary.ainv)
+    assert w.isequal(v)
+    assert gb.io.load(io.BytesIO(saved(A))).isequal(B)
+
+
+def test_what_is_known_of_a_matrix_is_kept(devices):
+    A = gb.io.rmat(6, 4, seed=1)
+    stored = saved(A)
+    header = binary._header(stored[:64])
+    assert header.flags == binary._ISO | binary._SYMMETRIC
+    assert len(stored) < 64 + 4 * (A.nrows + 1 + A.nvals) + 3 * 64  # 32-bit ids, and one value
+    B = gb.io.load(io.BytesIO(stored))
+    assert B._session.known_symmetric(B)
+    assert B.isequal(A, check_dtype=True)
+    minus = gb.Matrix.from_coo([0, 1], [1, 0], [0.0, -0.0], nrows=2, ncols=2)
+    assert not binary._header(saved(minus)[:64]).flags  # 0 and -0 are not one value
+    nan = gb.Matrix.from_coo([0, 1], [1, 0], [np.nan, np.nan], nrows=2, ncols=2)
+    assert binary._header(saved(nan)[:64]).flags == binary._ISO
+
+
+def small() -> bytes:
+    return saved(gb.Matrix.from_coo([0, 1, 1], [2, 0, 1], [1.5, 2.5, 3.5], nrows=3, ncols=3))
+
+
+@pytest.mark.parametrize("length", [0, 7, 8, 40, 63, 64, 100, 200, -65, -1])
+def test_files_that_were_cut_off_are_refused(tmp_path, length):
+    path = tmp_path / "A.gbgpu"
+    path.write_bytes(small()[:length])
+    for source in (path, io.BytesIO(path.read_bytes()), io.BytesIO(gzip.compress(path.read_bytes()))):
+        with pytest.raises(FileFormatError, match="expected"):
+            gb.io.load(source)
+
+
+def test_longer_files_are_refused(tmp_path):
+    path = tmp_path / "A.gbgpu"
+    path.write_bytes(small() + b"\0")
+    for source in (path, io.BytesIO(path.read_bytes()), io.BytesIO(gzip.compress(path.read_bytes()))):
+        with pytest.raises(FileFormatError, match="expected"):
+            gb.io.load(source)
+
+
+@pytest.mark.parametrize("place", range(0, 60))
+def test_a_damaged_header_is_refused(place):
+    data = bytearray(small())
+    data[place] ^= 0x10
+    with pytest.raises(FileFormatError, match="expected"):
+        gb.io.load(io.BytesIO(bytes(data)))
+
+
+@pytest.mark.parametrize(
+    ("section", "number", "value"),
+    [(0, 0, 1), (0, 1, -1), (0, 1, 4), (0, 3, 2), (1, 0, 3), (1, 1, -1), (1, 2, 1 << 30)],
+)
+def test_offsets_and_ids_that_lead_outside_are_refused(section, number, value):
+    data = bytearray(small())
+    place = binary._header(bytes(data[:64])).places()[section] + 4 * number
+    data[place : place + 4] = np.int32(value).tobytes()
+    with pytest.raises(FileFormatError, match="changed"):
+        gb.io.load(io.BytesIO(bytes(data)))
+
+
+def test_disordered_positions_and_odd_booleans_are_refused():
+    for what, section, byte in (
+        (gb.Vector.from_coo([0, 2, 5], [1, 2, 3], size=6), 1, 3),
+        (gb.Vector.from_coo([0, 2, 5], [True, False, True], size=6), 2, 2),
+    ):
+        data = bytearray(saved(what))
+        data[binary._header(bytes(data[:64])).places()[section]] = byte
+        with pytest.raises(FileFormatError, match="changed"):
+            gb.io.load(io.BytesIO(bytes(data)))
+
+
+def test_other_files_and_newer_versions_are_refused(monkeypatch):
+    with pytest.raises(FileFormatError, match="gb.io.read"):
+        gb.io.load(bytes_of("%%MatrixMarket matrix coordinate real general\n" * 3))
+    newer = small()
+    monkeypatch.setattr(binary, "VERSION", 0)
+    with pytest.raises(FileFormatError, match="version"):
+        gb.io.load(io.BytesIO(newer))
+    with pytest.raises(TypeError, match="Matrix"):
+        gb.io.save(io.BytesIO(), 3)
+
+
+# -- by name
+
+
+def test_names_choose_the_form(tmp_path):
+    forms = {"a.mtx": "mtx", "a.MTX.gz": "mtx", "a.gbgpu": "gbgpu", "a.gr.xz": "dimacs", "a.b.el": "edgelist"}
+    forms |= {"a.npz": "npz", "a": None, "a.gz": None, "mtx": None, "a.csv": None}
+    assert {name: gb.io.form_of(name) for name in forms} == forms
+    with pytest.raises(InvalidValue, match="mtx"):
+        gb.io.write(tmp_path / "a.csv", gb.Matrix(int, 1, 1))
+    with pytest.raises(FileNotFoundError):
+        gb.io.read(tmp_path / "a.gbgpu")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["A.mtx", "A.gr", "A.txt", "A.gbgpu", "A.npz"])
+def test_a_failing_writer_leaves_nothing(tmp_path, monkeypatch, name):
+    A = gb.Matrix.from_coo([0], [1], nrows=2, ncols=2)
+    (tmp_path / name).write_bytes(b"old")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="space"):
+        gb.io.write(tmp_path / name, A)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {name: b"old"}
+
+
+def test_npz_is_scipys(devices, tmp_path):
+    A = scipy.sparse.random_array((9, 7), density=0.3, rng=np.random.default_rng(1), format="csc")
+    scipy.sparse.save_npz(tmp_path / "A.npz", A)
+    B = gb.io.read(tmp_path / "A.npz")
+    assert abs(B.to_scipy_sparse() - A).nnz == 0
+    gb.io.write(tmp_path / "B.npz", B)
+    assert abs(scipy.sparse.load_npz(tmp_path / "B.npz") - A).nnz == 0
+    (tmp_path / "C.npz").write_bytes(b"PK no zip")
+    with pytest.raises(FileFormatError, match="save_npz"):
+        gb.io.read(tmp_path / "C.npz")
+
+
+# -- objects of other libraries
+
+
+GRAPHS = {
+    "undirected": nx.karate_club_graph(),
+    "directed": nx.gn_graph(20, seed=1),
+    "unweighted": nx.path_graph(5),
+    "loops": nx.Graph([(0, 0), (0, 1)]),
+    "multi": nx.MultiGraph([(0, 1, {"weight": 2}), (0, 1, {"weight": 3}), (1, 2, {}), (2, 2, {"weight": 4})]),
+    "multi directed": nx.MultiDiGraph([("a", "b"), ("a", "b"), ("b", "a")]),
+    "no edges": nx.empty_graph(4),
+    "nothing": nx.Graph(),
+}
+
+
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
+@pytest.mark.parametrize("options", [{}, {"weight": None}, {"dtype": "FP32"}, {"nodelist": True}])
+def test_from_networkx(devices, graph, options):
+    nodes = list(graph)[::-1] if options.get("nodelist") else list(graph)
+    A = gb.io.from_networkx(graph, nodes if "nodelist" in options else None, options.get("dtype"), name="A",
+                            **({"weight": None} if "weight" in options else {}))  # fmt: skip
+    assert (A.shape, A.name) == ((len(nodes), len(nodes)), "A")
+    weight = options.get("weight", "weight")
+    wanted = np.zeros(A.shape)
+    if nodes:
+        wanted = nx.to_numpy_array(graph, nodes, weight=weight)
+    np.testing.assert_array_equal(A.to_dense(0), wanted)
+    assert A.nvals == np.count_nonzero(wanted)
+    if "dtype" in options:
+        assert A.dtype == "FP32"
+    if not graph.is_directed():
+        assert A.isequal(A.T.new())
+
+
+def test_to_networkx(devices):
+    A = gb.Matrix.from_coo([0, 1, 1], [1, 0, 1], [5, 6, 7], nrows=3, ncols=3)
+    graph = gb.io.to_networkx(A)
+    assert isinstance(graph, nx.DiGraph)
+    assert sorted(graph) == [0, 1, 2]
+    assert sorted(graph.edges(data="weight")) == [(0, 1, 5), (1, 0, 6), (1, 1, 7)]
+    assert gb.io.from_networkx(graph).isequal(A)
+    assert sorted(gb.io.to_networkx(A, None).edges(data=True)) == [(0, 1, {}), (1, 0, {}), (1, 1, {})]
+    assert gb.io.to_networkx(A, "cost").edges[0, 1] == {"cost": 5}
+    with pytest.raises(InvalidValue, match="square"):
+        gb.io.to_networkx(gb.Matrix(int, 2, 3))
+
+
+@pytest.mark.parametrize("format", ["bsr", "csr", "csc", "coo", "lil", "dia", "dok", "CSR"])
+def test_scipy_sparse(devices, format):
+    A = gb.Matrix.from_coo([0, 1, 1], [1, 0, 2], [5, 6, 7], nrows=2, ncols=3)
+    found = gb.io.to_scipy_sparse(A, format)
+    assert (found.format, found.shape) == (format.lower(), (2, 3))
+    assert gb.io.from_scipy_sparse(found, name="B").isequal(A)
+    turned = gb.io.to_scipy_sparse(A.T, format)
+    np.testing.assert_array_equal(turned.toarray(), found.toarray().T)
+    v = gb.io.to_scipy_sparse(gb.Vector.from_coo([1, 3], [2, 4], size=5), format)
+    np.testing.assert_array_equal(v.toarray().ravel(), [0, 2, 0, 4, 0])
+    assert v.shape == ((5, 1) if format == "csc" else (1, 5))
+
+
+def test_unknown_formats_are_refused():
+    with pytest.raises(ValueError, match="csr"):
+        gb.io.to_scipy_sparse(gb.Matrix(int, 1, 1), "abacus")
