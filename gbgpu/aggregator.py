@@ -351,4 +351,4 @@ def _root(x: Any) -> Any:
 
 
 _fill()
-_kinds["aggregators"] = Aggregator.registry  # type: ignore[assignment]
+_kinds["aggregators"] = Aggregator.registry

@@ -116,13 +116,14 @@ def power(A: Any, n: Any, op: Any) -> Expression:
     def compute() -> Any:
         if n == 0:
             return _kinds["vector"].from_scalar(monoid.identity, A.shape[0], A.dtype).diag()
-        result, square, left = None, A, n
+        result: Any = None
+        square, left = A, n
         while True:
             if left & 1:
                 result = square if result is None else product(semiring, square, result).new(A.dtype)
             left >>= 1
             if not left:
-                return result.dup() if result is A else result  # type: ignore[union-attr]
+                return result.dup() if result is A else result
             square = product(semiring, square, square).new(A.dtype)
 
     return deferred(compute, A, A.dtype, A.shape, f"{A.name}.power({n}, op={semiring!r})")
@@ -182,7 +183,7 @@ def resize(x: Any, shape: tuple) -> None:
 # -- diagonals
 
 
-def diagonal_size(shape: tuple[int, int], k: int) -> int:
+def diagonal_size(shape: tuple[int, ...], k: int) -> int:
     """Length of the k'th diagonal; 0 outside."""
     return max(0, min(shape[0] + k, shape[1]) if k < 0 else min(shape[1] - k, shape[0]))
 

@@ -393,7 +393,7 @@ class TransposedMatrix(MatrixFace, Transposed):
     """`A.T`."""
 
     __slots__ = ()
-    T = Transposed.T  # type: ignore[assignment]
+    T = Transposed.T
 
     nvals = property(lambda self: self.matrix.nvals)
 
@@ -433,8 +433,8 @@ def _edges(edgelist: Any, values: Any) -> tuple:
     width = len(rows[0]) if rows else 2
     if width not in (2, 3) or (width == 3 and values is not None):
         raise ValueError(message("pairs of (row, column), or triples with the value", f"tuples of {width}"))
-    i, j, *rest = _unzipped(rows, width)
-    return i, j, rest[0] if rest else 1.0 if values is None else values
+    columns = _unzipped(rows, width)
+    return (*columns[:2], columns[2] if width == 3 else 1.0 if values is None else values)
 
 
 def _expanded(compressed: Any, indptr: Any, indices: Any, size: int | None, what: str) -> np.ndarray:

@@ -264,7 +264,7 @@ class Element(Lazy):
 
     def new(
         self, dtype: Any = None, *, is_cscalar: bool = False, name: str | None = None, **hints: Any
-    ) -> Scalar:  # type: ignore[override]
+    ) -> Scalar:
         """The element as a Scalar."""
         scalar = Scalar(self.parent.dtype, name=name)
         scalar.value = self.value

@@ -18,7 +18,7 @@ from .typed import dtype_or, reducer
 
 def about() -> dict[str, Any]:
     """Facts about this library."""
-    from . import __version__  # type: ignore[attr-defined]
+    from . import __version__
 
     return {"library_name": "gbgpu", "library_version": __version__}
 
@@ -95,7 +95,7 @@ class _Tools:
         """Bytes of the arrays on the devices."""
         store = self._parent._store
         blocks = [] if store is None else store.blocks
-        held = [getattr(block, slot, None) for block in blocks for slot in _slots(block)]
+        held: list[Any] = [getattr(block, slot, None) for block in blocks for slot in _slots(block)]
         return sum(int(x.nbytes) for x in held if hasattr(x, "nbytes"))
 
     def _items(self, seek: int) -> list:
@@ -386,10 +386,10 @@ def _import_options(values: Any, opts: dict) -> tuple[Any, Any]:
 def _dense(values: Any, bitmap: Any, nrows: Any, ncols: Any, by_column: bool, opts: dict) -> Any:
     kept, dtype = _import_options(values, opts)
     like = array_of(bitmap) if bitmap is not None else array_of(values)
-    shape = like.shape if like.ndim == 2 else (nrows, ncols)
+    shape: Any = like.shape if like.ndim == 2 else (nrows, ncols)
     if None in shape:
         raise TypeError(message("nrows and ncols beside flat arrays", shape))
-    order = "F" if by_column else "C"
+    order: Any = "F" if by_column else "C"
     vals = np.broadcast_to(kept, shape) if np.ndim(kept) == 0 else kept.reshape(shape, order=order)
     keep = np.ones(shape, bool) if bitmap is None else array_of(bitmap).astype(bool).reshape(shape, order=order)
     i, j = np.nonzero(keep)

@@ -14,7 +14,7 @@ def typed(op: Any, first: DataType, second: DataType) -> Any:
 
 def kind_of(op: Any) -> str:
     """ "unary", "binary", "monoid", "aggregator"..., for typed operators too; "" for anything else."""
-    return getattr(op, "kind", None) or getattr(getattr(op, "op", None), "kind", "")
+    return str(getattr(op, "kind", None) or getattr(getattr(op, "op", None), "kind", ""))
 
 
 def untyped(op: Any) -> Any:

@@ -75,7 +75,7 @@ def position(key: Any, size: int) -> int:
 def _int(key: Any, size: int) -> int | None:
     """An int (or a Scalar of an integer type) as a position, None for other subscripts."""
     if isinstance(key, Operand) and key.ndim == 0:
-        key = key.__index__()
+        key = key._computed().__index__()
     if not is_integer(key):
         return None
     index = int(key)
@@ -111,6 +111,8 @@ class Part(Expression):
     """`v[I]`, `A[I, J]`, `A[i, :]`: read by `.new()` or as an operand, assigned to by `<<` or `x[I](mask) << ...`."""
 
     __slots__ = ("parent", "place")
+    parent: Any
+    place: Any
 
     @classmethod
     def of(cls, x: Any, place: Place) -> "Part":

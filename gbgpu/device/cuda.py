@@ -50,6 +50,13 @@ def available() -> int:
         return 0
 
 
+def as_host(array: Any) -> np.ndarray:
+    """A copy on the host of an array of any library that lies on a GPU."""
+    made = cupy.asarray(array) if hasattr(array, "__cuda_array_interface__") else cupy.from_dlpack(array)
+    counters.host_reads += 1
+    return cupy.asnumpy(made)
+
+
 def info(gpu: int) -> dict[str, Any]:
     """What a GPU is: name, kind, memory (bytes), arch, processors, l2 (bytes)."""
     properties = cupy.cuda.runtime.getDeviceProperties(gpu)
