@@ -49,9 +49,9 @@ def load(graph: str, symmetric: bool = False) -> gb.Matrix:
 def store(path: str, A: gb.Matrix, symmetric: bool = False, comment: str = "") -> None:
     """Write a graph by its file's name. `symmetric`: Matrix Market files and edge lists have each edge once; text has
     the comment. Raises as `gb.io.write` does."""
-    once = {"mtx": {"symmetry": "symmetric"}, "edgelist": {"directed": False}}
+    once: dict[str, dict[str, Any]] = {"mtx": {"symmetry": "symmetric"}, "edgelist": {"directed": False}}
     form = gb.io.form_of(path) or ""
-    options: dict[str, Any] = once.get(form, {}) if symmetric else {}
+    options = once.get(form, {}) if symmetric else {}
     if form in ("mtx", "edgelist", "dimacs"):
         options = options | {"comment": comment}
     gb.io.write(path, A, **options)

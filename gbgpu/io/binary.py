@@ -89,7 +89,7 @@ def save(target: Any, what: Matrix | Vector) -> None:
     with writing(target) as stream:
         stream.write(header.pack())
         for place, end, array in zip(header.places(), header.places()[1:], arrays, strict=False):
-            stream.write(memoryview(array).cast("B") if array.size else b"")
+            stream.write(array.data.cast("B") if array.size else b"")
             stream.write(bytes(end - place - array.nbytes))
 
 
@@ -101,7 +101,7 @@ def _parts(what: Matrix | Vector) -> tuple[Header, list[np.ndarray]]:
         ids, flags = ids[:0] if full else ids, _FULL * full
     else:
         offsets, ids, values = what.to_csr()
-        shape, kind = what.shape, _MATRIX
+        shape, kind = (what.nrows, what.ncols), _MATRIX
         flags = _SYMMETRIC * what._session.known_symmetric(what)
     nvals = len(values)
     bits = values.view(f"u{values.itemsize}")  # as bits, NaN equals NaN and 0 is not -0
@@ -136,8 +136,11 @@ def load(source: Any, *, name: str | None = None) -> Matrix | Vector:
         stream.seek(header.places()[-1] - 1)
         if len(stream.read(2)) != 1:
             raise _refused(f"{header.places()[-1]} bytes", "another number", "it was cut off?")
-    _check(header, *arrays)
-    return _vector(header, *arrays, name) if header.kind == _VECTOR else _matrix(header, *arrays, name)
+    offsets, ids, values = arrays
+    _check(header, offsets, ids, values)
+    if header.kind == _VECTOR:
+        return _vector(header, ids, values, name)
+    return _matrix(header, offsets, ids, values, name)
 
 
 def _refused(expected: str, came: object, hint: str = "") -> FileFormatError:
@@ -195,7 +198,7 @@ def _matrix(header: Header, offsets: np.ndarray, ids: np.ndarray, values: np.nda
     return matrix
 
 
-def _vector(header: Header, _: np.ndarray, ids: np.ndarray, values: np.ndarray, name: str | None) -> Vector:
+def _vector(header: Header, ids: np.ndarray, values: np.ndarray, name: str | None) -> Vector:
     vector = Vector(header.dtype, header.nrows, name=name)
     ids = np.arange(header.nrows) if header.flags & _FULL else ids
     vector._session.build_vector(vector, ids, values, bool(header.flags & _ISO), None, trusted=True)

@@ -70,8 +70,10 @@ class _Reader:
         self.layout, self.line, self.count = layout, line, 0
         self.seen = _LARGE if layout.unsigned else 0  # then a negative one is refused
         room = _ROOM if layout.count is None else min(layout.count, 1 << 24)
+        self.rows: Any
+        self.cols: Any
         self.rows, self.cols = (np.empty(room if layout.ids else 0, np.int64) for _ in range(2))
-        self.words = np.empty(room if layout.kind else 0, np.uint64)
+        self.words: Any = np.empty(room if layout.kind else 0, np.uint64)
 
     def read(self, stream: IO[bytes]) -> Entries:
         pieces = whole_lines(stream)

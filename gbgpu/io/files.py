@@ -26,7 +26,7 @@ def open_bytes(source: Any) -> Iterator[IO[bytes]]:
     with contextlib.ExitStack() as stack:
         if hasattr(source, "read"):
             text = source.read()
-            raw = io.BufferedReader(io.BytesIO(text.encode() if isinstance(text, str) else text))  # type: ignore[arg-type]
+            raw: Any = io.BufferedReader(io.BytesIO(text.encode() if isinstance(text, str) else text))
         else:
             raw = stack.enter_context(open(source, "rb"))
         start = raw.peek(6)

@@ -39,7 +39,7 @@ def rmat(
     ones. Source: Chakrabarti, Zhan, Faloutsos (SDM 2004); the default probabilities are Graph500's. Raises InvalidValue
     for parameters out of range.
     """
-    shape = {"a": a, "b": b, "c": c, "permute": permute}
+    shape: dict[str, Any] = {"a": a, "b": b, "c": c, "permute": permute}
     edges = rmat_edges(scale, edge_factor, seed=seed, symmetric=symmetric, weights=weights, **shape)
     return _matrix(edges, symmetric, dtype, name)
 

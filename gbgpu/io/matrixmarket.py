@@ -86,7 +86,7 @@ def mmread(source: Any, engine: str = "auto", *, dup_op: Any = None, name: str |
 
 def to_matrix(read: Coordinates, *, dtype: Any = None, dup_op: Any = None, name: str | None = None) -> Matrix:
     """The Matrix of what a file holds; a pattern is one of ones, FP64 unless `dtype` says otherwise."""
-    shape = {"nrows": read.nrows, "ncols": read.ncols, "name": name}
+    shape: dict[str, Any] = {"nrows": read.nrows, "ncols": read.ncols, "name": name}
     iso = read.values is None and (dup_op is None or isinstance(dup_op, str) and dup_op == "any")
     values: Any = 1.0 if iso else np.ones(read.rows.size) if read.values is None else read.values
     matrix = Matrix.from_coo(read.rows, read.cols, values, dtype, dup_op=dup_op, **shape)

@@ -212,13 +212,14 @@ def _real(text, at):
 
 @_compiled
 def _exponent(text, at):
-    """(place after it, an exponent, at most about 100000 in size); place -1 without a digit."""
+    """(place after it, an exponent, of at most six digits); place -1 without a digit."""
     negative = text[at] == _MINUS
     if negative or text[at] == _PLUS:
         at += 1
-    start, exponent = at, 0
+    start, exponent = at, np.int64(0)
     while _digit(text, at) <= 9:
-        exponent = min(exponent * 10 + np.int64(_digit(text, at)), 100_000)
+        if exponent < 100_000:
+            exponent = exponent * 10 + np.int64(_digit(text, at))
         at += 1
     return at if at > start else -1, -exponent if negative else exponent
 
