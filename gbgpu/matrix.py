@@ -425,10 +425,9 @@ class TransposedMatrix(MatrixFace, Transposed):
 def _edges(edgelist: Any, values: Any) -> tuple:
     """(rows, columns, values) of an edge list."""
     if isinstance(edgelist, np.ndarray):
-        if edgelist.ndim != 2 or edgelist.shape[1] not in (2, 3) or (edgelist.shape[1] == 3 and values is not None):
-            raise ValueError(message("an array with two columns, or three with the values", f"shape {edgelist.shape}"))
-        i, j = edgelist[:, 0], edgelist[:, 1]
-        return i, j, edgelist[:, 2] if edgelist.shape[1] == 3 else 1.0 if values is None else values
+        if edgelist.ndim != 2 or edgelist.shape[1] != 2:
+            raise ValueError(message("two columns; values are given beside the array", f"shape {edgelist.shape}"))
+        return edgelist[:, 0], edgelist[:, 1], 1.0 if values is None else values
     rows = [tuple(edge) for edge in edgelist]
     width = len(rows[0]) if rows else 2
     if width not in (2, 3) or (width == 3 and values is not None):

@@ -2,7 +2,6 @@
 
 Imports, exports, and what orders the entries of a row go through the host."""
 
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from .compose import by_rows
 from .errors import DimensionMismatch, message
 from .expr import _kinds, is_tensor, new_like
 from .semiring._lower import to_python
-from .semiring._types import unify
 from .typed import dtype_or, reducer
 
 
@@ -24,7 +22,7 @@ def about() -> dict[str, Any]:
 
 
 def concat(tiles: Any, dtype: Any = None, *, name: str | None = None) -> Any:
-    """One matrix of a list of lists of tiles; a list of vectors makes a vector."""
+    """One matrix of a list of lists of tiles, of the first one's type; a list of vectors makes a vector."""
     grid = [list(row) if isinstance(row, (list, tuple)) else [row] for row in tiles]
     if not grid or not all(is_tensor(x) for row in grid for x in row):
         raise TypeError(message("a list of lists of matrices, or a list of vectors", repr(tiles)[:60]))
@@ -39,7 +37,7 @@ def _as_matrix(x: Any) -> Any:
 
 
 def _common(tiles: list, dtype: Any) -> Any:
-    return dtype_or(dtype, reduce(unify, [x.dtype for x in tiles]))
+    return dtype_or(dtype, tiles[0].dtype)
 
 
 def _stacked(vectors: list, dtype: Any, name: str | None) -> Any:

@@ -1,0 +1,275 @@
+"""The language, feature by feature: the same text is run by gbgpu and by python-graphblas, and every object must agree
+afterwards: entries, values, types."""
+
+from __future__ import annotations
+
+import graphblas as pg
+import numpy as np
+import pytest
+
+import gbgpu as gb
+
+# python-graphblas computes operands that are expressions only when it is told to; gbgpu always does
+pg.config.set(autocompute=True)
+
+
+def objects(module) -> dict:
+    """A, B: 4 x 4 of INT64 and FP64; C: 3 x 4; E: BOOL; u, v, w: size 4; x: size 3; p: BOOL; s, t, none: scalars."""
+    matrix, vector, scalar = module.Matrix.from_coo, module.Vector.from_coo, module.Scalar
+    return {
+        "gb": module,
+        "np": np,
+        "A": matrix([0, 0, 1, 2, 3, 3], [1, 3, 2, 0, 1, 3], [1, 2, 3, 4, 5, 6], nrows=4, ncols=4),
+        "B": matrix([0, 1, 1, 2, 3], [1, 0, 2, 2, 3], [0.5, 2.0, -3.0, 4.0, 7.0], nrows=4, ncols=4),
+        "C": matrix([0, 0, 1, 2], [1, 3, 0, 2], [7, 8, 9, 10], nrows=3, ncols=4),
+        "E": matrix([0, 0, 1, 3], [1, 2, 2, 3], [True, False, True, True], nrows=4, ncols=4),
+        "F": matrix([0, 1, 1, 3], [1, 1, 2, 0], [False, True, True, True], nrows=4, ncols=4),
+        "u": vector([0, 1, 3], [1, -2, 3], size=4),
+        "v": vector([1, 2, 3], [10, 20, 30], size=4),
+        "w": vector([0, 2, 3], [0.5, 1.5, 2.5], size=4),
+        "x": vector([0, 2], [3, 5], size=3),
+        "p": vector([0, 1, 3], [True, False, True], size=4),
+        "q": vector([1, 2, 3], [True, True, False], size=4),
+        "s": scalar.from_value(3),
+        "t": scalar.from_value(1.5),
+        "none": scalar(int),
+        "plus": module.binary.plus, "minus": module.binary.minus, "times": module.binary.times,
+        "first": module.binary.first, "any_pair": module.semiring.any_pair, "min_plus": module.semiring.min_plus,
+        "plus_times": module.semiring.plus_times, "replace": module.replace,
+    }  # fmt: skip
+
+
+def plain(thing):
+    """A result as something that compares."""
+    if hasattr(thing, "nvals") and not hasattr(thing, "value") and not hasattr(thing, "to_coo"):
+        thing = thing.new()
+    if hasattr(thing, "to_coo"):
+        thing = thing.new() if hasattr(thing, "new") else thing
+        parts = thing.to_coo()
+        order = np.lexsort(parts[-2::-1])  # by row and column
+        return str(thing.dtype), [int(n) for n in thing.shape], [part[order].tolist() for part in parts]
+    if hasattr(thing, "dtype") and hasattr(thing, "value"):
+        return str(thing.dtype), thing.value
+    if isinstance(thing, np.ndarray):
+        return thing.tolist()
+    if isinstance(thing, (tuple, list)):
+        return [plain(part) for part in thing]
+    if isinstance(thing, dict):
+        return {key: plain(value) for key, value in thing.items()}
+    return thing.item() if isinstance(thing, np.generic) else thing
+
+
+def run(module, text: str):
+    """(value of the text if it is an expression, what all objects hold afterwards)."""
+    space = objects(module)
+    try:
+        code = compile(text, text, "eval")
+    except SyntaxError:
+        code = None
+    if code is None or " << " in text or ".update(" in text:
+        exec(text, space)
+        result = None
+    else:
+        result = plain(eval(code, space))
+    held = {name: plain(thing) for name, thing in space.items() if len(name) == 1 or name == "none"}
+    return result, held
+
+
+def same(one, two) -> bool:
+    if isinstance(one, (list, tuple)) and isinstance(two, (list, tuple)):
+        return len(one) == len(two) and all(same(a, b) for a, b in zip(one, two, strict=True))
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
+    if isinstance(one, float) or isinstance(two, float):
+        return one == two or (one != one and two != two) or bool(np.isclose(one, two, rtol=1e-12, atol=0))
+    return one == two
+
+
+def agree(text: str) -> None:
+    mine, theirs = run(gb, text), run(pg, text)
+    assert same(mine, theirs), f"{text}\n  gbgpu {mine[0]}\n  oracle {theirs[0]}\n" + "\n".join(
+        f"  {name}: {mine[1][name]} / {theirs[1][name]}" for name in mine[1] if not same(mine[1][name], theirs[1][name])
+    )
+
+
+INFIX = [
+    *(f"{a} {sign} {b}" for sign in "+ - * / // % **".split() for a, b in ("uv", "uw", "us", "su", "vt")),
+    *(f"A {sign} B" for sign in "+ - * / // % ** @".split()),
+    *(f"u {sign} {b}" for sign in "== != < <= > >=".split() for b in "v1s"),
+    *(f"A {sign} {b}" for sign in "== != < <= > >=".split() for b in "B2"), "2 - u", "2 ** v", "10 // v", "7 % v",
+    "1 / w", "2.5 * A", "A + 1", "A.T + A", "A - A.T", "abs(u)", "-u", "-A.T", "~p", "~E", "p & q", "p | q", "p ^ q",
+    "E & F", "E | F", "E ^ F", "p | q | p", "plus(u | v)", "plus(u & v)", "minus(u | v)",
+    "minus(u | v, left_default=0, right_default=0)", "minus(A | B, left_default=1, right_default=s)",
+    "plus(u | v | w)", "times(u & v & w)", "A @ u", "u @ A", "A @ A", "A.T @ A", "A @ B.T", "C @ A", "C.T @ x",
+    "u @ v", "u @ w", "min_plus(u @ v)", "min_plus(A @ B)", "min_plus(A @ A @ u)", "plus_times(u @ A @ A)",
+    "(A + B) @ u", "(A @ A) @ (u + v)", "gb.monoid.max(A | A.T)", "gb.monoid.min(u & v)", "divmod(v, 7)", "A + u",
+    "u + A", "A * u", "u * A", "C + v", "C * v", "x + C", "x * C", "minus(C | v)", "minus(x | C)", "minus(C & v)",
+    "first(x & C)", "A.ewise_add(B)", "A.ewise_mult(B)", "A.ewise_union(B, minus, 1, 2)",
+    "u.ewise_add(v, gb.monoid.max)", "u.ewise_mult(v, minus)", "u.ewise_union(w, plus, 0, 0.5)", "A.ewise_add(u)",
+    "u.ewise_union(A, minus, 0, 0)", "A.mxm(B)", "A.mxm(B, min_plus)", "A.mxv(u)", "u.vxm(A, gb.semiring.max_first)",
+    "u.inner(v)", "u.inner(v, min_plus)", "u.outer(v)", "u.outer(x, minus)", "u.outer(x, gb.monoid.max)",
+    "A.kronecker(C)", "C.kronecker(A, plus)", "A.T.kronecker(C.T, first)", "plus(A, 2)", "plus(2, A)", "minus(s, u)",
+    "minus(u, s)",
+]  # fmt: skip
+
+INPLACE = [
+    "u += v", "u += 2", "u -= v", "u -= 1", "u *= v", "u *= 3", "w /= 2", "w /= v", "v //= 7", "v %= 7", "v **= 2",
+    "p &= q", "p |= q", "p ^= q", "E &= F", "E |= F", "E ^= F", "A += B", "A += u", "A -= A.T", "A *= A", "A @= A",
+    "u @= A", "A += 1", "B += A", "s += 1", "s -= 1", "s *= 2", "t /= 2", "A *= u", "E |= E.T",
+]  # fmt: skip
+
+SUBSCRIPTS = [
+    "u[0]", "u[-1]", "u[2]", "u[:]", "u[1:3]", "u[::2]", "u[::-1]", "u[[3, 0, 0]]", "u[np.array([1, 2])]", "u[...]",
+    "u[s]", "A[0, 1]", "A[-1, -1]", "A[0, 0]", "A[0, :]", "A[:, 1]", "A[1:, 2]", "A[[3, 0], 3]", "A[3, [3, 1, 1]]",
+    "A[:, :]", "A[1:3, ::2]", "A[[0, 3], [1, 3]]", "A[[0, 0, 3], :]", "A[::-1, ::-1]", "A.T[1, 0]", "A.T[0, :]",
+    "A.T[:, 2]", "A.T[1:, [0, 3]]", "C[2, :]", "C[:, 2]", "C.T[2, :]", "(A + B)[0, 1]", "(A + B)[0, :]",
+    "(u + v)[1:3]", "(u + v)[1]", "A[0, :].new(float)", "A[1:3, 1:].new(mask=E[1:3, 1:].new().V)", "A[0, :].nvals",
+    "A[0, :] + u", "A[0:2, 0:2] @ u[0:2]", "A[0, 1] + 5", "u[1] * 2", "u[0] == 1", "int(u[0])", "bool(u[2])",
+    "u[0].value", "u[2].value", "u[0].is_empty", "A[0, 1].new(float)", "u[[2, 3]].new(mask=p[[0, 1]].new().S)",
+    "A.get(0, 1)", "A.get(0, 0, 7)", "u.get(2, -1)", "u.get(1)", "A.T.get(1, 0)", "0 in u", "2 in u", "(0, 1) in A",
+    "(0, 0) in A", "(1, 0) in A.T", "list(u)", "list(A)", "sorted(A.T)", "list(u + v)",
+]  # fmt: skip
+
+ASSIGN = [
+    "u[0] = 9", "u[0] << 9", "u[2] = s", "u[1] = none", "u[0] << v[2]", "u[2] << v.reduce()", "u[1] << v[0]",
+    "u[:] = 5", "u[...] = 5", "u[1:3] = 7", "u[[0, 2]] << v[[2, 0]]", "u[[0, 2]] = [4, 5]",
+    "u[1:] = np.array([1, 2, 3])", "u[:2] << v[2:]", "u(plus)[0] << 5", "u(plus)[2] << 5", "u(p.S)[1:3] << 7",
+    "u(p.S, replace)[1:] << v[1:]", "u(plus)[[0, 1]] << v[[1, 2]]", "u[1:3](q[1:3].new().S) << 7",
+    "u[[0, 1]](p[[0, 1]].new().V, replace) << v[[1, 2]]", "u[[2, 3]](q[[2, 3]].new().V, plus) << v[[2, 3]]",
+    "u(mask=p.V, accum=plus)[:] = 2", "u(~p.S) << 8", "u(p) << 8", "u(p == q) << 8", "u(v > 15, replace) << v",
+    "u(p.S & q.S) << 8", "u(p.S | q.V) << 8", "u(p.V & ~q.S) << 8", "u(~p.S & ~q.V) << 8", "u(~p.V | q.S) << 8",
+    "u(~p.V | ~q.V) << 8", "u(~p.S & q) << 8", "A(E.S & F.S) << 8", "A(E.V | F.V) << 8", "A(~E.V & F.S) << 8",
+    "del u[0]", "del u[2]", "del u[1:]", "del u[[0, 3]]", "del u(p.S)[:]", "A[0, 1] = 9", "A[0, 0] << 9",
+    "A[1, 2] = none", "A[0, 0] << u[3]", "A[2, 2] << A.reduce_scalar()", "A[0, :] = 5", "A[:, 1] << 7", "A[:, :] = 1",
+    "A[1:3, 2:] = 4", "A[[0, 3], [1, 3]] << 0", "A[0, :] << u", "A[:, 2] << u", "A[1, [3, 0, 2]] << x",
+    "A[[3, 0, 2], 1] << x", "A[1:, 0] << x", "A[0, :] = [1, 2, 3, 4]", "A[1:3, 1:3] = [[1, 2], [3, 4]]",
+    "A[1:, :] << C", "A[:, 1:] << C.T", "A[[0, 2, 3], :] << C", "A[1:3, :2] << B[1:3, 2:]", "A[:, :] << A.T",
+    "A[0, 0](plus) << 5", "A(plus)[0, 1] << 5", "A(plus)[:, :] << B", "A(plus)[0, :] << u", "A(plus)[[0, 1], :] << 3",
+    "A(E.S)[0, :] << u", "A(E.V)[:, 1:] << 3", "A(~E.S, replace)[1:, :] << 3", "A(E.S, replace)[1:, :] << C",
+    "A(E.S, plus, replace)[:, 2] << u", "A(p.S)[0, :] << u", "A(p.V)[0, :] << 5", "A(~p.S, replace)[:, 1] << 5",
+    "A(p.S, plus)[1, 1:] << x", "A(p.S, replace)[:, 2] << v", "A[0, :](p.S) << u", "A[0, 1:](x.S) << x",
+    "A[1:, 0](x.S, replace) << x", "A[:, 2](p.V, plus) << 3", "A[1:, :](C.S) << C", "A[1:, :](~C.S, replace) << 9",
+    "A[1:3, 1:3](E[1:3, 1:3].new().V, plus) << 10", "A[:, :](E.S, replace) << B", "A[:, :](E.V, plus, replace) << B",
+    "del A[0, 1]", "del A[0, :]", "del A[:, 1]", "del A[1:, 1:]", "del A(E.S)[:, :]", "A << B", "A << 3",
+    "A(E.S) << 3", "A(E.S, plus) << B.T", "A << A.T", "u << v", "u << none", "u(p.S) << none", "s << 5", "s << t",
+    "s << none", "s << u.reduce()", "s(plus) << u.reduce()", "s(plus) << 4", "s << u[1]", "s(plus) << u[1]",
+    "s(plus) << none", "s << u @ v", "s(plus) << u.inner(v)", "none << 5", "u.update(v)", "A.update(A @ B)",
+    "u(p.S).update(3)", "u[1:3].update(3)", "u[:2](plus) << 3", "u(plus) << v", "A.clear()", "u.clear()", "s.clear()",
+    "u.resize(2)", "u.resize(7)", "A.resize(2, 6)", "A.resize(6, 3)", "A.setdiag(5)", "A.setdiag(u)",
+    "A.setdiag(5, 1)", "A.setdiag([1, 2, 3], -1)", "A.setdiag(u, accum=plus)", "A.setdiag(u, mask=p.S)",
+    "A.setdiag(7, mask=~p.V)", "A.setdiag(7, mask=E.V)", "A.setdiag(7, mask=~E.S, accum=plus)", "C.setdiag(x, 1)",
+    "C.setdiag(1, 3)", "A.build([0, 1], [1, 1], [5, 6], clear=True)", "u.build([0, 5], [1, 2], clear=True, size=6)",
+    "A.build([0, 1], [1, 5], [5, 6], clear=True, ncols=6)",
+]  # fmt: skip
+
+METHODS = [
+    "A.dup()", "A.dup(float)", "A.dup(clear=True)", "A.dup(mask=E.V)", "A.dup('FP32', mask=~E.S)", "u.dup(mask=p.V)",
+    "A.T.dup()", "A.T.new(float)", "A.T.new(mask=E.S)", "(u + v).dup(float)", "(A + B).dup(clear=True)",
+    "(A @ B).new(mask=E.S)", "(A @ B).new('INT32')", "A.diag()", "A.diag(1)", "A.diag(-2)", "A.T.diag(1)", "C.diag(1)",
+    "C.diag(2)", "C.diag(-1)", "u.diag()", "u.diag(1)", "u.diag(-2)", "A.power(0)", "A.power(1)", "A.power(2)",
+    "A.power(3)", "A.power(5, min_plus)", "A.T.power(2)", "u.reposition(1)", "u.reposition(-1)",
+    "u.reposition(2, size=6)", "u.reposition(-2, size=3)", "u.reposition(10)", "A.reposition(1, 1)",
+    "A.reposition(-1, 2)", "A.reposition(1, -1, nrows=6, ncols=2)", "A.T.reposition(1, 0)", "C.reposition(-5, 0)",
+    "A.reduce_rowwise()", "A.reduce_columnwise()", "A.reduce_scalar()", "A.T.reduce_rowwise(gb.monoid.max)",
+    "A.reduce_rowwise('max')", "A.reduce_rowwise(plus)", "u.reduce(plus)", "u.reduce(gb.agg.mean)", "u.reduce('min')",
+    "gb.agg.sum(A)", "gb.agg.sum(A, rowwise=True)", "gb.agg.mean(A, columnwise=True)", "gb.agg.count(u)",
+    "u.reduce(gb.monoid.min, allow_empty=False)", "gb.Vector(int, 3).reduce(allow_empty=False)",
+    "gb.Vector(int, 3).reduce()", "gb.Matrix(int, 3, 3).reduce_scalar(allow_empty=False)", "A.apply('-')",
+    "A.apply(gb.unary.abs)", "A.apply(plus, right=3)", "A.apply(minus, left=s)", "A.T.apply('+', right=1)",
+    "u.apply(minus, t)", "A.apply(gb.indexunary.rowindex)", "A.apply(gb.indexunary.colindex, 5)",
+    "A.apply(gb.select.tril)", "gb.unary.abs(u + v)", "gb.unary.one(A @ B)", "A.select('>=', 3)",
+    "A.select(gb.select.tril)", "A.select(gb.select.triu, 1)", "A.select('tril', -1)", "u.select('!=', s)",
+    "u.select(u > 0)", "u.select(p)", "u.select(p.S)", "u.select(~p.S)", "u.select(v > 15)", "A.select(E.V)",
+    "A.select(A > 2)", "A.select(B > 1)", "gb.select.valuegt(A, 2)", "gb.select.offdiag(A)", "A.T.select('row<=', 1)",
+    "A.T.select('>', 2)", "A.isequal(A)", "A.isequal(A.dup(float))", "A.isequal(A.dup(float), check_dtype=True)",
+    "A.isequal(B)", "A.isequal(C)", "A.isequal(A.T)", "u.isequal(u.dup())", "u.isequal(v)", "A.isclose(A + 1e-12)",
+    "w.isclose(w * 1.01)", "w.isclose(w * 1.01, rel_tol=0.1)", "w.isclose(w + 0.5, abs_tol=0.6)",
+    "(u + v).isequal(v + u)", "s.isequal(3)", "s.isequal(t)", "s == 3", "s == t", "s != 3", "none == None",
+    "s.isclose(3.0000000001)", "none.isequal(none)", "s + t", "s - 1", "2 - s", "s * t", "s / 2", "s // 2", "s % 2",
+    "s ** 2", "s + none", "s * none", "s < 5", "abs(-s)", "-s", "plus(s | 5)", "plus(s & t)",
+    "minus(none | s, left_default=1, right_default=0)", "s.apply('-')", "s.apply(plus, 2)", "s.select('>', 2)",
+    "s.select('>', 5)", "s.ewise_add(none)", "s.ewise_mult(t, minus)", "s.ewise_union(none, minus, 0, 10)",
+    "s.dup(float)", "s.dup(clear=True)", "s.get()", "none.get(4)", "s.nvals", "none.nvals", "s.is_empty", "int(s)",
+    "float(t)", "bool(none)", "np.asarray(s).item()", "[10, 20, 30, 40][s]", "gb.Scalar.from_value(True)",
+    "gb.Scalar.from_value(t)", "u.nvals", "A.shape", "A.T.shape", "A.nrows", "C.ncols", "(A @ C.T).shape",
+    "(A @ C.T).nvals", "(u @ A).size", "u.wait() is u", "u.S.new()", "u.V.new()", "(~u.S).new()",
+    "p.V.new(complement=True)", "p.V.new(int, mask=q.S)",
+]  # fmt: skip
+
+INVERSES = [
+    "A.to_coo()", "A.T.to_coo(sort=False)[2].size", "A.to_csr()", "A.to_csc()", "A.to_dcsr()", "A.to_dcsc()",
+    "A.T.to_csr()", "A.to_dicts()", "A.to_dicts('columnwise')", "A.T.to_dicts()", "A.to_edgelist()", "A.to_dense(0)",
+    "A.to_dense(fill_value=-1.5)", "A.T.to_dense(0)", "u.to_coo()", "u.to_coo(float, indices=False)", "u.to_dense(0)",
+    "u.to_dense(0.5)", "u.to_dict()", "(u + v).to_dict()", "(A @ B).to_coo()", "gb.Matrix.from_csr(*A.to_csr())",
+    "gb.Matrix.from_csc(*A.to_csc())", "gb.Matrix.from_dcsr(*A.to_dcsr(), nrows=4, ncols=4)",
+    "gb.Matrix.from_dcsc(*A.to_dcsc(), nrows=4, ncols=4)", "gb.Matrix.from_dicts(A.to_dicts(), nrows=5)",
+    "gb.Matrix.from_dicts(C.to_dicts(), order='columnwise')", "gb.Matrix.from_dicts([{1: 2}, {0: 3.5}])",
+    "gb.Matrix.from_edgelist([(0, 1), (2, 0)])", "gb.Matrix.from_edgelist([(0, 1, 5), (2, 0, 6)], nrows=4)",
+    "gb.Matrix.from_edgelist(np.array([[0, 1], [2, 0]]), [5, 6])", "gb.Matrix.from_edgelist([(0, 1), (2, 0)], 7)",
+    "gb.Matrix.from_dense([[1, 2], [3, 4]])", "gb.Matrix.from_dense([[1, 0], [0, 4]], 0)",
+    "gb.Matrix.from_scalar(3, 2, 2)", "gb.Matrix.from_scalar(s, 2, 2, float)", "gb.Vector.from_dict({1: 2, 3: 4})",
+    "gb.Vector.from_dict({1: 2.5}, int, size=9)", "gb.Vector.from_pairs([(0, 1), (4, 5)])",
+    "gb.Vector.from_pairs([(0, 1), (0, 5)], dup_op=plus)", "gb.Vector.from_scalar(2.5, 4)",
+    "gb.Vector.from_scalar(s, 3)", "gb.Vector.from_dense([1, 0, 3], 0)", "gb.Vector.from_dense([1, 2])",
+    "gb.Vector.from_coo([1, 2], s)", "gb.Vector.from_coo([1, 1], [2, 3], dup_op='max')",
+    "gb.Vector.from_dict({}, size=3)", "gb.Vector.from_coo([0], 1, size=5)",
+    "gb.Matrix.from_coo([], [], [], nrows=2, ncols=2)",
+    "gb.Matrix.from_coo([0, 0], [1, 1], [1, 2], dup_op=gb.monoid.plus)", "gb.Matrix(int, 2, 3)",
+    "gb.Vector('FP32', 3)",
+]  # fmt: skip
+
+TOOLS = [
+    "u.ss.is_iso", "gb.Vector.from_scalar(2, 3).ss.iso_value", "list(u.ss.iterkeys())", "list(u.ss.itervalues(1))",
+    "list(A.ss.iterkeys())", "u.ss.head(2)", "A.ss.head(3)", "A.ss.flatten()", "A.ss.flatten('col')",
+    "A.ss.reshape(2, 8)", "A.ss.reshape(8, -1, order='col')", "u.ss.reshape(2, 2)",
+    "u.ss.reshape(2, 2, order='columnwise')", "A.ss.split(2)", "A.ss.split([[1, 3], 2])", "A.ss.split((3, None))",
+    "u.ss.split(3)", "u.ss.split([1, 3])", "gb.ss.concat([[A, B], [B, A]])", "gb.ss.concat([u, v, x])",
+    "gb.ss.concat([[C, C]], dtype=float)", "gb.ss.diag(A, 1)", "gb.ss.diag(u)", "A.ss.selectk('first', 1)",
+    "A.ss.selectk('last', 1, order='col')", "u.ss.selectk('last', 2)", "A.ss.compactify('first', 1)",
+    "A.ss.compactify('last', 2)", "A.ss.compactify('smallest', 1)", "A.ss.compactify('largest', 1, 'col')",
+    "A.ss.compactify('first', 1, asindex=True)", "A.ss.compactify('last', 2, reverse=True)",
+    "u.ss.compactify('largest', 2)", "u.ss.compactify(reverse=True)", "A.ss.sort()", "A.ss.sort('gt', 'col')",
+    "u.ss.sort(gb.binary.gt)", "u.ss.sort(permutation=False)[0]", "A.ss.scan()", "A.ss.scan(gb.monoid.max, 'col')",
+    "u.ss.scan()", "w.ss.scan(gb.monoid.times)", "A.ss.build_diag(u)", "u.ss.build_diag(A, 0)",
+    "A.ss.export('csr')['indptr']", "A.ss.export('csc')['row_indices']", "C.ss.export('hypercsr')['rows']",
+    "A.ss.export('hypercsc')['values']", "A.ss.export('coo')['cols']", "A.ss.export('bitmapr')['bitmap']",
+    "u.ss.export('sparse')['indices']", "u.ss.export('bitmap')['bitmap']",
+    "gb.Matrix.ss.import_csr(nrows=2, ncols=3, indptr=np.array([0, 1, 2], np.uint64), values=np.array([5, 6]), col_indices=np.array([1, 2], np.uint64))",
+    "gb.Matrix.ss.import_fullr(np.array([[1, 2], [3, 4]]))", "gb.Vector.ss.import_full(np.array([1, 2, 3]))",
+    "gb.Vector.ss.import_sparse(size=5, indices=np.array([1, 4], np.uint64), values=np.array([5, 6]))",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", INFIX)
+def test_infix(devices, text):
+    agree(text)
+
+
+@pytest.mark.parametrize("text", INPLACE)
+def test_inplace(devices, text):
+    agree(text)
+
+
+@pytest.mark.parametrize("text", SUBSCRIPTS)
+def test_subscripts(devices, text):
+    agree(text)
+
+
+@pytest.mark.parametrize("text", ASSIGN)
+def test_assignment(devices, text):
+    agree(text)
+
+
+@pytest.mark.parametrize("text", METHODS)
+def test_methods(devices, text):
+    agree(text)
+
+
+@pytest.mark.parametrize("text", INVERSES)
+def test_constructors_and_their_inverses(devices, text):
+    agree(text)
+
+
+@pytest.mark.parametrize("text", TOOLS)
+def test_ss(devices, text):
+    agree(text)
