@@ -21,6 +21,7 @@ from .plan import is_idempotent
 WIDE = 1 << 24  # columns from which a mark for each costs more than a table, if rows are short
 SHORT = 1 << 10
 TERMS = 1 << 26  # made at a time by `sort`
+COLUMNS = 1 << 22  # of a pattern made at a time by `rows` and `hash`
 
 
 class Product:
@@ -150,14 +151,15 @@ class Product:
             room += 0 if held is None or not n else int(device.xp.diff(mptr).max())
         marks = device.zeros(mxm_room(room, width, hashed), np.int64 if hashed else np.int32)
         spec = Spec(ptr=self.ptr, idx=self.a.idx, hashed=hashed)
+        kernel, lengths = self.session.kernels.get("mxm_pattern", spec), device.empty(n, np.int64)
         shared = n, indptr, cols, whole.indptr, whole.cols, mptr, mcols, flags, width, marks
-        lengths = device.empty(n, np.int64)
-        self.session.kernels.get("mxm_count", spec)(*shared, lengths)
-        out, total = offsets(device, lengths)
-        found = device.empty(total, self.colmap.slot_type())
-        marks[:] = 0
-        self.session.kernels.get("mxm_pattern", spec)(*shared, out, found)
-        pattern = Rows(out, found, None, 0)
+        pieces, progress = [], np.zeros(2, np.int64)
+        while progress[0] < n:
+            found = device.empty(max(width, COLUMNS), self.colmap.slot_type())
+            kernel(*shared, progress, lengths, found)
+            pieces.append(found[: progress[1]].copy() if progress[0] < n or pieces else found[: progress[1]])
+        found = np.concatenate(pieces) if len(pieces) > 1 else pieces[0] if n else device.empty(0, self.a.idx)
+        pattern = Rows(offsets(device, lengths)[0], found, None, 0)
         return self._fill(device, operands, tables, pattern, "mxm_rows", whole=True)
 
     def _terms(self, device: Any, whole: Rows, cols: Any) -> Any:

@@ -42,23 +42,6 @@ def place(marks, c, value, stamp):
     marks[3 * h + 1] = value
     marks[3 * h + 2] = stamp
 """
-_COLUMNS = """
-    for r in range(n):
-        {top}
-        stamp = r + 1
-        if flags & MASKED:
-            for p in range(np.intp(mptr[r]), np.intp(mptr[r + 1])):
-                place(marks, np.intp(mcols[p]), {forbidden}, {stamp})
-        for e in range(np.intp(indptr[r]), np.intp(indptr[r + 1])):
-            k = np.intp(cols[e])
-            for f in range(np.intp(bptr[k]), np.intp(bptr[k + 1])):
-                c = np.intp(bcols[f])
-                mark = find(marks, c, {stamp})
-                if mark != {taken} and mark != {forbidden}:
-                    place(marks, c, {taken}, {stamp})
-                    {emit}
-"""
-
 BODIES = {
     "mxm_rows": """
     {iso_value}
@@ -116,6 +99,7 @@ BODIES = {
                     for e in range(begin, end):
                         place(marks, np.intp(cols[e]), e - begin + 1, r + 1)
                     marked = True
+                {count_hits}
                 for f in range(f, last):
                     k = np.intp(bcols[f])
                     at = find(marks, k, r + 1)
@@ -156,13 +140,32 @@ BODIES = {
                 {assign}
                 q += 1
 """,
-    "mxm_count": _COLUMNS.replace("{top}", "length = 0").replace("{emit}", "length += 1")
-    + "        out_lengths[r] = length\n",
-    "mxm_pattern": _COLUMNS.replace("{top}", "top = np.intp(out_indptr[r])").replace(
-        "{emit}", "out_cols[top] = c\n                    top += 1"
-    )
-    + """        first = np.intp(out_indptr[r])
+    "mxm_pattern": """
+    r, top = np.intp(progress[0]), 0
+    while r < n:
+        begin, end, most = np.intp(indptr[r]), np.intp(indptr[r + 1]), 0
+        for e in range(begin, end):
+            k = np.intp(cols[e])
+            most += np.intp(bptr[k + 1]) - np.intp(bptr[k])
+        if top + min(most, width) > len(out_cols):
+            break
+        first, stamp = top, r + 1
+        if flags & MASKED:
+            for p in range(np.intp(mptr[r]), np.intp(mptr[r + 1])):
+                place(marks, np.intp(mcols[p]), {forbidden}, stamp)
+        for e in range(begin, end):
+            k = np.intp(cols[e])
+            for f in range(np.intp(bptr[k]), np.intp(bptr[k + 1])):
+                c = np.intp(bcols[f])
+                mark = find(marks, c, stamp)
+                if mark != {taken} and mark != {forbidden}:
+                    place(marks, c, {taken}, stamp)
+                    out_cols[top] = c
+                    top += 1
         {sort}
+        out_lengths[r] = top - first
+        r += 1
+    progress[0], progress[1] = r, top
 """,
     "combine_runs": """
     for q in range(n):
@@ -174,6 +177,13 @@ BODIES = {
         out_vals[q] = acc
 """,
 }
+# A sum of ones is the number of hits: counted without a branch; nothing is left for the loop that follows.
+_COUNT_HITS = """hits = 0
+for g in range(np.uintp(f), np.uintp(last)):
+    hits += np.intp(marks[np.uintp(bcols[g])] != 0)
+hit = hits != 0
+out_vals[q] = hits
+f = last"""
 _SORT = "out_cols[first:top].sort()"
 # A row that fills a good part of the matrix is read off the marks in order.
 _SWEEP = """if 16 * (top - first) > width:
@@ -191,12 +201,10 @@ def names(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
     if kind == "combine_runs":
         return _runs(spec, parts)
     parts.text.append(HASHED if spec.hashed else DENSE)
-    if kind in ("mxm_count", "mxm_pattern"):
+    if kind == "mxm_pattern":
         # dense marks say stamp or -stamp, so that those of other rows mean nothing
-        marks = ("1", "2", "stamp") if spec.hashed else ("stamp", "-stamp", "stamp")
-        return dict(zip(("taken", "forbidden", "stamp"), marks, strict=True)) | {
-            "sort": _SORT if spec.hashed else _SWEEP
-        }
+        taken, forbidden = ("1", "2") if spec.hashed else ("stamp", "-stamp")
+        return {"taken": taken, "forbidden": forbidden, "sort": _SORT if spec.hashed else _SWEEP}
     return _terms(kind, spec, parts)
 
 
@@ -215,7 +223,7 @@ def _terms(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
         return f"to_sum({parts.call('mult', multiply.program, x=f'cast_a({x})', y=f'cast_b({y})', **ids)})"
 
     value = term("avals[e * astride]", "bvals[f * bstride]")
-    gaps = dict.fromkeys(("iso_value", "start", "accumulate", "assign", "stop"), "")
+    gaps = dict.fromkeys(("iso_value", "start", "accumulate", "assign", "stop", "count_hits"), "")
     gaps["clear"] = "" if spec.hashed else _clear(kind)
     if spec.iso:
         # an iso product has no positions: one term of any two entries is the value of all
@@ -239,6 +247,8 @@ def _terms(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
         else f"if out_vals[q] == {literal_numba(monoid.terminal, monoid.dtype)}:\n    break"
     )
     at = "p" if kind == "mxm_rows" else "q"
+    if spec.op.name == "plus_pair" and monoid.dtype.kind != "b" and not spec.hashed:
+        gaps["count_hits"] = _COUNT_HITS
     return gaps | {
         "start": f"out_vals[{at}] = {start}",
         "accumulate": f"out_vals[q] = add(out_vals[q], {value})",

@@ -28,7 +28,7 @@ TRANSLATED = {
     "merge",
 }  # kinds that also take the number of blocks of `starts`
 
-ABSENT = ("mxm_rows", "mxm_count", "mxm_pattern")  # kinds of ways to multiply that GPUs do not offer
+ABSENT = ("mxm_rows", "mxm_pattern")  # kinds of ways to multiply that GPUs do not offer
 
 Launch = Callable[..., None]
 

@@ -303,12 +303,11 @@ KINDS: dict[str, tuple[str, ...]] = {
     "mxm_dense": (*_MXM, "width", *_TABLES, "out_indptr", "out_vals"),
     # Every term on its own: those of entry e of A at begins[e] and on; key = row * width + column slot.
     "mxm_expand": (*_MXM, "begins", "width", *_TABLES, "out_keys", "out_vals"),
-    # Pattern of the product: lengths of rows, then ascending columns; columns in row r of M are left out (flags
-    # MASKED).
-    "mxm_count": ("n", "indptr", "cols", "bptr", "bcols", "mptr", "mcols", "flags", "width", "marks", "out_lengths"),
+    # Pattern of the product, ascending columns, without those in row r of M (flags MASKED): from row progress[0] on as
+    # many rows as surely fit into out_cols; then progress is (first row left, columns written).
     "mxm_pattern": (
         *("n", "indptr", "cols", "bptr", "bcols", "mptr", "mcols", "flags", "width", "marks"),
-        *("out_indptr", "out_cols"),
+        *("progress", "out_lengths", "out_cols"),
     ),
     # run q: vals[order[starts[q]]] and on, up to the next run, combined in this order. op: a typed monoid or binary.
     "combine_runs": ("n", "starts", "order", "vals", "out_vals"),
