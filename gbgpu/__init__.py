@@ -1,14 +1,16 @@
 """gbgpu: graph algorithms as masked matrix products over semirings, on every GPU (or CPU core) a person has."""
 
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
-from . import agg, binary, dtypes, errors, exceptions, indexunary, monoid, op, select, semiring, settings, unary
+from . import agg, binary, dtypes, errors, exceptions, indexunary, monoid, op, select, semiring, settings, ss, unary
+from .configuration import MAX_SIZE, config
 from .distribute import partition
 from .engine.session import Session
 from .expr import Expression, Statement, new_like
 from .masks import replace
-from .matrix import Matrix
+from .matrix import Matrix, TransposedMatrix
 from .scalar import Scalar
 from .trace import trace
 from .update import Updater
@@ -97,14 +99,24 @@ def explain(what: Any = None) -> Any:
     return PlanText(text)
 
 
+def __getattr__(name: str) -> Any:
+    """`gb.core`, imported when it is asked for."""
+    if name != "core":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("gbgpu.core")
+
+
 from . import io  # noqa: E402  (made of the public names above)
 
 __all__ = [
+    "MAX_SIZE",
     "Matrix",
     "Scalar",
+    "TransposedMatrix",
     "Vector",
     "agg",
     "binary",
+    "config",
     "device_info",
     "dtypes",
     "exceptions",
@@ -118,6 +130,7 @@ __all__ = [
     "replace",
     "select",
     "semiring",
+    "ss",
     "synchronize",
     "trace",
     "unary",

@@ -14,13 +14,6 @@ from .semiring._lower import to_python
 from .typed import dtype_or, reducer
 
 
-def about() -> dict[str, Any]:
-    """Facts about this library."""
-    from . import __version__
-
-    return {"library_name": "gbgpu", "library_version": __version__}
-
-
 def concat(tiles: Any, dtype: Any = None, *, name: str | None = None) -> Any:
     """One matrix of a list of lists of tiles, of the first one's type; a list of vectors makes a vector."""
     grid = [list(row) if isinstance(row, (list, tuple)) else [row] for row in tiles]

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 EVERYONE = {"errors", "settings", "trace"}  # these import nothing of ours
 USER = {"unary", "binary", "monoid", "select", "indexunary", "agg", "op", "dtypes", "exceptions"}
 HANDLES = {"typed", "masks", "expr", "infix", "index", "update", "handle", "arrays", "compose", "aggregator", "formatting"}
-HANDLES |= {"matrix", "vector", "scalar", "ss"}
+HANDLES |= {"matrix", "vector", "scalar", "ss", "configuration"}
 MACHINERY = {"semiring", *USER, "device", "kernels", "distribute", "balance", *HANDLES}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sparse": {"public"},
     "core": {"public"},
     "report": set(),
-    "public": {*MACHINERY, "engine", "io", "sparse", "report"},  # gbgpu/__init__.py puts the face together
+    "public": {*MACHINERY, "engine", "io", "sparse", "core", "report"},  # gbgpu/__init__.py puts the face together
     "algos": {"public"},
 }
 LATE = {"cupy", "cupyx", "mpi4py", "matplotlib", "networkx", "pymetis", "pyscipopt"}

@@ -1,0 +1,5 @@
+"""The classes of matrices."""
+
+from gbgpu import Matrix, TransposedMatrix
+
+__all__ = ["Matrix", "TransposedMatrix"]

@@ -1,0 +1,5 @@
+"""The class of scalars."""
+
+from gbgpu import Scalar
+
+__all__ = ["Scalar"]

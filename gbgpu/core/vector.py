@@ -1,0 +1,5 @@
+"""The class of vectors."""
+
+from gbgpu import Vector
+
+__all__ = ["Vector"]
