@@ -7,5 +7,6 @@ from algos.bfs import bfs
 from algos.components import connected_components
 from algos.pagerank import pagerank
 from algos.sssp import sssp
+from algos.triangles import triangle_count
 
-__all__ = ["bfs", "connected_components", "pagerank", "sssp", "verify"]
+__all__ = ["bfs", "connected_components", "pagerank", "sssp", "triangle_count", "verify"]

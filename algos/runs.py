@@ -12,6 +12,7 @@ from algos.bfs import bfs
 from algos.components import connected_components
 from algos.pagerank import pagerank
 from algos.sssp import sssp
+from algos.triangles import triangle_count
 from gbgpu import Matrix, Vector
 from gbgpu.semiring import plus_pair
 
@@ -65,5 +66,10 @@ ALGORITHMS = {
     "pagerank": Algorithm(lambda A, _: pagerank(A), lambda A, _, outcome: verify.pagerank(A, outcome[0]), _ranks),
     "components": Algorithm(
         lambda A, _: connected_components(A), lambda A, _, labels: verify.connected_components(A, labels), _labels
+    ),
+    "triangles": Algorithm(
+        lambda A, _: triangle_count(A),
+        lambda A, _, count: verify.triangles(A, count),
+        lambda count: {"triangles": count},
     ),
 }

@@ -108,6 +108,21 @@ def connected_components(A: Matrix, labels: Vector) -> None:
     _check(label == smallest[theirs] if n else present, f"count: {mine} labels, {count} components by SciPy")
 
 
+def triangles(A: Matrix, count: int) -> None:
+    """Six times the count is the number of closed walks of three steps over the edges without loops, as SciPy counts
+    them, a thousand rows at a time.
+    """
+    rows, cols, _ = A.to_coo()
+    apart = rows != cols
+    pattern = _pattern(A.nrows, rows[apart], cols[apart]).astype(np.int64)
+    walks = sum(
+        int(((pattern[first : first + 1000] @ pattern).multiply(pattern[first : first + 1000])).sum())
+        for first in range(0, A.nrows, 1000)
+    )
+    if walks != 6 * count:
+        raise VerificationError(f"check failed: count: {count} triangles, SciPy counts {walks / 6:g}")
+
+
 def _dense(vector: Vector, missing: Any) -> tuple[np.ndarray, np.ndarray]:
     """The values at all positions, and which of them are present."""
     where, values = vector.to_coo()

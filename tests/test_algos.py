@@ -229,6 +229,38 @@ def test_connected_components(devices, graph):
     verify.connected_components(A, labels)
 
 
+def both_ways(graph):
+    n, arcs = graph
+    return n, sorted({arc for i, j in arcs for arc in ((i, j), (j, i))})
+
+
+@every_graph
+def test_triangles(devices, graph):
+    graph = both_ways(graph)
+    A = matrix(graph)
+    G = digraph(graph).to_undirected()
+    G.remove_edges_from(list(nx.selfloop_edges(G)))
+    count = algos.triangle_count(A)
+    assert count == sum(nx.triangles(G).values()) // 3
+    verify.triangles(A, count)
+    with pytest.raises(verify.VerificationError, match="triangles"):
+        verify.triangles(A, count + 1)
+
+
+def test_triangles_in_both_orders_and_of_any_values(devices):
+    hubs = nx.barabasi_albert_graph(300, 6, seed=3)
+    even = nx.random_regular_graph(8, 120, seed=3)
+    for G in (hubs, even):
+        arcs = [arc for i, j in G.edges for arc in ((i, j), (j, i))]
+        A = matrix((G.number_of_nodes(), arcs), np.zeros(len(arcs)), "FP32")
+        assert algos.triangle_count(A) == sum(nx.triangles(G).values()) // 3
+
+
+def test_triangles_need_both_directions(devices):
+    with pytest.raises(InvalidValue, match="reverse"):
+        algos.triangle_count(matrix((4, [(0, 1), (1, 0), (1, 2)])))
+
+
 def test_components_do_not_look_at_values(devices):
     graph = GRAPHS["thin"]
     values = np.full(len(graph[1]), np.nan)

@@ -1,0 +1,59 @@
+"""Triangles: each edge of an acyclic orientation, with what its ends have in common.
+
+L holds one arc of each edge, from the end that comes later in some order. C(L.S) << plus_pair(L @ L.T) counts at the
+arc i -> j the vertices that come before both, so each triangle once, at its last two. Any order does; the one by
+degree leaves hubs few arcs towards them, which is where the work is. Nothing is renumbered.
+
+Source: Azad, Buluc, Gilbert, "Parallel Triangle Counting and Enumeration Using Matrix Algebra", 2015; the order by
+degree where degrees are skewed, told by a sample, is that of Beamer, Asanovic, Patterson, the GAP benchmark, 2015.
+"""
+
+import numpy as np
+
+from algos._inputs import square
+from algos.components import has_symmetric_pattern
+from gbgpu import Matrix, Vector, binary, indexunary, monoid, select
+from gbgpu.errors import InvalidValue, message
+from gbgpu.semiring import any_first, any_second, plus_pair
+
+SAMPLE = 1000
+SKEW = 1.3  # times the median degree, in the sample, from which the mean tells of hubs
+
+
+def triangle_count(A: Matrix) -> int:
+    """The triangles of an undirected graph; values and loops are ignored.
+
+    Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (an arc without its reverse).
+    """
+    n = square(A)
+    if not has_symmetric_pattern(A, n):
+        raise InvalidValue(
+            message("a symmetric pattern", "an arc without its reverse", "binary.first(A | A.T) has both")
+        )
+    degree, ones = Vector(int, n, name="degree"), Vector(int, n, name="ones")
+    ones[:] = 1
+    degree << plus_pair[int](A @ ones)
+    L = later_by_degree(A, degree) if has_hubs(degree) else select.tril(A, -1).new(name="L")
+    C = Matrix(int, n, n, name="C")
+    C(L.S) << plus_pair[int](L @ L.T)
+    return int(C.reduce_scalar(monoid.plus).new().value or 0)
+
+
+def has_hubs(degree: Vector) -> bool:
+    """Whether the mean degree of some vertices with edges is far above their median."""
+    degrees = degree.to_coo()[1]
+    sample = np.random.default_rng(0).choice(degrees, SAMPLE) if degrees.size else np.ones(1)
+    return bool(sample.mean() > SKEW * np.median(sample))
+
+
+def later_by_degree(A: Matrix, degree: Vector) -> Matrix:
+    """The arcs from the end of higher degree; between equal ones, from the larger vertex number."""
+    n = A.nrows
+    key = Vector(int, n, name="key")
+    key << degree.apply(binary.times, right=n)
+    key(binary.plus) << indexunary.index(degree)
+    D = key.diag()
+    row, column = Matrix(int, n, n, name="row"), Matrix(int, n, n, name="column")
+    row(A.S) << any_first[int](D @ A)
+    column(A.S) << any_second[int](A @ D)
+    return select.valuene(binary.gt(row & column).new(), False).new(name="L")
