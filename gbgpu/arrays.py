@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from .errors import IndexOutOfBound, InvalidValue, message
+from .index import on_gpu
 from .semiring._types import lookup_dtype
 from .update import is_integer
 
@@ -13,18 +14,13 @@ def host(values: Any) -> Any:
     """Something NumPy reads: what lies on a GPU (`__cuda_array_interface__`, or DLPack of a GPU) is copied here."""
     if isinstance(values, (np.ndarray, list, tuple, np.generic, int, float)):
         return values
-    if hasattr(values, "__cuda_array_interface__") or _lies_on_gpu(values):
+    if on_gpu(values):
         from .device.cuda import as_host
 
         return as_host(values)
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
         return np.from_dlpack(values)
     return values if hasattr(values, "__len__") or not hasattr(values, "__iter__") else list(values)
-
-
-def _lies_on_gpu(values: Any) -> bool:
-    where = getattr(values, "__dlpack_device__", None)
-    return where is not None and int(where()[0]) in (2, 3)  # CUDA, or pinned by it
 
 
 def array_of(values: Any) -> np.ndarray:

@@ -33,7 +33,7 @@ class Index:
             return cls(n, span=range(n)[key])
         if isinstance(key, range):
             key = np.arange(key.start, key.stop, key.step)
-        if hasattr(key, "__cuda_array_interface__"):
+        if not isinstance(key, _kinds["vector"]) and on_gpu(key):
             key = _kinds["vector"].from_dense(key)  # type: ignore[attr-defined]
         if isinstance(key, _kinds["vector"]):
             return cls._of_vector(key, n)
@@ -73,6 +73,14 @@ class Index:
 
     def __repr__(self) -> str:
         return ":" if self.is_all else f"{self.vector.name}" if self.vector is not None else f"{self.size} rows"
+
+
+def on_gpu(values: Any) -> bool:
+    """Whether it is an array in a GPU's memory."""
+    if hasattr(values, "__cuda_array_interface__"):
+        return True
+    where = getattr(values, "__dlpack_device__", None)
+    return where is not None and int(where()[0]) in (2, 3)  # CUDA, or pinned by it
 
 
 def checked(ids: np.ndarray, n: int) -> np.ndarray:

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from . import compose
+from . import compose, settings
 from .arrays import array_of, checked_ids, checked_size, checked_values, filled, present
 from .errors import DimensionMismatch, message
 from .expr import Expression, _kinds, reduction
 from .handle import Readable, Tensor, Tools
+from .index import on_gpu
 from .infix import product
 from .semiring._types import lookup_dtype
 from .update import position
@@ -58,9 +59,7 @@ class Vector(Readable, Tensor):
         return cls.from_coo(ids, vals, _no_values(dtype, vals), size=size, dup_op=dup_op, name=name)
 
     @classmethod
-    def from_dict(
-        cls, d: dict, dtype: Any = None, *, size: int | None = None, name: str | None = None
-    ) -> "Vector":
+    def from_dict(cls, d: dict, dtype: Any = None, *, size: int | None = None, name: str | None = None) -> "Vector":
         """Entries from {index: value}."""
         vals = list(d.values())
         return cls.from_coo(list(d), vals, _no_values(dtype, vals), size=size, name=name)
@@ -69,7 +68,13 @@ class Vector(Readable, Tensor):
     def from_dense(
         cls, values: Any, missing_value: Any = None, *, dtype: Any = None, name: str | None = None
     ) -> "Vector":
-        """Every element of a one-dimensional array, except those equal to `missing_value`."""
+        """Every element of a one-dimensional array, except those equal to `missing_value`. One that lies on a GPU of
+        the session is copied there, not through the host."""
+        adopted = settings.session().devices[0].adopt(values) if on_gpu(values) and missing_value is None else None
+        if adopted is not None and adopted.ndim == 1:
+            vector = cls(adopted.dtype if dtype is None else dtype, len(adopted), name=name)
+            vector._session.adopt_dense(vector, adopted)
+            return vector
         array = array_of(values)
         if array.ndim != 1:
             raise DimensionMismatch(message("a one-dimensional array", f"{array.ndim} dimensions"))
@@ -121,6 +126,15 @@ class Vector(Readable, Tensor):
         """{index: value}."""
         ids, vals = self.to_coo()
         return dict(zip(ids.tolist(), vals.tolist(), strict=True))
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        """Of a full vector that lies whole on one GPU: its values, without a copy, for CuPy, PyTorch, Numba and others.
+        Not there otherwise."""
+        array = self._session.device_array(self)
+        if array is None:
+            raise AttributeError("only a full vector on one GPU has an array there. Hint: .to_dense(fill_value)")
+        return array.__cuda_array_interface__
 
     def get(self, index: int, default: Any = None) -> Any:
         """The value at `index`, or `default`."""

@@ -42,6 +42,10 @@ class Device(Protocol):
     def owners(self, indptr: Any, total: int) -> Any:
         """For each of `total` entries the row whose part of `indptr` it lies in."""
 
+    def adopt(self, array: Any) -> Any:
+        """An array of another library in memory that this device reads, as one of its own; None where there is none
+        such."""
+
     def order(self, keys: Any) -> Any:
         """The permutation that sorts integers; equal ones keep their order."""
 

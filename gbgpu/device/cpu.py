@@ -51,6 +51,9 @@ class CpuDevice:
     def owners(self, indptr: np.ndarray, total: int) -> np.ndarray:
         return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
+    def adopt(self, array: Any) -> None:
+        return None
+
     def order(self, keys: np.ndarray) -> np.ndarray:
         return np.argsort(keys, kind="stable")
 

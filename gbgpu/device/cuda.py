@@ -50,11 +50,15 @@ def available() -> int:
         return 0
 
 
+def view(array: Any) -> Any:
+    """An array of any library that lies on a GPU, as CuPy's: the same memory."""
+    return cupy.asarray(array) if hasattr(array, "__cuda_array_interface__") else cupy.from_dlpack(array)
+
+
 def as_host(array: Any) -> np.ndarray:
     """A copy on the host of an array of any library that lies on a GPU."""
-    made = cupy.asarray(array) if hasattr(array, "__cuda_array_interface__") else cupy.from_dlpack(array)
     counters.host_reads += 1
-    return cupy.asnumpy(made)
+    return cupy.asnumpy(view(array))
 
 
 def info(gpu: int) -> dict[str, Any]:
@@ -153,6 +157,10 @@ class CudaDevice:
         counters.launches += 2
         with self._allocating(total * 16):
             return cupy.searchsorted(indptr, cupy.arange(total, dtype=indptr.dtype), side="right") - 1
+
+    def adopt(self, array: Any) -> Any:
+        with self.here():
+            return view(array)
 
     def order(self, keys: Any) -> Any:
         counters.launches += 4

@@ -237,6 +237,27 @@ class Session:
         )
 
     @_memory
+    def adopt_dense(self, vector: Any, array: Any) -> None:
+        """Fill a vector with a one-dimensional array that lies on a GPU of this session; nothing goes to the host."""
+        self.check()
+        map, dtype, blocks = self.map_for(vector.size), vector.dtype.np_type, []
+        for b, device in enumerate(self.devices[: map.p]):
+            vals = device.empty(map.rows[b], dtype)
+            device.copy(vals, array[int(map.bounds[b]) : int(map.bounds[b + 1])])
+            blocks.append(VectorBlock(map.rows[b], vals, 1))
+        vector._store = VectorStore(map, vector.dtype, "full", False, blocks) if vector.size else None
+
+    def device_array(self, vector: Any) -> Any:
+        """The values of a full vector that lies whole on one GPU, or None."""
+        self.check()
+        store = vector._store
+        if store is None or store.form != "full" or store.map.p > 1 or self.devices[0].kind == "cpu":
+            return None
+        self.raise_watched(reading=True)
+        block = store.blocks[0]
+        return block.vals[: block.n] if block.stride else self.devices[0].xp.repeat(block.vals[:1], block.n)
+
+    @_memory
     def build_matrix(
         self, matrix: Any, rows: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any
     ) -> None:
