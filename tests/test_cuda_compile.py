@@ -13,7 +13,9 @@ from gbgpu.kernels import gpu
 from gbgpu.kernels.gpu_source import atomic_form
 from gbgpu.kernels.interface import KINDS, Spec
 from gbgpu.semiring import Semiring
-from gbgpu.semiring._types import BOOL, FP32, FP64, INT32, INT64
+from gbgpu.semiring._lower import to_cuda
+from gbgpu.semiring._operators import BinaryOp, IndexUnaryOp, SelectOp, UnaryOp
+from gbgpu.semiring._types import BOOL, FP32, FP64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64
 
 TYPES = (BOOL, INT32, INT64, FP32, FP64)
 distance = Semiring.register_anonymous(
@@ -36,8 +38,18 @@ def products() -> list[tuple[str, Spec]]:
         distance[INT32],
         distance[FP64],
     ]
+    small = [
+        semiring.plus_times[INT8],
+        semiring.min_plus[UINT16],
+        semiring.max_first[INT16],
+        semiring.bor_band[UINT8],
+        semiring.plus_times[UINT32],
+        semiring.max_plus[UINT64],
+        semiring.bxor_band[UINT64],
+        semiring.bxnor_bor[UINT32],
+    ]
     found = []
-    for i, op in enumerate(ordinary + logical + others):
+    for i, op in enumerate(ordinary + logical + others + small):
         left, right = op.multiply.dtypes
         spec = Spec(op=op, a=right, b=left, out=op.return_type, flip=True, iso=op.name == "any_pair")
         found += [("pull", spec), ("push", spec._replace(flip=False, a=left, b=right) if i % 2 else spec)]
@@ -51,6 +63,8 @@ def writes() -> list[tuple[str, Spec]]:
         (binary.plus[INT32], INT32, INT32),
         (binary.min[FP64], FP32, FP64),
         (binary.lor[BOOL], BOOL, BOOL),
+        (binary.plus[UINT8], UINT8, INT16),
+        (binary.numpy.gcd[INT16], INT16, UINT64),
     ]
     pairs = [(kind, Spec(op=op, a=a, b=b)) for op, a, b in accums for kind in ("write", "write_list")]
     two = [
@@ -69,9 +83,13 @@ def maps() -> list[tuple[str, Spec]]:
         Spec(op=unary.exp[FP64], b=INT32, out=FP32),
         Spec(op=binary.floordiv[INT32], b=INT32, out=INT32, side="left"),
         Spec(op=indexunary.rowindex[INT64], b=BOOL, out=INT64),
+        Spec(op=unary.positioni[UINT16], b=UINT16, out=UINT8),
+        Spec(op=unary.frexpe[FP32], b=INT8, out=INT8),
+        Spec(op=binary.binom[UINT64], b=UINT32, out=INT64, side="right"),
     ]
     selected = [Spec(op=select.valuege[FP32], b=FP32), Spec(op=select.indexle[INT64], b=INT64)]
     reduced = [monoid.plus[FP32], monoid.times[INT64], monoid.min[FP64], monoid.land[BOOL], monoid.any[INT32]]
+    reduced += [monoid.plus[INT8], monoid.max[UINT16], monoid.bor[UINT64], monoid.numpy.gcd[INT16]]
     return (
         [("apply", spec) for spec in applied]
         + [(kind, spec) for spec in selected for kind in ("select", "select_list")]
@@ -148,6 +166,25 @@ def test_atomics_follow_from_the_formula():
         "xnor",
     ]
     assert atomic_form(monoid.times[INT64]) == "cas"
+    wide = [monoid.plus[UINT64], monoid.max[UINT32], monoid.bor[UINT32], monoid.band[UINT64], monoid.bxor[UINT64]]
+    assert [atomic_form(op) for op in wide] == ["sum", "max", "or", "and", "xor"]
+    assert {atomic_form(op) for op in (monoid.plus[INT8], monoid.min[UINT16], monoid.bxnor[UINT64])} == {"cas"}
+
+
+COMPILED = (BOOL, INT8, UINT16, INT64, UINT64, FP32, FP64)
+
+
+def test_every_operator_compiles(tmp_path, monkeypatch):
+    """Each built-in operator on a few types, all in one text."""
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+    programs = {}
+    for cls in (UnaryOp, BinaryOp, IndexUnaryOp, SelectOp):
+        for op in cls.registry.values():
+            types = [dtype for dtype in COMPILED if isinstance(op, cls) and dtype in op]
+            programs.update({op[dtype].program.key: op[dtype].program for dtype in types})
+    text = "\n".join(to_cuda(program, f"f{i}") for i, program in enumerate(programs.values()))
+    for arch in ("sm_80", "sm_90"):
+        assert nvrtc.compile_cubin(text, arch).startswith(b"\x7fELF")
 
 
 def test_device_text_compiles(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ Every `<monoid>_<binary>` of the monoids and binary operators that exist is ther
 """
 
 from gbgpu.semiring._algebra import Semiring, find_semiring, get_semiring, semiring_names
+from gbgpu.semiring._names import namespace as _namespace
 from gbgpu.semiring._operators import from_string as _from_string
 
 __all__ = ["from_string", "get_semiring", "register_anonymous", "register_new"]
@@ -17,13 +18,4 @@ def from_string(text: str):
     return _from_string(text, "semiring")
 
 
-def __getattr__(name: str) -> Semiring:
-    found = None if name.startswith("_") else find_semiring(name)
-    if found is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*semiring_names(), *__all__})
+__getattr__, __dir__ = _namespace(globals(), find_semiring, semiring_names)

@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 
 from gbgpu.errors import InvalidValue, NotImplementedException, UdfParseError
+from gbgpu.semiring import _numpy as numpys
 from gbgpu.semiring import _operators as ops
 from gbgpu.semiring._formulas import BITWISE
+from gbgpu.semiring._names import Parameterized, check_free, pickled, registries
 from gbgpu.semiring._operators import BinaryOp, Typed, UnaryOp, _apply_infix, _dtypes, _refuse
 from gbgpu.semiring._types import (
     BOOL,
+    FLOATS,
     INT8,
     INT16,
     INT32,
     INT64,
+    INTEGERS,
     NUMBERS,
     SUPPORTED,
     UINT16,
@@ -47,6 +51,8 @@ class TypedMonoid:
 
     __slots__ = ("name", "op", "dtype", "binary", "identity", "start", "terminal", "is_idempotent", "is_any")
     kind = "monoid"
+    is_commutative = True
+    is_positional = False
 
     def __init__(self, op: Monoid, binary: Typed, identity: object, start: object, terminal: object) -> None:
         number = binary.return_type.np_type.type
@@ -94,7 +100,10 @@ class Monoid:
     """A commutative, associative binary operator with an identity. `monoid.plus[dtype]`, `monoid.plus(a | b)`."""
 
     kind = "monoid"
-    registry: dict[str, Monoid] = {}
+    registry: dict[str, Any] = {}
+    is_commutative = True
+    is_positional = False
+    origin: tuple | None = None
 
     def __init__(
         self,
@@ -174,30 +183,49 @@ class Monoid:
             raise KeyError(f"{self.name} does not work with {dtype.name}: its identity {known!r} does not fit")
         return known
 
+    @property
+    def identities(self) -> dict[DataType, Any]:
+        return {dtype: self[dtype].identity for dtype in SUPPORTED if dtype in self}
+
+    def __reduce__(self):
+        return pickled(self) or (Monoid.register_anonymous, (self.binaryop, self._identities, self.name))
+
     @classmethod
-    def register_new(cls, name: str, binaryop: BinaryOp, identity: object, *, is_idempotent: bool = False) -> Monoid:
-        """Make a monoid and add it to the namespace; arguments as in `register_anonymous`."""
-        if name in cls.registry:
-            raise AttributeError(f"{name} is already defined in monoid")
+    def register_new(
+        cls, name: str, binaryop: Any, identity: object, *, is_idempotent: bool = False, lazy: bool = False
+    ) -> Any:
+        """Make a monoid and add it to the namespace; arguments as in `register_anonymous`. `lazy`: returns None."""
+        check_free(cls.registry, name, "monoid")
         made = cls.register_anonymous(binaryop, identity, name, is_idempotent=is_idempotent)
         cls.registry[name] = made
-        return made
+        return None if lazy else made
 
     @classmethod
     def register_anonymous(
-        cls, binaryop: BinaryOp, identity: object, name: str | None = None, *, is_idempotent: bool = False
-    ) -> Monoid:
+        cls, binaryop: Any, identity: object, name: str | None = None, *, is_idempotent: bool = False
+    ) -> Any:
         """Make a monoid of a BinaryOp and its identity (a scalar, or one per type: {"INT64": 0, "FP64": 0.0}).
 
-        Commutativity, associativity, identity and, when declared, idempotence are spot-checked at the first use of a
-        type, on a few small values that are not negative; InvalidValue tells the counterexample.
+        Of an operator with parameters it has the same ones, and so may the identity: a function of them. Commutativity,
+        associativity, identity and, when declared, idempotence are spot-checked at the first use of a type, on a few
+        small values that are not negative; InvalidValue tells the counterexample.
         """
+        if isinstance(binaryop, Parameterized) and binaryop.kind == "binary":
+            return _parameterized_monoid(binaryop, identity, name or binaryop.name, is_idempotent)
         if not isinstance(binaryop, BinaryOp):
             raise TypeError(f"binaryop must be a BinaryOp, not {type(binaryop).__name__}")
         made = cls(name or binaryop.name, binaryop, identity, is_idempotent=is_idempotent)
         if binaryop.monoid is None:
             binaryop.monoid = made
         return made
+
+
+def _parameterized_monoid(binaryop: Parameterized, identity: object, name: str, is_idempotent: bool) -> Parameterized:
+    def make(*args, **kwargs):
+        value = identity(*args, **kwargs) if callable(identity) else identity
+        return Monoid.register_anonymous(binaryop(*args, **kwargs), value, name, is_idempotent=is_idempotent)
+
+    return Parameterized("monoid", name, make, (Monoid.register_anonymous, (binaryop, identity, name)))
 
 
 def _fits(value: object, dtype: DataType) -> bool:
@@ -273,7 +301,8 @@ class Semiring:
     """A monoid and a multiplying binary operator. `min_plus(q @ A)`, `min_plus[dtype]`, `min_plus[dtype1, dtype2]`."""
 
     kind = "semiring"
-    registry: dict[str, Semiring] = {}
+    registry: dict[str, Any] = {}
+    origin: tuple | None = None
 
     def __init__(self, name: str, monoid: Monoid, binaryop: BinaryOp) -> None:
         self.name = name
@@ -338,29 +367,40 @@ class Semiring:
             return self.binaryop[BOOL] if multiply.name in _TO_BOOL else None
         if dtype is BOOL and multiply.name == "pair" and monoid.name != "any":
             return _count_pair()
-        if multiply.return_type is not BOOL:
+        if multiply.return_type is not BOOL or monoid.name not in _WITH_TABLE or multiply.name not in _IN_TABLE:
             return multiply
         if monoid.name == "any":
             return None if multiply.name in _ARITHMETIC else multiply
         return multiply if dtype is BOOL and multiply.name in _BOOL_WITH.get(monoid.name, ()) else None
 
-    @classmethod
-    def register_new(cls, name: str, monoid: Monoid, binaryop: BinaryOp) -> Semiring:
-        """Make a semiring of a Monoid and a BinaryOp and add it to the namespace under `name`."""
-        if name in cls.registry:
-            raise AttributeError(f"{name} is already defined in semiring")
-        made = cls.register_anonymous(monoid, binaryop, name)
-        cls.registry[name] = made
-        return made
+    def __reduce__(self):
+        return pickled(self) or (Semiring.register_anonymous, (self.monoid, self.binaryop, self.name))
 
     @classmethod
-    def register_anonymous(cls, monoid: Monoid, binaryop: BinaryOp, name: str | None = None) -> Semiring:
-        """Make a semiring of a Monoid and a BinaryOp, in no namespace."""
-        if not isinstance(monoid, Monoid):
-            raise TypeError(f"monoid must be a Monoid, not {type(monoid).__name__}")
-        if not isinstance(binaryop, BinaryOp):
-            raise TypeError(f"binaryop must be a BinaryOp, not {type(binaryop).__name__}")
-        return cls(name or f"{monoid.name}_{binaryop.name}", monoid, binaryop)
+    def register_new(cls, name: str, monoid: Any, binaryop: Any, *, lazy: bool = False) -> Any:
+        """Make a semiring of a Monoid and a BinaryOp and add it to the namespace. `lazy`: returns None."""
+        check_free(cls.registry, name, "semiring")
+        made = cls.register_anonymous(monoid, binaryop, name)
+        cls.registry[name] = made
+        return None if lazy else made
+
+    @classmethod
+    def register_anonymous(cls, monoid: Any, binaryop: Any, name: str | None = None) -> Any:
+        """Make a semiring of a Monoid and a BinaryOp, in no namespace. It has the parameters that these have."""
+        parameterized = isinstance(monoid, Parameterized) or isinstance(binaryop, Parameterized)
+        for part, kind in ((monoid, Monoid), (binaryop, BinaryOp)):
+            if not isinstance(part, kind) and not (isinstance(part, Parameterized) and part.kind == kind.kind):
+                raise TypeError(f"{kind.kind} must be a {kind.__name__}, not {type(part).__name__}")
+        name = name or f"{monoid.name}_{binaryop.name}"
+        return _parameterized_semiring(monoid, binaryop, name) if parameterized else cls(name, monoid, binaryop)
+
+
+def _parameterized_semiring(monoid: Any, binaryop: Any, name: str) -> Parameterized:
+    def make(*args, **kwargs):
+        first, second = (p(*args, **kwargs) if isinstance(p, Parameterized) else p for p in (monoid, binaryop))
+        return Semiring.register_anonymous(first, second, name)
+
+    return Parameterized("semiring", name, make, (Semiring.register_anonymous, (monoid, binaryop, name)))
 
 
 # The types in which semirings of bitwise operators compute for signed inputs.
@@ -368,8 +408,11 @@ _UNSIGNED = {INT8: UINT16, INT16: UINT32, INT32: UINT64, INT64: UINT64}
 # Multiplications that a logical monoid applies to its inputs as BOOL.
 _TO_BOOL = {"first", "second", "pair", "land", "lor", "lxor", "lxnor"}
 # With BOOL inputs these have no semiring, except under a logical monoid.
-_ARITHMETIC = {"plus", "minus", "rminus", "times", "min", "max", "cdiv", "rdiv", "pow", "absfirst", "abssecond"}
+_ARITHMETIC = {"plus", "minus", "rminus", "times", "min", "max", "cdiv", "rdiv", "absfirst", "abssecond"}
 _ARITHMETIC |= {"iseq", "isne", "islt", "isle", "isgt", "isge"}
+# SuiteSparse makes semirings of BOOL of these parts, not all; of others, and under NumPy's monoids, any is made.
+_WITH_TABLE = {"any", "plus", "times", "min", "max"}
+_IN_TABLE = _ARITHMETIC | {"first", "second", "pair", "land", "lor", "lxor"}
 _BOOL_MIN = ("first", "second", "land", "lor", "lxor")
 _BOOL_WITH = {"min": _BOOL_MIN, "max": (*_BOOL_MIN, "absfirst", "abssecond"), "times": ("first", "second")}
 
@@ -437,6 +480,18 @@ def _fill() -> None:
     _add("lxor", False, logical=True)
     _add("lxnor", True, logical=True)
     _add("eq", True, types=(BOOL,), logical=True)
+    _fill_numpy()
+
+
+def _fill_numpy() -> None:
+    """np.maximum and np.minimum let NaN win, so that a float extreme ends nothing."""
+    _add("numpy.maximum", _lowest, is_idempotent=True, terminals=lambda t: None if t.kind == "f" else _highest(t))
+    _add("numpy.minimum", _highest, is_idempotent=True, terminals=lambda t: None if t.kind == "f" else _lowest(t))
+    _add("numpy.gcd", 0, types=INTEGERS, is_idempotent=True, terminals=_always(1))
+    _add("numpy.hypot", 0.0, types=FLOATS)
+    _add("numpy.logaddexp", -np.inf, types=FLOATS)
+    _add("numpy.logaddexp2", -np.inf, types=FLOATS)
+    Monoid.registry.update({f"numpy.{name}": Monoid.registry[own] for name, own in numpys.MONOID_NAMES.items()})
 
 
 _fill()
@@ -475,35 +530,72 @@ Aggregator.registry["count"] = Aggregator("count", "plus", "one")
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
-def find_semiring(name: str) -> Semiring | None:
+def find_semiring(name: str) -> Any:
     """The registered semiring of this name, or `<monoid>_<binary>` composed once and kept; None if neither exists."""
     found = Semiring.registry.get(name)
-    if found is not None:
-        return found
-    for cut in (i for i, letter in enumerate(name) if letter in "_."):
-        monoid = Monoid.registry.get(name[:cut])
-        binary = BinaryOp.registry.get(name[cut + 1 :])
+    return found if found is not None else _compose(name)
+
+
+def _compose(name: str) -> Semiring | None:
+    prefix, _, base = name.rpartition(".") if name.startswith(("numpy.", "ss.")) else ("", "", name)
+    for cut in (i for i, letter in enumerate(base) if letter in "_."):
+        monoid = _part(Monoid, prefix, base[:cut])
+        binary = _part(BinaryOp, prefix, base[cut + 1 :])
         if monoid is not None and binary is not None:
-            return Semiring.registry.setdefault(name, Semiring(f"{monoid.name}_{binary.name}", monoid, binary))
+            own = Semiring.registry.setdefault(
+                _canonical(monoid, binary), Semiring(_canonical(monoid, binary), monoid, binary)
+            )
+            return Semiring.registry.setdefault(name, own)
     return None
+
+
+def _part(cls: Any, prefix: str, name: str) -> Any:
+    found = cls.registry.get(f"{prefix}.{name}") or cls.registry.get(name)
+    return found if isinstance(found, cls) else None
+
+
+def _canonical(monoid: Monoid, binary: BinaryOp) -> str:
+    """The name under which a semiring is kept: "plus_times", "numpy.plus_gcd"."""
+    names = [name.rpartition(".") for name in (monoid.name, binary.name)]
+    prefix = names[0][0] or names[1][0]
+    return f"{prefix}.{names[0][2]}_{names[1][2]}" if prefix else f"{names[0][2]}_{names[1][2]}"
 
 
 def semiring_names() -> list[str]:
     """Every semiring that has a name."""
-    composed = {f"{monoid}_{binary}" for monoid in Monoid.registry for binary in BinaryOp.registry}
-    return sorted(composed | {name for name in Semiring.registry if "." not in name})
+    names = set(Semiring.registry)
+    for prefix in ("", "numpy.", "ss."):
+        monoids = _SUMS if prefix == "ss." else _plain(Monoid, prefix)
+        names |= {f"{prefix}{monoid}_{binary}" for monoid in monoids for binary in _plain(BinaryOp, prefix)}
+    return sorted(names)
 
 
-def get_semiring(monoid: Monoid, binaryop: BinaryOp, name: str | None = None) -> Semiring:
-    """The semiring of a monoid and a binary operator; made once for those that have names."""
-    for op in (monoid, binaryop):
-        if not isinstance(op, (Monoid, BinaryOp)):
-            raise TypeError(f"expected an untyped Monoid and BinaryOp; came {op!r}")
-    named = Monoid.registry.get(monoid.name) is monoid and BinaryOp.registry.get(binaryop.name) is binaryop
-    found = find_semiring(f"{monoid.name}_{binaryop.name}") if named and name is None else None
-    return found or Semiring.register_anonymous(monoid, binaryop, name)
+_SUMS = ("any", "max", "min", "plus", "times")
 
 
-ops._finders["monoid"] = Monoid.registry.get
-ops._finders["semiring"] = find_semiring
+def _plain(cls: Any, prefix: str) -> list[str]:
+    """Names below a prefix without further dots."""
+    start = len(prefix)
+    found = (name[start:] for name, op in cls.registry.items() if name.startswith(prefix) and isinstance(op, cls))
+    return [name for name in found if "." not in name]
+
+
+def get_semiring(monoid: Any, binaryop: Any, name: str | None = None) -> Any:
+    """The semiring of a monoid and a binary operator; made once for those that have names, typed if one of them is.
+
+    A binary operator that has a monoid may stand for it, and a monoid for its operator. TypeError for anything else.
+    """
+    dtype = next((part.dtypes[0] for part in (binaryop, monoid) if hasattr(part, "op")), None)
+    first, second = (getattr(part, "op", part) for part in (monoid, binaryop))
+    first = first.monoid if isinstance(first, BinaryOp) and first.monoid is not None else first
+    second = second.binaryop if isinstance(second, Monoid) else second
+    if not isinstance(first, Monoid) or not isinstance(second, BinaryOp):
+        raise TypeError(f"expected a Monoid and a BinaryOp; came {monoid!r} and {binaryop!r}")
+    named = Monoid.registry.get(first.name) is first and BinaryOp.registry.get(second.name) is second
+    found = find_semiring(_canonical(first, second)) if named and name is None else None
+    found = found or Semiring.register_anonymous(first, second, name)
+    return found if dtype is None else found[dtype]
+
+
+registries.update(monoid=Monoid.registry.get, semiring=find_semiring)
 __all__ = ["INT32", "Aggregator", "Monoid", "Semiring", "TypedMonoid", "TypedSemiring", "find_semiring", "get_semiring"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from gbgpu.semiring import _scalar as sc
 from gbgpu.semiring._scalar import Sym
-from gbgpu.semiring._types import BOOL, FP64, INT32, INT64
+from gbgpu.semiring._types import BOOL, FP64, INT8, INT32, INT64, UINT64
 
 
 def _function(name: str) -> Callable:
@@ -58,6 +58,57 @@ def _pow(x: Sym, y: Sym) -> Sym:
     return sc.cast(sc.call("pow", sc.cast(x, FP64), sc.cast(y, FP64)), x.dtype)
 
 
+def _remainder(x: Sym, y: Sym) -> Sym:
+    """C's remainder: x minus the nearest multiple of y, halves to the even one."""
+    (x, y), _ = sc.promote(sc.as_near_float(x), sc.as_near_float(y))
+    size, rest = sc.absolute(y), sc.absolute(sc.call("fmod", x, y + y))
+    rest = sc.select(
+        rest + rest > size, sc.select((rest - size) + (rest - size) >= size, rest - size - size, rest - size), rest
+    )
+    rest = sc.select(y == 0, np.nan, rest)
+    return sc.select(sc.call("copysign", 1.0, x) < 0, -rest, rest)
+
+
+def _ldexp(x: Sym, y: Sym) -> Sym:
+    value = sc.as_near_float(x)
+    return sc.function("ldexp", value.dtype, value, sc.cast(y, INT32))
+
+
+def _bit(k: Sym) -> Sym:
+    """A word with bit k set, counted from one; 0 if there is no such bit."""
+    return sc.shift_left(_one(k), k - 1)
+
+
+def _bshift(x: Sym, y: Sym) -> Sym:
+    """Left by y as INT8, right by -y; the sign's bits come in from the left."""
+    count = sc.cast(sc.cast(y, INT8), INT64)
+    left = sc.shift_left(x, sc.cast(sc.maximum(count, 0), x.dtype))
+    right = sc.shift_right(x, sc.cast(sc.maximum(-count, 0), x.dtype))
+    return sc.select(count < 0, right, left)
+
+
+def _binom(n: Sym, k: Sym) -> Sym:
+    """The number of k-subsets of n things in INT64; 0 if it does not fit."""
+    return sc.function("binom", INT64, sc.cast(n, INT64), sc.cast(k, INT64))
+
+
+def isclose(rel_tol: float = 1e-7, abs_tol: float = 0.0) -> Callable:
+    """x == y, or |x - y| <= max(rel_tol * max(|x|, |y|), abs_tol) in FP64; differences of integers are exact."""
+
+    def close(x: Sym, y: Sym) -> Sym:
+        wide, other = sc.cast(x, FP64), sc.cast(y, FP64)
+        gap = sc.cast(sc.absolute(x - y), FP64) if x.dtype.kind == "f" else _gap(x, y)
+        bound = sc.maximum(sc.maximum(sc.absolute(wide), sc.absolute(other)) * float(rel_tol), float(abs_tol))
+        return sc.either(x == y, gap <= bound)
+
+    return close
+
+
+def _gap(x: Sym, y: Sym) -> Sym:
+    low, high = sc.cast(sc.minimum(x, y), UINT64), sc.cast(sc.maximum(x, y), UINT64)
+    return sc.cast(high - low, FP64)
+
+
 def _ainv(x: Sym) -> Sym:
     return x if x.dtype is BOOL else -x
 
@@ -73,6 +124,7 @@ def _is(compare: Callable) -> Callable:
 _FLOAT_FUNCTIONS = (
     *("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "floor", "ceil", "trunc"),
     *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    *("erf", "erfc", "lgamma", "tgamma"),
 )
 UNARY: dict[str, Callable] = {
     "identity": lambda x: x,
@@ -98,11 +150,13 @@ BINARY: dict[str, Callable] = {
     "first": lambda x, y: x,
     "second": lambda x, y: y,
     "pow": _pow,
+    "rpow": swap(sc.power),
     "absfirst": lambda x, y: sc.absolute(x),
     "abssecond": lambda x, y: sc.absolute(y),
     "atan2": _function("atan2"),
     "copysign": _function("copysign"),
     "fmod": _function("fmod"),
+    "remainder": _remainder,
     "lt": sc.lt,
     "le": sc.le,
     "gt": sc.gt,
@@ -127,6 +181,25 @@ COMMUTATIVE: dict[str, Callable] = {
     "lor": _logical(sc.bit_or),
     "lxor": _logical(sc.bit_xor),
     "hypot": _function("hypot"),
+}
+FLOAT_PARTS: dict[str, Callable] = {
+    "frexpx": lambda x: sc.function("frexpx", x.dtype, x),
+    "frexpe": lambda x: sc.function("frexpe", x.dtype, x),
+}
+BITS: dict[str, Callable] = {
+    "bget": lambda x, k: sc.cast((x & _bit(k)) != 0, x.dtype),
+    "bset": lambda x, k: x | _bit(k),
+    "bclr": lambda x, k: x & ~_bit(k),
+    "bshift": _bshift,
+    "binom": _binom,
+}
+LDEXP = _ldexp
+# Of a value's own place.
+PLACE: dict[str, Callable] = {
+    "positioni": lambda i, j: i,
+    "positionj": lambda i, j: j,
+    "positioni1": lambda i, j: i + 1,
+    "positionj1": lambda i, j: j + 1,
 }
 # i is the row of the first operand, k the inner index, j the column of the second; names with 1 count from one.
 POSITIONAL: dict[str, Callable] = {

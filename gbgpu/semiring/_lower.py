@@ -6,12 +6,14 @@ compiled without fused multiply-add. Nodes used once are printed in place, other
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from gbgpu.semiring._helpers import HELPERS, helpers
 from gbgpu.semiring._scalar import Node, Program, cast, ordered, trace
 from gbgpu.semiring._types import BOOL, FP32, INT64, UINT32, UINT64, DataType, convert, lookup_dtype
 
@@ -20,15 +22,16 @@ _ARITH = {"add": "+", "sub": "-", "mul": "*"}
 _BITS = {"and": "&", "or": "|", "xor": "^"}
 # Operators that read an operand more than once, so that it must be a name or a literal.
 _REPEATS = {"floordiv", "mod", "min", "max", "abs"}
-# math.floor and its kin give integers in numba; the others it knows under np. only.
-_NUMPY_ONLY = {"cbrt", "exp2", "rint", "fmod", "floor", "ceil", "trunc"}
+# math.floor and its kin give integers in numba; the others it knows under np. only, or under another name.
+_NUMPY_ONLY = {"cbrt", "exp2", "rint", "fmod", "floor", "ceil", "trunc", "nextafter"}
+_NUMBA_NAMES = {"tgamma": "math.gamma", **{name: f"np.{name}" for name in _NUMPY_ONLY}}
 
 
 def to_numba(program: Program, name: str) -> str:
     """Python source `def name(x, y): ...`; numba's two error models give the same results."""
     lines, result = _Printer(_numba_text, _numba_line).body(program)
     head = ", ".join(p for p, _ in program.params)
-    return "\n".join([f"def {name}({head}):", *lines, f"    return {result}", ""])
+    return "\n".join([f"def {name}({head}):", *helpers(program, "numba"), *lines, f"    return {result}", ""])
 
 
 def to_cuda(program: Program, name: str) -> str:
@@ -36,7 +39,7 @@ def to_cuda(program: Program, name: str) -> str:
     lines, result = _Printer(_cuda_text, _cuda_line).body(program)
     head = ", ".join(f"{dtype.c_type} {p}" for p, dtype in program.params)
     declare = f"__device__ __forceinline__ {program.result.c_type} {name}({head}) {{"
-    return "\n".join([declare, *lines, f"    return {result};", "}", ""])
+    return "\n".join([declare, *helpers(program, "cuda"), *lines, f"    return {result};", "}", ""])
 
 
 def to_python(program: Program) -> Callable:
@@ -147,8 +150,8 @@ def _numba_value(n: Node, args: list[str]) -> str:
     if op in _ARITH or op in _BITS:  # smaller integers are summed in 64 bits
         return f"{first} {(_ARITH | _BITS)[op]} {last}"
     if op == "call":
-        space = "np" if n.value in _NUMPY_ONLY else "math"
-        return f"{space}.{n.value}({', '.join(args)})"
+        name = n.value if n.value in HELPERS else _NUMBA_NAMES.get(n.value, f"math.{n.value}")
+        return f"{name}({', '.join(args)})"
     if op in ("min", "max"):
         return _extreme(n, args, _numba_dialect)
     return _numba_integer(n, first, last) if n.dtype.kind in "iu" else _numba_float(n, first, last)
@@ -340,11 +343,43 @@ class _NumpyMath:
     """The functions of `math` that the numba text calls, without Python's domain errors."""
 
     asin, acos, atan, atan2 = np.arcsin, np.arccos, np.arctan, np.arctan2
-    asinh, acosh, atanh, pow = np.arcsinh, np.arccosh, np.arctanh, np.power
+    asinh, acosh, atanh = np.arcsinh, np.arccosh, np.arctanh
     fabs, sqrt, exp, expm1 = np.fabs, np.sqrt, np.exp, np.expm1
     log, log2, log10, log1p = np.log, np.log2, np.log10, np.log1p
     sin, cos, tan, sinh, cosh, tanh = np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh
     floor, ceil, trunc, hypot, fmod, copysign = np.floor, np.ceil, np.trunc, np.hypot, np.fmod, np.copysign
+    frexp, ldexp = np.frexp, np.ldexp
+
+    @staticmethod
+    def pow(x, y):
+        try:
+            return math.pow(x, y)
+        except (ValueError, OverflowError):
+            return np.power(x, y)
+
+    @staticmethod
+    def erf(x):
+        return math.erf(x)
+
+    @staticmethod
+    def erfc(x):
+        return math.erfc(x)
+
+    @staticmethod
+    def lgamma(x):
+        try:
+            return math.lgamma(x)
+        except (ValueError, OverflowError):  # a pole, or too large
+            return math.inf
+
+    @staticmethod
+    def gamma(x):
+        try:
+            return math.gamma(x)
+        except ValueError:  # a pole
+            return math.copysign(math.inf, x) if x == 0 else math.nan
+        except OverflowError:
+            return math.copysign(math.inf, x)
 
 
 __all__ = ["cast_program", "literal_cuda", "literal_numba", "to_cuda", "to_numba", "to_python"]

@@ -6,12 +6,15 @@ is given to apply the operator; this module knows nothing of matrices and vector
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from gbgpu.errors import NotImplementedException, UdfParseError
 from gbgpu.semiring import _formulas as formulas
+from gbgpu.semiring import _numpy as numpys
 from gbgpu.semiring import _scalar as sc
+from gbgpu.semiring._names import Parameterized, check_free, pickled, refuse_user_types, registries
 from gbgpu.semiring._scalar import Program
 from gbgpu.semiring._types import (
     BOOL,
@@ -83,6 +86,10 @@ def _typed(op: Operator, key: object) -> Typed:
     return op[key]
 
 
+def _parameterized(cls: Any, name: str, func: Callable) -> Parameterized:
+    return cls.register_anonymous(func, name, parameterized=True)
+
+
 class Operator:
     """What every untyped operator shares: a name, the function of Syms behind it, and the table of typed ones."""
 
@@ -90,6 +97,7 @@ class Operator:
     registry: dict[str, Any]
     is_commutative = False
     monoid: Any = None
+    origin: tuple | None = None  # (Parameterized, its arguments) that made this operator
 
     def __init__(
         self,
@@ -130,25 +138,40 @@ class Operator:
         """Input type -> result type, for the types it works on."""
         return {dtype: self[dtype].return_type for dtype in SUPPORTED if dtype in self}
 
+    def __reduce__(self):
+        found = pickled(self)
+        return found or (type(self).register_anonymous, (self.function, self.name))
+
     @classmethod
-    def register_new(cls, name: str, func: Callable):
+    def register_new(
+        cls, name: str, func: Callable, *, parameterized: bool = False, is_udt: bool = False, lazy: bool = False
+    ):
         """Make an operator of one plain Python scalar function and add it to the namespace under `name`.
 
-        Raises UdfParseError (with the line) when it is first used with a type, if `func` is outside the language.
+        Dots in the name make parts of the namespace: "mine.near" is `binary.mine.near`. `parameterized`: `func` takes
+        parameters and returns the scalar function. `lazy`: returns None. Raises AttributeError for a name in use; an
+        operator raises UdfParseError (with the line) when it is first used with a type, if `func` is outside the
+        language.
         """
-        if name in cls.registry:
-            raise AttributeError(f"{name} is already defined in {cls.kind}")
-        op = cls.register_anonymous(func, name)
+        check_free(cls.registry, name, cls.kind)
+        op = cls.register_anonymous(func, name, parameterized=parameterized, is_udt=is_udt)
         cls.registry[name] = op
-        return op
+        return None if lazy else op
 
     @classmethod
-    def register_anonymous(cls, func: Callable, name: str | None = None):
-        """Make an operator of one plain Python scalar function, in no namespace."""
+    def register_anonymous(
+        cls, func: Callable, name: str | None = None, *, parameterized: bool = False, is_udt: bool = False
+    ):
+        """Make an operator of one plain Python scalar function, in no namespace; see `register_new`."""
+        refuse_user_types(is_udt)
         if not callable(func):
             raise TypeError(f"expected a Python function; came {func!r}")
+        name = name or str(getattr(func, "__name__", "anonymous"))
+        if parameterized:
+            parts = (_parameterized, (cls, name, func))
+            return Parameterized(cls.kind, name, lambda *a, **k: cls.register_anonymous(func(*a, **k), name), parts)
         sc.operands(func, len(cls._user_params))
-        return cls(name or str(getattr(func, "__name__", "anonymous")), func, user=True)
+        return cls(name, func, user=True)
 
     _user_params: tuple[str, ...] = ()
 
@@ -201,7 +224,14 @@ class UnaryOp(Operator):
         return (self._check(first),)
 
     def _make(self, dtypes: tuple[DataType, ...]) -> Typed:
+        if self.is_positional:
+            return Typed(self, dtypes, self._positional(dtypes[0]))
         return Typed(self, dtypes, self._program([("x", dtypes[0])]))
+
+    def _positional(self, dtype: DataType) -> Program:
+        params = [("x", dtype), ("i", INT64), ("j", INT64)]
+        result = dtype if dtype is INT32 else INT64
+        return sc.trace(lambda x, i, j: sc.cast(self.function(i, j), result), params)
 
     def __call__(self, x, **kwargs):
         apply = getattr(x, "_apply_unary", None)
@@ -271,6 +301,18 @@ class IndexUnaryOp(Operator):
     registry: dict[str, Any] = {}
     _user_params = ("x", "i", "j", "t")
 
+    @classmethod
+    def register_new(
+        cls, name: str, func: Callable, *, parameterized: bool = False, is_udt: bool = False, lazy: bool = False
+    ):
+        """As of the other kinds; one that gives BOOL for every type becomes a select operator too."""
+        super().register_new(name, func, parameterized=parameterized, is_udt=is_udt, lazy=lazy)
+        op = cls.registry[name]
+        selects = cls is IndexUnaryOp and not parameterized and name not in SelectOp.registry
+        if selects and all(found is BOOL for found in op.types.values()):
+            SelectOp.registry[name] = SelectOp(name, func, user=True)
+        return None if lazy else op
+
     def _inputs(self, first: DataType, second: DataType, *, two: bool) -> tuple[DataType, ...]:
         if self.is_positional:
             return first, INT64
@@ -311,11 +353,7 @@ class SelectOp(IndexUnaryOp):
 
 
 def _fill() -> None:
-    for name, function in formulas.UNARY.items():
-        UnaryOp.registry[name] = UnaryOp(name, function)
-    for name, function in formulas.FLOAT_TESTS.items():
-        UnaryOp.registry[name] = UnaryOp(name, function, types=FLOATS)
-    UnaryOp.registry["bnot"] = UnaryOp("bnot", sc.invert, types=INTEGERS)
+    _fill_unary()
     _fill_binary()
     for name, function in formulas.INDEX.items():
         IndexUnaryOp.registry[name] = IndexUnaryOp(name, function, positional=True)
@@ -326,22 +364,49 @@ def _fill() -> None:
             cls.registry[name] = cls(name, function)
 
 
+def _fill_unary() -> None:
+    unary = UnaryOp.registry
+    _add_all(UnaryOp, formulas.UNARY)
+    _add_all(UnaryOp, formulas.FLOAT_TESTS | formulas.FLOAT_PARTS, types=FLOATS)
+    _add_all(UnaryOp, formulas.PLACE, positional=True)
+    _add_all(UnaryOp, {"bnot": sc.invert}, types=INTEGERS)
+    unary.update({f"numpy.{name}": unary[own] for name, own in numpys.UNARY_NAMES.items()})
+    _add_all(UnaryOp, {f"numpy.{name}": function for name, function in numpys.UNARY.items()})
+    places = ("erf", "erfc", "frexpe", "frexpx", "lgamma", "tgamma", *formulas.PLACE)
+    unary.update({f"ss.{name}": unary[name] for name in places})
+
+
 def _fill_binary() -> None:
     binary = BinaryOp.registry
-    for name, function in formulas.BINARY.items():
-        binary[name] = BinaryOp(name, function, commutative=False)
-    for name, function in formulas.COMMUTATIVE.items():
-        binary[name] = BinaryOp(name, function, commutative=True)
-    for name, function in formulas.BITWISE.items():
-        binary[name] = BinaryOp(name, function, commutative=True, types=INTEGERS)
-    for name, function in formulas.POSITIONAL.items():
-        binary[name] = BinaryOp(name, function, commutative=False, positional=True)
+    _add_all(BinaryOp, formulas.BINARY, commutative=False)
+    _add_all(BinaryOp, formulas.COMMUTATIVE, commutative=True)
+    _add_all(BinaryOp, formulas.BITS, commutative=False, types=INTEGERS)
+    _add_all(BinaryOp, formulas.BITWISE, commutative=True, types=INTEGERS)
+    _add_all(BinaryOp, formulas.POSITIONAL, commutative=False, positional=True)
+    _add_all(BinaryOp, {"ldexp": formulas.LDEXP}, commutative=False, types=(BOOL, *INTEGERS))
     binary["lxnor"] = BinaryOp("lxnor", sc.eq, commutative=True, fixed=BOOL)
     binary["oneb"] = binary["pair"]
+    binary["isclose"] = Parameterized("binary", "isclose", _isclose, ())
+    binary.update({f"numpy.{name}": binary[own] for name, own in numpys.BINARY_NAMES.items()})
+    for table, commutative in ((numpys.BINARY, False), (numpys.COMMUTATIVE, True)):
+        _add_all(BinaryOp, {f"numpy.{name}": formula for name, formula in table.items()}, commutative=commutative)
+    whole = {f"numpy.{name}": formula for name, formula in numpys.WHOLE.items()}
+    _add_all(BinaryOp, whole, types=(BOOL, *INTEGERS), commutative=False)
+    binary["numpy.float_power"] = BinaryOp(
+        "numpy.float_power", numpys.float_power(formulas.BINARY["pow"]), commutative=False
+    )
+    binary.update({f"ss.{name}": binary[name] for name in formulas.POSITIONAL})
+
+
+def _isclose(rel_tol: float = 1e-7, abs_tol: float = 0.0) -> BinaryOp:
+    return BinaryOp("isclose", formulas.isclose(rel_tol, abs_tol), commutative=True)
+
+
+def _add_all(cls: Any, table: dict[str, Callable], **options: Any) -> None:
+    cls.registry.update({name: cls(name, function, **options) for name, function in table.items()})
 
 
 _fill()
-MOD = BinaryOp("mod", sc.mod, commutative=False)  # the string "%"
 
 
 # --- laws ------------------------------------------------------------------------------------------------------------
@@ -373,7 +438,7 @@ _SIGNS: dict[str, dict[str, str]] = {
     "unary": {"-": "ainv", "~": "lnot"},
     "binary": {
         **{"<": "lt", ">": "gt", "<=": "le", ">=": "ge", "!=": "ne", "==": "eq", "+": "plus", "-": "minus"},
-        **{"*": "times", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow"},
+        **{"*": "times", "/": "truediv", "//": "floordiv", "%": "numpy.mod", "**": "pow"},
         **{"&": "land", "|": "lor", "^": "lxor"},
     },
     "indexunary": {},
@@ -387,7 +452,7 @@ _SIGNS: dict[str, dict[str, str]] = {
 }
 _EXAMPLES = {"unary": "abs[int]", "binary": "+[int]", "select": "tril", "monoid": "+[int]", "semiring": "min.+[int]"}
 _BUILTIN_FUNCTIONS = {abs: "abs", min: "min", max: "max"}
-_finders: dict[str, Callable[[str], object]] = {}  # "monoid" and "semiring", set where those are defined
+registries.update({kind: cls.registry.get for kind, cls in _CLASSES.items()})  # _algebra adds monoids and semirings
 
 
 def from_string(text: str, kind: str):
@@ -398,13 +463,24 @@ def from_string(text: str, kind: str):
     op = _by_name(_SIGNS[kind].get(base, base), kind)
     if op is None:
         raise ValueError(f"Unknown {kind} string: {text!r}.  Example usage: {_EXAMPLES.get(kind, 'rowindex')!r}")
+    if isinstance(op, Parameterized):
+        op = op()
     return op[dtype[:-1]] if bracket else op
 
 
 def _by_name(name: str, kind: str):
-    if kind in _finders:
-        return _finders[kind](name)
-    return MOD if kind == "binary" and name == "mod" else _CLASSES[kind].registry.get(name)
+    """The operator of this name, also without the part of the namespace that it is in."""
+    find = registries[kind]
+    found = find(name) or find(f"numpy.{name}") or find(f"ss.{name}")
+    return _of_parts(name) if found is None and kind == "semiring" else found
+
+
+def _of_parts(name: str):
+    """The semiring of "min.+", "add.multiply": a monoid and a binary operator, each as a string."""
+    from gbgpu.semiring._algebra import get_semiring
+
+    monoid, dot, binary = name.partition(".")
+    return get_semiring(from_string(monoid, "monoid"), from_string(binary, "binary")) if dot else None
 
 
 def resolve(thing: object, kind: str):
@@ -415,7 +491,9 @@ def resolve(thing: object, kind: str):
     Raises TypeError for anything else, ValueError for an unknown string.
     """
     if isinstance(thing, str):
-        return from_string(thing, kind)
+        thing = from_string(thing, kind)
+    if isinstance(thing, Parameterized):
+        thing = thing()
     came = thing.op if isinstance(thing, Typed) else thing
     if getattr(came, "kind", None) == kind:
         return thing
@@ -431,6 +509,29 @@ def _selector(name: str, came: object):
     if found is None:
         raise _wrong(came, "select")
     return found
+
+
+_MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+_PLACES = {"row": "row", "column": "col", "index": "index"}
+
+
+def compared(expr: Any, what: str):
+    """The select expression of a comparison with a scalar: of "value", "row", "column" or "index".
+
+    `expr` is an apply expression, `A > 3`. Raises TypeError for anything else, ValueError for == and != of a place.
+    """
+    op = getattr(getattr(expr, "op", None), "op", None)
+    name = getattr(op, "name", "").removeprefix("is")
+    if getattr(expr, "kind", "") != "apply" or not isinstance(op, BinaryOp) or f"value{name}" not in SelectOp.registry:
+        raise TypeError(f"Expected a comparison with a scalar; came {expr!r}\nTypical usage: select.{what}(x <= 5)")
+    side, thunk = expr.option
+    name = _MIRRORED.get(name, name) if side == "left" else name
+    if what == "value":
+        return SelectOp.registry[f"value{name}"](expr.left, thunk)
+    if name not in _MIRRORED:
+        raise ValueError(f"Unknown or unregistered select method: {_PLACES[what]}{name}")
+    whole = math.ceil(thunk) - 1 if name in ("lt", "ge") else math.floor(thunk)
+    return SelectOp.registry[_PLACES[what] + ("le" if name in ("lt", "le") else "gt")](expr.left, whole)
 
 
 def _from_callable(thing: object, kind: str):

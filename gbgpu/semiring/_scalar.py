@@ -314,15 +314,22 @@ def mod(a, b) -> Sym:
 
 
 def power(a, b) -> Sym:
-    """Small constant integer powers are products, others `pow` on floats."""
+    """Small constant integer powers are products, floats take `pow`; integers wrap, BOOL counts as INT8."""
     x, y = sym(a), sym(b)
     exponent = _literal(y)
     if exponent is not None and 0 <= exponent <= 16 and x.dtype is not BOOL:
         return reduce(mul, [x] * exponent) if exponent else Sym(constant(1, x.dtype), x.weak)
-    _, dtype = promote(x, y)
-    if dtype.kind != "f":
-        raise UdfParseError("integers take constant powers from 0 to 16; use float(x) ** y")
-    return call("pow", x, y)
+    x, y, dtype = _numeric(x, y)
+    return call("pow", x, y) if dtype.kind == "f" else _integer_power(x, y)
+
+
+def _integer_power(x: Sym, y: Sym) -> Sym:
+    """x ** y modulo 2 ** bits; a negative power is 0 but for 1 and -1."""
+    power = cast(function("ipow", UINT64, cast(x, UINT64), cast(y, UINT64)), x.dtype)
+    if x.dtype.kind == "u":
+        return power
+    root = select(x == 1, 1, select(x == -1, select((y & 1) == 0, 1, -1), 0))
+    return select(y < 0, root, power)
 
 
 def negative(a) -> Sym:
@@ -473,14 +480,15 @@ def maximum(a, b) -> Sym:
     return _same("max", a, b)
 
 
-def call(function: str, *values: object) -> Sym:
+def call(name: str, *values: object) -> Sym:
     """A function of floats by its C name (sqrt, fmod, copysign ...), in the values' common float type."""
-    return _float_call(function, [as_float(v) for v in values])
+    syms, dtype = promote(*[as_float(v) for v in values])
+    return Sym(function(name, dtype, *syms).node, syms[0].weak)
 
 
-def _float_call(function: str, floats: list[Sym]) -> Sym:
-    syms, dtype = promote(*floats)
-    return Sym(node("call", dtype, tuple(s.node for s in syms), function), syms[0].weak)
+def function(name: str, dtype: DataType, *values: Sym) -> Sym:
+    """A function of the printers (`_lower`), of these values as they are."""
+    return Sym(node("call", dtype, tuple(v.node for v in values), name))
 
 
 def isnan(a) -> Sym:
@@ -501,6 +509,8 @@ def isfinite(a) -> Sym:
 def sign(a) -> Sym:
     """-1, 0 or 1 in the value's type; NaN stays."""
     x = sym(a)
+    if x.dtype.kind in "bu":
+        return cast(x != 0, x.dtype)
     return select(x > 0, 1, select(x < 0, -1, select(isnan(x), x, 0)))
 
 

@@ -15,6 +15,7 @@ class DataType:
     """
 
     __slots__ = ("name", "np_type", "c_type", "kind", "bits")
+    _is_udt = False  # by this python-graphblas tells the types that users make
     name: str
     np_type: np.dtype
     c_type: str
