@@ -1,6 +1,7 @@
 # Nothing but make and Python 3.11 to 3.13 is needed; everything else goes into .venv.
 #   make demo    four algorithms on real graphs, each verified
 #   make test    lint, types, layers, tests
+#   make bench   CPU figures beside peers; DATA=dir holds graphs that the project may not ship
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,8 +12,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: help demo test lint test-gpu test-suites bench clean
 
 help:
-	@sed -n '2,3s/^# *//p' Makefile
-	@echo 'also: make lint | test-gpu | test-suites | bench | clean'
+	@sed -n '2,4s/^# *//p' Makefile
+	@echo 'also: make lint | test-gpu | test-suites | clean'
 
 # The newest Python that really runs and has venv (a name on the PATH may be a shim that only prints an error).
 $(BIN)/python:
@@ -56,7 +57,7 @@ test-suites: $(VENV)/installed-test
 	GBGPU_TEST_PROFILE=long $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
 
 bench: $(VENV)/installed-bench
-	$(BIN)/python -m bench.cpu
+	DATA='$(DATA)' $(BIN)/python -m pytest bench --benchmark-enable --benchmark-columns=median,iqr,rounds -q $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis .ruff_cache .mypy_cache .benchmarks out

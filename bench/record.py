@@ -18,11 +18,12 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass
 class Row:
-    """One figure: medians in `unit`; `ratio` is what the target speaks of, and `met` whether it holds."""
+    """One figure: medians in `unit`; `ratio` is what the target speaks of, and `met` whether it holds. `ours` is None
+    where there was nothing to measure; the note says why."""
 
     what: str
     devices: str
-    ours: float
+    ours: float | None
     unit: str
     peer: str = ""
     theirs: float | None = None
@@ -48,7 +49,8 @@ def interleaved(calls: Sequence[Callable[[], object]], rounds: int, warm: int = 
 
 def machine() -> dict:
     """What the figures depend on: processor, versions, commit."""
-    names = ("numpy", "scipy", "numba", "python-graphblas", "suitesparse-graphblas", "cupy-cuda12x", "cupy-cuda13x")
+    names = ("numpy", "scipy", "numba", "python-graphblas", "suitesparse-graphblas", "networkit", "networkx")
+    names += ("pytest-benchmark", "cupy-cuda12x", "cupy-cuda13x")
     versions = {}
     for name in names:
         try:
