@@ -41,7 +41,7 @@ lint: $(VENV)/installed-test
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
 test: lint
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --ignore=tests/test_layers.py
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --ignore=tests/test_layers.py --ignore=tests/suites
 
 # The same tests on the GPUs of this machine. PYTHON=... uses an interpreter that has everything, else .venv is made.
 GPU_DEVICES ?= cuda:0 cuda:0*3
@@ -53,7 +53,7 @@ test-gpu: $(VENV)/installed-test,cuda12
 	GBGPU_TEST_DEVICES='$(GPU_DEVICES)' $(BIN)/python -m pytest -q $(TESTS)
 endif
 
-test-suites: $(VENV)/installed-test
+test-suites: $(VENV)/installed-test,suites
 	GBGPU_TEST_PROFILE=long $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
 
 bench: $(VENV)/installed-bench

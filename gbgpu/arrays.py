@@ -73,6 +73,11 @@ def checked_values(values: Any, n: int, dtype: Any) -> tuple[np.ndarray, bool]:
     return array.astype(target, copy=False), False
 
 
+def ignored(dup_op: Any, iso: bool) -> Any:
+    """The operator for duplicates; of one value for all, any of them is it."""
+    return "any" if iso and dup_op is None else dup_op
+
+
 def offsets_of(indptr: Any, entries: int, what: str) -> np.ndarray:
     """Compressed offsets as int64: from 0 to the number of entries, ascending. Raises InvalidValue."""
     offsets = array_of(indptr)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from . import compose, formatting
-from .arrays import array_of, checked_ids, checked_size, checked_values, filled, offsets_of, present
+from .arrays import array_of, checked_ids, checked_size, checked_values, filled, ignored, offsets_of, present
 from .errors import DimensionMismatch, InvalidValue, message
 from .expr import Expression, Transposed, _kinds, aggregator_of, reduction
 from .handle import Readable, Tensor, Tools
@@ -186,7 +186,7 @@ class Matrix(MatrixFace, Tensor):
         ncols = (int(j.max()) + 1 if len(j) else 0) if ncols is None else ncols
         vals, iso = checked_values(values, len(i), dtype)
         matrix = cls(vals.dtype, nrows, ncols, name=name)
-        matrix._session.build_matrix(matrix, i, j, vals, iso, dup_op)
+        matrix._session.build_matrix(matrix, i, j, vals, iso, ignored(dup_op, iso))
         return matrix
 
     @classmethod

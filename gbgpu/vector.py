@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from . import compose, settings
-from .arrays import array_of, checked_ids, checked_size, checked_values, filled, present
+from .arrays import array_of, checked_ids, checked_size, checked_values, filled, ignored, present
 from .errors import DimensionMismatch, message
 from .expr import Expression, _kinds, reduction
 from .handle import Readable, Tensor, Tools
@@ -39,15 +39,15 @@ class Vector(Readable, Tensor):
         dup_op: Any = None,
         name: str | None = None,
     ) -> "Vector":
-        """Entries (indices[k], values[k]); a scalar `values` makes an iso vector. `size` defaults to the largest index
-        + 1.
+        """Entries (indices[k], values[k]); a scalar `values` makes an iso vector, whose
+        duplicates are one. `size` defaults to the largest index + 1.
 
         Raises IndexOutOfBound for a negative or too large index, ValueError for duplicates without `dup_op`."""
         ids = checked_ids(indices, size, "index")
         size = (int(ids.max()) + 1 if len(ids) else 0) if size is None else size
         vals, iso = checked_values(values, len(ids), dtype)
         vector = cls(vals.dtype, size, name=name)
-        vector._session.build_vector(vector, ids, vals, iso, dup_op)
+        vector._session.build_vector(vector, ids, vals, iso, ignored(dup_op, iso))
         return vector
 
     @classmethod

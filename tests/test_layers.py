@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "balance": set(),
     **{name: {"semiring", "distribute", *HANDLES} for name in HANDLES},
     "agg": {"aggregator"},
+    "op": {"semiring", "agg"},
     "arrays": {"semiring", "update", "device"},  # arrays of a GPU
     "engine": MACHINERY,
     "io": {"public"},
