@@ -89,6 +89,7 @@ class CudaDevice:
         self.model: str = found["name"]
         self.processors: int = found["processors"]
         self._total: int = found["memory"]
+        self._fits: dict[Any, int] = {}
         self._context = cupy.cuda.Device(gpu) if switch else nullcontext()
 
     def here(self) -> AbstractContextManager:
@@ -197,11 +198,23 @@ class CudaDevice:
             module.load(cubin)
         return module
 
-    def launch(self, function: Any, grid: int, block: int, args: Sequence[Any]) -> None:
-        """Start a kernel on the current stream. Arrays go as pointers, int as int64, NumPy scalars as they are."""
+    def fit(self, function: Any, block: int, shared: int) -> int:
+        """How many blocks with this much dynamic shared memory (bytes) the GPU holds at once."""
+        key = function.ptr, block, shared
+        if key not in self._fits:
+            driver = cupy.cuda.driver
+            if shared > 48 << 10:
+                driver.funcSetAttribute(function.ptr, 8, shared)  # MAX_DYNAMIC_SHARED_SIZE_BYTES
+            each = driver.occupancyMaxActiveBlocksPerMultiprocessor(function.ptr, block, shared)
+            self._fits[key] = max(each, 1) * self.processors
+        return self._fits[key]
+
+    def launch(self, function: Any, grid: int, block: int, args: Sequence[Any], shared: int = 0) -> None:
+        """Start a kernel on the current stream. Arrays go as pointers, int as int64, NumPy scalars as they are.
+        `shared`: bytes of dynamic shared memory."""
         counters.launches += 1
         try:
-            function((grid, 1, 1), (block, 1, 1), args)
+            function((grid, 1, 1), (block, 1, 1), args, shared)
         except (CUDADriverError, CUDARuntimeError) as error:
             raise DeviceError(f"{self.name}: {error}") from error
 

@@ -35,11 +35,12 @@ class VectorStore:
 class MatrixBlock:
     """CSR rows of one owner: offsets local to the block, columns as global slots, ascending in a row."""
 
-    __slots__ = ("n", "indptr", "cols", "vals", "stride", "nnz", "heavy", "empty_rows")
+    __slots__ = ("n", "indptr", "cols", "vals", "stride", "nnz", "heavy", "empty_rows", "views")
 
     def __init__(self, n: int, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, heavy: Any, empty_rows: bool):
         self.n, self.indptr, self.cols, self.vals, self.stride, self.nnz = n, indptr, cols, vals, stride, nnz
         self.heavy, self.empty_rows = heavy, empty_rows
+        self.views: dict[Any, Any] = {}  # of the pattern, prepared by backends
 
 
 class MatrixStore:

@@ -336,4 +336,6 @@ class _Holder:
 
 
 def _with_values(block: Any, vals: Any, stride: int) -> Any:
-    return type(block)(block.n, block.indptr, block.cols, vals, stride, block.nnz, block.heavy, block.empty_rows)
+    made = type(block)(block.n, block.indptr, block.cols, vals, stride, block.nnz, block.heavy, block.empty_rows)
+    made.views = block.views
+    return made

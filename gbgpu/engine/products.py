@@ -10,6 +10,12 @@ from ..kernels import interface as k
 from ..kernels.interface import Spec
 from .plan import Step
 from .steps import Steps
+from .streams import stream_of
+
+
+def _streams(spec: Spec) -> bool:
+    """Whether a product needs all entries of a row, and nothing but their values."""
+    return not spec.iso and not spec.op.monoid.is_any and not spec.op.multiply.program.uses & {"i", "j", "k"}
 
 
 class Products(Steps):
@@ -32,7 +38,7 @@ class Products(Steps):
     def _pull(self, step: Step) -> VectorStore:
         source, matrix, facts, spec = self.registers[step.sources[1]], self.facts.store, self.facts, step.spec
         kernel, mask, session = self.kernel("pull"), step.sources[2], self.session
-        full = step.option
+        full, streams = step.option, session.kernels.streams and not mask and _streams(spec)
 
         def work(b: int) -> VectorBlock:
             block, nil = matrix.blocks[b], session.nil(b)
@@ -43,6 +49,14 @@ class Products(Steps):
             if words is None:
                 flags, words = flags | k.XFULL, nil.words
             vals, bits, count = self._dense(block.n, b, spec.out, spec.iso)
+            stored = VectorBlock(block.n, vals, 0 if spec.iso else 1, None if full else bits, count=count)
+            if streams and x.words is None and x.stride:
+                view = stream_of(session.devices[b], block, facts.inner.nslots, spec.b.np_type.itemsize)
+                if view is not None:
+                    given = view.codes, block.vals, block.stride, x.vals, view.begins, view.rows, view.ranks
+                    outs = vals, bits, count, stats
+                    self.kernel("pull_stream")(block.n, *given, view.hubs, view.words, view.present, traced, *outs)
+                    return stored
             starts, bounds = facts.inner.tables(session.devices[b])
             kernel(
                 block.n,
@@ -64,7 +78,7 @@ class Products(Steps):
                 count,
                 stats,
             )
-            return VectorBlock(block.n, vals, 0 if spec.iso else 1, None if full else bits, count=count)
+            return stored
 
         return self._store(step, self.each(facts.outer, work, facts.seconds))
 

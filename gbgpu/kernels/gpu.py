@@ -8,17 +8,20 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import settings
 from ..device import nvrtc
 from ..semiring._types import BOOL
 from .gpu_source import fused, source, stops, thunk_type
-from .interface import HEAVY, KINDS, XLIST, Costs, Spec
+from .interface import HEAVY, KINDS, TRACE, XLIST, Costs, Spec
 
 __all__ = ["GpuKernels", "compile", "source"]
 
 BLOCK = 256  # threads, as src/ assumes
 BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
 HUB = 1024  # push: entries of a vertex that the whole grid expands, as in src/push.cu
+STREAM = 1024  # threads of pull_stream: few blocks, so that few tables of hubs are filled
 PARTIAL_SUMS = 256  # reduce: blocks at most
 INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "astride", "bstride", "tstride", "xstride", "width"}
 TRANSLATED = {
@@ -45,6 +48,7 @@ class GpuKernels:
     """Kernels of the CUDA devices of one set. An instance is compiled for and loaded on each GPU once."""
 
     kind = "cuda"
+    streams = True
     mxm = ("dot", "dense", "sort")
     costs = Costs(
         push_edge=4e-11, push_first=4e-11, pull_edge=1.2e-11, row=4e-12, byte=5e-13, step=8e-6
@@ -174,6 +178,30 @@ def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
     return launch
 
 
+def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
+    """As many blocks as the multiprocessors hold, each with the table of hubs; then the rows that tiles share."""
+    function, join = module.get_function("pull_stream"), module.get_function("pull_stream_join")
+    value, held = spec.op.monoid.dtype.np_type.itemsize, spec.b.np_type.itemsize
+
+    def launch(*args: Any) -> None:
+        n, codes, avals, astride, xvals, begins, rows, ranks, hubs, words, present, flags, out, bits, count, stats = (
+            args
+        )
+        tiles, shared = ranks.size - 1, hubs.size * held
+        parts = kernels.scratch("stream", device, 2 * (tiles * value // 8 + 1))
+        heads, tails = parts, parts[tiles * value // 8 + 1 :]
+        rows = 0 if rows is None else rows
+        grid = device.fit(function, STREAM, shared)
+        stream = codes.size, codes, avals, int(astride), xvals, begins, rows, ranks, hubs, hubs.size, out, heads, tails
+        device.launch(function, min(grid, (tiles + 31) // 32), STREAM, (*stream, tiles), shared)
+        ending = codes.size, begins, rows, ranks, heads, tails, out, words, bits, bits.size, count, int(present), tiles
+        device.launch(join, min((tiles + 31) // 32, device.processors * 2), 1024, ending)
+        if flags & TRACE:
+            stats[:2] += device.put(np.array([codes.size, n]))
+
+    return launch
+
+
 def _push(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """hubs=False tells that no row has HUB entries, and saves the second launch."""
     run, run_hubs, scalars, size = (
@@ -239,6 +267,7 @@ _SPECIAL: dict[str, Any] = {
     **dict.fromkeys(("mxm_dot", "mxm_dense", "mxm_expand"), _mxm),
     "combine_runs": _runs,
     "pull": _pull,
+    "pull_stream": _pull_stream,
     "push": _push,
     "reduce": _reduce,
 }

@@ -19,6 +19,7 @@ FLAGS = [name for name, value in vars(interface).items() if name.isupper() and i
 MATRIX = ("matrix_select_count", "matrix_select", "matrix_apply")
 PIECES = {
     "pull": ("monoid",),
+    "pull_stream": (),
     "push": ("atomics", "arrive"),
     "combine": ("atomics", "arrive"),
     "reduce": ("monoid",),
@@ -44,7 +45,9 @@ def source(kind: str, spec: Spec) -> str:
 
 def fused(kind: str, spec: Spec) -> bool:
     """Whether the instance may use fused multiply-add: only the built-in plus_times."""
-    return kind in ("pull", "push", "mxm_dot", "mxm_dense", "mxm_expand") and spec.op.name == "plus_times"
+    return (
+        kind in ("pull", "pull_stream", "push", "mxm_dot", "mxm_dense", "mxm_expand") and spec.op.name == "plus_times"
+    )
 
 
 def thunk_type(spec: Spec) -> DataType | None:
@@ -274,7 +277,7 @@ def _map_matrix(spec: Spec, header: _Header) -> None:
 
 
 _FILL: dict[str, Any] = {
-    **dict.fromkeys(("pull", "push"), _product),
+    **dict.fromkeys(("pull", "pull_stream", "push"), _product),
     **dict.fromkeys(("write", "write_list"), _write),
     **dict.fromkeys(("ewise", "ewise_list"), _ewise),
     **dict.fromkeys(("apply", "select", "select_list"), _map_vector),

@@ -99,6 +99,12 @@ KINDS: dict[str, tuple[str, ...]] = {
         "count",
         "stats",
     ),
+    # The same without a mask for a full x and a monoid that is not any, from a stream of entries (engine/streams.py).
+    # Backends with `streams` only.
+    "pull_stream": (
+        *("n", "codes", "avals", "astride", "xvals", "begins", "rows", "ranks", "hubs", "words", "present"),
+        *("flags", "out_vals", "out_words", "count", "stats"),
+    ),
     # Present rows of x scatter into a workspace over all output slots (acc_vals = start and acc_words = 0 before).
     # The first arrival at a slot
     # appends it to touched. Slots own_lo <= s < own_hi pass only if the mask of the own block (bit s - own_lo) lets
@@ -336,6 +342,7 @@ class Kernels(Protocol):
     """A backend: numba on CPU devices (cpu.py), CUDA through CuPy (gpu.py), or one that only counts (null.py)."""
 
     costs: Costs
+    streams: bool  # whether it has pull_stream
     mxm: tuple[str, ...]  # how it can multiply matrices: "dot", "rows", "hash", "dense", "sort"
 
     def get(self, kind: str, spec: Spec) -> Any:

@@ -7,6 +7,7 @@ typedef unsigned int u32;
 
 #define DEVICE __device__ __forceinline__
 #define KERNEL extern "C" __global__ void __launch_bounds__(256)
+#define KERNEL_1024 extern "C" __global__ void __launch_bounds__(1024)
 
 // Literals of operators that are no numbers.
 #define __builtin_nanf(text) __int_as_float(0x7fc00000)
