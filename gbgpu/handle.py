@@ -46,9 +46,9 @@ class Handle(Operand):
     def __lshift__(self, value: Any) -> Statement:
         return self._session.run(Statement(self, None, None, False, self._source(value), None, {}))
 
-    def update(self, value: Any) -> Statement:
-        """`self << value`."""
-        return self << value
+    def update(self, expr: Any) -> Statement:
+        """`self << expr`."""
+        return self << expr
 
     def _source(self, value: Any, wanted: tuple | None = None) -> Expression:
         """The right-hand side as an expression of the shape `wanted` (default: this output's)."""

@@ -12,12 +12,12 @@ _CLASSES = {
     "semiring": "Semiring",
     "indexunary": "IndexUnaryOp",
     "select": "SelectOp",
-    "aggregator": "Aggregator",
 }
 
 
 def find_opclass(operator: Any) -> tuple[Any, str]:
-    """(operator, the name of its class); strings are looked up. "UnknownOpClass" for anything else."""
+    """(operator, the name of its class); strings are looked up. "UnknownOpClass" for anything else,
+    aggregators too."""
     if isinstance(operator, str):
         operator = _from_string(operator)
     kind = getattr(operator, "kind", None) or getattr(getattr(operator, "op", None), "kind", None)
