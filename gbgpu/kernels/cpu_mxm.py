@@ -113,6 +113,7 @@ BODIES = {
         {clear}
 """,
     "mxm_dense": """
+    {iso_value}
     for r in range(n):
         begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
         base = np.intp(out_indptr[r])
