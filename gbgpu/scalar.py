@@ -9,7 +9,7 @@ from .expr import Expression, Lazy, Operand, Statement, _kinds, deferred, plain
 from .handle import Handle, close
 from .masks import checked_mask
 from .semiring._lower import cast_program, to_python
-from .semiring._types import DataType, lookup_dtype, of_value
+from .semiring._types import DataType, convert, lookup_dtype, of_value
 from .typed import applied, dtype_or, elementwise, selected, united
 from .update import Place, Updater
 
@@ -52,7 +52,7 @@ class Scalar(Handle):
         if isinstance(value, Operand):
             value = value._computed().value
         self._store = None
-        self._value = None if value is None else self.dtype.np_type.type(value).item()
+        self._value = None if value is None else convert(value, self.dtype).item()
 
     def get(self, default: Any = None) -> Any:
         """The value, or `default`."""
@@ -128,9 +128,7 @@ class Scalar(Handle):
             return False
         return bool(self.value == other.value) if other.value is not None else self.value is None
 
-    def isclose(
-        self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False
-    ) -> bool:
+    def isclose(self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False) -> bool:
         """Both empty, or |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol)."""
         other, check_dtype = _compared(other, check_dtype)
         if (check_dtype and self.dtype is not other.dtype) or self.nvals != other.nvals:
@@ -262,9 +260,7 @@ class Element(Lazy):
     def _computed(self) -> Scalar:
         return self.new()  # read anew each time: the parent may have changed
 
-    def new(
-        self, dtype: Any = None, *, is_cscalar: bool = False, name: str | None = None, **hints: Any
-    ) -> Scalar:
+    def new(self, dtype: Any = None, *, is_cscalar: bool = False, name: str | None = None, **hints: Any) -> Scalar:
         """The element as a Scalar."""
         scalar = Scalar(self.parent.dtype, name=name)
         scalar.value = self.value
@@ -285,7 +281,9 @@ class Element(Lazy):
     @property
     def _key(self) -> Any:
         if not hasattr(self.parent, "__setitem__"):
-            raise TypeError(f"{type(self.parent).__name__!r} object does not support item assignment")
+            raise TypeError(
+                f"{type(self.parent).__name__!r} object does not support item assignment. Hint: assign to the object"
+            )
         return self.position if len(self.position) == 2 else self.position[0]
 
 

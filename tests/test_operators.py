@@ -2,24 +2,20 @@
 
 import ctypes
 import itertools
-import math
 import operator
 import pickle
 import shutil
 import subprocess
-import sys
-import time
 
 import graphblas as pg
 import numpy as np
 import pytest
+from user_functions import USER, WHOLE
 
-import gbgpu
-from gbgpu import agg, binary, dtypes, exceptions, indexunary, monoid, op, select, semiring, unary
+from gbgpu import binary, dtypes, exceptions, indexunary, monoid, op, select, semiring, unary
 from gbgpu.dtypes import BOOL, FP32, FP64, INT32, INT64, lookup_dtype, unify
 from gbgpu.semiring import _operators
 from gbgpu.semiring._lower import cast_program, literal_cuda, literal_numba, to_cuda, to_numba, to_python
-from gbgpu.semiring._scalar import from_function
 from gbgpu.semiring._types import INTEGERS, SUPPORTED, convert
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # names that the oracle is about to move
@@ -211,33 +207,6 @@ class Case:
     @property
     def signature(self):
         return tuple(dtype for _, dtype in self.program.params)
-
-
-def squared(x):
-    return x * x - 3
-
-
-def clipped(x, y, top=5):
-    """Branches, so that its source is read."""
-    low = min(x, y)
-    if low < 0:
-        low = -low
-    elif low > top:
-        return top
-    return low if 1 <= low < 3 else max(low, y)
-
-
-USER = [
-    lambda x, y: x + y * 2,
-    lambda x, y: (x - y) / 4,
-    lambda x, y: x // y,
-    lambda x, y: x % y,
-    lambda x, y: abs(x) + (x > y),
-    lambda x, y: x if x > y else y,
-    lambda x, y: -x * 0.1 + y**3,
-    clipped,
-]
-WHOLE = [lambda x, y: (x & 12) | (y ^ 5), lambda x, y: ~x + (y << 3) - (x >> 2), lambda x, y: int(x * 1.5) + y]
 
 
 def user_cases():
@@ -530,164 +499,6 @@ def test_cuda_literals_give_the_value_back(tmp_path):
         assert (bits(out) == bits(np.array([value]))).all(), (dtype, value)
 
 
-# --- user functions --------------------------------------------------------------------------------------------------
-
-
-def numpy_result(function, *values):
-    with np.errstate(all="ignore"):
-        return function(*values)
-
-
-PLAIN = [*USER[:5], USER[6], lambda x, y: x * 2.5, lambda x, y: np.sqrt(abs(x)) + y, lambda x, y: float(x) * y]
-PLAIN += [lambda x, y: math.floor(y / 3) + x, lambda x, y: (x > y) & (y != 2), lambda x, y: np.float32(x) + y]
-PLAIN += [lambda x, y: x < 2**40, lambda x, y: 3, lambda x, y: 0.5, lambda x, y: int(x) - 1]
-PLAIN += [lambda x, y: x > 0 and y > 0, lambda x, y: np.minimum(x, y) * (not x), lambda x, y: math.sqrt(x) + y]
-
-
-@pytest.mark.parametrize("number", range(len(PLAIN)))
-@pytest.mark.parametrize("dtype", TYPES[1:])
-def test_result_type_and_value_are_numpys(number, dtype):
-    function, number_type = PLAIN[number], dtype.np_type.type
-    typed = binary.register_anonymous(function)[dtype]
-    run = to_python(typed.program)
-    for x, y in [(1, 2), (7, 3), (4, 2 if dtype.kind == "u" else -2), (5, 1)]:
-        expected = numpy_result(function, number_type(x), number_type(y))
-        half = isinstance(expected, np.float16)  # what NumPy makes of the root of an INT8; FP32 here
-        kind = FP32 if half else lookup_dtype(expected.dtype if isinstance(expected, np.generic) else type(expected))
-        assert typed.return_type is kind
-        assert np.isclose(run(x, y), expected, rtol=2e-3 if half else 0, atol=0)
-
-
-def test_branching_function_equals_python():
-    rng = np.random.default_rng(1)
-    run = to_python(binary.register_anonymous(clipped)[INT64].program)
-    for x, y in rng.integers(-9, 9, (200, 2)).tolist():
-        assert run(x, y) == clipped(x, y)
-
-
-def test_one_branch_returns_and_later_code_runs():
-    def f(x, y):
-        s = 0
-        if x > 2:
-            s += y
-            if y > 5:
-                return 100
-        else:
-            s = s - 1
-        s *= 2
-        return s + x
-
-    run = to_python(binary.register_anonymous(f)[INT32].program)
-    assert all(run(x, y) == f(x, y) for x in range(-3, 9) for y in range(-3, 9))
-
-
-def test_chains_and_or_not_and_helpers():
-    def near(x, y):
-        return 0 < y - x <= 3
-
-    def f(x, y):
-        return (near(x, y) or x == y) and not (x > 4)
-
-    run = to_python(binary.register_anonymous(f)[INT32].program)
-    assert all(run(x, y) == f(x, y) for x in range(-3, 9) for y in range(-3, 9))
-
-
-def test_captured_scalars_and_defaults_are_in_the_key():
-    def make(c):
-        return lambda x, y: x + c * y
-
-    def keyed(x, y, scale=3):
-        return x * scale if x > y else y
-
-    key = binary.register_anonymous(make(2))[INT32].program.key
-    assert key == binary.register_anonymous(make(2))[INT32].program.key
-    assert key != binary.register_anonymous(make(3))[INT32].program.key
-    before = binary.register_anonymous(keyed)[INT32].program.key
-    keyed.__defaults__ = (4,)
-    assert before != binary.register_anonymous(keyed)[INT32].program.key
-
-
-def test_keys_tell_types_and_zeros_apart():
-    keys = {binary.plus[dtype].program.key for dtype in TYPES}
-    keys |= {from_function(lambda x, c=c: x * c, [("x", FP64)]).key for c in (0.0, -0.0, 1.0, np.inf, np.nan)}
-    assert len(keys) == len(TYPES) + 5
-
-
-def test_two_lambdas_on_one_line_are_told_apart():
-    smaller, larger = (lambda x, y: x if x < y else y), (lambda x, y: x if x > y else y)
-    low, high = (to_python(binary.register_anonymous(f)[INT64].program) for f in (smaller, larger))
-    assert (low(1, 2), high(1, 2)) == (1, 2)
-
-
-def looping(x, y):
-    total = 0
-    while total < x:
-        total += y
-    return total
-
-
-def calling(x, y):
-    if x > y:
-        return sorted([x, y])
-    return y
-
-
-def unassigned(x, y):
-    if x > y:
-        z = x
-    return z + y  # noqa: F821
-
-
-def silent(x, y):
-    if x > y:
-        return x
-
-
-@pytest.mark.parametrize(
-    "function, line, problem",
-    [
-        (looping, "while total < x:", "`while` is not allowed"),
-        (calling, "return sorted([x, y])", "is not allowed"),
-        (unassigned, "return z + y", "no value on one of the branches"),
-        (silent, "def silent(x, y):", "every path must return"),
-    ],
-)
-def test_refused_functions_name_the_line(function, line, problem):
-    with pytest.raises(exceptions.UdfParseError) as caught:
-        binary.register_anonymous(function)[INT32]
-    assert line in str(caught.value) and problem in str(caught.value)
-    first = function.__code__.co_firstlineno
-    assert any(f"line {n}:" in str(caught.value) for n in range(first, first + 6))
-
-
-def test_other_refusals():
-    for function in (lambda x, y: x + "a", lambda x, y: x.bit_length(), lambda x, y: x + 2**40, lambda x, y: x << 0.5):
-        with pytest.raises(exceptions.UdfParseError, match="line "):
-            binary.register_anonymous(function)[INT32]
-    with pytest.raises(exceptions.UdfParseError, match="another formula"):
-        binary.register_anonymous(lambda x, y: x + _grow(_calls))[INT32]
-    with pytest.raises(exceptions.UdfParseError, match="BOOL values can't be subtracted"):
-        binary.register_anonymous(lambda x, y: x - y)[BOOL]
-    with pytest.raises(TypeError, match="takes 1 arguments"):
-        binary.register_anonymous(lambda x: x)
-    with pytest.raises(ValueError, match="must have BOOL"):
-        select.register_anonymous(lambda x, i, j, t: x)[INT32]
-
-
-_calls: list[int] = []
-
-
-def _grow(state):
-    state.append(0)
-    return len(state)
-
-
-def test_user_select_and_unary():
-    inside = to_python(select.register_anonymous(lambda x, i, j, t: (i != j) & (x > t))[FP32].program)
-    assert inside(2.0, 0, 1, 1.0) and not inside(2.0, 1, 1, 1.0)
-    assert to_python(unary.register_anonymous(squared)[INT32].program)(4) == 13
-
-
 # --- registration, laws, strings -------------------------------------------------------------------------------------
 
 
@@ -761,96 +572,3 @@ def test_starts_are_exact_neutrals():
         assert (bits(out) == bits(values)).all(), typed
         if typed.terminal is not None:
             assert all(f(typed.terminal, v) == typed.terminal for v in values), typed
-
-
-# --- objects ---------------------------------------------------------------------------------------------------------
-
-
-def test_typed_operators_are_one_object_per_types():
-    assert binary.plus[INT32] is binary.plus["INT32"] is binary.plus[np.int32] is binary.plus[INT32, INT32]
-    assert binary.plus[INT32, FP32] is binary.plus[FP64] and semiring.min_plus[BOOL, FP32] is semiring.min_plus[FP32]
-    assert semiring.any_pair[bool] is semiring.any_pair[BOOL] and semiring.any_pair[bool].return_type is BOOL
-    assert semiring.any_pair[bool, bool].return_type is INT64
-    for typed in (binary.plus[INT32], semiring.min_plus[FP64], monoid.min[INT64], select.tril[FP32], unary.abs[INT64]):
-        assert typed == typed and len({typed, typed}) == 1
-    assert binary.plus[INT32].monoid is monoid.plus[INT32] and binary.first[INT32].monoid is None
-
-
-def test_repr_as_python_graphblas():
-    assert repr(binary.plus[INT32]) == repr(pg.binary.plus["INT32"]) and repr(select.tril) == repr(pg.select.tril)
-    assert repr(monoid.min[FP32]) == "monoid.min[FP32]" and repr(semiring.min_plus[INT64]) == "min_plus[INT64]"
-    assert repr(semiring.min_plus) == "semiring.min_plus" and repr(agg.sum) == "agg.sum" and repr(INT32) == "INT32"
-
-
-def test_aggregators():
-    for name in ("sum", "prod", "min", "max", "any", "all"):
-        theirs = getattr(pg.agg, name)
-        for dtype in TYPES:
-            check_types(getattr(agg, name), theirs, dtype)
-    assert agg.count[FP64].return_type is INT64
-
-
-class Recorder:
-    """Stands for a matrix or an expression: remembers what an operator asked of it."""
-
-    def __getattr__(self, name):
-        if not name.startswith("_apply"):
-            raise AttributeError(name)
-        return lambda *args, **kwargs: (name, *args, kwargs)
-
-
-def test_calls_go_to_the_object():
-    x = Recorder()
-    assert semiring.min_plus[INT32](x) == ("_apply_semiring", semiring.min_plus[INT32], {})
-    assert semiring.min_plus(x)[1] is semiring.min_plus
-    assert binary.plus(x, left_default=0) == ("_apply_binary", binary.plus, {"left_default": 0})
-    assert binary.plus(x, 3) == binary.plus(x, right=3) == ("_apply_unary", binary.plus, {"right": 3})
-    assert binary.plus(2, x) == ("_apply_unary", binary.plus, {"left": 2})
-    assert monoid.plus(x) == ("_apply_binary", monoid.plus, {})
-    assert unary.abs[INT32](x) == ("_apply_unary", unary.abs[INT32], {})
-    assert select.tril(x, 1) == ("_apply_select", select.tril, 1, {})
-    assert indexunary.rowindex(x, 1) == ("_apply_unary", indexunary.rowindex, {"right": 1})
-
-
-CALLS = [semiring.min_plus, binary.plus, unary.abs, select.tril, monoid.plus, indexunary.index]
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_calls_on_the_wrong_thing(call):
-    with pytest.raises(TypeError, match="Bad type when calling"):
-        call([1, 2])
-
-
-def best_of(function, repeat=2000):
-    best = math.inf
-    for _ in range(5):
-        start = time.perf_counter()
-        for _ in range(repeat):
-            function()
-        best = min(best, (time.perf_counter() - start) / repeat)
-    return best
-
-
-def test_lookups_and_calls_are_fast():
-    class Quick:
-        def _apply_semiring(self, op):
-            return op
-
-    any_pair, plus, quick = semiring.any_pair, binary.plus, Quick()
-    assert best_of(lambda: any_pair(quick)) < 1e-6
-    assert best_of(lambda: plus[INT32]) < 1e-6 and best_of(lambda: plus[INT32, FP64]) < 2e-6
-
-
-def test_import_is_light():
-    """The package alone, beside NumPy: under 50 ms of processor time, and no numba."""
-    code = f"""
-import sys, time, types, numpy
-gbgpu = sys.modules["gbgpu"] = types.ModuleType("gbgpu")
-gbgpu.__path__ = {list(gbgpu.__path__)!r}
-start = time.process_time()
-import gbgpu.semiring
-print(time.process_time() - start)
-assert "numba" not in sys.modules
-"""
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]
-    assert min(float(run.stdout) for run in runs) < 0.05

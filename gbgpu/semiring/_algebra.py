@@ -12,7 +12,7 @@ from gbgpu.semiring import _numpy as numpys
 from gbgpu.semiring import _operators as ops
 from gbgpu.semiring._formulas import BITWISE
 from gbgpu.semiring._names import Parameterized, check_free, pickled, registries
-from gbgpu.semiring._operators import BinaryOp, Typed, UnaryOp, _apply_infix, _dtypes, _refuse
+from gbgpu.semiring._operators import BinaryOp, Typed, _apply_infix, _dtypes, _refuse
 from gbgpu.semiring._types import (
     BOOL,
     FLOATS,
@@ -497,36 +497,6 @@ def _fill_numpy() -> None:
 _fill()
 
 
-# --- aggregators that are monoids ------------------------------------------------------------------------------------
-
-
-class Aggregator:
-    """A reduction by name: entries go through `unary` (if any), then `monoid`. `agg.sum[dtype]` is the typed monoid."""
-
-    kind = "aggregator"
-    registry: dict[str, Aggregator] = {}
-
-    def __init__(self, name: str, monoid: str, unary: str | None = None) -> None:
-        self.name = name
-        self.monoid = Monoid.registry[monoid]
-        self.unary = UnaryOp.registry[unary] if unary else None
-
-    def __repr__(self) -> str:
-        return f"agg.{self.name}"
-
-    def __getitem__(self, dtype: object) -> TypedMonoid:
-        """The typed monoid for entries of `dtype`; `count` is always INT64."""
-        return self.monoid[INT64 if self.unary is not None else dtype]
-
-    def __contains__(self, key: object) -> bool:
-        return _works(self, key)
-
-
-for _name, _monoid in {"sum": "plus", "prod": "times", "min": "min", "max": "max", "any": "lor", "all": "land"}.items():
-    Aggregator.registry[_name] = Aggregator(_name, _monoid)
-Aggregator.registry["count"] = Aggregator("count", "plus", "one")
-
-
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
@@ -598,4 +568,4 @@ def get_semiring(monoid: Any, binaryop: Any, name: str | None = None) -> Any:
 
 
 registries.update(monoid=Monoid.registry.get, semiring=find_semiring)
-__all__ = ["INT32", "Aggregator", "Monoid", "Semiring", "TypedMonoid", "TypedSemiring", "find_semiring", "get_semiring"]
+__all__ = ["Monoid", "Semiring", "TypedMonoid", "TypedSemiring", "find_semiring", "get_semiring"]

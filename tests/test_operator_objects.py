@@ -1,0 +1,105 @@
+"""Operators as objects: shared, printed, called, and quick to look up."""
+
+import math
+import subprocess
+import sys
+import time
+
+import graphblas as pg
+import numpy as np
+import pytest
+
+import gbgpu
+from gbgpu import agg, binary, indexunary, monoid, select, semiring, unary
+from gbgpu.dtypes import BOOL, FP32, FP64, INT32, INT64
+from gbgpu.semiring._types import SUPPORTED
+
+
+def test_typed_operators_are_one_object_per_types():
+    assert binary.plus[INT32] is binary.plus["INT32"] is binary.plus[np.int32] is binary.plus[INT32, INT32]
+    assert binary.plus[INT32, FP32] is binary.plus[FP64] and semiring.min_plus[BOOL, FP32] is semiring.min_plus[FP32]
+    assert semiring.any_pair[bool] is semiring.any_pair[BOOL] and semiring.any_pair[bool].return_type is BOOL
+    assert semiring.any_pair[bool, bool].return_type is INT64
+    for typed in (binary.plus[INT32], semiring.min_plus[FP64], monoid.min[INT64], select.tril[FP32], unary.abs[INT64]):
+        assert typed == typed and len({typed, typed}) == 1
+    assert binary.plus[INT32].monoid is monoid.plus[INT32] and binary.first[INT32].monoid is None
+
+
+def test_repr_as_python_graphblas():
+    assert repr(binary.plus[INT32]) == repr(pg.binary.plus["INT32"]) and repr(select.tril) == repr(pg.select.tril)
+    assert repr(monoid.min[FP32]) == "monoid.min[FP32]" and repr(semiring.min_plus[INT64]) == "min_plus[INT64]"
+    assert repr(semiring.min_plus) == "semiring.min_plus" and repr(agg.sum) == "agg.sum" and repr(INT32) == "INT32"
+
+
+def test_aggregators():
+    for name in ("sum", "prod", "min", "max", "any", "all"):
+        theirs = getattr(pg.agg, name)
+        for dtype in (dtype for dtype in SUPPORTED if dtype.name in theirs):
+            assert getattr(agg, name)[dtype].return_type.name == theirs[dtype.name].return_type.name
+    assert agg.count[FP64].return_type is INT64
+
+
+class Recorder:
+    """Stands for a matrix or an expression: remembers what an operator asked of it."""
+
+    def __getattr__(self, name):
+        if not name.startswith("_apply"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: (name, *args, kwargs)
+
+
+def test_calls_go_to_the_object():
+    x = Recorder()
+    assert semiring.min_plus[INT32](x) == ("_apply_semiring", semiring.min_plus[INT32], {})
+    assert semiring.min_plus(x)[1] is semiring.min_plus
+    assert binary.plus(x, left_default=0) == ("_apply_binary", binary.plus, {"left_default": 0})
+    assert binary.plus(x, 3) == binary.plus(x, right=3) == ("_apply_unary", binary.plus, {"right": 3})
+    assert binary.plus(2, x) == ("_apply_unary", binary.plus, {"left": 2})
+    assert monoid.plus(x) == ("_apply_binary", monoid.plus, {})
+    assert unary.abs[INT32](x) == ("_apply_unary", unary.abs[INT32], {})
+    assert select.tril(x, 1) == ("_apply_select", select.tril, 1, {})
+    assert indexunary.rowindex(x, 1) == ("_apply_unary", indexunary.rowindex, {"right": 1})
+
+
+CALLS = [semiring.min_plus, binary.plus, unary.abs, select.tril, monoid.plus, indexunary.index]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_calls_on_the_wrong_thing(call):
+    with pytest.raises(TypeError, match="Bad type when calling"):
+        call([1, 2])
+
+
+def best_of(function, repeat=2000):
+    best = math.inf
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(repeat):
+            function()
+        best = min(best, (time.perf_counter() - start) / repeat)
+    return best
+
+
+def test_lookups_and_calls_are_fast():
+    class Quick:
+        def _apply_semiring(self, op):
+            return op
+
+    any_pair, plus, quick = semiring.any_pair, binary.plus, Quick()
+    assert best_of(lambda: any_pair(quick)) < 1e-6
+    assert best_of(lambda: plus[INT32]) < 1e-6 and best_of(lambda: plus[INT32, FP64]) < 2e-6
+
+
+def test_import_is_light():
+    """The package alone, beside NumPy: under 50 ms of processor time, and no numba."""
+    code = f"""
+import sys, time, types, numpy
+gbgpu = sys.modules["gbgpu"] = types.ModuleType("gbgpu")
+gbgpu.__path__ = {list(gbgpu.__path__)!r}
+start = time.process_time()
+import gbgpu.semiring
+print(time.process_time() - start)
+assert "numba" not in sys.modules
+"""
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]
+    assert min(float(run.stdout) for run in runs) < 0.05
