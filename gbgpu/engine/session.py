@@ -12,6 +12,7 @@ from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
 from ..errors import InvalidValue, OutOfMemory, OutputNotEmpty, message
 from ..expr import Transposed
 from ..kernels.backends import open_devices
+from ..kernels.interface import XLIST
 from ..semiring._lower import cast_program, to_python
 from ..semiring._operators import resolve
 from ..semiring._types import INT64
@@ -25,6 +26,7 @@ from .run import Run
 # out
 _PLANS = 10_000
 _WHOLE = 100_000
+FEW = 64  # vertices of a frontier whose edges are not worth a read from a GPU
 
 
 def _memory(method: Any) -> Any:
@@ -580,30 +582,24 @@ class Session:
         )
 
     def _frontier_edges(self, x: VectorStore, count: int, matrix: Any, store: Any, turned: bool) -> int:
-        """Entries in the rows of the frontier: counted where the host can see the blocks, else estimated by the mean
-        degree."""
+        """Entries in the rows of the frontier: counted, or (where that needs a read and the frontier is small)
+        estimated by the mean degree."""
         if x.form == "full":
             return store.nvals
         held = store if not turned or store.symmetric else store.transposed
-        if held is None or x.map is not held.rowmap or self.devices[0].peek(self._nils[0].words) is None:
+        seen = self.devices[0].peek(self._nils[0].words) is not None
+        if held is None or x.map is not held.rowmap or not seen and count < FEW:
             return count * store.nvals // max(x.map.n, 1)
         kernel = self._once(
             ("edges", held.ptr, held.idx), lambda: self.kernels.get("frontier_edges", build.spec_of(held))
         )
-        total = np.zeros(1, np.int64)
+        totals = []
         for b, block in enumerate(x.blocks):
-            nil = self._nils[b]
-            listed = x.form == "list"
-            kernel(
-                block.n,
-                block.count,
-                block.slots if listed else nil.slots(held.idx),
-                nil.words if listed else block.words,
-                16 if listed else 0,
-                held.blocks[b].indptr,
-                total,
-            )
-        return int(total[0])
+            nil, listed = self._nils[b], x.form == "list"
+            slots, words = (block.slots, nil.words) if listed else (nil.slots(held.idx), block.words)
+            totals.append(self.devices[b].zeros(1, np.int64))
+            kernel(block.n, block.count, slots, words, XLIST if listed else 0, held.blocks[b].indptr, totals[-1])
+        return sum(int(total[0]) if seen else int(self.devices[b].get(total)[0]) for b, total in enumerate(totals))
 
 
 def _cast(value: Any, source: Any, target: Any) -> Any:
