@@ -32,9 +32,11 @@ class Product:
         self.left, self.right = expr.left, expr.right
         self.narrow = mask is not None and not mask.complement
         self.way = hint or self._choose()
-        if self.way not in session.kernels.mxm or self.way == "dot" and not self.narrow:
+        lacks = {"dot": not self.narrow, "dense": self._base(self.right).nvals < self.right.shape[0] * self.right.shape[1]}
+        if self.way not in session.kernels.mxm or lacks.get(self.way):
             offered = ", ".join(session.kernels.mxm)
-            raise InvalidValue(message(f"a method among {offered} (dot: with a mask, not complemented)", repr(hint)))
+            needs = "dot: with a mask, not complemented; dense: B has all its entries"
+            raise InvalidValue(message(f"a method among {offered} ({needs})", repr(hint)))
         self.inside = mask is not None and self.way in ("dot", "rows", "hash")
 
     def text(self) -> str:
@@ -174,7 +176,7 @@ class Product:
         kernel = self.session.kernels.get("mxm_dense", self.spec)
         kernel(*operands, m, *tables, out, vals)
         slots = device.put(self.colmap.slots(np.arange(m)).astype(self.colmap.slot_type()))
-        return Rows(out, xp.tile(slots, total // m), vals, 0 if self.iso else 1)
+        return Rows(out, xp.tile(slots, total // max(m, 1)), vals, 0 if self.iso else 1)
 
     def _sorted(self, b: int) -> Rows:
         """Whole rows of A at a time, as many as have about TERMS terms."""

@@ -10,15 +10,14 @@ from ..distribute import exchange
 from ..distribute.blocks import VectorBlock, VectorStore, split_matrix, split_vector
 from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
 from ..errors import InvalidValue, OutOfMemory, OutputNotEmpty, message
-from ..expr import Transposed
 from ..kernels.backends import open_devices
-from ..kernels.interface import XLIST
 from ..semiring._lower import cast_program, to_python
 from ..semiring._operators import resolve
 from ..semiring._types import INT64
 from ..trace import counters
 from . import build, lowered, matrices
 from .cost import Facts
+from .direction import facts_of
 from .plan import Plan, Planner, Value, is_twin
 from .run import Run
 
@@ -26,7 +25,6 @@ from .run import Run
 # out
 _PLANS = 10_000
 _WHOLE = 100_000
-FEW = 64  # vertices of a frontier whose edges are not worth a read from a GPU
 
 
 def _memory(method: Any) -> Any:
@@ -146,7 +144,7 @@ class Session:
             found = self._spaces[key] = _Workspace(self.devices[b], n, monoid, iso)
         return found
 
-    def _once(self, key: Any, make: Any) -> Any:
+    def once(self, key: Any, make: Any) -> Any:
         found = self._cached.get(key)
         if found is None:
             found = self._cached[key] = make()
@@ -154,11 +152,11 @@ class Session:
 
     def rows(self, b: int, n: int) -> Any:
         """0..n-1 on device b."""
-        return self._once(("rows", b, n), lambda: self.devices[b].put(np.arange(n)))
+        return self.once(("rows", b, n), lambda: self.devices[b].put(np.arange(n)))
 
     def whole(self, b: int, n: int) -> Any:
         """The slot bounds of a single block, on device b."""
-        return self._once(("whole", b, n), lambda: self.devices[b].put(np.array([0, max(n, 1)])))
+        return self.once(("whole", b, n), lambda: self.devices[b].put(np.array([0, max(n, 1)])))
 
     def ones(self, b: int, n: int) -> Any:
         """Words with the bits of n rows, on device b."""
@@ -169,7 +167,7 @@ class Session:
                 words[-1] = (1 << (n & 63)) - 1
             return self.devices[b].put(words)
 
-        return self._once(("ones", b, n), make)
+        return self.once(("ones", b, n), make)
 
     # -- row maps
 
@@ -468,7 +466,7 @@ class Session:
             key += [mask.structural, mask.complement, is_twin(statement)]
         facts = None
         if expr.kind in ("product", "reduce_rows"):
-            facts = self._facts(statement, stores)
+            facts = facts_of(self, statement, stores)
             key += [
                 facts.direction,
                 facts.p,
@@ -536,70 +534,6 @@ class Session:
                 0,
             )
         )
-
-    def _facts(self, statement: Any, stores: dict[str, Any]) -> Facts:
-        """What the direction of a product is chosen from; also puts the vector operand among the stores."""
-        expr = statement.expr
-        f = Facts()
-        f.flip = bool(expr.option)
-        operand = expr.right if f.flip else expr.left
-        turned = isinstance(operand, Transposed)
-        matrix = operand.matrix if turned else operand
-        store = self.matrix_store(matrix)
-        across, along = (store.colmap, store.rowmap) if f.flip != turned else (store.rowmap, store.colmap)
-        f.outer, f.inner, f.dtype, f.iso, f.p, f.store = across, along, store.dtype, store.iso, store.rowmap.p, store
-        if expr.kind == "reduce_rows":
-            stores["x"] = self._ones_vector(f.inner, store.dtype)
-        else:
-            stores["x"] = self.content(expr.left if f.flip else expr.right)
-        pull_turned = f.flip != turned
-        x, mask = stores["x"], statement.mask
-        count = self.known_count(x)
-        allowed = None
-        if mask is not None and mask.structural:
-            held = self.known_count(stores["m"])
-            allowed = held if held is None or not mask.complement else f.outer.n - held
-        hint = "pull" if expr.kind == "reduce_rows" else statement.hints.get("direction")
-        edges = None if hint or count is None else self._frontier_edges(x, count, matrix, store, not pull_turned)
-        f.choose(hint, self.kernels.costs, expr.op, count, edges, allowed)
-        turn = pull_turned if f.direction == "pull" else not pull_turned
-        f.store = self.oriented(matrix, turn)
-        f.ptr, f.idx = f.store.ptr, f.store.idx
-        f.orientation = f"{'rows' if not turn else 'columns'}"
-        f.empty_rows = any(block.empty_rows for block in f.store.blocks)
-        return f
-
-    def _ones_vector(self, map: RowMap, dtype: Any) -> VectorStore:
-        return self._once(
-            ("ones vector", map, dtype),
-            lambda: VectorStore(
-                map,
-                dtype,
-                "full",
-                True,
-                [VectorBlock(map.rows[b], self.devices[b].full(1, 1, dtype.np_type), 0) for b in range(map.p)],
-            ),
-        )
-
-    def _frontier_edges(self, x: VectorStore, count: int, matrix: Any, store: Any, turned: bool) -> int:
-        """Entries in the rows of the frontier: counted, or (where that needs a read and the frontier is small)
-        estimated by the mean degree."""
-        if x.form == "full":
-            return store.nvals
-        held = store if not turned or store.symmetric else store.transposed
-        seen = self.devices[0].peek(self._nils[0].words) is not None
-        if held is None or x.map is not held.rowmap or not seen and count < FEW:
-            return count * store.nvals // max(x.map.n, 1)
-        kernel = self._once(
-            ("edges", held.ptr, held.idx), lambda: self.kernels.get("frontier_edges", build.spec_of(held))
-        )
-        totals = []
-        for b, block in enumerate(x.blocks):
-            nil, listed = self._nils[b], x.form == "list"
-            slots, words = (block.slots, nil.words) if listed else (nil.slots(held.idx), block.words)
-            totals.append(self.devices[b].zeros(1, np.int64))
-            kernel(block.n, block.count, slots, words, XLIST if listed else 0, held.blocks[b].indptr, totals[-1])
-        return sum(int(total[0]) if seen else int(self.devices[b].get(total)[0]) for b, total in enumerate(totals))
 
 
 def _cast(value: Any, source: Any, target: Any) -> Any:
