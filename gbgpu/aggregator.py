@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .compose import spread_rows
+from .errors import message
 from .expr import Expression, _kinds, deferred, is_tensor
 from .semiring._algebra import Monoid, find_semiring, get_semiring
 from .semiring._operators import BinaryOp, IndexUnaryOp, SelectOp, UnaryOp
@@ -40,9 +41,10 @@ class Aggregator:
     def reduce(self, x: Any, allow_empty: bool = True) -> Expression:
         """All values of a Vector or Matrix as one Scalar."""
         if x.ndim == 2 and not self.whole:
-            raise ValueError(f"Aggregator {self.name} may not be used with Matrix.reduce_scalar.")
+            hint = "reduce_rowwise, reduce_columnwise"
+            raise ValueError(message("an aggregator for Matrix.reduce_scalar", repr(self), hint))
         if not allow_empty and not isinstance(self, _MonoidAggregator):
-            raise ValueError("allow_empty=False not allowed when using Aggregators")
+            raise ValueError(message("a monoid, or an aggregator that is one, for allow_empty=False", repr(self)))
         self.return_type(x.dtype)
         return self.scalar(x, allow_empty)
 
@@ -109,10 +111,10 @@ def _called(op: Any, x: Any, rowwise: bool, columnwise: bool) -> Expression:
         )
     if x.ndim == 1:
         if rowwise or columnwise:
-            raise ValueError("rowwise and columnwise arguments should not be used with Vector input")
+            raise ValueError(message("a Matrix for rowwise and columnwise", "a Vector", f"{op!r}(v)"))
         return x._computed().reduce(op)
     if rowwise and columnwise:
-        raise ValueError("rowwise and columnwise arguments cannot both be True")
+        raise ValueError(message("rowwise or columnwise", "both"))
     A = x._computed()
     return A.reduce_rowwise(op) if rowwise else A.reduce_columnwise(op) if columnwise else A.reduce_scalar(op)
 

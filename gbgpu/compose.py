@@ -29,7 +29,7 @@ def by_rows(order: str) -> bool:
         return True
     if text in ("col", "cols", "column", "columns", "colwise", "columnwise", "f"):
         return False
-    raise ValueError(f"Bad value for order: {order!r}.  Expected 'rowwise' or 'columnwise'")
+    raise ValueError(message("order 'rowwise' or 'columnwise'", repr(order)))
 
 
 # -- products
@@ -105,13 +105,13 @@ def power(A: Any, n: Any, op: Any) -> Expression:
     """Repeated squaring."""
     if A.shape[0] != A.shape[1]:
         raise DimensionMismatch(message("a square Matrix for power", f"shape {A.shape}"))
-    n = _integral(n, "n must be a nonnegative integer")
+    n = _integral(n, "n")
     if n < 0:
-        raise ValueError(f"n must be a nonnegative integer; got: {n}")
+        raise ValueError(message("a nonnegative n", n))
     semiring = multiplier(op, A.dtype, A.dtype)
     monoid = semiring.multiply.monoid
     if n == 0 and monoid is None:
-        raise ValueError(f"Binary operator of {semiring!r} does not have a monoid with an identity, which n=0 needs")
+        raise ValueError(message("a semiring whose multiplication has an identity, for n=0", repr(semiring)))
 
     def compute() -> Any:
         if n == 0:
@@ -129,13 +129,13 @@ def power(A: Any, n: Any, op: Any) -> Expression:
     return deferred(compute, A, A.dtype, A.shape, f"{A.name}.power({n}, op={semiring!r})")
 
 
-def _integral(value: Any, text: str) -> int:
+def _integral(value: Any, name: str) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):
         number = None
     if number is None or number != value:
-        raise TypeError(f"{text}; got bad type: {type(value)}")
+        raise TypeError(message(f"an integer {name}", repr(value)))
     return number
 
 
@@ -197,10 +197,10 @@ def _on_diagonal(v: Any, k: int, shape: tuple[int, int]) -> Any:
 
 def setdiag(A: Any, values: Any, k: Any, mask: Any, accum: Any, hints: dict) -> None:
     """A(mask of the diagonal, accum) << the diagonal matrix of the values."""
-    k = _integral(k, "k must be an integer")
+    k = _integral(k, "k")
     size = diagonal_size(A.shape, k)
     if size == 0 and (k <= -A.shape[0] if k < 0 else k > 0 and k >= A.shape[1]):
-        raise IndexError(f"k={k} is outside a Matrix of shape {A.shape}. Hint: {-A.shape[0]} < k < {A.shape[1]}")
+        raise IndexError(message(f"{-A.shape[0]} < k < {A.shape[1]}", k, "k = 0 is the main diagonal"))
     v = _diagonal_values(values, size)
     if v.shape[0] != size:
         raise DimensionMismatch(message(f"{size} values for diagonal {k} of shape {A.shape}", v.shape[0]))

@@ -294,7 +294,7 @@ def logical(sign: str, kind: str, name: str, left: Any, right: Any) -> Any:
     expr = _infix(kind, name, left, right)
     dtypes = [x.dtype for x in (left, right) if isinstance(x, Operand)]
     if any(dtype is not BOOL for dtype in dtypes):
-        raise TypeError(f"`x {sign} y` is not supported for {' and '.join(map(str, dtypes))} dtype: only for BOOL")
+        raise TypeError(message(f"BOOL objects in `x {sign} y`", " and ".join(map(str, dtypes)), "binary.lxor(x | y)"))
     return expr
 
 
@@ -340,7 +340,9 @@ class Lazy(Operand):
         return sorted({*super().__dir__(), *_readable(len(self.shape))})
 
     def __getitem__(self, key: Any) -> Any:
-        return self._computed()[key]
+        part = self._computed()[key]
+        part.parent = self  # nothing can be assigned to it
+        return part
 
     def __contains__(self, key: Any) -> bool:
         return key in self._computed()

@@ -148,7 +148,7 @@ class Handle(Operand):
     def wait(self, how: str = "materialize") -> Any:
         """Wait until the devices have computed it; `how` is "materialize" or "complete"."""
         if how.lower() not in ("materialize", "complete"):
-            raise ValueError(f'`how` argument must be "materialize" or "complete"; got {how!r}')
+            raise ValueError(message("how: materialize or complete", repr(how)))
         for device in self._session.devices:
             device.synchronize()
         return self

@@ -48,7 +48,8 @@ class Infix(Lazy):
         if left_default is None and right_default is None:
             return ewise("union" if self.sign == "|" else "intersect", *self._sides(op), op)
         if self.sign != "|" or left_default is None or right_default is None:
-            raise TypeError("left_default and right_default go together: op(x | y, left_default=0, right_default=0)")
+            hint = "op(x | y, left_default=0, right_default=0)"
+            raise TypeError(message("both left_default and right_default, beside x | y", f"x {self.sign} y", hint))
         left, right = self._sides(op, left_default=left_default, right_default=right_default)
         return ewise("union", left, right, op, (plain(left_default), plain(right_default)))
 

@@ -16,6 +16,7 @@ from .typed import dtype_or, reducer
 
 def concat(tiles: Any, dtype: Any = None, *, name: str | None = None) -> Any:
     """One matrix of a list of lists of tiles, of the first one's type; a list of vectors makes a vector."""
+    tiles = tiles if isinstance(tiles, (list, tuple)) else []
     grid = [list(row) if isinstance(row, (list, tuple)) else [row] for row in tiles]
     if not grid or not all(is_tensor(x) for row in grid for x in row):
         raise TypeError(message("a list of lists of matrices, or a list of vectors", repr(tiles)[:60]))
@@ -77,7 +78,7 @@ class _Tools:
     def iso_value(self) -> Any:
         """The one value, as a Scalar. Raises ValueError unless is_iso."""
         if not self.is_iso:
-            raise ValueError(f"{self._parent.name} is not iso-valued")
+            raise ValueError(message("an iso object: one value for all entries", repr(self._parent.name)))
         x = self._parent
         return (x.reduce("any") if x.ndim == 1 else x.reduce_scalar("any")).new()
 
@@ -157,12 +158,12 @@ def _arranged(lines: np.ndarray, vals: np.ndarray, how: str) -> np.ndarray:
     if how in ("smallest", "largest"):
         rank = np.argsort(np.argsort(vals, kind="stable"), kind="stable")
         return np.lexsort((rank if how == "smallest" else -rank, lines))
-    raise ValueError('`how` argument must be one of: "random", "first", "last", "smallest", "largest"')
+    raise ValueError(message("how: random, first, last, smallest or largest", repr(how)))
 
 
 def _selectk(x: Any, how: str, k: int, order: str, name: Any) -> Any:
     if how not in ("random", "first", "last"):
-        raise ValueError('`how` argument must be one of: "random", "first", "last"')
+        raise ValueError(message("how: random, first or last", repr(how)))
     lines, where, vals = _lines(x, order)
     chosen = _arranged(lines, vals, how)
     chosen = np.sort(chosen[_rank(lines[chosen]) < checked_size(k)])
@@ -298,7 +299,7 @@ class MatrixTools(_Tools):
         format = "csr" if format is None else format.lower()
         exporter = _EXPORTS.get(format)
         if exporter is None:
-            raise ValueError(f"Invalid format: {format}.  Expected one of: {', '.join(_EXPORTS)}")
+            raise ValueError(message(f"a format among {', '.join(_EXPORTS)}", format))
         A = self._parent
         made = exporter(A) | {"format": format, "nrows": A.nrows, "ncols": A.ncols, "is_iso": self.is_iso}
         if self.is_iso and A.nvals:
@@ -489,7 +490,7 @@ class VectorTools(_Tools):
         elif format == "full":
             made = {"size": v.size, "values": vals[:1] if iso else v.to_dense()}
         else:
-            raise ValueError(f"Invalid format: {format}.  Expected one of: sparse, bitmap, full")
+            raise ValueError(message("a format among sparse, bitmap, full", format))
         return made | {"format": format, "is_iso": iso}
 
     @classmethod
@@ -526,7 +527,7 @@ def _folded(flat: Any, nrows: int, ncols: int | None, order: str, name: Any) -> 
     nrows = flat.size // ncols if nrows == -1 else nrows
     ncols = flat.size // nrows if ncols == -1 else ncols
     if nrows * ncols != flat.size:
-        raise ValueError(f"cannot reshape an object of {flat.size} places into shape ({nrows}, {ncols})")
+        raise ValueError(message(f"a shape of {flat.size} places to reshape into", f"({nrows}, {ncols})"))
     ids, vals = flat.to_coo()
     i, j = np.divmod(ids, ncols) if by_rows(order) else np.divmod(ids, nrows)[::-1]
     return _kinds["matrix"].from_coo(i, j, vals, flat.dtype, nrows=nrows, ncols=ncols, name=name)

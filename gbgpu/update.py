@@ -95,7 +95,8 @@ def _checked(key: Any) -> Any:
         return key._computed()
     if isinstance(key, tuple):
         raise TypeError("An index in a position cannot be a tuple. Hint: a slice, a list or an int")
-    return key if isinstance(key, slice) or hasattr(key, "__len__") else _listed(key)
+    listed = isinstance(key, slice) or (hasattr(key, "__len__") and not isinstance(key, str))
+    return key if listed else _listed(key)
 
 
 def _listed(key: Any) -> Any:
@@ -135,7 +136,7 @@ class Part(Expression):
 
 def _assignable(x: Any) -> Any:
     if not hasattr(x, "__setitem__"):
-        raise TypeError(f"{type(x).__name__!r} object does not support item assignment. Hint: assign to A, not A.T")
+        raise TypeError(f"{type(x).__name__!r} object does not support item assignment. Hint: assign to the object")
     return x
 
 
@@ -324,7 +325,7 @@ def _fitted(value: Any, shape: tuple) -> Any:
         return value
     array = np.asarray(value)
     if array.shape != shape or not shape:
-        raise ValueError(f"shape mismatch: value array of shape {array.shape} does not match indexing of shape {shape}")
+        raise ValueError(f"shape mismatch: expected a value array of shape {shape}; came {array.shape}")
     return _kinds["vector" if len(shape) == 1 else "matrix"].from_dense(array)
 
 
