@@ -100,10 +100,10 @@ def explain(what: Any = None) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """`gb.core`, imported when it is asked for."""
-    if name != "core":
+    """`gb.core` and `gb.sparse`, imported when they are asked for."""
+    if name not in ("core", "sparse"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("gbgpu.core")
+    return import_module("gbgpu.core") if name == "core" else import_module("gbgpu.sparse")
 
 
 from . import io  # noqa: E402  (made of the public names above)
@@ -130,6 +130,7 @@ __all__ = [
     "replace",
     "select",
     "semiring",
+    "sparse",
     "ss",
     "synchronize",
     "trace",

@@ -1,0 +1,490 @@
+"""The three classes: constructors, attributes, conversions, changes in place."""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import gbgpu as gb
+from gbgpu.errors import message
+
+from ._arithmetic import Arithmetic
+from ._common import checked_dtype, formats, issparse, made, summing, zeroless
+from ._reduce import Reductions
+from ._subscript import Subscripts
+
+_NAMES = {"csr": "Compressed Sparse Row", "csc": "Compressed Sparse Column", "coo": "COOrdinate"}
+
+
+class SparseArray(Arithmetic, Reductions, Subscripts):
+    """A SciPy-like sparse array whose entries lie on the session's devices, as a gbgpu.Matrix.
+
+    Made from (data, indices, indptr), (data, (row, col)), anything dense, another sparse array (SciPy's too), a
+    gbgpu.Matrix, or a shape. One- or two-dimensional; dtypes bool, (u)int8 to (u)int64, float32, float64. Entries are
+    sorted, and duplicates summed: at once in CSR and CSC, when they are first computed with in COO.
+
+    `.data`, `.indices`, `.indptr`, `.row`, `.col`, `.coords` copy from the devices to the host (once; the arrays are
+    read-only). Everything else computes where the entries lie, unless its docstring says otherwise.
+
+    Raises ValueError for other types and for indices out of range.
+    """
+
+    format = ""
+    __array_priority__ = 10.1
+    __hash__ = object.__hash__
+
+    def __init__(
+        self, arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False, *, maxprint: int | None = None
+    ):
+        self._built: Any = None  # the entries
+        self._given: Any = None  # COO: (row, col, data) as given, perhaps with duplicates
+        self._host: Any = None  # what has been read from the devices
+        dtype = None if dtype is None else checked_dtype(dtype)
+        if isinstance(arg1, gb.Matrix) or issparse(arg1):
+            self._take_sparse(arg1, shape)
+        elif isinstance(arg1, tuple) and _is_shape(arg1):
+            self._shape = _checked_shape(arg1)
+            self._built = gb.Matrix(np.float64 if dtype is None else dtype, *self._shape2)
+        elif isinstance(arg1, tuple):
+            self._take_tuple(arg1, shape, dtype)
+        else:
+            self._take_dense(arg1, shape, dtype)
+        if len(self._shape) == 1 and self.format == "csc":
+            raise ValueError("Cannot convert. CSC format must be 2D. Got 1D")
+        if dtype is not None and self.dtype != dtype:
+            self._become(self._A.dup(dtype))
+
+    # -- construction
+
+    def _take_sparse(self, x: Any, shape: Any) -> None:
+        if isinstance(x, SparseArray):
+            self._built, self._given, self._shape = x._built, x._given, x._shape
+            if self.format != "coo" and self._given is not None:
+                self._built, self._given = self._A, None
+        elif isinstance(x, gb.Matrix):
+            self._built, self._shape = x, x.shape
+        elif x.format in ("csr", "csc") and x.ndim == 2:
+            self._shape = x.shape
+            self._built = _compressed(_host(x.data), _host(x.indices), _host(x.indptr), x.shape, x.format)
+        else:
+            x = x.tocoo()
+            self._take_triple(_host(x.data), tuple(_host(c) for c in x.coords), x.shape)
+        if shape is not None and _checked_shape(shape) != self._shape:
+            raise ValueError(f"inconsistent shapes: {self._shape} and {tuple(shape)}")
+
+    def _take_tuple(self, arg: tuple, shape: Any, dtype: Any) -> None:
+        if len(arg) == 2:
+            data, coords = arg
+            self._take_triple(np.atleast_1d(np.asarray(data, dtype)), tuple(coords), shape)
+        elif len(arg) == 3 and self.format != "coo":
+            data, indices, indptr = (np.asarray(part) for part in arg)
+            data = data if dtype is None else data.astype(dtype)
+            self._shape = _checked_shape(_compressed_shape(indices, indptr, self.format) if shape is None else shape)
+            self._built = _compressed(data, indices, indptr, self._shape2, self.format)
+        else:
+            raise ValueError(f"unrecognized {self.format}_array constructor input: a tuple of {len(arg)}")
+
+    def _take_triple(self, data: np.ndarray, coords: tuple, shape: Any) -> None:
+        coords = tuple(np.atleast_1d(np.asarray(c)) for c in coords)
+        if shape is None:
+            if any(len(c) == 0 for c in coords):
+                raise ValueError("cannot infer dimensions from zero sized index arrays")
+            shape = tuple(int(c.max()) + 1 for c in coords)
+        self._shape = _checked_shape(shape)
+        checked_dtype(data.dtype)
+        if len(coords) != len(self._shape) or any(len(c) != len(data) for c in coords):
+            raise ValueError("row, column, and data array must all be the same length")
+        for axis, (c, n) in enumerate(zip(coords, self._shape, strict=True)):
+            _in_range(c, n, axis)
+        row = coords[0] if len(coords) == 2 else np.zeros(len(data), np.int64)
+        if self.format == "coo":
+            self._given = row.copy(), coords[-1].copy(), data.copy()
+        else:
+            self._built = _summed(row, coords[-1], data, self._shape2)
+
+    def _take_dense(self, arg: Any, shape: Any, dtype: Any) -> None:
+        array = np.asarray(arg, dtype)
+        if array.ndim not in (1, 2):
+            raise ValueError(message("an array of 1 or 2 dimensions", f"{array.ndim}"))
+        if shape is not None and _checked_shape(shape) != array.shape:
+            raise ValueError(f"inconsistent shapes: {array.shape} and {tuple(shape)}")
+        checked_dtype(array.dtype)
+        self._shape = _checked_shape(array.shape)
+        where = np.nonzero(np.atleast_2d(array))
+        self._built = _summed(where[0], where[1], np.atleast_2d(array)[where], self._shape2)
+
+    # -- the entries
+
+    @property
+    def _shape2(self) -> tuple[int, int]:
+        return self._shape if len(self._shape) == 2 else (1, self._shape[0])
+
+    @property
+    def _A(self) -> Any:
+        """The entries as an operand of gbgpu, duplicates summed."""
+        if self._built is None:
+            row, col, data = self._given
+            self._built = _summed(row, col, data, self._shape2)
+        return self._built
+
+    def _become(self, A: Any) -> None:
+        """Take other entries. The operands that were in use stay as they are: others may share them."""
+        self._built, self._given, self._host = A, None, None
+
+    @property
+    def matrix(self) -> Any:
+        """The entries as a gbgpu.Matrix, without a copy (of a transpose: carried out). A one-dimensional array is one
+        row. To change it, take `.matrix.dup()`: arrays may share one Matrix."""
+        return self._A._materialized()
+
+    # -- attributes
+
+    shape = property(lambda self: self._shape)
+    ndim = property(lambda self: len(self._shape))
+    T = property(lambda self: self.transpose())
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._given[2].dtype if self._built is None else np.dtype(self._built.dtype.np_type)
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries (with zeros, and duplicates of a COO array that was given them)."""
+        return self._A.nvals if self._given is None else len(self._given[2])
+
+    size = nnz
+
+    def getnnz(self, axis: int | None = None) -> Any:
+        """Number of stored entries, of each column (axis 0) or row (axis 1)."""
+        return self.nnz if axis is None else self._counts(self._A, axis)
+
+    @property
+    def _index_dtype(self) -> Any:
+        return np.int32 if max(*self._shape2, self.nnz) < 2**31 else np.int64
+
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(indptr, indices, data), or of COO (row, col, data), on the host."""
+        if self._host is None:
+            parts = self._given if self._given is not None else self._read()
+            kept = [np.array(x, self._index_dtype if k < 2 else None) for k, x in enumerate(parts)]
+            for x in kept:
+                x.flags.writeable = False
+            self._host = tuple(kept)
+        return self._host
+
+    def _read(self) -> tuple:
+        raise NotImplementedError
+
+    def _rebuilt(self, data: np.ndarray) -> Any:
+        raise NotImplementedError
+
+    @property
+    def data(self) -> np.ndarray:
+        """The values, read to the host. Assign an array of this length to change them; the one read is read-only."""
+        return self._arrays()[2]
+
+    @data.setter
+    def data(self, values: Any) -> None:
+        data = np.asarray(values)
+        checked_dtype(data.dtype)
+        if data.shape != self.data.shape:
+            raise ValueError(message(f"{self.nnz} values, one for each entry", f"shape {data.shape}"))
+        self._become(self._rebuilt(data))
+
+    @property
+    def _coords(self) -> tuple:
+        """The coordinates of the entries, read to the host: (row, col), or (col,) of one dimension."""
+        row, col, _ = self.tocoo()._arrays()
+        return (row, col) if self.ndim == 2 else (col,)
+
+    @property
+    def has_canonical_format(self) -> bool:
+        """Whether entries are sorted, without duplicates; only a COO array as it was given may not be."""
+        return self._given is None
+
+    has_sorted_indices = True
+
+    # -- conversions
+
+    def asformat(self, format: str | None, copy: bool = False) -> Any:
+        """This array in a format: "csr", "csc", "coo"."""
+        if format is None or format == self.format:
+            return self.copy() if copy else self
+        if format not in formats:
+            raise ValueError(message(f"a format among {', '.join(formats)}", repr(format)))
+        return formats[format](self)
+
+    def tocsr(self, copy: bool = False) -> Any:
+        return self.asformat("csr", copy)
+
+    def tocsc(self, copy: bool = False) -> Any:
+        return self.asformat("csc", copy)
+
+    def tocoo(self, copy: bool = False) -> Any:
+        return self.asformat("coo", copy)
+
+    def toarray(self, order: Any = None, out: Any = None) -> np.ndarray:
+        """The dense NumPy array."""
+        dense = self._A.to_dense(0, self.dtype).reshape(self._shape)
+        if out is not None:
+            out[...] = dense
+            return out
+        return np.asarray(dense, order=order)
+
+    todense = toarray
+
+    def to_scipy(self) -> Any:
+        """The SciPy array of the same format and index dtype."""
+        import scipy.sparse as sp
+
+        first, second, data = (x.copy() for x in self._arrays())
+        cls = getattr(sp, f"{self.format}_array")
+        if self.format == "coo":
+            return cls((data, (first, second) if self.ndim == 2 else (second,)), shape=self._shape)
+        return cls((data, second, first), shape=self._shape)
+
+    def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
+        """This array with values of another type. Raises TypeError for a cast that `casting` does not allow.
+
+        Floats too large for an integer type become its largest value; NumPy leaves that undefined."""
+        dtype = checked_dtype(dtype)
+        if not np.can_cast(self.dtype, dtype, casting):  # type: ignore[arg-type]
+            raise TypeError(
+                f"Cannot cast array data from {self.dtype!r} to {dtype!r} according to the rule {casting!r}"
+            )
+        if dtype == self.dtype:
+            return self.copy() if copy else self
+        return self._same(self._A.dup(dtype))
+
+    def copy(self) -> Any:
+        """Another array with these entries; changes of one are not seen by the other."""
+        return type(self)(self)
+
+    def conj(self, copy: bool = True) -> Any:
+        return self.copy() if copy else self
+
+    conjugate = conj
+
+    def _same(self, A: Any, format: str | None = None) -> Any:
+        """An array of this format and shape over other entries."""
+        return made(A, format or self.format, self._shape)
+
+    def transpose(self, axes: Any = None, copy: bool = False) -> Any:
+        """The transpose: of CSR a CSC array and the other way round. Nothing moves."""
+        if axes is not None and tuple(axes) not in ((1, 0), (-1, -2)) and self.ndim == 2:
+            raise ValueError("Sparse arrays do not support an 'axes' parameter other than a swap of both axes")
+        if self.ndim == 1:
+            return self.copy() if copy else self
+        turned = {"csr": "csc", "csc": "csr", "coo": "coo"}[self.format]
+        if self._given is not None:
+            row, col, data = self._given
+            return formats["coo"]((data, (col, row)), shape=self._shape[::-1])
+        return made(self._A.T, turned)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:
+        """A COO array (of the same format, if the shape does not change). Computed on the host."""
+        new = _checked_shape(_flexible(shape, prod(self._shape)))
+        if new == self._shape:
+            return self.copy() if copy else self
+        if prod(new) != prod(self._shape):
+            raise ValueError(f"cannot reshape array of size {prod(self._shape)} into shape {new}")
+        flat = np.ravel_multi_index([c.astype(np.int64) for c in self._coords], self._shape, order=order)  # type: ignore
+        data = self.tocoo().data
+        return formats["coo"]((data, np.unravel_index(flat, new, order=order)), shape=new)  # type: ignore
+
+    # -- in place
+
+    def resize(self, *shape: Any) -> None:
+        """Change the shape in place; entries outside it are dropped."""
+        new = _checked_shape(_flexible(shape, None))
+        if len(new) != self.ndim:
+            raise NotImplementedError("resize keeps the number of dimensions. Hint: reshape")
+        A = self._A.dup()
+        A.resize(*(new if len(new) == 2 else (1, *new)))
+        self._become(A)
+        self._shape = new
+
+    def eliminate_zeros(self) -> None:
+        """Drop the zeros that are stored."""
+        self._become(zeroless(self._A))
+
+    def sum_duplicates(self) -> None:
+        """Sum duplicates (which only a COO array as it was given has)."""
+        self._become(self._A)
+
+    def sort_indices(self) -> None:
+        """Nothing to do: indices are always sorted."""
+
+    def sorted_indices(self) -> Any:
+        return self.copy()
+
+    def prune(self) -> None:
+        """Nothing to do: there is no unused space."""
+
+    def setdiag(self, values: Any, k: int = 0) -> None:
+        """Set the k'th diagonal in place to a scalar, or to an array as far as it reaches."""
+        nrows, ncols = self._two_dimensional()
+        if (k > 0 and k >= ncols) or (k < 0 and -k >= nrows):
+            raise ValueError("k exceeds array dimensions")
+        size = min(nrows + min(k, 0), ncols - max(k, 0))
+        values = np.asarray(values).astype(self.dtype)
+        values = np.full(size, values) if values.ndim == 0 else values[:size]
+        A = self._A.dup()
+        A.setdiag(gb.Vector.from_coo(np.arange(len(values)), values, size=size), k, accum="second")
+        self._become(A)
+
+    def _two_dimensional(self) -> tuple[int, int]:
+        if self.ndim != 2:
+            raise ValueError(message("a two-dimensional array", f"shape {self._shape}"))
+        return self._shape2
+
+    # -- as text, as truth
+
+    def __repr__(self) -> str:
+        return (
+            f"<{_NAMES[self.format]} sparse array of dtype '{self.dtype}'\n"
+            f"\twith {self.nnz} stored elements and shape {self._shape}>"
+        )
+
+    def __str__(self) -> str:
+        text, rows = repr(self), [c.tolist() for c in self._coords]
+        lines = [f"  {at}\t{value}" for at, value in zip(zip(*rows, strict=True), self.tocoo().data, strict=True)]
+        if len(lines) > 50:
+            lines = [*lines[:25], "  :\t:", *lines[-25:]]
+        return "\n".join([text, "  Coords\tValues", *lines]) if lines else text
+
+    def __bool__(self) -> bool:
+        if self._shape == (1, 1):
+            return self.nnz != 0
+        raise ValueError("The truth value of an array with more than one element is ambiguous. Hint: .nnz, .sum()")
+
+    def __len__(self) -> int:
+        raise TypeError("sparse array length is ambiguous; use .nnz or .shape[0]")
+
+    def __iter__(self) -> Any:
+        rows = (self[i] for i in range(self._shape[0]))
+        return (row.tocsr() for row in rows) if self.ndim == 2 and self.format == "csr" else rows
+
+    def __reduce__(self) -> Any:
+        data = self.tocoo()
+        return _restored, (self.format, data.data, data._coords, self._shape)
+
+
+class csr_array(SparseArray):  # noqa: N801 (SciPy's name)
+    __doc__ = f"Compressed sparse rows. {SparseArray.__doc__}"
+    format = "csr"
+
+    indptr = property(lambda self: self._arrays()[0], doc="Where each row begins in `indices`, read to the host.")
+    indices = property(lambda self: self._arrays()[1], doc="The column of each entry, read to the host.")
+
+    def _read(self) -> tuple:
+        return self._A.to_csr()
+
+    def _rebuilt(self, data: np.ndarray) -> Any:
+        return gb.Matrix.from_csr(self.indptr, self.indices, data, ncols=self._shape2[1])
+
+
+class csc_array(SparseArray):  # noqa: N801
+    __doc__ = f"Compressed sparse columns. {SparseArray.__doc__}"
+    format = "csc"
+
+    indptr = property(lambda self: self._arrays()[0], doc="Where each column begins in `indices`, read to the host.")
+    indices = property(lambda self: self._arrays()[1], doc="The row of each entry, read to the host.")
+
+    def _read(self) -> tuple:
+        return self._A.to_csc()
+
+    def _rebuilt(self, data: np.ndarray) -> Any:
+        return gb.Matrix.from_csr(self.indptr, self.indices, data, ncols=self._shape2[0]).T
+
+
+class coo_array(SparseArray):  # noqa: N801
+    __doc__ = f"Coordinates. {SparseArray.__doc__}"
+    format = "coo"
+
+    row = property(lambda self: self._arrays()[0], doc="The row of each entry, read to the host.")
+    col = property(lambda self: self._arrays()[1], doc="The column of each entry, read to the host.")
+
+    coords = SparseArray._coords
+
+    def _read(self) -> tuple:
+        return self._A.to_coo()
+
+    def _rebuilt(self, data: np.ndarray) -> Any:
+        return _summed(self.row, self.col, data, self._shape2)
+
+
+formats.update(csr=csr_array, csc=csc_array, coo=coo_array)
+
+
+# -- checks
+
+
+def _host(x: Any) -> np.ndarray:
+    return x.get() if hasattr(x, "__cuda_array_interface__") else np.asarray(x)
+
+
+def _is_shape(arg: tuple) -> bool:
+    return len(arg) in (1, 2) and all(isinstance(n, (int, np.integer)) for n in arg)
+
+
+def _checked_shape(shape: Any) -> tuple[int, ...]:
+    shape = tuple(int(n) for n in shape) if np.iterable(shape) else (int(shape),)
+    if len(shape) not in (1, 2) or min(shape) < 0:
+        raise ValueError(message("a shape of 1 or 2 dimensions, none negative", shape))
+    return shape
+
+
+def _flexible(arguments: tuple, size: int | None) -> tuple:
+    """The shape in (n, m) or ((n, m),); -1 for what follows from the size."""
+    shape = arguments[0] if len(arguments) == 1 and np.iterable(arguments[0]) else arguments
+    shape = tuple(int(n) for n in shape)
+    if size is None or -1 not in shape:
+        return shape
+    known = prod(n for n in shape if n != -1)
+    if shape.count(-1) > 1 or known == 0 or size % known:
+        raise ValueError(f"cannot reshape array of size {size} into shape {shape}")
+    return tuple(size // known if n == -1 else n for n in shape)
+
+
+def _in_range(c: np.ndarray, n: int, axis: int) -> None:
+    if c.ndim != 1 or (c.size and c.dtype.kind not in "iu"):
+        raise ValueError(message("one-dimensional arrays of integers as indices", f"{c.dtype} of shape {c.shape}"))
+    if c.size and int(c.max()) >= n:
+        raise ValueError(f"axis {axis} index {c.max()} exceeds matrix dimension {n}")
+    if c.size and int(c.min()) < 0:
+        raise ValueError(f"negative axis {axis} index: {c.min()}")
+
+
+def _summed(row: Any, col: Any, data: np.ndarray, shape: tuple[int, int]) -> Any:
+    row, col = (np.asarray(x, np.int64) for x in (row, col))
+    return gb.Matrix.from_coo(row, col, data, nrows=shape[0], ncols=shape[1], dup_op=summing(data.dtype))
+
+
+def _compressed_shape(indices: np.ndarray, indptr: np.ndarray, format: str) -> tuple[int, int]:
+    if indices.size == 0:
+        raise ValueError("unable to infer matrix dimensions")
+    major, minor = len(indptr) - 1, int(indices.max()) + 1
+    return (major, minor) if format == "csr" else (minor, major)
+
+
+def _compressed(data: Any, indices: Any, indptr: Any, shape: tuple, format: str) -> Any:
+    """The operand of compressed arrays in any order; duplicates are summed."""
+    major, minor = shape if format == "csr" else shape[::-1]
+    if indptr.shape != (major + 1,) or (indptr.size and indptr[0] != 0):
+        raise ValueError(f"index pointer should start with 0 and have {major + 1} elements, came {indptr.shape}")
+    if indices.shape != data.shape or int(indptr[-1]) > len(data) or np.any(np.diff(indptr) < 0):
+        raise ValueError("indices and data should have one length, and the index pointer ascend to at most that")
+    checked_dtype(data.dtype)
+    indices, data = indices[: indptr[-1]], data[: indptr[-1]]
+    _in_range(indices, minor, int(format == "csr"))
+    rows = np.repeat(np.arange(major), np.diff(indptr))
+    if np.all((np.diff(rows) > 0) | (np.diff(indices.astype(np.int64)) > 0)):
+        A = gb.Matrix.from_csr(indptr, indices, data, ncols=minor)
+    else:
+        A = _summed(rows, indices, data, (major, minor))
+    return A if format == "csr" else A.T
+
+
+def _restored(format: str, data: np.ndarray, coords: tuple, shape: tuple) -> Any:
+    return formats["coo"]((data, coords), shape=shape).asformat(format)

@@ -1,0 +1,166 @@
+"""Functions that make sparse arrays. Those of SciPy that give a diagonal or block format give CSR here."""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import gbgpu as gb
+from gbgpu.errors import message
+
+from ._common import checked_dtype, formats, made, operator, sparse
+
+
+def _any(x: Any) -> Any:
+    """A sparse array of anything."""
+    return sparse(x) if hasattr(x, "tocoo") or isinstance(x, gb.Matrix) else formats["csr"](x)
+
+
+def eye_array(m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, format: str | None = None) -> Any:
+    """Ones on the k'th diagonal of an m x n array."""
+    shape = (int(m), int(m if n is None else n))
+    size = max(0, min(shape[0] + min(k, 0), shape[1] - max(k, 0)))
+    rows = np.arange(size) + max(0, -k)
+    A = gb.Matrix.from_coo(rows, rows + k, 1, checked_dtype(dtype), nrows=shape[0], ncols=shape[1])
+    return made(A).asformat(format)
+
+
+def identity(n: int, dtype: Any = "d", format: str | None = None) -> Any:
+    """The identity of n x n."""
+    return eye_array(n, dtype=dtype, format=format)
+
+
+def diags_array(
+    diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = None
+) -> Any:
+    """Arrays (or scalars) on the diagonals at `offsets`; without a shape the square one that the first fits in.
+
+    Raises ValueError for a diagonal outside the shape or of a wrong length."""
+    single = np.ndim(offsets) == 0
+    offsets = [int(k) for k in np.atleast_1d(offsets)]
+    lines = [np.atleast_1d(d) for d in ([diagonals] if single and np.ndim(diagonals[0]) == 0 else diagonals)]
+    if len(lines) != len(offsets):
+        raise ValueError(message("one offset for each diagonal", f"{len(lines)} and {len(offsets)}"))
+    n = len(lines[0]) + abs(offsets[0])
+    shape = (n, n) if shape is None else tuple(shape)
+    parts = [_diagonal(d, k, shape) for d, k in zip(lines, offsets, strict=True)]
+    row, col, data = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return formats["csr"]((data, (row, col)), shape=shape, dtype=dtype).asformat(format)
+
+
+def _diagonal(values: np.ndarray, k: int, shape: tuple) -> tuple:
+    size = min(shape[0] + min(k, 0), shape[1] - max(k, 0))
+    if size < 0:
+        raise ValueError(f"Offset {k} out of bounds")
+    if len(values) not in (1, size):
+        raise ValueError(f"Diagonal length (index {k}: {len(values)}) does not agree with array size {shape}")
+    rows = np.arange(size) + max(0, -k)
+    return rows, rows + k, np.broadcast_to(values, size)
+
+
+def random_array(
+    shape: Any, *, density: float = 0.01, format: str = "coo", dtype: Any = None, rng: Any = None,
+    data_sampler: Any = None,
+) -> Any:  # fmt: skip
+    """density * size values at places drawn without repetition; `data_sampler(size=)` gives them, else uniform ones
+    from [0, 1) (integers and bools: any of the type). `rng`: a NumPy generator or a seed."""
+    if not 0 <= density <= 1:
+        raise ValueError("density expected to be 0 <= density <= 1")
+    rng, shape = np.random.default_rng(rng), tuple(int(n) for n in shape)
+    dtype, size = checked_dtype(float if dtype is None else dtype), int(round(density * prod(shape)))
+    places = np.unravel_index(rng.choice(prod(shape), size, replace=False), shape)
+    if data_sampler is not None:
+        data = np.asarray(data_sampler(size=size)).astype(dtype)
+    elif dtype.kind == "f":
+        data = rng.uniform(size=size).astype(dtype)
+    else:
+        data = rng.integers(0, 2, size).astype(bool) if dtype.kind == "b" else _integers(rng, dtype, size)
+    return formats["coo"]((data, places), shape=shape).asformat(format)
+
+
+def _integers(rng: Any, dtype: np.dtype, size: int) -> np.ndarray:
+    bounds = np.iinfo(dtype)
+    return rng.integers(bounds.min, bounds.max, size, dtype=dtype, endpoint=True)
+
+
+def kron(A: Any, B: Any, format: str | None = None) -> Any:
+    """The Kronecker product."""
+    A, B = _any(A), _any(B)
+    dtype = np.promote_types(A.dtype, B.dtype)
+    return made(A._A.kronecker(B._A, operator("multiply", dtype)).new()).asformat(format)
+
+
+def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
+    """The entries on and below the k'th diagonal."""
+    return made(_any(A)._A.select("tril", k).new(), "coo").asformat(format)
+
+
+def triu(A: Any, k: int = 0, format: str | None = None) -> Any:
+    """The entries on and above the k'th diagonal."""
+    return made(_any(A)._A.select("triu", k).new(), "coo").asformat(format)
+
+
+def hstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
+    """Arrays side by side."""
+    return block_array([list(blocks)], format=format, dtype=dtype)
+
+
+def vstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
+    """Arrays one below the other."""
+    return block_array([[block] for block in blocks], format=format, dtype=dtype)
+
+
+def block_array(blocks: Any, *, format: str | None = None, dtype: Any = None) -> Any:
+    """An array of a list of lists of blocks; None is a block of zeros. Of one format, if all blocks are, else COO.
+
+    Raises ValueError for blocks that do not fit, or a row or column of None only."""
+    grid = [[None if x is None else _any(x) for x in row] for row in blocks]
+    if not grid or len({len(row) for row in grid}) != 1:
+        raise ValueError("blocks must be 2-D")
+    heights = [_extent(row, 0, f"blocks[{i},:]") for i, row in enumerate(grid)]
+    widths = [_extent(list(column), 1, f"blocks[:,{j}]") for j, column in enumerate(zip(*grid, strict=True))]
+    present = [x for row in grid for x in row if x is not None]
+    kinds = {x.format for x in present}
+    found = checked_dtype(np.result_type(*(x.dtype for x in present)) if dtype is None else dtype)
+    tiles = [[gb.Matrix(found, h, w) if x is None else x._A for x, w in zip(row, widths, strict=True)]
+             for row, h in zip(grid, heights, strict=True)]  # fmt: skip
+    whole = gb.Matrix(found, sum(heights), sum(widths))
+    whole.ss.concat(tiles)
+    natural = kinds.pop() if len(kinds) == 1 and len(present) == len(heights) * len(widths) else "coo"
+    return made(whole, format or natural)
+
+
+def _extent(line: list, axis: int, where: str) -> int:
+    sizes = {x._shape2[axis] for x in line if x is not None}
+    if len(sizes) != 1:
+        raise ValueError(f"{where} has {'only None' if not sizes else f'incompatible dimensions {sorted(sizes)}'}")
+    return sizes.pop()
+
+
+def block_diag(mats: Any, format: str | None = None, dtype: Any = None) -> Any:
+    """Arrays along the diagonal."""
+    mats = [_any(x) for x in mats]
+    grid = [[x if i == j else None for j in range(len(mats))] for i, x in enumerate(mats)]
+    return block_array(grid, format=format or "coo", dtype=dtype)
+
+
+def find(A: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(rows, columns, values) of the values other than 0, read to the host."""
+    kept = _any(A).copy()
+    kept.eliminate_zeros()
+    kept = kept.tocoo()
+    return kept.row.copy(), kept.col.copy(), kept.data.copy()
+
+
+def save_npz(file: Any, matrix: Any, compressed: bool = True) -> None:
+    """Write SciPy's .npz file of a sparse array."""
+    from scipy.sparse import save_npz as save
+
+    save(file, _any(matrix).to_scipy(), compressed)
+
+
+def load_npz(file: Any) -> Any:
+    """Read SciPy's .npz file. Raises ValueError for a file of another kind."""
+    from scipy.sparse import load_npz as load
+
+    return sparse(load(file))

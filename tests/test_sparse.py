@@ -1,0 +1,310 @@
+"""gbgpu.sparse: each expression is evaluated on SciPy's arrays and on ours, and must give the same."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gbgpu as gb
+from gbgpu import sparse as gs
+
+pytestmark = pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")
+
+DENSE = np.array([[1, 0, 2], [0, 3, 0]])
+
+
+def kept(x):
+    """What must agree of a result: class, shape, dtype, entries in order; or of a NumPy object, its type."""
+    if hasattr(x, "tocoo"):
+        rows = x.tocsr().copy() if x.format == "coo" and x.ndim == 2 else x.copy()
+        if rows.format != "coo":
+            rows.sort_indices()
+        data = rows.data if rows.format != "coo" else rows.data[np.argsort(rows.coords[0])]
+        # SciPy adds entries to 0, which turns -0.0 into 0.0
+        return (type(x).__name__, x.shape, x.dtype, x.nnz, data.tolist(), (x.toarray() + 0).tolist())
+    if isinstance(x, (np.ndarray, np.generic)):
+        return type(x).__name__, x.shape, x.dtype, x.tolist()
+    return tuple(map(kept, x)) if isinstance(x, tuple) else x
+
+
+def evaluated(text, module, **names):
+    """The result of a Python expression, or the class of its exception."""
+    names = {"sp": module, "np": np, "A": module.csr_array(DENSE), **names}
+    try:
+        with np.errstate(all="ignore"):
+            return eval(text, names)
+    except Exception as error:
+        return type(error)
+
+
+def agree(text, **names):
+    ours = {key: value(gs) if callable(value) else value for key, value in names.items()}
+    theirs = {key: value(sp) if callable(value) else value for key, value in names.items()}
+    mine, wanted = kept(evaluated(text, gs, **ours)), kept(evaluated(text, sp, **theirs))
+    np.testing.assert_equal(mine, wanted, err_msg=text)
+
+
+ARITHMETIC = """
+A + 0 | A - 0 | 0 - A | -A | +1 * A | A + 1 | 1 - A | A + A.T | A - A | A + A.tocsc() | A.tocsc() + A | A.tocoo() + A
+A * 2 | 2 * A | A * 2.5 | A * np.float32(2) | np.float64(2) * A | np.array(2) * A | A.tocoo() * 2 | A.tocsc() * 2
+A.astype(np.int8) * 2 | A.astype(np.uint8) * -1 | A.astype(np.uint8) * np.int16(-1) | A.astype(np.float32) * 2.5
+A * A | A * A.T | A * [1, 2, 3] | A.multiply([[1, 2, 3]]) | A * np.array([[1], [2]]) | A * np.ones((1, 1)) | A[:1] * A
+A * A[:, :1] | A[:1] * A[:, :1] | A[:, :1] * A[:1] | A[:1] * np.ones((2, 3)) | A * A[:1, :1] | A[:1, :1] * A
+A * DENSE.astype(np.float32) | np.ones((2, 3)) * A | A * (DENSE > 1) | A + np.ones((2, 3)) | np.ones((2, 3)) + A
+A - np.ones(3) | np.ones((2, 1)) - A | A / 2 | A / 0 | A / np.float32(2) | 2 / A | A / A | A / np.array([[1, 2, 3]])
+A.astype(bool) - A.astype(bool) | A.astype(bool) + A.astype(bool) | -A.astype(bool) | A.astype(bool) / 2 | A ** 2
+A ** 2.0 | A ** 0 | A ** -1 | A ** 0.5 | A.astype(np.int8) ** 5 | A.astype(bool) ** 2 | A.power(3, dtype=np.float32)
+abs(-A) | abs(A.astype(bool)) | round(A * 1.4) | A.sin() | A.sqrt() | A.sign() | (A * 1.5).rint() | (A * -0.5).rint()
+(A * np.float32(0.5)).rint() | np.sin(A) | np.abs(-A) | A.astype(np.int64) + A.astype(np.uint64)
+A.astype(np.int8) + A.astype(np.uint8) | A.conj() | A.dot(2)
+"""
+PRODUCTS = """
+A @ np.array([1, 2, 3]) | A @ [1.5, 2, 3] | np.array([1, 2]) @ A | A @ np.ones((3, 2)) | np.ones((1, 2)) @ A | A @ 2
+A @ np.array([[1], [2], [3]]) | A @ np.ones(2) | A @ np.ones((2, 2)) | A @ A.T | A.tocsc() @ A.T | A.tocoo() @ A.T
+A.T @ A | A @ A | A.dot(A.T) | A.astype(bool) @ A.T.astype(bool) | A.astype(np.int8) @ A.astype(np.uint8).T
+A[0] @ A.T | A @ A[0] | A[0] @ A[0] | A[0] @ np.array([1, 2, 3]) | A[0] @ np.ones((3, 2)) | np.array([1, 2]) @ A[:, 0]
+A[0] @ np.array([[1], [2], [3]]) | (A @ sp.csr_array((3, 2))).nnz | sp.csr_array([[1, 1]]) @ sp.csr_array([[1], [-1]])
+"""
+COMPARISONS = """
+A > 1 | A < 1 | A <= 1 | A >= 2 | A != 0 | A == 0 | A == 2 | A > -1 | A.astype(np.uint8) > -1 | A == np.nan
+A != np.nan | A == A | A != A.T | A == A.T | A < A.T | A < A | A <= A | A > np.ones((2, 3)) | A.tocsc() != A
+A.tocoo() == A | A.maximum(1) | A.maximum(-1) | A.maximum(A * 2) | A.minimum(-A) | A.minimum(np.ones((2, 3)))
+A.minimum(1.5) | A.astype(bool).maximum(A.astype(bool)) | A.astype(bool) < A.astype(bool)
+"""
+REDUCTIONS = """
+A.sum() | A.sum(axis=0) | A.sum(axis=1) | A.sum(axis=-1) | A.sum(axis=2) | A.sum(axis=(0, 1)) | A[0].sum()
+A.tocsc().sum(0) | A.sum(axis=0, dtype=np.int8) | A.astype(np.int8).sum(axis=1) | A.astype(np.uint8).sum()
+A.astype(bool).sum(axis=0) | A.astype(np.float32).sum() | A.mean() | A.mean(axis=0) | A.mean(axis=1, dtype=np.float32)
+A.astype(np.float32).mean() | A.max() | A.min() | A.max(axis=0) | A.min(axis=1) | (-A).max(axis=1)
+A.max(axis=0, explicit=True) | A.astype(bool).max() | (A * np.nan).max() | (A * np.nan).max(axis=0)
+(A * np.nan).nanmax(axis=1) | (A * np.nan).nanmin() | A[0].max() | A.argmax() | A.argmin() | A.argmax(axis=0)
+A.argmin(axis=1) | (-A).argmax(axis=1) | (-A).argmax() | sp.csr_array((2, 3)).argmax()
+A.argmax(axis=1, explicit=True) | sp.csr_array((0, 3)).max() | sp.csr_array((0, 3)).argmax(axis=0) | A.trace()
+A.trace(1) | A.diagonal() | A.diagonal(1) | A.diagonal(-1) | A.diagonal(5) | A.count_nonzero()
+A.count_nonzero(axis=1) | A.nonzero()
+"""
+SUBSCRIPTS = """
+A[0, 1] | A[-1, -2] | A[5] | A[:, -4] | A['a'] | A[1.5] | A[0, 0, 0] | A[0] | A[-1] | A[:, 1] | A[..., 1]
+A.tocsc()[:, 0] | A[0:0] | A[::-1] | A[:, ::2] | A[1:, 1:] | A.tocsc()[1:, 1:] | A.tocoo()[1:, 1:] | A[[0]]
+A[[0], :] | A[0:1, [0, 1]] | A[0, [0, 1]] | A[[0, 1], 0] | A[:, [2, 0, 0]] | A[[[0], [1]], [0, 1]]
+A[np.ix_([1, 0], [1, 2])] | A[[0, 1], [0, 1]] | A[[[0, 1]], [[0, 1]]]
+A[np.array([[0, 1], [1, 0]]), np.array([[0, 1], [1, 0]])] | A.tocoo()[[0, 1], [0, 1]] | A[np.ones((2, 3), bool)]
+A[A > 1] | A[[True, False]] | A.tocoo()[:, [True, False, True]] | A[np.array([True])] | A[A] | A[None, 0]
+A[1:, None, 0] | A[0][1] | A[0][0:2] | A[0][[0, 1]] | A[0].tocsr()[0:2] | A[0][::-1] | list(A)[1] | A[None]
+"""
+SHAPES = """
+A.T | A.T.format | A.tocoo().T | A.transpose(axes=(1, 0)) | A.transpose(axes=(0, 1)) | A[0].T | A.todense()
+A[0].tocsc() | A.reshape(3, 2) | A.reshape((3, -1)) | A.reshape(6) | A.reshape(4, 2) | A[0].reshape(3, 1)
+A.reshape(3, 2, order='F') | A.astype('float64', casting='safe') | A.astype(np.int8, casting='safe')
+A.tocsc().indices | A.tocsc().indptr | A.indices | A.indptr | A.data | A.tocoo().row | A.tocoo().col | A[0].coords
+A[0].tocsr().indptr | A.size | A[0].ndim | bool(A) | len(A) | bool(A[:1, :1]) | str(A) | repr(A.tocoo()) | repr(A[0])
+A.tocsc().has_sorted_indices | A.tocoo().has_canonical_format | A.toarray(order='F').flags.f_contiguous
+A.asformat('csc') | A.asformat('nothing') | A.copy() | sp.issparse(A) | sp.issparse(DENSE)
+"""
+CONSTRUCTORS = """
+sp.csr_array((2, 3)) | sp.coo_array((2, 3), dtype=np.int8) | sp.csr_array([1, 2, 0]) | sp.csr_array(5)
+sp.csc_array(A) | sp.csr_array(A, dtype=np.int8) | sp.coo_array(A) | sp.csr_array(np.eye(2))
+sp.csr_array(([1, 2], [0, 1], [0, 1, 2])) | sp.csr_array(([1, 2], [0, 1], [0, 1, 5]))
+sp.csr_array(([1, 2], [1, 0], [0, 2])) | sp.csc_array(([1, 2, 3], [0, 2, 0], [0, 2, 3]))
+sp.csc_array(([1, 2], [0, 1], [0, 1, 2]), shape=(4, 2), dtype=float) | sp.csr_array(([1, 2], ([0, 1], [2, 0])))
+sp.csr_array(([1, 2], ([0, 1], [0, -1])), shape=(2, 2)) | sp.coo_array(([1, 2], ([0, 1], [0, 9])), shape=(2, 2))
+sp.coo_array(([1, 2], ([0, 1],))) | sp.coo_array(np.float16([[1]]))
+sp.coo_array(([1, 2], ([0, 0], [0, 0])), shape=(1, 1)).nnz
+sp.coo_array(([1, 2], ([0, 0], [0, 0])), shape=(1, 1)).tocsr() | sp.coo_array(([1, 2], ([0, 0], [0, 0]))).T.nnz
+sp.coo_array(([1, 2], ([0, 0], [0, 0]))).toarray() | sp.csr_array(DENSE[0])
+sp.coo_array(([True, True], ([0, 0], [0, 0]))).toarray() | sp.csr_array(([0, 1], ([0, 0], [0, 1])))
+sp.csc_array([1, 2]) | sp.eye_array(3, format='csr') | sp.eye_array(3, 4, k=1, dtype=int, format='csr')
+sp.eye_array(3, 4, k=-1, format='csc') | sp.diags_array([1, 2, 3], format='csr', dtype=None)
+sp.diags_array([[1, 2], [3]], offsets=[0, 1], shape=(2, 2), format='csr', dtype=int)
+sp.diags_array([[1, 2], [3]], offsets=[0, -1], format='csr', dtype=float)
+sp.diags_array([[1, 2]], offsets=[0], shape=(3, 3)) | sp.kron(A, A, format='csr')
+sp.kron(A, DENSE * 0.5, format='coo') | sp.tril(A) | sp.triu(A, 1) | sp.tril(A, -1, format='csc') | sp.hstack([A, A])
+sp.vstack([A, A.tocsc()]) | sp.hstack([A, A.T]) | sp.block_array([[A, None], [None, A]], format='csr')
+sp.block_array([[A, None], [None, A]]) | sp.block_diag([A, A.T], format='csr')
+sp.hstack([A, A * 0.5], dtype=np.float32) | sp.find(A) | sp.vstack([A, A], format='csc')
+"""
+
+
+def expressions(*tables):
+    texts = [text.strip() for table in tables for text in table.replace("\n", "|").split("|")]
+    return [text.replace("DENSE", "np.array([[1, 0, 2], [0, 3, 0]])") for text in texts if text]
+
+
+@pytest.mark.parametrize(
+    "table", [ARITHMETIC, PRODUCTS, COMPARISONS, REDUCTIONS, SUBSCRIPTS, SHAPES, CONSTRUCTORS],
+    ids=["arithmetic", "products", "comparisons", "reductions", "subscripts", "shapes", "constructors"],
+)  # fmt: skip
+def test_expressions(devices, table):
+    for text in expressions(table):
+        agree(text)
+
+
+# -- in place
+
+
+IN_PLACE = """
+A[0, 1] = 5 | A[0, 0] = 0 | A[1] = 4 | A[1] = [7, 0, 8] | A[:, 1] = [7, 8] | A[:, 1] = [[7], [8]] | A[0:2, 0:2] = 9
+A[[0, 1], [1, 2]] = [5, 6] | A[[0, 0], [1, 1]] = [5, 6] | A[A > 1] = 8 | A[[1, 0]] = np.arange(6).reshape(2, 3)
+A[0] = A[1] | A[:, 0:2] = A[:, 1:3] | A[0:1] = A[1:2] * 0 | A[0, 1] = [1, 2] | A[5, 0] = 1 | A[0, :] = 2.7
+A[:] = A[0:1] | A[np.ix_([0, 1], [0, 2])] = 3 | A.setdiag(7) | A.setdiag([7, 8], 1) | A.setdiag([7], -1)
+A.setdiag(1, 5) | A.resize(3, 2) | A.resize((1, 5)) | A.eliminate_zeros() | A.sort_indices() | A.sum_duplicates()
+A.data = A.data * 2
+"""
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_changes_in_place(devices, format):
+    for text in (part.strip() for part in IN_PLACE.replace("\n", "|").split("|") if part.strip()):
+        results = []
+        for module in (gs, sp):
+            names = {"A": module.csr_array(DENSE).asformat(format), "np": np}
+            before = names["A"].copy()
+            try:
+                exec(text, names)
+            except Exception as error:
+                results.append(type(error))
+                continue
+            assert before.toarray().tolist() == DENSE.tolist()
+            results.append((names["A"].shape, names["A"].dtype, names["A"].toarray().tolist()))
+        assert results[0] == results[1], text
+
+
+def test_stored_zeros_stay_until_they_are_eliminated(devices):
+    for module in (gs, sp):
+        A = module.csr_array(([0, 1, 0], ([0, 0, 1], [0, 1, 1])), shape=(2, 2))
+        assert (A.nnz, A.count_nonzero(), (A * 2).nnz, (A + A).nnz, len(A.nonzero()[0])) == (3, 1, 3, 1, 1)
+        A.eliminate_zeros()
+        assert A.nnz == 1
+
+
+def test_coo_keeps_duplicates_until_it_is_converted(devices):
+    for module in (gs, sp):
+        A = module.coo_array(([1, 2, 3], ([1, 0, 1], [0, 1, 0])), shape=(2, 2))
+        assert (A.nnz, A.data.tolist(), A.row.tolist(), A.has_canonical_format) == (3, [1, 2, 3], [1, 0, 1], False)
+        assert (A.tocsr().nnz, A.toarray().tolist(), A.sum()) == (2, [[0, 2], [4, 0]], 6)
+        A.sum_duplicates()
+        assert (A.nnz, A.has_canonical_format) == (2, True)
+
+
+def test_what_is_given_is_copied(devices):
+    data, indices, indptr = np.array([1.0, 2.0]), np.array([0, 1]), np.array([0, 1, 2])
+    arrays = [gs.csr_array((data, indices, indptr)), gs.coo_array((data, (indices, indices)))]
+    data[:], indices[:] = 9, 0
+    assert all(A.toarray().tolist() == [[1, 0], [0, 2]] for A in arrays)
+    with pytest.raises(ValueError, match="read-only"):
+        arrays[0].data[0] = 5
+
+
+# -- drawn operands
+
+PAIRS = [(bool, bool), (np.int8, np.uint8), (np.int64, np.float32), (bool, np.int32), (np.uint16, float)]
+PAIRS += [(float, float)]
+ELEMENTWISE = ("A + B", "A - B", "A * B", "A < B", "A >= B", "A != B", "A * B.toarray()")
+FINITE = (
+    "A.maximum(B)", "A.minimum(B)",
+    "A @ B.T", "A @ B.T.toarray()", "A @ B.toarray()[0]", "A.sum(axis=0) + B.sum(axis=1)[0]", "B.max(axis=1)",
+    "A.argmin(axis=0)", "A.T.tocsr()", "B[::-1, 1:]", "sp.vstack([A, B])",
+)  # fmt: skip
+
+
+@st.composite
+def operands(draw, special):
+    """Two sparse arrays of one shape, as functions of the module that makes them; values may be NaN or infinite."""
+    shape = draw(st.tuples(st.integers(1, 5), st.integers(2, 5)))
+    made = []
+    for dtype in draw(st.sampled_from(PAIRS)):
+        count = draw(st.integers(0, 8))
+        index = [draw(st.lists(st.integers(0, n - 1), min_size=count, max_size=count)) for n in shape]
+        values = st.integers(0, 3) | st.sampled_from([0, np.nan, np.inf] if special and dtype is float else [0])
+        data = np.array(draw(st.lists(values, min_size=count, max_size=count))).astype(dtype)
+        format = draw(st.sampled_from(["csr", "csc", "coo"]))
+        made.append(lambda m, d=data, i=index, f=format: m.coo_array((d, i), shape=shape).tocsr().asformat(f))
+    return made
+
+
+@given(operands(True), st.sampled_from(ELEMENTWISE))
+@settings(max_examples=100)
+def test_drawn_operands(devices, pair, text):
+    agree(text, A=pair[0], B=pair[1])
+
+
+@given(operands(False), st.sampled_from(FINITE))
+@settings(max_examples=100)
+def test_drawn_operands_of_finite_numbers(devices, pair, text):
+    """SciPy's COO leaves out the product of a stored 0 and NaN, its CSR does not; NaN wins in its extremes on one side
+    only."""
+    agree(text, A=pair[0], B=pair[1])
+
+
+def test_large_products_and_sums(devices):
+    rng = np.random.default_rng(1)
+    A = sp.random_array((300, 200), density=0.05, rng=rng).tocsr()
+    mine, x, X = gs.csr_array(A), rng.random(200), rng.random((200, 7))
+    np.testing.assert_allclose(mine @ x, A @ x)
+    np.testing.assert_allclose(mine @ X, A @ X)
+    np.testing.assert_allclose((mine @ mine.T).toarray(), (A @ A.T).toarray())
+    np.testing.assert_allclose((mine + mine * 2).sum(axis=0), (A * 3).sum(axis=0))
+    rows = rng.integers(0, 300, 50)
+    np.testing.assert_allclose(mine[rows].toarray(), A[rows].toarray())
+
+
+# -- neighbours
+
+
+def test_scipy_and_gbgpu_take_each_other(devices):
+    A, mine = sp.csr_array(DENSE), gs.csr_array(DENSE)
+    assert isinstance(A + mine, gs.csr_array) and isinstance(mine + A, gs.csr_array)
+    assert kept((A @ mine.T).toarray()) == kept((mine @ A.T).toarray()) == kept((A @ A.T).toarray())
+    assert (A - mine).nnz == 0 and ((A * mine) != A.multiply(A)).nnz == 0
+    for format in ("csr", "csc", "coo"):
+        back = mine.asformat(format).to_scipy()
+        assert type(back) is getattr(sp, f"{format}_array") and (back != A).nnz == 0
+        assert gb.Matrix.from_scipy_sparse(mine.asformat(format)).isequal(gb.Matrix.from_scipy_sparse(A))
+    assert isinstance(mine[0].to_scipy(), sp.coo_array) and mine[0].to_scipy().shape == (3,)
+
+
+def test_a_matrix_is_wrapped_and_given_without_a_copy(devices):
+    M = gb.Matrix.from_coo([0, 1], [1, 2], [1.0, 2.0], nrows=2, ncols=3)
+    A = gs.csr_array(M)
+    assert A.matrix is M and A.tocsc().matrix is M and gs.csr_array(A).matrix is M
+    assert A.T.matrix.isequal(M.T.new())
+    A[0, 0] = 9
+    assert M.nvals == 2 and A.nnz == 3
+    v = gb.Vector.from_dense([1.0, 2.0, 3.0])
+    assert (gs.csr_array(M) @ v).to_dense().tolist() == [2, 6]
+
+
+def test_files_pickles_and_random_arrays(devices, tmp_path):
+    A = gs.csc_array(DENSE)
+    gs.save_npz(tmp_path / "a.npz", A)
+    assert kept(gs.load_npz(tmp_path / "a.npz")) == kept(A) == kept(pickle.loads(pickle.dumps(A)))
+    assert (sp.load_npz(tmp_path / "a.npz") != sp.csc_array(DENSE)).nnz == 0
+    R = gs.random_array((20, 30), density=0.1, rng=1)
+    assert (R.format, R.shape, R.nnz, R.dtype) == ("coo", (20, 30), 60, np.float64)
+    assert gs.random_array((5, 5), density=0.5, dtype=np.int8, format="csr", rng=1).dtype == np.int8
+    assert gs.random_array((5, 5), density=1, data_sampler=lambda size: np.ones(size)).sum() == 25
+
+
+def test_errors_name_what_is_wrong(devices):
+    with pytest.raises(ValueError, match="expected a dtype among bool.*came complex128"):
+        gs.csr_array(np.eye(2) * 1j)
+    with pytest.raises(ValueError, match="expected 3 rows on the right of @; came shape"):
+        gs.csr_array(DENSE) @ np.ones(2)
+    with pytest.raises(AttributeError):
+        gb.nothing  # noqa: B018
+
+
+def test_nothing_is_imported_before_it_is_needed():
+    code = (
+        "import sys, gbgpu as gb; early = 'gbgpu.sparse' in sys.modules; gb.sparse.csr_array; "
+        "print(early, 'scipy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
