@@ -13,6 +13,7 @@ from gbgpu.errors import message
 from ._common import checked_dtype, formats, is_scalar, issparse, made, operator, products, sparse, united, zeroless
 
 _NEGATED = {"eq": "ne", "le": "gt", "ge": "lt"}
+_COLUMNS = 32  # dense matrices of at most so many columns are multiplied column by column
 _UFUNCS = (
     "sin tan arcsin arctan sinh tanh arcsinh arctanh rint sign expm1 log1p deg2rad rad2deg floor ceil trunc sqrt"
 ).split()
@@ -221,13 +222,15 @@ class Arithmetic:
     def _matmul_dense(self, array: Any) -> Any:
         _check_inner(self._shape2[1], array)
         dtype = np.promote_types(self.dtype, checked_dtype(array.dtype))
-        if array.ndim == 1 or array.shape[1] == 1:
-            x = gb.Vector.from_dense(array.reshape(-1))
-            found = products(dtype)(self._A @ x).new().to_dense(0, dtype)
+        if array.ndim == 1 or array.shape[1] <= _COLUMNS:
+            columns = [array] if array.ndim == 1 else [array[:, j] for j in range(array.shape[1])]
+            found = np.empty((self._shape2[0], len(columns)), dtype)
+            for j, x in enumerate(columns):
+                found[:, j] = _matmul(self._A, gb.Vector.from_dense(x), dtype).to_dense(0, dtype)
         else:
-            found = _matmul(self._A, gb.Matrix.from_dense(array), dtype).to_dense(0, dtype)
+            found = _matmul(self._A, _full(array), dtype).to_dense(0, dtype)
         shape = self.shape[: self.ndim - 1] + tuple(array.shape[1:])
-        return found.reshape(shape) if shape else found[0]
+        return found.reshape(shape) if shape else found[0, 0]
 
     def _matmul_sparse(self, other: Any) -> Any:
         _check_inner(self._shape2[1], other)
@@ -383,6 +386,15 @@ def _matmul(A: Any, B: Any, dtype: np.dtype) -> Any:
     return products(dtype)(A @ B).new()
 
 
+def _full(array: Any) -> Any:
+    """A matrix with every element of a dense array."""
+    if hasattr(array, "__cuda_array_interface__"):
+        return gb.Matrix.from_dense(array)
+    n, k = array.shape
+    offsets, columns = np.arange(0, n * k + 1, k) if k else np.zeros(n + 1, int), np.tile(np.arange(k), n)
+    return gb.Matrix.from_csr(offsets, columns, np.ravel(array), ncols=k)
+
+
 def _along(A: Any, line: Any) -> Any:
     """A times a row (each row of A) or a column (each column)."""
     dtype = np.promote_types(A.dtype.np_type, line.dtype.np_type)
@@ -394,7 +406,7 @@ def _along(A: Any, line: Any) -> Any:
 def _beside(A: Any, array: np.ndarray, shape: tuple[int, int]) -> Any:
     """The entries of A and of a dense array: a row, a column, or all of a matrix of this shape."""
     if array.shape == shape:
-        return A & gb.Matrix.from_dense(array)
+        return A & _full(array)
     return A & gb.Vector.from_dense(array[0]) if array.shape[0] == 1 else gb.Vector.from_dense(array[:, 0]) & A
 
 
