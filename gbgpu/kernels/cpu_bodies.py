@@ -47,6 +47,28 @@ ALLOW = """
                 allow = ~allow
 """
 
+# Terms of a row of pull where x is a bitmap.
+SPARSE_LOOP = """
+for e in range(begin, end):
+    c = np.uintp(cols[e])
+    if np.uint64(xwords[c >> SIX]) >> np.uint64(c & LOW_BITS) & ONE != 0:
+        hit = True
+        {accumulate}
+        {stop}
+"""
+# The same for multiplications so cheap that doing them for absent entries too costs less than a branch.
+BLENDED_LOOP = """
+seen = np.uint64(0)
+for e in range(begin, end):
+    c = np.uintp(cols[e])
+    present = np.uint64(xwords[c >> SIX]) >> np.uint64(c & LOW_BITS) & ONE
+    seen |= present
+    term = {value}
+    acc = add(acc, term if present != 0 else START)
+    {stop}
+hit = seen != 0
+"""
+
 # Any first arrival does: slots that are done or masked are told by a byte each, which is quicker to test than bits
 # where the frontier is large enough to pay for the spreading.
 SPREAD = """
@@ -99,12 +121,7 @@ BODIES = {
             if full:
                 {full_loop}
             else:
-                for e in range(begin, end):
-                    c = np.uintp(cols[e])
-                    if np.uint64(xwords[c >> SIX]) >> np.uint64(c & LOW_BITS) & ONE != 0:
-                        hit = True
-                        {accumulate}
-                        {stop}
+                {sparse_loop}
             edges += np.intp(e - begin) + 1
             if hit:
                 bits |= 1 << (r - first)

@@ -3,8 +3,10 @@
 from ..semiring._lower import literal_numba, to_numba
 from ..semiring._types import BOOL
 from . import cpu_mxm
-from .cpu_bodies import ALLOW, BODIES, FLAGS, LOWEST, POPCOUNT, SPREAD, SPREAD_LOOP, USER_ID
+from .cpu_bodies import ALLOW, BLENDED_LOOP, BODIES, FLAGS, LOWEST, POPCOUNT, SPARSE_LOOP, SPREAD, SPREAD_LOOP, USER_ID
 from .interface import KINDS, Spec
+
+_CHEAP = ("first", "second", "pair", "plus", "times", "min", "max")  # defined for whatever bits an absent value has
 
 
 class _Parts:
@@ -72,8 +74,7 @@ def _product(kind, spec, parts):
         names |= dict(
             iso_value=f"{'out_vals' if kind == 'pull' else 'acc_vals'}[0] = {first}",
             acc_start="",
-            accumulate="break",
-            stop="",
+            sparse_loop=_fill(SPARSE_LOOP, {"accumulate": "break", "stop": ""}),
             store="",
             full_loop="hit = True",
             scatter="",
@@ -82,17 +83,17 @@ def _product(kind, spec, parts):
     if monoid.is_any:
         names |= dict(
             acc_start="acc = START",
-            accumulate=f"acc = {value}\nbreak",
-            stop="",
+            sparse_loop=_fill(SPARSE_LOOP, {"accumulate": f"acc = {value}\nbreak", "stop": ""}),
             store="out_vals[r] = acc",
             full_loop=f"c = np.uintp(cols[e])\nacc = {value}\nhit = True",
             scatter=f"if new:\n    acc_vals[c] = {value}",
         )
     else:
+        cheap = multiply.name in _CHEAP and multiply.return_type is monoid.dtype
+        gaps = {"accumulate": f"acc = add(acc, {value})", "value": value, "stop": stop.format(pad="    ")}
         names |= dict(
             acc_start="acc = START",
-            accumulate=f"acc = add(acc, {value})",
-            stop=stop.format(pad="    "),
+            sparse_loop=_fill(BLENDED_LOOP if cheap else SPARSE_LOOP, gaps),
             store="out_vals[r] = acc",
             full_loop=_full_loop(value, stop),
             scatter=f"acc_vals[c] = add(acc_vals[c], {value})",
