@@ -75,7 +75,11 @@ class Aggregator:
         return f"agg.ss.{self.name}" if self.places else f"agg.{self.name}"
 
     def __reduce__(self) -> Any:
-        return Aggregator.registry.get, (self.name,)
+        return _named, (self.name,)
+
+
+def _named(name: str) -> Aggregator:
+    return Aggregator.registry[name]
 
 
 class TypedAggregator:

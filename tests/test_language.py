@@ -234,7 +234,8 @@ TOOLS = [
     "A.ss.export('csr')['indptr']", "A.ss.export('csc')['row_indices']", "C.ss.export('hypercsr')['rows']",
     "A.ss.export('hypercsc')['values']", "A.ss.export('coo')['cols']", "A.ss.export('bitmapr')['bitmap']",
     "u.ss.export('sparse')['indices']", "u.ss.export('bitmap')['bitmap']",
-    "gb.Matrix.ss.import_csr(nrows=2, ncols=3, indptr=np.array([0, 1, 2], np.uint64), values=np.array([5, 6]), col_indices=np.array([1, 2], np.uint64))",
+    "gb.Matrix.ss.import_csr(nrows=2, ncols=3, indptr=np.array([0, 1, 2], np.uint64), values=np.array([5, 6]), "
+    "col_indices=np.array([1, 2], np.uint64))",
     "gb.Matrix.ss.import_fullr(np.array([[1, 2], [3, 4]]))", "gb.Vector.ss.import_full(np.array([1, 2, 3]))",
     "gb.Vector.ss.import_sparse(size=5, indices=np.array([1, 4], np.uint64), values=np.array([5, 6]))",
 ]  # fmt: skip
@@ -273,3 +274,119 @@ def test_constructors_and_their_inverses(devices, text):
 @pytest.mark.parametrize("text", TOOLS)
 def test_ss(devices, text):
     agree(text)
+
+
+# ---------------------------------------------------------------- what python-graphblas does not have
+
+
+class Dlpack:
+    """An array that hides behind the protocol."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self, **keywords):
+        return self._array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+def test_arrays_by_dlpack(devices):
+    ids, vals = Dlpack(np.array([0, 2])), Dlpack(np.array([1.5, 2.5]))
+    v = gb.Vector.from_coo(ids, vals, size=4)
+    assert v.to_dict() == {0: 1.5, 2: 2.5} and v.dtype == "FP64"
+    A = gb.Matrix.from_coo(ids, ids, vals, nrows=3, ncols=3)
+    assert A.diag().to_dict() == {0: 1.5, 2: 2.5}
+    assert gb.Matrix.from_dense(Dlpack(np.ones((2, 2)))).nvals == 4
+
+
+def test_vectors_as_subscripts(devices):
+    """The values of a Vector, in the order of its indices, are ids: they stay on the devices."""
+    u = gb.Vector.from_coo([0, 1, 3], [1, -2, 3], size=4)
+    ids = gb.Vector.from_dense([3, 0, 0])
+    assert u[ids].new().to_dict() == {0: 3, 1: 1, 2: 1}
+    A = gb.Matrix.from_coo([0, 1, 3], [1, 2, 3], [5, 6, 7], nrows=4, ncols=4)
+    assert A[ids, :].new().isequal(A[[3, 0, 0], :].new()) and A[:, ids].new().isequal(A[:, [3, 0, 0]].new())
+    w = gb.Vector(int, 4)
+    w(gb.binary.plus)[ids] << gb.Vector.from_dense([10, 1, 2])  # the two that meet at 0 are added
+    assert w.to_dict() == {0: 3, 3: 10}
+    w[ids] << 5
+    assert w.to_dict() == {0: 5, 3: 5}
+    u(gb.binary.min)[gb.Vector.from_dense([0, 1])] << gb.Vector.from_dense([0, 0])
+    assert u.to_dict() == {0: 0, 1: -2, 3: 3}
+
+
+def test_an_expression_is_computed_once(devices):
+    A = objects(gb)["A"]
+    expr = A @ A
+    assert expr._computed() is expr._computed() and expr.nvals == expr.new().nvals
+    assert repr(expr).endswith("Do expr.new() or other << expr to calculate the expression.")
+    C = A.mxm(A)
+    assert C.nvals
+    made = C.new(name="C")
+    assert made.name == "C" and C.new() is not made  # who asked first owns the computed one
+
+
+def test_what_repr_shows(devices):
+    space = objects(gb)
+    text = repr(space["A"])
+    assert "nvals  nrows  ncols  dtype" in text and "INT64" in text and len(text.splitlines()) == 8
+    assert repr(space["u"]).splitlines()[-1].split() == ["value", "1", "-2", "3"]
+    assert "value" in repr(space["s"]) and "A.T" not in repr(space["A"].T)
+    big = gb.Matrix.from_coo([0], [1], [2], nrows=10**5, ncols=10**5)
+    assert len(repr(big).splitlines()) < 30 and "gb.MatrixExpression" in repr(big.ewise_add(big))
+    for thing in (*(space[name] for name in "AuEs"), space["A"] @ space["B"], space["u"] | space["v"]):
+        assert thing._repr_html_().startswith("<div>")
+    assert "<td>-2</td>" in space["u"]._repr_html_()
+
+
+def test_plans_of_compositions(devices):
+    """What a composition runs is explained statement by statement."""
+    space = objects(gb)
+    with gb.explain() as text:
+        space["A"][0, [1, 3]].new()
+    assert len(text) >= 2 and "any_second" in str(text)
+    assert "minus" in str(gb.explain(space["u"] - space["v"]))
+
+
+def test_objects_can_be_pickled(devices):
+    import pickle
+
+    space = objects(gb)
+    for name in "ABEupst":
+        again = pickle.loads(pickle.dumps(space[name]))
+        assert again.isequal(space[name], check_dtype=True) and again.dtype is space[name].dtype
+    assert pickle.loads(pickle.dumps(gb.replace)) is gb.replace
+    assert pickle.loads(pickle.dumps(gb.agg.mean)) is gb.agg.mean
+
+
+AGGREGATORS = sorted(set(dir(gb.agg)) - {"Aggregator", "TypedAggregator", "from_string", "ss"})
+
+
+@pytest.mark.parametrize("dtype", ["INT64", "FP32", "BOOL", "UINT8"])
+@pytest.mark.parametrize("name", AGGREGATORS)
+def test_aggregators(devices, name, dtype):
+    if name == "any_value":
+        values = "2"
+    elif name in ("vars", "stds") and dtype == "UINT8":
+        values = "[1, 1, 2, 1, 2, 1]"  # python-graphblas squares the sum in the type of the entries
+    else:
+        values = "[1, 4, 2, 2, 0, 3]"
+    A = f"gb.Matrix.from_coo([0, 0, 1, 1, 2, 4], [1, 3, 0, 2, 2, 1], {values}, {dtype!r}, nrows=5, ncols=4)"
+    v = f"gb.Vector.from_coo([1, 2, 4], [3, 1, 3], {dtype!r}, size=6)"
+    for text in (f"{A}.reduce_rowwise(op)", f"{A}.reduce_columnwise(op)", f"{A}.reduce_scalar(op)", f"{v}.reduce(op)"):
+        text = text.replace("op", f"getattr(gb.agg.ss, {name!r}, None) or gb.agg.{name}")
+        try:
+            theirs = run(pg, text)[0]
+        except (KeyError, ValueError) as error:
+            with pytest.raises(type(error)):
+                run(gb, text)
+        else:
+            mine = run(gb, text)[0]
+            assert mine[0] == theirs[0], text
+            tolerance = {"rtol": 1e-5 if dtype == "FP32" else 1e-12}
+            for one, two in zip(np.ravel(mine[-1]), np.ravel(theirs[-1]), strict=True) if len(mine) == 2 else ():
+                assert one is two or np.isclose(float(one), float(two), **tolerance, equal_nan=True), text
+            for one, two in zip(mine[-1], theirs[-1], strict=True) if len(mine) == 3 else ():
+                np.testing.assert_allclose(one, two, **tolerance, err_msg=text)
