@@ -50,12 +50,16 @@ class Products(Steps):
                 flags, words = flags | k.XFULL, nil.words
             vals, bits, count = self._dense(block.n, b, spec.out, spec.iso)
             stored = VectorBlock(block.n, vals, 0 if spec.iso else 1, None if full else bits, count=count)
-            if streams and x.words is None and x.stride:
+            if streams:
                 view = stream_of(session.devices[b], block, facts.inner.nslots, spec.b.np_type.itemsize)
                 if view is not None:
-                    given = view.codes, block.vals, block.stride, x.vals, view.begins, view.rows, view.ranks
-                    outs = vals, bits, count, stats
-                    self.kernel("pull_stream")(block.n, *given, view.hubs, view.words, view.present, traced, *outs)
+                    partial = x.words is not None
+                    if partial:
+                        session.devices[b].clear(bits)
+                    stream = self.kernel("pull_stream", spec._replace(side="partial" if partial else ""))
+                    given = view.codes, block.vals, block.stride, x.vals, x.stride, words
+                    rows = view.begins, view.rows, view.ranks, view.hubs, view.words, view.present
+                    stream(block.n, *given, *rows, traced, vals, bits, count, stats)
                     return stored
             starts, bounds = facts.inner.tables(session.devices[b])
             kernel(

@@ -181,21 +181,22 @@ def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
 def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """As many blocks as the multiprocessors hold, each with the table of hubs; then the rows that tiles share."""
     function, join = module.get_function("pull_stream"), module.get_function("pull_stream_join")
-    value, held = spec.op.monoid.dtype.np_type.itemsize, spec.b.np_type.itemsize
+    held = spec.b.np_type.itemsize
 
     def launch(*args: Any) -> None:
-        n, codes, avals, astride, xvals, begins, rows, ranks, hubs, words, present, flags, out, bits, count, stats = (
-            args
-        )
-        tiles, shared = ranks.size - 1, hubs.size * held
-        parts = kernels.scratch("stream", device, 2 * (tiles * value // 8 + 1))
-        heads, tails = parts, parts[tiles * value // 8 + 1 :]
+        n, codes, avals, astride, xvals, xstride, xwords, begins, rows, ranks, hubs, words, present = args[:13]
+        flags, out, bits, count, stats = args[13:]
+        tiles, shared = ranks.size - 1, -(-hubs.size * held // 16) * 16 + -(-hubs.size // 32) * 4
+        parts = kernels.scratch("stream", device, 4 * tiles)  # a sum takes 16 bytes at most
+        heads, tails = parts, parts[2 * tiles :]
         rows = 0 if rows is None else rows
-        grid = device.fit(function, STREAM, shared)
-        stream = codes.size, codes, avals, int(astride), xvals, begins, rows, ranks, hubs, hubs.size, out, heads, tails
-        device.launch(function, min(grid, (tiles + 31) // 32), STREAM, (*stream, tiles), shared)
-        ending = codes.size, begins, rows, ranks, heads, tails, out, words, bits, bits.size, count, int(present), tiles
-        device.launch(join, min((tiles + 31) // 32, device.processors * 2), 1024, ending)
+        matrix, x, work = (codes.size, codes, avals, int(astride)), (xvals, int(xstride), xwords), (begins, rows, ranks)
+        result = hubs, hubs.size, out, bits, count, heads, tails, tiles
+        blocks = (tiles + STREAM // 32 - 1) // (STREAM // 32)
+        grid = min(device.fit(function, STREAM, shared), blocks)
+        device.launch(function, grid, STREAM, (*matrix, *x, *work, *result), shared)
+        ending = *work, heads, tails, out, words, bits, bits.size, count, int(present), tiles
+        device.launch(join, min(blocks, device.processors * 2), STREAM, ending)
         if flags & TRACE:
             stats[:2] += device.put(np.array([codes.size, n]))
 

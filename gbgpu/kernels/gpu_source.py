@@ -142,6 +142,7 @@ def _product(spec: Spec, header: _Header) -> None:
     )
     uses = multiply.program.uses
     header.constants(READS_A=("y" if flip else "x") in uses, READS_X=("x" if flip else "y") in uses)
+    header.constants(PARTIAL=spec.side == "partial")
     header.constants(USES_INNER="k" in uses, USES_OUTER=("j" if flip else "i") in uses)
 
 

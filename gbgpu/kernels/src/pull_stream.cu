@@ -1,6 +1,7 @@
-// Rows of a product with a full x, as one stream of entries cut into tiles of equal length: a warp a tile, eight entries
+// Rows of a product, as one stream of entries cut into tiles of equal length: a warp a tile, eight entries
 // a lane. A bit an entry tells where rows begin. Values of x at the columns used most ("hubs") lie in shared memory; a
-// column c >= 0 is a slot of x, c < 0 the hub ~c.
+// column c >= 0 is a slot of x, c < 0 the hub ~c. PARTIAL: x has presence bits, and so has the result; otherwise x is
+// full, and the rows with entries are the result's.
 //
 // Rows that end in a tile are finished there. What a tile has of the row that was open when it began goes to heads, of
 // the row that is open when it ends to tails; pull_stream_join adds these up in the order of tiles.
@@ -25,27 +26,69 @@ template <class T> DEVICE void load_pack(Pack<T> &pack, const T *p, i64 at, i64 
         pack.v[i] = i < left ? p[at + i] : T();
 }
 
-KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 astride, const T_B *xvals,
-                        const unsigned char *begins, const int *rows, const int *ranks, const int *hubs, i64 hub_count,
-                        T_OUT *out_vals, Z *heads, Z *tails, i64 tiles) {
+// A sum, and (PARTIAL) whether it has any term.
+struct Sum {
+    Z value;
+    bool have;
+    DEVICE Sum() : value(START), have(!PARTIAL) {}
+    DEVICE Sum(Z z, bool h) : value(z), have(h) {}
+    DEVICE Sum operator+(const Sum &other) const { return Sum(add(value, other.value), have | other.have); }
+};
+DEVICE Sum from_lane(const Sum &sum, int lane) {
+    return Sum(__shfl_sync(ALL, sum.value, lane), PARTIAL ? __shfl_sync(ALL, (int)sum.have, lane) : true);
+}
+DEVICE Sum from_below(const Sum &sum, int lanes) {
+    return Sum(__shfl_up_sync(ALL, sum.value, lanes), PARTIAL ? __shfl_up_sync(ALL, (int)sum.have, lanes) : true);
+}
+DEVICE Sum from_above(const Sum &sum, int lanes) {
+    return Sum(__shfl_down_sync(ALL, sum.value, lanes), PARTIAL ? __shfl_down_sync(ALL, (int)sum.have, lanes) : true);
+}
+
+// Where finished rows go; `found` counts them.
+struct Result {
+    const int *rows;
+    T_OUT *vals;
+    i64 *words;
+    i64 found;
+    DEVICE void put(int rank, const Sum &sum) {
+        if (PARTIAL && !sum.have) return;
+        const i64 row = rows ? rows[rank] : rank;
+        vals[row] = to_out(sum.value);
+        if (!PARTIAL) return;
+        mark(words, row);
+        found++;
+    }
+};
+
+KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride,
+                        const i64 *xwords, const unsigned char *begins, const int *rows, const int *ranks,
+                        const int *hubs, i64 hub_count, T_OUT *out_vals, i64 *out_words, i64 *count, Sum *heads,
+                        Sum *tails, i64 tiles) {
     extern __shared__ __align__(16) unsigned char shared[];
     T_B *hub = (T_B *)shared;
-    for (int i = threadIdx.x; i < hub_count; i += blockDim.x)
-        hub[i] = xvals[hubs[i]];
+    u32 *hub_bits = (u32 *)(shared + (hub_count * sizeof(T_B) + 15) / 16 * 16);
+    for (int i = threadIdx.x; i < (hub_count + 31) / 32 * 32; i += blockDim.x) {
+        const bool in = i < hub_count;
+        if (in && READS_X) hub[i] = xvals[hubs[i] * xstride];
+        if (!PARTIAL) continue;
+        const u32 votes = __ballot_sync(ALL, in && bit(xwords, hubs[i]));
+        if (lane_id() == 0) hub_bits[i >> 5] = votes;
+    }
     __syncthreads();
     const T_A a0 = READS_A && !astride ? avals[0] : T_A();
+    const T_B x0 = READS_X && !xstride ? xvals[0] : T_B();
+    Result result = {rows, out_vals, out_words, 0};
     for (i64 tile = warp_id(); tile < tiles; tile += warp_count()) {
         const i64 first = tile * TILE;
         int rank = ranks[tile] - 1; // of the row that is open
         bool any = false;           // a row has begun in this tile
-        Z open = START;
-        Z head = START;
+        Sum open, head;
 #pragma unroll 1
         for (int step = 0; step < STEPS; step++) {
             const i64 at = first + step * 32 * EACH + lane_id() * EACH, left = entries - at;
             Pack<int> code;
             Pack<T_A> a;
-            u32 flags = 0;
+            u32 flags = 0, on = 0xff;
             if (left > 0) {
                 flags = begins[at >> 3];
                 load_pack(code, codes, at, left);
@@ -53,57 +96,62 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
             }
             T_B x[EACH];
 #pragma unroll
-            for (int i = 0; i < EACH; i++)
-                if (READS_X && i < left) x[i] = code.v[i] < 0 ? hub[~code.v[i]] : load(xvals + code.v[i]);
+            for (int i = 0; i < EACH; i++) {
+                if (i >= left) continue;
+                const int c = code.v[i];
+                if (PARTIAL && !(c < 0 ? hub_bits[~c >> 5] >> (~c & 31) & 1 : bit(xwords, c))) on &= ~(1u << i);
+                if (READS_X) x[i] = !xstride ? x0 : PARTIAL && !(on >> i & 1) ? T_B() : c < 0 ? hub[~c] : load(xvals + c);
+            }
             const u32 starts = __popc(flags);
             u32 upto = starts;
             for (int o = 1; o < 32; o <<= 1) {
                 const u32 below = __shfl_up_sync(ALL, upto, o);
                 if (lane_id() >= o) upto += below;
             }
-            int mine = rank + (int)(upto - starts); // the row open at this lane's first entry
-            // entries before the first beginning, and those after the last
-            Z lead = START, acc = START;
+            const int mine = rank + (int)(upto - starts); // the row open at this lane's first entry
+            // the sum of the entries before the first row that begins here, and of those of the last
+            Sum lead, acc;
             bool begun = false;
             int row = mine;
 #pragma unroll
             for (int i = 0; i < EACH; i++) {
-                if (i < left) {
-                    const Z t = term(READS_A ? (astride ? a.v[i] : a0) : T_A(), READS_X ? x[i] : T_B(), 0, 0);
-                    if (flags >> i & 1) {
-                        if (begun) out_vals[rows ? rows[row] : row] = to_out(acc);
-                        else lead = acc;
-                        begun = true;
-                        row++;
-                        acc = t;
-                    } else acc = add(acc, t);
-                }
+                if (i >= left) continue;
+                const Sum t(PARTIAL && !(on >> i & 1) ? START
+                                                      : term(READS_A ? (astride ? a.v[i] : a0) : T_A(),
+                                                             READS_X ? x[i] : T_B(), 0, 0),
+                            on >> i & 1);
+                if (flags >> i & 1) {
+                    if (begun) result.put(row, acc);
+                    else lead = acc;
+                    begun = true;
+                    row++;
+                    acc = t;
+                } else acc = acc + t;
             }
             if (!begun) lead = acc;
             // what is open after each lane: its own sum if a row has begun in it, else the sum before it as well
-            Z sum = acc;
+            Sum sum = acc;
             bool stop = begun;
             for (int o = 1; o < 32; o <<= 1) {
-                const Z below = __shfl_up_sync(ALL, sum, o);
+                const Sum below = from_below(sum, o);
                 const bool below_stop = __shfl_up_sync(ALL, (int)stop, o);
-                if (lane_id() >= o) {
-                    if (!stop) sum = add(below, sum);
-                    stop |= below_stop;
-                }
+                if (lane_id() < o) continue;
+                if (!stop) sum = below + sum;
+                stop |= below_stop;
             }
-            Z before = __shfl_up_sync(ALL, sum, 1);
+            Sum before = from_below(sum, 1);
             bool cut = __shfl_up_sync(ALL, (int)stop, 1);
-            if (lane_id() == 0) before = START, cut = false;
+            if (lane_id() == 0) before = Sum(), cut = false;
             if (begun) {
-                const Z whole = add(cut ? before : add(open, before), lead);
-                if (any || cut) out_vals[rows ? rows[mine] : mine] = to_out(whole);
-                else head = whole; // began before this tile
+                const Sum whole = (cut ? before : open + before) + lead;
+                if (any || cut) result.put(mine, whole);
+                else head = whole; // it began before this tile
             }
-            const Z last = __shfl_sync(ALL, sum, 31);
-            const bool ended = __shfl_sync(ALL, (int)stop, 31);
             const u32 who = __ballot_sync(ALL, begun && !any && !cut);
-            if (who) head = __shfl_sync(ALL, head, __ffs(who) - 1);
-            open = ended ? last : add(open, last);
+            if (who) head = from_lane(head, __ffs(who) - 1);
+            const bool ended = __shfl_sync(ALL, (int)stop, 31);
+            const Sum last = from_lane(sum, 31);
+            open = ended ? last : open + last;
             any |= ended;
             rank += __shfl_sync(ALL, (int)upto, 31);
         }
@@ -112,29 +160,31 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
             if (any) tails[tile] = open;
         }
     }
+    if (PARTIAL) block_add(count, result.found);
 }
 
 // A warp a tile in which a row has begun: the last of these is open at the end; it goes on through the tiles that follow.
-KERNEL_1024 pull_stream_join(i64 entries, const unsigned char *begins, const int *rows, const int *ranks,
-                             const Z *heads, const Z *tails, T_OUT *out_vals, const i64 *words, i64 *out_words,
-                             i64 nwords, i64 *count, i64 present, i64 tiles) {
+KERNEL_1024 pull_stream_join(const unsigned char *begins, const int *rows, const int *ranks, const Sum *heads,
+                             const Sum *tails, T_OUT *out_vals, const i64 *words, i64 *out_words, i64 nwords,
+                             i64 *count, i64 present, i64 tiles) {
+    Result result = {rows, out_vals, out_words, 0};
     for (i64 tile = warp_id(); tile < tiles; tile += warp_count()) {
         const int rank = ranks[tile + 1];
         if (rank == ranks[tile]) continue;
-        Z acc = lane_id() == 0 ? tails[tile] : START;
+        Sum acc = lane_id() == 0 ? tails[tile] : Sum();
         for (i64 base = tile + 1; base < tiles; base += 32) {
             const i64 next = base + lane_id();
             const bool on = next < tiles && !(begins[next * (TILE / 8)] & 1);
             const u32 stops = __ballot_sync(ALL, !on || ranks[next + 1] != ranks[next]);
             const int last = stops ? __ffs(stops) - 1 : 32; // the first lane that ends the row
-            const bool takes = on && lane_id() <= last;
-            acc = add(acc, takes ? heads[next] : START);
+            if (on && (int)lane_id() <= last) acc = acc + heads[next];
             if (stops) break;
         }
         for (int o = 16; o; o >>= 1)
-            acc = add(acc, __shfl_down_sync(ALL, acc, o));
-        if (lane_id() == 0) out_vals[rows ? rows[rank - 1] : rank - 1] = to_out(acc);
+            acc = acc + from_above(acc, o);
+        if (lane_id() == 0) result.put(rank - 1, acc);
     }
+    if (PARTIAL) return block_add(count, result.found);
     for (i64 w = thread_id(); w < nwords; w += thread_count())
         out_words[w] = words[w];
     if (thread_id() == 0) count[0] += present;
