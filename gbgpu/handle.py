@@ -222,9 +222,7 @@ class Readable(Operand):
         same = mine.ewise_mult(other, BinaryOp.registry["eq"]).new()
         return same.nvals == mine.nvals and _all(same)
 
-    def isclose(
-        self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False
-    ) -> bool:
+    def isclose(self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False) -> bool:
         """Same shape and entries, and |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol) or a == b."""
         mine, other = self._materialized(), self._comparable(other)
         if not _alike(mine, other, check_dtype):
@@ -254,8 +252,6 @@ def close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
         a, b = np.asarray(x, np.float64), np.asarray(y, np.float64)
         bound = np.maximum(rel_tol * np.maximum(abs(a), abs(b)), abs_tol)
         return bool(np.all((a == b) | (abs(a - b) <= bound)))
-
-
 
 
 class Tools:

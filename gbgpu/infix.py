@@ -29,8 +29,12 @@ class Infix(Lazy):
 
     def _sides(self, op: Any, **defaults: Any) -> tuple[Any, Any]:
         """Both operands; those made by the same sign through the same operator."""
-        sides = (self.left, self.right)
-        return tuple(op(x, **defaults).new() if isinstance(x, Infix) and x.sign == self.sign else x for x in sides)
+        left, right = self.left, self.right
+        if type(left) is Infix and left.sign == self.sign:
+            left = op(left, **defaults).new()
+        if type(right) is Infix and right.sign == self.sign:
+            right = op(right, **defaults).new()
+        return left, right
 
     def _apply_semiring(self, semiring: Any) -> Expression:
         if self.sign != "@":
@@ -38,7 +42,7 @@ class Infix(Lazy):
                 f"Bad type for argument `op` in `x {self.sign} y`.\n    - Expected type: BinaryOp, Monoid.\n"
                 f"    - Got: {semiring!r}."
             )
-        return product(semiring, *self._sides(semiring))
+        return product(semiring, *self._sides(semiring), self.shape)
 
     def _apply_binary(self, op: Any, left_default: Any = None, right_default: Any = None) -> Expression:
         if self.sign == "@":
@@ -99,17 +103,16 @@ def _ewise_shape(sign: str, left: Any, right: Any) -> tuple[int, ...]:
 def _product_shape(left: Any, right: Any) -> tuple[int, ...]:
     if not is_tensor(left) or not is_tensor(right):
         raise TypeError(message("matrices or vectors in `x @ y`", f"{type(left).__name__} @ {type(right).__name__}"))
-    if left.shape[-1] != right.shape[0]:
-        raise DimensionMismatch(
-            message("inner sizes to agree in x @ y", f"{left.shape} @ {right.shape}", "A.T turns a matrix")
-        )
-    return (*left.shape[:-1], *right.shape[1:])
+    first, second = left.shape, right.shape
+    if first[-1] != second[0]:
+        raise DimensionMismatch(message("inner sizes to agree in x @ y", f"{first} @ {second}", "A.T turns a matrix"))
+    return first[:-1] + second[1:]
 
 
-def product(op: Any, left: Any, right: Any) -> Expression:
+def product(op: Any, left: Any, right: Any, shape: tuple[int, ...] | None = None) -> Expression:
     """`x @ A`, `A @ x`, `A @ B` or `x @ y`. Operand order is kept; a product with a vector has as `option` whether the
-    vector is the left operand."""
-    shape = _product_shape(left, right)
+    vector is the left operand. `shape`: that of the result, if it is known."""
+    shape = _product_shape(left, right) if shape is None else shape
     left, right = left._computed(), right._computed()
     found = multiplier(op, left.dtype, right.dtype)
     if len(shape) == 0:

@@ -308,9 +308,7 @@ class Matrix(MatrixFace, Tensor):
         return cls.from_coo(i, j, array[i, j], dtype, nrows=array.shape[0], ncols=array.shape[1], name=name)
 
     @classmethod
-    def from_scalar(
-        cls, value: Any, nrows: int, ncols: int, dtype: Any = None, *, name: str | None = None
-    ) -> "Matrix":
+    def from_scalar(cls, value: Any, nrows: int, ncols: int, dtype: Any = None, *, name: str | None = None) -> "Matrix":
         """A full iso matrix."""
         vals, _ = checked_values(value, 1, dtype)
         matrix = cls(vals.dtype, nrows, ncols, name=name)

@@ -57,6 +57,8 @@ def row_reducer(op: Any, dtype: DataType) -> Any:
 
 def multiplier(op: Any, first: DataType, second: DataType) -> Any:
     """The typed semiring of a product."""
+    if getattr(op, "kind", None) == "semiring":
+        return op if hasattr(op, "op") else op[first, second]
     if isinstance(op, str):
         op = resolve(op, "semiring")
     if kind_of(op) != "semiring":

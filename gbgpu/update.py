@@ -25,9 +25,18 @@ class Place:
     `full` with them (1 each), `ints` the int or None of each dimension."""
 
     __slots__ = ("parts", "ints", "shape", "full", "ndim")
+    ints: tuple[int | None, ...]
+    parts: tuple[Index, ...]
+    full: tuple[int, ...]
+    shape: tuple[int, ...]
 
     def __init__(self, handle: Any, key: Any):
         self.ndim = handle.ndim
+        if self.ndim == 1 and type(key) is int:  # one element, the most frequent subscript
+            n = handle.shape[0]
+            self.ints = (_int(key, n),)
+            self.parts, self.full, self.shape = (Index(n, ids=np.array(self.ints)),), (1,), ()
+            return
         keys = (slice(None),) * self.ndim if key is Ellipsis else _keys(key, self.ndim)
         self.ints = tuple(_int(k, n) for k, n in zip(keys, handle.shape, strict=True))
         chosen = zip(keys, self.ints, handle.shape, strict=True)
@@ -37,9 +46,9 @@ class Place:
 
     @property
     def index(self) -> Any:
-        if all(part.is_all for part in self.parts):
-            return None
-        return self.parts if self.ndim == 2 else self.parts[0]
+        if self.ndim == 1:
+            return None if self.parts[0].is_all else self.parts[0]
+        return None if all(part.is_all for part in self.parts) else self.parts
 
     @property
     def line(self) -> int | None:
@@ -74,10 +83,11 @@ def position(key: Any, size: int) -> int:
 
 def _int(key: Any, size: int) -> int | None:
     """An int (or a Scalar of an integer type) as a position, None for other subscripts."""
-    if isinstance(key, Operand) and key.ndim == 0:
-        key = key._computed().__index__()
-    if not is_integer(key):
-        return None
+    if type(key) is not int:
+        if isinstance(key, Operand) and key.ndim == 0:
+            key = key._computed().__index__()
+        if not is_integer(key):
+            return None
     index = int(key)
     if not -size <= index < size:
         raise IndexError(f"Index out of range: index={index}, size={size}")
@@ -321,7 +331,7 @@ def _assign_line(updater: Updater, output: Any, place: Place, value: Any) -> Sta
 
 def _fitted(value: Any, shape: tuple) -> Any:
     """An array as a Vector or Matrix of this shape; anything else as it is."""
-    if isinstance(value, (Operand, str)) or np.ndim(value) == 0:
+    if isinstance(value, (int, float, Operand, str)) or np.ndim(value) == 0:
         return value
     array = np.asarray(value)
     if array.shape != shape or not shape:
@@ -344,4 +354,3 @@ def _placed(output: Any, value: Any, place: Place) -> Expression:
         raise DimensionMismatch(message(f"a right-hand side of shape {place.shape}", f"{value.shape}"))
     v = computed(value)
     return Expression("row" if place.line == 0 else "column", None, v, None, v.dtype, place.full)
-
