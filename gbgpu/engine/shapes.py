@@ -80,45 +80,42 @@ def own(store: MatrixStore, b: int) -> Rows:
 
 def extract(session: Any, store: MatrixStore, rows: Index, cols: Index) -> MatrixStore:
     """Row k, column l of the result is row rows[k], column cols[l]."""
+    if not rows.is_all:
+        store = _rows(session, store, rows)
+    if cols.is_all:
+        return store
+    if cols.vector is None and _ascending(cols):
+        return _columns(session, store, cols)
+    return session.turned(_rows(session, session.turned(store), cols))
+
+
+def _rows(session: Any, store: MatrixStore, index: Index) -> MatrixStore:
     p = store.rowmap.p
-    rowmap, colmap = session.maps(len(rows), len(cols), p)
-    rowmap = store.rowmap if rows.is_all else rowmap
-    colmap = store.colmap if cols.is_all else colmap
-    row_ids, col_ids = Ids(session, rows, store.rowmap), Ids(session, cols, store.colmap)
+    rowmap, ids = session.maps(len(index), 1, p)[0], Ids(session, index, store.rowmap)
 
     def part(b: int) -> Rows:
-        device = session.devices[b]
-        if rows.is_all:
-            taken = own(store, b)
-        else:
-            taken = take_rows(device, gathered(session, store, b), row_ids.part(b, rowmap))
-        if cols.is_all:
-            return taken
-        return _columns(device, taken, col_ids.all(b), col_ids.ascending, store.colmap, colmap)
+        return take_rows(session.devices[b], gathered(session, store, b), ids.part(b, rowmap))
 
-    return store_of(session, rowmap, colmap, store.dtype, store.iso, session.each(p, part, _seconds(session, store)))
+    return store_of(
+        session, rowmap, store.colmap, store.dtype, store.iso, session.each(p, part, _seconds(session, store))
+    )
 
 
-def _columns(device: Any, rows: Rows, slots: Any, ascending: bool, old: RowMap, new: RowMap) -> Rows:
-    """Columns by an index: old slot slots[l] becomes user id l."""
-    xp = device.xp
-    targets = slots_of(device, new, xp.arange(len(slots)))
-    if ascending:
-        table = xp.full(max(old.nslots, 1), -1, np.int64)
-        table[slots] = targets
-        cols = table[rows.cols]
-        kept = keep_entries(device, rows, cols >= 0)
-        return kept._replace(cols=cols[cols >= 0])
-    order = device.order(slots)
-    ordered, targets = slots[order], targets[order]
-    first = xp.searchsorted(ordered, rows.cols, side="left")
-    copies = xp.searchsorted(ordered, rows.cols, side="right") - first
-    begins, total = offsets(device, copies)
-    entry = device.owners(begins, total)
-    cols = targets[first[entry] + xp.arange(total) - begins[entry]]
-    line = device.owners(rows.indptr, len(rows.cols))[entry]
-    order, _, indptr = by_row_and_column(device, rows.n, line, cols, max(new.nslots, 1))
-    return Rows(indptr, cols[order], rows.vals[entry[order]] if rows.stride else rows.vals, rows.stride)
+def _columns(session: Any, store: MatrixStore, index: Index) -> MatrixStore:
+    """Columns by ascending ids, which keep their order."""
+    p = store.rowmap.p
+    colmap, ids = session.maps(1, len(index), p)[1], Ids(session, index, store.colmap)
+
+    def part(b: int) -> Rows:
+        device, held = session.devices[b], own(store, b)
+        table = device.xp.full(max(store.colmap.nslots, 1), -1, np.int64)
+        table[ids.all(b)] = device.put(colmap.slots(np.arange(len(index))))
+        cols = table[held.cols]
+        return keep_entries(device, held, cols >= 0)._replace(cols=cols[cols >= 0])
+
+    return store_of(
+        session, store.rowmap, colmap, store.dtype, store.iso, session.each(p, part, _seconds(session, store))
+    )
 
 
 def place(
