@@ -47,23 +47,27 @@ class MatrixStore:
     """A matrix's content. `transposed` is the other orientation once it was asked for; `symmetric` (None: not known)
     shares one."""
 
-    __slots__ = ("rowmap", "colmap", "dtype", "iso", "blocks", "nvals", "transposed", "symmetric", "entries")
+    __slots__ = (
+        "rowmap",
+        "colmap",
+        "dtype",
+        "iso",
+        "blocks",
+        "nvals",
+        "transposed",
+        "symmetric",
+        "entries",
+        "ptr",
+        "idx",
+    )
 
     def __init__(self, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock]):
         self.rowmap, self.colmap, self.dtype, self.iso, self.blocks = rowmap, colmap, dtype, iso, blocks
         self.nvals = sum(b.nnz for b in blocks)
+        self.ptr, self.idx = blocks[0].indptr.dtype.name, colmap.slot_type()  # of row offsets, of columns
         self.transposed: MatrixStore | None = None
         self.symmetric: bool | None = None
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
-
-    @property
-    def ptr(self) -> str:
-        """Type of row offsets, the same for all blocks."""
-        return str(self.blocks[0].indptr.dtype)
-
-    @property
-    def idx(self) -> str:
-        return self.colmap.slot_type()
 
 
 def offset_type(nnz: int) -> str:
