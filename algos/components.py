@@ -11,10 +11,8 @@ Connected Components", IPDPS 2014; the test of symmetry is that of Freivalds, "P
 Running Time", IFIP 1977.
 """
 
-import numpy as np
-
 from algos._inputs import square
-from gbgpu import Matrix, Vector, binary, indexunary, monoid, replace, select
+from gbgpu import Matrix, Vector, binary, indexunary, monoid, replace, select, unary
 from gbgpu.semiring import min_first, plus_first, plus_pair, plus_second
 
 MANY = 16  # q is many from a sixteenth of all vertices
@@ -71,7 +69,20 @@ def has_symmetric_pattern(A: Matrix, n: int) -> bool:
     Each vertex has a number of 64 bits; in a symmetric pattern their sums over out- and in-neighbours are the same
     vector.
     """
-    numbers = np.random.Generator(np.random.PCG64(0)).integers(1, 1 << 62, n) * 2 + 1
-    x = Vector.from_dense(numbers)
+    x = Vector(int, size=n, name="x")
+    x[:] = 0
+    x << indexunary.index(x)
+    x << x.apply(scrambled)
     differs = binary.ne(plus_second[int](A @ x).new() | plus_first[int](x @ A).new()).new()
     return not (differs.nvals and differs.reduce(monoid.lor).new().value)
+
+
+def _scrambled(x):
+    x = (x ^ (x >> 30)) * -4658895280553007687
+    x = (x ^ (x >> 27)) * -7723592293110705685
+    return x ^ (x >> 31) | 1
+
+
+# An odd number for each INT64, as a random generator would draw them: the last steps of Steele, Lea, Flood, "Fast
+# Splittable Pseudorandom Number Generators", OOPSLA 2014, on multiples of an odd constant.
+scrambled = unary.register_anonymous(lambda x: _scrambled((x + 1) * -7046029254386353131), "scrambled")
