@@ -344,7 +344,7 @@ EWISE = [
 ]
 
 
-@pytest.mark.parametrize("side", ["", "union"])
+@pytest.mark.parametrize("side", ["", "union", "defaults"])
 @pytest.mark.parametrize(("op", "a", "b", "out"), EWISE)
 def test_ewise(pair, op, a, b, out, side):
     for n in SIZES:
@@ -362,6 +362,8 @@ def test_ewise(pair, op, a, b, out, side):
                 bwords=random_words(rng, n),
                 flags=flags,
                 row0=9,
+                adefault=2,
+                bdefault=3,
                 out_vals=np.zeros(n, out.np_type),
                 out_words=np.full((n + 63) // 64, -1),
                 count=one(),

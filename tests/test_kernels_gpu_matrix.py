@@ -99,9 +99,10 @@ def test_matrix_apply(pair, op, thunk):
         same(ours["out_vals"], theirs["out_vals"])
 
 
-@pytest.mark.parametrize("op", [None, binary.minus[FP64]], ids=repr)
+@pytest.mark.parametrize("side", ["", "defaults"])
+@pytest.mark.parametrize("op", [None, binary.minus[FP64], binary.firstj[INT64]], ids=repr)
 @pytest.mark.parametrize("keep", [k.A_ONLY | k.B_ONLY | k.BOTH, k.BOTH, k.A_ONLY | k.BOTH, k.B_ONLY, k.A_ONLY])
-def test_merge(pair, op, keep):
+def test_merge(pair, op, keep, side):
     for n, m, hubs in MATRIX_SHAPES:
         rng = rng_of("merge", n, m)
         columns = Map(m)
@@ -112,8 +113,13 @@ def test_merge(pair, op, keep):
         total = int(ours["out_lengths"].sum())
         ours, theirs = pair.run(
             "merge",
-            Spec(op=op, a=FP64, b=INT32, out=FP64),
+            Spec(op=op, a=FP64, b=INT32, out=FP64, side=side if op is not None else ""),
             **pattern,
+            starts=columns.starts,
+            bounds=columns.bounds,
+            row0=5,
+            adefault=2,
+            bdefault=3,
             avals=A.vals,
             astride=1,
             bvals=B.vals,
