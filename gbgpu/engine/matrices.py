@@ -285,14 +285,17 @@ class _Work:
         most = one.nvals + two.nvals
         ptr = max(one.ptr, two.ptr, offset_type(most))
         side = "defaults" if defaults is not None else ""
-        spec = Spec(op=op, a=one.dtype, b=two.dtype, out=dtype, ptr=ptr, idx=one.idx, side=side)
+        pattern = op is None and not keep & B_ONLY  # of `two` only the pattern matters: one kernel for all its types
+        spec = Spec(ptr=ptr, idx=one.idx)
+        count = self.session.kernels.get("merge_count", spec)
+        spec = spec._replace(op=op, a=one.dtype, b=one.dtype if pattern else two.dtype, out=dtype, side=side)
+        fill = self.session.kernels.get("merge", spec)
         defaults = (0, 0) if defaults is None else defaults
-        count, fill = (self.session.kernels.get(kind, spec) for kind in ("merge_count", "merge"))
 
         def work(b: int) -> Any:
             x, y, tables = one.blocks[b], two.blocks[b], one.colmap.tables(self.session.devices[b])
             xptr, yptr = (block.indptr.astype(ptr, copy=False) for block in (x, y))
-            sides = xptr, x.cols, x.vals, x.stride, yptr, y.cols, y.vals, y.stride
+            sides = xptr, x.cols, x.vals, x.stride, yptr, y.cols, *((x.vals, 0) if pattern else (y.vals, y.stride))
             return self._two_passes(
                 one,
                 b,

@@ -32,7 +32,10 @@ class Product:
         self.left, self.right = expr.left, expr.right
         self.narrow = mask is not None and not mask.complement
         self.way = hint or self._choose()
-        lacks = {"dot": not self.narrow, "dense": self._base(self.right).nvals < self.right.shape[0] * self.right.shape[1]}
+        lacks = {
+            "dot": not self.narrow,
+            "dense": self._base(self.right).nvals < self.right.shape[0] * self.right.shape[1],
+        }
         if self.way not in session.kernels.mxm or lacks.get(self.way):
             offered = ", ".join(session.kernels.mxm)
             needs = "dot: with a mask, not complemented; dense: B has all its entries"
