@@ -52,7 +52,8 @@ def reducer(op: Any, dtype: DataType) -> Any:
 
 def row_reducer(op: Any, dtype: DataType) -> Any:
     """The semiring whose product with a full vector reduces rows."""
-    return get_semiring(reducer(op, dtype).op, BinaryOp.registry["first"])[dtype]
+    found = reducer(op, dtype)
+    return get_semiring(found.op, BinaryOp.registry["first"])[found.dtype if hasattr(op, "op") else dtype]
 
 
 def multiplier(op: Any, first: DataType, second: DataType) -> Any:

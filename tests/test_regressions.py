@@ -174,3 +174,11 @@ def test_cache_that_cannot_be_written(tmp_path):
     environment = {**os.environ, "GBGPU_CACHE_DIR": "/proc/nowhere", "TMPDIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.startswith(str(tmp_path))
+
+
+def test_a_typed_monoid_reduces_rows_in_its_type(devices):
+    """Rows of INT8 were summed in INT8, although the monoid was of INT64."""
+    A = gb.Matrix.from_coo([0, 0, 1], [0, 1, 1], [100, 100, 1], dtype="INT8", nrows=2, ncols=2)
+    wide = A.reduce_rowwise(monoid.plus["INT64"]).new()
+    assert wide.dtype == "INT64" and entries(wide) == {0: 200, 1: 1}
+    assert A.reduce_columnwise(monoid.max["FP64"]).new().dtype == "FP64"

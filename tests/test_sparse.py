@@ -176,6 +176,26 @@ def test_changes_in_place(devices, format):
         assert results[0] == results[1], text
 
 
+def test_scaling_in_place_and_one_dimension(devices):
+    for module in (gs, sp):
+        A = module.csr_array(DENSE * 1.0)
+        alias = A
+        A *= 3
+        A /= 2
+        assert alias is A and A.toarray().tolist() == (DENSE * 1.5).tolist()
+        A += A
+        assert alias is not A and alias.max() == 4.5
+        with pytest.raises(TypeError):
+            B = module.csr_array(DENSE)
+            B *= 0.5
+        row = module.csr_array(DENSE[0])
+        row[1], row[[0, 2]] = 5, [7, 8]
+        assert row.toarray().tolist() == [7, 5, 8]
+        row[:2] = 0
+        row[row > 1] = 4
+        assert row.toarray().tolist() == [0, 0, 4]
+
+
 def test_stored_zeros_stay_until_they_are_eliminated(devices):
     for module in (gs, sp):
         A = module.csr_array(([0, 1, 0], ([0, 0, 1], [0, 1, 1])), shape=(2, 2))

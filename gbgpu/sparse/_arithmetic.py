@@ -35,6 +35,7 @@ class Arithmetic:
     tocsr: Any
     astype: Any
     transpose: Any
+    _become: Any
     sum: Any
 
     @property
@@ -90,6 +91,19 @@ class Arithmetic:
         dtype = checked_dtype((np.ones(1, self.dtype) * factor).dtype)
         return self._mapped(operator("multiply", dtype), dtype, dtype.type(factor))
 
+    def _scaled_in_place(self, factor: Any) -> Any:
+        found = self._scaled(factor)
+        if not np.can_cast(found.dtype, self.dtype, "same_kind"):
+            raise TypeError(message(f"a product that fits {self.dtype}", found.dtype, "A = A * factor"))
+        self._become(found.astype(self.dtype, copy=False)._A)
+        return self
+
+    def __imul__(self, other: Any) -> Any:
+        return self._scaled_in_place(other) if is_scalar(other) else NotImplemented
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self._scaled_in_place(1.0 / other) if is_scalar(other) else NotImplemented
+
     # -- addition
 
     def __add__(self, other: Any) -> Any:
@@ -135,8 +149,10 @@ class Arithmetic:
         array = _array(other)
         return NotImplemented if array is None else self._times_dense(array)
 
-    __mul__ = multiply
-    __rmul__ = multiply
+    def __mul__(self, other: Any) -> Any:
+        return self.multiply(other)
+
+    __rmul__ = __mul__
 
     def _multiplied(self, other: Any) -> Any:
         if other.shape == self.shape:
@@ -158,18 +174,15 @@ class Arithmetic:
         if array.ndim > 2:
             return np.multiply(self.toarray(), array)
         if array.size == 1:
-            shape = np.broadcast_shapes(self.shape, array.shape)
-            made_ = self._scaled(array.flat[0])
-            return made_ if shape == made_.shape else made_.reshape(shape)
+            return self._scaled(array.flat[0]).reshape(np.broadcast_shapes(self.shape, array.shape))
         two = array.shape if array.ndim == 2 else (1, *array.shape)
         shape = _broadcast(self._shape2, two, (self.shape, array.shape))
-        dtype = np.promote_types(self.dtype, checked_dtype(array.dtype))
-        A, rows = self._A, self.ndim if array.ndim < 2 else 2
+        dtype, A = np.promote_types(self.dtype, checked_dtype(array.dtype)), self._A
         if self._shape2 != shape:
             A = A[_repeats(self._shape2[0], shape[0]), _repeats(self._shape2[1], shape[1])].new()
         if 0 not in shape:
             A = operator("multiply", dtype)(_beside(A, array.reshape(two), shape)).new()
-        return made(A, "coo", shape if rows == 2 else self.shape)
+        return made(A, "coo", shape if max(self.ndim, array.ndim) == 2 else self.shape)
 
     def __truediv__(self, other: Any) -> Any:
         """By a scalar sparse; by a dense array a COO array of this one's entries; by a sparse one dense."""
