@@ -4,6 +4,7 @@ from ..semiring._lower import literal_numba, to_numba
 from ..semiring._types import BOOL
 from . import cpu_mxm
 from .cpu_bodies import ALLOW, BLENDED_LOOP, BODIES, FLAGS, LOWEST, POPCOUNT, SPARSE_LOOP, SPREAD, SPREAD_LOOP, USER_ID
+from .inline import inlined
 from .interface import KINDS, Spec
 
 _CHEAP = ("first", "second", "pair", "plus", "times", "min", "max")  # defined for whatever bits an absent value has
@@ -324,4 +325,4 @@ def source(kind: str, spec: Spec) -> str:
     if "user_id(" in body:
         head.append(USER_ID)
     signature = f"@_njit({contract}nogil=True, cache=True, error_model='numpy')\ndef kernel({', '.join(KINDS[kind])}):"
-    return "\n".join(head) + "\n\n" + "\n\n".join(parts.text) + "\n\n\n" + signature + body
+    return inlined("\n".join(head) + "\n\n" + "\n\n".join(parts.text) + "\n\n\n" + signature + body)
