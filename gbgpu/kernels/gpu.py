@@ -173,7 +173,7 @@ def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
         width = lanes(args[cols].size, n, early)
         run((n * width + BLOCK - 1) // BLOCK, (*values, p, width, HEAVY if heavies else 1 << 62))
         if heavies:
-            run_heavy(heavies, (*values, p, heavies))
+            run_heavy(heavies, (*values, p, HEAVY, heavies))
 
     return launch
 

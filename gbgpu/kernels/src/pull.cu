@@ -27,6 +27,8 @@ struct Terms {
     }
 };
 
+const bool FIRST_HIT = IS_ANY || ISO; // one term is the sum
+
 KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride,
             const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds, i64 row0,
             const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p, i64 lanes, i64 limit) {
@@ -43,7 +45,7 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
             if (r < n && lets(mwords, r, flags)) {
                 e = load(indptr + r), end = load(indptr + r + 1);
                 if (sub == 0) probed++;
-                if (end - e >= limit) end = e;
+                if (end - e >= limit) end = FIRST_HIT ? e + limit : e;
                 e += sub;
             }
             Z acc = START;
@@ -88,18 +90,19 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
     }
 }
 
-// A block for each long row, after pull has written all words.
+// A block for each long row, after pull has written all words. Where one term is enough pull has looked at the first
+// `limit` entries, which mostly have it.
 KERNEL pull_heavy(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals,
                   i64 xstride, const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds,
                   i64 row0, const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p,
-                  i64 heavies) {
+                  i64 limit, i64 heavies) {
     const Terms terms = {cols, avals, astride, xvals, xstride, xwords, (flags & XFULL) != 0, starts, bounds, p};
     i64 found = 0, entries = 0;
     for (i64 h = blockIdx.x; h < heavies; h += gridDim.x) {
         const i64 r = load(heavy + h);
-        if (!lets(mwords, r, flags)) continue;
+        if (!lets(mwords, r, flags) || FIRST_HIT && bit(out_words, r)) continue;
         const i64 end = load(indptr + r + 1);
-        i64 e = load(indptr + r) + threadIdx.x;
+        i64 e = load(indptr + r) + (FIRST_HIT ? limit : 0) + threadIdx.x;
         Z acc = START;
         bool have = false;
         if (STOPS) {

@@ -23,7 +23,7 @@ template <class T> DEVICE void load_pack(Pack<T> &pack, const T *p, i64 at, i64 
     }
 #pragma unroll
     for (int i = 0; i < EACH; i++)
-        pack.v[i] = i < left ? p[at + i] : T();
+        if (i < left) pack.v[i] = p[at + i];
 }
 
 // A sum, and (PARTIAL) whether it has any term.
@@ -83,17 +83,19 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
         int rank = ranks[tile] - 1; // of the row that is open
         bool any = false;           // a row has begun in this tile
         Sum open, head;
+        Pack<int> next; // the columns of the step to come are on their way while this one gathers
+        load_pack(next, codes, first + lane_id() * EACH, entries - first - lane_id() * EACH);
 #pragma unroll 1
         for (int step = 0; step < STEPS; step++) {
-            const i64 at = first + step * 32 * EACH + lane_id() * EACH, left = entries - at;
-            Pack<int> code;
+            const i64 at = first + step * 32 * EACH + lane_id() * EACH, left = entries - at, then = 32 * EACH;
+            const Pack<int> code = next;
             Pack<T_A> a;
             u32 flags = 0, on = 0xff;
             if (left > 0) {
                 flags = begins[at >> 3];
-                load_pack(code, codes, at, left);
                 if (READS_A && astride) load_pack(a, avals, at, left);
             }
+            if (step + 1 < STEPS) load_pack(next, codes, at + then, left - then);
             T_B x[EACH];
 #pragma unroll
             for (int i = 0; i < EACH; i++) {
