@@ -7,6 +7,8 @@ GBGPU_TEST_PROFILE  "ci" (the ordinary one) or "long"
 from __future__ import annotations
 
 import os
+import sys
+from collections import Counter
 from dataclasses import dataclass
 
 import pytest
@@ -73,3 +75,31 @@ def pytest_collection_modifyitems(items) -> None:
     for item in items:
         if "session" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group(f"{item.path.name}::{item.originalname}"))
+
+
+# ---------------------------------------------------------------- how many random statements ran
+
+_elsewhere: Counter[str] = Counter()  # in the processes of xdist
+
+
+def _ran() -> Counter[str]:
+    """Statements by devices and operation, "cpu:3: mxm"; nothing if the oracle was not used."""
+    return sys.modules["oracle"].RAN if "oracle" in sys.modules else Counter()
+
+
+def pytest_sessionfinish(session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["statements"] = dict(_ran())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error) -> None:
+    _elsewhere.update(getattr(node, "workeroutput", {}).get("statements", {}))
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    counts = _elsewhere + _ran()
+    for spec in sorted({name.partition(": ")[0] for name in counts}):
+        mine = {name.partition(": ")[2]: count for name, count in sorted(counts.items()) if name.startswith(spec)}
+        parts = ", ".join(f"{op} {count}" for op, count in mine.items())
+        terminalreporter.write_line(f"{sum(mine.values())} statements as python-graphblas on {spec}: {parts}")

@@ -48,6 +48,18 @@ def vxm(x: Vector, A: Matrix, add: Callable, multiply: Callable) -> Vector:
     return result
 
 
+def products(A: Matrix, B: Matrix, multiply: Callable) -> dict[tuple[int, int], list]:
+    """All `multiply(A_ik, B_kj, i, k, j)` that a place of A @ B combines, in ascending order of k."""
+    rows: dict[int, list] = {}
+    for (k, j), value in sorted(B.items()):
+        rows.setdefault(k, []).append((j, value))
+    found: dict[tuple[int, int], list] = {}
+    for (i, k), left in sorted(A.items()):
+        for j, right in rows.get(k, ()):
+            found.setdefault((i, j), []).append(multiply(left, right, i, k, j))
+    return found
+
+
 def write(w: Vector, result: Vector, allowed: Callable[[int], bool], accum: Callable | None, replace: bool) -> Vector:
     """The one write rule: accumulate, then keep what the mask lets through; the rest stays, or goes with replace."""
     merged = dict(result)

@@ -1,577 +1,336 @@
-"""Random statements as source text, so that gbgpu and python-graphblas run the very same spelling.
-
-A `Program` is a few objects (by name, with their contents) and a few statements over them. Names tell all:
-`x_r_fp32` is a vector with one place a row of A, `y_c_bool` one a column, `A_int64` a matrix, `s_fp32` a scalar. When
-the matrix is square, rows and columns are one index space (`r`), so statements read what earlier ones wrote.
-
-The lists of operators and types are short on purpose: each entry is a few compiled kernels. `WIDE` adds the rest.
-"""
+"""Random statements over vectors and matrices: operators, products, reductions. (`assignments.py` has those that move
+entries.) Each function draws one statement for a shape; `a_space` says whether it is about vectors or matrices."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
+import tables as t
 from hypothesis import strategies as st
+from programs import WIDE, Key, Shape, Statement
 
-WIDE = os.environ.get("GBGPU_TEST_PROFILE") == "long"
-NP = {"BOOL": np.bool_, "INT32": np.int32, "INT64": np.int64, "FP32": np.float32, "FP64": np.float64}
-SIZES = [0, 1, 2, 3, 5, 7, 8, 20, 33, 63, 64, 65, 70]
-LARGE = [127, 128, 129, 150, 200]  # several 64-bit words, on every one of seven devices
-
-
-# ---------------------------------------------------------------- objects
-
-
-class Key(NamedTuple):
-    """An object of a program: a letter, its space (r, c: vectors; rc: matrix; s: scalar) and its type."""
-
-    letter: str
-    space: str
-    dtype: str
-
-    @property
-    def name(self) -> str:
-        space = "" if self.space in ("rc", "s") else self.space + "_"
-        return f"{self.letter}_{space}{self.dtype.lower()}"
-
-
-class Content(NamedTuple):
-    """What an object holds at first. Everything follows from a seed, so that large objects cost no more to draw."""
-
-    pattern: str
-    density: float
-    palette: str
-    iso: bool
-    seed: int
-
-
-class Shape(NamedTuple):
-    """Rows and columns of the matrices; `c` is the same space as `r` in a square program."""
-
-    nrows: int
-    ncols: int
-
-    def column_space(self) -> str:
-        return "r" if self.nrows == self.ncols else "c"
-
-    def size(self, space: str) -> int:
-        return self.nrows if space == "r" else self.ncols
-
-
-def values(dtype: str, palette: str, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Small integers keep float sums exact whatever their order; `edge` holds the values at the ends of a type."""
-    kind = NP[dtype]
-    if dtype == "BOOL":
-        return rng.integers(0, 2, count).astype(kind)
-    if palette == "edge" and dtype.startswith("FP"):
-        pool = np.array([np.inf, -np.inf, np.nan, 0, 1, -1, 0.5, np.finfo(kind).smallest_subnormal, 3e9], kind)
-        return rng.choice(pool, count)
-    if palette == "edge":
-        limits = np.iinfo(kind)
-        return rng.choice(np.array([limits.min, limits.max, limits.max - 1, -1, 0, 1, 2], kind), count)
-    low, high = (0, 2) if palette == "zero one" else (-4, 8)
-    return rng.integers(low, high, count).astype(kind)
-
-
-def cells(shape: tuple[int, ...], content: Content, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
-    """Which places are present, in ascending order."""
-    present = rng.random(shape) < content.density
-    match content.pattern:
-        case "empty":
-            present[...] = False
-        case "full":
-            present[...] = True
-        case "diagonal" if len(shape) == 2:
-            present = np.eye(*shape, dtype=bool)
-        case "path" if len(shape) == 2:
-            present = np.eye(*shape, k=1, dtype=bool)
-        case "hub row" if present.size:
-            present[shape[0] // 2, ...] = True
-        case "hub column" if present.size:
-            present[..., shape[-1] // 2] = True
-    return np.nonzero(present)
-
-
-def arrays(key: Key, content: Content, shape: Shape):
-    """Indices and values of an object; one value instead of an array when it is iso."""
-    rng = np.random.default_rng(content.seed)
-    full = (shape.nrows, shape.ncols) if key.space == "rc" else (shape.size(key.space),)
-    where = cells(full, content, rng)
-    if content.iso and where[0].size:  # SuiteSparse 9.4 finds entries in iso matrices without columns
-        return where, values(key.dtype, content.palette, 1, rng)[0]
-    return where, values(key.dtype, content.palette, where[0].size, rng)
-
-
-def make(module, key: Key, where, what, shape: Shape):
-    """The object with these entries, made by `module` (gbgpu or graphblas)."""
-    if key.space == "rc":
-        handle = module.Matrix.from_coo(*where, what, dtype=key.dtype, nrows=shape.nrows, ncols=shape.ncols)
-    else:
-        handle = module.Vector.from_coo(*where, what, dtype=key.dtype, size=shape.size(key.space))
-    if module.__name__ == "graphblas":
-        # SuiteSparse 9.3 and 9.4 corrupt memory when a full vector is accumulated into under a sparse mask, and
-        # around iso full vectors; kept sparse, they do not
-        handle.ss.config["sparsity_control"] = "sparse"
-    return handle
-
-
-def build(module, key: Key, content: Content, shape: Shape):
-    """The object a program starts with."""
-    return module.Scalar(key.dtype) if key.space == "s" else make(module, key, *arrays(key, content, shape), shape)
-
-
-def build_text(key: Key, content: Content, shape: Shape) -> str:
-    """`build` as a line of a script that reproduces a failure."""
-    if key.space == "s":
-        return f"{key.name} = gb.Scalar({key.dtype!r})"
-    where, what = arrays(key, content, shape)
-    lists = ", ".join(str(ids.tolist()) for ids in where)
-    if key.space == "rc":
-        size, kind = f"nrows={shape.nrows}, ncols={shape.ncols}", "Matrix"
-    else:
-        size, kind = f"size={shape.size(key.space)}", "Vector"
-    return f"{key.name} = gb.{kind}.from_coo({lists}, {what.tolist()}, dtype={key.dtype!r}, {size})"
-
-
-# ---------------------------------------------------------------- statements
-
-
-@dataclass(frozen=True)
-class Statement:
-    """`target(args)[index] << rhs`, or `rhs` as it stands when raw. `check` says how results may differ:
-    exact: not at all (NaN equals NaN); sum: a float sum in another order; ulp: a function of the math library;
-    any: one of the candidates; nan: NaN for SuiteSparse's identity.
-    """
-
-    target: Key
-    rhs: str
-    uses: tuple[Key, ...]
-    mask: str = ""
-    accum: str = ""
-    replace: bool = False
-    keywords: bool = False
-    index: str = ""
-    hints: str = ""
-    check: str = "exact"
-    raw: bool = False
-
-    def text(self, hints: bool = True) -> str:
-        if self.raw:
-            return self.rhs
-        if self.keywords:
-            parts = [f"mask={self.mask}" if self.mask else "", f"accum={self.accum}" if self.accum else ""]
-            parts.append("replace=True" if self.replace else "")
-        else:
-            parts = [self.mask, self.accum, "replace" if self.replace else ""]
-        args = ", ".join(part for part in [*parts, self.hints if hints else ""] if part)
-        return f"{self.target.name}{f'({args})' if args else ''}{self.index} << {self.rhs}"
-
-
-@dataclass(frozen=True, repr=False)
-class Program:
-    shape: Shape
-    contents: dict[Key, Content]
-    statements: tuple[Statement, ...]
-
-    def __repr__(self) -> str:
-        return f"Program({self.shape}, {[statement.text() for statement in self.statements]})"
-
-    def _repr_pretty_(self, printer, cycle) -> None:
-        printer.text(repr(self))  # hypothesis would print every field; the failure's script says more
-
-    def script(self, upto: int) -> str:
-        """A stand-alone script with the first `upto` statements."""
-        used = {key for statement in self.statements[:upto] for key in statement.uses}
-        lines = [build_text(key, content, self.shape) for key, content in self.contents.items() if key in used]
-        return "\n".join(lines + [statement.text() for statement in self.statements[:upto]])
-
-
-PRODUCTS = [  # semiring, type of the vector, of the matrix, of the output, accumulator
-    ("any_pair", "BOOL", "BOOL", "BOOL", "lor"),
-    ("min_plus", "INT32", "INT32", "INT32", "min"),
-    ("min_plus", "INT64", "INT64", "INT64", "min"),
-    ("min_plus", "FP32", "FP32", "FP32", "min"),
-    ("min_plus", "FP64", "FP64", "FP64", "min"),
-    ("plus_times", "FP32", "FP32", "FP32", "plus"),
-    ("plus_times", "FP64", "FP64", "FP64", "plus"),
-    ("plus_times", "INT32", "INT32", "INT64", "plus"),
-    ("plus_second", "FP64", "BOOL", "FP64", "plus"),
-    ("min_second", "INT64", "INT64", "INT64", "min"),
-    ("min_first", "INT32", "BOOL", "INT32", "second"),
-    ("lor_land", "BOOL", "BOOL", "BOOL", "lor"),
-    ("max_minus", "FP32", "INT32", "FP64", "max"),
-    ("plus_pair", "BOOL", "BOOL", "INT64", "plus"),
-    ("any_second", "INT64", "INT64", "INT64", ""),
-    ("any_secondi", "INT64", "BOOL", "INT64", ""),
-    ("min_firstj", "BOOL", "BOOL", "INT64", "min"),
-]
-MORE_PRODUCTS = [
-    ("any_pair", "INT32", "FP32", "BOOL", "land"),
-    ("any_pair", "FP64", "FP64", "INT32", "first"),
-    ("any_first", "FP32", "FP32", "FP32", ""),
-    ("plus_times", "INT64", "INT64", "INT64", "minus"),
-    ("plus_times", "BOOL", "FP32", "FP32", "plus"),
-    ("plus_second", "FP32", "FP32", "FP32", "plus"),
-    ("plus_second", "INT32", "INT32", "INT32", "plus"),
-    ("plus_first", "INT64", "FP32", "FP64", "plus"),
-    ("min_second", "FP32", "FP32", "FP32", "min"),
-    ("min_second", "BOOL", "BOOL", "BOOL", "land"),
-    ("min_first", "FP64", "FP64", "FP64", "min"),
-    ("lor_land", "INT32", "INT32", "BOOL", "lxor"),
-    ("lor_land", "FP32", "FP64", "BOOL", "lor"),
-    ("land_lor", "BOOL", "BOOL", "BOOL", "land"),
-    ("lxor_land", "BOOL", "BOOL", "BOOL", "lxor"),
-    ("max_times", "INT32", "INT32", "INT32", "max"),
-    ("max_first", "BOOL", "INT32", "INT32", "max"),
-    ("times_plus", "INT32", "INT32", "INT32", "times"),
-    ("min_max", "FP32", "FP32", "FP32", "min"),
-    ("plus_minus", "INT64", "INT32", "INT64", "plus"),
-    ("plus_rminus", "FP64", "FP64", "FP64", "rminus"),
-    ("max_second", "INT64", "INT64", "FP32", "plus"),
-    ("min_secondi", "FP32", "FP32", "INT64", "min"),
-    ("max_firsti", "BOOL", "BOOL", "INT64", "max"),
-    ("plus_secondj", "INT32", "BOOL", "INT64", "plus"),
-]
-
-EWISE = [  # operator, types of both operands, of the output
-    ("plus", "INT32", "INT32", "INT32"),
-    ("plus", "FP64", "FP64", "FP64"),
-    ("plus", "INT32", "FP32", "FP64"),
-    ("minus", "INT64", "INT64", "INT64"),
-    ("minus", "FP32", "FP32", "FP32"),
-    ("times", "FP32", "FP32", "FP32"),
-    ("truediv", "INT32", "INT32", "FP64"),
-    ("truediv", "FP64", "FP64", "FP64"),
-    ("min", "FP32", "FP32", "FP32"),
-    ("max", "INT64", "INT64", "INT64"),
-    ("first", "INT32", "INT32", "INT32"),
-    ("second", "FP64", "FP64", "FP64"),
-    ("lor", "BOOL", "BOOL", "BOOL"),
-    ("land", "BOOL", "BOOL", "BOOL"),
-    ("ne", "INT32", "INT32", "BOOL"),
-    ("lt", "FP32", "FP32", "BOOL"),
-    ("ge", "INT64", "INT64", "BOOL"),
-]
-MORE_EWISE = [
-    ("plus", "BOOL", "BOOL", "BOOL"),
-    ("plus", "INT64", "INT64", "INT32"),
-    ("minus", "BOOL", "BOOL", "BOOL"),
-    ("rminus", "INT32", "INT32", "INT32"),
-    ("times", "BOOL", "INT64", "INT64"),
-    ("times", "INT32", "INT32", "FP32"),
-    ("truediv", "BOOL", "BOOL", "FP64"),
-    ("truediv", "FP32", "FP32", "FP32"),
-    ("min", "INT32", "INT32", "INT32"),
-    ("min", "BOOL", "BOOL", "BOOL"),
-    ("max", "FP64", "FP64", "FP64"),
-    ("max", "FP32", "FP64", "INT32"),
-    ("pair", "FP64", "FP64", "FP64"),
-    ("land", "INT32", "INT32", "BOOL"),
-    ("lor", "FP32", "FP32", "FP32"),
-    ("lxor", "BOOL", "BOOL", "BOOL"),
-    ("lxnor", "BOOL", "BOOL", "BOOL"),
-    ("eq", "FP64", "FP64", "BOOL"),
-    ("gt", "INT32", "FP64", "BOOL"),
-    ("le", "BOOL", "BOOL", "BOOL"),
-]
-
-APPLY = [  # text with {x}, type of x, of the output, check
-    ("unary.abs({x})", "INT32", "INT32", "exact"),
-    ("unary.ainv({x})", "FP64", "FP64", "exact"),
-    ("unary.lnot({x})", "BOOL", "BOOL", "exact"),
-    ("unary.one({x})", "INT64", "INT64", "exact"),
-    ("unary.minv({x})", "FP32", "FP32", "exact"),
-    ("unary.sqrt({x})", "FP64", "FP64", "ulp"),
-    ("unary.exp({x})", "FP32", "FP32", "ulp"),
-    ("{x}.apply(unary.identity)", "FP64", "INT32", "exact"),
-    ("binary.plus({x}, right=3)", "INT64", "INT64", "exact"),
-    ("{x}.apply(binary.minus, left=1)", "INT32", "INT32", "exact"),
-    ("binary.times({x}, 0.5)", "FP32", "FP32", "exact"),
-    ("binary.floordiv({x}, right=3)", "INT32", "INT32", "exact"),
-    ("{x}.apply('>=', right=2)", "FP32", "BOOL", "exact"),
-    ("indexunary.index({x}, 1)", "BOOL", "INT64", "exact"),
-]
-MORE_APPLY = [
-    ("unary.abs({x})", "FP32", "FP32", "exact"),
-    ("unary.ainv({x})", "INT32", "INT32", "exact"),
-    ("unary.lnot({x})", "INT32", "INT32", "exact"),
-    ("unary.minv({x})", "FP64", "FP64", "exact"),
-    ("unary.log({x})", "FP64", "FP64", "ulp"),
-    ("unary.sqrt({x})", "INT64", "FP64", "ulp"),
-    ("unary.identity({x})", "FP32", "INT64", "exact"),
-    ("unary.identity({x})", "INT64", "FP32", "exact"),
-    ("{x}.apply(unary.identity)", "INT64", "INT32", "exact"),
-    ("{x}.apply(unary.identity)", "FP32", "BOOL", "exact"),
-    ("binary.min({x}, right=2)", "INT32", "INT32", "exact"),
-    ("{x}.apply(binary.max, left=1.5)", "FP64", "FP64", "exact"),
-    ("binary.first({x}, right=9)", "INT64", "INT64", "exact"),
-    ("binary.second({x}, right=9)", "BOOL", "INT32", "exact"),
-    ("{x}.apply(binary.truediv, left=1)", "INT32", "FP64", "exact"),
-    ("binary.floordiv({x}, right=-2.5)", "FP64", "FP64", "exact"),
-    ("{x}.apply(binary.eq, left=1)", "INT32", "BOOL", "exact"),
-    ("{x}.apply(indexunary.valuegt, 1.0)", "FP64", "BOOL", "exact"),
-]
-
-SELECT = [  # text with {x}, type of x (and of the output); python-graphblas misreads thunks of another type than x
-    ("select.valuegt({x}, np.float32(1))", "FP32"),
-    ("select.valuene({x}, np.int32(0))", "INT32"),
-    ("select.valueeq({x}, True)", "BOOL"),
-    ("{x}.select('<=', 2)", "INT64"),
-    ("select.indexle({x}, 4)", "FP64"),
-]
-MORE_SELECT = [
-    ("select.valuelt({x}, np.int32(2))", "INT32"),
-    ("select.valuege({x}, 0.5)", "FP64"),
-    ("select.valueeq({x}, 3)", "INT64"),
-    ("select.valuele({x}, np.float32(0))", "FP32"),
-    ("{x}.select('!=', np.float32(1))", "FP32"),
-    ("select.indexgt({x}, 2)", "BOOL"),
-    ("{x}.select(select.indexgt, 6)", "INT32"),
-]
-
-REDUCE = [  # monoid, type of the operand, of the result
-    ("plus", "INT32", "INT64"),
-    ("plus", "FP64", "FP64"),
-    ("plus", "FP32", "FP32"),
-    ("min", "INT64", "INT64"),
-    ("max", "FP32", "FP32"),
-    ("lor", "BOOL", "BOOL"),
-    ("land", "BOOL", "BOOL"),
-]
-MORE_REDUCE = [
-    ("times", "INT32", "INT32"),
-    ("min", "FP64", "FP64"),
-    ("max", "INT32", "INT32"),
-    ("lxor", "BOOL", "BOOL"),
-    ("lxnor", "BOOL", "BOOL"),
-    ("min", "FP32", "FP64"),
-    ("plus", "INT64", "INT64"),
-]
-if WIDE:
-    PRODUCTS, EWISE, APPLY = PRODUCTS + MORE_PRODUCTS, EWISE + MORE_EWISE, APPLY + MORE_APPLY
-    SELECT, REDUCE = SELECT + MORE_SELECT, REDUCE + MORE_REDUCE
-
-CHECKS = {"plus": "sum", "min": "nan", "max": "nan"}  # by the monoid; anything else is exact
 HINTS = ["", "", 'direction="push"', 'direction="pull"', 'form="list"', 'form="bitmap"',
          'direction="pull", form="list"', 'direction="push", form="bitmap"']
-ANY = ("any_first", "any_second", "any_secondi")
-SCALARS = {"BOOL": ["True", "False"], "INT32": ["7", "-2", "True", "2.75"], "INT64": ["0", "5"],
-           "FP32": ["0.5", "3", "np.inf"], "FP64": ["-1.5", "2", "np.nan"]}
-ACCUMS = {"BOOL": ["binary.lor", "binary.second"], "INT32": ["binary.plus", "'min'", "binary.second"],
-          "INT64": ["'+'", "binary.max"], "FP32": ["binary.min", "binary.plus"], "FP64": ["binary.plus", "monoid.max"]}
+METHODS = ["", "", 'method="dot"', 'method="rows"', 'method="hash"', 'method="dense"', 'method="sort"']
+MATRIX_ONLY = {"colindex", "diagindex", "tril", "triu", "diag", "offdiag", "colle", "colgt"}
+VECTOR_ONLY = {"index", "indexle", "indexgt"}
+ROWS_AND_COLUMNS = MATRIX_ONLY | VECTOR_ONLY | {"rowindex", "rowle", "rowgt"}
 
 
-# ---------------------------------------------------------------- strategies
+# ---------------------------------------------------------------- operands and left sides
 
 
-def vector(draw, space: str, dtype: str) -> Key:
-    return Key(draw(st.sampled_from("xy")), space, dtype)
+def choose(draw, *options):
+    return draw(st.sampled_from(options))
 
 
-def write_part(draw, target: Key, accums: list[str]) -> dict:
+def a_space(draw, shape: Shape, kind: str = "either") -> str:
+    """r or c, or a pair of them."""
+    if kind == "either":
+        kind = choose(draw, "vector", "matrix")
+    return shape.fold(choose(draw, "r", "c") if kind == "vector" else choose(draw, "rc", "rc", "rr", "cr", "cc"))
+
+
+def key(draw, space: str, dtype: str, mild: bool = False) -> Key:
+    letters = "AB" if len(space) == 2 else "xy"
+    return Key("mM"[len(space) - 1] if mild else draw(st.sampled_from(letters)), space, dtype)
+
+
+def term(draw, space: str, dtype: str) -> tuple[str, Key]:
+    """An operand: a vector, a matrix, or the transpose of one."""
+    turned = len(space) == 2 and choose(draw, False, False, True)
+    found = key(draw, space[::-1] if turned else space, dtype)
+    return found.name + (".T" if turned else ""), found
+
+
+def one_mask(draw, space: str, dtypes: list[str]) -> tuple[str, Key]:
+    kind = choose(draw, ".S", "~.S", ".V", "~.V")
+    letters = ("AB" if len(space) == 2 else "xyp") if space else ""
+    parent = Key(draw(st.sampled_from(letters)), space, draw(st.sampled_from(dtypes)))
+    return f"{'~' * (kind[0] == '~')}{parent.name}{kind[-2:]}", parent
+
+
+def a_mask(draw, space: str, dtype: str = "BOOL") -> tuple[str, tuple[Key, ...]]:
+    """`x.S`, `~x.V`, a BOOL object, or two masks combined; `dtype` is the target's."""
+    dtypes = ["BOOL", "BOOL", *(t.STORED if WIDE else [dtype] * (dtype in t.STORED))]
+    kind = choose(draw, *["one"] * 6, "bare", "&", "|", "&")
+    if kind == "bare":
+        parent = key(draw, space, "BOOL")
+        return parent.name, (parent,)
+    text, parent = one_mask(draw, space, dtypes)
+    if kind == "one":
+        return text, (parent,)
+    other, second = one_mask(draw, space, dtypes)
+    return f"{text} {kind} {other}", (parent, second)
+
+
+def write_part(draw, target: Key, accums: bool = True) -> dict:
     """Mask, accumulator, replace and spelling of a statement's left side; `uses` lists what they read."""
-    part: dict = {"uses": (target,)}
-    kind = draw(st.sampled_from(["", "", ".S", "~.S", ".V", "~.V"]))
-    if kind:
-        dtype = draw(st.sampled_from(["BOOL", "BOOL", "BOOL", target.dtype, "INT32"]))
-        letters = "AB" if target.space == "rc" else "xyp"
-        mask = Key(draw(st.sampled_from(letters)), target.space, dtype)
-        part["mask"] = kind.replace(".", mask.name + ".") if kind[0] != "~" else f"~{mask.name}{kind[1:]}"
-        part["uses"] = (target, mask)
+    part: dict = {"uses": (target,), "update": choose(draw, 0, 0, 0, 1) == 1}
+    if target.space and draw(st.integers(0, 6)) > 1:
+        part["mask"], parents = a_mask(draw, target.space, target.dtype)
+        part["uses"] += parents
         part["replace"] = draw(st.booleans())
-    if accums and draw(st.integers(0, 2)) == 0:
-        part["accum"] = draw(st.sampled_from(accums))
+    if accums and target.dtype in t.ACCUMS and draw(st.integers(0, 2)) == 0:
+        part["accum"] = draw(st.sampled_from(t.ACCUMS[target.dtype]))
     part["keywords"] = draw(st.booleans())
     return part
 
 
-def statement(target: Key, rhs: str, operands: tuple[Key, ...], part: dict, **rest) -> Statement:
-    return Statement(target, rhs, **{**part, "uses": part["uses"] + operands, **rest})
+def statement(draw, op: str, target: Key, rhs: str, operands: tuple[Key, ...], **rest) -> Statement:
+    part = write_part(draw, target, accums=rest.get("check") != "any")  # what `any` chose can't be told afterwards
+    return Statement(op, target, rhs, **{**part, "uses": part["uses"] + operands, **rest})
 
 
-def product(draw, shape: Shape) -> Statement:
+def output(draw, space: str, dtype: str) -> Key:
+    """What a result is written to: of its type, in the long run now and then of another."""
+    if WIDE and draw(st.integers(0, 7)) == 0:
+        dtype = draw(st.sampled_from(t.STORED))
+    return key(draw, space, dtype)
+
+
+# ---------------------------------------------------------------- products
+
+
+def vector_product(draw, shape: Shape) -> Statement:
     """`w(...) << semiring(q @ A)` and its three other orientations, with a direction now and then."""
-    name, vector_type, matrix_type, output_type, accum = draw(st.sampled_from(PRODUCTS))
-    form, source, result = draw(st.sampled_from([
-        ("{x} @ {A}", "r", "c"), ("{A} @ {x}", "c", "r"), ("{x} @ {A}.T", "c", "r"), ("{A}.T @ {x}", "r", "c"),
-    ]))
-    column = shape.column_space()
-    source, result = (column if space == "c" else space for space in (source, result))
-    x, A = vector(draw, source, vector_type), Key(draw(st.sampled_from("AB")), "rc", matrix_type)
-    w = vector(draw, result, output_type)
-    part = write_part(draw, w, [f"binary.{accum}"] if accum else [])
-    rhs = f"semiring.{name}({form.format(x=x.name, A=A.name)})"
-    check = "any" if name in ANY else CHECKS.get(name.split("_")[0], "exact")
-    hints = draw(st.sampled_from(HINTS))
-    return statement(w, rhs, (x, A), part, check=check, hints=hints)
+    name, vector_type, matrix_type = draw(st.sampled_from(t.PRODUCTS))
+    space = a_space(draw, shape, "matrix")
+    text, A = term(draw, space, matrix_type)
+    first = draw(st.booleans())
+    x = key(draw, space[0] if first else space[1], vector_type)
+    form = "{x} @ {A}" if first else "{A} @ {x}"
+    dtype = t.type_of(f"semiring.{name}({form.format(x='x', A='A')})", ("x", vector_type), ("A", matrix_type))
+    w = output(draw, space[1] if first else space[0], dtype)
+    rhs = f"semiring.{name}({form.format(x=x.name, A=text)})"
+    if choose(draw, 0, 0, 0, 1):
+        rhs = f"{x.name}.vxm({text}, semiring.{name})" if first else f"{text}.mxv({x.name}, semiring.{name})"
+    check = t.product_check(name)
+    if check == "any":
+        rhs = f"semiring.{name}({form.format(x=x.name, A=text)})"
+    return statement(draw, "vxm" if first else "mxv", w, rhs, (x, A), check=check, hints=draw(st.sampled_from(HINTS)))
+
+
+def mxm(draw, shape: Shape) -> Statement:
+    """`C(...) << semiring(A @ B)`, either side transposed, by each method."""
+    name, left, right = draw(st.sampled_from(t.MXM))
+    i, k, j = (a_space(draw, shape, "vector") for _ in range(3))
+    (one, A), (two, B) = term(draw, i + k, left), term(draw, k + j, right)
+    C = output(draw, i + j, t.type_of(f"semiring.{name}(A @ B)", ("A", left), ("B", right)))
+    check, spelling = t.product_check(name), f"semiring.{name}({one} @ {two})"
+    if check != "any" and choose(draw, 0, 0, 0, 1):
+        spelling = f"{one}.mxm({two}, semiring.{name})"
+    return statement(draw, "mxm", C, spelling, (A, B), check=check, hints=draw(st.sampled_from(METHODS)))
+
+
+def inner(draw, shape: Shape) -> Statement:
+    name, left, right = draw(st.sampled_from([row for row in t.MXM if row[0][:4] != "any_"]))
+    space = a_space(draw, shape, "vector")
+    x, y = key(draw, space, left), key(draw, space, right)
+    s = Key("s", "", t.type_of(f"semiring.{name}(x @ y)", ("x", left), ("y", right)))
+    rhs = choose(draw, f"semiring.{name}({x.name} @ {y.name})", f"{x.name}.inner({y.name}, semiring.{name})")
+    return statement(draw, "inner", s, rhs, (x, y), check=t.product_check(name), update=False)
+
+
+def outer(draw, shape: Shape) -> Statement:
+    name, left, right = draw(st.sampled_from(t.OUTER))
+    x, y = (key(draw, a_space(draw, shape, "vector"), dtype) for dtype in (left, right))
+    C = output(draw, x.space + y.space, t.type_of(f"x.outer(y, binary.{name})", ("x", left), ("y", right)))
+    return statement(draw, "outer", C, f"{x.name}.outer({y.name}, binary.{name})", (x, y), check=library(name))
+
+
+def kronecker(draw, shape: Shape) -> Statement:
+    """For small shapes: the result has as many rows as the product of both."""
+    name, left, right = draw(st.sampled_from(t.KRON))
+    A, B = (key(draw, a_space(draw, shape, "matrix"), dtype) for dtype in (left, right))
+    products = {"rr": "u", "rc": "v", "cr": "v", "cc": "w"}
+    space = shape.fold("".join(products[a + b] for a, b in zip(A.space, B.space, strict=True)))
+    C = output(draw, space, t.type_of(f"A.kronecker(B, binary.{name})", ("A", left), ("B", right)))
+    return statement(draw, "kronecker", C, f"{A.name}.kronecker({B.name}, binary.{name})", (A, B), check=library(name))
+
+
+# ---------------------------------------------------------------- elementwise
+
+
+def library(name: str) -> str:
+    return "ulp" if name in t.LIBRARY else "exact"
 
 
 def elementwise(draw, shape: Shape) -> Statement:
-    name, first, second, output = draw(st.sampled_from(EWISE))
-    space = draw(st.sampled_from(["r", shape.column_space()]))
-    a, b, w = vector(draw, space, first), vector(draw, space, second), vector(draw, space, output)
-    sign = draw(st.sampled_from("|&"))
-    return statement(w, f"binary.{name}({a.name} {sign} {b.name})", (a, b), write_part(draw, w, ACCUMS[output][:1]))
+    """Union or intersection of two vectors or matrices, as a call or a method."""
+    name, left, right = draw(st.sampled_from(t.EWISE))
+    space = a_space(draw, shape)
+    (one, a), (two, b) = term(draw, space, left), term(draw, space, right)
+    sign = choose(draw, "|", "&")
+    dtype = t.type_of(f"binary.{name}(x {sign} y)", ("x", left), ("y", right))
+    method = f"{one}.ewise_{'add' if sign == '|' else 'mult'}({two}, binary.{name})"
+    rhs = choose(draw, f"binary.{name}({one} {sign} {two})", f"binary.{name}({one} {sign} {two})", method)
+    op = "ewise_add" if sign == "|" else "ewise_mult"
+    return statement(draw, op, output(draw, space, dtype), rhs, (a, b), check=library(name))
 
 
-def an_index(draw, size: int, distinct: bool = True) -> str:
-    """The text of an index: a slice, a list of ids, an array; never empty lists (python-graphblas refuses them)."""
-    kind = draw(st.sampled_from(["slice", "slice", "list", "array"])) if size else "slice"
-    if kind == "slice":
-        return draw(st.sampled_from([":", "::2", "1:", ":-1", "2:5", "::-1", "-3:", "5:1:-2"]))
-    ids = draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=12, unique=distinct))
-    return str(ids) if kind == "list" else f"np.array({ids})"
-
-
-def assign_scalar(draw, shape: Shape) -> Statement:
-    """`w(mask) << 3`, `w[:] << 3`, `w[ids] << 3`, `w(accum)[2] << 3`."""
-    space = draw(st.sampled_from(["r", shape.column_space()]))
-    w = vector(draw, space, draw(st.sampled_from(list(SCALARS))))
-    size = shape.size(space)
-    kind = draw(st.sampled_from(["none", "none", "index", "int"]))
-    index = f"[{an_index(draw, size)}]" if kind == "index" else ""
-    if kind == "int" and size:
-        index = f"[{draw(st.integers(-size, size - 1))}]"
-    value = draw(st.sampled_from(SCALARS[w.dtype]))
-    return statement(w, value, (), write_part(draw, w, ACCUMS[w.dtype]), index=index)
-
-
-def assign_vector(draw, shape: Shape) -> Statement:
-    """`w << v`, `w[ids] << v[ids]`, `w << v[ids]` with as many ids as places."""
-    space = draw(st.sampled_from(["r", shape.column_space()]))
-    pairs = [("INT32", "INT32"), ("FP64", "FP64"), ("INT64", "INT32"), ("BOOL", "BOOL"), ("INT32", "FP64")]
-    target_type, source_type = draw(st.sampled_from(pairs))
-    w, v = vector(draw, space, target_type), vector(draw, space, source_type)
-    part = write_part(draw, w, ACCUMS[target_type])
-    size, kind = shape.size(space), draw(st.sampled_from(["whole", "region", "extract"]))
-    if kind == "whole":
-        return statement(w, v.name, (v,), part)
-    if kind == "extract" or not size:
-        ids = draw(st.sampled_from([":", "::-1", f"np.arange({size}) // 2", f"np.arange({size})[::-1]"]))
-        return statement(w, f"{v.name}[{ids if size else ':'}]", (v,), part)
-    count = draw(st.integers(1, min(size, 9)))
-    target_ids = draw(st.lists(st.integers(0, size - 1), min_size=count, max_size=count, unique=True))
-    source_ids = draw(st.lists(st.integers(0, size - 1), min_size=count, max_size=count))
-    start = draw(st.integers(0, size - count))
-    target_index = draw(st.sampled_from([str(target_ids), f"{start}:{start + count}"]))
-    source_index = draw(st.sampled_from([str(source_ids), f":{count}"]))
-    return statement(w, f"{v.name}[{source_index}].new()", (v,), part, index=f"[{target_index}]")
-
-
-def apply(draw, shape: Shape) -> Statement:
-    text, source, output, check = draw(st.sampled_from(APPLY))
-    space = draw(st.sampled_from(["r", shape.column_space()]))
-    x, w = vector(draw, space, source), vector(draw, space, output)
-    part = write_part(draw, w, ACCUMS[output][:1])
-    return statement(w, text.format(x=x.name), (x,), part, check=check)
-
-
-def choose(draw, shape: Shape) -> Statement:
-    text, dtype = draw(st.sampled_from(SELECT))
-    space = draw(st.sampled_from(["r", shape.column_space()]))
-    x, w = vector(draw, space, dtype), vector(draw, space, dtype)
-    return statement(w, text.format(x=x.name), (x,), write_part(draw, w, ACCUMS[dtype][:1]))
-
-
-def reduce(draw, shape: Shape) -> Statement:
-    """A vector or a matrix to a scalar, a matrix to a vector."""
-    name, source, output = draw(st.sampled_from(REDUCE))
-    check = CHECKS.get(name, "exact")
-    kind = draw(st.sampled_from(["vector", "vector", "scalar", "rowwise", "columnwise"]))
-    A = Key(draw(st.sampled_from("AB")), "rc", source)
-    if kind in ("rowwise", "columnwise"):
-        w = vector(draw, "r" if kind == "rowwise" else shape.column_space(), output)
-        part = write_part(draw, w, ACCUMS[output][:1])
-        return statement(w, f"{A.name}.reduce_{kind}(monoid.{name})", (A,), part, check=check)
-    s = Key("s", "s", output)
-    x = A if kind == "scalar" else vector(draw, "r", source)
-    call = "reduce_scalar" if kind == "scalar" else "reduce"
-    return Statement(s, f"{x.name}.{call}(monoid.{name})", (s, x), check=check)
-
-
-def change(draw, shape: Shape) -> Statement:
-    """What is not a `<<`: clear, one entry set or deleted, a copy that must not share with its source."""
-    dtype = draw(st.sampled_from(["BOOL", "INT32", "FP64"]))
-    w, v = Key("x", "r", dtype), Key("y", "r", dtype)
-    lines = [f"{w.name}.clear()", f"{w.name} = {v.name}.dup()", f"{w.name} = {w.name}.dup()"]
-    if shape.nrows:
-        i = draw(st.integers(-shape.nrows, shape.nrows - 1))
-        lines += [f"{w.name}[{i}] = {SCALARS[dtype][0]}", f"del {w.name}[{i}]"]
-    return Statement(w, draw(st.sampled_from(lines)), (w, v), raw=True)
-
-
-# ---------------------------------------------------------------- matrices
-
-MATRIX_EWISE = [("plus", "INT32", "INT32"), ("minus", "FP64", "FP64"), ("lor", "BOOL", "BOOL"), ("lt", "INT32", "BOOL")]
-MATRIX_UNARY = [  # text, type of the operand, of the output
-    ("unary.ainv({x})", "FP64", "FP64"),
-    ("binary.plus({x}, right=3)", "INT32", "INT64"),
-    ("unary.one({x})", "BOOL", "BOOL"),
-    ("indexunary.rowindex({x})", "BOOL", "INT64"),
-    ("indexunary.colindex({x})", "INT32", "INT32"),
-    ("select.valuegt({x}, np.int32(1))", "INT32", "INT32"),
-    ("select.tril({x}, {k})", "FP64", "FP64"),
-    ("select.triu({x}, {k})", "INT32", "INT32"),
-    ("select.diag({x}, {k})", "BOOL", "BOOL"),
-    ("select.offdiag({x}, {k})", "INT32", "INT32"),
-    ("select.rowle({x}, {k})", "FP64", "FP64"),
-    ("select.colgt({x}, {k})", "INT32", "INT32"),
-]
-
-
-def matrix(draw, shape: Shape) -> Statement:
-    """Elementwise, apply, select and copy on matrices."""
-    kind = draw(st.sampled_from(["ewise", "unary", "unary", "copy"]))
-    letter = st.sampled_from("AB")
-    if kind == "ewise":
-        name, source, output = draw(st.sampled_from(MATRIX_EWISE))
-        a, b = Key(draw(letter), "rc", source), Key(draw(letter), "rc", source)
-        rhs, operands = f"binary.{name}({a.name} {draw(st.sampled_from('|&'))} {b.name})", (a, b)
-    elif kind == "unary":
-        text, source, output = draw(st.sampled_from(MATRIX_UNARY))
-        a = Key(draw(letter), "rc", source)
-        rhs, operands = text.format(x=a.name, k=draw(st.integers(-2, 3))), (a,)
-    else:
-        source, output = draw(st.sampled_from([("INT32", "INT32"), ("FP64", "INT32"), ("BOOL", "FP64")]))
-        a = Key(draw(letter), "rc", source)
-        transposed = shape.nrows == shape.ncols and draw(st.booleans())
-        rhs, operands = a.name + (".T" if transposed else ""), (a,)
-    C = Key(draw(letter), "rc", output)
-    return statement(C, rhs, operands, write_part(draw, C, ACCUMS[output][:1]))
-
-
-# ---------------------------------------------------------------- programs
-
-
-@st.composite
-def shapes(draw) -> Shape:
-    sizes = st.sampled_from(SIZES * 2 + LARGE)
-    nrows = draw(sizes)
-    return Shape(nrows, nrows if draw(st.integers(0, 2)) else draw(sizes))
-
-
-@st.composite
-def contents(draw, key: Key) -> Content:
-    patterns = ["random"] * 5 + ["empty", "full"]
-    if key.space == "rc":
-        patterns += ["diagonal", "path", "hub row", "hub column"]
-    return Content(
-        pattern=draw(st.sampled_from(patterns)),
-        density=draw(st.sampled_from([0.3, 0.03, 0.1, 0.7])),
-        palette=draw(st.sampled_from(["small", "small", "zero one", "edge"])),
-        iso=draw(st.integers(0, 3)) == 3,
-        seed=draw(st.integers(0, 9999)),
+def positional(draw, shape: Shape) -> Statement:
+    """Operators of places, on the intersection."""
+    name, left, right = draw(st.sampled_from(t.POSITIONAL))
+    space = a_space(draw, shape)
+    a, b = key(draw, space, left), key(draw, space, right)
+    return statement(
+        draw, "positional", output(draw, space, "INT64"), f"binary.{name}({a.name} & {b.name})", (a, b)
     )
 
 
-@st.composite
-def programs(draw, kinds, most: int = 8) -> Program:
-    """A program of one to `most` statements, each of one of `kinds` (functions of draw and shape)."""
-    shape = draw(shapes())
-    count = draw(st.integers(1, most))
-    statements = tuple(draw(st.sampled_from(kinds))(draw, shape) for _ in range(count))
-    keys = sorted({key for one in statements for key in one.uses})
-    return Program(shape, {key: draw(contents(key)) for key in keys}, statements)
+def union(draw, shape: Shape) -> Statement:
+    """ewise_union: values for what is missing."""
+    name, left, right = draw(st.sampled_from(t.EWISE))
+    space = a_space(draw, shape)
+    (one, a), (two, b) = term(draw, space, left), term(draw, space, right)
+    defaults = draw(st.sampled_from(t.literals(left))), draw(st.sampled_from(t.literals(right)))
+    form = "binary.{0}({1} | {2}, left_default={3}, right_default={4})"
+    dtype = t.type_of(form.format(name, "x", "y", *defaults), ("x", left), ("y", right))
+    form = choose(draw, form, "{1}.ewise_union({2}, binary.{0}, {3}, {4})")
+    rhs = form.format(name, one, two, *defaults)
+    return statement(draw, "ewise_union", output(draw, space, dtype), rhs, (a, b), check=library(name))
+
+
+def infix(draw, shape: Shape) -> Statement:
+    """Arithmetic and comparisons as they are written in Python."""
+    dtype, form = draw(st.sampled_from(t.INFIX_TYPES)), draw(st.sampled_from(t.INFIX))
+    space = a_space(draw, shape)
+    (one, a), (two, b), s = term(draw, space, dtype), term(draw, space, dtype), Key("s", "", dtype)
+    k = draw(st.sampled_from(["2", "0.5", "3"] if dtype.startswith("FP") else ["2", "3", "0"]))
+    found = t.type_of(form.format(x="x", y="y", k=k, s="s"), ("x", dtype), ("y", dtype), ("s", dtype))
+    uses = tuple(key for key, mark in ((a, "{x}"), (b, "{y}"), (s, "{s}")) if mark in form)
+    check = "ulp" if "**" in form else "exact"
+    rhs = form.format(x=one, y=two, k=k, s=s.name)
+    return statement(draw, "infix", output(draw, space, found), rhs, uses, check=check, update=True)
+
+
+def broadcast(draw, shape: Shape) -> Statement:
+    """A vector beside a matrix."""
+    name, left, right = draw(st.sampled_from(t.EWISE))
+    space, first, sign = a_space(draw, shape, "matrix"), draw(st.booleans()), choose(draw, "|", "&")
+    A, x = key(draw, space, right if first else left), key(draw, space[0 if first else 1], left if first else right)
+    sides = (x, A) if first else (A, x)
+    dtype = t.type_of(f"binary.{name}(x {sign} y)", ("x", left), ("y", right))
+    rhs = f"binary.{name}({sides[0].name} {sign} {sides[1].name})"
+    return statement(draw, "broadcast", output(draw, space, dtype), rhs, (A, x), check=library(name))
+
+
+def in_place(draw, shape: Shape) -> Statement:
+    """`x += y` and its like."""
+    dtype = draw(st.sampled_from([dtype for dtype in t.INFIX_TYPES if dtype in t.STORED]))
+    space = a_space(draw, shape)
+    a, b = key(draw, space, dtype), key(draw, space, dtype)
+    lines = [f"{a.name} {sign}= {b.name}" for sign in "+-*"] + [f"{a.name} {sign}= 3" for sign in "+-*"]
+    if choose(draw, 0, 0, 1):
+        a, b = key(draw, space, "BOOL"), key(draw, space, "BOOL")
+        lines = [f"{a.name} {sign}= {b.name}" for sign in "|&^"]
+    return Statement("in place", a, draw(st.sampled_from(lines)), (a, b), raw=True)
+
+
+# ---------------------------------------------------------------- one operand
+
+
+def unary(draw, shape: Shape) -> Statement:
+    name, dtype = draw(st.sampled_from(t.UNARY))
+    space = a_space(draw, shape)
+    if name.startswith("positionj") and len(space) == 1:
+        name = "positioni" + name[9:]
+    text, x = term(draw, space, dtype)
+    rhs = choose(draw, f"unary.{name}({text})", f"{text}.apply(unary.{name})")
+    w = output(draw, space, t.type_of(f"unary.{name}(x)", ("x", dtype)))
+    return statement(draw, "apply", w, rhs, (x,), check=library(name))
+
+
+def bound(draw, shape: Shape) -> Statement:
+    """A binary operator with a scalar on one side."""
+    name, dtype = draw(st.sampled_from(t.BOUND))
+    space = a_space(draw, shape)
+    text, x = term(draw, space, dtype)
+    value, s = draw(st.sampled_from(t.literals(dtype))), Key("s", "", dtype)
+    form = choose(draw, "binary.{n}({x}, {k})", "{x}.apply(binary.{n}, left={k})", "{x}.apply(binary.{n}, right={k})",
+                  "binary.{n}({k}, {x})")
+    if name == "floordiv":  # never by zero (tables.py)
+        form, value = "{x}.apply(binary.{n}, right={k})", t.literals(dtype)[2]
+    found = t.type_of(form.format(n=name, x="x", k=value), ("x", dtype))
+    scalar = name != "floordiv" and choose(draw, False, False, True)
+    rhs = form.format(n=name, x=text, k=s.name if scalar else value)
+    operands = (x, s) if scalar else (x,)
+    return statement(draw, "apply bound", output(draw, space, found), rhs, operands, check=library(name))
+
+
+def fitting(draw, shape: Shape, rows: list[tuple[str, str]]) -> tuple[str, str, str]:
+    """(operator, type, space) of a row of a list, one that suits the space."""
+    space = a_space(draw, shape)
+    out = MATRIX_ONLY if len(space) == 1 else VECTOR_ONLY
+    name, dtype = draw(st.sampled_from([row for row in rows if row[0] not in out]))
+    return name, dtype, space
+
+
+def thunk(draw, name: str, dtype: str) -> str:
+    return str(draw(st.integers(-2, 5))) if name in ROWS_AND_COLUMNS else draw(st.sampled_from(t.literals(dtype)))
+
+
+def index_unary(draw, shape: Shape) -> Statement:
+    name, dtype, space = fitting(draw, shape, t.INDEX)
+    x = key(draw, space, dtype)
+    value = thunk(draw, name, dtype)
+    found = t.type_of(f"indexunary.{name}({'x' if len(space) == 1 else 'A'}, {value})", ("x", dtype), ("A", dtype))
+    rhs = choose(draw, f"indexunary.{name}({x.name}, {value})", f"{x.name}.apply(indexunary.{name}, {value})")
+    return statement(draw, "apply index", output(draw, space, found), rhs, (x,))
+
+
+def select(draw, shape: Shape) -> Statement:
+    name, dtype, space = fitting(draw, shape, t.SELECT)
+    x, value = key(draw, space, dtype), thunk(draw, name, dtype)
+    rhs = choose(draw, f"select.{name}({x.name}, {value})", f"{x.name}.select(select.{name}, {value})")
+    return statement(draw, "select", output(draw, space, dtype), rhs, (x,))
+
+
+def select_inside(draw, shape: Shape) -> Statement:
+    """The entries that a mask lets through."""
+    space, dtype = a_space(draw, shape), draw(st.sampled_from(t.STORED))
+    x = key(draw, space, dtype)
+    mask, parents = a_mask(draw, space)
+    if mask.isidentifier():
+        mask += ".V"
+    return statement(draw, "select mask", output(draw, space, dtype), f"{x.name}.select({mask})", (x, *parents))
+
+
+# ---------------------------------------------------------------- reductions
+
+
+def reduced(draw, shape: Shape, call: str, kind: str, x: Key, text: str) -> tuple[Key, str]:
+    """(target, right-hand side) of a reduction of each kind; `text` is the operand's."""
+    if kind == "scalar":
+        method = "reduce" if len(x.space) == 1 else "reduce_scalar"
+        letter, target = "x" if len(x.space) == 1 else "A", ""
+    else:
+        method, letter = f"reduce_{kind}", "A"
+        space = x.space[::-1] if text.endswith(".T") else x.space
+        target = space[0 if kind == "rowwise" else 1]
+    dtype = t.type_of(f"{letter}.{method}({call})", (letter, x.dtype))
+    w = output(draw, target, dtype) if target else Key("s", "", dtype)
+    return w, f"{text}.{method}({call})"
+
+
+def reduce(draw, shape: Shape) -> Statement:
+    """A vector or a matrix to a scalar, a matrix to a vector, by a monoid."""
+    name, dtype = draw(st.sampled_from(t.REDUCE))
+    kind = choose(draw, "scalar", "scalar", "rowwise", "columnwise")
+    text, x = term(draw, a_space(draw, shape, "either" if kind == "scalar" else "matrix"), dtype)
+    if kind == "scalar":
+        text = x.name
+    w, rhs = reduced(draw, shape, f"monoid.{name}", kind, x, text)
+    op = "reduce" if kind == "scalar" else "reduce_rows"
+    return statement(draw, op, w, rhs, (x,), check=t.CHECKS.get(name, "exact"), update=False)
+
+
+def aggregate(draw, shape: Shape) -> Statement:
+    name, dtype = draw(st.sampled_from(t.AGGREGATE))
+    kind = choose(draw, "scalar", "rowwise", "columnwise")
+    whole = name not in ("first", "last", "first_index", "last_index", "argmin", "argmax")
+    space = a_space(draw, shape, "matrix" if kind != "scalar" else "either" if whole else "vector")
+    if 0 in shape.sizes(space):  # SuiteSparse 9.4 counts one entry in an iso matrix without columns
+        return reduce(draw, shape)
+    x = key(draw, space, dtype, mild=True)
+    w, rhs = reduced(draw, shape, f"agg.{name}", kind, x, x.name)
+    return statement(draw, "aggregate", w, rhs, (x,), check="close", update=False)

@@ -8,7 +8,7 @@ import reference
 from battery import BATTERY
 
 import gbgpu as gb
-from gbgpu import binary, replace, semiring
+from gbgpu import agg, binary, replace, semiring
 
 
 @pytest.fixture(params=list(BATTERY))
@@ -64,3 +64,17 @@ def test_transposes_agree(devices, coo):
     x = alternate(A.ncols)
     right, left = semiring.max_second(A @ x).new(), semiring.max_first(x @ A.T).new()
     assert right.isequal(left, check_dtype=True)
+
+
+def test_first_and_last_of_rows(devices, coo):
+    """Aggregators that python-graphblas's SuiteSparse crashes on."""
+    A = build(coo)
+    rows: dict[int, list] = {}
+    for (i, _), value in sorted(reference.matrix_of(A).items()):
+        rows.setdefault(i, []).append(value)
+    for found, at in ((agg.first, 0), (agg.last, -1)):
+        got = reference.vector_of(A.reduce_rowwise(found).new())
+        assert got == {i: values[at] for i, values in rows.items()}
+        x = alternate(A.nrows)
+        held = list(reference.vector_of(x).values())
+        assert x.reduce(found).new().value == (held[at] if held else None)
