@@ -103,3 +103,5 @@ def pytest_terminal_summary(terminalreporter) -> None:
         mine = {name.partition(": ")[2]: count for name, count in sorted(counts.items()) if name.startswith(spec)}
         parts = ", ".join(f"{op} {count}" for op, count in mine.items())
         terminalreporter.write_line(f"{sum(mine.values())} statements as python-graphblas on {spec}: {parts}")
+    if "instances" in sys.modules:
+        terminalreporter.write_line(f"{len(sys.modules['instances'].USED)} kernels")
