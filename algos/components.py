@@ -45,10 +45,11 @@ def connected_components(A: Matrix) -> Vector:
 
 def busiest(A: Matrix, n: int) -> slice:
     """A vertex of highest out-degree, as a slice; none without vertices."""
-    ones = Vector(int, size=n, name="ones")
+    ones, degree = Vector(int, size=n, name="ones"), Vector(int, size=n, name="degree")
     ones[:] = 1
-    vertices, degrees = plus_pair[int](A @ ones).new().to_coo()
-    first = int(vertices[degrees.argmax()]) if vertices.size else 0
+    degree << plus_pair[int](A @ ones)
+    highest = degree.reduce(monoid.max).new().value
+    first = 0 if highest is None else int(select.valueeq(degree, highest).new().to_coo()[0][0])
     return slice(first, min(first + 1, n))
 
 

@@ -58,6 +58,21 @@ def chosen() -> tuple[Devices, ...]:
     return tuple(Devices(spec, (1, 5, 3) if spec.endswith("*3") else None) for spec in specs) or CPU
 
 
+# Files that check what statements mean, on thousands of small kernels. The long run compiles these too; what kernels
+# compute is checked on compiled ones by test_statements, test_battery, test_operators, test_algos and others.
+INTERPRETED = {
+    f"test_{name}"
+    for name in "docs errors files io language names operator_objects regressions sparse user_operators".split()
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreted(request) -> None:
+    """Whether CPU kernels run uncompiled in the sessions that this file starts."""
+    gb.settings.interpret = request.path.stem in INTERPRETED and settings.get_current_profile_name() == "ci"
+    gb.init("cpu:1")  # nothing stays of the session before
+
+
 @pytest.fixture(scope="session", params=chosen(), ids=lambda devices: devices.name)
 def session(request) -> Devices:
     return request.param

@@ -53,7 +53,8 @@ def products() -> list[tuple[str, Spec]]:
         left, right = op.multiply.dtypes
         spec = Spec(op=op, a=right, b=left, out=op.return_type, flip=True, iso=op.name == "any_pair")
         found += [("pull", spec), ("push", spec._replace(flip=False, a=left, b=right) if i % 2 else spec)]
-    for op in (semiring.plus_times[FP32], semiring.plus_second[FP64], semiring.min_plus[INT64], semiring.lor_land[BOOL]):
+    streamed = semiring.plus_times[FP32], semiring.plus_second[FP64], semiring.min_plus[INT64], semiring.lor_land[BOOL]
+    for op in streamed:
         stream = Spec(op=op, a=op.multiply.dtypes[0], b=op.multiply.dtypes[1], out=op.return_type)
         found += [("pull_stream", stream), ("pull_stream", stream._replace(side="partial"))]
     mixed = Spec(op=semiring.min_plus[FP64], a=INT32, b=FP32, out=FP32, ptr="int64", idx="int64")

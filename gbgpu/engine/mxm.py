@@ -113,24 +113,25 @@ class Product:
         device, operands, tables, _ = self._operands(b)
         held = self.m.blocks[b]
         at = Rows(held.indptr.astype(self.ptr, copy=False), held.cols, held.vals, 0)
-        return self._fill(device, operands, tables, at, "mxm_dot" if self.way == "dot" else "mxm_rows")
+        return self._fill(b, operands, tables, at, "mxm_dot" if self.way == "dot" else "mxm_rows")
 
-    def _fill(self, device: Any, operands: tuple, tables: tuple, at: Rows, kind: str, whole: bool = False) -> Rows:
-        nnz = len(at.cols)
+    def _fill(self, b: int, operands: tuple, tables: tuple, at: Rows, kind: str, whole: bool = False) -> Rows:
+        device, nnz = self.session.devices[b], len(at.cols)
         vals = device.empty(1 if self.iso else max(nnz, 1), self.op.return_type.np_type)
         found = device.zeros(nnz, np.bool_)
         hashed = self.way == "hash"
         widest = self.a.colmap.nslots if kind == "mxm_dot" else self.colmap.nslots
-        marks = self._marks(device, at, widest, hashed, operands if kind == "mxm_dot" else None)
+        marks = self._marks(b, at, widest, hashed, operands if kind == "mxm_dot" else None)
         kernel = self.session.kernels.get(kind, self.spec)
         kernel(*operands, at.indptr, at.cols, *tables, marks, vals, found)
         rows = Rows(at.indptr, at.cols, vals, 0 if self.iso else 1)
         return rows if whole else keep_entries(device, rows, found)
 
-    def _marks(self, device: Any, at: Rows, width: int, hashed: bool, operands: tuple | None) -> Any:
-        """The workspace of the kernels of CPU devices."""
+    def _marks(self, b: int, at: Rows, width: int, hashed: bool, operands: tuple | None) -> Any:
+        """The workspace of the kernels of CPU devices, the long rows of A for those of GPUs."""
         if "rows" not in self.session.kernels.mxm:
-            return device.zeros(1, np.int64)
+            return self.a.blocks[b].heavy
+        device = self.session.devices[b]
         indptr = at.indptr if operands is None else operands[1]
         longest = int(device.xp.diff(indptr).max()) if hashed and len(indptr) > 1 else 0
         return device.zeros(mxm_room(longest, width, hashed), np.int64 if hashed else np.int32)
@@ -165,7 +166,7 @@ class Product:
             pieces.append(found[: progress[1]].copy() if progress[0] < n or pieces else found[: progress[1]])
         found = np.concatenate(pieces) if len(pieces) > 1 else pieces[0] if n else device.empty(0, self.a.idx)
         pattern = Rows(offsets(device, lengths)[0], found, None, 0)
-        return self._fill(device, operands, tables, pattern, "mxm_rows", whole=True)
+        return self._fill(b, operands, tables, pattern, "mxm_rows", whole=True)
 
     def _terms(self, device: Any, whole: Rows, cols: Any) -> Any:
         """How many terms each entry of A has."""

@@ -10,6 +10,7 @@ from typing import Any
 from .. import settings
 from .cpu_source import source
 from .interface import Costs, Spec
+from .interpreted import interpreted
 
 
 class CpuKernels:
@@ -23,6 +24,7 @@ class CpuKernels:
     def __init__(self) -> None:
         self._loaded: dict[tuple[str, Spec], Any] = {}
         self._lock = Lock()
+        self._make = interpreted if settings.interpret else _load
         self._texts: dict[str, Any] = {}  # equal formulas, such as one lambda written twice, are one kernel
 
     def get(self, kind: str, spec: Spec) -> Any:
@@ -32,7 +34,7 @@ class CpuKernels:
                 text = source(kind, spec)
                 kernel = self._texts.get(text)
                 if kernel is None:
-                    kernel = self._texts[text] = _load(kind, text)
+                    kernel = self._texts[text] = self._make(kind, text)
                 self._loaded[kind, spec] = kernel
         return kernel
 

@@ -22,6 +22,7 @@ BLOCK = 256  # threads, as src/ assumes
 BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
 HUB = 1024  # push: entries of a vertex that the whole grid expands, as in src/push.cu
 STREAM = 1024  # threads of pull_stream: few blocks, so that few tables of hubs are filled
+TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
 PARTIAL_SUMS = 256  # reduce: blocks at most
 INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "astride", "bstride", "tstride", "xstride", "width"}
 TRANSLATED = {
@@ -238,16 +239,37 @@ def _reduce(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec
 
 
 def _mxm(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
-    """A thread an entry of M, a term, or a value of the result; each looks up whose it is."""
+    """A thread a term, or a value of the result; each looks up whose it is."""
     run, scalars, names = _run(device, module, kind), _scalars(kind, spec), KINDS[kind]
     kstarts, jstarts = names.index("kstarts"), names.index("jstarts")
-    size = names.index({"mxm_dot": "mcols", "mxm_dense": "out_vals", "mxm_expand": "out_keys"}[kind])
+    size = names.index({"mxm_dense": "out_vals", "mxm_expand": "out_keys"}[kind])
 
     def launch(*args: Any) -> None:
-        total = args[size].size
-        if spec.iso and kind == "mxm_dense" or not total:
-            total = 1
+        total = 1 if spec.iso and kind == "mxm_dense" else max(args[size].size, 1)
         run((total + BLOCK - 1) // BLOCK, (*scalars(args), args[kstarts].size - 1, args[jstarts].size - 1, total))
+
+    return launch
+
+
+def _mxm_dot(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
+    """A thread an entry of M; a block each long row of A (listed in `marks`)."""
+    run, heavy, scalars = _run(device, module, kind), module.get_function("mxm_dot_heavy"), _scalars(kind, spec)
+    names = KINDS[kind]
+    kstarts, jstarts, mcols, marks, bptr, bcols = (
+        names.index(name) for name in ("kstarts", "jstarts", "mcols", "marks", "bptr", "bcols")
+    )
+    shared = 4 * TABLE * (2 if "x" in spec.op.multiply.program.uses else 1)
+
+    def launch(*args: Any) -> None:
+        total, heavies = max(args[mcols].size, 1), args[marks].size if spec.idx == "int32" else 0
+        values = (*scalars(args), args[kstarts].size - 1, args[jstarts].size - 1)
+        run((total + BLOCK - 1) // BLOCK, (*values, total, HEAVY if heavies else 1 << 62))
+        if heavies:
+            queue = kernels.scratch("queue", device, 1)
+            device.clear(queue)
+            width = lanes(args[bcols].size, args[bptr].size, False)
+            grid = min(device.fit(heavy, DOT, shared), heavies)
+            device.launch(heavy, grid, DOT, (*values, heavies, width, queue), shared)
 
     return launch
 
@@ -265,7 +287,8 @@ def _runs(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
 
 _SPECIAL: dict[str, Any] = {
     **dict.fromkeys((*TRANSLATED, "merge_count", "merge"), _matrix),
-    **dict.fromkeys(("mxm_dot", "mxm_dense", "mxm_expand"), _mxm),
+    **dict.fromkeys(("mxm_dense", "mxm_expand"), _mxm),
+    "mxm_dot": _mxm_dot,
     "combine_runs": _runs,
     "pull": _pull,
     "pull_stream": _pull_stream,

@@ -28,7 +28,9 @@ PIECES = {
     "matrix_apply": ("matrix_entries",),
     "merge_count": ("rows", "merge_rows"),
     "merge": ("rows", "merge_rows"),
-    **{kind: ("mxm",) for kind in ("mxm_dot", "mxm_dense", "mxm_expand")},
+    "mxm_dot": ("monoid", "mxm"),
+    "mxm_dense": ("mxm",),
+    "mxm_expand": ("mxm",),
 }
 
 

@@ -129,7 +129,9 @@ def _source(function: Callable) -> tuple[ast.FunctionDef | ast.Lambda, list[str]
         problem = f"{sc._name(function)} branches or calls functions, and its source can't be read: {error}"
         raise UdfParseError(problem) from None
     found = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)) and _is_source(n, code)]
-    if not found:
+    if not found:  # a folded constant has no place of its own in some Pythons
+        found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
+    if not found or isinstance(found[0], ast.Lambda) and len(found) > 1:
         raise UdfParseError(f"the source of {function!r} was not found in {code.co_filename}")
     return found[-1], lines, code.co_filename
 

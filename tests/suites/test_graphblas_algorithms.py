@@ -94,7 +94,8 @@ def test_what_passes_on_python_graphblas_passes(tmp_path, targets, backend):
 def test_the_copy_runs_on_gbgpu(tmp_path):
     """Nothing of python-graphblas is imported by it."""
     folder = copy_to(tmp_path / "gbgpu", True)
-    code = "import sys, graphblas_algorithms as g; print(g.__file__, *(x in sys.modules for x in ('graphblas', 'gbgpu')))"
+    found = "*(name in sys.modules for name in ('graphblas', 'gbgpu'))"
+    code = f"import sys, graphblas_algorithms as g; print(g.__file__, {found})"
     env = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(folder / "graphblas_algorithms/__init__.py"), "False", "True"]

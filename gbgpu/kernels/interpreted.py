@@ -1,0 +1,47 @@
+"""CPU kernels as plain Python functions: nothing to wait for on small objects, and a debugger steps through them."""
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from ..semiring._lower import _NumpyMath
+
+
+class _Bits(ast.NodeTransformer):
+    """Bits of words as 64-bit integers: Python's `1 << 63` does not fit one, nor its -1 an unsigned one."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "uint64":
+            return ast.Call(ast.Name("_unsigned", ast.Load()), node.args, [])
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.LShift) and isinstance(node.left, ast.Constant) and node.left.value == 1:
+            return ast.Subscript(ast.Name("_bit", ast.Load()), node.right, ast.Load())
+        return node
+
+
+def _unsigned(x: Any) -> np.uint64:
+    return np.uint64(x & (1 << 64) - 1 if type(x) is int else x)
+
+
+_BIT = [np.uint64(1 << i).astype(np.int64) for i in range(64)]
+
+
+def interpreted(kind: str, text: str) -> Any:
+    """The kernel of this text, uncompiled."""
+    text = text.replace("import math\n", "").replace("from numba import njit as _njit\n", "")
+    tree = ast.fix_missing_locations(_Bits().visit(ast.parse(text)))
+    space: dict[str, Any] = {"math": _NumpyMath, "_njit": lambda **options: lambda function: function, "_bit": _BIT}
+    space["_unsigned"] = _unsigned
+    exec(compile(tree, f"<{kind}>", "exec"), space)  # our own text
+    kernel = space["kernel"]
+
+    def quiet(*arguments: Any) -> None:
+        with np.errstate(all="ignore"):
+            kernel(*arguments)
+
+    return quiet
