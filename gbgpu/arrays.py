@@ -1,9 +1,11 @@
 """What users give to constructors -> NumPy arrays: lists, arrays, arrays of a device; indices and values checked."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from . import settings
 from .errors import IndexOutOfBound, InvalidValue, message
 from .index import on_gpu
 from .semiring._types import lookup_dtype
@@ -23,8 +25,16 @@ def host(values: Any) -> Any:
     return values if hasattr(values, "__len__") or not hasattr(values, "__iter__") else list(values)
 
 
-def array_of(values: Any) -> np.ndarray:
+def array_of(values: Any) -> Any:
     return np.asarray(host(values))
+
+
+def reader(*arrays: Any) -> Callable[[Any], Any]:
+    """What makes arrays of what a constructor is given: those on the session's GPU stay there if all of `arrays` lie on
+    it, else all come to the host."""
+    if all(on_gpu(array) for array in arrays) and (device := settings.session().devices[0]).kind == "cuda":
+        return lambda values: device.adopt(values) if on_gpu(values) else array_of(values)
+    return array_of
 
 
 def checked_size(size: Any) -> int:
@@ -38,9 +48,9 @@ def checked_size(size: Any) -> int:
     return int(size)
 
 
-def checked_ids(indices: Any, size: int | None, what: str) -> np.ndarray:
-    """Indices as int64, checked against `size` if it is given: no negative ones here."""
-    ids, size = array_of(indices), None if size is None else checked_size(size)
+def checked_ids(indices: Any, size: int | None, what: str, read: Callable[[Any], Any] = array_of) -> Any:
+    """Indices, checked against `size` if it is given: no negative ones here. Those on the host as int64."""
+    ids, size = read(indices), None if size is None else checked_size(size)
     if ids.ndim != 1:
         raise InvalidValue(message(f"a one-dimensional array of {what} values", f"{ids.ndim} dimensions"))
     if ids.size == 0:
@@ -55,14 +65,14 @@ def checked_ids(indices: Any, size: int | None, what: str) -> np.ndarray:
                 f"every {what} from 0 to {(size if size is not None else 2**60) - 1}", bad, "ids are indices, from 0"
             )
         )
-    return ids.astype(np.int64, copy=False)
+    return ids.astype(np.int64, copy=False) if isinstance(ids, np.ndarray) else ids
 
 
-def checked_values(values: Any, n: int, dtype: Any) -> tuple[np.ndarray, bool]:
+def checked_values(values: Any, n: int, dtype: Any, read: Callable[[Any], Any] = array_of) -> tuple[np.ndarray, bool]:
     """(values, iso) for n entries: an array as long as the indices, or a scalar for all."""
     if hasattr(values, "_computed"):  # a Scalar, or an expression of one
         values = np.asarray(values._computed())
-    array = array_of(values)
+    array = read(values)
     if array.dtype == object:
         raise TypeError(message("numbers or booleans as values", type(values).__name__))
     target = lookup_dtype(array.dtype if dtype is None else dtype).np_type
@@ -78,9 +88,9 @@ def ignored(dup_op: Any, iso: bool) -> Any:
     return "any" if iso and dup_op is None else dup_op
 
 
-def offsets_of(indptr: Any, entries: int, what: str) -> np.ndarray:
+def offsets_of(indptr: Any, entries: int, what: str, read: Callable[[Any], Any] = array_of) -> Any:
     """Compressed offsets as int64: from 0 to the number of entries, ascending. Raises InvalidValue."""
-    offsets = array_of(indptr)
+    offsets = read(indptr)
     if offsets.ndim != 1 or len(offsets) == 0 or offsets.dtype.kind not in "iu":
         raise InvalidValue(message(f"{what} offsets: n + 1 integers", f"{offsets.dtype} of shape {offsets.shape}"))
     offsets = offsets.astype(np.int64, copy=False)  # differences of unsigned ones would wrap

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from . import compose, formatting
-from .arrays import array_of, checked_ids, checked_size, checked_values, filled, ignored, offsets_of, present
+from .arrays import array_of, checked_ids, checked_size, checked_values, filled, ignored, offsets_of, present, reader
 from .errors import DimensionMismatch, InvalidValue, message
 from .expr import Expression, Transposed, _kinds, aggregator_of, reduction
 from .handle import Readable, Tensor, Tools
@@ -175,16 +175,17 @@ class Matrix(MatrixFace, Tensor):
         name: str | None = None,
     ) -> "Matrix":
         """Entries (rows[k], columns[k], values[k]) in any order; a scalar `values` makes an iso matrix. Shapes default
-        to the largest id + 1.
+        to the largest id + 1. Arrays that lie on a GPU of the session stay there.
 
         Raises IndexOutOfBound for a negative or too large id, ValueError for duplicates without `dup_op`, InvalidValue
         for unequal lengths."""
-        i, j = checked_ids(rows, nrows, "row"), checked_ids(columns, ncols, "column")
+        read = reader(rows, columns)
+        i, j = checked_ids(rows, nrows, "row", read), checked_ids(columns, ncols, "column", read)
         if len(i) != len(j):
             raise InvalidValue(message("as many rows as columns", f"{len(i)} and {len(j)}"))
         nrows = (int(i.max()) + 1 if len(i) else 0) if nrows is None else nrows
         ncols = (int(j.max()) + 1 if len(j) else 0) if ncols is None else ncols
-        vals, iso = checked_values(values, len(i), dtype)
+        vals, iso = checked_values(values, len(i), dtype, read)
         matrix = cls(vals.dtype, nrows, ncols, name=name)
         matrix._session.build_matrix(matrix, i, j, vals, iso, ignored(dup_op, iso))
         return matrix
@@ -220,11 +221,12 @@ class Matrix(MatrixFace, Tensor):
     ) -> "Matrix":
         """CSR arrays, columns in any order within a row. Raises InvalidValue for offsets that don't ascend from 0 to
         the number of columns given, IndexOutOfBound for a column out of range, ValueError for duplicates."""
-        cols = checked_ids(col_indices, ncols, "column")
-        offsets = offsets_of(indptr, len(cols), "row")
+        read = reader(indptr, col_indices)
+        cols = checked_ids(col_indices, ncols, "column", read)
+        offsets = offsets_of(indptr, len(cols), "row", read)
         if nrows is not None and nrows != len(offsets) - 1:
             raise DimensionMismatch(message(f"{nrows + 1} row offsets for {nrows} rows", len(offsets)))
-        vals, iso = checked_values(values, len(cols), dtype)
+        vals, iso = checked_values(values, len(cols), dtype, read)
         ncols = (int(cols.max()) + 1 if len(cols) else 0) if ncols is None else ncols
         matrix = cls(vals.dtype, len(offsets) - 1, ncols, name=name)
         matrix._session.build_csr(matrix, offsets, cols, vals, iso)

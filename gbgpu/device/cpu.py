@@ -58,7 +58,7 @@ class CpuDevice:
         return np.argsort(keys, kind="stable")
 
     def transpose(
-        self, n: int, m: int, indptr: np.ndarray, cols: np.ndarray
+        self, n: int, m: int, indptr: np.ndarray, cols: np.ndarray, ordered: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         from scipy.sparse import csr_array
 

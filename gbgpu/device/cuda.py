@@ -7,7 +7,7 @@ work.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,36 @@ KERNELS(1, unsigned char)
 KERNELS(2, unsigned short)
 KERNELS(4, unsigned)
 KERNELS(8, unsigned long long)
+
+// The row of each entry, beside its column if there are any. Two threads find the rows of a tile, the others search
+// among these.
+template <class Offset> __device__ long long row_of(const Offset *indptr, long long e, long long lo, long long hi) {
+    while (hi - lo > 1) {
+        const long long middle = (lo + hi) / 2;
+        if (indptr[middle] <= e) lo = middle;
+        else hi = middle;
+    }
+    return lo;
+}
+#define OWNERS(name, Offset, Column) \
+extern "C" __global__ void name(const Offset *indptr, long long n, const Column *cols, long long bits, \
+                                long long *out, long long total) { \
+    __shared__ long long ends[2]; \
+    for (long long first = blockIdx.x * 2048ll; first < total; first += gridDim.x * 2048ll) { \
+        const long long last = (first + 2048 < total ? first + 2048 : total) - 1; \
+        if (threadIdx.x < 2) ends[threadIdx.x] = row_of(indptr, threadIdx.x ? last : first, 0, n); \
+        __syncthreads(); \
+        for (long long e = first + threadIdx.x; e <= last; e += 256) { \
+            const long long row = row_of(indptr, e, ends[0], ends[1] + 1); \
+            out[e] = cols ? ((long long)cols[e] << bits) | row : row; \
+        } \
+        __syncthreads(); \
+    } \
+}
+OWNERS(owners44, int, int)
+OWNERS(owners84, long long, int)
+OWNERS(owners48, int, long long)
+OWNERS(owners88, long long, long long)
 """
 
 
@@ -59,6 +89,12 @@ def as_host(array: Any) -> np.ndarray:
     """A copy on the host of an array of any library that lies on a GPU."""
     counters.host_reads += 1
     return cupy.asnumpy(view(array))
+
+
+@cache
+def _packing() -> Any:
+    text = "key = (long long)row << bits | (long long)col"
+    return cupy.ElementwiseKernel("R row, C col, int64 bits", "int64 key", text, "gbgpu_keys")
 
 
 def info(gpu: int) -> dict[str, Any]:
@@ -155,28 +191,54 @@ class CudaDevice:
     # -- matrices
 
     def owners(self, indptr: Any, total: int) -> Any:
-        counters.launches += 2
-        with self._allocating(total * 16):
-            return cupy.searchsorted(indptr, cupy.arange(total, dtype=indptr.dtype), side="right") - 1
+        """The row of each entry, as int64."""
+        return self._owners(indptr, total, None, 0)
+
+    def _owners(self, indptr: Any, total: int, cols: Any, bits: int) -> Any:
+        out = self.empty(total, np.int64)
+        if total:
+            name = f"owners{indptr.itemsize}{4 if cols is None else cols.itemsize}"
+            args = indptr, len(indptr) - 1, 0 if cols is None else cols, bits, out, total
+            self._run(name, (total + 7) // 8, args)  # a block takes 2048
+        return out
 
     def adopt(self, array: Any) -> Any:
         with self.here():
             return view(array)
 
     def order(self, keys: Any) -> Any:
+        """The stable order of keys, as int64."""
         counters.launches += 4
         with self._allocating(keys.size * 24):
             return cupy.argsort(keys)  # radix sort: stable
 
-    def transpose(self, n: int, m: int, indptr: Any, cols: Any) -> tuple[Any, Any, Any]:
+    def keys(self, rows: Any, cols: Any, bits: int) -> Any:
+        """Row and column side by side in 64 bits, the column in the lower ones."""
+        counters.launches += 1
+        with self._allocating(rows.size * 8):
+            return _packing()(rows, cols, bits)
+
+    def sort(self, keys: Any) -> None:
+        """Sort keys where they are."""
+        counters.launches += 4
+        with self._allocating(keys.size * 8):
+            keys.sort()
+
+    def transpose(self, n: int, m: int, indptr: Any, cols: Any, ordered: bool) -> tuple[Any, Any, Any]:
+        """(offsets, rows, the order of the entries if asked for) of the m columns."""
         if not cols.size:
             return self.zeros(m + 1, indptr.dtype), self.empty(0, cols.dtype), self.empty(0, np.int64)
-        counters.launches += 8
-        with self._allocating(cols.size * 48):
-            order = cupy.argsort(cols)  # stable: the rows of a column stay ascending
-            rows = cupy.searchsorted(indptr[1:], order, side="right").astype(cols.dtype)
-            begins = cupy.searchsorted(cols[order], cupy.arange(m + 1, dtype=cols.dtype), side="left")
-            return begins.astype(indptr.dtype), rows, order
+        counters.launches += 4
+        bits = max(n - 1, 1).bit_length()
+        with self._allocating(cols.size * 40):
+            if ordered or bits + max(m - 1, 1).bit_length() > 62:
+                order = cupy.argsort(cols)  # stable: the rows of a column stay ascending
+                rows, sought = self.owners(indptr, cols.size)[order], cupy.arange(m + 1, dtype=cols.dtype)
+                return cupy.searchsorted(cols[order], sought).astype(indptr.dtype), rows, order
+            keys = self._owners(indptr, cols.size, cols, bits)
+            keys.sort()
+            begins = cupy.searchsorted(keys, cupy.arange(m + 1) << bits).astype(indptr.dtype)
+            return begins, (keys & ((1 << bits) - 1)).astype(cols.dtype), None
 
     # -- the device as a whole
 
@@ -222,6 +284,7 @@ class CudaDevice:
     def _functions(self) -> dict[str, Any]:
         module = self.load(compile_cubin(TEXT, self.arch))
         names = [f"{work}{size}" for work in ("fill", "copy") for size in (1, 2, 4, 8)]
+        names += [f"owners{offset}{column}" for offset in (4, 8) for column in (4, 8)]
         return {name: module.get_function(name) for name in names}
 
     def _run(self, name: str, n: int, args: tuple) -> None:

@@ -135,9 +135,12 @@ def transpose(store: MatrixStore, devices: list) -> MatrixStore:
 def _by_column(store: MatrixStore, device: Any, b: int) -> tuple[Any, Any, Any]:
     """Block b as CSR of its transpose over all column slots; its columns are global row slots."""
     block = store.blocks[b]
-    indptr, rows, order = device.transpose(block.n, max(store.colmap.nslots, 1), block.indptr, block.cols)
-    vals = block.vals if store.iso or not block.nnz else block.vals[order]
-    slots = (rows + store.rowmap.first_slot(b)).astype(store.rowmap.slot_type())
+    ordered = bool(block.stride and block.nnz)
+    indptr, rows, order = device.transpose(block.n, max(store.colmap.nslots, 1), block.indptr, block.cols, ordered)
+    vals = block.vals[order] if ordered else block.vals
+    slots = rows.astype(store.rowmap.slot_type(), copy=False)
+    if first := store.rowmap.first_slot(b):
+        slots = slots + slots.dtype.type(first)
     if store.colmap.p == 1:
         indptr = indptr[: store.colmap.n + 1]
     return indptr.astype(offset_type(block.nnz)), slots, vals

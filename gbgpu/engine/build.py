@@ -7,8 +7,6 @@ import numpy as np
 from ..distribute.blocks import VectorBlock
 from ..kernels.interface import Spec
 
-_DUPLICATES = "Duplicate indices found, must provide `dup_op` BinaryOp"
-
 
 def spec_of(store: Any) -> Spec:
     """Offset and slot types of a matrix."""
@@ -50,17 +48,20 @@ def sorted_vector(
     return ids, vals
 
 
-def _unique(vals: np.ndarray, iso: bool, first: np.ndarray, dup_op: Any) -> np.ndarray:
+def check_duplicates(iso: bool, dup_op: Any) -> None:
+    """Raises ValueError unless the operator can combine duplicates."""
     if dup_op is None:
-        raise ValueError(_DUPLICATES)
-    if not iso:
-        return _combine(vals, first, dup_op)
-    if dup_op.name in ("first", "second", "any", "min", "max", "lor", "land"):
-        return vals
-    raise ValueError(
-        "one value for all entries stays one: first, second, any, min, max, lor and land combine duplicates. "
-        "Hint: give an array of values"
-    )
+        raise ValueError("Duplicate indices found, must provide `dup_op` BinaryOp")
+    if iso and dup_op.name not in ("first", "second", "any", "min", "max", "lor", "land"):
+        raise ValueError(
+            "one value for all entries stays one: first, second, any, min, max, lor and land combine duplicates. "
+            "Hint: give an array of values"
+        )
+
+
+def _unique(vals: np.ndarray, iso: bool, first: np.ndarray, dup_op: Any) -> np.ndarray:
+    check_duplicates(iso, dup_op)
+    return vals if iso else _combine(vals, first, dup_op)
 
 
 def sorted_matrix(

@@ -15,7 +15,7 @@ from ..semiring._lower import cast_program, to_python
 from ..semiring._operators import resolve
 from ..semiring._types import INT64
 from ..trace import counters
-from . import build, lowered, matrices
+from . import build, gate, lowered, matrices
 from .cost import Facts
 from .direction import facts_of
 from .plan import Plan, Planner, Value, is_twin
@@ -196,9 +196,9 @@ class Session:
             found.append(map)
         return found[0], found[1]
 
-    def matrix_maps(self, nrows: int, ncols: int, lengths: np.ndarray) -> tuple[RowMap, RowMap]:
-        """The maps of a new matrix; the first of its size decides the defaults."""
-        whole = self.auto and max(nrows, ncols) + int(lengths.sum()) < _WHOLE
+    def matrix_maps(self, nrows: int, ncols: int, nnz: int, lengths: np.ndarray | None) -> tuple[RowMap, RowMap]:
+        """The maps of a new matrix; the first of its size decides the defaults, by its row lengths if given."""
+        whole = self.auto and max(nrows, ncols) + nnz < _WHOLE
         p = 1 if whole else len(self.devices)
         maps = []
         for n, entries in ((nrows, lengths), (ncols, lengths if nrows == ncols else None)):
@@ -261,9 +261,13 @@ class Session:
     def build_matrix(
         self, matrix: Any, rows: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any
     ) -> None:
+        """Arrays of the host, or of the first GPU; there they stay."""
         self.check()
-        csr = build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, _dup(dup_op, matrix.dtype))
-        self._split(matrix, *csr, iso)
+        dup_op = _dup(dup_op, matrix.dtype)
+        if isinstance(rows, np.ndarray):
+            return self._split(matrix, *build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, dup_op), iso)
+        found = gate.from_coo(self, matrix.shape, rows, cols, self._here(vals), iso, dup_op)
+        return gate.distribute(self, matrix, found, iso)
 
     @_memory
     def build_csr(
@@ -271,13 +275,19 @@ class Session:
     ) -> None:
         """`trusted`: columns ascend in each row, none occurs twice, and the arrays are given away."""
         self.check()
+        if not isinstance(cols, np.ndarray):
+            found = gate.from_csr(self, matrix.shape[1], self._here(indptr), cols, self._here(vals), iso)
+            return gate.distribute(self, matrix, found, iso)
         arrays = (indptr, cols, vals) if trusted else build.sorted_csr(indptr, cols, vals, iso, matrix.shape[1])
-        self._split(matrix, *arrays, iso, trusted)
+        return self._split(matrix, *arrays, iso, trusted)
+
+    def _here(self, array: Any) -> Any:
+        return self.devices[0].put(array) if isinstance(array, np.ndarray) else array
 
     def _split(
         self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, own: bool = False
     ) -> None:
-        rowmap, colmap = self.matrix_maps(*matrix.shape, np.diff(indptr))
+        rowmap, colmap = self.matrix_maps(*matrix.shape, len(cols), np.diff(indptr))
         devices = self.devices[: rowmap.p]
         matrix._store = split_matrix(rowmap, colmap, matrix.dtype, devices, indptr, cols, vals, iso, own)
 
