@@ -3,10 +3,10 @@ an edge.
 """
 
 from algos import verify
-from algos.bfs import bfs
+from algos.bfs import bfs, bfs_levels
 from algos.components import connected_components
 from algos.pagerank import pagerank
 from algos.sssp import sssp
 from algos.triangles import triangle_count
 
-__all__ = ["bfs", "connected_components", "pagerank", "sssp", "triangle_count", "verify"]
+__all__ = ["bfs", "bfs_levels", "connected_components", "pagerank", "sssp", "triangle_count", "verify"]

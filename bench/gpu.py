@@ -1,28 +1,43 @@
-"""GPU figures: python -m bench.gpu GRAPHDIR... [--devices cuda:0] [--rounds 5] [--only spmv] [--no-verify]
+"""GPU figures: python -m bench.gpu [rmat22 kron21 ...] [--devices cuda:0] [--rounds 7] [--only spmv] [--no-verify]
 
-A GRAPHDIR holds one symmetric graph as arrays: indptr.npy, indices.npy, weights.npy, and info.json with `name` and
-`sources`. Times are
-medians of whole calls, the devices synchronised, the graph on the device and the kernels compiled; results are
-verified by properties.
-Bytes between devices, launches and host reads are counted for each statement.
+The graphs are made on the GPU. Times are medians of whole calls, the devices synchronised before and after, the
+matrix on the device (but for `build`) and the kernels compiled. Every result is checked (bench/device_checks.py).
+GB/s: the bytes that a call must move at least, each array once, by its time; G/s: entries of the matrix by the time.
+Launches, host reads and bytes between devices are counted for each statement.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
+import cupy
 import numpy as np
+from cupyx.scipy.sparse import csr_matrix
 
 import algos
 import gbgpu as gb
-from algos import verify
+from bench import device_checks as checks
+from bench.device_graphs import GRAPHS, Graph, make
 from bench.record import Row, interleaved, table, write
 from gbgpu.trace import counters
+
+ITERATIONS = 20  # of PageRank
+NAMES = ("rmat22", "kron21", "rmat24", "urand23", "road24m")
+STEPS = ("spmv", "pagerank", "bfs hub", "bfs random", "sssp", "components", "triangles", "build", "build weighted")
+# Milliseconds to reach on an H200, by graph and step.
+TARGETS = {
+    "rmat22": (0.60, 11, 0.8, 1.0, 20, 4, 150, 20, None),
+    "kron21": (0.80, 14, 0.6, 0.8, 30, 5, 500, 28, None),
+    "rmat24": (3.6, 60, 1.8, 2.6, 45, 14, 1000, 80, None),
+    "urand23": (2.4, 48, 1.8, 2.0, 40, 16, 57, 40, None),
+    "road24m": (0.26, 7, None, None, None, 12, None, 10, None),
+}
+LONG = {("road24m", step) for step in ("bfs hub", "bfs random", "sssp")}  # thousands of levels: a loop's work
+FEW = ("sssp", "triangles", "build", "build weighted")  # slow ones, timed fewer times
 
 
 def synchronized(call: Callable[[], object]) -> Callable[[], None]:
@@ -33,100 +48,130 @@ def synchronized(call: Callable[[], object]) -> Callable[[], None]:
     return whole
 
 
-def timed(call: Callable[[], object], rounds: int) -> float:
-    return interleaved([synchronized(call)], rounds, warm=1)[0] * 1e3
-
-
-def cusparse(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray) -> Callable[[], object]:
-    """y = A @ x of the same matrix through CuPy."""
-    import cupy
-    from cupyx.scipy.sparse import csr_matrix
-
-    n = len(indptr) - 1
-    parts = cupy.asarray(weights), cupy.asarray(indices.astype(np.int32)), cupy.asarray(indptr.astype(np.int32))
-    matrix, x = csr_matrix(parts, shape=(n, n)), cupy.random.random(n, dtype=cupy.float32)
-    return lambda: matrix @ x
-
-
 def per_statement(call: Callable[[], object]) -> str:
     """Launches, host reads and bytes between devices, a statement each."""
-    before = counters.statements, counters.launches, counters.host_reads, counters.exchanged
+    names = ("statements", "launches", "host_reads", "exchanged")
+    before = [getattr(counters, name) for name in names]
     call()
-    done = counters.statements - before[0]
-    launches, reads, moved = (
-        now - old
-        for now, old in zip((counters.launches, counters.host_reads, counters.exchanged), before[1:], strict=True)
+    done, launches, reads, moved = (getattr(counters, name) - old for name, old in zip(names, before, strict=True))
+    each = max(done, 1)
+    return (
+        f"{done} statements of {launches / each:.1f} launches, {reads / each:.2f} reads, {moved / each:.0f} B between"
     )
-    each = f"{launches / done:.1f} launches, {reads / done:.2f} host reads, {moved / done:.0f} B exchanged"
-    return f"{done} statements; a statement: {each}"
 
 
-def graph_rows(folder: Path, devices: str, rounds: int, check: bool, only: str) -> list[Row]:
-    info = json.loads((folder / "info.json").read_text())
-    indptr, indices, weights = (np.load(folder / f"{part}.npy") for part in ("indptr", "indices", "weights"))
-    n, name = len(indptr) - 1, info["name"]
-    pattern = gb.Matrix.from_csr(indptr, indices, True, ncols=n)
-    weighted = gb.Matrix.from_csr(indptr, indices, weights, ncols=n)
-    hub, other = info["sources"][:2]
-    peer = cusparse(indptr, indices, weights)
-    x, y = gb.Vector.from_dense(np.random.default_rng(0).random(n, np.float32)), gb.Vector("FP32", n)
-    calls: dict[str, tuple[Callable[[], object], Callable[[object], None] | None]] = {
-        "y = A @ x, FP32": (lambda: y << gb.semiring.plus_times(weighted @ x), None),
-        "bfs from the hub": (lambda: algos.bfs(pattern, hub), lambda found: verify.bfs(pattern, hub, *found)),
-        "bfs from a random vertex": (lambda: algos.bfs(pattern, other), None),
-        "sssp from a random vertex": (
-            lambda: algos.sssp(weighted, other),
-            lambda found: verify.sssp(weighted, other, found),
-        ),
-        "pagerank, 20 iterations, FP32": (
-            lambda: algos.pagerank(pattern, tol=0, max_iterations=20, dtype="FP32"),
-            None,
-        ),
-        "components": (
-            lambda: algos.connected_components(pattern),
-            lambda found: verify.connected_components(pattern, found),
-        ),
-    }
-    rows = []
-    for what, (call, test) in calls.items():
-        if only and only not in what:
-            continue
-        found = call()
-        note = per_statement(call)
-        if "A @ x" in what:
-            ours, theirs = (seconds * 1e3 for seconds in interleaved([synchronized(call), synchronized(peer)], 20))
-            row = Row(f"{name}: {what}", devices, ours, "ms", "cuSPARSE", theirs, ours / theirs, note=note)
+class Bench:
+    """One graph's matrices, vectors and calls."""
+
+    def __init__(self, graph: Graph):
+        self.graph, n = graph, graph.n
+        self.pattern = gb.Matrix.from_csr(graph.indptr, graph.indices, True, ncols=n)
+        self.weighted = gb.Matrix.from_csr(graph.indptr, graph.indices, graph.weights, ncols=n)
+        self.x = gb.Vector.from_dense(cupy.random.RandomState(0).random_sample(n, dtype=cupy.float32))
+        self.y = gb.Vector("FP32", n)
+        self.coo: Any = None
+
+    def call(self, step: str) -> Callable[[], Any]:
+        hub, other = self.graph.sources[:2]
+        return {
+            "spmv": lambda: self.y << gb.semiring.plus_times(self.weighted @ self.x),
+            "pagerank": lambda: algos.pagerank(self.pattern, tol=0, max_iterations=ITERATIONS, dtype="FP32")[0],
+            "bfs hub": lambda: algos.bfs_levels(self.pattern, hub),
+            "bfs random": lambda: algos.bfs_levels(self.pattern, other),
+            "sssp": lambda: algos.sssp(self.weighted, other),
+            "components": lambda: algos.connected_components(self.pattern),
+            "triangles": lambda: algos.triangle_count(self.pattern),
+            "build": lambda: self.built(True),
+            "build weighted": lambda: self.built(self.shuffled()[2]),
+        }[step]
+
+    def built(self, values: Any) -> gb.Matrix:
+        rows, cols, _ = self.shuffled()
+        return gb.Matrix.from_coo(rows, cols, values, nrows=self.graph.n, ncols=self.graph.n)
+
+    def shuffled(self) -> Any:
+        """The entries in random order."""
+        if self.coo is None:
+            order = cupy.argsort(cupy.random.RandomState(5).random_sample(self.graph.nnz, dtype=cupy.float32))
+            graph = self.graph
+            self.coo = checks.rows_of(graph)[order], graph.indices[order], graph.weights[order]
+        return self.coo
+
+    def check(self, step: str, found: Any) -> None:
+        """AssertionError unless the step's result is right."""
+        graph, (hub, other) = self.graph, self.graph.sources[:2]
+        if step == "spmv":
+            x = cupy.asarray(self.x.to_dense())
+            matrix = csr_matrix((graph.weights.astype(float), graph.indices, graph.indptr), shape=(graph.n, graph.n))
+            right = matrix @ x.astype(float)
+            off = abs(cupy.asarray(self.y.to_dense(0)) - right) / cupy.maximum(right, 1)
+            assert float(off.max()) < 1e-4, "A @ x differs"
+        elif step == "pagerank":
+            checks.ranks(graph, found.to_dense(), ITERATIONS)
+        elif step.startswith("bfs"):
+            checks.levels(graph, hub if step == "bfs hub" else other, found.to_dense(-1))
+        elif step == "sssp":
+            checks.distances(graph, other, found.to_dense(np.inf))
+        elif step == "components":
+            checks.components(graph, found.to_dense())
+        elif step == "triangles":
+            checks.triangles(graph, found)
         else:
-            row = Row(f"{name}: {what}", devices, timed(call, rounds if "sssp" not in what else 3), "ms", note=note)
-        if check and test is not None:
-            start = time.perf_counter()
-            test(found)
-            print(f"  verified in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
-        rows.append(row)
-        print(table([row]).splitlines()[-1], flush=True)
-    if check and not only:
-        ranks, _, converged = algos.pagerank(pattern)
-        verify.pagerank(pattern, ranks)
-    return rows
+            assert found.isequal(self.pattern if step == "build" else self.weighted), "built another matrix"
+
+    def least_bytes(self, step: str) -> int:
+        """Bytes of all arrays that a call reads and writes, each once; 0 where that depends on the graph."""
+        n, nnz = self.graph.n, self.graph.nnz
+        once = {"spmv": 8 * nnz + 12 * n, "build": 12 * nnz + 4 * n, "build weighted": 20 * nnz + 4 * n}
+        return {**once, "pagerank": ITERATIONS * (4 * nnz + 24 * n)}.get(step, 0)
+
+    def row(self, step: str, devices: str, rounds: int, verify: bool) -> Row:
+        name, call = self.graph.name, self.call(step)
+        if verify:
+            found, start = call(), time.perf_counter()
+            self.check(step, found)
+            del found
+            print(f"  {name} {step}: checked in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
+        note, calls = per_statement(call), [synchronized(call)]
+        target = TARGETS.get(name, (None,) * len(STEPS))[STEPS.index(step)]
+        if step == "spmv":
+            graph, x = self.graph, cupy.asarray(self.x.to_dense())
+            peer = csr_matrix((graph.weights, graph.indices, graph.indptr.astype(np.int32)), shape=(graph.n, graph.n))
+            calls.append(synchronized(lambda: peer @ x))
+        elif step.startswith("build"):
+            self.shuffled()
+        times = [seconds * 1e3 for seconds in interleaved(calls, 3 if step in FEW else rounds, warm=2)]
+        speed, least = f"{self.graph.nnz / times[0] / 1e6:.1f} G/s", self.least_bytes(step)
+        note = f"{speed}{f', {least / times[0] / 1e6:.0f} GB/s' if least else ''}; {note}"
+        aim, met = ("", None) if target is None else (f"{target} ms", times[0] <= target)
+        theirs = times[1] if len(times) > 1 else None
+        ratio = None if theirs is None else times[0] / theirs
+        return Row(
+            f"{name}: {step}", devices, times[0], "ms", "cuSPARSE" if theirs else "", theirs, ratio, aim, met, note
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("graphs", nargs="+", type=Path)
+    parser.add_argument("graphs", nargs="*", default=NAMES, choices=[*GRAPHS, []], metavar="graph")
     parser.add_argument("--devices", default="cuda:0")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="rows whose name holds this text")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", default="", help="steps whose name holds this text")
     parser.add_argument("--no-verify", action="store_true")
     options = parser.parse_args()
     gb.init(options.devices)
-    check, rows = not options.no_verify, []
-    for folder in options.graphs:
-        rows += graph_rows(folder, options.devices, options.rounds, check, options.only)
-    print(table(rows))
+    rows: list[Row] = []
+    for name in options.graphs:
+        bench = Bench(make(name))
+        for step in STEPS:
+            if options.only in step and (name, step) not in LONG:
+                rows.append(bench.row(step, options.devices, options.rounds, not options.no_verify))
+                print(table(rows[-1:]).splitlines()[-1], flush=True)
+        del bench
+        cupy.get_default_memory_pool().free_all_blocks()
     if not options.only:
         name = "gpu" if options.devices == "cuda:0" else "gpu-" + options.devices.replace(":", "").replace("*", "x")
-        names = " ".join(folder.name for folder in options.graphs)
-        print(write(name, f"python -m bench.gpu {names} --devices {options.devices}", rows))
+        print(write(name, f"python -m bench.gpu {' '.join(options.graphs)} --devices {options.devices}", rows))
 
 
 if __name__ == "__main__":

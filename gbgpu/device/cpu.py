@@ -51,6 +51,11 @@ class CpuDevice:
     def owners(self, indptr: np.ndarray, total: int) -> np.ndarray:
         return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
+    def checked(self, ids: np.ndarray, n: int, dtype: str) -> tuple[np.ndarray, Any]:
+        """(ids, with -1 in place of those outside 0 .. n - 1; whether there are any)."""
+        inside = (ids >= 0) & (ids < n)
+        return np.where(inside, ids, -1).astype(dtype), ~inside.all()
+
     def adopt(self, array: Any) -> None:
         return None
 

@@ -92,6 +92,12 @@ def as_host(array: Any) -> np.ndarray:
 
 
 @cache
+def _checking() -> Any:
+    text = "const bool in = id >= 0 && (unsigned long long)id < (unsigned long long)n; if (!in) bad[0] = true;"
+    return cupy.ElementwiseKernel("I id, int64 n, raw bool bad", "S slot", f"{text} slot = in ? id : -1", "gbgpu_ids")
+
+
+@cache
 def _packing() -> Any:
     text = "key = (long long)row << bits | (long long)col"
     return cupy.ElementwiseKernel("R row, C col, int64 bits", "int64 key", text, "gbgpu_keys")
@@ -201,6 +207,14 @@ class CudaDevice:
             args = indptr, len(indptr) - 1, 0 if cols is None else cols, bits, out, total
             self._run(name, (total + 7) // 8, args)  # a block takes 2048
         return out
+
+    def checked(self, ids: Any, n: int, dtype: str) -> tuple[Any, Any]:
+        """(ids, with -1 in place of those outside 0 .. n - 1; whether there are any)."""
+        counters.launches += 2
+        slots, bad = self.empty(ids.size, dtype), self.zeros(1, np.bool_)
+        with self.here():
+            _checking()(ids, n, bad, slots)
+        return slots, bad
 
     def adopt(self, array: Any) -> Any:
         with self.here():

@@ -38,6 +38,14 @@ def offsets(device: Any, lengths: Any) -> tuple[Any, int]:
     return indptr, read(device, indptr, -1)
 
 
+def words_of(device: Any, present: Any) -> Any:
+    """Booleans as presence words."""
+    words = device.zeros((len(present) + 63) >> 6, np.int64)
+    packed = device.xp.packbits(present, bitorder="little")
+    words.view(np.uint8)[: len(packed)] = packed
+    return words
+
+
 def take_rows(device: Any, rows: Rows, slots: Any) -> Rows:
     """Row k of the result is row slots[k] of `rows`, empty where that is -1."""
     xp = device.xp

@@ -5,16 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute.blocks import MatrixStore
+from ..distribute import exchange
+from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
 from ..expr import Expression
 from ..expr import new_like as _new
 from ..index import Index
 from ..infix import product
+from ..kernels.interface import Spec
 from ..semiring._algebra import Monoid, get_semiring
 from ..semiring._operators import BinaryOp, SelectOp
 from ..semiring._types import BOOL
+from ..trace import counters
 from ..update import Updater
 from . import csr, shapes
+from .plan import Plan
 
 
 def find(statement: Any) -> Callable[[Any], Any] | None:
@@ -70,10 +74,31 @@ def selection(session: Any, index: Index) -> Any:
 
 
 def _extract(statement: Any) -> Any:
-    """`w << v[ids]`: P @ v."""
+    """`w << v[ids]`: P @ v; of a full vector each device takes what it owns."""
     expr = statement.expr
+    if (taken := _taken(statement.output._session, expr)) is not None:
+        return _again(statement, _copy(taken), statement.index)
     chosen = selection(statement.output._session, expr.option)
     return _again(statement, product(_any("second")[expr.dtype], chosen, expr.left), statement.index)
+
+
+def _taken(session: Any, expr: Expression) -> Any:
+    """`v[ids]` where v is full, as a new Vector; None if it isn't."""
+    source, index = session.content(expr.left), expr.option
+    over = session.content(index.vector).map
+    if source.form != "full" or source.iso or not source.map.n:
+        return None
+    ids = shapes.Ids(session, index, source.map)
+
+    def part(b: int) -> VectorBlock:
+        dense, moved = exchange.all_gather(source, session.devices, b)
+        counters.exchanged += moved
+        return VectorBlock(over.rows[b], dense.vals.take(ids.part(b, over), mode="clip"), 1)
+
+    taken = _new((len(index),), source.dtype, None)
+    blocks = session.each(over.p, part, index.size * session.kernels.costs.row)
+    taken._store = VectorStore(over, source.dtype, "full", False, blocks)
+    return taken
 
 
 def _any(multiply: str) -> Any:
@@ -84,11 +109,14 @@ def _assign(statement: Any) -> Any:
     """`w[ids] << u`: t = u @ P, entries that meet combined by the accumulator; without one, places that the ids name
     and t lacks lose their entries."""
     output, expr, accum = statement.output, statement.expr, statement.accum
-    session, index = output._session, statement.index
-    chosen = selection(session, index)
+    session, index, monoid = output._session, statement.index, _monoid(accum)
     given = _new((len(index),), expr.dtype if accum is None else output.dtype, None)
     given << (expr.option if expr.kind == "fill" else expr)
-    semiring = get_semiring(_monoid(accum) or Monoid.registry["any"], BinaryOp.registry["first"])
+    if monoid is not None and statement.mask is None and _combined(session, output, index, given, monoid):
+        statement.plan = Plan((), None)
+        return statement
+    chosen = selection(session, index)
+    semiring = get_semiring(monoid or Monoid.registry["any"], BinaryOp.registry["first"])
     if given.dtype not in semiring:
         semiring = _any("first")
     term = product(semiring[given.dtype], given, chosen)
@@ -98,6 +126,27 @@ def _assign(statement: Any) -> Any:
     merged = output.dup()
     Updater(merged, (named.S,)) << term.new()
     return _again(statement, _copy(merged))
+
+
+def _combined(session: Any, output: Any, index: Index, given: Any, monoid: Any) -> bool:
+    """`w(monoid)[ids] << u` of full vectors on one device: values go to their places at once. False if it isn't so."""
+    w, u = output._store, session.content(given)
+    if index.vector is None or w is None or w.map.p > 1 or w.dtype not in monoid or session.explaining:
+        return False
+    op = monoid[w.dtype]
+    if op.is_any or op.dtype is not w.dtype:
+        return False
+    if w.form != "full" or w.iso or u.form != "full" or u.iso or u.map.p > 1:
+        return False
+    device, nil, block, n = session.devices[0], session.nil(0), w.blocks[0], w.map.n
+    idx = w.map.slot_type()
+    slots = shapes.Ids(session, index, w.map).part(0, u.map)
+    session.raise_watched()
+    combine = session.kernels.get("combine", Spec(op=op, b=w.dtype, idx=idx))
+    count, nobody = device.full(1, u.map.n, np.int64), (nil.slots(idx), nil.scratch)
+    combine(count, slots, u.blocks[0].vals, nil.words, 0, block.vals, session.ones(0, n), *nobody)
+    counters.statements += 1
+    return True
 
 
 def _full(n: int) -> Any:

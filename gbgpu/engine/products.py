@@ -8,6 +8,7 @@ from ..distribute import exchange
 from ..distribute.blocks import VectorBlock, VectorStore
 from ..kernels import interface as k
 from ..kernels.interface import Spec
+from .csr import words_of
 from .plan import Step
 from .steps import Steps
 from .streams import stream_of
@@ -16,6 +17,11 @@ from .streams import stream_of
 def _streams(spec: Spec) -> bool:
     """Whether a product needs all entries of a row, and nothing but their values."""
     return not spec.iso and not spec.op.monoid.is_any and not spec.op.multiply.program.uses & {"i", "j", "k"}
+
+
+def _counts(spec: Spec) -> bool:
+    """Whether a product with a full vector counts the entries of rows."""
+    return spec.op.monoid.name == "plus" and spec.op.multiply.name == "pair" and spec.out.kind != "b"
 
 
 class Products(Steps):
@@ -39,10 +45,13 @@ class Products(Steps):
         source, matrix, facts, spec = self.registers[step.sources[1]], self.facts.store, self.facts, step.spec
         kernel, mask, session = self.kernel("pull"), step.sources[2], self.session
         full, streams = step.option, session.kernels.streams and not mask and _streams(spec)
+        counts = not mask and _counts(spec)
 
         def work(b: int) -> VectorBlock:
             block, nil = matrix.blocks[b], session.nil(b)
             x = source[b] if type(source) is list else source.blocks[b]
+            if counts and x.words is None:
+                return self._lengths(session.devices[b], block, spec.out, full)
             mwords, flags = self.bits(mask, b)
             traced, stats = self._flag_stats(b)
             words = x.words
@@ -85,6 +94,15 @@ class Products(Steps):
             return stored
 
         return self._store(step, self.each(facts.outer, work, facts.seconds))
+
+    def _lengths(self, device: Any, block: Any, dtype: Any, full: bool) -> VectorBlock:
+        """The lengths of rows that have entries."""
+        vals, lengths = device.empty(block.n, dtype.np_type), device.xp.diff(block.indptr)
+        vals[...] = lengths
+        if full:
+            return VectorBlock(block.n, vals, 1, count=device.empty(1, np.int64))
+        present = lengths > 0
+        return VectorBlock(block.n, vals, 1, words_of(device, present), count=present.sum(keepdims=True))
 
     def _push(self, step: Step) -> Any:
         source, matrix, facts, spec = self.registers[step.sources[1]], self.facts.store, self.facts, step.spec

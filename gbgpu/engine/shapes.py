@@ -47,11 +47,11 @@ class Ids:
         return self.all(b)[lo:hi]
 
     def _checked(self, device: Any, users: Any) -> Any:
-        slots = slots_of(device, self.map, users.astype(np.int64))
         n = self.map.n
+        slots, bad = device.checked(users, n, "int64" if self.map.p > 1 else self.map.slot_type())
         text = message(f"ids from 0 to {n - 1} in an index", "one out of range", "ids are indices, from 0")
-        self.session.watch(device, (slots < 0).any(), IndexOutOfBound, text)
-        return slots
+        self.session.watch(device, bad, IndexOutOfBound, text)
+        return slots_of(device, self.map, slots) if self.map.p > 1 else slots
 
 
 def _ascending(index: Index) -> bool:

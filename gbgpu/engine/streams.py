@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import settings
-from .csr import read
+from .csr import read, words_of
 
 TILE = 1024  # entries, as in src/pull_stream.cu
 SMALL = 1 << 16  # entries below which rows are not worth preparing
@@ -48,9 +48,7 @@ def _made(device: Any, block: Any, width: int, most: int) -> Stream:
     tiles = -(-nnz // TILE)
     edges = xp.arange(tiles + 1, dtype=firsts.dtype) * TILE
     ranks = xp.searchsorted(firsts, edges, side="left").astype(np.int32)
-    words = device.zeros((block.n + 63) >> 6, np.int64)
-    packed = xp.packbits(present, bitorder="little")
-    words.view(np.uint8)[: len(packed)] = packed
+    words = words_of(device, present)
     codes, hubs = _coded(device, block, width, most)
     count = len(rows)
     return Stream(

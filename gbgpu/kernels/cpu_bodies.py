@@ -186,7 +186,7 @@ BODIES = {
     top = touched_count[0]
     for q in range(count[0]):
         c = np.intp(slots[q])
-        if masked and ((mwords[c >> 6] >> (c & 63)) & 1) == unwanted:
+        if c < 0 or masked and ((mwords[c >> 6] >> (c & 63)) & 1) == unwanted:
             continue
         w = c >> 6
         bit = 1 << (c & 63)

@@ -1,0 +1,113 @@
+"""Whether results on large graphs are right, by CuPy alone: nothing here comes from gbgpu.
+
+Each check raises AssertionError with what is wrong. Levels, distances and ranks are checked by their properties over
+all edges; components and triangles against another computation.
+"""
+
+from __future__ import annotations
+
+import cupy
+import numpy as np
+from cupyx import scatter_min
+from cupyx.scipy.sparse import csr_matrix
+
+from bench.device_graphs import Graph
+
+# Triangles: for each edge (u, v), u before v, the successors that both have, by merging their lists.
+TRIANGLES = r"""
+extern "C" __global__ void count(const long long *indptr, const int *heads, const int *tails, long long edges,
+                                 unsigned long long *total) {
+    unsigned long long found = 0;
+    const long long step = gridDim.x * (long long)blockDim.x;
+    for (long long e = blockIdx.x * (long long)blockDim.x + threadIdx.x; e < edges; e += step) {
+        long long i = indptr[tails[e]], j = indptr[heads[e]];
+        const long long iend = indptr[tails[e] + 1], jend = indptr[heads[e] + 1];
+        while (i < iend && j < jend) {
+            const int a = heads[i], b = heads[j];
+            found += a == b;
+            i += a <= b;
+            j += b <= a;
+        }
+    }
+    atomicAdd(total, found);
+}
+"""
+
+
+def rows_of(graph: Graph) -> cupy.ndarray:
+    """The row of each entry."""
+    marks = cupy.zeros(graph.nnz, cupy.int32)
+    degrees = cupy.diff(graph.indptr)
+    present = cupy.flatnonzero(degrees)
+    steps = cupy.diff(present, prepend=cupy.zeros(1, present.dtype)).astype(cupy.int32)
+    marks[graph.indptr[present]] = steps
+    return cupy.cumsum(marks, dtype=cupy.int32)
+
+
+def levels(graph: Graph, source: int, found: np.ndarray) -> None:
+    """`found`: levels, -1 where not reached. Ends of an edge differ by one at most, and every reached vertex has a
+    neighbour one level above."""
+    level = cupy.asarray(found.astype(np.int32))
+    here, there = level[rows_of(graph)], level[graph.indices]
+    assert level[source] == 0 and int((level == 0).sum()) == 1, "the root is not alone on level 0"
+    assert not bool(((here < 0) != (there < 0)).any()), "an edge leaves what was reached"
+    assert not bool((abs(here - there) > 1).any()), "an edge skips a level"
+    above = cupy.full(graph.n, 2**31 - 1, cupy.int32)
+    scatter_min(above, graph.indices, cupy.where(here < 0, 2**31 - 1, here))
+    lower = level > 0
+    assert not bool((above[lower] != level[lower] - 1).any()), "a vertex without a parent"
+
+
+def distances(graph: Graph, source: int, found: np.ndarray) -> None:
+    """`found`: distances, infinite where not reached. No edge makes one shorter, and one makes each."""
+    distance = cupy.asarray(found.astype(np.float32))
+    least = cupy.full(graph.n, np.inf, cupy.float32)
+    scatter_min(least, graph.indices, distance[rows_of(graph)] + graph.weights)
+    least[source] = 0
+    assert not bool((least != distance).any()), "a distance is not the least over its edges"
+
+
+def ranks(graph: Graph, found: np.ndarray, iterations: int, damping: float = 0.85) -> None:
+    """Ranks of float32 against the same iteration in float64."""
+    degrees = cupy.diff(graph.indptr).astype(cupy.float64)
+    share = cupy.where(degrees > 0, damping / cupy.maximum(degrees, 1), 0)
+    ones = cupy.ones(graph.nnz, cupy.float64)
+    matrix = csr_matrix((ones, graph.indices, graph.indptr.astype(cupy.int32)), shape=(graph.n, graph.n))
+    rank = cupy.full(graph.n, 1 / graph.n)
+    for _ in range(iterations):
+        arrived = matrix @ (rank * share)
+        rank = arrived + (1 - arrived.sum()) / graph.n
+    worst = float((abs(rank - cupy.asarray(found)) / rank).max())
+    assert worst < 1e-4, f"a rank is off by {worst:.1e} of itself"
+
+
+def components(graph: Graph, found: np.ndarray) -> None:
+    """Labels against least labels that spread along edges and pointers until nothing changes."""
+    rows, label = rows_of(graph), cupy.arange(graph.n, dtype=cupy.int32)
+    while True:
+        before = label.copy()
+        least = label.copy()
+        scatter_min(least, graph.indices, label[rows])
+        scatter_min(label, before, least)
+        label = cupy.minimum(label, least)
+        for _ in range(3):
+            label = label[label]
+        if not bool((label != before).any()):
+            break
+    assert not bool((label != cupy.asarray(found)).any()), "labels differ"
+
+
+def triangles(graph: Graph, found: int) -> None:
+    """The count against merging the lists of both ends of every edge, in the order of degrees."""
+    degrees = cupy.diff(graph.indptr)
+    place = cupy.empty(graph.n, cupy.int64)
+    place[cupy.argsort(degrees)] = cupy.arange(graph.n)
+    tails, heads = place[rows_of(graph)], place[graph.indices]
+    keys = ((tails << np.int64(32)) | heads)[tails < heads]
+    keys.sort()
+    indptr = cupy.searchsorted(keys, cupy.arange(graph.n + 1) << np.int64(32))
+    tails, heads = (keys >> np.int64(32)).astype(cupy.int32), keys.astype(cupy.int32)
+    total = cupy.zeros(1, cupy.uint64)
+    kernel = cupy.RawKernel(TRIANGLES, "count")
+    kernel((132 * 16,), (256,), (indptr, heads, tails, np.int64(keys.size), total))
+    assert int(total[0]) == found, f"{int(total[0])} triangles, not {found}"

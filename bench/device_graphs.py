@@ -1,0 +1,99 @@
+"""The graphs of the GPU figures, made on the GPU: undirected, without loops, no edge twice; the same seed, the same
+graph on every GPU of one CuPy version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import cupy
+import numpy as np
+
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+class Graph(NamedTuple):
+    """CSR arrays of the symmetric matrix on the GPU (int64, int32, float32 weights 1 .. 255), and vertices to start
+    from: one of highest degree, then random ones that have neighbours."""
+
+    name: str
+    n: int
+    indptr: cupy.ndarray
+    indices: cupy.ndarray
+    weights: cupy.ndarray
+    sources: list[int]
+
+    @property
+    def nnz(self) -> int:
+        return int(self.indices.size)
+
+
+def rmat(scale: int, factor: int, seed: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+    """Chakrabarti, Zhan, Faloutsos, "R-MAT", SDM 2004, with Graph500's .57 .19 .19 .05; vertices renamed at random."""
+    a, b, c = 0.57, 0.19, 0.19
+    n, random = 1 << scale, cupy.random.RandomState(seed)
+    tails, heads = (cupy.zeros(n * factor, cupy.uint32) for _ in range(2))
+    for bit in range(scale):
+        drawn = random.random_sample(n * factor, dtype=cupy.float32)
+        lower = drawn >= a + b
+        right = ((drawn >= a) & ~lower) | (drawn >= a + b + c)
+        tails |= lower.astype(cupy.uint32) << np.uint32(bit)
+        heads |= right.astype(cupy.uint32) << np.uint32(bit)
+    renamed = cupy.argsort(random.random_sample(n, dtype=cupy.float32)).astype(cupy.uint32)
+    return n, renamed[tails], renamed[heads]
+
+
+def uniform(scale: int, factor: int, seed: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+    """Erdos and Renyi: both ends of every edge are drawn alike."""
+    n, random = 1 << scale, cupy.random.RandomState(seed)
+    tails = random.randint(0, n, n * factor).astype(cupy.uint32)
+    return n, tails, random.randint(0, n, n * factor).astype(cupy.uint32)
+
+
+def road(side: int, share: float, seed: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+    """A square grid that keeps this share of its edges."""
+    n, random = side * side, cupy.random.RandomState(seed)
+    every = cupy.arange(n)
+    across = every[every % side < side - 1]
+    across = across[random.random_sample(across.size, dtype=cupy.float32) < share]
+    down = every[: n - side]
+    down = down[random.random_sample(down.size, dtype=cupy.float32) < share]
+    tails, heads = cupy.concatenate([across, down]), cupy.concatenate([across + 1, down + side])
+    return n, tails.astype(cupy.uint32), heads.astype(cupy.uint32)
+
+
+GRAPHS: dict[str, Callable[[], tuple[int, cupy.ndarray, cupy.ndarray]]] = {
+    "rmat18": lambda: rmat(18, 16, 1),
+    "rmat22": lambda: rmat(22, 16, 1),
+    "rmat24": lambda: rmat(24, 16, 1),
+    "kron21": lambda: rmat(21, 48, 2),
+    "urand23": lambda: uniform(23, 16, 3),
+    "road2m": lambda: road(1400, 0.7, 4),
+    "road24m": lambda: road(4883, 0.62, 4),
+}
+
+
+def make(name: str) -> Graph:
+    """The graph of this name, from GRAPHS."""
+    n, tails, heads = GRAPHS[name]()
+    bits = np.int64(max(n - 1, 1).bit_length())
+    low, high = cupy.minimum(tails, heads).astype(cupy.int64), cupy.maximum(tails, heads).astype(cupy.int64)
+    edges = ((low << bits) | high)[low != high]
+    del tails, heads, low, high
+    edges.sort()
+    edges = edges[cupy.concatenate([cupy.ones(1, bool), edges[1:] != edges[:-1]])]
+    low, high = edges >> bits, edges & ((1 << bits) - 1)
+    mixed = (low.astype(cupy.uint64) * np.uint64(n) + high.astype(cupy.uint64)) * np.uint64(GOLDEN)
+    weights = ((mixed >> np.uint64(40)) % np.uint64(255) + np.uint64(1)).astype(cupy.uint8)
+    del mixed
+    both = cupy.concatenate([edges, (high << bits) | low])
+    del edges, low, high
+    order = cupy.argsort(both)
+    both = both[order]
+    values = cupy.concatenate([weights, weights])[order].astype(cupy.float32)
+    del order, weights
+    indptr = cupy.searchsorted(both, cupy.arange(n + 1) << bits)
+    indices = (both & ((1 << bits) - 1)).astype(cupy.int32)
+    degrees = cupy.diff(indptr)
+    chosen = np.random.RandomState(1).choice(cupy.flatnonzero(degrees).get(), 3, replace=False)
+    return Graph(name, n, indptr, indices, values, [int(degrees.argmax()), *(int(v) for v in chosen)])

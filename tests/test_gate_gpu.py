@@ -1,0 +1,117 @@
+"""Matrices from arrays that lie on a GPU, against the same arrays on the host. Collected where there is a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gbgpu as gb
+from gbgpu import binary, exceptions
+from gbgpu.device import cuda
+from gbgpu.engine import gate
+from gbgpu.trace import counters
+
+__test__ = bool(cuda.available())
+SHAPES = [(1, 1, 1), (1, 1, 0), (0, 0, 0), (5, 900, 300), (700, 4, 500), (400, 400, 9000), (3, 2**33, 50)]
+
+
+@pytest.fixture(params=["cuda:0", "cuda:0*3"])
+def gpu(request):
+    gb.init(request.param)
+    import cupy
+
+    return cupy
+
+
+@pytest.fixture(params=[gate.CHUNK, 1000, 7])
+def chunk(request, monkeypatch):
+    monkeypatch.setattr(gate, "CHUNK", request.param)
+
+
+def entries(shape, seed=0):
+    nrows, ncols, count = shape
+    random = np.random.default_rng(seed)
+    return random.integers(0, max(nrows, 1), count), random.integers(0, max(ncols, 1), count), random.random(count)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dup_op", [binary.minus, binary.first, binary.second, "plus", binary.max])
+def test_from_coo(gpu, chunk, shape, dup_op):
+    rows, cols, vals = entries(shape)
+    size = {"nrows": shape[0], "ncols": shape[1], "dup_op": dup_op}
+    for dtype in (np.float32, np.int8, bool):
+        values = (vals * 9).astype(dtype)
+        if dtype is bool and dup_op not in (binary.first, binary.second):
+            continue
+        expected = gb.Matrix.from_coo(rows, cols, values, **size)
+        for ids in (np.int64, np.uint32) if shape[1] < 2**32 else (np.uint64,):
+            arrays = gpu.asarray(rows.astype(ids)), gpu.asarray(cols.astype(ids)), gpu.asarray(values)
+            assert gb.Matrix.from_coo(*arrays, **size).isequal(expected, check_dtype=True)
+            assert gb.Matrix.from_coo(*arrays[:2], values, **size).isequal(expected, check_dtype=True)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_one_value(gpu, chunk, shape):
+    rows, cols, _ = entries(shape)
+    size = {"nrows": shape[0], "ncols": shape[1]}
+    expected = gb.Matrix.from_coo(rows, cols, 3, **size)
+    found = gb.Matrix.from_coo(gpu.asarray(rows), gpu.asarray(cols), 3, **size)
+    assert found.isequal(expected, check_dtype=True) and found.ss.is_iso == expected.ss.is_iso
+
+
+@pytest.mark.parametrize("shape", SHAPES[:-1])
+@pytest.mark.parametrize("sort", [True, False])
+def test_from_csr(gpu, shape, sort):
+    rows, cols, vals = entries(shape)
+    expected = gb.Matrix.from_coo(rows, cols, vals, nrows=shape[0], ncols=shape[1], dup_op=binary.first)
+    indptr, indices, values = expected.to_csr()
+    if not sort:
+        order = np.concatenate([np.arange(lo, hi)[::-1] for lo, hi in zip(indptr, indptr[1:], strict=False)] or [[]])
+        indices, values = indices[order.astype(int)], values[order.astype(int)]
+    arrays = (gpu.asarray(array) for array in (indptr, indices.astype(np.int32), values))
+    assert gb.Matrix.from_csr(*arrays, ncols=shape[1]).isequal(expected, check_dtype=True)
+
+
+def test_nothing_goes_to_the_host(gpu):
+    rows, cols, vals = (gpu.asarray(array) for array in entries((500, 500, 4000)))
+    before = counters.host_reads
+    A = gb.Matrix.from_coo(rows, cols, vals, nrows=500, ncols=500, dup_op=binary.plus)
+    assert counters.host_reads - before <= 4 and A.nvals  # counts, and row lengths where devices share the rows
+
+
+def test_cupyx_matrices_come_in(gpu):
+    from cupyx.scipy.sparse import random
+
+    theirs = random(300, 200, 0.05, format="csr", dtype=np.float32)
+    indptr, indices, values = (array.get() for array in (theirs.indptr, theirs.indices, theirs.data))
+    expected = gb.Matrix.from_csr(indptr, indices, values, ncols=200)
+    assert gb.Matrix.from_scipy_sparse(theirs).isequal(expected, check_dtype=True)
+    assert gb.Matrix.from_scipy_sparse(theirs.tocoo(), dup_op=binary.first).isequal(expected, check_dtype=True)
+
+
+def test_wrong_entries_are_refused(gpu):
+    ids = gpu.asarray([0, 1, 1])
+    with pytest.raises(ValueError, match="Duplicate"):
+        gb.Matrix.from_coo(ids, ids, gpu.asarray([1.0, 2.0, 3.0]))
+    with pytest.raises(ValueError, match="one value"):
+        gb.Matrix.from_coo(ids, ids, 1, dup_op="plus")
+    for bad in (gpu.asarray([0, -1, 1]), gpu.asarray([0, 3, 1])):
+        with pytest.raises(exceptions.IndexOutOfBound):
+            gb.Matrix.from_coo(bad, ids, 1, nrows=3, ncols=3)
+    with pytest.raises(exceptions.InvalidValue):
+        gb.Matrix.from_coo(ids, ids[:2], 1)
+    with pytest.raises(exceptions.InvalidValue):
+        gb.Matrix.from_csr(gpu.asarray([0, 2, 1, 3]), ids, 1.0)
+    with pytest.raises(TypeError):
+        gb.Matrix.from_coo(gpu.asarray([0.0, 1.0]), gpu.asarray([0, 1]), 1)
+
+
+@pytest.mark.parametrize("values", [True, False])
+def test_transposes(gpu, values):
+    rows, cols, vals = entries((600, 350, 5000))
+    A = gb.Matrix.from_coo(rows, cols, vals if values else True, nrows=600, ncols=350, dup_op=binary.first)
+    i, j, x = A.to_coo()
+    expected = gb.Matrix.from_coo(j, i, x, nrows=350, ncols=600)
+    assert A.T.new().isequal(expected)
+    y = gb.semiring.plus_pair[int](gb.Vector.from_scalar(1, 600) @ A).new()
+    assert y.isequal(gb.Vector.from_coo(*np.unique(j, return_counts=True), size=350))
