@@ -32,7 +32,8 @@ def triangle_count(A: Matrix) -> int:
         )
     degree, ones = Vector(int, n, name="degree"), Vector(int, n, name="ones")
     ones[:] = 1
-    degree << plus_pair[int](A @ ones)
+    degree[:] = 0
+    degree(binary.plus) << plus_pair[int](A @ ones)
     L = later_by_degree(A, degree) if has_hubs(degree) else select.tril(A, -1).new(name="L")
     C = Matrix(int, n, n, name="C")
     C(L.S) << plus_pair[int](L @ L.T)
@@ -41,9 +42,10 @@ def triangle_count(A: Matrix) -> int:
 
 def has_hubs(degree: Vector) -> bool:
     """Whether the mean degree of some vertices with edges is far above their median."""
-    degrees = degree.to_coo()[1]
-    sample = np.random.default_rng(0).choice(degrees, SAMPLE) if degrees.size else np.ones(1)
-    return bool(sample.mean() > SKEW * np.median(sample))
+    drawn = np.random.default_rng(0).integers(0, max(degree.size, 1), SAMPLE if degree.size else 0)
+    sample = degree[drawn].new().to_coo()[1]
+    sample = sample[sample > 0]
+    return bool(sample.size and sample.mean() > SKEW * np.median(sample))
 
 
 def later_by_degree(A: Matrix, degree: Vector) -> Matrix:

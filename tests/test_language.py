@@ -390,3 +390,31 @@ def test_aggregators(devices, name, dtype):
                 assert one is two or np.isclose(float(one), float(two), **tolerance, equal_nan=True), text
             for one, two in zip(mine[-1], theirs[-1], strict=True) if len(mine) == 3 else ():
                 np.testing.assert_allclose(one, two, **tolerance, err_msg=text)
+
+
+DIAGONALS = ["plus_times(D @ A)", "minus(A @ D)", "min_first(A.T @ D)", "max_second(D @ A.T)", "any_minus(D @ D)"]
+DIAGONALS += ["plus_times(K @ A)", "plus_firsti(D @ A)", "plus_plus(A @ K)", "any_pair(K @ K)", "plus_times(D @ A @ D)"]
+
+
+@pytest.mark.parametrize("mask", ["", "(A.S)", "(~A.S)", "(D.S, replace=True)", "(A.V, accum=M.binary.plus)"])
+@pytest.mark.parametrize("text", DIAGONALS)
+def test_diagonals_scale(devices, text, mask):
+    """Products with a diagonal that has every entry, also where the result shares the pattern of the mask."""
+    text = text.replace("minus(A @ D)", "plus_minus(A @ D)")
+
+    def held(M):
+        random = np.random.default_rng(3)
+        rows, cols = np.divmod(random.permutation(81)[:30], 9)
+        A = M.Matrix.from_coo(rows, cols, random.integers(-3, 4, 30), nrows=9, ncols=9)
+        D, K = M.Vector.from_coo(range(9), range(2, 11)).diag(), M.Vector.from_scalar(3, 9).diag()
+        C = A.dup()
+        exec(f"C{mask or '()'} << {'M.semiring.' + text}", {"M": M, "A": A, "D": D, "K": K, "C": C})
+        second = M.binary.minus(A & C).new()
+        return plain(C), plain(second), plain(M.binary.plus(A | C).new())
+
+    assert same(held(gb), held(pg))
+
+
+def test_plans_of_diagonals(devices):
+    A = gb.Matrix.from_coo([0, 1], [1, 0], [1.5, 2.5])
+    assert "scale" in str(gb.explain(gb.semiring.plus_times(gb.Vector.from_scalar(2.0, 2).diag() @ A)))

@@ -25,6 +25,8 @@ except Exception:  # not installed, or built for another CUDA: no CUDA devices t
     CUDADriverError = CUDARuntimeError = OSError
 
 BLOCK = 256
+ZEROS = 4096  # words cleared at a time
+PINNED = 256  # bytes that are read through memory which the GPU writes at once
 TEXT = """
 #define LOOP(limit) for (long long i = blockIdx.x * 256ll + threadIdx.x; i < (limit); i += gridDim.x * 256ll)
 #define KERNELS(size, type) \
@@ -93,8 +95,8 @@ def as_host(array: Any) -> np.ndarray:
 
 @cache
 def _checking() -> Any:
-    text = "const bool in = id >= 0 && (unsigned long long)id < (unsigned long long)n; if (!in) bad[0] = true;"
-    return cupy.ElementwiseKernel("I id, int64 n, raw bool bad", "S slot", f"{text} slot = in ? id : -1", "gbgpu_ids")
+    text = "const bool in = (long long)id >= 0 && (long long)id < n; if (!in) bad[0] = true; slot = in ? (S)id : (S)-1"
+    return cupy.ElementwiseKernel("I id, int64 n", "S slot, raw bool bad", text, "gbgpu_ids")
 
 
 @cache
@@ -132,6 +134,7 @@ class CudaDevice:
         self.processors: int = found["processors"]
         self._total: int = found["memory"]
         self._fits: dict[Any, int] = {}
+        self._used = 0  # of the zeroed words
         self._context = cupy.cuda.Device(gpu) if switch else nullcontext()
 
     def here(self) -> AbstractContextManager:
@@ -142,12 +145,27 @@ class CudaDevice:
 
     def empty(self, n: int, dtype: Any) -> Any:
         dtype = np.dtype(dtype)
-        with self._allocating(n * dtype.itemsize):
-            each = max(4 // dtype.itemsize, 1)  # whole words: atomics on small types work on them
-            return cupy.empty((n + each - 1) // each * each, dtype)[:n]
+        each = 4 // dtype.itemsize or 1  # whole words: atomics on small types work on them
+        room = n if each == 1 else (n + each - 1) // each * each
+        try:
+            with self._context:
+                buffer = cupy.ndarray((room,), dtype)
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            raise self._out_of_memory(room * dtype.itemsize) from error
+        return buffer if room == n else buffer[:n]
 
     def zeros(self, n: int, dtype: Any) -> Any:
+        if n == 1 and dtype is np.int64:
+            return self._zero()
         return self._set_bytes(self.empty(n, dtype), 0)
+
+    def _zero(self) -> Any:
+        """One word, from many cleared at once: most statements count something."""
+        at = self._used % ZEROS
+        if at == 0:
+            self._words = self._set_bytes(self.empty(ZEROS, np.int64), 0)
+        self._used += 1
+        return self._words[at : at + 1]
 
     def full(self, n: int, value: Any, dtype: Any) -> Any:
         buffer = self.empty(n, dtype)
@@ -168,8 +186,13 @@ class CudaDevice:
 
     def get(self, buffer: Any) -> np.ndarray:
         counters.host_reads += 1
-        with self.here(), self._naming():
-            return buffer.get()
+        with self._context, self._naming():
+            if buffer.nbytes > PINNED:
+                return buffer.get()
+            stream, held = cupy.cuda.get_current_stream(), self._pinned
+            buffer.data.copy_to_host_async(held.ptr, buffer.nbytes, stream)
+            stream.synchronize()
+            return np.frombuffer(held, buffer.dtype, buffer.size).copy()
 
     def peek(self, buffer: Any) -> None:
         return None
@@ -213,7 +236,7 @@ class CudaDevice:
         counters.launches += 2
         slots, bad = self.empty(ids.size, dtype), self.zeros(1, np.bool_)
         with self.here():
-            _checking()(ids, n, bad, slots)
+            _checking()(ids, n, slots, bad)
         return slots, bad
 
     def adopt(self, array: Any) -> Any:
@@ -295,6 +318,10 @@ class CudaDevice:
             raise DeviceError(f"{self.name}: {error}") from error
 
     @cached_property
+    def _pinned(self) -> Any:
+        return cupy.cuda.alloc_pinned_memory(PINNED)
+
+    @cached_property
     def _functions(self) -> dict[str, Any]:
         module = self.load(compile_cubin(TEXT, self.arch))
         names = [f"{work}{size}" for work in ("fill", "copy") for size in (1, 2, 4, 8)]
@@ -318,13 +345,11 @@ class CudaDevice:
             with self.here():
                 yield
         except cupy.cuda.memory.OutOfMemoryError as error:
-            free = self.memory()[0]
-            text = message(
-                f"{need} bytes on {self.name}",
-                f"{free} of {self._total} bytes free",
-                "use more devices, or free other arrays",
-            )
-            raise OutOfMemory(text) from error
+            raise self._out_of_memory(need) from error
+
+    def _out_of_memory(self, need: int) -> OutOfMemory:
+        free = f"{self.memory()[0]} of {self._total} bytes free"
+        return OutOfMemory(message(f"{need} bytes on {self.name}", free, "use more devices, or free other arrays"))
 
     @contextmanager
     def _naming(self):

@@ -42,6 +42,16 @@ class MatrixBlock:
         self.heavy, self.empty_rows = heavy, empty_rows
         self.views: dict[Any, Any] = {}  # of the pattern, prepared by backends
 
+    def with_values(self, vals: Any, stride: int) -> "MatrixBlock":
+        """The same pattern, shared, with other values."""
+        made = MatrixBlock(self.n, self.indptr, self.cols, vals, stride, self.nnz, self.heavy, self.empty_rows)
+        made.views = self.views
+        return made
+
+    def same_pattern(self, other: "MatrixBlock") -> bool:
+        """Whether they share one."""
+        return self.indptr is other.indptr and self.cols is other.cols
+
 
 class MatrixStore:
     """A matrix's content. `transposed` is the other orientation once it was asked for; `symmetric` (None: not known)
@@ -56,6 +66,7 @@ class MatrixStore:
         "nvals",
         "transposed",
         "symmetric",
+        "diagonal",
         "entries",
         "ptr",
         "idx",
@@ -67,6 +78,7 @@ class MatrixStore:
         self.ptr, self.idx = blocks[0].indptr.dtype.name, colmap.slot_type()  # of row offsets, of columns
         self.transposed: MatrixStore | None = None
         self.symmetric: bool | None = None
+        self.diagonal = False  # whether it is known to have every entry of its diagonal, and no other
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
 
 

@@ -11,7 +11,7 @@ from ..kernels.interface import XLIST
 from . import build
 from .cost import Facts
 
-FEW = 64  # vertices of a frontier whose edges are not worth a read from a GPU
+FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a frontier are not worth a read from a GPU
 
 
 def facts_of(session: Any, statement: Any, stores: dict[str, Any]) -> Facts:
@@ -67,7 +67,8 @@ def frontier_edges(session: Any, x: VectorStore, count: int, matrix: Any, store:
         return store.nvals
     held = store if not turned or store.symmetric else store.transposed
     seen = session.devices[0].peek(session.nil(0).words) is not None
-    if held is None or x.map is not held.rowmap or not seen and count < FEW:
+    plain = not seen and not FEW <= count <= MANY * x.map.n
+    if held is None or x.map is not held.rowmap or plain:
         return count * store.nvals // max(x.map.n, 1)
     kernel = session.once(
         ("edges", held.ptr, held.idx), lambda: session.kernels.get("frontier_edges", build.spec_of(held))

@@ -15,7 +15,7 @@ from ..semiring._operators import SelectOp, UnaryOp
 from ..trace import Record, counters, emit, listeners, now
 from . import shapes
 from .csr import offsets
-from .mxm import Product
+from .mxm import Product, valued, values_of
 from .plan import Plan, Step, Value, keeps_iso
 
 _UNION = A_ONLY | B_ONLY | BOTH
@@ -222,7 +222,7 @@ class _Work:
             store = shapes.region(self.session, store, *statement.index, True)
         blocks = []
         for device, held in zip(self.session.devices, store.blocks, strict=False):
-            blocks.append(_with_values(held, device.full(1, expr.option, expr.dtype.np_type), 0))
+            blocks.append(held.with_values(device.full(1, expr.option, expr.dtype.np_type), 0))
         return MatrixStore(store.rowmap, store.colmap, expr.dtype, True, blocks)
 
     def _source(self, operand: Any) -> Callable[[], MatrixStore]:
@@ -253,7 +253,7 @@ class _Work:
                 kernel(*self._rows(store, b, thunk), vals)
             else:
                 kernel(n, nil.words, nil.slots("int32"), block.vals, block.stride, thunk, 0, 0, vals)
-            return _with_values(block, vals, 0 if iso else 1)
+            return block.with_values(vals, 0 if iso else 1)
 
         return MatrixStore(store.rowmap, store.colmap, op.return_type, iso, self._each(store, work))
 
@@ -281,6 +281,11 @@ class _Work:
         present. With `defaults` an operator meets them where one is missing."""
         two = self.aligned(two, one.rowmap, one.colmap)
         dtype = one.dtype if dtype is None else dtype
+        if keep & BOTH and all(x.same_pattern(y) for x, y in zip(one.blocks, two.blocks, strict=True)):
+            if op is None and dtype is one.dtype:
+                return one
+            if op is not None and not op.program.uses & {"i", "j", "k"}:
+                return valued(self.session, one, op, values_of(one), values_of(two))
         iso = one.iso and op is None and not keep & B_ONLY and dtype is one.dtype
         most = one.nvals + two.nvals
         ptr = max(one.ptr, two.ptr, offset_type(most))
@@ -336,9 +341,3 @@ class _Holder:
 
     def __init__(self, store: MatrixStore):
         self._store = store
-
-
-def _with_values(block: Any, vals: Any, stride: int) -> Any:
-    made = type(block)(block.n, block.indptr, block.cols, vals, stride, block.nnz, block.heavy, block.empty_rows)
-    made.views = block.views
-    return made

@@ -2,7 +2,8 @@
 
 dot: each entry of the mask is the product of a row and a column. rows: the terms of a row gather at the entries of the
 mask, or of the result's pattern, found first. hash: the same with a table instead of a mark a column. dense: B has all
-its entries. sort: all terms are made, sorted and combined. Each device makes its rows and is given all of B.
+its entries. sort: all terms are made, sorted and combined. scale: a factor is a diagonal. Each device makes its rows
+and is given all of B.
 """
 
 from typing import Any
@@ -10,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..distribute import exchange
-from ..distribute.blocks import MatrixStore
+from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
 from ..errors import InvalidValue, message
 from ..expr import Transposed
-from ..kernels.interface import COMPLEMENT, MASKED, Spec, mxm_room
+from ..kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec, mxm_room
 from ..trace import counters
 from .csr import Rows, by_row_and_column, keep_entries, offsets, read, store_of
 from .plan import is_idempotent
@@ -24,6 +25,31 @@ TERMS = 1 << 26  # made at a time by `sort`
 COLUMNS = 1 << 22  # of a pattern made at a time by `rows` and `hash`
 
 
+def values_of(store: MatrixStore) -> tuple[Any, list[tuple[Any, int]]]:
+    """(type, values and stride of each block)."""
+    return store.dtype, [(block.vals, block.stride) for block in store.blocks]
+
+
+def valued(session: Any, pattern: MatrixStore, op: Any, left: tuple, right: tuple) -> MatrixStore:
+    """A pattern with op(x, y) for its values; sides as `values_of` gives them, one value an entry or one for all."""
+    (a, xs), (b, ys) = left, right
+    kernel = session.kernels.get("ewise", Spec(op=op, a=a, b=b, out=op.return_type))
+    iso = not any(stride for _, stride in (*xs, *ys))
+
+    def work(i: int) -> Any:
+        block, device, nil = pattern.blocks[i], session.devices[i], session.nil(i)
+        n = 1 if iso else block.nnz
+        vals = device.empty(max(n, 1), op.return_type.np_type)
+        sides = *xs[i], nil.words, *ys[i], nil.words
+        kernel(n, *sides, AFULL | BFULL | OUTFULL, 0, 0, 0, vals, nil.words, nil.scratch)
+        return block.with_values(vals, 0 if iso else 1)
+
+    seconds = pattern.nvals * session.kernels.costs.pull_edge / pattern.rowmap.p
+    return MatrixStore(
+        pattern.rowmap, pattern.colmap, op.return_type, iso, session.each(pattern.rowmap.p, work, seconds)
+    )
+
+
 class Product:
     """`semiring(A @ B)` on its way. `inside`: the result has no entry that the mask doesn't let through."""
 
@@ -31,12 +57,13 @@ class Product:
         self.session, self.op, self.hint, self.mask = session, expr.op, hint, mask
         self.left, self.right = expr.left, expr.right
         self.narrow = mask is not None and not mask.complement
-        self.way = hint or self._choose()
+        self.scales = None if hint else self._diagonal()
+        self.way = hint or ("scale" if self.scales else self._choose())
         lacks = {
             "dot": not self.narrow,
             "dense": self._base(self.right).nvals < self.right.shape[0] * self.right.shape[1],
         }
-        if self.way not in session.kernels.mxm or lacks.get(self.way):
+        if hint and hint not in session.kernels.mxm or lacks.get(self.way):
             offered = ", ".join(session.kernels.mxm)
             needs = "dot: with a mask, not complemented; dense: B has all its entries"
             raise InvalidValue(message(f"a method among {offered} ({needs})", repr(hint)))
@@ -60,6 +87,17 @@ class Product:
         short = a * b.nvals / max(rows, 1) < SHORT * max(self.left.shape[0], 1)
         return "hash" if cols >= WIDE and short else "rows"
 
+    def _diagonal(self) -> str | None:
+        """The side that is a diagonal which only scales the rows or columns of the other."""
+        a, b = self._base(self.left), self._base(self.right)
+        if self.op.multiply.program.uses & {"i", "j", "k"}:
+            return None
+        if b.diagonal and (a.colmap if not isinstance(self.left, Transposed) else a.rowmap) is b.rowmap:
+            return "right"
+        if a.diagonal and (b.rowmap if not isinstance(self.right, Transposed) else b.colmap) is a.rowmap:
+            return "left"
+        return None
+
     def _cost(self, way: str) -> float:
         """Predicted entries looked at, by mean lengths; a transposition that isn't there yet counts too."""
         a, b, m = (self._base(x) for x in (self.left, self.right, self.mask.parent))
@@ -77,6 +115,8 @@ class Product:
     def result(self, mask: MatrixStore | None, aligned: Any, source: Any) -> MatrixStore:
         """The product; `mask` has the entries that the statement's mask names, `aligned(store, rowmap, colmap)` brings
         a matrix onto maps, `source(operand)` is a matrix by rows."""
+        if self.scales:
+            return self._scaled(source(self.left), source(self.right))
         a = source(self.left)
         b = source(self.right.T if self.way == "dot" else self.right)
         colmap, rowmap = (b.rowmap, b.colmap) if self.way == "dot" else (b.colmap, b.rowmap)
@@ -107,6 +147,25 @@ class Product:
         first = block.n, block.indptr.astype(self.ptr, copy=False), block.cols, block.vals, block.stride
         tables = *self.a.colmap.tables(device), *self.colmap.tables(device), self.a.rowmap.first(b)
         return device, (*first, *whole), tables, whole
+
+    def _scaled(self, a: MatrixStore, b: MatrixStore) -> MatrixStore:
+        session = self.session
+        other, scales = (b, a) if self.scales == "left" else (a, b)
+
+        def by_row(i: int) -> tuple[Any, int]:
+            block, held = other.blocks[i], scales.blocks[i]
+            return (held.vals[session.devices[i].owners(block.indptr, block.nnz)], 1) if held.stride else (held.vals, 0)
+
+        def by_column(i: int) -> tuple[Any, int]:
+            vector = [VectorBlock(block.n, block.vals, block.stride) for block in scales.blocks]
+            store = VectorStore(scales.rowmap, scales.dtype, "full", scales.iso, vector)
+            dense, moved = exchange.all_gather(store, session.devices, i)
+            counters.exchanged += moved
+            return (dense.vals[other.blocks[i].cols], 1) if dense.stride else (dense.vals, 0)
+
+        factors = scales.dtype, session.each(other.rowmap.p, by_row if self.scales == "left" else by_column, 1.0)
+        sides = (factors, values_of(b)) if self.scales == "left" else (values_of(a), factors)
+        return valued(session, other, self.op.multiply, *sides)
 
     def _inside(self, b: int) -> Rows:
         """The product's entries at those of the mask."""

@@ -165,9 +165,7 @@ class Operands(Steps):
 
     def _scalar(self, step: Step) -> VectorStore:
         map, dtype, value = step.into.map, step.into.dtype, self.statement.expr.option
-        blocks = [
-            VectorBlock(map.rows[b], self.session.devices[b].full(1, value, dtype.np_type), 0) for b in range(map.p)
-        ]
+        blocks = [VectorBlock(map.rows[b], self.session.scalar(b, value, dtype.np_type), 0) for b in range(map.p)]
         return VectorStore(map, dtype, "full", True, blocks)
 
     def _spread(self, step: Step) -> VectorStore:
@@ -175,11 +173,8 @@ class Operands(Steps):
 
     def _borrow(self, step: Step) -> VectorStore:
         value, mask = (self.registers[name] for name in step.sources)
-        devices = self.session.devices
-        blocks = [
-            VectorBlock(m.n, v.vals, 0, slots=copied(devices[b], m.slots), count=copied(devices[b], m.count))
-            for b, (v, m) in enumerate(zip(value.blocks, mask.blocks, strict=True))
-        ]
+        pairs = zip(value.blocks, mask.blocks, strict=True)
+        blocks = [VectorBlock(m.n, v.vals, 0, slots=m.slots, count=m.count) for v, m in pairs]
         return VectorStore(value.map, value.dtype, "list", True, blocks, mask.nvals)
 
     def _place_scalar(self, step: Step) -> VectorStore:

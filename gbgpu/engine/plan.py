@@ -137,11 +137,19 @@ class Planner:
         mine, theirs = ("x", "y") if facts.flip else ("y", "x")
         iso = is_idempotent(semiring.monoid) and not uses & {"i", "j", "k"}
         iso = iso and (x.iso or mine not in uses) and (facts.iso or theirs not in uses)
+        if iso and semiring.multiply.name == "pair" and self.statement.accum is None:
+            semiring = self._of_output_type(semiring)
         spec = Spec(semiring, facts.dtype, x.dtype, semiring.return_type, facts.ptr, facts.idx, facts.flip, iso)
         mask = self.mask_words(facts.outer)
         self._masked = True
         text = f"{semiring!r} by {facts.orientation} of A, {x.name} {x.form}{self._masked_by(mask)}"
         return self._pull(x, spec, mask, text) if facts.direction == "pull" else self._push(x, spec, mask, text)
+
+    def _of_output_type(self, semiring: Any) -> Any:
+        """A semiring whose terms are all one, of the output's type if there is one: nothing is left to cast."""
+        output = self.statement.output
+        same = output.dtype is semiring.return_type or not output.ndim or output.dtype not in semiring.op
+        return semiring if same else semiring.op[output.dtype]
 
     _reduce_rows = _product
 
@@ -268,6 +276,8 @@ class Planner:
         covers = (
             t.form in (None, "full") or self._covers or twin
         )  # T has an entry wherever the mask (and the index) lets through
+        if fresh and indexed and t.form == "list" and self.mask is None:  # of a scalar: all there is
+            return self._move(t, w)
         if not indexed and accum is None and (self.mask is None or replace):
             if not within and t.form == "list":
                 spec = Spec(b=t.dtype)
@@ -329,7 +339,7 @@ class Planner:
             t = self.emit(
                 "apply", t._replace(name="tc", dtype=w.dtype), (t.name,), spec, f"{t.dtype} -> {w.dtype}", None
             )
-        elif self.statement.expr.kind == "copy" and t.name == "x":
+        elif (self.statement.expr.kind == "copy" and t.name == "x") or (self.steps and self.steps[-1].kind == "borrow"):
             t = self.emit("dup", t._replace(name="t"), (t.name,), None, f"copy of {t.form}")
         self.emit("move", w, (t.name,), None, f"{t.form}{' iso' if t.iso else ''} becomes the output")
 

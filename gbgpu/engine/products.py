@@ -11,7 +11,7 @@ from ..kernels.interface import Spec
 from .csr import words_of
 from .plan import Step
 from .steps import Steps
-from .streams import stream_of
+from .streams import likely_first, stream_of
 
 
 def _streams(spec: Spec) -> bool:
@@ -22,6 +22,12 @@ def _streams(spec: Spec) -> bool:
 def _counts(spec: Spec) -> bool:
     """Whether a product with a full vector counts the entries of rows."""
     return spec.op.monoid.name == "plus" and spec.op.multiply.name == "pair" and spec.out.kind != "b"
+
+
+def _ends_early(spec: Spec, stride: int) -> bool:
+    """Whether one entry is the sum of a row, and which one it is doesn't matter to A's values."""
+    reads = ("x", "y")[spec.flip] in spec.op.multiply.program.uses
+    return (spec.iso or spec.op.monoid.is_any) and not (stride and reads)
 
 
 class Products(Steps):
@@ -71,10 +77,14 @@ class Products(Steps):
                     stream(block.n, *given, *rows, traced, vals, bits, count, stats)
                     return stored
             starts, bounds = facts.inner.tables(session.devices[b])
+            cols, options = block.cols, {}
+            if session.kernels.streams and _ends_early(spec, block.stride):
+                likely = likely_first(session.devices[b], block, facts.inner.nslots)
+                cols, options = (cols, {}) if likely is None else (likely, {"first": True})
             kernel(
                 block.n,
                 block.indptr,
-                block.cols,
+                cols,
                 block.vals,
                 block.stride,
                 x.vals,
@@ -90,6 +100,7 @@ class Products(Steps):
                 bits,
                 count,
                 stats,
+                **options,
             )
             return stored
 

@@ -150,6 +150,13 @@ class Session:
             found = self._cached[key] = make()
         return found
 
+    def scalar(self, b: int, value: Any, dtype: Any) -> Any:
+        """One value on device b, which nobody writes."""
+        if len(self._cached) > _PLANS:
+            self._cached.clear()
+        key = "scalar", b, dtype, np.array([value], dtype).tobytes()
+        return self.once(key, lambda: self.devices[b].full(1, value, dtype))
+
     def rows(self, b: int, n: int) -> Any:
         """0..n-1 on device b."""
         return self.once(("rows", b, n), lambda: self.devices[b].put(np.arange(n)))

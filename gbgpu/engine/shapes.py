@@ -227,7 +227,9 @@ def diag(session: Any, store: VectorStore, k: int) -> MatrixStore:
         return taken._replace(cols=slots_of(device, colmap, columns))
 
     parts = session.each(rowmap.p, part, n * session.kernels.costs.row)
-    return store_of(session, rowmap, colmap, store.dtype, store.iso, parts)
+    made = store_of(session, rowmap, colmap, store.dtype, store.iso, parts)
+    made.diagonal = k == 0 and store.form == "full"
+    return made
 
 
 def kron(session: Any, one: MatrixStore, two: MatrixStore, op: Any) -> MatrixStore:

@@ -10,6 +10,7 @@ from .csr import read, words_of
 
 TILE = 1024  # entries, as in src/pull_stream.cu
 SMALL = 1 << 16  # entries below which rows are not worth preparing
+PAYS = 16  # pulls after which sorting rows by the use of their columns pays
 SHARE = 0.2  # of the entries that hubs must have to be worth their table
 
 
@@ -36,6 +37,29 @@ def stream_of(device: Any, block: Any, width: int, itemsize: int) -> Stream | No
     if ("stream", most) not in views:
         views["stream", most] = _made(device, block, width, most)
     return views["stream", most]
+
+
+def likely_first(device: Any, block: Any, width: int) -> Any:
+    """The columns with the most used ones first in each row, for pulls that one entry ends: it mostly is the first.
+    Made once that many pulls have asked for it; None before, and for blocks that are not worth it."""
+    views = block.views
+    asked = views["asked"] = views.get("asked", 0) + 1
+    if asked < PAYS or block.nnz < SMALL or block.cols.dtype != np.int32:
+        return None
+    if "likely" not in views:
+        views["likely"] = _by_use(device, block, width) if device.memory()[0] > 32 * block.nnz else None
+    return views["likely"]
+
+
+def _by_use(device: Any, block: Any, width: int) -> Any:
+    xp, bits = device.xp, max(width - 1, 1).bit_length()
+    order = device.order(-xp.bincount(block.cols, minlength=width))
+    place = device.empty(width, np.int32)
+    place[order] = xp.arange(width, dtype=np.int32)
+    keys = device.keys(device.owners(block.indptr, block.nnz), place[block.cols], bits)
+    device.sort(keys)
+    keys &= (1 << bits) - 1
+    return order.astype(np.int32)[keys]
 
 
 def _made(device: Any, block: Any, width: int, most: int) -> Stream:

@@ -168,10 +168,11 @@ def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
     cols, starts, heavy = (KINDS[kind].index(name) for name in ("cols", "starts", "heavy"))
     early = stops(spec.op.monoid, spec.iso)
 
-    def launch(*args: Any) -> None:
+    def launch(*args: Any, first: bool = False) -> None:
+        """`first`: the first entry of a row mostly ends it."""
         values, heavies = scalars(args), args[heavy].size
         n, p = values[0], args[starts].size - 1
-        width = lanes(args[cols].size, n, early)
+        width = 1 if first else lanes(args[cols].size, n, early)
         run((n * width + BLOCK - 1) // BLOCK, (*values, p, width, HEAVY if heavies else 1 << 62))
         if heavies:
             run_heavy(heavies, (*values, p, HEAVY, heavies))
