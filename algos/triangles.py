@@ -1,8 +1,8 @@
 """Triangles: each edge of an acyclic orientation, with what its ends have in common.
 
-L holds one arc of each edge, from the end that comes later in some order. C(L.S) << plus_pair(L @ L.T) counts at the
-arc i -> j the vertices that come before both, so each triangle once, at its last two. Any order does; the one by
-degree leaves hubs few arcs towards them, which is where the work is. Nothing is renumbered.
+L holds one arc of each edge, to the end that comes later in some order. C(L.S) << plus_pair(L @ L.T) counts at the
+arc i -> j the vertices that come after both, so each triangle once, at its first two. Any order does; the one by
+degree leaves hubs few arcs, which is where the work is. Nothing is renumbered.
 
 Source: Azad, Buluc, Gilbert, "Parallel Triangle Counting and Enumeration Using Matrix Algebra", 2015; the order by
 degree where degrees are skewed, told by a sample, is that of Beamer, Asanovic, Patterson, the GAP benchmark, 2015.
@@ -34,7 +34,7 @@ def triangle_count(A: Matrix) -> int:
     ones[:] = 1
     degree[:] = 0
     degree(binary.plus) << plus_pair[int](A @ ones)
-    L = later_by_degree(A, degree) if has_hubs(degree) else select.tril(A, -1).new(name="L")
+    L = by_degree(A, degree) if has_hubs(degree) else select.tril(A, -1).new(name="L")
     C = Matrix(int, n, n, name="C")
     C(L.S) << plus_pair[int](L @ L.T)
     return int(C.reduce_scalar(monoid.plus).new().value or 0)
@@ -48,8 +48,8 @@ def has_hubs(degree: Vector) -> bool:
     return bool(sample.size and sample.mean() > SKEW * np.median(sample))
 
 
-def later_by_degree(A: Matrix, degree: Vector) -> Matrix:
-    """The arcs from the end of higher degree; between equal ones, from the larger vertex number."""
+def by_degree(A: Matrix, degree: Vector) -> Matrix:
+    """The arcs to the end of higher degree; between equal ones, to the larger vertex number."""
     n = A.nrows
     key = Vector(int, n, name="key")
     key << degree.apply(binary.times, right=n)
@@ -58,4 +58,4 @@ def later_by_degree(A: Matrix, degree: Vector) -> Matrix:
     row, column = Matrix(int, n, n, name="row"), Matrix(int, n, n, name="column")
     row(A.S) << any_first[int](D @ A)
     column(A.S) << any_second[int](A @ D)
-    return select.valuene(binary.gt(row & column).new(), False).new(name="L")
+    return select.valuene(binary.lt(row & column).new(), False).new(name="L")

@@ -161,8 +161,9 @@ class Elementwise(Steps):
 
         return self._store(step, self.each(x.map, work, self._entries(x)))
 
-    def _reduce(self, step: Step) -> VectorStore:
-        """Each block to one value, then those on the first device to one."""
+    def _reduce(self, step: Step) -> tuple[Any, Any]:
+        """Each block to one value, then those on the first device to one: two words of one buffer, the value and
+        whether there is one, and the value as an array."""
         x, monoid, session = self.registers[step.sources[0]], self.statement.expr.op, self.session
         counted = self.statement.expr.option[0]
         kernel = self.kernel("reduce")
@@ -170,7 +171,8 @@ class Elementwise(Steps):
 
         def work(b: int) -> tuple[Any, Any]:
             block, device, nil = x.blocks[b], session.devices[b], session.nil(b)
-            vals, words = device.empty(1, monoid.dtype.np_type), device.empty(1, np.int64)
+            both = device.empty(2, np.int64)
+            vals, words = both.view(monoid.dtype.np_type)[:1], both[1:]
             given, stride = (device.full(1, 1, x.dtype.np_type), 0) if counted else (block.vals, block.stride)
             room = len(block.slots) if x.form == "list" else block.n
             kernel(
@@ -183,19 +185,19 @@ class Elementwise(Steps):
                 vals,
                 words,
             )
-            return vals, words
+            return both, vals
 
         parts = self.each(x.map, work, self._entries(x))
         if x.map.p == 1:
             return parts[0]
         device, nil = session.devices[0], session.nil(0)
         vals, present = device.empty(x.map.p, monoid.dtype.np_type), device.empty(x.map.p, np.int64)
-        for b, (value, word) in enumerate(parts):
+        for b, (both, value) in enumerate(parts):
             device.copy(vals[b : b + 1], value)
-            device.copy(present[b : b + 1], word)
-            counters.exchanged += value.nbytes + word.nbytes if b else 0
-        words, word = device.zeros((x.map.p + 63) >> 6, np.int64), device.empty(1, np.int64)
-        out = device.empty(1, monoid.dtype.np_type)
+            device.copy(present[b : b + 1], both[1:])
+            counters.exchanged += value.nbytes + 8 if b else 0
+        words, both = device.zeros((x.map.p + 63) >> 6, np.int64), device.empty(2, np.int64)
+        out = both.view(monoid.dtype.np_type)[:1]
         self.kernel("mask_words", Spec(b=session.int64))(x.map.p, present, 1, nil.words, k.XFULL, words)
-        self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(x.map.p, nil.words, vals, 1, words, 0, out, word)
-        return out, word
+        self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(x.map.p, nil.words, vals, 1, words, 0, out, both[1:])
+        return both, out

@@ -10,7 +10,7 @@ from ..distribute.blocks import VectorBlock, VectorStore
 from ..kernels import interface as k
 from ..kernels.interface import Spec
 from .plan import Step
-from .steps import Steps, copied
+from .steps import Steps, cast, copied
 
 
 class Operands(Steps):
@@ -164,7 +164,8 @@ class Operands(Steps):
         return [(words, flags) for words in self.each(store.map, bits)]
 
     def _scalar(self, step: Step) -> VectorStore:
-        map, dtype, value = step.into.map, step.into.dtype, self.statement.expr.option
+        map, dtype, expr = step.into.map, step.into.dtype, self.statement.expr
+        value = expr.option if dtype is expr.dtype else cast(expr.option, expr.dtype, dtype)
         blocks = [VectorBlock(map.rows[b], self.session.scalar(b, value, dtype.np_type), 0) for b in range(map.p)]
         return VectorStore(map, dtype, "full", True, blocks)
 

@@ -250,7 +250,8 @@ class Planner:
         return self.operand("x")
 
     def _fill(self, expr: Any) -> Value:
-        return self.emit("scalar", Value("t", None, expr.dtype, True, self.values["w"].map), (), None, f"{expr.dtype}")
+        dtype = expr.dtype if self.statement.accum is not None else self.statement.output.dtype
+        return self.emit("scalar", Value("t", None, dtype, True, self.values["w"].map), (), None, f"{dtype}")
 
     # -- the write rule
 

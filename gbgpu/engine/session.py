@@ -11,7 +11,7 @@ from ..distribute.blocks import VectorBlock, VectorStore, split_matrix, split_ve
 from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
 from ..errors import InvalidValue, OutOfMemory, OutputNotEmpty, message
 from ..kernels.backends import open_devices
-from ..semiring._lower import cast_program, to_python
+from ..semiring._lower import to_python
 from ..semiring._operators import resolve
 from ..semiring._types import INT64
 from ..trace import counters
@@ -20,6 +20,7 @@ from .cost import Facts
 from .direction import facts_of
 from .plan import Plan, Planner, Value, is_twin
 from .run import Run
+from .steps import cast
 
 # rows plus entries below which `auto` keeps an object on one device: its products take less than handing them
 # out
@@ -409,12 +410,12 @@ class Session:
         return build.matrix_element(device, block, row, int(store.colmap.slots(np.array([position[1]]))[0]))
 
     def read_scalar(self, store: tuple[Any, Any, Any]) -> Any:
-        """The value of a computed scalar: value and presence on the first device, and what it is without entries."""
+        """The value of a computed scalar, as Run._reduce leaves it, and what it is without entries."""
         self.check()
         self.raise_watched(reading=True)
-        vals, words, empty = store
-        device = self.devices[0]
-        return device.get(vals)[0].item() if int(device.get(words)[0]) & 1 else empty
+        both, vals, empty = store
+        read = self.devices[0].get(both)
+        return read.view(vals.dtype)[0].item() if int(read[1]) & 1 else empty
 
     # -- statements
 
@@ -453,7 +454,7 @@ class Session:
             output._store = result
         else:
             value = self.read_scalar(result)
-            output.value = None if value is None else _cast(value, statement.expr.dtype, output.dtype)
+            output.value = None if value is None else cast(value, statement.expr.dtype, output.dtype)
         return statement
 
     def _scalar_on_host(self, statement: Any) -> Any:
@@ -464,7 +465,7 @@ class Session:
             if self.explaining:
                 self.explaining[-1].append(f"{statement!r}\n  on the host")
                 return statement
-            new = None if expr.option is None else _cast(expr.option, expr.dtype, output.dtype)
+            new = None if expr.option is None else cast(expr.option, expr.dtype, output.dtype)
         else:
             term = output.dup(clear=True, name=output.name)
             statement.plan = self.run(type(statement)(term, None, None, False, expr, None, statement.hints)).plan
@@ -560,11 +561,6 @@ class Session:
                 0,
             )
         )
-
-
-def _cast(value: Any, source: Any, target: Any) -> Any:
-    """A host value of type `source` as one of `target`, as kernels cast."""
-    return to_python(cast_program(source, target))(source.np_type.type(value))
 
 
 def _dup(dup_op: Any, dtype: Any) -> Any:

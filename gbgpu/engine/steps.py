@@ -2,6 +2,7 @@
 elementwise and output."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ..distribute.blocks import VectorBlock, VectorStore
 from ..kernels import interface as k
 from ..kernels.interface import Spec
+from ..semiring._lower import cast_program, to_python
 from ..trace import Record, counters, emit, listeners, now
 from .plan import Plan, Step
 
@@ -118,3 +120,13 @@ def copied(device: Any, buffer: Any) -> Any:
     fresh = device.empty(len(buffer), buffer.dtype)
     device.copy(fresh, buffer)
     return fresh
+
+
+def cast(value: Any, source: Any, target: Any) -> Any:
+    """A host value of type `source` as one of `target`, as kernels cast."""
+    return _caster(source, target)(source.np_type.type(value))
+
+
+@cache
+def _caster(source: Any, target: Any) -> Callable[[Any], Any]:
+    return to_python(cast_program(source, target))

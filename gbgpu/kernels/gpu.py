@@ -253,22 +253,21 @@ def _mxm(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -
 
 
 def _mxm_dot(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
-    """A thread an entry of M; a block each long row of A (listed in `marks`)."""
+    """A warp a row; a block each long row of A (listed in `marks`)."""
     run, heavy, scalars = _run(device, module, kind), module.get_function("mxm_dot_heavy"), _scalars(kind, spec)
     names = KINDS[kind]
-    kstarts, jstarts, mcols, marks, bptr, bcols = (
-        names.index(name) for name in ("kstarts", "jstarts", "mcols", "marks", "bptr", "bcols")
+    kstarts, jstarts, marks, bptr, bcols = (
+        names.index(name) for name in ("kstarts", "jstarts", "marks", "bptr", "bcols")
     )
-    shared = 4 * TABLE * (2 if "x" in spec.op.multiply.program.uses else 1)
+    shared = TABLE * (np.dtype(spec.idx).itemsize + (4 if "x" in spec.op.multiply.program.uses else 0))
 
     def launch(*args: Any) -> None:
-        total, heavies = max(args[mcols].size, 1), args[marks].size if spec.idx == "int32" else 0
         values = (*scalars(args), args[kstarts].size - 1, args[jstarts].size - 1)
-        run((total + BLOCK - 1) // BLOCK, (*values, total, HEAVY if heavies else 1 << 62))
+        n, heavies, width = values[0], args[marks].size, lanes(args[bcols].size, args[bptr].size, False)
+        run((n * 32 + BLOCK - 1) // BLOCK, (*values, HEAVY, width))
         if heavies:
             queue = kernels.scratch("queue", device, 1)
             device.clear(queue)
-            width = lanes(args[bcols].size, args[bptr].size, False)
             grid = min(device.fit(heavy, DOT, shared), heavies)
             device.launch(heavy, grid, DOT, (*values, heavies, width, queue), shared)
 

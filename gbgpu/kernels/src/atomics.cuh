@@ -24,7 +24,10 @@ template <class T> DEVICE T value_of(typename Bits<T>::type word) {
     b.word = word;
     return b.value;
 }
-template <class T> DEVICE T current(T *target) { return value_of<T>(*(volatile typename Bits<T>::type *)target); }
+// What was there lately: an atomic operation follows where that matters.
+DEVICE u32 lately(const u32 *word) { return __ldca(word); }
+DEVICE u64 lately(const u64 *word) { return __ldca((const unsigned long long *)word); }
+template <class T> DEVICE T current(T *target) { return value_of<T>(lately((const typename Bits<T>::type *)target)); }
 
 // Values of 8 and 16 bits live in a 32-bit word with others; buffers end with whole words.
 DEVICE u32 *word_around(void *target) { return (u32 *)((u64)target & ~3ull); }
@@ -34,7 +37,7 @@ template <class T> DEVICE void combine_small(T *target, T v) {
     u32 *word = word_around(target);
     const int shift = shift_in_word(target);
     const u32 field = sizeof(T) == 1 ? 0xffu : 0xffffu;
-    u32 old = *(volatile u32 *)word;
+    u32 old = lately(word);
     while (true) {
         const T now = (T)(old >> shift & field), wanted = add(now, v);
         if (wanted == now) return;

@@ -34,11 +34,12 @@ DEVICE bool load(const bool *p) { return __ldg((const signed char *)p) != 0; }
 
 DEVICE bool bit(const i64 *words, i64 r) { return ((const u32 *)words)[r >> 5] >> (r & 31) & 1; }
 
-// Set bit r; true if it was clear. The read first saves most atomics: bits are only ever set while a kernel runs.
+// Set bit r; true if it was clear. The read first saves most atomics: bits are only ever set while a kernel runs, so
+// it may come from the cache next to the threads, where many that look at one word do not queue.
 DEVICE bool mark(i64 *words, i64 r) {
     u32 *word = (u32 *)words + (r >> 5);
     const u32 b = 1u << (r & 31);
-    return !(*(volatile u32 *)word & b) && !(atomicOr(word, b) & b);
+    return !(__ldca(word) & b) && !(atomicOr(word, b) & b);
 }
 
 DEVICE bool lets(const i64 *mwords, i64 r, i64 flags) {
