@@ -18,6 +18,7 @@ from gbgpu import Matrix, Vector, binary, indexunary, monoid, select, unary
 from gbgpu.semiring import any_pair, min_first, plus_first, plus_pair, plus_second
 
 LEVELS = 24
+SHORTCUTS = 2  # more than FastSV has, where all vertices take part: they cost less than the rounds that they save
 
 
 def connected_components(A: Matrix) -> Vector:
@@ -45,7 +46,8 @@ def component_of_the_busiest(A: Matrix, n: int, sides: list) -> Vector:
     highest = degree.reduce(monoid.max).new().value
     if highest is None:
         return seen
-    q[int(select.valueeq(degree, highest).new().to_coo()[0][0])] = True
+    highest = select.valueeq(degree, highest).new(name="highest")
+    q[indexunary.index(highest).new().reduce(monoid.min).new().value] = True
     for _ in range(LEVELS):
         if not q.nvals:
             return seen
@@ -68,16 +70,18 @@ def forest(n: int, sides: list, seen: Vector) -> Vector:
         return parent
     least << parent
     grand << parent
+    rest = ~seen.S if seen.nvals else None
     while True:
         for side in sides:
-            least(~seen.S, binary.min) << min_first[dtype](grand @ side)
-        old = parent.dup()
-        parent(binary.min)[old] << least
+            least(mask=rest, accum=binary.min) << min_first[dtype](grand @ side)
+        parent(binary.min)[parent] << least
         parent(binary.min) << least
         parent(binary.min) << grand
-        least << grand
-        grand << parent[parent]
+        for _ in range(SHORTCUTS if rest is None else 0):
+            parent << parent[parent]
+        least << parent[parent]
         stale << binary.ne(grand & least)
+        grand << least
         if not stale.reduce(monoid.lor).new().value:
             return parent
 

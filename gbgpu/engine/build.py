@@ -6,6 +6,7 @@ import numpy as np
 
 from ..distribute.blocks import VectorBlock
 from ..kernels.interface import Spec
+from .csr import entries_of
 
 
 def spec_of(store: Any) -> Spec:
@@ -107,28 +108,12 @@ def sorted_csr(
     return indptr, cols, vals
 
 
-def bits_of(device: Any, words: Any, n: int) -> np.ndarray:
-    """Presence words as booleans on the host."""
-    return (
-        np.unpackbits(device.get(words).view(np.uint8), count=n, bitorder="little").view(bool)
-        if n
-        else np.zeros(0, bool)
-    )
-
-
 def block_to_host(device: Any, block: VectorBlock) -> tuple[np.ndarray, np.ndarray]:
-    """(local rows ascending, values) of a block."""
-    if block.slots is not None:
-        count = int(device.get(block.count)[0])
-        rows = device.get(block.slots[:count]).astype(np.int64)
-        order = np.argsort(rows, kind="stable")
-        vals = device.get(block.vals)
-        return rows[order], vals[:count][order] if block.stride else np.repeat(vals[:1], count)
-    rows = np.arange(block.n) if block.words is None else np.flatnonzero(bits_of(device, block.words, block.n))
-    if not len(rows):
-        return rows, device.get(block.vals[:0])
-    vals = device.get(block.vals)
-    return rows, vals[rows] if block.stride else np.repeat(vals[:1], len(rows))
+    """(local rows ascending, values) of a block; only entries travel."""
+    rows, vals = (np.arange(block.n), block.vals) if block.slots is block.words is None else entries_of(device, block)
+    host = rows if isinstance(rows, np.ndarray) else device.get(rows)
+    vals = device.get(vals)
+    return host.astype(np.int64, copy=False), vals[: len(host)] if block.stride else np.repeat(vals[:1], len(host))
 
 
 def vector_element(device: Any, block: VectorBlock, row: int) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..distribute.blocks import MatrixStore, matrix_block, offset_type
+from ..distribute.blocks import MatrixStore, VectorBlock, matrix_block, offset_type
 from ..distribute.partition import RowMap
 
 
@@ -44,6 +44,20 @@ def words_of(device: Any, present: Any) -> Any:
     packed = device.xp.packbits(present, bitorder="little")
     words.view(np.uint8)[: len(packed)] = packed
     return words
+
+
+def entries_of(device: Any, block: VectorBlock) -> tuple[Any, Any]:
+    """(local rows ascending, values or the one value) of a block."""
+    xp = device.xp
+    if block.slots is not None:
+        rows = block.slots[: read(device, block.count, 0)]
+        order = device.order(rows)
+        return rows[order], block.vals[: len(rows)][order] if block.stride else block.vals
+    if block.words is None:
+        return xp.arange(block.n), block.vals[: block.n] if block.stride else block.vals
+    bits = xp.unpackbits(block.words.view(np.uint8), bitorder="little")[: block.n]
+    rows = xp.flatnonzero(bits)
+    return rows, block.vals[rows] if block.stride else block.vals
 
 
 def take_rows(device: Any, rows: Rows, slots: Any) -> Rows:

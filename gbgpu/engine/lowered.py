@@ -77,6 +77,12 @@ def _extract(statement: Any) -> Any:
     """`w << v[ids]`: P @ v; of a full vector each device takes what it owns."""
     expr = statement.expr
     if (taken := _taken(statement.output._session, expr)) is not None:
+        output = statement.output
+        plain = statement.mask is None and statement.accum is None and statement.index is None
+        if plain and output.dtype is expr.dtype and not output._session.explaining:
+            output._store, statement.plan = taken._store, Plan((), None)
+            counters.statements += 1
+            return statement
         return _again(statement, _copy(taken), statement.index)
     chosen = selection(statement.output._session, expr.option)
     return _again(statement, product(_any("second")[expr.dtype], chosen, expr.left), statement.index)
@@ -111,7 +117,10 @@ def _assign(statement: Any) -> Any:
     output, expr, accum = statement.output, statement.expr, statement.accum
     session, index, monoid = output._session, statement.index, _monoid(accum)
     given = _new((len(index),), expr.dtype if accum is None else output.dtype, None)
-    given << (expr.option if expr.kind == "fill" else expr)
+    if expr.kind == "copy" and expr.left.dtype is given.dtype and expr.left is not output:
+        given = expr.left
+    else:
+        given << (expr.option if expr.kind == "fill" else expr)
     if monoid is not None and statement.mask is None and _combined(session, output, index, given, monoid):
         statement.plan = Plan((), None)
         return statement

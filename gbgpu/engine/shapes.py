@@ -8,13 +8,24 @@ from typing import Any
 import numpy as np
 
 from ..distribute import exchange
-from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore, matrix_block, offset_type
+from ..distribute.blocks import MatrixStore, VectorStore, matrix_block, offset_type
 from ..distribute.partition import RowMap
 from ..errors import IndexOutOfBound, NotImplementedException, message
 from ..index import Index
 from ..kernels.interface import AFULL, BFULL, OUTFULL, Spec
 from ..trace import counters
-from .csr import Rows, by_row_and_column, keep_entries, last_of, offsets, read, slots_of, store_of, take_rows, users_of
+from .csr import (
+    Rows,
+    by_row_and_column,
+    entries_of,
+    keep_entries,
+    last_of,
+    offsets,
+    slots_of,
+    store_of,
+    take_rows,
+    users_of,
+)
 from .mxm import combined
 
 
@@ -186,27 +197,13 @@ def filled(session: Any, rowmap: RowMap, colmap: RowMap, dtype: Any, value: Any)
 # -- vectors as matrices
 
 
-def _entries(device: Any, block: VectorBlock) -> tuple[Any, Any]:
-    """(local rows ascending, values or the one value) of a block."""
-    xp = device.xp
-    if block.slots is not None:
-        rows = block.slots[: read(device, block.count, 0)]
-        order = device.order(rows)
-        return rows[order], block.vals[: len(rows)][order] if block.stride else block.vals
-    if block.words is None:
-        return xp.arange(block.n), block.vals[: block.n] if block.stride else block.vals
-    bits = xp.unpackbits(block.words.view(np.uint8), bitorder="little")[: block.n]
-    rows = xp.flatnonzero(bits)
-    return rows, block.vals[rows] if block.stride else block.vals
-
-
 def column(session: Any, store: VectorStore) -> MatrixStore:
     """A vector as a matrix of one column."""
     map = store.map
 
     def part(b: int) -> Rows:
         device = session.devices[b]
-        rows, vals = _entries(device, store.blocks[b])
+        rows, vals = entries_of(device, store.blocks[b])
         return Rows(_counted(device, rows, map.rows[b]), device.zeros(len(rows), np.int64), vals, 0 if store.iso else 1)
 
     parts = session.each(map.p, part, map.n * session.kernels.costs.row / map.p)
