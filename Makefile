@@ -9,11 +9,11 @@ JOBS ?= 2
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-gpu test-suites bench clean
+.PHONY: help demo test lint test-gpu test-suites bench bench-gpu clean
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: make lint | test-gpu | test-suites | clean'
+	@echo 'also: make lint | test-gpu | test-suites | bench-gpu | clean'
 
 # The newest Python that really runs and has venv (a name on the PATH may be a shim that only prints an error).
 $(BIN)/python:
@@ -58,6 +58,15 @@ test-suites: $(VENV)/installed-test,suites
 
 bench: $(VENV)/installed-bench
 	DATA='$(DATA)' $(BIN)/python -m pytest bench --benchmark-enable --benchmark-columns=median,iqr,rounds -q $(ARGS)
+
+# GPU figures: graphs made on the GPU, results checked, cuSPARSE beside. GRAPHS="rmat22 road24m" takes some of them.
+ifdef PYTHON
+bench-gpu:
+	$(PYTHON) -m bench.gpu $(GRAPHS) $(ARGS)
+else
+bench-gpu: $(VENV)/installed-test,cuda12
+	$(BIN)/python -m bench.gpu $(GRAPHS) $(ARGS)
+endif
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis .ruff_cache .mypy_cache .benchmarks out

@@ -1,4 +1,4 @@
-"""The `gbgpu` command: `info`, `run ALGO GRAPH`, `convert IN OUT`, `generate KIND`.
+"""The `gbgpu` command: `info`, `run ALGO GRAPH`, `compile [SCRIPT]`, `convert IN OUT`, `generate KIND`.
 
 Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device); errors are one line on
 stderr.
@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import platform
+import runpy
 import sys
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -77,9 +78,22 @@ def parser() -> argparse.ArgumentParser:
             "--devices", default="auto", metavar="D", help="auto, cpu:4, cuda:0, cuda:0*3 (default: auto)"
         )
         command.add_argument("--json", action="store_true", help="JSON on stdout, nothing else there")
+    add_compile(commands)
     add_convert(commands)
     add_generate(commands)
     return top
+
+
+def add_compile(commands: Any) -> None:
+    ahead = commands.add_parser(
+        "compile", help="compile GPU kernels before they are needed; the GPU need not be in this machine"
+    )
+    ahead.set_defaults(command=compile_kernels)
+    ahead.add_argument(
+        "script", nargs="?", metavar="SCRIPT", help="a Python program, run on the CPU (default: all algorithms)"
+    )
+    ahead.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="what the program is given")
+    ahead.add_argument("--arch", metavar="A", help="sm_80, sm_90, ... (default: this machine's GPU)")
 
 
 def add_convert(commands: Any) -> None:
@@ -156,6 +170,20 @@ def installed(package: str) -> str:
 def shown(key: str, value: Any) -> str:
     """A cell; bytes in GiB."""
     return f"{value / 2**30:.1f} GiB" if key in ("free", "total") and isinstance(value, int) else str(value)
+
+
+def compile_kernels(arguments: argparse.Namespace) -> int:
+    def program() -> None:
+        if arguments.script is None:
+            return runs.rehearse()
+        sys.argv = [arguments.script, *arguments.arguments]
+        runpy.run_path(arguments.script, run_name="__main__")
+
+    with Progress() as progress:
+        progress.step("compiling")
+        count = gb.compile_ahead(program, arguments.arch)
+    print(f"{count} kernels compiled", file=sys.stderr)
+    return 0
 
 
 def convert_graph(arguments: argparse.Namespace) -> int:

@@ -8,12 +8,12 @@ import numpy as np
 
 from algos import verify
 from algos._inputs import vertex
-from algos.bfs import bfs
+from algos.bfs import bfs, bfs_levels
 from algos.components import connected_components
 from algos.pagerank import pagerank
 from algos.sssp import sssp
 from algos.triangles import triangle_count
-from gbgpu import Matrix, Vector
+from gbgpu import Matrix, Vector, io
 from gbgpu.semiring import plus_pair
 
 
@@ -73,3 +73,15 @@ ALGORITHMS = {
         lambda count: {"triangles": count},
     ),
 }
+
+
+def rehearse() -> None:
+    """Run everything on a small graph, unweighted and with weights of each usual type."""
+    for dtype in ("BOOL", "INT64", "FP32", "FP64"):
+        A = io.generate.rmat(7, 8, seed=1, weights=None if dtype == "BOOL" else (1, 9), dtype=dtype)
+        bfs_levels(A, 0)
+        for algorithm in ALGORITHMS.values():
+            algorithm.run(A, 0)
+        for ranks in ("FP32", "FP64"):
+            pagerank(A, dtype=ranks)
+            pagerank(A, dtype=ranks, tol=0, max_iterations=2)

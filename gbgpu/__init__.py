@@ -1,5 +1,6 @@
 """gbgpu: graph algorithms as masked matrix products over semirings, on every GPU (or CPU core) a person has."""
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -50,6 +51,32 @@ def synchronize() -> None:
     """Wait until every device has finished what it was given."""
     for device in settings.session().devices:
         device.synchronize()
+
+
+def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int:
+    """Compile the GPU kernels that `program()` needs into the on-disk cache; returns how many.
+
+    The program runs on CPU devices, as slowly as plain Python, and plans as it would on a GPU; give it small objects of
+    the types it is for. `arch`: "sm_80", "sm_90", ...; by default that of the first GPU here. Raises DeviceError
+    without both, or without NVRTC.
+    """
+    from .device import cuda
+    from .kernels import ahead
+
+    if arch is None:
+        if not cuda.available():
+            raise errors.DeviceError(errors.message("an architecture, as no GPU is here", None, 'arch="sm_90"'))
+        arch = cuda.info(0)["arch"]
+    before = settings._session
+    settings.install(None)
+    try:
+        with ahead.rehearsed() as asked:
+            program()
+    finally:
+        if settings._session is not None:
+            settings._session.close()
+        settings.install(before)
+    return ahead.compile_all(asked, arch)
 
 
 @contextmanager
@@ -116,6 +143,7 @@ __all__ = [
     "Vector",
     "agg",
     "binary",
+    "compile_ahead",
     "config",
     "device_info",
     "dtypes",

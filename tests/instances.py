@@ -9,7 +9,6 @@ there are cores. `make test-gpu` then finds the machine code in the cache.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 from pathlib import Path
@@ -24,33 +23,15 @@ def note(session) -> None:
     USED.update(dict.fromkeys(getattr(kernels, "_launchers", None) or kernels._loaded))
 
 
-def _compile(number: int) -> int:
-    from gbgpu.kernels import gpu
-
-    return len(gpu.compile(*list(USED)[number], _compile.arch))
-
-
-def compile_all(arch: str) -> int:
-    """Compile what USED holds for an architecture; returns how many kernels."""
-    _compile.arch = arch
-    with multiprocessing.get_context("fork").Pool() as pool:
-        return len(pool.map(_compile, range(len(USED)), chunksize=1))
-
-
 def main(arch: str) -> None:
-    import numpy as np
     import pytest
 
-    from gbgpu.engine.mxm import Product
-    from gbgpu.kernels import cpu, gpu
+    from gbgpu.kernels.ahead import compile_all, rehearsed
 
-    cpu.CpuKernels.mxm, cpu.CpuKernels.costs = gpu.GpuKernels.mxm, gpu.GpuKernels.costs
-    Product._marks = lambda self, device, at, width, hashed, operands: device.zeros(width, np.int32)
     os.environ["GBGPU_TEST_DEVICES"] = "cpu:1 cpu:3"
-    failed = pytest.main(["-q", "-p", "no:cacheprovider", str(Path(__file__).with_name("test_statements.py"))])
-    from instances import compile_all  # the module that the tests filled, not __main__
-
-    print(f"{compile_all(arch)} kernels for {arch}")
+    with rehearsed() as asked:
+        failed = pytest.main(["-q", "-p", "no:cacheprovider", str(Path(__file__).with_name("test_statements.py"))])
+    print(f"{compile_all(asked, arch)} kernels for {arch}")
     sys.exit(failed)
 
 

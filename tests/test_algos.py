@@ -77,6 +77,7 @@ def test_bfs(devices, graph):
         levels, parents = algos.bfs(A, source)
         assert as_dict(levels) == nx.single_source_shortest_path_length(G, source)
         assert (levels.dtype, parents.dtype, levels.size) == ("INT64", "INT64", graph[0])
+        assert algos.bfs_levels(A, source).isequal(levels, check_dtype=True)
         verify.bfs(A, source, levels, parents)
 
 

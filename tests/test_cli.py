@@ -266,3 +266,17 @@ def test_as_a_process():
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["verified"] is True
+
+
+def test_compile_runs_a_program_and_compiles_what_it_needs(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path / "cache"))
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import sys, gbgpu as gb\n"
+        "assert sys.argv[1:] == ['--size', '3']\n"
+        "v = gb.Vector.from_scalar(2, 3)\n"
+        "v << v.apply(gb.unary.ainv)\n"
+    )
+    assert main(["compile", "--arch", "sm_80", str(script), "--size", "3"]) == 0
+    assert "kernels compiled" in capsys.readouterr().err
+    assert list((tmp_path / "cache/cuda").glob("*.cubin"))

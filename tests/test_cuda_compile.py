@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
+import gbgpu as gb
 from gbgpu import binary, indexunary, monoid, select, semiring, unary
 from gbgpu.device import cuda, nvrtc
 from gbgpu.errors import Panic
@@ -211,3 +213,31 @@ def test_errors_carry_the_log(tmp_path, monkeypatch):
     with pytest.raises(Panic, match="nonsense"):
         nvrtc.compile_cubin("nonsense;", "sm_90")
     assert not list(tmp_path.rglob("*.cubin"))
+
+
+def small_program():
+    A = gb.Matrix.from_coo([0, 1, 2, 3], [1, 2, 3, 0], True)
+    q, seen = gb.Vector(bool, 4), gb.Vector(int, 4)
+    q[0] = True
+    for depth in range(3):
+        seen(q.S) << depth
+        q(~seen.S, gb.replace) << gb.semiring.any_pair(q @ A)
+    x = gb.Vector.from_dense(np.ones(4, np.float32))
+    x << gb.semiring.plus_second(A @ x)
+
+
+def test_kernels_are_compiled_ahead(tmp_path, monkeypatch):
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+    session = gb.init("cpu:2")
+    count = gb.compile_ahead(small_program, "sm_90")
+    names = {path.name for path in (tmp_path / "cuda").glob("*.cubin")}
+    assert 5 < len(names) <= count and not (tmp_path / "numba").exists()
+    assert gb.compile_ahead(small_program, "sm_90") == count  # from the cache
+    assert names == {path.name for path in (tmp_path / "cuda").glob("*.cubin")}
+    assert gb.settings.session() is session and gb.settings.rehearsal is None
+
+
+def test_an_architecture_is_needed_without_a_gpu(monkeypatch):
+    monkeypatch.setattr(cuda, "available", lambda: 0)
+    with pytest.raises(gb.errors.DeviceError, match="sm_90"):
+        gb.compile_ahead(small_program)

@@ -1,4 +1,4 @@
-"""The four algorithms on three graphs and four virtual devices, each result checked; a table, and a picture in
+"""The algorithms on three graphs and four virtual devices, each result checked; a table, and a picture in
 out/demo.png.
 
 Run from anywhere: `python tools/demo.py [--devices cpu:4] [--picture FILE]`. Exits with 1 if a check fails.

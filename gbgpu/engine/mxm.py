@@ -188,7 +188,7 @@ class Product:
 
     def _marks(self, b: int, at: Rows, width: int, hashed: bool, operands: tuple | None) -> Any:
         """The workspace of the kernels of CPU devices, the long rows of A for those of GPUs."""
-        if "rows" not in self.session.kernels.mxm:
+        if self.session.kernels.kind == "cuda":
             return self.a.blocks[b].heavy
         device = self.session.devices[b]
         indptr = at.indptr if operands is None else operands[1]

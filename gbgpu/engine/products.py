@@ -7,16 +7,11 @@ import numpy as np
 from ..distribute import exchange
 from ..distribute.blocks import VectorBlock, VectorStore
 from ..kernels import interface as k
-from ..kernels.interface import Spec
+from ..kernels.interface import Spec, sums_whole_rows
 from .csr import words_of
 from .plan import Step
 from .steps import Steps
 from .streams import likely_first, stream_of
-
-
-def _streams(spec: Spec) -> bool:
-    """Whether a product needs all entries of a row, and nothing but their values."""
-    return not spec.iso and not spec.op.monoid.is_any and not spec.op.multiply.program.uses & {"i", "j", "k"}
 
 
 def _counts(spec: Spec) -> bool:
@@ -50,7 +45,7 @@ class Products(Steps):
     def _pull(self, step: Step) -> VectorStore:
         source, matrix, facts, spec = self.registers[step.sources[1]], self.facts.store, self.facts, step.spec
         kernel, mask, session = self.kernel("pull"), step.sources[2], self.session
-        full, streams = step.option, session.kernels.streams and not mask and _streams(spec)
+        full, streams = step.option, session.kernels.streams and not mask and sums_whole_rows(spec)
         counts = not mask and _counts(spec)
 
         def work(b: int) -> VectorBlock:

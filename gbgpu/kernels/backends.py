@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from .. import settings
 from ..errors import DeviceError, NotImplementedException, message
 
 _EXAMPLES = 'such as "auto", "cpu:4", "cuda:0", "cuda:0*3"'
@@ -40,6 +41,14 @@ def _cuda(first: int, last: int | None, copies: int, spec: str) -> tuple[Any, An
     return devices, GpuKernels(devices)
 
 
+def _rehearsal(copies: int) -> tuple[Any, Any]:
+    """As many CPU devices as the string names logical ones, with kernels that are noted."""
+    from ..device.cpu import CpuDevices
+    from .ahead import Rehearsal
+
+    return CpuDevices(copies), Rehearsal(settings.rehearsal)
+
+
 BACKENDS: dict[str, Callable[[int, int | None, int, str], tuple[Any, Any]]] = {"cpu": _cpu, "cuda": _cuda}
 
 
@@ -49,8 +58,10 @@ def open_devices(spec: str) -> tuple[Any, Any]:
     if not isinstance(spec, str):
         raise TypeError(message(f"a device string {_EXAMPLES}", type(spec).__name__))
     if spec == "auto":
-        return open_devices(automatic())
+        return open_devices(automatic() if settings.rehearsal is None else "cuda:0")
     match = re.fullmatch(r"([a-z]+):(\d+)(?:-(\d+))?(?:\*(\d+))?", spec)
+    if match and match[1] in BACKENDS and settings.rehearsal is not None:
+        return _rehearsal(int(match[2]) if match[1] == "cpu" else int(match[4] or 1))
     if match and match[1] in BACKENDS:
         return BACKENDS[match[1]](int(match[2]), None if match[3] is None else int(match[3]), int(match[4] or 1), spec)
     if re.fullmatch(r"(?:(?:cpu|cuda):[\d\-*]+,)+(?:cpu|cuda):[\d\-*]+", spec):

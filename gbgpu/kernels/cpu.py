@@ -21,10 +21,10 @@ class CpuKernels:
     mxm = ("dot", "rows", "hash", "dense", "sort")
     costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
 
-    def __init__(self) -> None:
+    def __init__(self, interpret: bool | None = None) -> None:
         self._loaded: dict[tuple[str, Spec], Any] = {}
         self._lock = Lock()
-        self._make = interpreted if settings.interpret else _load
+        self._make = interpreted if (settings.interpret if interpret is None else interpret) else _load
         self._texts: dict[str, Any] = {}  # equal formulas, such as one lambda written twice, are one kernel
 
     def get(self, kind: str, spec: Spec) -> Any:

@@ -263,7 +263,8 @@ def _mxm_dot(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spe
 
     def launch(*args: Any) -> None:
         values = (*scalars(args), args[kstarts].size - 1, args[jstarts].size - 1)
-        n, heavies, width = values[0], args[marks].size, lanes(args[bcols].size, args[bptr].size, False)
+        n, heavies = values[0], args[marks].size
+        width = lanes(8 * args[bcols].size, args[bptr].size, False)  # entries meet long rows more often than short ones
         run((n * 32 + BLOCK - 1) // BLOCK, (*values, HEAVY, width))
         if heavies:
             queue = kernels.scratch("queue", device, 1)

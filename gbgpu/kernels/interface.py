@@ -69,6 +69,11 @@ class Spec(NamedTuple):
     side: str = ""  # bound scalar of a binary operator in `apply`: "left" or "right"; list operand of `ewise_list`
 
 
+def sums_whole_rows(spec: Spec) -> bool:
+    """Whether a product needs all entries of a row, and nothing but their values."""
+    return not spec.iso and not spec.op.monoid.is_any and not spec.op.multiply.program.uses & {"i", "j", "k"}
+
+
 _MXM = ("n", "indptr", "cols", "avals", "astride", "bptr", "bcols", "bvals", "bstride")
 _TABLES = ("kstarts", "kbounds", "jstarts", "jbounds", "row0")
 

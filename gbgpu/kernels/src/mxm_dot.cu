@@ -98,8 +98,10 @@ struct Dots {
                 if (f < b_end && load(bcols + f) == k && add_term(e, f, row, k, col, acc, hit)) break;
             }
         } else {
+            IDX next = b + sub < b_end ? load(bcols + b + sub) : 0;
             for (i64 f = b + sub; f < b_end; f += width) {
-                const IDX k = load(bcols + f);
+                const IDX k = next;
+                if (f + width < b_end) next = load(bcols + f + width);
                 const int at = table.find(k);
                 if (at >= 0 && add_term(READS_A ? first + table.places[at] : 0, f, row, k, col, acc, hit)) break;
             }

@@ -1,0 +1,21 @@
+"""What is compiled ahead is what a GPU then asks for. Collected where there is a GPU."""
+
+from __future__ import annotations
+
+from test_cuda_compile import small_program as program
+
+import gbgpu as gb
+from gbgpu.device import cuda
+
+__test__ = bool(cuda.available())
+
+
+def test_a_gpu_needs_no_more_than_was_compiled_ahead(tmp_path, monkeypatch):
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+    for device in ("cuda:0", "cuda:0*3"):
+        gb.compile_ahead(lambda device=device: (gb.init(device), program()))
+        before = set((tmp_path / "cuda").iterdir())
+        gb.init(device)
+        program()
+        new = set((tmp_path / "cuda").iterdir()) - before
+        assert len(new) <= 1  # the device's own, for copies
