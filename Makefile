@@ -41,7 +41,7 @@ lint: $(VENV)/installed-test
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
 test: lint
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --ignore=tests/test_layers.py --ignore=tests/suites
+	$(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py --ignore=tests/suites
 
 # The same tests on the GPUs of this machine. PYTHON=... uses an interpreter that has everything, else .venv is made.
 GPU_DEVICES ?= cuda:0 cuda:0*3
@@ -54,7 +54,7 @@ test-gpu: $(VENV)/installed-test,cuda12
 endif
 
 test-suites: $(VENV)/installed-test,suites
-	GBGPU_TEST_PROFILE=long $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
+	GBGPU_TEST_PROFILE=long $(BIN)/python -m pytest -q -n $(JOBS)
 
 bench: $(VENV)/installed-bench
 	DATA='$(DATA)' $(BIN)/python -m pytest bench --benchmark-enable --benchmark-columns=median,iqr,rounds -q $(ARGS)

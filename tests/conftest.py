@@ -85,11 +85,19 @@ def devices(session: Devices) -> Devices:
     return session
 
 
-def pytest_collection_modifyitems(items) -> None:
-    """Under xdist one test runs on all its devices in one worker, so that its kernels are compiled once."""
-    for item in items:
-        if "session" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group(f"{item.path.name}::{item.originalname}"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """One test runs with all its parameters in one worker, and a file whose tests share much as a whole, so that
+    kernels are compiled once; in the order of files."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByTest(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            test = nodeid.partition("[")[0]
+            return test.partition("::")[0] if "test_operators.py" in test else test
+
+    config.option.loadscopereorder = False
+    return ByTest(config, log)
 
 
 # ---------------------------------------------------------------- how many random statements ran
