@@ -68,8 +68,9 @@ INTERPRETED = {
 
 @pytest.fixture(scope="module", autouse=True)
 def interpreted(request) -> None:
-    """Whether CPU kernels run uncompiled in the sessions that this file starts."""
-    gb.settings.interpret = request.path.stem in INTERPRETED and settings.get_current_profile_name() == "ci"
+    """Whether CPU kernels run uncompiled in the sessions that this file starts (GBGPU_INTERPRET: in all)."""
+    here = request.path.stem in INTERPRETED and settings.get_current_profile_name() == "ci"
+    gb.settings.interpret = here or os.environ.get("GBGPU_INTERPRET", "0") != "0"
     gb.init("cpu:1")  # nothing stays of the session before
 
 

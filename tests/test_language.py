@@ -317,6 +317,36 @@ def test_vectors_as_subscripts(devices):
     assert u.to_dict() == {0: 0, 1: -2, 3: 3}
 
 
+@pytest.mark.parametrize("n, k", [(1, 1), (10, 30), (100, 5), (64, 64), (130, 1000)])
+@pytest.mark.parametrize("dtype", ["UINT8", "INT32", "UINT32", "INT64", "UINT64"])
+def test_full_vectors_gather_and_scatter(devices, n, k, dtype):
+    """`v[ids]`, and `v(accum)[ids] << u` where ids repeat, against NumPy."""
+    random = np.random.default_rng(n)
+    x, u, ids = random.integers(0, 100, n), random.integers(0, 100, k), random.integers(0, n, k)
+    places = gb.Vector.from_coo(np.arange(k), ids, dtype=dtype, size=k)
+    for kind in ("INT64", "INT8", "FP32"):
+        given = u.astype(gb.dtypes.lookup_dtype(kind).np_type)
+        v = gb.Vector.from_coo(np.arange(n), x, dtype=kind, size=n)
+        np.testing.assert_array_equal(v[places].new().to_dense(), x[ids])
+        for accum, ufunc in ((gb.binary.min, np.minimum), (gb.binary.max, np.maximum), (gb.binary.plus, np.add)):
+            expected = v.to_dense()
+            ufunc.at(expected, ids, given)
+            v(accum)[places] << gb.Vector.from_dense(given)
+            np.testing.assert_array_equal(v.to_dense(), expected)
+            expected[ids] = expected[ids].min()
+            v[places] << expected[ids].min()
+            np.testing.assert_array_equal(v.to_dense(), expected)
+    v = gb.Vector.from_dense(x)
+    v(gb.binary.min)[gb.Vector.from_dense(np.arange(n))] << v  # the values are those from before
+    np.testing.assert_array_equal(v.to_dense(), x)
+    wrong = gb.Vector.from_coo([0, 1], [0, n], dtype=dtype, size=2)
+    with pytest.raises(IndexError):
+        v[wrong].new().to_coo()
+    with pytest.raises(IndexError):
+        v(gb.binary.min)[wrong] << gb.Vector.from_dense(np.array([1, 1]))
+        v.to_coo()
+
+
 def test_an_expression_is_computed_once(devices):
     A = objects(gb)["A"]
     expr = A @ A

@@ -63,7 +63,7 @@ def test_streams_give_what_rows_give(session, shape, hub_bytes, monkeypatch):
             session.plans.clear()
             with gb.trace() as records:
                 streamed = product.new(direction="pull")
-            if not streamed._store.iso:  # one value for all may stop early
+            if not streamed._store.iso and name != "plus_pair":  # one value may stop early; lengths need no entries
                 assert sum(record.edges for record in records if record.step == "pull") == A.nvals
             with monkeypatch.context() as plain:
                 plain.setattr(session.kernels, "streams", False)

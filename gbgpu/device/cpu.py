@@ -54,7 +54,9 @@ class CpuDevice:
     def checked(self, ids: np.ndarray, n: int, dtype: str) -> tuple[np.ndarray, Any]:
         """(ids, with -1 in place of those outside 0 .. n - 1; whether there are any)."""
         inside = (ids >= 0) & (ids < n)
-        return np.where(inside, ids, -1).astype(dtype), ~inside.all()
+        slots = ids.astype(dtype)
+        slots[~inside] = -1
+        return slots, ~inside.all()
 
     def adopt(self, array: Any) -> None:
         return None
