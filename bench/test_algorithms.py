@@ -14,7 +14,7 @@ from scipy.sparse import csgraph, csr_array
 import algos
 import gbgpu as gb
 from algos import verify
-from algos.triangles import later_by_degree
+from algos.triangles import by_degree
 
 SCALE = 18
 
@@ -154,7 +154,7 @@ def test_triangles_of_one_matrix(beside, rmat, order):
     B = pattern(A)
     if order == "by degree":
         degree = gb.Vector.from_dense(np.diff(A.indptr).astype(np.int64))
-        L = later_by_degree(B, degree)
+        L = by_degree(B, degree)
     else:
         L = gb.select.tril(B, -1).new()
     rows, cols, _ = L.to_coo()
