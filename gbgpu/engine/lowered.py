@@ -15,10 +15,10 @@ from ..kernels.interface import Spec
 from ..semiring._algebra import Monoid, get_semiring
 from ..semiring._operators import BinaryOp, SelectOp
 from ..semiring._types import BOOL
-from ..trace import counters
+from ..trace import Record, counters, emit, listeners
 from ..update import Updater
 from . import csr, shapes
-from .plan import Plan
+from .plan import Plan, Step, Value
 
 
 def find(statement: Any) -> Callable[[Any], Any] | None:
@@ -80,9 +80,8 @@ def _extract(statement: Any) -> Any:
         output = statement.output
         plain = statement.mask is None and statement.accum is None and statement.index is None
         if plain and output.dtype is expr.dtype and not output._session.explaining:
-            output._store, statement.plan = taken._store, Plan((), None)
-            counters.statements += 1
-            return statement
+            output._store = taken._store
+            return _told(statement, "gather", f"rows of {expr.left.name} full")
         return _again(statement, _copy(taken), statement.index)
     chosen = selection(statement.output._session, expr.option)
     return _again(statement, product(_any("second")[expr.dtype], chosen, expr.left), statement.index)
@@ -122,8 +121,7 @@ def _assign(statement: Any) -> Any:
     else:
         given << (expr.option if expr.kind == "fill" else expr)
     if monoid is not None and statement.mask is None and _combined(session, output, index, given, monoid):
-        statement.plan = Plan((), None)
-        return statement
+        return _told(statement, "scatter", f"full into full by {accum!r}")
     chosen = selection(session, index)
     semiring = get_semiring(monoid or Monoid.registry["any"], BinaryOp.registry["first"])
     if given.dtype not in semiring:
@@ -154,8 +152,19 @@ def _combined(session: Any, output: Any, index: Index, given: Any, monoid: Any) 
     combine = session.kernels.get("combine", Spec(op=op, b=w.dtype, idx=idx))
     count, nobody = device.full(1, u.map.n, np.int64), (nil.slots(idx), nil.scratch)
     combine(count, slots, u.blocks[0].vals, nil.words, 0, block.vals, session.ones(0, n), *nobody)
-    counters.statements += 1
     return True
+
+
+def _told(statement: Any, kind: str, text: str) -> Any:
+    """The statement, done in one step: its plan, count and trace."""
+    store, devices = statement.output._store, statement.output._session.devices
+    counters.statements += 1
+    statement.plan = Plan(
+        (Step(kind, Value("w", store.form, store.dtype, store.iso, store.map), (), None, text),), None
+    )
+    for device in devices[: store.map.p] if listeners else ():
+        emit(Record(counters.statements, repr(statement), kind, device.name, form=store.form))
+    return statement
 
 
 def _full(n: int) -> Any:
