@@ -39,9 +39,10 @@ def pagerank(
     check_parameters(damping, tol, max_iterations)
     share_of_arc = arc_shares(A, n, damping, dtype, weighted)
     dtype = share_of_arc.dtype
-    r, previous, share, t, jump, change = (
-        Vector(dtype, size=n, name=name) for name in ("r", "previous", "share", "t", "jump", "change")
+    r, previous, share, t, change = (
+        Vector(dtype, size=n, name=name) for name in ("r", "previous", "share", "t", "change")
     )
+    jump = Vector("FP64", size=n, name="jump")
     if n == 0:
         return r, 0, True
     spread = (plus_times if weighted else plus_second)[dtype]
@@ -51,8 +52,10 @@ def pagerank(
             previous << r
         share << binary.times(r & share_of_arc)
         t << spread(A.T @ share)
-        jump[:] = (1 - t.reduce(monoid.plus["FP64"], allow_empty=False).new().value) / n
-        r << binary.plus(t | jump)
+        jump[:] = t.reduce(monoid.plus["FP64"], allow_empty=False)  # stays on the devices
+        jump << jump.apply(binary.minus, left=1)
+        jump << jump.apply(binary.truediv, right=n)
+        r << binary.plus[dtype](t | jump)
         if tol:
             change << binary.minus(r & previous)
             change << unary.abs(change)

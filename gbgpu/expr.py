@@ -474,7 +474,7 @@ _TEXT: dict[str, Callable[[Expression], str]] = {
     "column": lambda e: f"{e.left.name} as a column",
     "row": lambda e: f"{e.left.name} as a row",
     "copy": lambda e: e.left.name,
-    "fill": lambda e: f"{e.option}",
+    "fill": lambda e: e.option.name if isinstance(e.option, Operand) else f"{e.option}",
     "deferred": lambda e: e.option[1],
 }
 

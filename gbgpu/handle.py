@@ -73,6 +73,8 @@ class Handle(Operand):
         """One value everywhere; an empty scalar deletes, as an empty vector does."""
         if isinstance(value, Operand):
             scalar = value._computed()
+            if self.ndim == 1 and scalar.waits:
+                return Expression("fill", None, self, None, scalar.dtype, wanted, scalar)
             if scalar.value is None:
                 empty = new_like(wanted, self.dtype)
                 return Expression("copy", None, empty, None, self.dtype, wanted)

@@ -54,6 +54,11 @@ class Scalar(Handle):
         self._store = None
         self._value = None if value is None else convert(value, self.dtype).item()
 
+    @property
+    def waits(self) -> bool:
+        """Whether there is a value, which lies on the devices and was not read yet."""
+        return self._store is not None and self._store[2] is not None
+
     def get(self, default: Any = None) -> Any:
         """The value, or `default`."""
         return default if self.value is None else self.value

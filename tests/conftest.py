@@ -94,10 +94,10 @@ def pytest_xdist_make_scheduler(config, log):
 
     class ByTest(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            if "_gpu.py" in nodeid:  # compiled kernels are shared through the cache on disk
-                return nodeid
             test = nodeid.partition("[")[0]
-            return test.partition("::")[0] if "test_operators.py" in test else test
+            if "test_operators.py" in test:
+                return test.partition("::")[0]
+            return nodeid if "GBGPU_TEST_DEVICES" in os.environ else test  # GPU kernels are shared on disk
 
     config.option.loadscopereorder = False
     return ByTest(config, log)

@@ -91,7 +91,7 @@ class Run:
             signal.alarm(60)
             graphblas.ss.config["nthreads"] = 1  # threads don't survive a fork
             for statement in self.program.statements:
-                self.plain_masks(statement.mask, (self.theirs,))
+                self.plain_masks(statement, (self.theirs,))
                 exec(statement.text(hints=False), self.theirs)
         except BaseException:
             pass
@@ -101,7 +101,7 @@ class Run:
     def step(self, statement: Statement) -> bool:
         """Whether both sides went on; a statement that python-graphblas refuses must be refused here too."""
         self.done += 1
-        self.plain_masks(statement.mask, (self.ours, self.theirs))
+        self.plain_masks(statement, (self.ours, self.theirs))
         statement = self.offered(statement)
         before = read(self.theirs[statement.target.name], statement.target)
         refused = self.carry_out(statement)
@@ -150,12 +150,13 @@ class Run:
                 self.fail(f"python-graphblas refuses: {refused!r}")
         return refused
 
-    def plain_masks(self, mask: str, spaces: tuple[dict, ...]) -> None:
+    def plain_masks(self, statement: Statement, spaces: tuple[dict, ...]) -> None:
         """SuiteSparse takes a -0.0 in a value mask for true, by its bits; the C API's cast to BOOL makes it false.
         python-graphblas takes NaN and values between -1 and 1 for false where it combines complements."""
-        for name in re.findall(r"(\w+_fp\d+)\.V", mask):
+        text = f"{statement.mask} {statement.rhs}"
+        for name in re.findall(r"(\w+_fp\d+)\.V", text):
             for space in spaces:
-                if re.search("[&|]", mask):
+                if re.search("[&|]", text):
                     space[name] << space["binary"].ne(space[name], 0)
                 space[name] << space["binary"].plus(space[name], 0.0)
 
@@ -169,6 +170,8 @@ class Run:
         self.counts(key)
         differs = ~same(ours[2], theirs[2])
         if not differs.any():
+            if ours[2].dtype.kind == "f" and (np.signbit(ours[2]) != np.signbit(theirs[2])).any():
+                self.take_over(key)  # which of two zeros is a minimum depends on the order; a quotient would tell them
             return
         allowed = self.allowed(check, ours, theirs, before, bound, candidates)
         bad = np.nonzero(differs & ~allowed)[0]

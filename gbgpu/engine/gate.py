@@ -1,7 +1,7 @@
 """Entries that lie on a GPU -> sorted rows there; the host learns how many there are, and little else.
 
 Entries are sorted by keys of 64 bits, row and column side by side, as many rows at a time as have about CHUNK entries:
-what that needs beyond input and result does not grow with them.
+what that needs beyond input and result (16 bytes for each of these, 40 with values) does not grow with the matrix.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from .build import check_duplicates
 from .csr import Rows, slots_of, store_of
 from .mxm import combined
 
-CHUNK = 1 << 27
+CHUNK: int | None = None  # None: one for each 256 bytes of the GPU's memory
 
 
 def from_coo(session: Any, shape: tuple[int, int], rows: Any, cols: Any, vals: Any, iso: bool, dup_op: Any) -> Rows:
@@ -74,17 +74,17 @@ def distribute(session: Any, matrix: Any, rows: Rows, iso: bool) -> None:
 
 def _chunks(device: Any, nrows: int, rows: Any) -> Iterator[tuple[int, int, list[Any]]]:
     """Ranges of rows with about CHUNK entries, and where these are: slices, or arrays of places."""
-    xp, nnz = device.xp, len(rows)
-    if nnz <= CHUNK:
+    xp, nnz, chunk = device.xp, len(rows), CHUNK or device.memory()[1] // 256
+    if nnz <= chunk:
         if nnz:
             yield 0, nrows, [slice(None)]
         return
     upto = device.zeros(nrows + 1, np.int64)
-    pieces = [slice(at, at + CHUNK) for at in range(0, nnz, CHUNK)]
+    pieces = [slice(at, at + chunk) for at in range(0, nnz, chunk)]
     for piece in pieces:
         upto[1:] += xp.bincount(rows[piece].astype(np.int64), minlength=nrows)
     xp.cumsum(upto, out=upto)
-    cuts = device.get(xp.searchsorted(upto, xp.arange(CHUNK, nnz, CHUNK), side="left"))
+    cuts = device.get(xp.searchsorted(upto, xp.arange(chunk, nnz, chunk), side="left"))
     bounds = np.unique(np.concatenate([[0], cuts, [nrows]])).tolist()
     for lo, hi in zip(bounds, bounds[1:], strict=False):
         parts = [piece.start + xp.flatnonzero((rows[piece] >= lo) & (rows[piece] < hi)) for piece in pieces]

@@ -7,8 +7,10 @@ import numpy as np
 
 from ..distribute import exchange
 from ..distribute.blocks import VectorBlock, VectorStore
+from ..expr import Operand
 from ..kernels import interface as k
 from ..kernels.interface import Spec
+from ..trace import counters
 from .plan import Step
 from .steps import Steps, cast, copied
 
@@ -164,10 +166,19 @@ class Operands(Steps):
         return [(words, flags) for words in self.each(store.map, bits)]
 
     def _scalar(self, step: Step) -> VectorStore:
-        map, dtype, expr = step.into.map, step.into.dtype, self.statement.expr
-        value = expr.option if dtype is expr.dtype else cast(expr.option, expr.dtype, dtype)
-        blocks = [VectorBlock(map.rows[b], self.session.scalar(b, value, dtype.np_type), 0) for b in range(map.p)]
-        return VectorStore(map, dtype, "full", True, blocks)
+        """One value for all rows; one that waits on the first device (Scalar.waits) is copied, never read."""
+        map, dtype, expr, session = step.into.map, step.into.dtype, self.statement.expr, self.session
+        value, held = expr.option, None
+        if isinstance(value, Operand):
+            held = value._store[1] if value.waits and dtype is expr.dtype else None
+            value = None if held is not None else value.value
+        if held is None:
+            value = value if dtype is expr.dtype else cast(value, expr.dtype, dtype)
+            found = [session.scalar(b, value, dtype.np_type) for b in range(map.p)]
+        else:
+            found = [held, *(copied(session.devices[b], held) for b in range(1, map.p))]
+            counters.exchanged += held.nbytes * (map.p - 1)
+        return VectorStore(map, dtype, "full", True, [VectorBlock(map.rows[b], found[b], 0) for b in range(map.p)])
 
     def _spread(self, step: Step) -> VectorStore:
         return self.registers[step.sources[0]]

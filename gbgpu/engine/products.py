@@ -61,14 +61,14 @@ class Products(Steps):
             vals, bits, count = self._dense(block.n, b, spec.out, spec.iso)
             stored = VectorBlock(block.n, vals, 0 if spec.iso else 1, None if full else bits, count=count)
             if streams:
-                view = stream_of(session.devices[b], block, facts.inner.nslots, spec.b.np_type.itemsize)
+                view = stream_of(session.devices[b], block, facts.inner.nslots)
                 if view is not None:
                     partial = x.words is not None
                     if partial:
                         session.devices[b].clear(bits)
                     stream = self.kernel("pull_stream", spec._replace(side="partial" if partial else ""))
                     given = view.codes, block.vals, block.stride, x.vals, x.stride, words
-                    rows = view.begins, view.rows, view.ranks, view.hubs, view.words, view.present
+                    rows = view.begins, view.rows, view.ranks, view.order, view.words, view.present
                     stream(block.n, *given, *rows, traced, vals, bits, count, stats)
                     return stored
             starts, bounds = facts.inner.tables(session.devices[b])
@@ -120,10 +120,11 @@ class Products(Steps):
             block, x, device, nil = matrix.blocks[b], source.blocks[b], session.devices[b], session.nil(b)
             mwords, flags = self.bits(step.sources[2], b)
             traced, stats = self._flag_stats(b)
-            space = session.workspace(b, outer.nslots, spec.op.monoid, spec.iso)
+            space, count = session.workspace(b, outer.nslots, spec.op.monoid, spec.iso), device.zeros(1, np.int64)
             acc = device.empty(1, spec.out.np_type) if spec.iso else space.vals
             starts, bounds = outer.tables(device)
             listed = source.form == "list"
+            options = {"hubs": False} if session.kernels.streams and not block.heavy.size else {}
             push(
                 block.n,
                 x.count if listed else nil.words,
@@ -145,10 +146,11 @@ class Products(Steps):
                 acc,
                 space.words,
                 space.touched,
-                space.count,
+                count,
                 stats,
+                **options,
             )
-            bins = self._drain(drain, space, acc, spec, b, outer.nslots, starts, outer.p)
+            bins = self._drain(drain, space, count, acc, spec, b, outer.nslots, starts, outer.p)
             return (
                 VectorBlock(outer.n, bins.vals, 0 if spec.iso else 1, slots=bins.slots, count=bins.counts)
                 if outer.p == 1
@@ -159,17 +161,16 @@ class Products(Steps):
         return self._store(step, results) if outer.p == 1 else results
 
     def _drain(
-        self, kernel: Any, space: Any, acc: Any, spec: Spec, b: int, room: int, starts: Any, p: int
+        self, kernel: Any, space: Any, count: Any, acc: Any, spec: Spec, b: int, room: int, starts: Any, p: int
     ) -> exchange.Bins:
         """Empty a workspace into lists by owner."""
         device = self.session.devices[b]
-        touched = device.peek(space.count)
+        touched = device.peek(count)
         if p == 1 and touched is not None:
             room = int(touched[0])
         slots, counts = device.empty(room, spec.idx), device.zeros(p, np.int64)
         vals = acc if spec.iso else device.empty(room, spec.out.np_type)
-        kernel(space.count, space.touched, space.vals, space.words, space.start, starts, p, slots, vals, counts)
-        device.clear(space.count)
+        kernel(count, space.touched, space.vals, space.words, space.start, starts, p, slots, vals, counts)
         return exchange.Bins(slots, vals, counts)
 
     def _exchange(self, step: Step) -> list[list[exchange.Message]]:
@@ -191,10 +192,11 @@ class Products(Steps):
             n = outer.rows[b]
             mwords, flags = self.bits(step.sources[1], b)
             space = session.workspace(b, -(-n // 64) * 64, spec.op, spec.iso)
+            total = session.devices[b].zeros(1, np.int64)
             for slots, vals, count in messages:
-                kernel(count, slots, vals, mwords, flags, space.vals, space.words, space.touched, space.count)
+                kernel(count, slots, vals, mwords, flags, space.vals, space.words, space.touched, total)
             drained = Spec(out=spec.b, idx=spec.idx, iso=spec.iso)
-            bins = self._drain(drain, space, own, drained, b, n, session.whole(b, n), 1)
+            bins = self._drain(drain, space, total, own, drained, b, n, session.whole(b, n), 1)
             return VectorBlock(
                 n, bins.vals if not spec.iso else own, 0 if spec.iso else 1, slots=bins.slots, count=bins.counts
             )

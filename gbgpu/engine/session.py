@@ -59,12 +59,12 @@ class _Nil:
 
 
 class _Workspace:
-    """Room for a push over `n` slots; between steps vals are all `start`, words and count are zero."""
+    """Room for a push over `n` slots; between steps vals are all `start` and words are zero."""
 
     def __init__(self, device: Any, n: int, monoid: Any, iso: bool):
         self.start = monoid.start
         self.vals = device.empty(1, monoid.dtype.np_type) if iso else device.full(n, monoid.start, monoid.dtype.np_type)
-        self.words, self.count = device.zeros(-(-n // 64), np.int64), device.zeros(1, np.int64)
+        self.words = device.zeros(-(-n // 64), np.int64)
         self.touched = device.empty(n, np.int32 if n < 2**31 else np.int64)
 
 

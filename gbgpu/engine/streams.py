@@ -1,5 +1,6 @@
-"""A matrix block as one stream of entries in equal tiles, for products with a full vector on GPUs: where rows begin,
-and the columns used most by their place in a table."""
+"""A matrix block as one stream of entries in equal tiles, for products with a vector on GPUs: where rows begin, and (if
+some columns are used far more than others) columns by how much they are used, so that the values of x that most
+entries need lie side by side."""
 
 from typing import Any, NamedTuple
 
@@ -15,28 +16,26 @@ SHARE = 0.2  # of the entries that hubs must have to be worth their table
 
 
 class Stream(NamedTuple):
-    """`codes`: a column slot, or ~place in `hubs`; `begins`: a bit an entry, set where a row begins; `rows`: those with
-    entries (None: all); `ranks`: rows that began before each tile, and all; `words`: bits of `rows`."""
+    """`codes`: a column slot, or its place in `order`, the slots by use; `begins`: a bit an entry, set where a row
+    begins; `rows`: those with entries (None: all); `ranks`: rows that began before each tile, and all; `words`: bits of
+    `rows`."""
 
     codes: Any
     begins: Any
     rows: Any
     ranks: Any
-    hubs: Any
+    order: Any
     words: Any
     present: int
 
 
-def stream_of(device: Any, block: Any, width: int, itemsize: int) -> Stream | None:
-    """The view of a block, made at the first need and kept with it; None for blocks that are not worth it. `itemsize`:
-    bytes of a value of x."""
+def stream_of(device: Any, block: Any, width: int) -> Stream | None:
+    """The view of a block, made at the first need and kept with it; None for blocks that are not worth it."""
     if block.nnz < SMALL or block.cols.dtype != np.int32:
         return None
-    views = block.views
-    most = settings.hub_bytes // itemsize
-    if ("stream", most) not in views:
-        views["stream", most] = _made(device, block, width, most)
-    return views["stream", most]
+    if "stream" not in block.views:
+        block.views["stream"] = _made(device, block, width)
+    return block.views["stream"]
 
 
 def likely_first(device: Any, block: Any, width: int) -> Any:
@@ -52,17 +51,27 @@ def likely_first(device: Any, block: Any, width: int) -> Any:
 
 
 def _by_use(device: Any, block: Any, width: int) -> Any:
-    xp, bits = device.xp, max(width - 1, 1).bit_length()
-    order = device.order(-xp.bincount(block.cols, minlength=width))
-    place = device.empty(width, np.int32)
-    place[order] = xp.arange(width, dtype=np.int32)
+    bits = max(width - 1, 1).bit_length()
+    order, place = _ranked(device, _used(device, block, width))
     keys = device.keys(device.owners(block.indptr, block.nnz), place[block.cols], bits)
     device.sort(keys)
     keys &= (1 << bits) - 1
-    return order.astype(np.int32)[keys]
+    return order[keys]
 
 
-def _made(device: Any, block: Any, width: int, most: int) -> Stream:
+def _used(device: Any, block: Any, width: int) -> Any:
+    """How many entries each column has."""
+    return device.xp.bincount(block.cols, minlength=width)
+
+
+def _ranked(device: Any, counts: Any) -> tuple[Any, Any]:
+    """(columns by falling use, the place of each column there)."""
+    order, place = device.order(-counts).astype(np.int32), device.empty(len(counts), np.int32)
+    place[order] = device.xp.arange(len(counts), dtype=np.int32)
+    return order, place
+
+
+def _made(device: Any, block: Any, width: int) -> Stream:
     xp, nnz = device.xp, block.nnz
     present = xp.diff(block.indptr) > 0
     rows = xp.flatnonzero(present).astype(np.int32)
@@ -72,25 +81,15 @@ def _made(device: Any, block: Any, width: int, most: int) -> Stream:
     tiles = -(-nnz // TILE)
     edges = xp.arange(tiles + 1, dtype=firsts.dtype) * TILE
     ranks = xp.searchsorted(firsts, edges, side="left").astype(np.int32)
-    words = words_of(device, present)
-    codes, hubs = _coded(device, block, width, most)
-    count = len(rows)
-    return Stream(
-        codes, xp.packbits(flags, bitorder="little"), None if count == block.n else rows, ranks, hubs, words, count
-    )
+    codes, order = _coded(device, block, width)
+    begins, count = xp.packbits(flags, bitorder="little"), len(rows)
+    return Stream(codes, begins, None if count == block.n else rows, ranks, order, words_of(device, present), count)
 
 
-def _coded(device: Any, block: Any, width: int, most: int) -> tuple[Any, Any]:
-    """Columns, with those of the `most` used ones as places in a table (if they have a good share of the entries)."""
-    xp = device.xp
-    none = block.cols, device.zeros(1, np.int32)[:0]
-    if most < 1:
-        return none
-    counts = xp.bincount(block.cols, minlength=width)
-    order = device.order(-counts)[:most]
-    if read(device, xp.cumsum(counts[order]), -1) < SHARE * block.nnz:
-        return none
-    hubs = xp.sort(order).astype(np.int32)
-    place = xp.arange(width, dtype=np.int32)
-    place[hubs] = ~xp.arange(len(hubs), dtype=np.int32)
-    return place[block.cols], hubs
+def _coded(device: Any, block: Any, width: int) -> tuple[Any, Any]:
+    """Columns by their place in the order of use, and that order (of those used); or as they are, and None."""
+    most, counts = settings.hub_bytes // 4, _used(device, block, width)
+    order, place = _ranked(device, counts)
+    if most < 1 or read(device, device.xp.cumsum(counts[order[:most]]), -1) < SHARE * block.nnz:
+        return block.cols, None
+    return place[block.cols], order[: read(device, (counts > 0).sum(keepdims=True), 0)]

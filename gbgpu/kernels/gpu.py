@@ -22,8 +22,9 @@ BLOCK = 256  # threads, as src/ assumes
 BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
 HUB = 1024  # push: entries of a vertex that the whole grid expands, as in src/push.cu
 STREAM = 1024  # threads of pull_stream: few blocks, so that few tables of hubs are filled
+PACK, SHORT = 4, 8  # pull_stream: entries a value of x that pay for packing it; entries of a short row
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
-PARTIAL_SUMS = 256  # reduce: blocks at most
+PARTIAL_SUMS = 1024  # reduce: blocks at most
 INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "astride", "bstride", "tstride", "xstride", "width"}
 TRANSLATED = {
     "matrix_select_count",
@@ -88,7 +89,7 @@ class GpuKernels:
 
 
 def _run(device: Any, module: Any, name: str) -> Callable[[int, tuple], None]:
-    function, launch, most = module.get_function(name), device.launch, device.processors * BLOCKS_EACH
+    function, launch, most = module(name), device.launch, device.processors * BLOCKS_EACH
 
     def run(blocks: int, args: tuple) -> None:
         launch(function, min(max(blocks, 1), most), BLOCK, args)
@@ -181,19 +182,36 @@ def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
 
 
 def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
-    """As many blocks as the multiprocessors hold, each with the table of hubs; then the rows that tiles share."""
-    function, join = module.get_function("pull_stream"), module.get_function("pull_stream_join")
-    held = spec.b.np_type.itemsize
+    """x into the order of use, if there is one; as many blocks as the multiprocessors hold, each with the table of
+    hubs; then the rows that tiles share."""
+    function, join, ordering = module("pull_stream"), module("pull_stream_join"), module("pull_stream_order")
+    held, partial, reads = spec.b.np_type.itemsize, spec.side == "partial", _reads_x(spec)
+    stage = STREAM * 8 * spec.op.monoid.dtype.np_type.itemsize  # a sum for each entry of a step
 
     def launch(*args: Any) -> None:
-        n, codes, avals, astride, xvals, xstride, xwords, begins, rows, ranks, hubs, words, present = args[:13]
+        n, codes, avals, astride, xvals, xstride, xwords, begins, rows, ranks, order, words, present = args[:13]
         flags, out, bits, count, stats = args[13:]
-        tiles, shared = ranks.size - 1, -(-hubs.size * held // 16) * 16 + -(-hubs.size // 32) * 4
+        used = xvals.size if order is None else order.size
+        floats = partial and reads and spec.b.kind == "f" and xstride
+        packed = bool(floats and (order is not None or codes.size > PACK * used))
+        if packed or (order is not None and (partial or (reads and xstride))):
+            given = xvals, int(xstride), xwords
+            if reads and xstride:
+                xvals = device.empty(used, xvals.dtype)
+            if partial and not packed:
+                xwords = device.empty((used + 63) // 64, np.int64)
+            grid = min((used + BLOCK - 1) // BLOCK, device.processors * BLOCKS_EACH)
+            places = 0 if order is None else order
+            device.launch(ordering, grid, BLOCK, (places, used, *given, xvals, xwords, int(packed)))
+        hubs = 0 if order is None else min(used, settings.hub_bytes // held)
+        tiles, shared = ranks.size - 1, -(-hubs * held // 16) * 16 + -(-hubs // 32) * 4
+        short_rows = not hubs and codes.size < SHORT * present and not partial
+        shared += stage if short_rows else 0
         parts = kernels.scratch("stream", device, 4 * tiles)  # a sum takes 16 bytes at most
         heads, tails = parts, parts[2 * tiles :]
         rows = 0 if rows is None else rows
         matrix, x, work = (codes.size, codes, avals, int(astride)), (xvals, int(xstride), xwords), (begins, rows, ranks)
-        result = hubs, hubs.size, out, bits, count, heads, tails, tiles
+        result = hubs, out, bits, count, heads, tails, tiles, int(packed), int(short_rows)
         blocks = (tiles + STREAM // 32 - 1) // (STREAM // 32)
         grid = min(device.fit(function, STREAM, shared), blocks)
         device.launch(function, grid, STREAM, (*matrix, *x, *work, *result), shared)
@@ -203,6 +221,10 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
             stats[:2] += device.put(np.array([codes.size, n]))
 
     return launch
+
+
+def _reads_x(spec: Spec) -> bool:
+    return ("x" if spec.flip else "y") in spec.op.multiply.program.uses
 
 
 def _push(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
@@ -254,7 +276,7 @@ def _mxm(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -
 
 def _mxm_dot(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """A warp a row; a block each long row of A (listed in `marks`)."""
-    run, heavy, scalars = _run(device, module, kind), module.get_function("mxm_dot_heavy"), _scalars(kind, spec)
+    run, heavy, scalars = _run(device, module, kind), module("mxm_dot_heavy"), _scalars(kind, spec)
     names = KINDS[kind]
     kstarts, jstarts, marks, bptr, bcols = (
         names.index(name) for name in ("kstarts", "jstarts", "marks", "bptr", "bcols")

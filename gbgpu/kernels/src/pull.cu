@@ -28,6 +28,7 @@ struct Terms {
 };
 
 const bool FIRST_HIT = IS_ANY || ISO; // one term is the sum
+const int ALONE = 4;                  // entries that a thread looks at before its warp helps, where a sum may end early
 
 KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride,
             const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds, i64 row0,
@@ -62,10 +63,32 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
                     more = !(__ballot_sync(ALL, stop) & group_votes) && e < end;
                 }
             } else {
+                bool stop = false;
+                const i64 upto = STOPS && end - e > ALONE ? e + ALONE : end;
 #pragma unroll 4
-                for (; e < end; e += width) {
+                for (; e < upto && !stop; e += width) {
                     entries++;
-                    if (terms.take(e, row0 + r, acc, have)) break;
+                    stop = terms.take(e, row0 + r, acc, have);
+                }
+                __syncwarp();
+                // the rest of a row that did not stop soon: the whole warp, row after row
+                for (u32 left = STOPS ? __ballot_sync(ALL, !stop && e < end) : 0; left; left &= left - 1) {
+                    const int who = __ffs(left) - 1;
+                    const i64 last = __shfl_sync(ALL, end, who), outer = row0 + first + step + who;
+                    Z part = START;
+                    bool some = false, done = false;
+                    for (i64 at = __shfl_sync(ALL, e, who) + lane_id(); !__any_sync(ALL, done); at += 32) {
+                        done = at >= last;
+                        if (done) continue;
+                        entries++;
+                        done = terms.take(at, outer, part, some);
+                    }
+                    join_lanes(part, some, 32);
+                    part = __shfl_sync(ALL, part, 0);
+                    some = __shfl_sync(ALL, (int)some, 0);
+                    if ((int)lane_id() != who || !some) continue;
+                    acc = have && !IS_ANY ? add(acc, part) : part;
+                    have = true;
                 }
             }
             __syncwarp();

@@ -1,10 +1,12 @@
 // Rows of a product, as one stream of entries cut into tiles of equal length: a warp a tile, eight entries
-// a lane. A bit an entry tells where rows begin. Values of x at the columns used most ("hubs") lie in shared memory; a
-// column c >= 0 is a slot of x, c < 0 the hub ~c. PARTIAL: x has presence bits, and so has the result; otherwise x is
-// full, and the rows with entries are the result's.
+// a lane. A bit an entry tells where rows begin. A code is a place in x, which the kernel pull_stream_order has brought
+// into the order of use if there is one; then the first values ("hubs") lie in shared memory. PARTIAL: x has presence
+// bits, and so has the result; otherwise x is full, and the rows with entries are the result's. `packed`: absent values
+// of x are ABSENT, so that one read tells both.
 //
-// Rows that end in a tile are finished there. What a tile has of the row that was open when it began goes to heads, of
-// the row that is open when it ends to tails; pull_stream_join adds these up in the order of tiles.
+// Rows that end in a tile are finished there (where rows are short, through shared memory, in whole sectors). What a
+// tile has of the row that was open when it began goes to heads, of the row that is open when it ends to tails;
+// pull_stream_join adds these up in the order of tiles.
 
 const int EACH = 8, STEPS = 4, TILE = 32 * EACH * STEPS;
 
@@ -44,6 +46,34 @@ DEVICE Sum from_above(const Sum &sum, int lanes) {
     return Sum(__shfl_down_sync(ALL, sum.value, lanes), PARTIAL ? __shfl_down_sync(ALL, (int)sum.have, lanes) : true);
 }
 
+// ABSENT is a NaN that no value of x is once pull_stream_order has brought all of them to the ordinary one.
+const bool CAN_PACK = PARTIAL && READS_X && T_B(0.5) != T_B(0) && sizeof(T_B) >= 4;
+DEVICE bool absent(float v) { return __float_as_uint(v) == 0x7fffabadu; }
+DEVICE bool absent(double v) { return __double_as_longlong(v) == 0x7fffabadabadabadLL; }
+template <class T> DEVICE bool absent(T) { return false; }
+DEVICE void make_absent(float &v) { v = __uint_as_float(0x7fffabadu); }
+DEVICE void make_absent(double &v) { v = __longlong_as_double(0x7fffabadabadabadLL); }
+template <class T> DEVICE void make_absent(T &) {}
+
+// x by the order of use (order = 0: as it is), packed or with its bits.
+KERNEL pull_stream_order(const int *order, i64 n, const T_B *xvals, i64 xstride, const i64 *xwords, T_B *out,
+                         i64 *out_words, i64 packed) {
+    for (i64 i = thread_id(); i < whole_warps(n); i += thread_count()) {
+        const bool in = i < n;
+        const i64 at = in ? order ? order[i] : i : 0;
+        const bool here = in && (!PARTIAL || bit(xwords, at));
+        if (in && READS_X && xstride) {
+            T_B v = xvals[at];
+            if (CAN_PACK && packed) {
+                if (!here) make_absent(v);
+                else if (v != v) v = T_B(__builtin_nan(""));
+            }
+            out[i] = v;
+        }
+        if (PARTIAL && !packed) store_bits(out_words, i, here);
+    }
+}
+
 // Where finished rows go; `found` counts them.
 struct Result {
     const int *rows;
@@ -62,18 +92,18 @@ struct Result {
 
 KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride,
                         const i64 *xwords, const unsigned char *begins, const int *rows, const int *ranks,
-                        const int *hubs, i64 hub_count, T_OUT *out_vals, i64 *out_words, i64 *count, Sum *heads,
-                        Sum *tails, i64 tiles) {
+                        i64 hub_count, T_OUT *out_vals, i64 *out_words, i64 *count, Sum *heads,
+                        Sum *tails, i64 tiles, i64 packed, i64 short_rows) {
     extern __shared__ __align__(16) unsigned char shared[];
     T_B *hub = (T_B *)shared;
     u32 *hub_bits = (u32 *)(shared + (hub_count * sizeof(T_B) + 15) / 16 * 16);
-    for (int i = threadIdx.x; i < (hub_count + 31) / 32 * 32; i += blockDim.x) {
-        const bool in = i < hub_count;
-        if (in && READS_X) hub[i] = xvals[hubs[i] * xstride];
-        if (!PARTIAL) continue;
-        const u32 votes = __ballot_sync(ALL, in && bit(xwords, hubs[i]));
-        if (lane_id() == 0) hub_bits[i >> 5] = votes;
-    }
+    Z *ended = !PARTIAL && short_rows ? (Z *)shared + threadIdx.x / 32 * 32 * EACH : 0; // no hubs then
+    if (READS_X && xstride)
+        for (int i = threadIdx.x; i < hub_count; i += blockDim.x)
+            hub[i] = xvals[i];
+    if (PARTIAL && !packed)
+        for (int i = threadIdx.x; i < (hub_count + 31) / 32; i += blockDim.x)
+            hub_bits[i] = ((const u32 *)xwords)[i];
     __syncthreads();
     const T_A a0 = READS_A && !astride ? avals[0] : T_A();
     const T_B x0 = READS_X && !xstride ? xvals[0] : T_B();
@@ -101,8 +131,11 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
             for (int i = 0; i < EACH; i++) {
                 if (i >= left) continue;
                 const int c = code.v[i];
-                if (PARTIAL && !(c < 0 ? hub_bits[~c >> 5] >> (~c & 31) & 1 : bit(xwords, c))) on &= ~(1u << i);
-                if (READS_X) x[i] = !xstride ? x0 : PARTIAL && !(on >> i & 1) ? T_B() : c < 0 ? hub[~c] : load(xvals + c);
+                const bool by_bits = PARTIAL && !(CAN_PACK && packed);
+                const bool in = c < hub_count;
+                if (by_bits && !(in ? hub_bits[c >> 5] >> (c & 31) & 1 : bit(xwords, c))) on &= ~(1u << i);
+                if (READS_X) x[i] = !xstride ? x0 : by_bits && !(on >> i & 1) ? T_B() : in ? hub[c] : load(xvals + c);
+                if (PARTIAL && !by_bits && absent(x[i])) on &= ~(1u << i);
             }
             const u32 starts = __popc(flags);
             u32 upto = starts;
@@ -123,7 +156,8 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
                                                              READS_X ? x[i] : T_B(), 0, 0),
                             on >> i & 1);
                 if (flags >> i & 1) {
-                    if (begun) result.put(row, acc);
+                    if (begun && ended) ended[row - rank] = acc.value;
+                    else if (begun) result.put(row, acc);
                     else lead = acc;
                     begun = true;
                     row++;
@@ -146,16 +180,24 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
             if (lane_id() == 0) before = Sum(), cut = false;
             if (begun) {
                 const Sum whole = (cut ? before : open + before) + lead;
-                if (any || cut) result.put(mine, whole);
-                else head = whole; // it began before this tile
+                if (!any && !cut) head = whole; // it began before this tile
+                else if (ended) ended[mine - rank] = whole.value;
+                else result.put(mine, whole);
             }
             const u32 who = __ballot_sync(ALL, begun && !any && !cut);
             if (who) head = from_lane(head, __ffs(who) - 1);
-            const bool ended = __shfl_sync(ALL, (int)stop, 31);
+            const bool over = __shfl_sync(ALL, (int)stop, 31);
             const Sum last = from_lane(sum, 31);
-            open = ended ? last : open + last;
-            any |= ended;
-            rank += __shfl_sync(ALL, (int)upto, 31);
+            open = over ? last : open + last;
+            const int ends = __shfl_sync(ALL, (int)upto, 31); // rows rank .. rank + ends - 1
+            if (ended) {
+                __syncwarp();
+                for (int i = lane_id() + !any; i < ends; i += 32)
+                    result.put(rank + i, Sum(ended[i], true));
+                __syncwarp();
+            }
+            any |= over;
+            rank += ends;
         }
         if (lane_id() == 0) {
             heads[tile] = any ? head : open;

@@ -7,6 +7,7 @@ KERNEL reduce(i64 n, const i64 *count, const T_B *xvals, i64 xstride, const i64 
     const i64 total = flags & XLIST ? count[0] : n;
     Z acc = START;
     bool have = false;
+#pragma unroll 4
     for (i64 q = thread_id(); q < total; q += thread_count()) {
         if (!(flags & (XLIST | XFULL)) && !bit(xwords, q)) continue;
         const Z v = from_b(xvals[q * xstride]);
@@ -24,9 +25,10 @@ KERNEL reduce(i64 n, const i64 *count, const T_B *xvals, i64 xstride, const i64 
     }
     __syncthreads();
     if (!last) return;
-    const bool mine = threadIdx.x < gridDim.x; // no more blocks than threads
-    acc = mine ? *(volatile Z *)(scratch + 1 + 2 * threadIdx.x) : START;
-    have = mine && ((volatile u64 *)scratch)[2 + 2 * threadIdx.x];
+    acc = START;
+    have = false;
+    for (u32 b = threadIdx.x; b < gridDim.x; b += blockDim.x)
+        join(acc, have, *(volatile Z *)(scratch + 1 + 2 * b), ((volatile u64 *)scratch)[2 + 2 * b]);
     join_block(acc, have);
     if (threadIdx.x == 0) {
         out_vals[0] = acc;
