@@ -28,6 +28,7 @@ SHAPES = {  # rows, columns, entries: where they lie
     "hub row": (130, 9000, lambda rng: (np.where(rng.random(30_000) < 0.9, 64, 7), rng.integers(0, 9000, 30_000))),
     "hub columns": (5000, 5000, lambda rng: (rng.integers(0, 5000, 30_000), rng.integers(0, 30, 30_000) ** 2)),
     "one row": (1, 70_000, lambda rng: (np.zeros(50_000, int), rng.permutation(70_000)[:50_000])),
+    "short rows": (9000, 9000, lambda rng: (rng.integers(0, 9000, 20_000), rng.integers(0, 9000, 20_000))),
     "tiles": (64, 1024, lambda rng: (np.arange(64).repeat(1024), np.tile(np.arange(1024), 64))),
     "one entry": (5, 5, lambda rng: (np.array([3]), np.array([2]))),
 }

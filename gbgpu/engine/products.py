@@ -67,8 +67,8 @@ class Products(Steps):
                     if partial:
                         session.devices[b].clear(bits)
                     stream = self.kernel("pull_stream", spec._replace(side="partial" if partial else ""))
-                    given = view.codes, block.vals, block.stride, x.vals, x.stride, words
-                    rows = view.begins, view.rows, view.ranks, view.order, view.words, view.present
+                    given = block.indptr, view.codes, block.vals, block.stride, x.vals, x.stride, words
+                    rows = view.begins, view.rows, view.ranks, view.order, view.words, view.present, view.short
                     stream(block.n, *given, *rows, traced, vals, bits, count, stats)
                     return stored
             starts, bounds = facts.inner.tables(session.devices[b])

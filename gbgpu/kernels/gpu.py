@@ -22,7 +22,7 @@ BLOCK = 256  # threads, as src/ assumes
 BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
 HUB = 1024  # push: entries of a vertex that the whole grid expands, as in src/push.cu
 STREAM = 1024  # threads of pull_stream: few blocks, so that few tables of hubs are filled
-PACK, SHORT = 4, 8  # pull_stream: entries a value of x that pay for packing it; entries of a short row
+PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
 PARTIAL_SUMS = 1024  # reduce: blocks at most
 INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "astride", "bstride", "tstride", "xstride", "width"}
@@ -186,16 +186,21 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
     hubs; then the rows that tiles share."""
     function, join, ordering = module("pull_stream"), module("pull_stream_join"), module("pull_stream_order")
     held, partial, reads = spec.b.np_type.itemsize, spec.side == "partial", _reads_x(spec)
-    stage = STREAM * 8 * spec.op.monoid.dtype.np_type.itemsize  # a sum for each entry of a step
+    by_rows = _run(device, module, "pull_stream_rows")
 
     def launch(*args: Any) -> None:
-        n, codes, avals, astride, xvals, xstride, xwords, begins, rows, ranks, order, words, present = args[:13]
-        flags, out, bits, count, stats = args[13:]
+        n, indptr, codes, avals, astride, xvals, xstride, xwords, begins, rows, ranks, order = args[:12]
+        words, present, short, flags, out, bits, count, stats = args[12:]
+        if flags & TRACE:
+            stats[:2] += device.put(np.array([codes.size, n]))
+        matrix, x = (codes, avals, int(astride)), (xvals, int(xstride))
+        if short and not partial:
+            return by_rows((n + BLOCK - 1) // BLOCK, (n, indptr, *matrix, *x, out, bits, count, int(present)))
         used = xvals.size if order is None else order.size
         floats = partial and reads and spec.b.kind == "f" and xstride
         packed = bool(floats and (order is not None or codes.size > PACK * used))
         if packed or (order is not None and (partial or (reads and xstride))):
-            given = xvals, int(xstride), xwords
+            given = *x, xwords
             if reads and xstride:
                 xvals = device.empty(used, xvals.dtype)
             if partial and not packed:
@@ -205,20 +210,16 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
             device.launch(ordering, grid, BLOCK, (places, used, *given, xvals, xwords, int(packed)))
         hubs = 0 if order is None else min(used, settings.hub_bytes // held)
         tiles, shared = ranks.size - 1, -(-hubs * held // 16) * 16 + -(-hubs // 32) * 4
-        short_rows = not hubs and codes.size < SHORT * present and not partial
-        shared += stage if short_rows else 0
         parts = kernels.scratch("stream", device, 4 * tiles)  # a sum takes 16 bytes at most
         heads, tails = parts, parts[2 * tiles :]
         rows = 0 if rows is None else rows
-        matrix, x, work = (codes.size, codes, avals, int(astride)), (xvals, int(xstride), xwords), (begins, rows, ranks)
-        result = hubs, out, bits, count, heads, tails, tiles, int(packed), int(short_rows)
+        x, work = (xvals, int(xstride), xwords), (begins, rows, ranks)
+        result = hubs, out, bits, count, heads, tails, tiles, int(packed)
         blocks = (tiles + STREAM // 32 - 1) // (STREAM // 32)
         grid = min(device.fit(function, STREAM, shared), blocks)
-        device.launch(function, grid, STREAM, (*matrix, *x, *work, *result), shared)
+        device.launch(function, grid, STREAM, (codes.size, *matrix, *x, *work, *result), shared)
         ending = *work, heads, tails, out, words, bits, bits.size, count, int(present), tiles
         device.launch(join, min(blocks, device.processors * 2), STREAM, ending)
-        if flags & TRACE:
-            stats[:2] += device.put(np.array([codes.size, n]))
 
     return launch
 

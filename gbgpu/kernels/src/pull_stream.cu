@@ -4,9 +4,8 @@
 // bits, and so has the result; otherwise x is full, and the rows with entries are the result's. `packed`: absent values
 // of x are ABSENT, so that one read tells both.
 //
-// Rows that end in a tile are finished there (where rows are short, through shared memory, in whole sectors). What a
-// tile has of the row that was open when it began goes to heads, of the row that is open when it ends to tails;
-// pull_stream_join adds these up in the order of tiles.
+// Rows that end in a tile are finished there. What a tile has of the row that was open when it began goes to heads, of
+// the row that is open when it ends to tails; pull_stream_join adds these up in the order of tiles.
 
 const int EACH = 8, STEPS = 4, TILE = 32 * EACH * STEPS;
 
@@ -93,11 +92,10 @@ struct Result {
 KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride,
                         const i64 *xwords, const unsigned char *begins, const int *rows, const int *ranks,
                         i64 hub_count, T_OUT *out_vals, i64 *out_words, i64 *count, Sum *heads,
-                        Sum *tails, i64 tiles, i64 packed, i64 short_rows) {
+                        Sum *tails, i64 tiles, i64 packed) {
     extern __shared__ __align__(16) unsigned char shared[];
     T_B *hub = (T_B *)shared;
     u32 *hub_bits = (u32 *)(shared + (hub_count * sizeof(T_B) + 15) / 16 * 16);
-    Z *ended = !PARTIAL && short_rows ? (Z *)shared + threadIdx.x / 32 * 32 * EACH : 0; // no hubs then
     if (READS_X && xstride)
         for (int i = threadIdx.x; i < hub_count; i += blockDim.x)
             hub[i] = xvals[i];
@@ -156,8 +154,7 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
                                                              READS_X ? x[i] : T_B(), 0, 0),
                             on >> i & 1);
                 if (flags >> i & 1) {
-                    if (begun && ended) ended[row - rank] = acc.value;
-                    else if (begun) result.put(row, acc);
+                    if (begun) result.put(row, acc);
                     else lead = acc;
                     begun = true;
                     row++;
@@ -180,24 +177,16 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
             if (lane_id() == 0) before = Sum(), cut = false;
             if (begun) {
                 const Sum whole = (cut ? before : open + before) + lead;
-                if (!any && !cut) head = whole; // it began before this tile
-                else if (ended) ended[mine - rank] = whole.value;
-                else result.put(mine, whole);
+                if (any || cut) result.put(mine, whole);
+                else head = whole; // it began before this tile
             }
             const u32 who = __ballot_sync(ALL, begun && !any && !cut);
             if (who) head = from_lane(head, __ffs(who) - 1);
             const bool over = __shfl_sync(ALL, (int)stop, 31);
             const Sum last = from_lane(sum, 31);
             open = over ? last : open + last;
-            const int ends = __shfl_sync(ALL, (int)upto, 31); // rows rank .. rank + ends - 1
-            if (ended) {
-                __syncwarp();
-                for (int i = lane_id() + !any; i < ends; i += 32)
-                    result.put(rank + i, Sum(ended[i], true));
-                __syncwarp();
-            }
             any |= over;
-            rank += ends;
+            rank += __shfl_sync(ALL, (int)upto, 31);
         }
         if (lane_id() == 0) {
             heads[tile] = any ? head : open;
@@ -231,5 +220,39 @@ KERNEL_1024 pull_stream_join(const unsigned char *begins, const int *rows, const
     if (PARTIAL) return block_add(count, result.found);
     for (i64 w = thread_id(); w < nwords; w += thread_count())
         out_words[w] = words[w];
+    if (thread_id() == 0) count[0] += present;
+}
+
+// The same for a full x and short rows: a thread a row. The terms of a block's rows are made entry by entry, in shared
+// memory, and each row adds up its own.
+KERNEL pull_stream_rows(i64 n, const PTR *indptr, const int *codes, const T_A *avals, i64 astride, const T_B *xvals,
+                        i64 xstride, T_OUT *out_vals, i64 *out_words, i64 *count, i64 present) {
+    const int ROOM = 2048, ROWS = 256;
+    __shared__ Z terms[ROOM];
+    const T_A a0 = READS_A && !astride ? avals[0] : T_A();
+    const T_B x0 = READS_X && !xstride ? xvals[0] : T_B();
+    for (i64 first = blockIdx.x * ROWS; first < n; first += gridDim.x * (i64)ROWS) {
+        const i64 r = first + threadIdx.x, begin = load(indptr + first),
+                  end = load(indptr + (first + ROWS < n ? first + ROWS : n));
+        const i64 lo = r < n ? load(indptr + r) : end, hi = r < n ? load(indptr + r + 1) : end;
+        Z acc = START;
+        for (i64 base = begin; base < end; base += ROOM) {
+            const int here = (int)(end - base < ROOM ? end - base : ROOM);
+#pragma unroll 4
+            for (int i = threadIdx.x; i < here; i += ROWS) {
+                const i64 e = base + i, c = __ldcs(codes + e);
+                terms[i] = term(READS_A ? (astride ? avals[e] : a0) : T_A(),
+                                READS_X ? (xstride ? load(xvals + c) : x0) : T_B(), 0, 0);
+            }
+            __syncthreads();
+            const i64 upto = hi < base + here ? hi : base + here;
+            for (i64 e = lo > base ? lo : base; e < upto; e++)
+                acc = add(acc, terms[e - base]);
+            __syncthreads();
+        }
+        if (hi > lo) out_vals[r] = to_out(acc);
+        if (!(r < whole_words(n))) continue;
+        store_bits(out_words, r, hi > lo);
+    }
     if (thread_id() == 0) count[0] += present;
 }
