@@ -8,6 +8,7 @@ from typing import Any
 from . import agg, binary, dtypes, errors, exceptions, indexunary, monoid, op, select, semiring, settings, ss, unary
 from .configuration import MAX_SIZE, config
 from .distribute import partition
+from .engine.memory import Memory, of_matrix
 from .engine.session import Session
 from .expr import Expression, Statement, new_like
 from .masks import replace
@@ -20,14 +21,16 @@ from .vector import Vector
 __version__ = "0.1.0"
 
 
-def init(devices: str = "auto", partition: Any = None) -> Session:
+def init(devices: str = "auto", partition: Any = None, *, deterministic: bool = False) -> Session:
     """Start a session on `devices` and end the one before, whose handles then raise InvalidValue.
 
     "auto" (all GPUs this version can use, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0",
-    "cuda:0*3" (three logical devices on one GPU). `partition`: how rows are divided, from `gb.partition`. Raises
-    DeviceError for a device that is not there.
+    "cuda:0*3" (three logical devices on one GPU). `partition`: how rows are divided, from `gb.partition`.
+    `deterministic`: sums of floats are the same, bit for bit, from run to run and on any number of devices of one kind,
+    and `any` takes the term of the lowest index in products with a vector; such products go by rows (pull) then, which
+    costs time. Raises DeviceError for a device that is not there.
     """
-    session = Session(devices, partition)
+    session = Session(devices, partition, deterministic)
     old = settings._session
     settings.install(session)
     if old is not None:
@@ -45,6 +48,19 @@ def device_info() -> list[dict[str, Any]]:
         free, total = device.memory()
         found.append({"name": device.name, "kind": device.kind, "model": device.model, "free": free, "total": total})
     return found
+
+
+def estimate_memory(nrows: int, ncols: int, nvals: int, dtype: Any = "FP64", *, iso: bool = False) -> Memory:
+    """Bytes that a Matrix of distinct entries needs, as `Memory(held, peak)`: `held` once it is there, `peak` while
+    `from_coo` makes it from arrays on the device (beyond these arrays). They are those of the GPU that needs most, or
+    of the process if the devices of the session in force are CPU ones.
+
+    `iso`: one value for all entries. A product that needs the transpose holds a second matrix like it, unless the
+    matrix is symmetric. Raises InvalidValue for a negative size.
+    """
+    if min(nrows, ncols, nvals) < 0:
+        raise errors.InvalidValue(errors.message("sizes from 0 on", (nrows, ncols, nvals)))
+    return of_matrix(settings.session(), nrows, ncols, nvals, dtypes.lookup_dtype(dtype), iso)
 
 
 def synchronize() -> None:
@@ -146,6 +162,7 @@ __all__ = [
     "compile_ahead",
     "config",
     "device_info",
+    "estimate_memory",
     "dtypes",
     "exceptions",
     "explain",

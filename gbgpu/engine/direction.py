@@ -10,6 +10,7 @@ from ..expr import Transposed
 from ..kernels.interface import XLIST
 from . import build
 from .cost import Facts
+from .deterministic import by_rows
 
 FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a frontier are not worth a read from a GPU
 
@@ -36,7 +37,8 @@ def facts_of(session: Any, statement: Any, stores: dict[str, Any]) -> Facts:
     if mask is not None and mask.structural:
         held = session.known_count(stores["m"])
         allowed = held if held is None or not mask.complement else f.outer.n - held
-    hint = "pull" if expr.kind == "reduce_rows" else statement.hints.get("direction")
+    rows = expr.kind == "reduce_rows" or by_rows(session, expr.op)
+    hint = "pull" if rows else statement.hints.get("direction")
     edges = None if hint or count is None else frontier_edges(session, x, count, matrix, store, not pull_turned)
     f.choose(hint, session.kernels.costs, expr.op, count, edges, allowed)
     turn = pull_turned if f.direction == "pull" else not pull_turned

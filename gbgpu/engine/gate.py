@@ -40,9 +40,12 @@ def from_coo(session: Any, shape: tuple[int, int], rows: Any, cols: Any, vals: A
         if not iso:
             mine = _joined(xp, [vals[part] for part in parts])
             held.append(mine[order] if unique else combined(session, device, dup_op, order, first, mine))
+        del order, first
         indptr[lo : hi + 1] = xp.searchsorted(keys, xp.arange(lo, hi + 1) << bits) + above
         above += len(keys)
-        kept.append((keys & ((1 << bits) - 1)).astype(np.int32 if shape[1] <= 2**31 else np.int64))
+        keys &= (1 << bits) - 1
+        kept.append(keys.astype(np.int32 if shape[1] <= 2**31 else np.int64, copy=False))
+        del keys
     values = vals if iso else _joined(xp, held) if held else vals[:0]
     return Rows(indptr, _joined(xp, kept) if kept else device.empty(0, np.int32), values, 0 if iso else 1)
 

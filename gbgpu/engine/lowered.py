@@ -18,6 +18,7 @@ from ..semiring._types import BOOL
 from ..trace import Record, counters, emit, listeners
 from ..update import Updater
 from . import csr, shapes
+from .deterministic import order_matters
 from .plan import Plan, Step, Value
 
 
@@ -141,7 +142,7 @@ def _combined(session: Any, output: Any, index: Index, given: Any, monoid: Any) 
     if index.vector is None or w is None or w.map.p > 1 or w.dtype not in monoid or session.explaining:
         return False
     op = monoid[w.dtype]
-    if op.is_any or op.dtype is not w.dtype:
+    if op.is_any or op.dtype is not w.dtype or (session.deterministic and order_matters(op)):
         return False
     if w.form != "full" or w.iso or u.form != "full" or u.iso or u.map.p > 1:
         return False

@@ -231,7 +231,9 @@ class Planner:
         )
 
     def _reduce(self, expr: Any) -> Value:
-        x = self.operand("x")
+        x = self.operand("x", self.facts and self.facts.outer)
+        if self.facts:  # by index
+            x = self.as_form(x, "bitmap") if x.form == "list" else x
         return self.emit(
             "reduce",
             Value("t", None, expr.dtype, True, None),

@@ -9,6 +9,7 @@ from ..distribute.blocks import VectorBlock, VectorStore
 from ..kernels import interface as k
 from ..kernels.interface import Spec, sums_whole_rows
 from .csr import words_of
+from .deterministic import by_rows
 from .plan import Step
 from .steps import Steps
 from .streams import likely_first, stream_of
@@ -45,7 +46,8 @@ class Products(Steps):
     def _pull(self, step: Step) -> VectorStore:
         source, matrix, facts, spec = self.registers[step.sources[1]], self.facts.store, self.facts, step.spec
         kernel, mask, session = self.kernel("pull"), step.sources[2], self.session
-        full, streams = step.option, session.kernels.streams and not mask and sums_whole_rows(spec)
+        fixed = by_rows(session, spec.op) and not spec.iso  # the order of sums
+        full, streams = step.option, session.kernels.streams and not (mask or fixed) and sums_whole_rows(spec)
         counts = not mask and _counts(spec)
 
         def work(b: int) -> VectorBlock:
@@ -67,13 +69,15 @@ class Products(Steps):
                     if partial:
                         session.devices[b].clear(bits)
                     stream = self.kernel("pull_stream", spec._replace(side="partial" if partial else ""))
-                    given = block.indptr, view.codes, block.vals, block.stride, x.vals, x.stride, words
-                    rows = view.begins, view.rows, view.ranks, view.order, view.words, view.present, view.short
+                    given = view.codes, block.vals, block.stride, x.vals, x.stride, words
+                    rows = view.begins, view.rows, view.ranks, view.order, view.words, view.present
                     stream(block.n, *given, *rows, traced, vals, bits, count, stats)
                     return stored
             starts, bounds = facts.inner.tables(session.devices[b])
             cols, options = block.cols, {}
-            if session.kernels.streams and _ends_early(spec, block.stride):
+            if session.kernels.streams and fixed:
+                options = {"fixed": True}
+            elif session.kernels.streams and _ends_early(spec, block.stride):
                 likely = likely_first(session.devices[b], block, facts.inner.nslots)
                 cols, options = (cols, {}) if likely is None else (likely, {"first": True})
             kernel(

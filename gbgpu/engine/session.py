@@ -17,6 +17,7 @@ from ..semiring._types import INT64
 from ..trace import counters
 from . import build, gate, lowered, matrices
 from .cost import Facts
+from .deterministic import order_matters, settled
 from .direction import facts_of
 from .plan import Plan, Planner, Value, is_twin
 from .run import Run
@@ -73,10 +74,10 @@ class Session:
 
     int64 = INT64
 
-    def __init__(self, spec: str = "auto", partition: Partition | None = None):
+    def __init__(self, spec: str = "auto", partition: Partition | None = None, deterministic: bool = False):
         if partition is not None and not isinstance(partition, Partition):
             raise TypeError(message("a partition such as gb.partition.shares(1, 5, 3)", repr(partition)))
-        self.spec, self.auto = spec, spec == "auto"
+        self.spec, self.auto, self.deterministic = spec, spec == "auto", bool(deterministic)
         self.device_set, self.kernels = open_devices(spec)
         self.devices = self.device_set.devices
         self.partition = partition
@@ -425,6 +426,8 @@ class Session:
         self.check()
         output = statement.output
         self.raise_watched()
+        if self.deterministic and hasattr(statement.expr.op, "multiply"):
+            statement.expr = settled(statement.expr)
         if (lower := lowered.find(statement)) is not None:
             return lower(statement)
         if output.ndim == 2:
@@ -518,6 +521,11 @@ class Session:
             key.append(expr.option[0])
         elif expr.kind == "union":
             key.append(expr.option is None)
+        elif expr.kind == "reduce":
+            if self.deterministic and order_matters(expr.op):
+                facts, map = Facts(), stores["x"].map
+                facts.outer, facts.direction = map if map.p == 1 else self._map(map.n, True, None), None
+                key.append(facts.outer)
         elif expr.kind == "extract":
             facts = Facts()
             facts.outer, facts.direction = self.map_for(len(expr.option)), None

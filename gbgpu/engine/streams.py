@@ -12,14 +12,14 @@ from .csr import read, words_of
 TILE = 1024  # entries, as in src/pull_stream.cu
 SMALL = 1 << 16  # entries below which rows are not worth preparing
 PAYS = 16  # pulls after which sorting rows by the use of their columns pays
-SHORT = 8  # entries: rows shorter than that on average, and none of them long, are summed by a thread each
+PIECE = 1 << 30  # flags packed at a time: CuPy counts them in 32 bits
 SHARE = 0.2  # of the entries that hubs must have to be worth their table
 
 
 class Stream(NamedTuple):
     """`codes`: a column slot, or its place in `order`, the slots by use; `begins`: a bit an entry, set where a row
     begins; `rows`: those with entries (None: all); `ranks`: rows that began before each tile, and all; `words`: bits of
-    `rows`, `present` in number; `short`: rows are short."""
+    `rows`, `present` in number."""
 
     codes: Any
     begins: Any
@@ -28,7 +28,6 @@ class Stream(NamedTuple):
     order: Any
     words: Any
     present: int
-    short: bool
 
 
 def stream_of(device: Any, block: Any, width: int) -> Stream | None:
@@ -84,9 +83,9 @@ def _made(device: Any, block: Any, width: int) -> Stream:
     edges = xp.arange(tiles + 1, dtype=firsts.dtype) * TILE
     ranks = xp.searchsorted(firsts, edges, side="left").astype(np.int32)
     codes, order = _coded(device, block, width)
-    begins, words, count = xp.packbits(flags, bitorder="little"), words_of(device, present), len(rows)
-    short = order is None and not block.heavy.size and nnz < SHORT * count
-    return Stream(codes, begins, None if count == block.n else rows, ranks, order, words, count, short)
+    bits = [xp.packbits(flags[at : at + PIECE], bitorder="little") for at in range(0, nnz, PIECE)]
+    begins, count = bits[0] if len(bits) == 1 else xp.concatenate(bits), len(rows)
+    return Stream(codes, begins, None if count == block.n else rows, ranks, order, words_of(device, present), count)
 
 
 def _coded(device: Any, block: Any, width: int) -> tuple[Any, Any]:

@@ -169,11 +169,11 @@ def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
     cols, starts, heavy = (KINDS[kind].index(name) for name in ("cols", "starts", "heavy"))
     early = stops(spec.op.monoid, spec.iso)
 
-    def launch(*args: Any, first: bool = False) -> None:
-        """`first`: the first entry of a row mostly ends it."""
+    def launch(*args: Any, first: bool = False, fixed: bool = False) -> None:
+        """`first`: the first entry of a row mostly ends it. `fixed`: the order of a sum depends on its row alone."""
         values, heavies = scalars(args), args[heavy].size
         n, p = values[0], args[starts].size - 1
-        width = 1 if first else lanes(args[cols].size, n, early)
+        width = 1 if first else 8 if fixed else lanes(args[cols].size, n, early)
         run((n * width + BLOCK - 1) // BLOCK, (*values, p, width, HEAVY if heavies else 1 << 62))
         if heavies:
             run_heavy(heavies, (*values, p, HEAVY, heavies))
@@ -186,16 +186,13 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
     hubs; then the rows that tiles share."""
     function, join, ordering = module("pull_stream"), module("pull_stream_join"), module("pull_stream_order")
     held, partial, reads = spec.b.np_type.itemsize, spec.side == "partial", _reads_x(spec)
-    by_rows = _run(device, module, "pull_stream_rows")
 
     def launch(*args: Any) -> None:
-        n, indptr, codes, avals, astride, xvals, xstride, xwords, begins, rows, ranks, order = args[:12]
-        words, present, short, flags, out, bits, count, stats = args[12:]
+        n, codes, avals, astride, xvals, xstride, xwords, begins, rows, ranks, order, words = args[:12]
+        present, flags, out, bits, count, stats = args[12:]
         if flags & TRACE:
             stats[:2] += device.put(np.array([codes.size, n]))
         matrix, x = (codes, avals, int(astride)), (xvals, int(xstride))
-        if short and not partial:
-            return by_rows((n + BLOCK - 1) // BLOCK, (n, indptr, *matrix, *x, out, bits, count, int(present)))
         used = xvals.size if order is None else order.size
         floats = partial and reads and spec.b.kind == "f" and xstride
         packed = bool(floats and (order is not None or codes.size > PACK * used))
@@ -215,11 +212,11 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
         rows = 0 if rows is None else rows
         x, work = (xvals, int(xstride), xwords), (begins, rows, ranks)
         result = hubs, out, bits, count, heads, tails, tiles, int(packed)
-        blocks = (tiles + STREAM // 32 - 1) // (STREAM // 32)
-        grid = min(device.fit(function, STREAM, shared), blocks)
-        device.launch(function, grid, STREAM, (codes.size, *matrix, *x, *work, *result), shared)
+        threads = STREAM if hubs else BLOCK  # small blocks fill a multiprocessor better where no table is to be shared
+        grid = min(device.fit(function, threads, shared), -(-tiles * 32 // threads))
+        device.launch(function, grid, threads, (codes.size, *matrix, *x, *work, *result), shared)
         ending = *work, heads, tails, out, words, bits, bits.size, count, int(present), tiles
-        device.launch(join, min(blocks, device.processors * 2), STREAM, ending)
+        device.launch(join, min(-(-tiles * 32 // STREAM), device.processors * 2), STREAM, ending)
 
     return launch
 

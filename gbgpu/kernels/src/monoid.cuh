@@ -6,8 +6,15 @@ DEVICE void join(Z &acc, bool &have, Z other, bool other_have) {
     have |= other_have;
 }
 
-// Sums of groups of `lanes` neighbouring lanes (a power of two), on all of their lanes.
+// Sums of groups of `lanes` neighbouring lanes (a power of two), on all of their lanes. `any` is the first lane's.
 DEVICE void join_lanes(Z &acc, bool &have, int lanes) {
+    if (IS_ANY) {
+        const u32 group = (lanes == 32 ? ALL : (1u << lanes) - 1) << (lane_id() & ~(lanes - 1));
+        const u32 votes = __ballot_sync(ALL, have) & group;
+        acc = __shfl_sync(ALL, acc, votes ? __ffs(votes) - 1 : lane_id());
+        have = votes != 0;
+        return;
+    }
     for (int o = lanes >> 1; o; o >>= 1) {
         const Z other = __shfl_xor_sync(ALL, acc, o);
         const bool other_have = __shfl_xor_sync(ALL, (int)have, o);

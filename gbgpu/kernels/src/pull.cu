@@ -60,7 +60,7 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
                         e += width;
                         entries++;
                     }
-                    more = !(__ballot_sync(ALL, stop) & group_votes) && e < end;
+                    more = more && !(__ballot_sync(ALL, stop) & group_votes) && e < end;
                 }
             } else {
                 bool stop = false;

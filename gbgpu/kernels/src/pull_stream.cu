@@ -222,37 +222,3 @@ KERNEL_1024 pull_stream_join(const unsigned char *begins, const int *rows, const
         out_words[w] = words[w];
     if (thread_id() == 0) count[0] += present;
 }
-
-// The same for a full x and short rows: a thread a row. The terms of a block's rows are made entry by entry, in shared
-// memory, and each row adds up its own.
-KERNEL pull_stream_rows(i64 n, const PTR *indptr, const int *codes, const T_A *avals, i64 astride, const T_B *xvals,
-                        i64 xstride, T_OUT *out_vals, i64 *out_words, i64 *count, i64 present) {
-    const int ROOM = 2048, ROWS = 256;
-    __shared__ Z terms[ROOM];
-    const T_A a0 = READS_A && !astride ? avals[0] : T_A();
-    const T_B x0 = READS_X && !xstride ? xvals[0] : T_B();
-    for (i64 first = blockIdx.x * ROWS; first < n; first += gridDim.x * (i64)ROWS) {
-        const i64 r = first + threadIdx.x, begin = load(indptr + first),
-                  end = load(indptr + (first + ROWS < n ? first + ROWS : n));
-        const i64 lo = r < n ? load(indptr + r) : end, hi = r < n ? load(indptr + r + 1) : end;
-        Z acc = START;
-        for (i64 base = begin; base < end; base += ROOM) {
-            const int here = (int)(end - base < ROOM ? end - base : ROOM);
-#pragma unroll 4
-            for (int i = threadIdx.x; i < here; i += ROWS) {
-                const i64 e = base + i, c = __ldcs(codes + e);
-                terms[i] = term(READS_A ? (astride ? avals[e] : a0) : T_A(),
-                                READS_X ? (xstride ? load(xvals + c) : x0) : T_B(), 0, 0);
-            }
-            __syncthreads();
-            const i64 upto = hi < base + here ? hi : base + here;
-            for (i64 e = lo > base ? lo : base; e < upto; e++)
-                acc = add(acc, terms[e - base]);
-            __syncthreads();
-        }
-        if (hi > lo) out_vals[r] = to_out(acc);
-        if (!(r < whole_words(n))) continue;
-        store_bits(out_words, r, hi > lo);
-    }
-    if (thread_id() == 0) count[0] += present;
-}
