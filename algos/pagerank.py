@@ -57,8 +57,7 @@ def pagerank(
         jump << jump.apply(binary.truediv, right=n)
         r << binary.plus[dtype](t | jump)
         if tol:
-            change << binary.minus(r & previous)
-            change << unary.abs(change)
+            change << unary.abs(binary.minus(r & previous))
             if change.reduce(monoid.plus).new().value < tol:
                 return r, iteration, True
     return r, max_iterations, False

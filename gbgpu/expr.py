@@ -12,6 +12,7 @@ from typing import Any
 from .errors import DimensionMismatch, EmptyObject, message
 from .masks import Mask, checked_mask, one_session, replace
 from .semiring._algebra import Monoid
+from .semiring._compose import compose, is_plain
 from .semiring._operators import BinaryOp, UnaryOp, from_string
 from .semiring._types import BOOL, DataType, lookup_dtype
 from .typed import applied, comparison, dtype_or, elementwise, kind_of, reducer, selected, united
@@ -85,10 +86,15 @@ class Operand:
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> "Expression":
         """Each value through a unary operator, an index-unary one (thunk `right`), or a binary one with a bound
         scalar."""
-        x = self._computed()
+        x: Any = self if _chains(self) else self._computed()
         if x.ndim == 0:
             return x._apply(op, right, left)
         found, option = applied(op, x.dtype, plain(right), plain(left))
+        if x is self and isinstance(self, Expression):
+            chain = self._chained(found, option)
+            if chain is not None:
+                return chain
+            x = self._computed()
         return Expression("apply", found, x, None, found.return_type, x.shape, option)
 
     def select(self, op: Any, thunk: Any = None) -> "Expression":
@@ -237,6 +243,11 @@ class Operand:
         )
 
 
+def _chains(x: Any) -> bool:
+    """Whether x is an elementwise expression that nobody has computed: an operator on it makes one of both."""
+    return isinstance(x, Expression) and x.kind in ("apply", "intersect") and x._value is None and bool(x.shape)
+
+
 def is_tensor(x: Any) -> bool:
     return isinstance(x, Operand) and x.ndim > 0
 
@@ -264,6 +275,10 @@ def ewise(kind: str, left: Any, right: Any, op: Any, defaults: tuple[Any, Any] |
     """op on the union or the intersection of two operands of one shape; a vector beside a matrix is repeated."""
     if not is_tensor(left) and not is_tensor(right):
         return _kinds["scalar"]._ewise(kind, left, right, op, defaults)
+    if kind == "intersect" and (_chains(left) or _chains(right)) and left.shape == right.shape:
+        chain = _both_chained(left, right, op)
+        if chain is not None:
+            return chain
     x, y = computed(left), computed(right)
     if x.ndim != y.ndim:
         from . import compose
@@ -277,6 +292,18 @@ def ewise(kind: str, left: Any, right: Any, op: Any, defaults: tuple[Any, Any] |
     else:
         found, defaults = united(op, (x.dtype, y.dtype), defaults)
     return Expression(kind, found, x, y, found.return_type, x.shape, defaults)
+
+
+def _both_chained(left: Any, right: Any, op: Any) -> Any:
+    """`op(f(x) & g(y))` as one operator of x and y, or None."""
+    unary = [_chains(side) and side.kind == "apply" and is_plain(side.op, 1) for side in (left, right)]
+    found = elementwise(op, left.dtype, right.dtype)
+    if not any(unary) or not is_plain(found, 2):
+        return None
+    inner = [side.op if one else None for side, one in zip((left, right), unary, strict=True)]
+    x, y = (side.left if one else computed(side) for side, one in zip((left, right), unary, strict=True))
+    whole = compose(found, *inner)
+    return Expression("intersect", whole, x, y, whole.return_type, x.shape)
 
 
 def _infix(kind: str, name: str, left: Any, right: Any) -> Any:
@@ -399,6 +426,19 @@ class Expression(Lazy):
         if right is not None:
             one_session(right, self.session)
 
+    def _chained(self, outer: Any, option: tuple[str, Any]) -> Any:
+        """`outer` on this elementwise expression, as one; None if one of the two is no operator of values alone."""
+        inputs, side = 1 if is_plain(self.op, 1) else 2, option[0]
+        if not is_plain(self.op, inputs):
+            return None
+        if side and inputs == 1 and is_plain(outer, 2):
+            whole = compose(outer, *((self.op, None) if side == "right" else (None, self.op)))
+        elif not side and is_plain(outer, 1):
+            whole, option = compose(outer, self.op), self.option
+        else:
+            return None
+        return Expression(self.kind, whole, self.left, self.right, whole.return_type, self.shape, option)
+
     @property
     def ndim(self) -> int:  # type: ignore[override]
         return len(self.shape)
@@ -474,7 +514,7 @@ _TEXT: dict[str, Callable[[Expression], str]] = {
     "column": lambda e: f"{e.left.name} as a column",
     "row": lambda e: f"{e.left.name} as a row",
     "copy": lambda e: e.left.name,
-    "fill": lambda e: e.option.name if isinstance(e.option, Operand) else f"{e.option}",
+    "fill": lambda e: f"{getattr(e.option, 'name', e.option)}",
     "deferred": lambda e: e.option[1],
 }
 

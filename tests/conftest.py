@@ -62,7 +62,7 @@ def chosen() -> tuple[Devices, ...]:
 # compute is checked on compiled ones by test_statements, test_battery, test_operators, test_algos and others.
 INTERPRETED = {
     f"test_{name}"
-    for name in "docs errors files io language names operator_objects regressions sparse user_operators".split()
+    for name in "chains docs errors files io language names operator_objects regressions sparse user_operators".split()
 }
 
 
