@@ -126,6 +126,7 @@ def inner(draw, shape: Shape) -> Statement:
     space = a_space(draw, shape, "vector")
     if 0 in shape.sizes(space):  # SuiteSparse 9.4 counts one entry
         return reduce(draw, shape)
+    right = left  # SuiteSparse 9.4 takes an INT64 beside an FP32 for the bits of an FP64
     dtype = t.type_of(f"semiring.{name}(x @ y)", ("x", left), ("y", right))
     if dtype == "BOOL":
         left = right = "BOOL"  # python-graphblas writes numbers of other types into the bool
