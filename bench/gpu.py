@@ -154,15 +154,17 @@ class Bench:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("graphs", nargs="*", default=NAMES, choices=[*GRAPHS, []], metavar="graph")
+    parser.add_argument("graphs", nargs="*", help=f"among {', '.join(GRAPHS)}; without any: {', '.join(NAMES)}")
     parser.add_argument("--devices", default="cuda:0")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default="", help="steps whose name holds this text")
     parser.add_argument("--no-verify", action="store_true")
     options = parser.parse_args()
+    if unknown := set(options.graphs) - set(GRAPHS):
+        parser.error(f"unknown graphs: {', '.join(unknown)}")
     gb.init(options.devices)
     rows: list[Row] = []
-    for name in options.graphs:
+    for name in options.graphs or NAMES:
         bench = Bench(make(name))
         for step in STEPS:
             if options.only in step and (name, step) not in LONG:

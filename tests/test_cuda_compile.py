@@ -12,7 +12,7 @@ from gbgpu import binary, indexunary, monoid, select, semiring, unary
 from gbgpu.device import cuda, nvrtc
 from gbgpu.errors import Panic
 from gbgpu.kernels import gpu
-from gbgpu.kernels.gpu_source import atomic_form
+from gbgpu.kernels.gpu_source import SOURCES, atomic_form
 from gbgpu.kernels.interface import KINDS, Spec
 from gbgpu.semiring import Semiring
 from gbgpu.semiring._lower import to_cuda
@@ -241,3 +241,18 @@ def test_an_architecture_is_needed_without_a_gpu(monkeypatch):
     monkeypatch.setattr(cuda, "available", lambda: 0)
     with pytest.raises(gb.errors.DeviceError, match="sm_90"):
         gb.compile_ahead(small_program)
+
+
+BEHIND = re.compile(r"(\w+)\W*(?:&&|\|\||\?)[^;{}]*?__(?:ballot|any|all|shfl|match|sync)")
+
+
+@pytest.mark.parametrize("path", sorted(SOURCES.glob("*.cu*")), ids=lambda path: path.name)
+def test_no_vote_is_behind_a_condition(path):
+    """All lanes must call a vote or a shuffle; those that a `&&` stops short would not. Constants stop all or none."""
+    found = [match for match in BEHIND.finditer(path.read_text()) if not match[1].isupper()]
+    assert not found, [match[0] for match in found]
+
+
+def test_votes_behind_conditions_are_found():
+    assert BEHIND.search("more = more && !(__ballot_sync(ALL, stop) & group);")
+    assert BEHIND.search("x = on ? __shfl_sync(ALL, v, 0) : 0;") and not BEHIND.search("f(a && b); __syncwarp();")

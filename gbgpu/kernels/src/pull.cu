@@ -60,7 +60,8 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
                         e += width;
                         entries++;
                     }
-                    more = more && !(__ballot_sync(ALL, stop) & group_votes) && e < end;
+                    const u32 stopped = __ballot_sync(ALL, stop) & group_votes;
+                    more = more && !stopped && e < end;
                 }
             } else {
                 bool stop = false;
@@ -72,7 +73,7 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
                 }
                 __syncwarp();
                 // the rest of a row that did not stop soon: the whole warp, row after row
-                for (u32 left = STOPS ? __ballot_sync(ALL, !stop && e < end) : 0; left; left &= left - 1) {
+                for (u32 left = __ballot_sync(ALL, STOPS && !stop && e < end); left; left &= left - 1) {
                     const int who = __ffs(left) - 1;
                     const i64 last = __shfl_sync(ALL, end, who), outer = row0 + first + step + who;
                     Z part = START;
