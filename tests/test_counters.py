@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gbgpu as gb
+from algos import pagerank
 from gbgpu import binary, monoid, replace, unary
 from gbgpu.semiring import any_pair, any_secondi, min_plus, plus_pair, plus_times
 from gbgpu.trace import counters
@@ -148,3 +149,33 @@ def test_matrix_statements_and_reductions_are_traced_too(A):
         C.reduce_scalar(monoid.plus).new()
     blocks = len(A._store.blocks)
     assert [record.step for record in records] == ["apply"] * blocks + ["reduce"] * blocks
+
+
+SCALARS = {  # w before is 0 .. 9; s is 45, on the devices still
+    "all rows": (lambda w, s: w.__setitem__(slice(None), s), lambda old: np.full(10, 45.0)),
+    "masked": (lambda w, s: w(gb.Vector.from_coo([2, 3], True, size=10).S) << s, lambda old: np.r_[0, 1, 45, 45, 4:10]),
+    "accumulated": (lambda w, s: w(binary.plus) << s, lambda old: old + 45),
+    "some rows": (lambda w, s: w[2:4].__lshift__(s), lambda old: np.r_[0, 1, 45, 45, 4:10]),
+}
+
+
+@pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.parametrize("dtype", [float, int])
+def test_scalars_are_assigned_where_they_lie(devices, name, dtype):
+    write, expected = SCALARS[name]
+    w, terms = gb.Vector.from_dense(np.arange(10.0)), gb.Vector.from_dense(np.arange(10, dtype=dtype))
+    s = gb.Scalar(dtype)
+    s << terms.reduce(monoid.plus, allow_empty=False)
+    before = counters.host_reads
+    write(w, s)
+    read = counters.host_reads - before
+    if dtype is float and name in ("all rows", "accumulated"):
+        assert read == 0
+    assert np.array_equal(w.to_dense(), expected(np.arange(10.0))) and s.value == 45
+
+
+def test_pagerank_without_a_tolerance_reads_nothing(pattern):
+    pagerank(pattern, tol=0, max_iterations=2)
+    before = counters.host_reads
+    pagerank(pattern, tol=0, max_iterations=5)
+    assert counters.host_reads == before
