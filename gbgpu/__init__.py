@@ -56,7 +56,8 @@ def estimate_memory(nrows: int, ncols: int, nvals: int, dtype: Any = "FP64", *, 
     of the process if the devices of the session in force are CPU ones.
 
     `iso`: one value for all entries. A product that needs the transpose holds a second matrix like it, unless the
-    matrix is symmetric. Raises InvalidValue for a negative size.
+    matrix is symmetric; on GPUs, products with a vector may keep columns in another order as well (4 bytes an entry).
+    Raises InvalidValue for a negative size.
     """
     if min(nrows, ncols, nvals) < 0:
         raise errors.InvalidValue(errors.message("sizes from 0 on", (nrows, ncols, nvals)))
