@@ -70,12 +70,14 @@ class MatrixStore:
         "entries",
         "ptr",
         "idx",
+        "empty_rows",
     )
 
     def __init__(self, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock]):
         self.rowmap, self.colmap, self.dtype, self.iso, self.blocks = rowmap, colmap, dtype, iso, blocks
         self.nvals = sum(b.nnz for b in blocks)
         self.ptr, self.idx = blocks[0].indptr.dtype.name, colmap.slot_type()  # of row offsets, of columns
+        self.empty_rows = any(block.empty_rows for block in blocks)
         self.transposed: MatrixStore | None = None
         self.symmetric: bool | None = None
         self.diagonal = False  # whether it is known to have every entry of its diagonal, and no other

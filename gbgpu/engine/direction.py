@@ -45,7 +45,7 @@ def facts_of(session: Any, statement: Any, stores: dict[str, Any]) -> Facts:
     f.store = session.oriented(matrix, turn)
     f.ptr, f.idx = f.store.ptr, f.store.idx
     f.orientation = f"{'rows' if not turn else 'columns'}"
-    f.empty_rows = any(block.empty_rows for block in f.store.blocks)
+    f.empty_rows = f.store.empty_rows
     return f
 
 

@@ -68,7 +68,7 @@ class Products(Steps):
                     partial = x.words is not None
                     if partial:
                         session.devices[b].clear(bits)
-                    stream = self.kernel("pull_stream", spec._replace(side="partial" if partial else ""))
+                    stream = self.kernel("pull_stream", lambda: spec._replace(side="partial" if partial else ""))
                     given = view.codes, block.vals, block.stride, x.vals, x.stride, words
                     rows = view.begins, view.rows, view.ranks, view.order, view.words, view.present
                     stream(block.n, *given, *rows, traced, vals, bits, count, stats)
@@ -117,7 +117,7 @@ class Products(Steps):
     def _push(self, step: Step) -> Any:
         source, matrix, facts, spec = self.registers[step.sources[1]], self.facts.store, self.facts, step.spec
         push, session, outer = self.kernel("push"), self.session, self.facts.outer
-        drain = self.kernel("drain", Spec(out=spec.out, idx=spec.idx, iso=spec.iso))
+        drain = self.kernel("drain", lambda: Spec(out=spec.out, idx=spec.idx, iso=spec.iso))
         form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[source.form]
 
         def work(b: int) -> Any:
@@ -189,7 +189,8 @@ class Products(Steps):
 
     def _combine(self, step: Step) -> VectorStore:
         received, spec, session, outer = self.registers[step.sources[0]], step.spec, self.session, self.facts.outer
-        kernel, drain = self.kernel("combine"), self.kernel("drain", Spec(out=spec.b, idx=spec.idx, iso=spec.iso))
+        drain = self.kernel("drain", lambda: Spec(out=spec.b, idx=spec.idx, iso=spec.iso))
+        kernel = self.kernel("combine")
 
         def work(b: int) -> VectorBlock:
             messages, own = received[b]

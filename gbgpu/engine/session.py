@@ -156,7 +156,8 @@ class Session:
         """One value on device b, which nobody writes."""
         if len(self._cached) > _PLANS:
             self._cached.clear()
-        key = "scalar", b, dtype, np.array([value], dtype).tobytes()
+        exact = value if type(value) is int else np.array([value], dtype).tobytes()  # -0.0 is another float than 0.0
+        key = "scalar", b, dtype, exact
         return self.once(key, lambda: self.devices[b].full(1, value, dtype))
 
     def rows(self, b: int, n: int) -> Any:

@@ -26,12 +26,13 @@ class Steps:
         self.stats: list[Any] | None = None
         self.moved: list[tuple[int, list]] | None = None
 
-    def kernel(self, kind: str, spec: Spec | None = None) -> Any:
-        """The kernel of the step in hand; the plan remembers it."""
-        key = kind if spec is None else (kind, spec)
+    def kernel(self, kind: str, spec: Spec | Callable[[], Spec] | None = None) -> Any:
+        """The kernel of the step in hand; the plan remembers it. A function makes the only spec of its kind there."""
+        key = (kind, spec) if isinstance(spec, Spec) else kind
         found = self.step.kernels.get(key)
         if found is None:
-            found = self.step.kernels[key] = self.session.kernels.get(kind, self.step.spec if spec is None else spec)
+            made = self.step.spec if spec is None else spec if isinstance(spec, Spec) else spec()
+            found = self.step.kernels[key] = self.session.kernels.get(kind, made)
         return found
 
     def each(self, map: Any, work: Callable[[int], Any], seconds: float | None = None) -> list[Any]:
