@@ -119,7 +119,8 @@ def real() -> Callable[[str, str], csr_array]:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Keep the table, if the whole suite ran."""
     asked = session.config.getoption
-    whole = not asked("keyword") and not asked("benchmark_disable") and not session.testsfailed
+    timed = asked("benchmark_enable") or not asked("benchmark_disable")
+    whole = timed and not asked("keyword") and not session.testsfailed
     if ROWS:
         print("\n" + table(ROWS))
     if ROWS and whole:
