@@ -1,22 +1,29 @@
-"""Single-source shortest paths: Bellman-Ford that extends only the vertices whose distance fell in the last round.
+"""Single-source shortest paths: rounds of relaxation that extend the near vertices only.
 
-t holds the lengths of the paths one arc longer than those of q; those that are no shorter than what is known are
-stale, the others are the next q. While q is many, all known distances are extended, which changes nothing and is
-quicker to look up, as almost every neighbour has one. Without a negative cycle no shortest path has more than n - 1
-arcs, so q is empty after n rounds.
+A vertex whose distance fell in the last round is near up to a limit, else far. Near ones are extended: t holds the
+lengths of the paths one arc longer; those that are no shorter than what is known are stale, the others are q, and each
+is near or far in its turn. When no vertex is near, the limit rises by a step above the least of the far distances.
+While near vertices are many, all known distances are extended, which is quicker to look up, as almost every neighbour
+has one, and leaves nothing far but q.
 
-Source: Bellman 1958, Ford 1956; as masked min-plus products in Kepner, Gilbert, "Graph Algorithms in the Language of
-Linear Algebra", SIAM 2011.
+Every vertex is near (Bellman-Ford) where few rounds reach all, as through hubs, and where weights are negative: without
+a negative cycle no shortest path has more than n - 1 arcs, so none is left after n rounds.
+
+Source: Davidson, Baxter, Garland, Owens, "Work-Efficient Parallel GPU Methods for Single-Source Shortest Paths", IPDPS
+2014, near-far; Bellman 1958, Ford 1956; as masked min-plus products in Kepner, Gilbert, "Graph Algorithms in the
+Language of Linear Algebra", SIAM 2011.
 """
 
+from itertools import count
 from math import inf
 
 from algos._inputs import square, vertex
 from gbgpu import Matrix, Vector, binary, monoid, replace, select, unary
 from gbgpu.errors import InvalidValue, message
-from gbgpu.semiring import min_plus
+from gbgpu.semiring import min_plus, plus_pair
 
-MANY = 16  # q is many from a sixteenth of all vertices
+MANY = 16  # near vertices are many from a sixteenth of all
+SKEWED = 32  # a vertex of so many times the mean degree is a hub
 
 
 def sssp(A: Matrix, source: int) -> Vector:
@@ -31,33 +38,69 @@ def sssp(A: Matrix, source: int) -> Vector:
     source = vertex(source, n)
     if A.dtype.name == "BOOL":
         A = unary.one(A).new(dtype="INT64")
-    check_weights(A)
+    step = step_of(A, check_weights(A))
     dtype = A.dtype.name if A.dtype.name in ("FP32", "FP64") else "INT64"
-    d, q, t = (Vector(dtype, size=n, name=name) for name in "dqt")
+    d, q, t, near, far = (Vector(dtype, size=n, name=name) for name in ("d", "q", "t", "near", "far"))
     stale = Vector(bool, size=n, name="stale")
-    d[source] = 0
-    q[source] = 0
-    for _ in range(n):
-        t << min_plus((d if MANY * q.nvals > n else q) @ A)
+    d[source] = near[source] = 0
+    limit = 0.0
+    for done in count(1):
+        many = MANY * near.nvals > n
+        t << min_plus((d if many else near) @ A)
         stale << binary.ge(t & d)
         q(~stale.V, replace) << t
         d(binary.min) << q
-        if not q.nvals:
+        if step is None:
+            near << q
+            if not near.nvals:
+                return d
+            if done >= n:
+                what = f"distances that still fall after {n} rounds"
+                raise InvalidValue(message("no negative cycle within reach of the source", what))
+            continue
+        if many:
+            far.clear()  # these were extended as well
+        near << select.valuele(q, limit)
+        far(binary.min) << select.valuegt(q, limit)
+        if near.nvals:
+            continue
+        stale << binary.gt(far & d)
+        far(~stale.V, replace) << far
+        least = far.reduce(monoid.min).new().value
+        if least is None:
             return d
-    raise InvalidValue(
-        message("no negative cycle within reach of the source", f"distances that still fall after {n} rounds")
-    )
+        limit = least + step
+        near << select.valuele(far, limit)
+        far << select.valuegt(far, limit)
 
 
-def check_weights(A: Matrix) -> None:
-    """Refuse weights that have no shortest paths: NaN, -inf, and integers so large that a path's sum may not fit."""
+def check_weights(A: Matrix) -> float:
+    """The least weight. Refuses weights that have no shortest paths: NaN, -inf, and integers so large that a path's sum
+    may not fit."""
     if not A.nvals:
-        return
-    if A.dtype.name in ("FP32", "FP64"):
+        return 0
+    lowest = A.reduce_scalar(monoid.min).new().value
+    if "FP" in A.dtype.name:
         # A sum above -inf proves that no weight is NaN or -inf, in one pass; only another one asks for a look at each.
         if not A.reduce_scalar(monoid.plus).new().value > -inf and select.valuegt(A, -inf).new().nvals < A.nvals:
             raise InvalidValue(message("weights above -inf", "a weight that is NaN or -inf"))
     else:
-        low, high = (int(A.reduce_scalar(op).new().value) for op in (monoid.min, monoid.max))
-        if max(-low, high) * A.nrows >= 1 << 63:
-            raise InvalidValue(message("path lengths below 2**63", f"weights from {low} to {high}", "use FP64 weights"))
+        highest = A.reduce_scalar(monoid.max).new().value
+        if max(-int(lowest), int(highest)) * A.nrows >= 1 << 63:
+            found = f"weights from {lowest} to {highest}"
+            raise InvalidValue(message("path lengths below 2**63", found, "use FP64 weights"))
+    return lowest
+
+
+def step_of(A: Matrix, lowest: float) -> float | None:
+    """How far the limit rises above the least of the far distances: 32 times the mean weight over the mean degree, as
+    Davidson et al. have it. None: every vertex is near."""
+    if lowest < 0 or not A.nvals:
+        return None
+    ones, degree = Vector(int, size=A.nrows), Vector(int, size=A.nrows)
+    ones[:] = 1
+    degree << plus_pair[int](A @ ones)
+    mean = A.nvals / A.nrows
+    if degree.reduce(monoid.max).new().value > SKEWED * mean:
+        return None
+    return 32 * A.reduce_scalar(monoid.plus["FP64"]).new().value / A.nvals / mean

@@ -120,6 +120,23 @@ def test_sssp_weighs_every_entry_of_a_boolean_matrix_one(devices):
     assert as_dict(distances) == nx.single_source_shortest_path_length(digraph(graph), 3)
 
 
+@pytest.mark.parametrize("dtype", ["INT64", "FP32"])
+@pytest.mark.parametrize("kind", ["even", "hub", "far apart", "zero", "dense"])
+def test_sssp_in_any_order_of_extension(devices, kind, dtype):
+    """Graphs whose vertices are near and far in turn, and those with a hub, where all are near."""
+    rng = np.random.default_rng(11)
+    n = 400
+    arcs = rng.integers(0, n, (40 * n if kind == "dense" else 3 * n, 2))
+    if kind == "hub":
+        arcs = np.concatenate([arcs, [(0, i) for i in range(1, n)]])
+    weights = rng.integers(1, 256, len(arcs)) * (0 if kind == "zero" else 1)
+    if kind == "far apart":
+        weights = 1 << rng.integers(0, 20, len(arcs))
+    arcs, first = np.unique(arcs, axis=0, return_index=True)
+    A = matrix((n, arcs), weights[first], dtype)
+    verify.sssp(A, 5, algos.sssp(A, 5))
+
+
 def test_sssp_allows_negative_weights(devices):
     n = 60
     arcs = [(i, j) for i in range(n) for j in range(i + 1, min(n, i + 6))]  # without cycles

@@ -23,7 +23,7 @@ def gpu(request):
     return cupy
 
 
-@pytest.fixture(params=[gate.CHUNK, 1000, 7])
+@pytest.fixture(params=[gate.CHUNK, 1000, 97])
 def chunk(request, monkeypatch):
     monkeypatch.setattr(gate, "CHUNK", request.param)
 

@@ -8,7 +8,7 @@ import pytest
 import gbgpu as gb
 from gbgpu import semiring
 from gbgpu.device import cuda
-from gbgpu.engine import streams
+from gbgpu.engine import cost, streams
 
 __test__ = bool(cuda.available())
 
@@ -38,6 +38,7 @@ SHAPES = {  # rows, columns, entries: where they lie
 def session(request, monkeypatch):
     monkeypatch.setattr(streams, "SMALL", 1)
     monkeypatch.setattr(streams, "SHARE", 0.0)
+    monkeypatch.setattr(streams, "SHORT", 0)
     return gb.init(request.param, gb.partition.shares(1, 5, 3) if request.param.endswith("3") else None)
 
 
@@ -76,3 +77,75 @@ def test_streams_give_what_rows_give(session, shape, hub_bytes, monkeypatch):
             assert np.array_equal(found[0], expected[0]), (name, shape, hub_bytes)
             assert np.allclose(found[1], expected[1], rtol=1e-5, equal_nan=True), (name, shape, hub_bytes)
             assert streamed.nvals == len(found[0])
+
+
+ROWS = [  # semiring, type of A, type of x
+    ("plus_times", "FP32", "FP32"),
+    ("plus_second", "BOOL", "FP64"),
+    ("min_first", "UINT32", "UINT32"),
+    ("any_pair", "BOOL", "BOOL"),
+    ("any_second", "INT64", "INT64"),
+    ("any_secondi", "INT32", "INT32"),
+    ("lor_land", "BOOL", "BOOL"),
+    ("times_plus", "INT8", "INT8"),
+]
+
+
+@pytest.mark.parametrize("spec", ["cuda:0", "cuda:0*3"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (700, 300, 900), (65, 9000, 130), (5000, 5000, 20_000), (6000, 10, 300)])
+def test_short_rows_give_what_lanes_give(spec, shape, monkeypatch):
+    """Two rows a thread, against groups of lanes: with masks, with x full, in part and of one value."""
+    session = gb.init(spec)
+    n, m, count = shape
+    rng = np.random.default_rng(3)
+    rows, cols = rng.integers(0, n, count), rng.integers(0, m, count)
+    mask = gb.Vector.from_coo(rng.permutation(n)[: n // 2], True, size=n)
+    for name, a, x in ROWS:
+        what = rng.integers(0, 50, count).astype(gb.dtypes.lookup_dtype(a).np_type)
+        A = gb.Matrix.from_coo(rows, cols, what, nrows=n, ncols=m, dup_op="first")
+        held = rng.integers(0, 50, m).astype(gb.dtypes.lookup_dtype(x).np_type)
+        ids = np.flatnonzero(rng.random(m) < 0.4)
+        some = gb.Vector.from_coo(ids, held[ids], size=m)
+        for v in (gb.Vector.from_dense(held), some, gb.Vector.from_scalar(held[0], m)):
+            product = getattr(semiring, name)[a, x](A @ v)
+            for options in ({}, {"mask": mask.S}, {"mask": ~mask.S}):
+                found = []
+                for most in (1 << 40, 0):
+                    monkeypatch.setattr(streams, "ALONE", most)
+                    session.plans.clear()
+                    found.append(product.new(direction="pull", **options))
+                assert found[0].nvals == len(found[0].to_coo()[0])
+                if name.startswith("any_second"):  # any entry is right
+                    assert np.array_equal(found[0].to_coo()[0], found[1].to_coo()[0])
+                if name == "any_secondi":
+                    entries = set(zip(*A.to_coo()[:2], strict=True))
+                    assert all(entry in entries for entry in zip(*found[0].to_coo(), strict=True))
+                elif name != "any_second":
+                    assert found[0].isclose(found[1], rel_tol=1e-5), (name, options)
+
+
+@pytest.mark.parametrize(
+    "name, dtype", [("any_pair", "BOOL"), ("min_plus", "FP32"), ("plus_times", "INT64"), ("any_firsti", "INT64")]
+)
+def test_pushes_into_bitmaps_give_the_lists(name, dtype, monkeypatch):
+    session = gb.init("cuda:0")
+    monkeypatch.setattr(session.kernels, "costs", session.kernels.costs._replace(pull_edge=1.0))  # always push
+    rng = np.random.default_rng(5)
+    n = 5000
+    rows, cols = rng.integers(0, n, (2, 60_000))
+    rows[:9000] = 17  # a hub
+    A = gb.Matrix.from_coo(rows, cols, rng.integers(0, 9, 60_000), nrows=n, ncols=n, dup_op="first", dtype=dtype)
+    mask = gb.Vector.from_coo(np.arange(0, n, 3), True, size=n)
+    for ids in ([17], rng.permutation(n)[:900], np.arange(n), []):
+        q = gb.Vector.from_coo(ids, rng.integers(0, 9, len(ids)), size=n, dtype=dtype)
+        product = getattr(semiring, name)[dtype](q @ A)
+        for options in ({}, {"mask": ~mask.S}):
+            found = []
+            for dense in (1 << 40, 0):
+                monkeypatch.setattr(cost, "DENSE", dense)
+                session.plans.clear()
+                found.append(product.new(**options))
+            assert [v._store.form for v in found] == ["bitmap", "list"] or not len(ids)
+            assert found[0].nvals == found[1].nvals == len(found[0].to_coo()[0])
+            if name != "any_firsti":
+                assert found[0].isequal(found[1]), (name, len(ids), options)

@@ -42,6 +42,13 @@ KERNELS(2, unsigned short)
 KERNELS(4, unsigned)
 KERNELS(8, unsigned long long)
 
+#define COUNTS(size, type) \
+extern "C" __global__ void counts##size(const type *ids, unsigned long long *out, long long n) { \
+    LOOP(n) atomicAdd(out + ids[i], 1ull); \
+}
+COUNTS(4, int)
+COUNTS(8, long long)
+
 // The row of each entry, beside its column if there are any. Two threads find the rows of a tile, the others search
 // among these.
 template <class Offset> __device__ long long row_of(const Offset *indptr, long long e, long long lo, long long hi) {
@@ -266,6 +273,14 @@ class CudaDevice:
             self._run(name, (total + 7) // 8, args)  # a block takes 2048
         return out
 
+    def counts(self, ids: Any, n: int) -> Any:
+        """How often each of 0 .. n - 1 is among ids (of 4 or 8 bytes), as int64. CuPy's bincount takes n words for each
+        of hundreds of blocks."""
+        out = self.zeros(n, np.int64)
+        if ids.size:
+            self._run(f"counts{ids.itemsize}", ids.size, (ids, out, ids.size))
+        return out
+
     def checked(self, ids: Any, n: int, dtype: str) -> tuple[Any, Any]:
         """(ids, with -1 in place of those outside 0 .. n - 1; whether there are any)."""
         counters.launches += 2
@@ -362,7 +377,7 @@ class CudaDevice:
     @cached_property
     def _functions(self) -> dict[str, Any]:
         kernel = self.load(compile_cubin(TEXT, self.arch))
-        names = [f"{work}{size}" for work in ("fill", "copy") for size in (1, 2, 4, 8)]
+        names = [f"{work}{size}" for work in ("fill", "copy") for size in (1, 2, 4, 8)] + ["counts4", "counts8"]
         names += [f"owners{offset}{column}" for offset in (4, 8) for column in (4, 8)]
         return {name: kernel(name) for name in names}
 

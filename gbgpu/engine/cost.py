@@ -5,6 +5,8 @@ from typing import Any
 from ..kernels.interface import Costs
 from ..semiring._types import BOOL
 
+DENSE = 4  # a push of a quarter as many entries as there are rows fills a bitmap instead of a list (GPUs)
+
 
 class Facts:
     """The numbers and kinds behind a product: maps, matrix, and the direction chosen. Made anew for each statement;
@@ -20,6 +22,7 @@ class Facts:
         "ptr",
         "idx",
         "direction",
+        "dense",
         "seconds",
         "orientation",
         "empty_rows",
@@ -34,6 +37,7 @@ class Facts:
         pull, push = self._pull_seconds(costs, semiring, x_count, allowed), self._push_seconds(costs, semiring, edges)
         self.direction = hint or ("push" if push < pull else "pull")
         self.seconds = pull if self.direction == "pull" else push
+        self.dense = self.direction == "push" and self.p == 1 and edges is not None and DENSE * edges >= self.outer.n
 
     def _pull_seconds(self, costs: Costs, semiring: Any, x_count: int | None, allowed: int | None) -> float:
         rows = self.outer.n if allowed is None else allowed

@@ -41,6 +41,7 @@ def facts_of(session: Any, statement: Any, stores: dict[str, Any]) -> Facts:
     hint = "pull" if rows else statement.hints.get("direction")
     edges = None if hint or count is None else frontier_edges(session, x, count, matrix, store, not pull_turned)
     f.choose(hint, session.kernels.costs, expr.op, count, edges, allowed)
+    f.dense = f.dense and session.kernels.streams
     turn = pull_turned if f.direction == "pull" else not pull_turned
     f.store = session.oriented(matrix, turn)
     f.ptr, f.idx = f.store.ptr, f.store.idx

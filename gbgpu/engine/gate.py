@@ -85,7 +85,7 @@ def _chunks(device: Any, nrows: int, rows: Any) -> Iterator[tuple[int, int, list
     upto = device.zeros(nrows + 1, np.int64)
     pieces = [slice(at, at + chunk) for at in range(0, nnz, chunk)]
     for piece in pieces:
-        upto[1:] += xp.bincount(rows[piece].astype(np.int64), minlength=nrows)
+        upto[1:] += device.counts(rows[piece].astype(np.int64), nrows)
     xp.cumsum(upto, out=upto)
     cuts = device.get(xp.searchsorted(upto, xp.arange(chunk, nnz, chunk), side="left"))
     bounds = np.unique(np.concatenate([[0], cuts, [nrows]])).tolist()

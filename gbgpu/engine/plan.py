@@ -177,9 +177,9 @@ class Planner:
 
     def _push(self, x: Value, spec: Spec, mask: str, text: str) -> Value:
         facts, iso = self.facts, " iso" if spec.iso else ""
-        t = Value("t", "list", spec.out, spec.iso, facts.outer)
+        t = Value("t", "bitmap" if facts.dense else "list", spec.out, spec.iso, facts.outer)
         if facts.p == 1:
-            return self.emit("push", t, ("A", x.name, mask), spec, f"{text} -> list{iso}")
+            return self.emit("push", t, ("A", x.name, mask), spec, f"{text} -> {t.form}{iso}")
         bins = self.emit(
             "push", t._replace(name="T"), ("A", x.name, mask), spec, f"{text} -> {facts.p} lists{iso} a device"
         )

@@ -12,7 +12,7 @@ from .csr import words_of
 from .deterministic import by_rows
 from .plan import Step
 from .steps import Steps
-from .streams import likely_first, stream_of
+from .streams import is_short, likely_first, stream_of
 
 
 def _counts(spec: Spec) -> bool:
@@ -77,6 +77,8 @@ class Products(Steps):
             cols, options = block.cols, {}
             if session.kernels.streams and fixed:
                 options = {"fixed": True}
+            elif session.kernels.streams and is_short(block):
+                options = {"short": True}
             elif session.kernels.streams and _ends_early(spec, block.stride):
                 likely = likely_first(session.devices[b], block, facts.inner.nslots)
                 cols, options = (cols, {}) if likely is None else (likely, {"first": True})
@@ -118,14 +120,20 @@ class Products(Steps):
         source, matrix, facts, spec = self.registers[step.sources[1]], self.facts.store, self.facts, step.spec
         push, session, outer = self.kernel("push"), self.session, self.facts.outer
         drain = self.kernel("drain", lambda: Spec(out=spec.out, idx=spec.idx, iso=spec.iso))
-        form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[source.form]
+        form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[source.form] | (k.DENSE if facts.dense else 0)
 
         def work(b: int) -> Any:
             block, x, device, nil = matrix.blocks[b], source.blocks[b], session.devices[b], session.nil(b)
             mwords, flags = self.bits(step.sources[2], b)
             traced, stats = self._flag_stats(b)
-            space, count = session.workspace(b, outer.nslots, spec.op.monoid, spec.iso), device.zeros(1, np.int64)
-            acc = device.empty(1, spec.out.np_type) if spec.iso else space.vals
+            count = device.zeros(1, np.int64)
+            if facts.dense:  # a new workspace becomes the result
+                words, touched = device.zeros((outer.n + 63) >> 6, np.int64), nil.slots(spec.idx)
+                acc = device.full(1 if spec.iso else outer.n, spec.op.monoid.start, spec.out.np_type)
+            else:
+                space = session.workspace(b, outer.nslots, spec.op.monoid, spec.iso)
+                words, touched = space.words, space.touched
+                acc = device.empty(1, spec.out.np_type) if spec.iso else space.vals
             starts, bounds = outer.tables(device)
             listed = source.form == "list"
             options = {"hubs": False} if session.kernels.streams and not block.heavy.size else {}
@@ -148,18 +156,19 @@ class Products(Steps):
                 outer.first_slot(b),
                 outer.first_slot(b) + outer.rows[b],
                 acc,
-                space.words,
-                space.touched,
+                words,
+                touched,
                 count,
                 stats,
                 **options,
             )
+            stride = 0 if spec.iso else 1
+            if facts.dense:
+                return VectorBlock(outer.n, acc, stride, words, count=count)
             bins = self._drain(drain, space, count, acc, spec, b, outer.nslots, starts, outer.p)
-            return (
-                VectorBlock(outer.n, bins.vals, 0 if spec.iso else 1, slots=bins.slots, count=bins.counts)
-                if outer.p == 1
-                else bins
-            )
+            if outer.p > 1:
+                return bins
+            return VectorBlock(outer.n, bins.vals, stride, slots=bins.slots, count=bins.counts)
 
         results = self.each(outer, work, facts.seconds)
         return self._store(step, results) if outer.p == 1 else results

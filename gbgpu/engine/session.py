@@ -500,6 +500,7 @@ class Session:
             facts = facts_of(self, statement, stores)
             key += [
                 facts.direction,
+                facts.dense,
                 facts.p,
                 facts.inner,
                 facts.outer,

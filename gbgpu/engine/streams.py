@@ -13,6 +13,8 @@ TILE = 1024  # entries, as in src/pull_stream.cu
 SMALL = 1 << 16  # entries below which rows are not worth preparing
 PAYS = 16  # pulls after which sorting rows by the use of their columns pays
 PIECE = 1 << 30  # flags packed at a time: CuPy counts them in 32 bits
+SHORT, ALONE = 2.6, 8  # entries a row, on average, up to which a thread takes it where a stream could take all (road
+# networks have less), and where none could
 SHARE = 0.2  # of the entries that hubs must have to be worth their table
 
 
@@ -30,9 +32,14 @@ class Stream(NamedTuple):
     present: int
 
 
+def is_short(block: Any, most: int | None = None) -> bool:
+    """Whether rows have few entries: so many on average (ALONE), and none is heavy."""
+    return block.nnz <= (ALONE if most is None else most) * block.n and not block.heavy.size
+
+
 def stream_of(device: Any, block: Any, width: int) -> Stream | None:
     """The view of a block, made at the first need and kept with it; None for blocks that are not worth it."""
-    if block.nnz < SMALL or block.cols.dtype != np.int32:
+    if block.nnz < SMALL or is_short(block, SHORT) or block.cols.dtype != np.int32:
         return None
     if "stream" not in block.views:
         block.views["stream"] = _made(device, block, width)
@@ -53,16 +60,11 @@ def likely_first(device: Any, block: Any, width: int) -> Any:
 
 def _by_use(device: Any, block: Any, width: int) -> Any:
     bits = max(width - 1, 1).bit_length()
-    order, place = _ranked(device, _used(device, block, width))
+    order, place = _ranked(device, device.counts(block.cols, width))
     keys = device.keys(device.owners(block.indptr, block.nnz), place[block.cols], bits)
     device.sort(keys)
     keys &= (1 << bits) - 1
     return order[keys]
-
-
-def _used(device: Any, block: Any, width: int) -> Any:
-    """How many entries each column has."""
-    return device.xp.bincount(block.cols, minlength=width)
 
 
 def _ranked(device: Any, counts: Any) -> tuple[Any, Any]:
@@ -90,7 +92,7 @@ def _made(device: Any, block: Any, width: int) -> Stream:
 
 def _coded(device: Any, block: Any, width: int) -> tuple[Any, Any]:
     """Columns by their place in the order of use, and that order (of those used); or as they are, and None."""
-    most, counts = settings.hub_bytes // 4, _used(device, block, width)
+    most, counts = settings.hub_bytes // 4, device.counts(block.cols, width)
     order, place = _ranked(device, counts)
     if most < 1 or read(device, device.xp.cumsum(counts[order[:most]]), -1) < SHARE * block.nnz:
         return block.cols, None

@@ -13,8 +13,8 @@ import numpy as np
 from .. import settings
 from ..device import nvrtc
 from ..semiring._types import BOOL
-from .gpu_source import fused, source, stops, thunk_type
-from .interface import HEAVY, KINDS, TRACE, XLIST, Costs, Spec
+from .gpu_source import ends_soon, fused, source, thunk_type
+from .interface import HEAVY, KINDS, MASKED, TRACE, XFULL, XLIST, Costs, Spec
 
 __all__ = ["GpuKernels", "compile", "source"]
 
@@ -165,14 +165,20 @@ def lanes(entries: int, rows: int, early: bool) -> int:
 
 
 def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
-    run, run_heavy, scalars = _run(device, module, "pull"), _run(device, module, "pull_heavy"), _scalars(kind, spec)
-    cols, starts, heavy = (KINDS[kind].index(name) for name in ("cols", "starts", "heavy"))
-    early = stops(spec.op.monoid, spec.iso)
+    run, run_heavy = _run(device, module, "pull"), _run(device, module, "pull_heavy")
+    run_short = {plain: _run(device, module, f"pull_short{'_plain' * plain}") for plain in (False, True)}
+    scalars = _scalars(kind, spec)
+    cols, starts, heavy, flags = (KINDS[kind].index(name) for name in ("cols", "starts", "heavy", "flags"))
+    early = ends_soon(spec.op.monoid, spec.iso)
 
-    def launch(*args: Any, first: bool = False, fixed: bool = False) -> None:
-        """`first`: the first entry of a row mostly ends it. `fixed`: the order of a sum depends on its row alone."""
+    def launch(*args: Any, first: bool = False, fixed: bool = False, short: bool = False) -> None:
+        """`first`: the first entry of a row mostly ends it. `fixed`: the order of a sum depends on its row alone.
+        `short`: all rows have few entries."""
         values, heavies = scalars(args), args[heavy].size
         n, p = values[0], args[starts].size - 1
+        if short:
+            plain = args[flags] & (XFULL | MASKED | TRACE) == XFULL
+            return run_short[plain]((n // 2 + BLOCK - 1) // BLOCK, (*values, p))
         width = 1 if first else 8 if fixed else lanes(args[cols].size, n, early)
         run((n * width + BLOCK - 1) // BLOCK, (*values, p, width, HEAVY if heavies else 1 << 62))
         if heavies:

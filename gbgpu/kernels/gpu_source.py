@@ -58,9 +58,9 @@ def thunk_type(spec: Spec) -> DataType | None:
     return types.get({"left": "x", "right": "y"}.get(spec.side, "t"))
 
 
-def stops(monoid: Any, iso: bool) -> bool:
-    """Whether a sum may end before its last term."""
-    return iso or monoid.is_any or monoid.terminal is not None
+def ends_soon(monoid: Any, iso: bool) -> bool:
+    """Whether a sum mostly ends before its last term: other types than BOOL rarely meet their terminal value."""
+    return iso or monoid.is_any or (monoid.terminal is not None and monoid.dtype is BOOL)
 
 
 _C_INDEX = {"int32": "int", "int64": "long long"}
@@ -97,7 +97,7 @@ class _Header:
     def monoid(self, monoid: Any, iso: bool) -> None:
         """Z, START, add, is_terminal and how many threads accumulate at once."""
         self.types(Z=monoid.dtype)
-        self.constants(IS_ANY=monoid.is_any, STOPS=stops(monoid, iso))
+        self.constants(IS_ANY=monoid.is_any, SOON=ends_soon(monoid, iso))
         self.text.append(f"#define START ({literal_cuda(monoid.start, monoid.dtype)})")
         self.function("add", monoid.binary.program)
         end = "true" if monoid.is_any else "false"

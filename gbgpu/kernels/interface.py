@@ -45,6 +45,7 @@ CFULL = 256  # C is full and stays full: cwords is a dummy
 AFULL = 512  # every row of a is present
 BFULL = 1024  # every row of b is present
 OUTFULL = 2048  # the result is full: no words are written
+DENSE = 8192  # push: nothing is appended to `touched`; `touched_count` counts the slots reached all the same
 VALUED = 4096  # a value mask: the entry's value must be true as well
 A_ONLY, B_ONLY, BOTH = 1, 2, 4  # merge: which entries of two rows survive
 

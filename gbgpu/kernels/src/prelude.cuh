@@ -28,6 +28,12 @@ DEVICE u32 lanes_below() { return (1u << lane_id()) - 1; }
 DEVICE i64 whole_warps(i64 n) { return (n + 31) & ~31LL; }
 DEVICE i64 whole_words(i64 n) { return (n + 63) & ~63LL; }
 
+// Each thread takes rows `first` and `first + 32` of a word of 64, so that the loads of both are under way at once (one
+// load of 4 bytes a thread leaves the memory waiting). Warps stay whole.
+#define EACH_PAIR(first, n) \
+    for (i64 first = warp_id() * 64 + lane_id(), stop = whole_words(n), step = warp_count() * 64; \
+         first < stop; first += step)
+
 // Data that no running kernel writes goes through the read-only cache.
 template <class T> DEVICE T load(const T *p) { return __ldg(p); }
 DEVICE bool load(const bool *p) { return __ldg((const signed char *)p) != 0; }
@@ -41,6 +47,9 @@ DEVICE bool mark(i64 *words, i64 r) {
     const u32 b = 1u << (r & 31);
     return !(__ldca(word) & b) && !(atomicOr(word, b) & b);
 }
+
+// The 32 bits around row r's, to be looked at later: a load that nothing waits for yet.
+DEVICE u32 bits_at(const i64 *words, i64 r, bool full) { return full ? ALL : ((const u32 *)words)[r >> 5]; }
 
 DEVICE bool lets(const i64 *mwords, i64 r, i64 flags) {
     return !(flags & MASKED) || bit(mwords, r) != ((flags & COMPLEMENT) != 0);

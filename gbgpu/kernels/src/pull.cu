@@ -51,7 +51,7 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
             }
             Z acc = START;
             bool have = false;
-            if (STOPS && width > 1) {
+            if (SOON && width > 1) {
                 bool more = e < end;
                 while (__any_sync(ALL, more)) {
                     bool stop = false;
@@ -65,7 +65,7 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
                 }
             } else {
                 bool stop = false;
-                const i64 upto = STOPS && end - e > ALONE ? e + ALONE : end;
+                const i64 upto = SOON && end - e > ALONE ? e + ALONE : end;
 #pragma unroll 4
                 for (; e < upto && !stop; e += width) {
                     entries++;
@@ -73,7 +73,7 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
                 }
                 __syncwarp();
                 // the rest of a row that did not stop soon: the whole warp, row after row
-                for (u32 left = __ballot_sync(ALL, STOPS && !stop && e < end); left; left &= left - 1) {
+                for (u32 left = __ballot_sync(ALL, SOON && !stop && e < end); left; left &= left - 1) {
                     const int who = __ffs(left) - 1;
                     const i64 last = __shfl_sync(ALL, end, who), outer = row0 + first + step + who;
                     Z part = START;
@@ -85,11 +85,7 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
                         done = terms.take(at, outer, part, some);
                     }
                     join_lanes(part, some, 32);
-                    part = __shfl_sync(ALL, part, 0);
-                    some = __shfl_sync(ALL, (int)some, 0);
-                    if ((int)lane_id() != who || !some) continue;
-                    acc = have && !IS_ANY ? add(acc, part) : part;
-                    have = true;
+                    if ((int)lane_id() == who) join(acc, have, part, some);
                 }
             }
             __syncwarp();
@@ -114,6 +110,98 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
     }
 }
 
+// Short rows: two a thread, two entries of each at a time, so that many loads are under way and no lane is idle. PLAIN:
+// x is full and there is no mask.
+template <bool PLAIN>
+DEVICE void short_rows(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals,
+                       i64 xstride, const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts,
+                       const i64 *bounds, i64 row0, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p) {
+    const bool full = (flags & XFULL) != 0;
+    const PTR each = astride ? -1 : 0; // & each: the place of a value, 0 for an iso operand
+    const IDX every = xstride ? -1 : 0;
+    int found = 0;
+    i64 entries = 0, probed = 0;
+    EACH_PAIR(first, n) {
+        PTR e[2], end[2];
+        Z acc[2];
+        bool have[2], more = false;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const i64 r = first + 32 * i;
+            const bool on = r < n && (PLAIN || lets(mwords, r, flags));
+            e[i] = on ? load(indptr + r) : 0;
+            end[i] = on ? load(indptr + r + 1) : 0;
+            acc[i] = START;
+            have[i] = PLAIN && e[i] < end[i];
+            more |= e[i] < end[i];
+            if (!PLAIN) probed += on;
+        }
+        while (more) {
+            more = false;
+            IDX k[2][2];
+            T_A a[2][2];
+            T_B x[2][2];
+            u32 bits[2][2];
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+#pragma unroll
+                for (int j = 0; j < 2; j++) {
+                    if (e[i] + j >= end[i]) continue;
+                    k[i][j] = load(cols + e[i] + j);
+                    if (READS_A && !ISO) a[i][j] = load(avals + ((e[i] + j) & each));
+                }
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+#pragma unroll
+                for (int j = 0; j < 2; j++) {
+                    if (e[i] + j >= end[i]) continue;
+                    if (!PLAIN) bits[i][j] = bits_at(xwords, k[i][j], full);
+                    if (READS_X && !ISO) x[i][j] = load(xvals + (k[i][j] & every));
+                }
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+#pragma unroll
+                for (int j = 0; j < 2; j++) {
+                    if (e[i] + j >= end[i]) continue;
+                    if (!PLAIN) entries++;
+                    if (!PLAIN && !(bits[i][j] >> (k[i][j] & 31) & 1)) continue;
+                    have[i] = true;
+                    if (ISO) continue;
+                    const i64 inner = USES_INNER ? user_id(k[i][j], starts, bounds, p) : 0;
+                    const Z t = term(a[i][j], x[i][j], inner, row0 + first + 32 * i);
+                    acc[i] = IS_ANY ? t : add(acc[i], t);
+                }
+                e[i] += 2;
+                if (have[i] && (ISO || is_terminal(acc[i]))) end[i] = e[i];
+                more |= e[i] < end[i];
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            if (!ISO && have[i]) out_vals[first + 32 * i] = to_out(acc[i]);
+            found += store_bits(out_words, first + 32 * i, have[i]);
+        }
+    }
+    if (ISO && thread_id() == 0)
+        out_vals[0] = to_out(term(READS_A ? avals[0] : T_A(), READS_X ? xvals[0] : T_B(), 0, 0));
+    block_add(count, found);
+    if (!PLAIN && flags & TRACE) {
+        block_add(stats, entries);
+        block_add(stats + 1, probed);
+    }
+}
+
+#define SHORT_ROWS(name, plain, blocks) \
+    extern "C" __global__ void __launch_bounds__(256, blocks) name( \
+        i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride, \
+        const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds, i64 row0, \
+        const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p) { \
+        short_rows<plain>(n, indptr, cols, avals, astride, xvals, xstride, xwords, mwords, flags, starts, bounds, \
+                          row0, out_vals, out_words, count, stats, p); \
+    }
+SHORT_ROWS(pull_short, false, 4)
+SHORT_ROWS(pull_short_plain, true, sizeof(Z) + sizeof(PTR) <= 8 ? 8 : 5)
+
 // A block for each long row, after pull has written all words. Where one term is enough pull has looked at the first
 // `limit` entries, which mostly have it.
 KERNEL pull_heavy(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals,
@@ -129,7 +217,7 @@ KERNEL pull_heavy(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i
         i64 e = load(indptr + r) + (FIRST_HIT ? limit : 0) + threadIdx.x;
         Z acc = START;
         bool have = false;
-        if (STOPS) {
+        if (SOON) {
             for (i64 base = e - threadIdx.x; base < end; base += blockDim.x, e += blockDim.x) {
                 const bool on = e < end, stop = on && terms.take(e, row0 + r, acc, have);
                 entries += on;

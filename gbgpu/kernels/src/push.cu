@@ -17,7 +17,7 @@ KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xst
             i64 *touched_count, i64 *stats, i64 p, u64 *queue) {
     const i64 total = flags & XLIST ? count[0] : n;
     const i64 share = (total + warp_count() - 1) / warp_count(), each = share < 1 ? 1 : share > 32 ? 32 : share;
-    i64 entries = 0, expanded = 0;
+    i64 entries = 0, expanded = 0, found = 0;
     for (i64 first = warp_id() * each; first < total; first += warp_count() * each) {
         const i64 at = first + lane_id();
         const bool on = lane_id() < each && at < total && (flags & (XLIST | XFULL) || bit(xwords, at));
@@ -59,9 +59,10 @@ KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xst
                     v = term(a, xk, inner, USES_OUTER ? user_id(slot, starts, bounds, p) : 0);
                 }
             }
-            arrive(go, slot, v, acc_vals, acc_words, touched, touched_count);
+            arrive(go, slot, v, acc_vals, acc_words, touched, touched_count, flags, found);
         }
     }
+    if (flags & DENSE) block_add(touched_count, found);
     if (ISO && thread_id() == 0) acc_vals[0] = term(READS_A ? avals[0] : T_A(), READS_X ? xvals[0] : T_B(), 0, 0);
     if (flags & TRACE) {
         block_add(stats, entries);
@@ -76,6 +77,7 @@ KERNEL push_hubs(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i6
                  IDX *touched, i64 *touched_count, i64 *stats, i64 p, u64 *queue) {
     const u64 packed = queue[0];
     const i64 hubs = packed >> 32, tiles = packed & ALL;
+    i64 found = 0;
     for (i64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         i64 low = 0, high = hubs;
         while (high - low > 1) {
@@ -100,9 +102,10 @@ KERNEL push_hubs(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i6
                     v = term(a, x, row0 + row, USES_OUTER ? user_id(slot, starts, bounds, p) : 0);
                 }
             }
-            arrive(go, slot, v, acc_vals, acc_words, touched, touched_count);
+            arrive(go, slot, v, acc_vals, acc_words, touched, touched_count, flags, found);
         }
     }
+    if (flags & DENSE) block_add(touched_count, found);
     __syncthreads();
     if (threadIdx.x == 0 && atomicAdd(queue + 1, 1ull) == gridDim.x - 1) queue[0] = queue[1] = 0;
 }

@@ -7,13 +7,17 @@ KERNEL reduce(i64 n, const i64 *count, const T_B *xvals, i64 xstride, const i64 
     const i64 total = flags & XLIST ? count[0] : n;
     Z acc = START;
     bool have = false;
-#pragma unroll 4
-    for (i64 q = thread_id(); q < total; q += thread_count()) {
-        if (!(flags & (XLIST | XFULL)) && !bit(xwords, q)) continue;
-        const Z v = from_b(xvals[q * xstride]);
-        acc = IS_ANY ? v : add(acc, v);
-        have = true;
-        if (is_terminal(acc)) break;
+    for (i64 first = thread_id(); first < total && !(have && is_terminal(acc)); first += 4 * thread_count()) {
+        u32 bits[4];
+        T_B x[4]; // four loads are under way at once
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const i64 q = first + i * thread_count();
+            if (q < total) bits[i] = bits_at(xwords, q, flags & (XLIST | XFULL)), x[i] = xvals[q * xstride];
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (first + i * thread_count() < total && bits[i] >> lane_id() & 1) join(acc, have, from_b(x[i]), true);
     }
     join_block(acc, have);
     if (threadIdx.x == 0) {
