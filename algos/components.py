@@ -1,11 +1,11 @@
 """Weakly connected components: the component of a vertex of highest degree by breadth-first search, the others by
 hooking and shortcutting.
 
-The search mostly finds the largest component within few levels; where it has not ended after LEVELS (a road network)
-it is given up. The vertices it did not close are the forest's: `parent` begins as each vertex itself. A round takes
-for every vertex the least grandparent among its neighbours, hooks that onto the vertex's parent and onto the vertex,
-and lets every vertex point to its grandparent. In the end all of a component point to its smallest vertex. Arcs count
-in both directions, so an unsymmetric matrix is used in both orientations.
+The search mostly finds the largest component within few levels; where a level does not double what has been reached (a
+road network) it is given up. The vertices it did not close are the forest's: `parent` begins as each vertex itself. A
+round takes for every vertex the least grandparent among its neighbours, hooks that onto the vertex's parent and onto
+the vertex, and lets every vertex point to its grandparent. In the end all of a component point to its smallest vertex.
+Arcs count in both directions, so an unsymmetric matrix is used in both orientations.
 
 Source: Zhang, Azad, Hu, "FastSV: A Distributed-Memory Connected Component Algorithm with Fast Convergence", SIAM PP
 2020; to find the largest component first is the idea of Slota, Rajamanickam, Madduri, "BFS and Coloring-based Parallel
@@ -17,7 +17,6 @@ from algos._inputs import square
 from gbgpu import Matrix, Vector, binary, indexunary, monoid, select, unary
 from gbgpu.semiring import any_pair, min_first, plus_first, plus_pair, plus_second
 
-LEVELS = 24
 SHORTCUTS = 2  # more than FastSV has, where all vertices take part: they cost less than the rounds that they save
 
 
@@ -48,15 +47,17 @@ def component_of_the_busiest(A: Matrix, n: int, sides: list) -> Vector:
         return seen
     highest = select.valueeq(degree, highest).new(name="highest")
     q[indexunary.index(highest).new().reduce(monoid.min).new().value] = True
-    for _ in range(LEVELS):
-        if not q.nvals:
-            return seen
+    reached, least = 0, 1
+    while q.nvals:
+        reached, least = reached + q.nvals, 2 * least
+        if 2 * reached < min(least, n):
+            return Vector(bool, size=n, name="seen")
         seen(q.S) << True
         t = Vector(bool, size=n, name="t")
         for side in sides:
-            t(~seen.S, binary.lor) << any_pair(q @ side)
-        q << t
-    return Vector(bool, size=n, name="seen")
+            t(~seen.S, binary.lor) << any_pair[bool](q @ side)
+        q = t
+    return seen
 
 
 def forest(n: int, sides: list, seen: Vector) -> Vector:

@@ -22,8 +22,7 @@ def _counts(spec: Spec) -> bool:
 
 def _ends_early(spec: Spec, stride: int) -> bool:
     """Whether one entry is the sum of a row, and which one it is doesn't matter to A's values."""
-    reads = ("x", "y")[spec.flip] in spec.op.multiply.program.uses
-    return (spec.iso or spec.op.monoid.is_any) and not (stride and reads)
+    return (spec.iso or spec.op.monoid.is_any) and not (stride and k.reads(spec)[0])
 
 
 class Products(Steps):

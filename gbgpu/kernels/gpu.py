@@ -14,7 +14,7 @@ from .. import settings
 from ..device import nvrtc
 from ..semiring._types import BOOL
 from .gpu_source import ends_soon, fused, source, thunk_type
-from .interface import HEAVY, KINDS, MASKED, TRACE, XFULL, XLIST, Costs, Spec
+from .interface import HEAVY, KINDS, MASKED, TRACE, XFULL, XLIST, Costs, Spec, reads
 
 __all__ = ["GpuKernels", "compile", "source"]
 
@@ -191,44 +191,43 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
     """x into the order of use, if there is one; as many blocks as the multiprocessors hold, each with the table of
     hubs; then the rows that tiles share."""
     function, join, ordering = module("pull_stream"), module("pull_stream_join"), module("pull_stream_order")
-    held, partial, reads = spec.b.np_type.itemsize, spec.side == "partial", _reads_x(spec)
+    held, partial, reads_x = spec.b.np_type.itemsize, spec.side == "partial", reads(spec)[1]
+
+    def ordered(order: Any, entries: int, xvals: Any, xstride: int, xwords: Any) -> tuple[Any, Any, bool]:
+        """(values, presence words, whether absent values are marked as such instead) in the order of use."""
+        used = xvals.size if order is None else order.size
+        floats = partial and reads_x and spec.b.kind == "f" and xstride
+        packed = bool(floats and (order is not None or entries > PACK * used))
+        if not packed and (order is None or not (partial or (reads_x and xstride))):
+            return xvals, xwords, packed
+        values = device.empty(used, xvals.dtype) if reads_x and xstride else xvals
+        words = device.empty((used + 63) // 64, np.int64) if partial and not packed else xwords
+        grid = min((used + BLOCK - 1) // BLOCK, device.processors * BLOCKS_EACH)
+        args = 0 if order is None else order, used, xvals, xstride, xwords, values, words, int(packed)
+        device.launch(ordering, grid, BLOCK, args)
+        return values, words, packed
 
     def launch(*args: Any) -> None:
         n, codes, avals, astride, xvals, xstride, xwords, begins, rows, ranks, order, words = args[:12]
         present, flags, out, bits, count, stats = args[12:]
         if flags & TRACE:
             stats[:2] += device.put(np.array([codes.size, n]))
-        matrix, x = (codes, avals, int(astride)), (xvals, int(xstride))
-        used = xvals.size if order is None else order.size
-        floats = partial and reads and spec.b.kind == "f" and xstride
-        packed = bool(floats and (order is not None or codes.size > PACK * used))
-        if packed or (order is not None and (partial or (reads and xstride))):
-            given = *x, xwords
-            if reads and xstride:
-                xvals = device.empty(used, xvals.dtype)
-            if partial and not packed:
-                xwords = device.empty((used + 63) // 64, np.int64)
-            grid = min((used + BLOCK - 1) // BLOCK, device.processors * BLOCKS_EACH)
-            places = 0 if order is None else order
-            device.launch(ordering, grid, BLOCK, (places, used, *given, xvals, xwords, int(packed)))
-        hubs = 0 if order is None else min(used, settings.hub_bytes // held)
-        tiles, shared = ranks.size - 1, -(-hubs * held // 16) * 16 + -(-hubs // 32) * 4
+        hubs = 0 if order is None else min(order.size, settings.hub_bytes // held)
+        xvals, xwords, packed = ordered(order, codes.size, xvals, int(xstride), xwords)
+        tiles = ranks.size - 1
+        shared = (-(-hubs * held // 16) * 16 if reads_x else 0) + (0 if packed or not partial else -(-hubs // 32) * 4)
         parts = kernels.scratch("stream", device, 4 * tiles)  # a sum takes 16 bytes at most
         heads, tails = parts, parts[2 * tiles :]
-        rows = 0 if rows is None else rows
-        x, work = (xvals, int(xstride), xwords), (begins, rows, ranks)
-        result = hubs, out, bits, count, heads, tails, tiles, int(packed)
+        work = begins, 0 if rows is None else rows, ranks
+        operands = codes.size, codes, avals, int(astride), xvals, int(xstride), xwords
         threads = STREAM if hubs else BLOCK  # small blocks fill a multiprocessor better where no table is to be shared
         grid = min(device.fit(function, threads, shared), -(-tiles * 32 // threads))
-        device.launch(function, grid, threads, (codes.size, *matrix, *x, *work, *result), shared)
+        result = hubs, out, bits, count, heads, tails, tiles, int(packed)
+        device.launch(function, grid, threads, (*operands, *work, *result), shared)
         ending = *work, heads, tails, out, words, bits, bits.size, count, int(present), tiles
         device.launch(join, min(-(-tiles * 32 // STREAM), device.processors * 2), STREAM, ending)
 
     return launch
-
-
-def _reads_x(spec: Spec) -> bool:
-    return ("x" if spec.flip else "y") in spec.op.multiply.program.uses
 
 
 def _push(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:

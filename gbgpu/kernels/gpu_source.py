@@ -143,7 +143,8 @@ def _product(spec: Spec, header: _Header) -> None:
         "Z term(T_A a, T_B x, i64 inner, i64 outer)", f"to_sum({_call('multiply', multiply.program, x=x, y=y, **ids)})"
     )
     uses = multiply.program.uses
-    header.constants(READS_A=("y" if flip else "x") in uses, READS_X=("x" if flip else "y") in uses)
+    reads_a, reads_x = interface.reads(spec)
+    header.constants(READS_A=reads_a, READS_X=reads_x)
     header.constants(PARTIAL=spec.side == "partial")
     header.constants(USES_INNER="k" in uses, USES_OUTER=("j" if flip else "i") in uses)
 

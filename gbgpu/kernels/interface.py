@@ -70,6 +70,12 @@ class Spec(NamedTuple):
     side: str = ""  # bound scalar of a binary operator in `apply`: "left" or "right"; list operand of `ewise_list`
 
 
+def reads(spec: Spec) -> tuple[bool, bool]:
+    """Whether the multiply of a product reads values of the matrix, and of the vector."""
+    uses = spec.op.multiply.program.uses
+    return ("y" if spec.flip else "x") in uses, ("x" if spec.flip else "y") in uses
+
+
 def sums_whole_rows(spec: Spec) -> bool:
     """Whether a product needs all entries of a row, and nothing but their values."""
     return not spec.iso and not spec.op.monoid.is_any and not spec.op.multiply.program.uses & {"i", "j", "k"}

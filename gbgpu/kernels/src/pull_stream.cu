@@ -95,7 +95,7 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
                         Sum *tails, i64 tiles, i64 packed) {
     extern __shared__ __align__(16) unsigned char shared[];
     T_B *hub = (T_B *)shared;
-    u32 *hub_bits = (u32 *)(shared + (hub_count * sizeof(T_B) + 15) / 16 * 16);
+    u32 *hub_bits = (u32 *)(shared + (READS_X ? (hub_count * sizeof(T_B) + 15) / 16 * 16 : 0));
     if (READS_X && xstride)
         for (int i = threadIdx.x; i < hub_count; i += blockDim.x)
             hub[i] = xvals[i];
