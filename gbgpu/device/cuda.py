@@ -137,6 +137,7 @@ class Kernel:
         self.ptr: int = function.ptr
         self.places = 0  # address of the arguments' addresses
         self.most_shared = 48 << 10  # bytes of dynamic shared memory that it may be launched with
+        self.fits: dict[tuple[int, int], int] = {}  # blocks a multiprocessor holds, by threads and shared bytes
         self._layout: Struct | None = None
 
     def fill(self, args: Sequence[Any]) -> None:
@@ -172,7 +173,6 @@ class CudaDevice:
         self.model: str = found["name"]
         self.processors: int = found["processors"]
         self._total: int = found["memory"]
-        self._fits: dict[Any, int] = {}
         self._used = 0  # of the zeroed words
         self._context = cupy.cuda.Device(gpu) if switch else nullcontext()
 
@@ -349,15 +349,14 @@ class CudaDevice:
 
     def fit(self, kernel: "Kernel", block: int, shared: int) -> int:
         """How many blocks with this much dynamic shared memory (bytes) the GPU holds at once."""
-        key = kernel.ptr, block, shared
-        if key not in self._fits:
+        key = block, shared
+        if key not in kernel.fits:
             driver = cupy.cuda.driver
             if shared > kernel.most_shared:
                 driver.funcSetAttribute(kernel.ptr, 8, shared)  # MAX_DYNAMIC_SHARED_SIZE_BYTES
                 kernel.most_shared = shared
-            each = driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.ptr, block, shared)
-            self._fits[key] = max(each, 1) * self.processors
-        return self._fits[key]
+            kernel.fits[key] = max(driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.ptr, block, shared), 1)
+        return kernel.fits[key] * self.processors
 
     def launch(self, kernel: "Kernel", grid: int, block: int, args: Sequence[Any], shared: int = 0) -> None:
         """Start a kernel on the current stream. Arrays go as pointers, int as int64, NumPy scalars as they are.

@@ -13,7 +13,7 @@ import numpy as np
 from .. import settings
 from ..device import nvrtc
 from ..semiring._types import BOOL
-from .gpu_source import ends_soon, fused, source, thunk_type
+from .gpu_source import fused, source, thunk_type
 from .interface import HEAVY, KINDS, MASKED, TRACE, XFULL, XLIST, Costs, Spec, reads
 
 __all__ = ["GpuKernels", "compile", "source"]
@@ -21,7 +21,7 @@ __all__ = ["GpuKernels", "compile", "source"]
 BLOCK = 256  # threads, as src/ assumes
 BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
 HUB = 1024  # push: entries of a vertex that the whole grid expands, as in src/push.cu
-STREAM = 1024  # threads of pull_stream: few blocks, so that few tables of hubs are filled
+STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tables of hubs are filled
 PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
 PARTIAL_SUMS = 1024  # reduce: blocks at most
@@ -158,10 +158,9 @@ def _matrix(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec
     return launch
 
 
-def lanes(entries: int, rows: int, early: bool) -> int:
-    """Lanes that take a row of average length: about half its entries, fewer where a sum ends early."""
-    average = entries // max(rows, 1)
-    return 1 << min(5, max(0, average.bit_length() - (4 if early else 2)))
+def lanes(entries: int, rows: int) -> int:
+    """Lanes that take a row: an eighth of the average length at most, as most rows are shorter, or masked out."""
+    return 1 << min(5, max(0, (entries // max(rows, 1)).bit_length() - 4))
 
 
 def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
@@ -169,7 +168,6 @@ def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
     run_short = {plain: _run(device, module, f"pull_short{'_plain' * plain}") for plain in (False, True)}
     scalars = _scalars(kind, spec)
     cols, starts, heavy, flags = (KINDS[kind].index(name) for name in ("cols", "starts", "heavy", "flags"))
-    early = ends_soon(spec.op.monoid, spec.iso)
 
     def launch(*args: Any, first: bool = False, fixed: bool = False, short: bool = False) -> None:
         """`first`: the first entry of a row mostly ends it. `fixed`: the order of a sum depends on its row alone.
@@ -179,7 +177,7 @@ def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
         if short:
             plain = args[flags] & (XFULL | MASKED | TRACE) == XFULL
             return run_short[plain]((n // 2 + BLOCK - 1) // BLOCK, (*values, p))
-        width = 1 if first else 8 if fixed else lanes(args[cols].size, n, early)
+        width = 1 if first else 8 if fixed else lanes(args[cols].size, n)
         run((n * width + BLOCK - 1) // BLOCK, (*values, p, width, HEAVY if heavies else 1 << 62))
         if heavies:
             run_heavy(heavies, (*values, p, HEAVY, heavies))
@@ -225,7 +223,7 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
         result = hubs, out, bits, count, heads, tails, tiles, int(packed)
         device.launch(function, grid, threads, (*operands, *work, *result), shared)
         ending = *work, heads, tails, out, words, bits, bits.size, count, int(present), tiles
-        device.launch(join, min(-(-tiles * 32 // STREAM), device.processors * 2), STREAM, ending)
+        device.launch(join, min(-(-max(tiles, bits.size) // BLOCK), device.processors * BLOCKS_EACH), BLOCK, ending)
 
     return launch
 
@@ -289,7 +287,7 @@ def _mxm_dot(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spe
     def launch(*args: Any) -> None:
         values = (*scalars(args), args[kstarts].size - 1, args[jstarts].size - 1)
         n, heavies = values[0], args[marks].size
-        width = lanes(8 * args[bcols].size, args[bptr].size, False)  # entries meet long rows more often than short ones
+        width = lanes(32 * args[bcols].size, args[bptr].size)  # entries meet long rows more often than short ones
         run((n * 32 + BLOCK - 1) // BLOCK, (*values, HEAVY, width))
         if heavies:
             queue = kernels.scratch("queue", device, 1)

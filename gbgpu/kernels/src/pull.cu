@@ -202,40 +202,51 @@ DEVICE void short_rows(i64 n, const PTR *indptr, const IDX *cols, const T_A *ava
 SHORT_ROWS(pull_short, false, 4)
 SHORT_ROWS(pull_short_plain, true, sizeof(Z) + sizeof(PTR) <= 8 ? 8 : 5)
 
-// A block for each long row, after pull has written all words. Where one term is enough pull has looked at the first
-// `limit` entries, which mostly have it.
+// The long rows, after pull has written all words. A block looks which of its share are left to do (where one term is
+// enough, pull has looked at the first `limit` entries, which mostly have it), then takes these one by one.
 KERNEL pull_heavy(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals,
                   i64 xstride, const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds,
                   i64 row0, const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p,
                   i64 limit, i64 heavies) {
+    __shared__ int todo[256];
+    __shared__ u32 left;
     const Terms terms = {cols, avals, astride, xvals, xstride, xwords, (flags & XFULL) != 0, starts, bounds, p};
+    const i64 each = (heavies + gridDim.x - 1) / gridDim.x, share = each < 256 ? each : 256;
     i64 found = 0, entries = 0;
-    for (i64 h = blockIdx.x; h < heavies; h += gridDim.x) {
-        const i64 r = load(heavy + h);
-        if (!lets(mwords, r, flags) || FIRST_HIT && bit(out_words, r)) continue;
-        const i64 end = load(indptr + r + 1);
-        i64 e = load(indptr + r) + (FIRST_HIT ? limit : 0) + threadIdx.x;
-        Z acc = START;
-        bool have = false;
-        if (SOON) {
-            for (i64 base = e - threadIdx.x; base < end; base += blockDim.x, e += blockDim.x) {
-                const bool on = e < end, stop = on && terms.take(e, row0 + r, acc, have);
-                entries += on;
-                if (__syncthreads_or(stop)) break;
-            }
-        } else {
+    for (i64 first = blockIdx.x * share; first < heavies; first += gridDim.x * share) {
+        if (threadIdx.x == 0) left = 0;
+        __syncthreads();
+        if (threadIdx.x < share && first + threadIdx.x < heavies) {
+            const int r = load(heavy + first + threadIdx.x);
+            if (lets(mwords, r, flags) && !(FIRST_HIT && bit(out_words, r))) todo[atomicAdd(&left, 1u)] = r;
+        }
+        __syncthreads();
+        for (u32 i = 0; i < left; i++) {
+            const i64 r = todo[i], end = load(indptr + r + 1);
+            i64 e = load(indptr + r) + (FIRST_HIT ? limit : 0) + threadIdx.x;
+            Z acc = START;
+            bool have = false;
+            if (SOON) {
+                for (i64 base = e - threadIdx.x; base < end; base += blockDim.x, e += blockDim.x) {
+                    const bool on = e < end, stop = on && terms.take(e, row0 + r, acc, have);
+                    entries += on;
+                    if (__syncthreads_or(stop)) break;
+                }
+            } else {
 #pragma unroll 4
-            for (; e < end; e += blockDim.x) {
-                entries++;
-                terms.take(e, row0 + r, acc, have);
+                for (; e < end; e += blockDim.x) {
+                    entries++;
+                    terms.take(e, row0 + r, acc, have);
+                }
+            }
+            join_block(acc, have);
+            if (threadIdx.x == 0 && have) {
+                if (!ISO) out_vals[r] = to_out(acc);
+                mark(out_words, r);
+                found++;
             }
         }
-        join_block(acc, have);
-        if (threadIdx.x == 0 && have) {
-            if (!ISO) out_vals[r] = to_out(acc);
-            mark(out_words, r);
-            found++;
-        }
+        __syncthreads();
     }
     block_add(count, found);
     if (flags & TRACE) block_add(stats, entries);

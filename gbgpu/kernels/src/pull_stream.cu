@@ -196,26 +196,43 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
     if (PARTIAL) block_add(count, result.found);
 }
 
-// A warp a tile in which a row has begun: the last of these is open at the end; it goes on through the tiles that follow.
+// The last row that has begun in a tile is open at its end; it goes on through the tiles that follow. A lane a tile; of
+// rows that go on for more than NEAR tiles the warp adds the rest.
+const int NEAR = 4;
+
 KERNEL_1024 pull_stream_join(const unsigned char *begins, const int *rows, const int *ranks, const Sum *heads,
                              const Sum *tails, T_OUT *out_vals, const i64 *words, i64 *out_words, i64 nwords,
                              i64 *count, i64 present, i64 tiles) {
     Result result = {rows, out_vals, out_words, 0};
-    for (i64 tile = warp_id(); tile < tiles; tile += warp_count()) {
-        const int rank = ranks[tile + 1];
-        if (rank == ranks[tile]) continue;
-        Sum acc = lane_id() == 0 ? tails[tile] : Sum();
-        for (i64 base = tile + 1; base < tiles; base += 32) {
-            const i64 next = base + lane_id();
-            const bool on = next < tiles && !(begins[next * (TILE / 8)] & 1);
-            const u32 stops = __ballot_sync(ALL, !on || ranks[next + 1] != ranks[next]);
-            const int last = stops ? __ffs(stops) - 1 : 32; // the first lane that ends the row
-            if (on && (int)lane_id() <= last) acc = acc + heads[next];
-            if (stops) break;
+    for (i64 tile = thread_id(); tile < whole_warps(tiles); tile += thread_count()) {
+        const int rank = tile < tiles ? ranks[tile + 1] : 0;
+        const bool mine = tile < tiles && rank != ranks[tile];
+        Sum acc = mine ? tails[tile] : Sum();
+        i64 next = tile + 1;
+        bool more = mine;
+        for (int step = 0; more && step < NEAR; step++, next++) {
+            if (next < tiles && !(begins[next * (TILE / 8)] & 1)) acc = acc + heads[next];
+            else more = false;
+            more = more && ranks[next + 1] == ranks[next];
         }
-        for (int o = 16; o; o >>= 1)
-            acc = acc + from_above(acc, o);
-        if (lane_id() == 0) result.put(rank - 1, acc);
+        __syncwarp();
+        for (u32 left = __ballot_sync(ALL, more); left; left &= left - 1) {
+            const int who = __ffs(left) - 1;
+            Sum rest;
+            for (i64 base = __shfl_sync(ALL, next, who); base < tiles; base += 32) {
+                const i64 at = base + lane_id();
+                const bool on = at < tiles && !(begins[at * (TILE / 8)] & 1);
+                const u32 stops = __ballot_sync(ALL, !on || ranks[at + 1] != ranks[at]);
+                const int last = stops ? __ffs(stops) - 1 : 32; // the first lane that ends the row
+                if (on && (int)lane_id() <= last) rest = rest + heads[at];
+                if (stops) break;
+            }
+            for (int o = 16; o; o >>= 1)
+                rest = rest + from_above(rest, o);
+            rest = from_lane(rest, 0);
+            if ((int)lane_id() == who) acc = acc + rest;
+        }
+        if (mine) result.put(rank - 1, acc);
     }
     if (PARTIAL) return block_add(count, result.found);
     for (i64 w = thread_id(); w < nwords; w += thread_count())

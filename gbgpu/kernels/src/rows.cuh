@@ -33,12 +33,17 @@ struct Block {
     }
 };
 
+// A warp takes up to 32 rows in turn before its block looks for long ones among the block's.
 template <class Length, class Body> DEVICE void each_row(i64 n, Length length, Body body) {
-    for (i64 first = (i64)blockIdx.x * WARPS; first < n; first += (i64)gridDim.x * WARPS) {
-        const i64 r = first + (threadIdx.x >> 5), entries = r < n ? length(r) : 0;
-        if (r < n && entries < LONG_ROW) body(Warp(), r);
-        if (!__syncthreads_or(entries >= LONG_ROW)) continue;
-        for (i64 q = first; q < first + WARPS && q < n; q++)
+    const i64 share = (n + warp_count() - 1) / warp_count(), each = share > 32 ? 32 : share, rows = each * WARPS;
+    for (i64 first = blockIdx.x * rows; first < n; first += gridDim.x * rows) {
+        const i64 mine = first + (threadIdx.x >> 5) * each;
+        bool any = false;
+        for (i64 r = mine; r < mine + each && r < n; r++)
+            if (length(r) < LONG_ROW) body(Warp(), r);
+            else any = true;
+        if (!__syncthreads_or(any)) continue;
+        for (i64 q = first; q < first + rows && q < n; q++)
             if (length(q) >= LONG_ROW) body(Block(), q);
     }
 }
