@@ -23,12 +23,13 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
     levels, parents, q = (Vector(int, size=n, name=name) for name in ("levels", "parents", "q"))
     q[source] = source
     depth = 0
-    while q.nvals:
+    while True:
         levels(q.S) << depth
         parents(q.S) << q
+        if not q.nvals:  # read when all is under way
+            return levels, parents
         q(~parents.S, replace) << any_secondi(q @ A)
         depth += 1
-    return levels, parents
 
 
 def bfs_levels(A: Matrix, source: int) -> Vector:
@@ -37,8 +38,9 @@ def bfs_levels(A: Matrix, source: int) -> Vector:
     levels, q = Vector(int, size=n, name="levels"), Vector(bool, size=n, name="q")
     q[vertex(source, n)] = True
     depth = 0
-    while q.nvals:
+    while True:
         levels(q.S) << depth
+        if not q.nvals:
+            return levels
         q(~levels.S, replace) << any_pair(q @ A)
         depth += 1
-    return levels

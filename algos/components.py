@@ -48,16 +48,17 @@ def component_of_the_busiest(A: Matrix, n: int, sides: list) -> Vector:
     highest = select.valueeq(degree, highest).new(name="highest")
     q[indexunary.index(highest).new().reduce(monoid.min).new().value] = True
     reached, least = 0, 1
-    while q.nvals:
+    while True:
+        seen(q.S) << True
+        if not q.nvals:
+            return seen
         reached, least = reached + q.nvals, 2 * least
         if 2 * reached < min(least, n):
             return Vector(bool, size=n, name="seen")
-        seen(q.S) << True
         t = Vector(bool, size=n, name="t")
         for side in sides:
             t(~seen.S, binary.lor) << any_pair[bool](q @ side)
         q = t
-    return seen
 
 
 def forest(n: int, sides: list, seen: Vector) -> Vector:

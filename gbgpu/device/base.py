@@ -42,6 +42,12 @@ class Device(Protocol):
     def owners(self, indptr: Any, total: int) -> Any:
         """For each of `total` entries the row whose part of `indptr` it lies in."""
 
+    def checked(self, ids: Any, n: int, dtype: str) -> tuple[Any, Any]:
+        """(ids, with -1 in place of those outside 0 .. n - 1; whether there are any)."""
+
+    def take(self, vals: Any, ids: Any, n: int) -> tuple[Any, Any]:
+        """(vals[ids]; whether there are ids outside 0 .. n - 1, in whose place any value is)."""
+
     def adopt(self, array: Any) -> Any:
         """An array of another library in memory that this device reads, as one of its own; None where there is none
         such."""

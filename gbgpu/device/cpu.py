@@ -58,6 +58,11 @@ class CpuDevice:
         slots[~inside] = -1
         return slots, ~inside.all()
 
+    def take(self, vals: np.ndarray, ids: np.ndarray, n: int) -> tuple[np.ndarray, Any]:
+        """(vals[ids]; whether there are ids outside 0 .. n - 1, in whose place any value is)."""
+        bad = ids.size > 0 and not (0 <= ids.min() and ids.max() < n)
+        return vals[ids * ((ids >= 0) & (ids < n)) if bad else ids], bad
+
     def adopt(self, array: Any) -> None:
         return None
 

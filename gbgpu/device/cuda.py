@@ -109,6 +109,12 @@ def _checking() -> Any:
 
 
 @cache
+def _taking() -> Any:
+    text = "const bool in = (long long)id >= 0 && (long long)id < n; if (!in) bad[0] = true; out = vals[in ? id : 0]"
+    return cupy.ElementwiseKernel("I id, int64 n, raw T vals", "T out, raw bool bad", text, "gbgpu_take")
+
+
+@cache
 def _packing() -> Any:
     text = "key = (long long)row << bits | (long long)col"
     return cupy.ElementwiseKernel("R row, C col, int64 bits", "int64 key", text, "gbgpu_keys")
@@ -288,6 +294,14 @@ class CudaDevice:
         with self.here():
             _checking()(ids, n, slots, bad)
         return slots, bad
+
+    def take(self, vals: Any, ids: Any, n: int) -> tuple[Any, Any]:
+        """(vals[ids]; whether there are ids outside 0 .. n - 1, in whose place any value is)."""
+        counters.launches += 1
+        out, bad = self.empty(ids.size, vals.dtype), self.zeros(1, np.bool_)
+        with self.here():
+            _taking()(ids, n, vals, out, bad)
+        return out, bad
 
     def adopt(self, array: Any) -> Any:
         with self.here():

@@ -99,7 +99,7 @@ def _taken(session: Any, expr: Expression) -> Any:
     def part(b: int) -> VectorBlock:
         dense, moved = exchange.all_gather(source, session.devices, b)
         counters.exchanged += moved
-        return VectorBlock(over.rows[b], dense.vals[ids.part(b, over)], 1)
+        return VectorBlock(over.rows[b], ids.take(dense.vals, b, over), 1)
 
     taken = _new((len(index),), source.dtype, None)
     blocks = session.each(over.p, part, index.size * session.kernels.costs.row)

@@ -57,12 +57,24 @@ class Ids:
             return self._checked(self.session.devices[b], store.blocks[b].vals[: hi - lo])
         return self.all(b)[lo:hi]
 
+    def take(self, vals: Any, b: int, over: RowMap) -> Any:
+        """What a full vector over the map has at those of the positions that device b owns in `over`."""
+        index = None if self.index.vector is None else self.session.content(self.index.vector)
+        if self.map.p > 1 or index is None or index.map is not over or index.iso:
+            return vals[self.part(b, over)]
+        device = self.session.devices[b]
+        taken, bad = device.take(vals, index.blocks[b].vals[: over.rows[b]], self.map.n)
+        self._watch(device, bad)
+        return taken
+
     def _checked(self, device: Any, users: Any) -> Any:
-        n = self.map.n
-        slots, bad = device.checked(users, n, "int64" if self.map.p > 1 else self.map.slot_type())
-        text = message(f"ids from 0 to {n - 1} in an index", "one out of range", "ids are indices, from 0")
-        self.session.watch(device, bad, IndexOutOfBound, text)
+        slots, bad = device.checked(users, self.map.n, "int64" if self.map.p > 1 else self.map.slot_type())
+        self._watch(device, bad)
         return slots_of(device, self.map, slots) if self.map.p > 1 else slots
+
+    def _watch(self, device: Any, bad: Any) -> None:
+        found = f"ids from 0 to {self.map.n - 1} in an index"
+        self.session.watch(device, bad, IndexOutOfBound, message(found, "one out of range", "ids are indices, from 0"))
 
 
 def _ascending(index: Index) -> bool:
