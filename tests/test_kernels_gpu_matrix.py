@@ -13,6 +13,7 @@ from kernel_pairs import (
     same,
 )
 
+import gbgpu as gb
 from gbgpu import binary, indexunary, select, unary
 from gbgpu.device import cuda
 from gbgpu.device.cpu import CpuDevice
@@ -168,3 +169,26 @@ def test_out_of_memory_is_named(pair):
     with pytest.raises(OutOfMemory, match=r"bytes on cuda:0; came .* bytes free"):
         pair.device.empty(2**50, np.int8)
     same(np.ones(3), pair.device.get(pair.device.put(np.ones(3))))
+
+
+@pytest.mark.parametrize("spec", ["cuda:0", "cuda:0*3"])
+def test_selecting_from_many_short_rows(spec):
+    """Many rows a warp, with longer ones between."""
+    gb.init(spec)
+    rng = np.random.default_rng(2)
+    n, m = 150_000, 3000
+    lengths = rng.integers(0, 40, n)
+    lengths[rng.integers(0, n, 3000)] = 90
+    lengths[77] = 2900
+    rows = np.repeat(np.arange(n), lengths)
+    keys = np.unique(rows * m + rng.integers(0, m, len(rows)))
+    rows, cols, vals = keys // m, keys % m, rng.integers(0, 100, len(keys)).astype(np.int32)
+    A = gb.Matrix.from_coo(rows, cols, vals, nrows=n, ncols=m)
+    for found, kept in (
+        (gb.select.tril(A, -5), cols <= rows - 5),
+        (gb.select.valuegt(A, 60), vals > 60),
+        (gb.select.colgt(A, 1500), cols > 1500),
+        (gb.select.valuelt(A, 0), vals < 0),
+    ):
+        for mine, right in zip(found.new().to_coo(), (rows[kept], cols[kept], vals[kept]), strict=True):
+            assert np.array_equal(mine, right)
