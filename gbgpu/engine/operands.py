@@ -197,11 +197,9 @@ class Operands(Steps):
         blocks = []
         for b, block in enumerate(value.blocks):
             mine = (ids[cuts[b] : cuts[b + 1]] - map.bounds[b]).astype(map.slot_type())
-            blocks.append(
-                VectorBlock(
-                    block.n, block.vals, 0, slots=devices[b].put(mine), count=devices[b].full(1, len(mine), np.int64)
-                )
-            )
+            slots = devices[b].full(1, mine[0], mine.dtype) if len(mine) == 1 else devices[b].put(mine)
+            count = devices[b].full(1, len(mine), np.int64)
+            blocks.append(VectorBlock(block.n, block.vals, 0, slots=slots, count=count))
         return VectorStore(map, value.dtype, "list", True, blocks, len(ids))
 
     def _region(self, step: Step) -> list[tuple[Any, int]]:
