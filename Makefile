@@ -9,11 +9,11 @@ JOBS ?= 2
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-gpu test-suites bench bench-gpu clean
+.PHONY: help demo test lint test-gpu sanitize test-suites bench bench-gpu clean
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: make lint | test-gpu | test-suites | bench-gpu | clean'
+	@echo 'also: make lint | test-gpu | sanitize | test-suites | bench-gpu | clean'
 
 # The newest Python that really runs and has venv (a name on the PATH may be a shim that only prints an error).
 $(BIN)/python:
@@ -51,6 +51,22 @@ test-gpu:
 else
 test-gpu: $(VENV)/installed-test,cuda12
 	GBGPU_TEST_DEVICES='$(GPU_DEVICES)' $(BIN)/python -m pytest -q $(TESTS)
+endif
+
+# A short version of the GPU tests under each of compute-sanitizer's tools. CuPy's own kernels are left out.
+SANITIZED := tests/test_counters.py tests/test_streams_gpu.py tests/test_gate_gpu.py tests/test_algos.py \
+  tests/test_deterministic.py tests/test_kernels_gpu_matrix.py
+CHOSEN := counters or (short_rows and 700 or pushes or streams_give and random and 200 or shape3 and 300 or \
+  algos and dense or selecting) and not 3]
+ifdef PYTHON
+sanitize:
+	@for tool in memcheck racecheck synccheck; do \
+	  echo $$tool; GBGPU_TEST_DEVICES=cuda:0 compute-sanitizer --tool $$tool --error-exitcode 9 \
+	    --kernel-name-exclude kns=cupy_ $(PYTHON) -m pytest -q $(SANITIZED) -k '$(CHOSEN)' || exit 1; \
+	done
+else
+sanitize: $(VENV)/installed-test,cuda12
+	@$(MAKE) --no-print-directory sanitize PYTHON=$(BIN)/python
 endif
 
 test-suites: $(VENV)/installed-test,suites

@@ -23,7 +23,7 @@ def gpu(request):
     return cupy
 
 
-@pytest.fixture(params=[gate.CHUNK, 1000, 97])
+@pytest.fixture(params=[gate.CHUNK, 1000, 300])
 def chunk(request, monkeypatch):
     monkeypatch.setattr(gate, "CHUNK", request.param)
 
