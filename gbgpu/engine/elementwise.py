@@ -108,7 +108,7 @@ class Elementwise(Steps):
             fresh = [None if part is None else copied(device, part) for part in (block.words, block.slots, block.count)]
             return VectorBlock(block.n, vals, 0 if iso else 1, *fresh)
 
-        return self._store(step, self.each(x.map, work, self._entries(x)))
+        return self._store(step, self.each(x.map, work, 0.0 if iso else self._entries(x)))
 
     def _select(self, step: Step) -> VectorStore:
         x, thunk, devices = self.registers[step.sources[0]], self.statement.expr.option, self.session.devices
