@@ -131,6 +131,7 @@ class Run:
         """Run on both sides; the error, if both raise one."""
         self.choices = self.candidates(statement) if statement.check == "any" else {}
         self.total = self.magnitude(statement) if statement.check == "sum" else None
+        self.nans = self.nan_terms(statement) if statement.check == "nan" else set()
         refused = None
         try:
             exec(statement.text(hints=False), self.theirs)
@@ -191,6 +192,8 @@ class Run:
         """Where the values may differ as they do."""
         if check == "any":
             return self.is_candidate(ours, before, candidates)
+        if check == "nan" and ours[2].dtype.kind != "f":  # what an integer is made of
+            return np.array([tuple(place) in self.nans for place in ours[1].tolist()], bool)
         if ours[2].dtype.kind != "f" or check == "exact":
             return np.zeros(ours[2].shape, bool)
         if check == "nan":
@@ -227,6 +230,17 @@ class Run:
             if key.space:
                 positive[key.name] = graphblas.unary.abs(self.theirs[key.name].dup(dtype="FP64")).new()
         return eval(statement.rhs, self.theirs | positive).new(dtype="FP64")
+
+    def nan_terms(self, statement: Statement) -> set:
+        """The places where the right side is NaN here, and a minimum's identity there."""
+        if statement.index or statement.target.dtype.startswith("FP"):
+            return set()
+        try:
+            term = eval(statement.rhs, self.ours).new()
+        except Exception:  # the statement itself will tell
+            return set()
+        _, where, what = read(term, statement.target._replace(dtype=term.dtype.name))
+        return {tuple(place) for place, value in zip(where.tolist(), what.tolist(), strict=True) if value != value}
 
     def bound(self, statement: Statement, before) -> dict:
         """The number of terms times the sum of their absolute values, which bounds a sum's rounding."""
