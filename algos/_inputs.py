@@ -3,8 +3,9 @@
 from operator import index
 from typing import Any
 
-from gbgpu import Matrix
+from gbgpu import Matrix, Vector
 from gbgpu.errors import DimensionMismatch, IndexOutOfBound, message
+from gbgpu.semiring import plus_pair
 
 
 def square(A: Any) -> int:
@@ -25,3 +26,10 @@ def vertex(source: Any, n: int) -> int:
     if not 0 <= number < n:
         raise IndexOutOfBound(message(f"a source from 0 to {n - 1}", number) if n else "the graph has no vertex")
     return number
+
+
+def row_lengths(A: Matrix) -> Any:
+    """The expression of how many entries each row has (INT64), nothing where there is none: out-degrees."""
+    ones = Vector(int, size=A.ncols, name="ones")
+    ones[:] = 1
+    return plus_pair[int](A @ ones)

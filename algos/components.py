@@ -13,9 +13,9 @@ Algorithms for Strongly Connected Components", IPDPS 2014; the test of symmetry 
 Machines Can Use Less Running Time", IFIP 1977.
 """
 
-from algos._inputs import square
+from algos._inputs import row_lengths, square
 from gbgpu import Matrix, Vector, binary, indexunary, monoid, select, unary
-from gbgpu.semiring import any_pair, min_first, plus_first, plus_pair, plus_second
+from gbgpu.semiring import any_pair, min_first, plus_first, plus_second
 
 SHORTCUTS = 2  # more than FastSV has, where all vertices take part: they cost less than the rounds that they save
 
@@ -39,9 +39,8 @@ def connected_components(A: Matrix) -> Vector:
 def component_of_the_busiest(A: Matrix, n: int, sides: list) -> Vector:
     """True at the component's vertices; nowhere if the search was given up, or there is no vertex."""
     seen, q = (Vector(bool, size=n, name=name) for name in ("seen", "q"))
-    ones, degree = Vector(int, size=n, name="ones"), Vector(int, size=n, name="degree")
-    ones[:] = 1
-    degree << plus_pair[int](A @ ones)
+    degree = Vector(int, size=n, name="degree")
+    degree << row_lengths(A)
     highest = degree.reduce(monoid.max).new().value
     if highest is None:
         return seen

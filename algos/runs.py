@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from algos import verify
-from algos._inputs import vertex
+from algos._inputs import row_lengths, vertex
 from algos.bfs import bfs, bfs_levels
 from algos.components import connected_components
 from algos.pagerank import pagerank
 from algos.sssp import sssp
 from algos.triangles import triangle_count
 from gbgpu import Matrix, Vector, io
-from gbgpu.semiring import plus_pair
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,7 @@ def choose_source(A: Matrix, asked: int | None) -> int:
     """The vertex asked for, else the one of highest out-degree. IndexOutOfBound if there is none such."""
     if asked is not None or not A.nvals:
         return vertex(asked or 0, A.nrows)
-    ones = Vector(int, size=A.ncols)
-    ones[:] = 1
-    vertices, degrees = plus_pair[int](A @ ones).new().to_coo()
+    vertices, degrees = row_lengths(A).new().to_coo()
     return int(vertices[degrees.argmax()])
 
 

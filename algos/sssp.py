@@ -17,10 +17,10 @@ Language of Linear Algebra", SIAM 2011.
 from itertools import count
 from math import inf
 
-from algos._inputs import square, vertex
+from algos._inputs import row_lengths, square, vertex
 from gbgpu import Matrix, Vector, binary, monoid, replace, select, unary
 from gbgpu.errors import InvalidValue, message
-from gbgpu.semiring import min_plus, plus_pair
+from gbgpu.semiring import min_plus
 
 MANY = 16  # near vertices are many from a sixteenth of all
 SKEWED = 32  # a vertex of so many times the mean degree is a hub
@@ -38,7 +38,7 @@ def sssp(A: Matrix, source: int) -> Vector:
     source = vertex(source, n)
     if A.dtype.name == "BOOL":
         A = unary.one(A).new(dtype="INT64")
-    step = step_of(A, check_weights(A))
+    step = step_of(A, *check_weights(A))
     dtype = A.dtype.name if A.dtype.name in ("FP32", "FP64") else "INT64"
     d, q, t, near, far = (Vector(dtype, size=n, name=name) for name in ("d", "q", "t", "near", "far"))
     stale = Vector(bool, size=n, name="stale")
@@ -74,33 +74,30 @@ def sssp(A: Matrix, source: int) -> Vector:
         far << select.valuegt(far, limit)
 
 
-def check_weights(A: Matrix) -> float:
-    """The least weight. Refuses weights that have no shortest paths: NaN, -inf, and integers so large that a path's sum
-    may not fit."""
+def check_weights(A: Matrix) -> tuple[float, float]:
+    """(the least weight, their sum). Refuses weights that have no shortest paths: NaN, -inf, and integers so large that
+    a path's sum may not fit."""
     if not A.nvals:
-        return 0
-    lowest = A.reduce_scalar(monoid.min).new().value
+        return 0, 0
+    lowest, total = (A.reduce_scalar(op).new().value for op in (monoid.min, monoid.plus["FP64"]))
     if "FP" in A.dtype.name:
         # A sum above -inf proves that no weight is NaN or -inf, in one pass; only another one asks for a look at each.
-        if not A.reduce_scalar(monoid.plus).new().value > -inf and select.valuegt(A, -inf).new().nvals < A.nvals:
+        if not total > -inf and select.valuegt(A, -inf).new().nvals < A.nvals:
             raise InvalidValue(message("weights above -inf", "a weight that is NaN or -inf"))
     else:
         highest = A.reduce_scalar(monoid.max).new().value
         if max(-int(lowest), int(highest)) * A.nrows >= 1 << 63:
             found = f"weights from {lowest} to {highest}"
             raise InvalidValue(message("path lengths below 2**63", found, "use FP64 weights"))
-    return lowest
+    return lowest, total
 
 
-def step_of(A: Matrix, lowest: float) -> float | None:
+def step_of(A: Matrix, lowest: float, total: float) -> float | None:
     """How far the limit rises above the least of the far distances: 32 times the mean weight over the mean degree, as
     Davidson et al. have it. None: every vertex is near."""
     if lowest < 0 or not A.nvals:
         return None
-    ones, degree = Vector(int, size=A.nrows), Vector(int, size=A.nrows)
-    ones[:] = 1
-    degree << plus_pair[int](A @ ones)
     mean = A.nvals / A.nrows
-    if degree.reduce(monoid.max).new().value > SKEWED * mean:
+    if row_lengths(A).new(name="degree").reduce(monoid.max).new().value > SKEWED * mean:
         return None
-    return 32 * A.reduce_scalar(monoid.plus["FP64"]).new().value / A.nvals / mean
+    return 32 * total / A.nvals / mean

@@ -10,7 +10,7 @@ degree where degrees are skewed, told by a sample, is that of Beamer, Asanovic, 
 
 import numpy as np
 
-from algos._inputs import square
+from algos._inputs import row_lengths, square
 from algos.components import has_symmetric_pattern
 from gbgpu import Matrix, Vector, binary, indexunary, monoid, select
 from gbgpu.errors import InvalidValue, message
@@ -30,10 +30,9 @@ def triangle_count(A: Matrix) -> int:
         raise InvalidValue(
             message("a symmetric pattern", "an arc without its reverse", "binary.first(A | A.T) has both")
         )
-    degree, ones = Vector(int, n, name="degree"), Vector(int, n, name="ones")
-    ones[:] = 1
+    degree = Vector(int, n, name="degree")
     degree[:] = 0
-    degree(binary.plus) << plus_pair[int](A @ ones)
+    degree(binary.plus) << row_lengths(A)
     L = by_degree(A, degree) if has_hubs(degree) else select.tril(A, -1).new(name="L")
     C = Matrix(int, n, n, name="C")
     C(L.S) << plus_pair[int](L @ L.T)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import gbgpu as gb
 from gbgpu import binary, indexunary, monoid, select, semiring, unary
 from gbgpu.device import cuda, nvrtc
 from gbgpu.errors import Panic
-from gbgpu.kernels import gpu
+from gbgpu.kernels import ahead, gpu
 from gbgpu.kernels.gpu_source import SOURCES, atomic_form
 from gbgpu.kernels.interface import KINDS, Spec
 from gbgpu.semiring import Semiring
@@ -235,6 +236,24 @@ def test_kernels_are_compiled_ahead(tmp_path, monkeypatch):
     assert gb.compile_ahead(small_program, "sm_90") == count  # from the cache
     assert names == {path.name for path in (tmp_path / "cuda").glob("*.cubin")}
     assert gb.settings.session() is session and gb.settings.rehearsal is None
+
+
+def test_rehearsals_push_into_bitmaps_as_gpus_do(monkeypatch):
+    """What follows a push is asked for in the form that a GPU would have."""
+    rows, cols = np.random.default_rng(4).integers(0, 400, (2, 3000))
+    ids = np.arange(0, 400, 10)
+    found = []
+    for spec in ("cpu:1", "cuda:0"):
+        with ahead.rehearsed() if spec == "cuda:0" else nullcontext():
+            session = gb.init(spec)
+            monkeypatch.setattr(session.kernels, "costs", session.kernels.costs._replace(pull_edge=1.0))  # always push
+            A = gb.Matrix.from_coo(rows, cols, 1, nrows=400, ncols=400, dup_op="first")
+            q = gb.Vector.from_coo(ids, np.arange(len(ids)), size=400)
+            results = [op(q @ A).new() for op in (gb.semiring.min_plus, gb.semiring.any_pair)]
+            found.append([(v._store.form, v.nvals, v.to_dict()) for v in results])
+    assert [form for form, _, _ in found[0]] == ["list", "list"]
+    assert [form for form, _, _ in found[1]] == ["bitmap", "bitmap"]
+    assert [rest for _, *rest in found[0]] == [rest for _, *rest in found[1]]
 
 
 def test_an_architecture_is_needed_without_a_gpu(monkeypatch):

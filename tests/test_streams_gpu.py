@@ -8,7 +8,7 @@ import pytest
 import gbgpu as gb
 from gbgpu import semiring
 from gbgpu.device import cuda
-from gbgpu.engine import cost, streams
+from gbgpu.engine import direction, streams
 
 __test__ = bool(cuda.available())
 
@@ -142,7 +142,7 @@ def test_pushes_into_bitmaps_give_the_lists(name, dtype, monkeypatch):
         for options in ({}, {"mask": ~mask.S}):
             found = []
             for dense in (1 << 40, 0):
-                monkeypatch.setattr(cost, "DENSE", dense)
+                monkeypatch.setattr(direction, "DENSE", dense)
                 session.plans.clear()
                 found.append(product.new(**options))
             assert [v._store.form for v in found] == ["bitmap", "list"] or not len(ids)

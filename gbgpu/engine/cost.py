@@ -2,10 +2,7 @@
 
 from typing import Any
 
-from ..kernels.interface import Costs
-from ..semiring._types import BOOL
-
-DENSE = 4  # a push of a quarter as many entries as there are rows fills a bitmap instead of a list (GPUs)
+from ..kernels.interface import Costs, ends_soon
 
 
 class Facts:
@@ -37,13 +34,12 @@ class Facts:
         pull, push = self._pull_seconds(costs, semiring, x_count, allowed), self._push_seconds(costs, semiring, edges)
         self.direction = hint or ("push" if push < pull else "pull")
         self.seconds = pull if self.direction == "pull" else push
-        self.dense = self.direction == "push" and self.p == 1 and edges is not None and DENSE * edges >= self.outer.n
 
     def _pull_seconds(self, costs: Costs, semiring: Any, x_count: int | None, allowed: int | None) -> float:
         rows = self.outer.n if allowed is None else allowed
         length = self.store.nvals / max(self.outer.n, 1)
         monoid = semiring.monoid
-        if monoid.is_any or (monoid.terminal is not None and monoid.dtype is BOOL):  # others rarely meet theirs
+        if ends_soon(monoid):
             probes = self.inner.n if x_count is None else self.inner.n / max(x_count, 1)  # until an entry is present
             length = min(length, probes)
         width = self.dtype.np_type.itemsize + 1

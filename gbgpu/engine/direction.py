@@ -13,6 +13,7 @@ from .cost import Facts
 from .deterministic import by_rows
 
 FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a frontier are not worth a read from a GPU
+DENSE = 4  # a push of a quarter as many entries as there are rows fills a bitmap instead of a list
 
 
 def facts_of(session: Any, statement: Any, stores: dict[str, Any]) -> Facts:
@@ -41,7 +42,13 @@ def facts_of(session: Any, statement: Any, stores: dict[str, Any]) -> Facts:
     hint = "pull" if rows else statement.hints.get("direction")
     edges = None if hint or count is None else frontier_edges(session, x, count, matrix, store, not pull_turned)
     f.choose(hint, session.kernels.costs, expr.op, count, edges, allowed)
-    f.dense = f.dense and session.kernels.streams
+    f.dense = (
+        session.kernels.dense
+        and f.direction == "push"
+        and f.p == 1
+        and edges is not None
+        and DENSE * edges >= f.outer.n
+    )
     turn = pull_turned if f.direction == "pull" else not pull_turned
     f.store = session.oriented(matrix, turn)
     f.ptr, f.idx = f.store.ptr, f.store.idx

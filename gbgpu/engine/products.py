@@ -127,7 +127,8 @@ class Products(Steps):
             traced, stats = self._flag_stats(b)
             count = device.zeros(1, np.int64)
             if facts.dense:  # a new workspace becomes the result
-                words, touched = device.zeros((outer.n + 63) >> 6, np.int64), nil.slots(spec.idx)
+                words = device.zeros((outer.n + 63) >> 6, np.int64)
+                touched = nil.slots(spec.idx) if session.kernels.streams else device.empty(outer.n, spec.idx)
                 acc = device.full(1 if spec.iso else outer.n, spec.op.monoid.start, spec.out.np_type)
             else:
                 space = session.workspace(b, outer.nslots, spec.op.monoid, spec.iso)

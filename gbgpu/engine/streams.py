@@ -32,7 +32,7 @@ class Stream(NamedTuple):
     present: int
 
 
-def is_short(block: Any, most: int | None = None) -> bool:
+def is_short(block: Any, most: float | None = None) -> bool:
     """Whether rows have few entries: so many on average (ALONE), and none is heavy."""
     return block.nnz <= (ALONE if most is None else most) * block.n and not block.heavy.size
 

@@ -20,6 +20,7 @@ class Rehearsal(CpuKernels):
 
     mxm = GpuKernels.mxm
     costs = GpuKernels.costs
+    dense = GpuKernels.dense
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(interpret=True)

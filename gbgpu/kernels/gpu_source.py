@@ -58,11 +58,6 @@ def thunk_type(spec: Spec) -> DataType | None:
     return types.get({"left": "x", "right": "y"}.get(spec.side, "t"))
 
 
-def ends_soon(monoid: Any, iso: bool) -> bool:
-    """Whether a sum mostly ends before its last term: other types than BOOL rarely meet their terminal value."""
-    return iso or monoid.is_any or (monoid.terminal is not None and monoid.dtype is BOOL)
-
-
 _C_INDEX = {"int32": "int", "int64": "long long"}
 
 
@@ -97,7 +92,7 @@ class _Header:
     def monoid(self, monoid: Any, iso: bool) -> None:
         """Z, START, add, is_terminal and how many threads accumulate at once."""
         self.types(Z=monoid.dtype)
-        self.constants(IS_ANY=monoid.is_any, SOON=ends_soon(monoid, iso))
+        self.constants(IS_ANY=monoid.is_any, SOON=iso or interface.ends_soon(monoid))
         self.text.append(f"#define START ({literal_cuda(monoid.start, monoid.dtype)})")
         self.function("add", monoid.binary.program)
         end = "true" if monoid.is_any else "false"

@@ -32,6 +32,7 @@ neutral.
 from typing import Any, NamedTuple, Protocol
 
 from .. import settings
+from ..semiring._types import BOOL
 
 MASKED = 1  # a mask is present: `mwords` has its bits
 COMPLEMENT = 2  # the mask lets the zero bits through
@@ -45,7 +46,7 @@ CFULL = 256  # C is full and stays full: cwords is a dummy
 AFULL = 512  # every row of a is present
 BFULL = 1024  # every row of b is present
 OUTFULL = 2048  # the result is full: no words are written
-DENSE = 8192  # push: nothing is appended to `touched`; `touched_count` counts the slots reached all the same
+DENSE = 8192  # push: nobody reads `touched`, which need not be filled; `touched_count` counts the slots all the same
 VALUED = 4096  # a value mask: the entry's value must be true as well
 A_ONLY, B_ONLY, BOTH = 1, 2, 4  # merge: which entries of two rows survive
 
@@ -68,6 +69,11 @@ class Spec(NamedTuple):
     iso: bool = False
     hashed: bool = False  # mxm: `marks` is a hash table, for rows far shorter than the matrix is wide
     side: str = ""  # bound scalar of a binary operator in `apply`: "left" or "right"; list operand of `ewise_list`
+
+
+def ends_soon(monoid: Any) -> bool:
+    """Whether a sum mostly ends before its last term: other types than BOOL rarely meet their terminal value."""
+    return monoid.is_any or (monoid.terminal is not None and monoid.dtype is BOOL)
 
 
 def reads(spec: Spec) -> tuple[bool, bool]:
@@ -356,6 +362,7 @@ class Kernels(Protocol):
 
     costs: Costs
     streams: bool  # whether it has pull_stream
+    dense: bool  # whether pushes that reach many rows are to fill bitmaps
     mxm: tuple[str, ...]  # how it can multiply matrices: "dot", "rows", "hash", "dense", "sort"
 
     def get(self, kind: str, spec: Spec) -> Any:
