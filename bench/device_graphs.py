@@ -68,6 +68,7 @@ GRAPHS: dict[str, Callable[[], tuple[int, cupy.ndarray, cupy.ndarray]]] = {
     "rmat24": lambda: rmat(24, 16, 1),
     "kron21": lambda: rmat(21, 48, 2),
     "urand23": lambda: uniform(23, 16, 3),
+    "urand24": lambda: uniform(24, 16, 3),
     "road2m": lambda: road(1400, 0.7, 4),
     "road24m": lambda: road(4883, 0.62, 4),
 }

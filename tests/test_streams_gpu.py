@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from test_streams import cut
 
 import gbgpu as gb
 from gbgpu import semiring
@@ -39,13 +40,17 @@ def session(request, monkeypatch):
     monkeypatch.setattr(streams, "SMALL", 1)
     monkeypatch.setattr(streams, "SHARE", 0.0)
     monkeypatch.setattr(streams, "SHORT", 0)
+    monkeypatch.setattr(streams, "EACH", 0.01)
     return gb.init(request.param, gb.partition.shares(1, 5, 3) if request.param.endswith("3") else None)
 
 
-@pytest.mark.parametrize("hub_bytes", [0, 200, 90_000])
+@pytest.mark.parametrize("hub_bytes, l2", [(0, 0), (200, 0), (90_000, 0), (0, 4000), (200, 9000)])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_streams_give_what_rows_give(session, shape, hub_bytes, monkeypatch):
+def test_streams_give_what_rows_give(session, shape, hub_bytes, l2, monkeypatch):
+    """With and without a table of hubs; as one stream, and in slices for a cache of `l2` bytes."""
     monkeypatch.setattr(gb.settings, "hub_bytes", hub_bytes)
+    for device in session.devices:
+        monkeypatch.setattr(device, "l2", l2 or device.l2)
     n, m, where = SHAPES[shape]
     rng = np.random.default_rng(7)
     rows, cols = where(rng)
@@ -74,8 +79,8 @@ def test_streams_give_what_rows_give(session, shape, hub_bytes, monkeypatch):
                 session.plans.clear()
                 expected = product.new(direction="pull").to_coo()
             found = streamed.to_coo()
-            assert np.array_equal(found[0], expected[0]), (name, shape, hub_bytes)
-            assert np.allclose(found[1], expected[1], rtol=1e-5, equal_nan=True), (name, shape, hub_bytes)
+            assert np.array_equal(found[0], expected[0]), (name, shape, hub_bytes, l2)
+            assert np.allclose(found[1], expected[1], rtol=1e-5, equal_nan=True), (name, shape, hub_bytes, l2)
             assert streamed.nvals == len(found[0])
 
 
@@ -149,3 +154,21 @@ def test_pushes_into_bitmaps_give_the_lists(name, dtype, monkeypatch):
             assert found[0].nvals == found[1].nvals == len(found[0].to_coo()[0])
             if name != "any_firsti":
                 assert found[0].isequal(found[1]), (name, len(ids), options)
+
+
+@pytest.mark.parametrize("n", [1, 31, 1024, 1025, 70_001])
+def test_cut_takes_a_slice_of_the_columns(n):
+    device = gb.init("cuda:0").devices[0]
+    rng = np.random.default_rng(n)
+    codes = rng.integers(0, 1000, n, dtype=np.int32)
+    starts = rng.random(n) < 0.2
+    starts[0] = True
+    begins = np.packbits(starts, bitorder="little")
+    ranks = np.array([starts[: t * 1024].sum() for t in range(-(-n // 1024) + 1)], np.int32)
+    given = [device.put(array) for array in (codes, begins, ranks)]
+    for dtype in (np.int8, np.float16, np.float32, np.int64):
+        source = rng.integers(0, 100, n).astype(dtype)
+        for low, high in ((0, 1000), (0, 300), (300, 1000), (5, 5)):
+            taken, firsts = device.cut(given[0], low, high, device.put(source), *given[1:], int(starts.sum()))
+            right = cut(codes, low, high, source, begins, ranks, starts.sum())
+            assert np.array_equal(taken.get(), right[0]) and np.array_equal(firsts.get(), right[1])

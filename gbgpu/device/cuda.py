@@ -78,6 +78,44 @@ OWNERS(owners44, int, int)
 OWNERS(owners84, long long, int)
 OWNERS(owners48, int, long long)
 OWNERS(owners88, long long, long long)
+
+// Entries with codes of low .. high - 1, a warp a tile: how many each tile has; and, side by side, what `in` has at
+// them, with the place where each row's begin (begins: a bit an entry; ranks: rows that began before each tile).
+#define TILES(n) for (long long tile = blockIdx.x * 8ll + threadIdx.x / 32; tile * 1024 < n; tile += gridDim.x * 8ll)
+extern "C" __global__ void cut_counts(const int *codes, long long n, long long low, long long high, long long *counts) {
+    TILES(n) {
+        int found = 0;
+        for (int i = threadIdx.x & 31; i < 1024 && tile * 1024 + i < n; i += 32) {
+            const int code = codes[tile * 1024 + i];
+            found += code >= low && code < high;
+        }
+        for (int o = 16; o; o >>= 1) found += __shfl_down_sync(~0u, found, o);
+        if ((threadIdx.x & 31) == 0) counts[tile] = found;
+    }
+}
+#define CUT(size, type) \
+extern "C" __global__ void cut##size(const int *codes, long long n, long long low, long long high, \
+                                     const long long *offsets, const type *in, type *out, \
+                                     const unsigned char *begins, const int *ranks, long long *firsts) { \
+    const unsigned below = (1u << (threadIdx.x & 31)) - 1; \
+    TILES(n) { \
+        long long place = offsets[tile], row = ranks[tile]; \
+        for (int i = 0; i < 1024 && tile * 1024 + i < n; i += 32) { \
+            const long long e = tile * 1024 + i + (threadIdx.x & 31); \
+            const int code = e < n ? codes[e] : -1; \
+            const bool taken = code >= low && code < high, first = e < n && begins[e >> 3] >> (e & 7) & 1; \
+            const unsigned all = __ballot_sync(~0u, taken), rows = __ballot_sync(~0u, first); \
+            if (taken) out[place + __popc(all & below)] = in[e]; \
+            if (first && firsts) firsts[row + __popc(rows & below)] = place + __popc(all & below); \
+            place += __popc(all); \
+            row += __popc(rows); \
+        } \
+    } \
+}
+CUT(1, unsigned char)
+CUT(2, unsigned short)
+CUT(4, unsigned)
+CUT(8, unsigned long long)
 """
 
 
@@ -178,6 +216,7 @@ class CudaDevice:
         self.arch: str = found["arch"]
         self.model: str = found["name"]
         self.processors: int = found["processors"]
+        self.l2: int = found["l2"]  # bytes
         self._total: int = found["memory"]
         self._used = 0  # of the zeroed words
         self._context = cupy.cuda.Device(gpu) if switch else nullcontext()
@@ -287,6 +326,21 @@ class CudaDevice:
             self._run(f"counts{ids.itemsize}", ids.size, (ids, out, ids.size))
         return out
 
+    def cut(
+        self, codes: Any, low: int, high: int, source: Any, begins: Any, ranks: Any, rows: int = 0
+    ) -> tuple[Any, Any]:
+        """(source at the entries with codes of low .. high - 1; of so many rows, where those of each begin, and their
+        end). `begins`, `ranks`: of a stream (engine/streams.py)."""
+        n, tiles = codes.size, ranks.size - 1
+        counts, offsets = self.empty(tiles, np.int64), self.zeros(tiles + 1, np.int64)
+        self._run("cut_counts", tiles * 32, (codes, n, low, high, counts))
+        cupy.cumsum(counts, out=offsets[1:])
+        total = int(self.get(offsets[-1:])[0])
+        out, firsts = self.empty(total, source.dtype), self.full(rows + 1, total, np.int64) if rows else 0
+        args = codes, n, low, high, offsets, source, out, begins, ranks, firsts
+        self._run(f"cut{source.itemsize}", tiles * 32, args)
+        return out, firsts
+
     def checked(self, ids: Any, n: int, dtype: str) -> tuple[Any, Any]:
         """(ids, with -1 in place of those outside 0 .. n - 1; whether there are any)."""
         counters.launches += 2
@@ -390,7 +444,8 @@ class CudaDevice:
     @cached_property
     def _functions(self) -> dict[str, Any]:
         kernel = self.load(compile_cubin(TEXT, self.arch))
-        names = [f"{work}{size}" for work in ("fill", "copy") for size in (1, 2, 4, 8)] + ["counts4", "counts8"]
+        names = [f"{work}{size}" for work in ("fill", "copy", "cut") for size in (1, 2, 4, 8)]
+        names += ["counts4", "counts8", "cut_counts"]
         names += [f"owners{offset}{column}" for offset in (4, 8) for column in (4, 8)]
         return {name: kernel(name) for name in names}
 

@@ -35,12 +35,13 @@ class VectorStore:
 class MatrixBlock:
     """CSR rows of one owner: offsets local to the block, columns as global slots, ascending in a row."""
 
-    __slots__ = ("n", "indptr", "cols", "vals", "stride", "nnz", "heavy", "empty_rows", "views")
+    __slots__ = ("n", "indptr", "cols", "vals", "stride", "nnz", "heavy", "empty_rows", "views", "slices")
 
     def __init__(self, n: int, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, heavy: Any, empty_rows: bool):
         self.n, self.indptr, self.cols, self.vals, self.stride, self.nnz = n, indptr, cols, vals, stride, nnz
         self.heavy, self.empty_rows = heavy, empty_rows
         self.views: dict[Any, Any] = {}  # of the pattern, prepared by backends
+        self.slices: dict[int, list[Any]] = {}  # values in the order of views that have another one
 
     def with_values(self, vals: Any, stride: int) -> "MatrixBlock":
         """The same pattern, shared, with other values."""

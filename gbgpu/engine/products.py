@@ -12,7 +12,7 @@ from .csr import words_of
 from .deterministic import by_rows
 from .plan import Step
 from .steps import Steps
-from .streams import is_short, likely_first, stream_of
+from .streams import is_short, likely_first, streams_of, values_of
 
 
 def _counts(spec: Spec) -> bool:
@@ -62,15 +62,17 @@ class Products(Steps):
             vals, bits, count = self._dense(block.n, b, spec.out, spec.iso)
             stored = VectorBlock(block.n, vals, 0 if spec.iso else 1, None if full else bits, count=count)
             if streams:
-                view = stream_of(session.devices[b], block, facts.inner.nslots)
-                if view is not None:
+                reads_a, reads_x = k.reads(spec)
+                held = spec.b.np_type.itemsize if reads_x and x.stride else 0
+                views = streams_of(session.devices[b], block, facts.inner.nslots, held)
+                if views:
                     partial = x.words is not None
                     if partial:
                         session.devices[b].clear(bits)
                     stream = self.kernel("pull_stream", lambda: spec._replace(side="partial" if partial else ""))
-                    given = view.codes, block.vals, block.stride, x.vals, x.stride, words
-                    rows = view.begins, view.rows, view.ranks, view.order, view.words, view.present
-                    stream(block.n, *given, *rows, traced, vals, bits, count, stats)
+                    avals = values_of(session.devices[b], block, views, reads_a)
+                    given = views, avals, block.stride, x.vals, x.stride, words
+                    stream(block.n, *given, traced, vals, bits, count, stats)
                     return stored
             starts, bounds = facts.inner.tables(session.devices[b])
             cols, options = block.cols, {}

@@ -1,7 +1,8 @@
-"""A matrix block as one stream of entries in equal tiles, for products with a vector on GPUs: where rows begin, and (if
+"""A matrix block as a stream of entries in equal tiles, for products with a vector on GPUs: where rows begin, and (if
 some columns are used far more than others) columns by how much they are used, so that the values of x that most
-entries need lie side by side."""
+entries need lie side by side. Where x is larger than the cache, one stream for each slice of the columns."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +16,14 @@ PAYS = 16  # pulls after which sorting rows by the use of their columns pays
 PIECE = 1 << 30  # flags packed at a time: CuPy counts them in 32 bits
 SHORT, ALONE = 2.6, 8  # entries a row, on average, up to which a thread takes it where a stream could take all (road
 # networks have less), and where none could
-SHARE = 0.2  # of the entries that hubs must have to be worth their table
+SHARE = 0.2  # of the entries that hubs must have to be worth their table, and that slices after the first must have
+EACH = 2  # entries that a row has in a slice, at least, on average: each slice adds to each row
 
 
 class Stream(NamedTuple):
     """`codes`: a column slot, or its place in `order`, the slots by use; `begins`: a bit an entry, set where a row
     begins; `rows`: those with entries (None: all); `ranks`: rows that began before each tile, and all; `words`: bits of
-    `rows`, `present` in number."""
+    the rows in this stream and those before it, `present` of them new; codes of a slice are `low` .. `high` - 1."""
 
     codes: Any
     begins: Any
@@ -30,6 +32,8 @@ class Stream(NamedTuple):
     order: Any
     words: Any
     present: int
+    low: int
+    high: int
 
 
 def is_short(block: Any, most: float | None = None) -> bool:
@@ -37,13 +41,37 @@ def is_short(block: Any, most: float | None = None) -> bool:
     return block.nnz <= (ALONE if most is None else most) * block.n and not block.heavy.size
 
 
-def stream_of(device: Any, block: Any, width: int) -> Stream | None:
-    """The view of a block, made at the first need and kept with it; None for blocks that are not worth it."""
+def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, ...]:
+    """The view of a block for an x of `width` values of `held` bytes (0: none are read), made at the first need and
+    kept with it; nothing for blocks that are not worth it."""
     if block.nnz < SMALL or is_short(block, SHORT) or block.cols.dtype != np.int32:
-        return None
-    if "stream" not in block.views:
-        block.views["stream"] = _made(device, block, width)
-    return block.views["stream"]
+        return ()
+    views = block.views
+    if 1 not in views:
+        codes, order = _coded(device, block, width)
+        used = width if order is None else len(order)
+        views[1] = (_laid_out(device, block.n, None, block.indptr, codes, order, 0, used),)
+    count = min(-(-views[1][0].high * held // (device.l2 // 2)), int(block.nnz / (EACH * block.n)))
+    if count < 2:
+        return views[1]
+    if count not in views:
+        views[count] = _cut(device, block, views[1][0], count) or views[1]
+    return views[count]
+
+
+def values_of(device: Any, block: Any, streams: tuple[Stream, ...], needed: bool) -> list[Any]:
+    """The block's values, in the order of each stream; those of slices are kept with it. All of them in any order if
+    they are not needed."""
+    if len(streams) == 1 or not (needed and block.stride):
+        return [block.vals] * len(streams)
+    key = streams[0].high
+    if key not in block.slices:
+        whole = block.views[1][0]
+        block.slices[key] = [
+            device.cut(whole.codes, slice.low, slice.high, block.vals, whole.begins, whole.ranks)[0]
+            for slice in streams
+        ]
+    return block.slices[key]
 
 
 def likely_first(device: Any, block: Any, width: int) -> Any:
@@ -74,20 +102,44 @@ def _ranked(device: Any, counts: Any) -> tuple[Any, Any]:
     return order, place
 
 
-def _made(device: Any, block: Any, width: int) -> Stream:
-    xp, nnz = device.xp, block.nnz
-    present = xp.diff(block.indptr) > 0
-    rows = xp.flatnonzero(present).astype(np.int32)
-    firsts = block.indptr[:-1][present]
+def _cut(device: Any, block: Any, whole: Stream, count: int) -> tuple[Stream, ...] | None:
+    """So many streams of columns side by side; None if most entries are in the first of them, or room is short."""
+    edges = [whole.high * i // count for i in range(count + 1)]
+    if device.memory()[0] < 16 * block.nnz:
+        return None
+    streams: list[Stream] = []
+    for low, high in pairwise(edges):
+        codes, firsts = device.cut(whole.codes, low, high, whole.codes, whole.begins, whole.ranks, whole.present)
+        if not streams and len(codes) > (1 - SHARE) * block.nnz:
+            return None
+        if len(codes):
+            before = streams[-1].words if streams else None
+            streams.append(_laid_out(device, block.n, whole.rows, firsts, codes, whole.order, low, high, before))
+    return tuple(streams)
+
+
+def _laid_out(
+    device: Any, n: int, rows: Any, indptr: Any, codes: Any, order: Any, low: int, high: int, before: Any = None
+) -> Stream:
+    """`rows`: those that indptr is about (None: all); `before`: the words of the stream before it."""
+    xp, nnz = device.xp, len(codes)
+    present = xp.diff(indptr) > 0
+    firsts = indptr[:-1][present]
+    found = xp.flatnonzero(present).astype(np.int32) if rows is None else rows[present]
     flags = device.zeros(-(-nnz // 8) * 8, np.uint8)
     flags[firsts] = 1
-    tiles = -(-nnz // TILE)
-    edges = xp.arange(tiles + 1, dtype=firsts.dtype) * TILE
-    ranks = xp.searchsorted(firsts, edges, side="left").astype(np.int32)
-    codes, order = _coded(device, block, width)
     bits = [xp.packbits(flags[at : at + PIECE], bitorder="little") for at in range(0, nnz, PIECE)]
-    begins, count = bits[0] if len(bits) == 1 else xp.concatenate(bits), len(rows)
-    return Stream(codes, begins, None if count == block.n else rows, ranks, order, words_of(device, present), count)
+    edges = xp.arange(-(-nnz // TILE) + 1, dtype=firsts.dtype) * TILE
+    ranks = xp.searchsorted(firsts, edges, side="left").astype(np.int32)
+    if rows is not None:
+        present = device.zeros(n, np.bool_)
+        present[found] = True
+    words, new = words_of(device, present), len(found)
+    if before is not None:
+        new -= int(xp.unpackbits((words & before).view(np.uint8)).sum(dtype=np.int64))
+        words |= before
+    begins = bits[0] if len(bits) == 1 else xp.concatenate(bits)
+    return Stream(codes, begins, None if len(found) == n else found, ranks, order, words, new, low, high)
 
 
 def _coded(device: Any, block: Any, width: int) -> tuple[Any, Any]:

@@ -206,24 +206,28 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
         return values, words, packed
 
     def launch(*args: Any) -> None:
-        n, codes, avals, astride, xvals, xstride, xwords, begins, rows, ranks, order, words = args[:12]
-        present, flags, out, bits, count, stats = args[12:]
+        n, streams, avals, astride, xvals, xstride, xwords, flags, out, bits, count, stats = args
+        entries = sum(stream.codes.size for stream in streams)
         if flags & TRACE:
-            stats[:2] += device.put(np.array([codes.size, n]))
-        hubs = 0 if order is None else min(order.size, settings.hub_bytes // held)
-        xvals, xwords, packed = ordered(order, codes.size, xvals, int(xstride), xwords)
-        tiles = ranks.size - 1
-        shared = (-(-hubs * held // 16) * 16 if reads_x else 0) + (0 if packed or not partial else -(-hubs // 32) * 4)
-        parts = kernels.scratch("stream", device, 4 * tiles)  # a sum takes 16 bytes at most
-        heads, tails = parts, parts[2 * tiles :]
-        work = begins, 0 if rows is None else rows, ranks
-        operands = codes.size, codes, avals, int(astride), xvals, int(xstride), xwords
-        threads = STREAM if hubs else BLOCK  # small blocks fill a multiprocessor better where no table is to be shared
-        grid = min(device.fit(function, threads, shared), -(-tiles * 32 // threads))
-        result = hubs, out, bits, count, heads, tails, tiles, int(packed)
-        device.launch(function, grid, threads, (*operands, *work, *result), shared)
-        ending = *work, heads, tails, out, words, bits, bits.size, count, int(present), tiles
-        device.launch(join, min(-(-max(tiles, bits.size) // BLOCK), device.processors * BLOCKS_EACH), BLOCK, ending)
+            stats[:2] += device.put(np.array([entries, n]))
+        order, seen = streams[0].order, 0
+        xvals, xwords, packed = ordered(order, entries, xvals, int(xstride), xwords)
+        for stream, values in zip(streams, avals, strict=True):
+            hubs = 0 if order is None or stream.low else min(order.size, settings.hub_bytes // held)
+            tiles = stream.ranks.size - 1
+            shared = -(-hubs * held // 16) * 16 if reads_x else 0
+            shared += 0 if packed or not partial else -(-hubs // 32) * 4
+            sums = kernels.scratch("stream", device, 4 * tiles)  # a sum takes 16 bytes at most
+            work = stream.begins, 0 if stream.rows is None else stream.rows, stream.ranks, sums, sums[2 * tiles :]
+            operands = stream.codes.size, stream.codes, values, int(astride), xvals, int(xstride), xwords
+            threads = STREAM if hubs else BLOCK  # small blocks fill a multiprocessor better where they share no table
+            grid = min(device.fit(function, threads, shared), -(-tiles * 32 // threads))
+            result = seen, hubs, out, bits, count, tiles, int(packed)
+            device.launch(function, grid, threads, (*operands, *work, *result), shared)
+            ending = *work, seen, out, stream.words, bits, bits.size, count, int(stream.present), tiles
+            grid = min(-(-max(tiles, bits.size) // BLOCK), device.processors * BLOCKS_EACH)
+            device.launch(join, grid, BLOCK, ending)
+            seen = bits if partial else stream.words
 
     return launch
 

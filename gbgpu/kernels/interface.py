@@ -117,11 +117,11 @@ KINDS: dict[str, tuple[str, ...]] = {
         "count",
         "stats",
     ),
-    # The same without a mask for a monoid that is not any, from a stream of entries (engine/streams.py). Spec.side
-    # "partial": x is not full, and out_words is zeroed by the caller. Backends with `streams` only.
+    # The same without a mask for a monoid that is not any, from streams of entries (engine/streams.py) and the values
+    # of each. Spec.side "partial": x is not full, and out_words is zeroed by the caller. Backends with `streams` only.
     "pull_stream": (
-        *("n", "codes", "avals", "astride", "xvals", "xstride", "xwords", "begins", "rows", "ranks", "order", "words"),
-        *("present", "flags", "out_vals", "out_words", "count", "stats"),
+        *("n", "streams", "avals", "astride", "xvals", "xstride", "xwords"),
+        *("flags", "out_vals", "out_words", "count", "stats"),
     ),
     # Present rows of x scatter into a workspace over all output slots (acc_vals = start and acc_words = 0 before).
     # The first arrival at a slot

@@ -146,7 +146,7 @@ DEVICE void short_rows(i64 n, const PTR *indptr, const IDX *cols, const T_A *ava
             for (int i = 0; i < 2; i++)
 #pragma unroll
                 for (int j = 0; j < 2; j++) {
-                    if (e[i] + j >= end[i]) continue;
+                    if (end[i] - e[i] <= j) continue;
                     k[i][j] = load(cols + e[i] + j);
                     if (READS_A && !ISO) a[i][j] = load(avals + ((e[i] + j) & each));
                 }
@@ -154,7 +154,7 @@ DEVICE void short_rows(i64 n, const PTR *indptr, const IDX *cols, const T_A *ava
             for (int i = 0; i < 2; i++)
 #pragma unroll
                 for (int j = 0; j < 2; j++) {
-                    if (e[i] + j >= end[i]) continue;
+                    if (end[i] - e[i] <= j) continue;
                     if (!PLAIN) bits[i][j] = bits_at(xwords, k[i][j], full);
                     if (READS_X && !ISO) x[i][j] = load(xvals + (k[i][j] & every));
                 }
@@ -162,7 +162,7 @@ DEVICE void short_rows(i64 n, const PTR *indptr, const IDX *cols, const T_A *ava
             for (int i = 0; i < 2; i++) {
 #pragma unroll
                 for (int j = 0; j < 2; j++) {
-                    if (e[i] + j >= end[i]) continue;
+                    if (end[i] - e[i] <= j) continue;
                     if (!PLAIN) entries++;
                     if (!PLAIN && !(bits[i][j] >> (k[i][j] & 31) & 1)) continue;
                     have[i] = true;
@@ -171,7 +171,7 @@ DEVICE void short_rows(i64 n, const PTR *indptr, const IDX *cols, const T_A *ava
                     const Z t = term(a[i][j], x[i][j], inner, row0 + first + 32 * i);
                     acc[i] = IS_ANY ? t : add(acc[i], t);
                 }
-                e[i] += 2;
+                e[i] = end[i] - e[i] > 2 ? e[i] + 2 : end[i]; // never past the end: offsets may be close to 2**31
                 if (have[i] && (ISO || is_terminal(acc[i]))) end[i] = e[i];
                 more |= e[i] < end[i];
             }

@@ -2,7 +2,7 @@
 // a lane. A bit an entry tells where rows begin. A code is a place in x, which the kernel pull_stream_order has brought
 // into the order of use if there is one; then the first values ("hubs") lie in shared memory. PARTIAL: x has presence
 // bits, and so has the result; otherwise x is full, and the rows with entries are the result's. `packed`: absent values
-// of x are ABSENT, so that one read tells both.
+// of x are ABSENT, so that one read tells both. Rows in `seen` (0: none) have a sum of earlier streams, which is added.
 //
 // Rows that end in a tile are finished there. What a tile has of the row that was open when it began goes to heads, of
 // the row that is open when it ends to tails; pull_stream_join adds these up in the order of tiles.
@@ -76,23 +76,25 @@ KERNEL pull_stream_order(const int *order, i64 n, const T_B *xvals, i64 xstride,
 // Where finished rows go; `found` counts them.
 struct Result {
     const int *rows;
+    const i64 *seen;
     T_OUT *vals;
     i64 *words;
     i64 found;
     DEVICE void put(int rank, const Sum &sum) {
         if (PARTIAL && !sum.have) return;
         const i64 row = rows ? rows[rank] : rank;
-        vals[row] = to_out(sum.value);
-        if (!PARTIAL) return;
+        const bool again = seen && bit(seen, row);
+        vals[row] = to_out(again ? add(vals[row], sum.value) : sum.value);
+        if (!PARTIAL || again) return;
         mark(words, row);
         found++;
     }
 };
 
 KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride,
-                        const i64 *xwords, const unsigned char *begins, const int *rows, const int *ranks,
-                        i64 hub_count, T_OUT *out_vals, i64 *out_words, i64 *count, Sum *heads,
-                        Sum *tails, i64 tiles, i64 packed) {
+                        const i64 *xwords, const unsigned char *begins, const int *rows, const int *ranks, Sum *heads,
+                        Sum *tails, const i64 *seen, i64 hub_count, T_OUT *out_vals, i64 *out_words, i64 *count,
+                        i64 tiles, i64 packed) {
     extern __shared__ __align__(16) unsigned char shared[];
     T_B *hub = (T_B *)shared;
     u32 *hub_bits = (u32 *)(shared + (READS_X ? (hub_count * sizeof(T_B) + 15) / 16 * 16 : 0));
@@ -105,7 +107,7 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
     __syncthreads();
     const T_A a0 = READS_A && !astride ? avals[0] : T_A();
     const T_B x0 = READS_X && !xstride ? xvals[0] : T_B();
-    Result result = {rows, out_vals, out_words, 0};
+    Result result = {rows, seen, out_vals, out_words, 0};
     for (i64 tile = warp_id(); tile < tiles; tile += warp_count()) {
         const i64 first = tile * TILE;
         int rank = ranks[tile] - 1; // of the row that is open
@@ -201,9 +203,9 @@ KERNEL_1024 pull_stream(i64 entries, const int *codes, const T_A *avals, i64 ast
 const int NEAR = 4;
 
 KERNEL_1024 pull_stream_join(const unsigned char *begins, const int *rows, const int *ranks, const Sum *heads,
-                             const Sum *tails, T_OUT *out_vals, const i64 *words, i64 *out_words, i64 nwords,
-                             i64 *count, i64 present, i64 tiles) {
-    Result result = {rows, out_vals, out_words, 0};
+                             const Sum *tails, const i64 *seen, T_OUT *out_vals, const i64 *words,
+                             i64 *out_words, i64 nwords, i64 *count, i64 present, i64 tiles) {
+    Result result = {rows, seen, out_vals, out_words, 0};
     for (i64 tile = thread_id(); tile < whole_warps(tiles); tile += thread_count()) {
         const int rank = tile < tiles ? ranks[tile + 1] : 0;
         const bool mine = tile < tiles && rank != ranks[tile];

@@ -1,0 +1,88 @@
+"""The views of matrix blocks for GPUs: every entry is in one of the streams, with its row and its value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from gbgpu import settings
+from gbgpu.device.cpu import CpuDevices
+from gbgpu.distribute.blocks import MatrixBlock
+from gbgpu.engine import streams
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """One of the host that has what GPUs have."""
+    found = CpuDevices(1).devices[0]
+    found.counts = lambda ids, n: np.bincount(ids, minlength=n)
+    found.cut = cut
+    monkeypatch.setattr(streams, "SMALL", 1)
+    monkeypatch.setattr(settings, "hub_bytes", 200)
+    return found
+
+
+def cut(codes, low, high, source, begins, ranks, rows=0):
+    """As CudaDevice.cut, which tests/test_streams_gpu.py compares."""
+    taken = (low <= codes) & (codes < high)
+    firsts = np.flatnonzero(np.unpackbits(begins, bitorder="little")[: len(codes)])
+    assert not rows or rows == len(firsts) == ranks[-1]
+    upto = np.concatenate([[0], np.cumsum(taken)])
+    return source[taken], upto[np.append(firsts, len(codes))] if rows else None
+
+
+def entries(view, values, n):
+    """The matrix in a stream."""
+    count = len(view.codes)
+    begins = np.unpackbits(view.begins, bitorder="little")[:count]
+    assert begins[0] and view.ranks.tolist() == [int(begins[: t * streams.TILE].sum()) for t in range(len(view.ranks))]
+    rank = np.cumsum(begins) - 1
+    rows = rank if view.rows is None else view.rows[rank]
+    cols = view.codes if view.order is None else view.order[view.codes]
+    assert ((view.low <= view.codes) & (view.codes < view.high)).all()
+    return sparse.coo_array((values, (rows, cols)), shape=n).tocsr()
+
+
+@pytest.mark.parametrize("hubs", [False, True])
+@pytest.mark.parametrize("l2, slices", [(1 << 30, 1), (16_000, 2), (4_000, 6), (2_000, 11)])
+def test_streams_hold_every_entry(device, l2, slices, hubs, monkeypatch):
+    monkeypatch.setattr(streams, "PIECE", 1 << 10)
+    monkeypatch.setattr(streams, "EACH", 2)
+    device.l2 = l2
+    n, m, count = 400, 3_000, 9_000
+    rng = np.random.default_rng(1)
+    rows, cols = rng.integers(0, n, count), rng.integers(0, m, count)
+    rows[rows % 10 == 3] += 1  # rows without entries
+    cols[: count // 4] //= 100 if hubs else 1
+    A = sparse.coo_array((np.ones(count, np.float32), (rows, cols)), shape=(n, m)).tocsr()
+    A.data[:] = rng.random(A.nnz)
+    block = MatrixBlock(
+        n, A.indptr.astype(np.int64), A.indices.astype(np.int32), A.data, 1, A.nnz, np.zeros(0, np.int32), True
+    )
+    found = streams.streams_of(device, block, m, 4)
+    assert (found[0].order is not None) == hubs
+    assert hubs or len(found) == slices  # as many as the cache needs, or as rows have pairs of entries
+    held = streams.values_of(device, block, found, True)
+    total = sum(entries(view, vals, A.shape) for view, vals in zip(found, held, strict=True))
+    assert (total != A).nnz == 0 and sum(len(view.codes) for view in found) == A.nnz
+    has = np.diff(A.indptr) > 0
+    bits = np.unpackbits(found[-1].words.view(np.uint8), bitorder="little")
+    assert np.array_equal(bits[:n], has) and not bits[n:].any()
+    assert sum(view.present for view in found) == has.sum()
+    assert streams.streams_of(device, block, m, 4) is found
+    assert streams.values_of(device, block, found, True)[0] is held[0]
+    assert len(streams.streams_of(device, block, m, 0)) == 1  # no value of x is read
+
+
+def test_slices_need_room_and_entries_that_are_far(device):
+    rng = np.random.default_rng(2)
+    n, count = 500, 40_000
+    A = sparse.coo_array((np.ones(count), rng.integers(0, n, (2, count))), shape=(n, n)).tocsr()
+    near = sparse.coo_array((np.ones(count), (rng.integers(0, n, count), rng.integers(0, n // 4, count))), shape=(n, n))
+    device.l2 = 2_000  # half of x
+    for matrix, room, slices in ((A, 1 << 40, 2), (near.tocsr(), 1 << 40, 1), (A, 100, 1)):
+        cols = matrix.indices.astype(np.int32)
+        block = MatrixBlock(n, matrix.indptr, cols, matrix.data, 1, matrix.nnz, np.zeros(0, np.int32), False)
+        device.memory = lambda room=room: (room, room)
+        assert len(streams.streams_of(device, block, n, 4)) == slices
