@@ -39,27 +39,26 @@ def pagerank(
     check_parameters(damping, tol, max_iterations)
     share_of_arc = arc_shares(A, n, damping, dtype, weighted)
     dtype = share_of_arc.dtype
-    r, previous, share, t, change = (
-        Vector(dtype, size=n, name=name) for name in ("r", "previous", "share", "t", "change")
-    )
+    r, share, t, change = (Vector(dtype, size=n, name=name) for name in ("r", "share", "t", "change"))
     jump = Vector("FP64", size=n, name="jump")
     if n == 0:
         return r, 0, True
     spread = (plus_times if weighted else plus_second)[dtype]
     r[:] = 1 / n
+    ranks: Any = r
     for iteration in range(1, max_iterations + 1):
-        if tol:
-            previous << r
-        share << binary.times(r & share_of_arc)
+        share << binary.times(ranks & share_of_arc)
         t << spread(A.T @ share)
         jump[:] = t.reduce(monoid.plus["FP64"], allow_empty=False)  # stays on the devices
         jump << jump.apply(binary.minus, left=1)
         jump << jump.apply(binary.truediv, right=n)
-        r << binary.plus[dtype](t | jump)
+        ranks = binary.plus[dtype](t | jump)  # where it is needed: each use is one pass over t
         if tol:
-            change << unary.abs(binary.minus(r & previous))
+            change << unary.abs(binary.minus(ranks & r))
+            r << ranks
             if change.reduce(monoid.plus).new().value < tol:
                 return r, iteration, True
+    r << ranks
     return r, max_iterations, False
 
 

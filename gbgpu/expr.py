@@ -245,7 +245,9 @@ class Operand:
 
 def _chains(x: Any) -> bool:
     """Whether x is an elementwise expression that nobody has computed: an operator on it makes one of both."""
-    return isinstance(x, Expression) and x.kind in ("apply", "intersect") and x._value is None and bool(x.shape)
+    return (
+        isinstance(x, Expression) and x.kind in ("apply", "intersect", "chain") and x._value is None and bool(x.shape)
+    )
 
 
 def is_tensor(x: Any) -> bool:
@@ -279,6 +281,8 @@ def ewise(kind: str, left: Any, right: Any, op: Any, defaults: tuple[Any, Any] |
         chain = _both_chained(left, right, op)
         if chain is not None:
             return chain
+    if kind == "intersect" and (chain := _third(left, right, op)) is not None:
+        return chain
     x, y = computed(left), computed(right)
     if x.ndim != y.ndim:
         from . import compose
@@ -304,6 +308,21 @@ def _both_chained(left: Any, right: Any, op: Any) -> Any:
     x, y = (side.left if one else computed(side) for side, one in zip((left, right), unary, strict=True))
     whole = compose(found, *inner)
     return Expression("intersect", whole, x, y, whole.return_type, x.shape)
+
+
+def _third(left: Any, right: Any, op: Any) -> Any:
+    """`op(f(x | y) & z)` of vectors as one expression, and the other way round; or None."""
+    for inner, other in ((left, right), (right, left)):
+        if not isinstance(inner, Expression) or inner.kind not in ("union", "intersect") or inner._value is not None:
+            continue
+        if inner.ndim != 1 or not is_tensor(other) or inner.shape != other.shape:
+            continue
+        found = elementwise(op, left.dtype, right.dtype)
+        if is_plain(inner.op, 2) and is_plain(found, 2):
+            option = computed(other), inner, inner is right
+            one_session(option[0], inner.session)
+            return Expression("chain", found, inner.left, inner.right, found.return_type, inner.shape, option)
+    return None
 
 
 def _infix(kind: str, name: str, left: Any, right: Any) -> Any:
@@ -504,6 +523,7 @@ _TEXT: dict[str, Callable[[Expression], str]] = {
     "kron": lambda e: f"{e.left.name}.kronecker({e.right.name}, {e.op!r})",
     "union": lambda e: f"{e.op!r}({e.left.name} | {e.right.name}{_defaults(e.option)})",
     "intersect": lambda e: f"{e.op!r}({e.left.name} & {e.right.name})",
+    "chain": lambda e: f"{e.op!r}({' & '.join([e.option[1].text, e.option[0].name][:: -1 if e.option[2] else 1])})",
     "apply": lambda e: f"{e.left.name}.apply({e.op!r}{_bound(e)})",
     "select": lambda e: f"{e.left.name}.select({e.op!r}, {e.option})",
     "reduce": lambda e: f"{e.left.name}.reduce({e.op!r})",

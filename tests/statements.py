@@ -173,6 +173,24 @@ def elementwise(draw, shape: Shape) -> Statement:
     return statement(draw, op, output(draw, space, dtype), rhs, (a, b), check=library(name))
 
 
+def chain(draw, shape: Shape) -> Statement:
+    """Three operands: an operator on what another gives, which no object holds."""
+    name, left, right = draw(st.sampled_from([row for row in t.EWISE if row[0] not in t.LIBRARY]))
+    sign = choose(draw, "|", "&")
+    dtype = t.type_of(f"binary.{name}(x {sign} y)", ("x", left), ("y", right))
+    last = choose(draw, "plus", "minus", "times", "min", "second", "gt")
+    third = choose(draw, "INT64", "FP64")
+    if dtype == "BOOL":
+        last, third = choose(draw, "lor", "land", "first"), "BOOL"
+    space = a_space(draw, shape)
+    (one, a), (two, b), (three, c) = (term(draw, space, held) for held in (left, right, third))
+    sides = draw(st.permutations([f"binary.{name}({one} {sign} {two})", three]))
+    (x, y) = (dtype, third) if sides[1] == three else (third, dtype)
+    found = t.type_of(f"binary.{last}(x & y)", ("x", x), ("y", y))
+    rhs = f"binary.{last}({sides[0]} & {sides[1]})"
+    return statement(draw, "chain", output(draw, space, found), rhs, (a, b, c))
+
+
 def positional(draw, shape: Shape) -> Statement:
     """Operators of places, on the intersection."""
     name, left, right = draw(st.sampled_from(t.POSITIONAL))

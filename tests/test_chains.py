@@ -59,6 +59,64 @@ def test_chains_are_one_statement(devices, chain, dtype, matrix):
         assert np.array_equal(mine, other, equal_nan=np.asarray(mine).dtype.kind == "f")
 
 
+THREE = [
+    "binary.minus(binary.plus(x | y) & z)",
+    "binary.minus(z & binary.plus(x | y))",
+    "binary.times(binary.minus(x & y) & z)",
+    "binary.lt(z & binary.minus(x & y))",
+    "binary.plus(x.ewise_union(y, 'minus', 3, 5) & z)",
+    "unary.abs(binary.minus(binary.plus(x | y) & z))",
+    "binary.truediv(unary.abs(binary.minus(x & y)) & z)",
+]
+
+
+@pytest.mark.parametrize("forms", ["list", "bitmap", "full", "mixed", "one value"])
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float32"])
+@pytest.mark.parametrize("chain", THREE)
+def test_chains_of_three_vectors_are_one_statement(devices, chain, dtype, forms):
+    ours, theirs = space(gb, dtype, False), space(graphblas, dtype, False)
+    for names, module in ((ours, gb), (theirs, graphblas)):
+        names["z"] = module.Vector.from_coo([0, 1, 2, 4, 8], np.arange(1, 6).astype("uint8"), size=9)
+        if forms in ("full", "mixed"):
+            names["x"] = module.Vector.from_coo(range(9), np.arange(-4, 5).astype(dtype))
+        if forms == "full":
+            names |= {name: names["x"].dup() for name in "yz"}
+        if forms == "one value":
+            values = {"x": 3, "y": 4, "z": 2}
+            names |= {name: module.Vector.from_scalar(value, 9, dtype=dtype) for name, value in values.items()}
+    if forms in ("bitmap", "mixed"):
+        for name in "xyz" if forms == "bitmap" else "yz":
+            ours[name] = ours[name].dup()
+            ours[name](form="bitmap") << ours[name]
+    before = counters.statements
+    found = eval(chain, ours).new()
+    assert counters.statements - before == 1
+    expected = eval(chain, theirs).new()
+    assert str(found.dtype) == str(expected.dtype)
+    for mine, other in zip(found.to_coo(), expected.to_coo(), strict=True):
+        assert np.array_equal(mine, other, equal_nan=np.asarray(mine).dtype.kind == "f")
+    assert found.nvals == expected.nvals
+    plan = str(gb.explain(eval(chain, ours)))
+    assert plan.count("ewise") == (2 if forms == "list" else 1), plan
+
+
+def test_a_chain_of_three_is_read_when_it_is_used(devices):
+    x, y, z = (gb.Vector.from_dense(np.arange(1, 5) * k) for k in (1, 10, 100))
+    once = gb.binary.plus(x | y)
+    whole = gb.binary.times(once & z)
+    x << x.apply("times", 2)
+    assert whole.new().to_coo()[1].tolist() == [1200, 4800, 10800, 19200]
+    z << whole  # also an output
+    assert z.to_coo()[1].tolist() == [1200, 4800, 10800, 19200]
+    assert once.new().to_coo()[1].tolist() == [12, 24, 36, 48]
+    assert gb.binary.minus(once & once).new().to_coo()[1].tolist() == [0, 0, 0, 0]
+    assert "times[INT64](binary.plus" in whole.text
+    with pytest.raises(gb.exceptions.DimensionMismatch):
+        gb.binary.times(gb.binary.plus(x | y) & gb.Vector(int, 5))
+    with pytest.raises(TypeError):
+        gb.binary.times(gb.binary.plus(x | y) & "z")
+
+
 def test_an_inner_expression_can_be_used_again(devices):
     x, y = (space(gb, "int64", False)[name] for name in "xy")
     inner = gb.binary.minus(x & y)

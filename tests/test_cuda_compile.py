@@ -82,6 +82,9 @@ def writes() -> list[tuple[str, Spec]]:
     for op, a, b, out in two:
         pairs += [("ewise", Spec(op=op, a=a, b=b, out=out, side=side)) for side in ("", "union", "defaults")]
         pairs += [("ewise_list", Spec(op=op, a=a, b=b, out=out, side=side)) for side in ("left", "right")]
+    for side, flip in (("", False), ("union", False), ("defaults", True)):
+        chain = Spec(op=binary.plus[FP32], a=INT32, b=FP64, out=FP64, flip=flip, side=side)
+        pairs.append(("ewise", chain._replace(then=binary.minus[FP64], c=INT8)))
     return pairs
 
 

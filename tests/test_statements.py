@@ -21,7 +21,7 @@ import gbgpu as gb
 KINDS = {
     "products": [s.vector_product],
     "matrix products": [s.mxm],
-    "elementwise": [s.elementwise, s.elementwise, s.union, s.positional, s.infix, s.broadcast, s.in_place],
+    "elementwise": [s.elementwise, s.elementwise, s.union, s.chain, s.positional, s.infix, s.broadcast, s.in_place],
     "one operand": [s.unary, s.bound, s.index_unary, s.select, s.select_inside],
     "reductions": [s.reduce, s.aggregate, s.inner],
     "assignments": [a.assign, a.assign, a.assign_within, a.assign_line, a.assign_element, a.copy],

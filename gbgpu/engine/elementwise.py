@@ -19,17 +19,21 @@ class Elementwise(Steps):
     __slots__ = ()
 
     def _ewise(self, step: Step) -> VectorStore:
-        x, y = (self.registers[name] for name in step.sources)
+        x, y, *last = (self.registers[name] for name in step.sources)
         kernel, dtype, full = self.kernel("ewise"), step.into.dtype, step.into.form == "full"
         option = self.statement.expr.option
+        if self.statement.expr.kind == "chain":
+            option = option[1].option
         defaults = option if step.spec.side == "defaults" else (0, 0)
 
         def work(b: int) -> VectorBlock:
-            one, two = x.blocks[b], y.blocks[b]
+            one, two, nil = x.blocks[b], y.blocks[b], self.session.nil(b)
+            three = last[0].blocks[b] if last else None
             vals, words, count = self._dense(one.n, b, dtype)
             flags = (
                 (k.AFULL if one.words is None else 0)
                 | (k.BFULL if two.words is None else 0)
+                | (k.CFULL if three and three.words is None else 0)
                 | (k.OUTFULL if full else 0)
             )
             kernel(
@@ -40,6 +44,7 @@ class Elementwise(Steps):
                 two.vals,
                 two.stride,
                 self._words(two.words, b),
+                *((three.vals, three.stride, self._words(three.words, b)) if three else (nil.words, 0, nil.words)),
                 flags,
                 x.map.first(b),
                 *defaults,

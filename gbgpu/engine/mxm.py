@@ -40,7 +40,7 @@ def valued(session: Any, pattern: MatrixStore, op: Any, left: tuple, right: tupl
         block, device, nil = pattern.blocks[i], session.devices[i], session.nil(i)
         n = 1 if iso else block.nnz
         vals = device.empty(max(n, 1), op.return_type.np_type)
-        sides = *xs[i], nil.words, *ys[i], nil.words
+        sides = *xs[i], nil.words, *ys[i], nil.words, nil.words, 0, nil.words
         kernel(n, *sides, AFULL | BFULL | OUTFULL, 0, 0, 0, vals, nil.words, nil.scratch)
         return block.with_values(vals, 0 if iso else 1)
 

@@ -194,23 +194,34 @@ class Planner:
         )
 
     def _union(self, expr: Any) -> Value:
-        return self._ewise(expr, "union" if expr.option is None else "defaults")
-
-    def _intersect(self, expr: Any) -> Value:
-        return self._ewise(expr, "")
-
-    def _ewise(self, expr: Any, side: str) -> Value:
         x = self.operand("x")
-        y = self.operand("y", x.map)
-        op, both = expr.op, f"{expr.op!r} {'union' if side else 'intersection'} of {x.form} and {y.form}"
+        return self._ewise(x, self.operand("y", x.map), expr.op, one_sided(expr))
+
+    _intersect = _union
+
+    def _chain(self, expr: Any) -> Value:
+        """An intersection with an elementwise expression: one pass, but for lists."""
+        (_, inner, flip), x = expr.option, self.operand("x")
+        y, z, side, op = self.operand("y", x.map), self.operand("z", x.map), one_sided(inner), expr.op
+        if "list" in (x.form, y.form, z.form):
+            made = self._ewise(x, y, inner.op, side, "u")
+            return self._ewise(*((z, made) if flip else (made, z)), op, "")
+        full = z.form == "full" and _all_rows(x, y, side)
+        t = Value("t", "full" if full else "bitmap", op.return_type, False, x.map)
+        spec = Spec(inner.op, x.dtype, y.dtype, op.return_type, flip=flip, side=side, then=op, c=z.dtype)
+        text = f"{op!r} on {_ewise_text(inner.op, x, y, side)}, and {z.form}"
+        return self.emit("ewise", t, (x.name, y.name, z.name), spec, text)
+
+    def _ewise(self, x: Value, y: Value, op: Any, side: str, name: str = "t") -> Value:
+        both = _ewise_text(op, x, y, side)
         if not side and (x.form == "list") != (y.form == "list"):
             listed, dense, which = (x, y, "left") if x.form == "list" else (y, x, "right")
-            t = Value("t", "list", op.return_type, False, x.map)
+            t = Value(name, "list", op.return_type, False, x.map)
             spec = Spec(op=op, a=listed.dtype, b=dense.dtype, out=op.return_type, side=which)
             return self.emit("ewise_list", t, (listed.name, dense.name), spec, both)
         x, y = (self.as_form(v, "bitmap") if v.form == "list" else v for v in (x, y))
-        full = (x.form == "full" or y.form == "full") if side else (x.form == y.form == "full")
-        t = Value("t", "full" if full else "bitmap", op.return_type, False, x.map)
+        full = _all_rows(x, y, side)
+        t = Value(name, "full" if full else "bitmap", op.return_type, False, x.map)
         return self.emit(
             "ewise", t, (x.name, y.name), Spec(op=op, a=x.dtype, b=y.dtype, out=op.return_type, side=side), both
         )
@@ -378,6 +389,19 @@ def is_twin(statement: Any) -> bool:
 
 def _by(accum: Any) -> str:
     return f" by {accum!r}" if accum is not None else ""
+
+
+def one_sided(expr: Any) -> str:
+    """What an elementwise expression makes of entries of one operand alone, as Spec.side."""
+    return "" if expr.kind == "intersect" else "union" if expr.option is None else "defaults"
+
+
+def _all_rows(x: Value, y: Value, side: str) -> bool:
+    return (x.form == "full" or y.form == "full") if side else (x.form == y.form == "full")
+
+
+def _ewise_text(op: Any, x: Value, y: Value, side: str) -> str:
+    return f"{op!r} {'union' if side else 'intersection'} of {x.form} and {y.form}"
 
 
 def keeps_iso(op: Any, iso: bool) -> bool:

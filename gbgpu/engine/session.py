@@ -19,7 +19,7 @@ from . import build, gate, lowered, matrices
 from .cost import Facts
 from .deterministic import order_matters, settled
 from .direction import facts_of
-from .plan import Plan, Planner, Value, is_twin
+from .plan import Plan, Planner, Value, is_twin, one_sided
 from .run import Run
 from .steps import cast
 
@@ -519,6 +519,10 @@ class Session:
             stores["x"] = self.content(expr.left)
             if expr.right is not None:
                 stores["y"] = self.content(expr.right)
+            if expr.kind == "chain":
+                third, inner, flip = expr.option
+                stores["z"] = self.content(third)
+                key += (inner.op, one_sided(inner), flip)
         if expr.kind == "apply":
             key.append(expr.option[0])
         elif expr.kind == "union":

@@ -264,7 +264,7 @@ def kron(session: Any, one: MatrixStore, two: MatrixStore, op: Any) -> MatrixSto
         users = users_of(device, one.colmap, left.cols[e]) * m + users_of(device, two.colmap, right.cols[f])
         vals = device.empty(max(total, 1), op.return_type.np_type)
         x, y = (r.vals[entry] if r.stride else r.vals for r, entry in ((left, e), (right, f)))
-        sides = x, left.stride, nil.words, y, right.stride, nil.words
+        sides = x, left.stride, nil.words, y, right.stride, nil.words, nil.words, 0, nil.words
         kernel(total, *sides, AFULL | BFULL | OUTFULL, 0, 0, 0, vals, nil.words, nil.scratch)
         return Rows(indptr, slots_of(device, colmap, users), vals, 1)
 

@@ -284,6 +284,7 @@ BODIES = {
         valid = -1 if last - first == 64 else ~(-1 << (last - first))
         ina = valid if flags & AFULL else awords[w]
         inb = valid if flags & BFULL else bwords[w]
+        {third}
         both = ina & inb
         {both_rows}
         {one_sided}

@@ -224,16 +224,37 @@ def _ewise(kind, spec, parts):
         k=inner_id(op, "row0 + r", "0"),
         j="0",
     )
-    both_rows = _rows("both", f"out_vals[r] = {both}")
+    third = "inc = valid if flags & CFULL else cwords[w]\nina &= inc\ninb &= inc" if spec.then else ""
+
+    def rows(word, value):
+        return _rows(word, f"out_vals[r] = {_then(spec, parts, value) if spec.then else value}")
+
+    names = {"third": third, "both_rows": rows("both", both), "one_sided": "", "present": "both"}
     if not spec.side:
-        return {"both_rows": both_rows, "one_sided": "", "present": "both"}
+        return names
     only_a, only_b = _one_sided(
-        spec, parts, "avals[r * astride]", "bvals[r * bstride]", i="row0 + r", k=inner_id(op, "row0 + r", "0"), j="0"
+        spec._replace(out=op.return_type) if spec.then else spec,
+        parts,
+        "avals[r * astride]",
+        "bvals[r * bstride]",
+        i="row0 + r",
+        k=inner_id(op, "row0 + r", "0"),
+        j="0",
     )
-    one_sided = f"left, right = ina & ~inb, inb & ~ina\n{_rows('left', f'out_vals[r] = {only_a}')}\n" + _rows(
-        "right", f"out_vals[r] = {only_b}"
-    )
-    return {"both_rows": both_rows, "one_sided": one_sided, "present": "ina | inb"}
+    one_sided = f"left, right = ina & ~inb, inb & ~ina\n{rows('left', only_a)}\n{rows('right', only_b)}"
+    return {**names, "one_sided": one_sided, "present": "ina | inb"}
+
+
+def _then(spec, parts, value):
+    """The second operator of a chain, on what the first gave and c."""
+    first, second = reversed(spec.then.dtypes) if spec.flip else spec.then.dtypes
+    if "then" not in parts.names:
+        parts.define("then", spec.then.program)
+        parts.cast("cast_made", spec.op.return_type, first)
+        parts.cast("cast_c", spec.c, second)
+    operands = f"cast_made({value})", "cast_c(cvals[r * cstride])"
+    x, y = reversed(operands) if spec.flip else operands
+    return parts.call("then", spec.then.program, x=x, y=y)
 
 
 def inner_id(op, row, column):

@@ -180,10 +180,19 @@ def _both(spec: Spec, header: _Header, result: DataType, declaration: str, swapp
 
 def _ewise(spec: Spec, header: _Header) -> None:
     out = spec.out or spec.op.return_type
-    header.types(T_A=spec.a, T_B=spec.b, T_OUT=out)
-    header.constants(IS_UNION=spec.side in ("union", "defaults"))
-    _both(spec, header, out, "T_OUT both(T_A a, T_B b, i64 row, i64 col)", swapped=spec.side == "right")
-    _one_sided(spec, header, out)
+    made = out if spec.then is None else spec.op.return_type
+    header.types(T_A=spec.a, T_B=spec.b, T_C=spec.c or out, T_MADE=made, T_OUT=out)
+    header.constants(IS_UNION=spec.side in ("union", "defaults"), IS_CHAIN=spec.then is not None)
+    _both(spec, header, made, "T_MADE both(T_A a, T_B b, i64 row, i64 col)", swapped=spec.side == "right")
+    _one_sided(spec, header, made, "T_MADE")
+    if spec.then is None:
+        return header.define("T_OUT then(T_MADE made, T_C)", "made")
+    first, second = reversed(spec.then.dtypes) if spec.flip else spec.then.dtypes
+    header.cast("cast_made", made, first)
+    header.cast("cast_c", spec.c, second)
+    header.function("last", spec.then.program)
+    x, y = ("cast_c(c)", "cast_made(made)") if spec.flip else ("cast_made(made)", "cast_c(c)")
+    header.define("T_OUT then(T_MADE made, T_C c)", _call("last", spec.then.program, x=x, y=y))
 
 
 def _merge(spec: Spec, header: _Header) -> None:
@@ -196,7 +205,7 @@ def _merge(spec: Spec, header: _Header) -> None:
         header.define("T_OUT both(T_A a, T_B b, i64 row, i64 col)", "plain_a(a)")
 
 
-def _one_sided(spec: Spec, header: _Header, out: DataType) -> None:
+def _one_sided(spec: Spec, header: _Header, out: DataType, result: str = "T_OUT") -> None:
     """only_a, only_b: what an entry of one operand alone becomes (itself, or the operator with the other's default)."""
     first, second = (BOOL, BOOL) if spec.op is None else spec.op.dtypes
     header.types(DEFAULT_A=first, DEFAULT_B=second)
@@ -204,12 +213,12 @@ def _one_sided(spec: Spec, header: _Header, out: DataType) -> None:
         for name, x, y in (("a", "cast_a(v)", "bdefault"), ("b", "adefault", "cast_b(v)")):
             call = _call("binary", spec.op.program, x=x, y=y, **_ids(spec.op))
             kept, other = ("T_A", "DEFAULT_B bdefault") if name == "a" else ("T_B", "DEFAULT_A adefault")
-            header.define(f"T_OUT only_{name}({kept} v, {other}, i64 row, i64 col)", f"cast_both({call})")
+            header.define(f"{result} only_{name}({kept} v, {other}, i64 row, i64 col)", f"cast_both({call})")
         return
     header.cast("plain_a", spec.a, out)
     header.cast("plain_b", spec.b, out)
-    header.define("T_OUT only_a(T_A v, DEFAULT_B, i64, i64)", "plain_a(v)")
-    header.define("T_OUT only_b(T_B v, DEFAULT_A, i64, i64)", "plain_b(v)")
+    header.define(f"{result} only_a(T_A v, DEFAULT_B, i64, i64)", "plain_a(v)")
+    header.define(f"{result} only_b(T_B v, DEFAULT_A, i64, i64)", "plain_b(v)")
 
 
 def _ids(op: Any) -> dict[str, str]:

@@ -42,7 +42,7 @@ XLIST = 16  # x is a list
 TFULL = 32  # every row of T is present
 REPLACE = 64  # entries that the mask does not let through are deleted
 REGION = 128  # only rows with a bit in `rwords` are assigned to
-CFULL = 256  # C is full and stays full: cwords is a dummy
+CFULL = 256  # C is full (and stays full): cwords is a dummy
 AFULL = 512  # every row of a is present
 BFULL = 1024  # every row of b is present
 OUTFULL = 2048  # the result is full: no words are written
@@ -69,6 +69,10 @@ class Spec(NamedTuple):
     iso: bool = False
     hashed: bool = False  # mxm: `marks` is a hash table, for rows far shorter than the matrix is wide
     side: str = ""  # bound scalar of a binary operator in `apply`: "left" or "right"; list operand of `ewise_list`
+    then: Any = (
+        None  # ewise: typed binary operator of the result so far and a third operand (which is its left if flip)
+    )
+    c: Any = None  # DataType of the third operand's values
 
 
 def ends_soon(monoid: Any) -> bool:
@@ -181,7 +185,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     # grows by new entries.
     "write_list": ("tcount", "tslots", "tvals", "tstride", "mwords", "flags", "cvals", "cwords", "count"),
     # -- elementwise. op: typed binary; rows with both get op(a, b). Spec.side "union": those with one stay (cast to
-    # out); "defaults": they get op(a, bdefault) or op(adefault, b); "": only rows with both.
+    # out); "defaults": they get op(a, bdefault) or op(adefault, b); "": only rows with both. With Spec.then, what this
+    # gives (of op's type) and c are combined in rows that have both.
     "ewise": (
         "n",
         "avals",
@@ -190,6 +195,9 @@ KINDS: dict[str, tuple[str, ...]] = {
         "bvals",
         "bstride",
         "bwords",
+        "cvals",
+        "cstride",
+        "cwords",
         "flags",
         "row0",
         "adefault",
