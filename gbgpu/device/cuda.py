@@ -247,9 +247,9 @@ class CudaDevice:
         """One word, from many cleared at once: most statements count something."""
         at = self._used % ZEROS
         if at == 0:
-            self._words = self._set_bytes(self.empty(ZEROS, np.int64), 0)
+            self._words = self._set_bytes(self.empty(ZEROS, np.int64), 0).data
         self._used += 1
-        return self._words[at : at + 1]
+        return cupy.ndarray((1,), np.int64, self._words + 8 * at)  # a slice takes longer
 
     def full(self, n: int, value: Any, dtype: Any) -> Any:
         buffer = self.empty(n, dtype)

@@ -24,7 +24,7 @@ HUB = 1024  # push: entries of a vertex that the whole grid expands, as in src/p
 STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tables of hubs are filled
 PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
-PARTIAL_SUMS = 1024  # reduce: blocks at most
+PARTIAL_SUMS = 512  # reduce: blocks at most
 INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "astride", "bstride", "tstride", "xstride", "width"}
 TRANSLATED = {
     "matrix_select_count",
