@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gbgpu as gb
-from gbgpu import binary, monoid, semiring, unary
+from gbgpu import binary, monoid, select, semiring, unary
 from gbgpu.engine import session as engine
 from gbgpu.exceptions import IndexOutOfBound, InvalidValue, OutOfMemory
 from gbgpu.kernels import backends
@@ -182,3 +182,38 @@ def test_a_typed_monoid_reduces_rows_in_its_type(devices):
     wide = A.reduce_rowwise(monoid.plus["INT64"]).new()
     assert wide.dtype == "INT64" and entries(wide) == {0: 200, 1: 1}
     assert A.reduce_columnwise(monoid.max["FP64"]).new().dtype == "FP64"
+
+
+@pytest.mark.parametrize("one_value", [False, True])
+@pytest.mark.parametrize("form", ["list", "bitmap", "full"])
+def test_vectors_that_share_buffers_do_not_see_each_others_changes(devices, form, one_value):
+    """Lists and blocks of one value are shared by copies; every way to change one of the two leaves the other."""
+    ids = range(9) if form == "full" else [0, 4, 8]
+    values = 5 if one_value else [3, 5, 4] * (len(ids) // 3)
+    changes = [
+        lambda v: v.__setitem__(3, 7),
+        lambda v: v.__delitem__(4),
+        lambda v: v(binary.plus) << v,
+        lambda v: v(v.S, binary.times) << 2,
+        lambda v: v.__setitem__(slice(None), 1),
+        lambda v: v(~v.S) << 9,
+        lambda v: v << v.apply("ainv"),
+        lambda v: v.__setitem__([0, 4], 2),
+        lambda v: v << select.valuegt(v, 3),
+    ]
+    for change in changes:
+        v = gb.Vector.from_coo(ids, values, size=9)
+        if form != "full":
+            v(form=form) << v
+        assert v._store.form == form
+        before = entries(v)
+        others = [v.dup(), gb.Vector(int, 9), gb.Vector(int, 9), v.apply("identity").new(), select.valuegt(v, 0).new()]
+        others[1] << v
+        others[2](v.S) << 1
+        kept = [entries(other) for other in others]
+        change(v)
+        assert [entries(other) for other in others] == kept and [other.nvals for other in others] == [len(before)] * 5
+        after = entries(v)
+        for other in others:
+            change(other)
+        assert entries(v) == after and v.nvals == len(after)

@@ -12,7 +12,8 @@ from .partition import RowMap
 class VectorBlock:
     """Rows of one owner. Form `full`: vals. `bitmap`: vals and words. `list`: slots and vals, count[0] entries. stride
     0: one value for all.
-    `count` holds the number of entries, on the device (unused in form full)."""
+    `count` holds the number of entries, on the device (unused in form full). Lists and blocks of one value are never
+    changed, so vectors share them; the others are, in place, when their vector is an output."""
 
     __slots__ = ("n", "vals", "stride", "words", "slots", "count")
 

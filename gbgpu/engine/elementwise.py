@@ -110,8 +110,10 @@ class Elementwise(Steps):
                 x.map.first(b),
                 vals,
             )
-            fresh = [None if part is None else copied(device, part) for part in (block.words, block.slots, block.count)]
-            return VectorBlock(block.n, vals, 0 if iso else 1, *fresh)
+            words, count = block.words, block.count
+            if not (iso or listed):
+                words, count = (None if part is None else copied(device, part) for part in (words, count))
+            return VectorBlock(block.n, vals, 0 if iso else 1, words, block.slots, count)
 
         return self._store(step, self.each(x.map, work, 0.0 if iso else self._entries(x)))
 
@@ -139,7 +141,8 @@ class Elementwise(Steps):
                 words,
                 count,
             )
-            return VectorBlock(block.n, copied(device, block.vals), block.stride, words, count=count)
+            vals = block.vals if x.iso else copied(device, block.vals)
+            return VectorBlock(block.n, vals, block.stride, words, count=count)
 
         return self._store(step, self.each(x.map, work))
 
@@ -154,15 +157,12 @@ class Elementwise(Steps):
     ) -> VectorStore:
         """The entries of a list that a kernel keeps. (Its values are compacted too, the one of an iso list into place
         0.)"""
-        devices = self.session.devices
 
         def work(b: int) -> VectorBlock:
-            block, device = x.blocks[b], devices[b]
+            block = x.blocks[b]
             slots, vals, count = self._list(len(block.slots), b, x.dtype, block.slots)
             kernel(*arguments(b, block), slots, vals, count)
-            return VectorBlock(
-                block.n, copied(device, block.vals) if x.iso else vals, block.stride, slots=slots, count=count
-            )
+            return VectorBlock(block.n, block.vals if x.iso else vals, block.stride, slots=slots, count=count)
 
         return self._store(step, self.each(x.map, work, self._entries(x)))
 

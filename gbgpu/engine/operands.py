@@ -99,8 +99,8 @@ class Operands(Steps):
             block, device = store.blocks[b], devices[b]
             n, nwords = block.n, (block.n + 63) >> 6
             if iso and not listed:  # one value for every row
-                count = device.full(1, n, np.int64)
-                return VectorBlock(n, block.vals, 0, copied(device, self.session.ones(b, n)), count=count)
+                count = self.session.scalar(b, n, np.int64)
+                return VectorBlock(n, block.vals, 0, self.session.ones(b, n), count=count)
             if listed:
                 words = device.zeros(nwords, np.int64)
                 vals = block.vals if iso else device.empty(n, store.dtype.np_type)
@@ -108,7 +108,8 @@ class Operands(Steps):
                     kernel(block.count, block.slots, block.vals, 0, 0, words)
                 else:
                     kernel(block.count, block.slots, block.vals, block.stride, vals, words)
-                return VectorBlock(n, vals, 0 if iso else 1, words, count=copied(device, block.count))
+                count = block.count if iso else copied(device, block.count)
+                return VectorBlock(n, vals, 0 if iso else 1, words, count=count)
             vals, words, count = self._dense(n, b, store.dtype)
             flags = k.XFULL if block.words is None else 0
             kernel(
@@ -198,7 +199,7 @@ class Operands(Steps):
         for b, block in enumerate(value.blocks):
             mine = (ids[cuts[b] : cuts[b + 1]] - map.bounds[b]).astype(map.slot_type())
             slots = devices[b].full(1, mine[0], mine.dtype) if len(mine) == 1 else devices[b].put(mine)
-            count = devices[b].full(1, len(mine), np.int64)
+            count = self.session.scalar(b, len(mine), np.int64)
             blocks.append(VectorBlock(block.n, block.vals, 0, slots=slots, count=count))
         return VectorStore(map, value.dtype, "list", True, blocks, len(ids))
 

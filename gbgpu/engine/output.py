@@ -19,10 +19,12 @@ class Output(Steps):
 
         def work(b: int) -> VectorBlock:
             block = store.blocks[b]
-            parts = (
-                None if part is None else copied(devices[b], part) for part in (block.words, block.slots, block.count)
+            if store.iso or store.form == "list":
+                return block
+            vals, words, count = (
+                None if part is None else copied(devices[b], part) for part in (block.vals, block.words, block.count)
             )
-            return VectorBlock(block.n, copied(devices[b], block.vals), block.stride, *parts)
+            return VectorBlock(block.n, vals, block.stride, words, count=count)
 
         copy = self._store(step, self.each(store.map, work))
         copy.nvals = store.nvals
