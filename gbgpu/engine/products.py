@@ -131,11 +131,12 @@ class Products(Steps):
             if facts.dense:  # a new workspace becomes the result
                 words = device.zeros((outer.n + 63) >> 6, np.int64)
                 touched = nil.slots(spec.idx) if session.kernels.streams else device.empty(outer.n, spec.idx)
-                acc = device.full(1 if spec.iso else outer.n, spec.op.monoid.start, spec.out.np_type)
+                acc = None if spec.iso else device.full(outer.n, spec.op.monoid.start, spec.out.np_type)
             else:
                 space = session.workspace(b, outer.nslots, spec.op.monoid, spec.iso)
-                words, touched = space.words, space.touched
-                acc = device.empty(1, spec.out.np_type) if spec.iso else space.vals
+                words, touched, acc = space.words, space.touched, space.vals
+            if spec.iso:
+                acc = device.empty(1, spec.out.np_type)
             starts, bounds = outer.tables(device)
             listed = source.form == "list"
             options = {"hubs": False} if session.kernels.streams and not block.heavy.size else {}
