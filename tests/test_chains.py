@@ -66,6 +66,8 @@ THREE = [
     "binary.lt(z & binary.minus(x & y))",
     "binary.plus(x.ewise_union(y, 'minus', 3, 5) & z)",
     "unary.abs(binary.minus(binary.plus(x | y) & z))",
+    "(x + y) * z",
+    "z * (x - y)",
     "binary.truediv(unary.abs(binary.minus(x & y)) & z)",
 ]
 
