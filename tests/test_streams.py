@@ -86,3 +86,20 @@ def test_slices_need_room_and_entries_that_are_far(device):
         block = MatrixBlock(n, matrix.indptr, cols, matrix.data, 1, matrix.nnz, np.zeros(0, np.int32), False)
         device.memory = lambda room=room: (room, room)
         assert len(streams.streams_of(device, block, n, 4)) == slices
+
+
+def test_values_follow_the_slices_of_each_type_of_x(device, monkeypatch):
+    """Slices without entries are left out: those for a wider type may then end at the same columns."""
+    monkeypatch.setattr(settings, "hub_bytes", 0)
+    rng = np.random.default_rng(3)
+    n, count = 300, 6_000
+    cols = rng.integers(0, n, count)
+    cols = np.where(cols < n // 4, cols + n // 2, cols)  # nothing in the first quarter
+    A = sparse.coo_array((rng.random(count), (rng.integers(0, n, count), cols)), shape=(n, n)).tocsr()
+    block = MatrixBlock(n, A.indptr, A.indices.astype(np.int32), A.data, 1, A.nnz, np.zeros(0, np.int32), False)
+    device.l2 = 1_200
+    for held, slices in ((4, 2), (8, 3), (4, 2)):
+        found = streams.streams_of(device, block, n, held)
+        assert len(found) == slices
+        parts = zip(found, streams.values_of(device, block, found, True), strict=True)
+        assert abs(sum(entries(view, vals, A.shape) for view, vals in parts) - A).max() == 0

@@ -42,7 +42,7 @@ class MatrixBlock:
         self.n, self.indptr, self.cols, self.vals, self.stride, self.nnz = n, indptr, cols, vals, stride, nnz
         self.heavy, self.empty_rows = heavy, empty_rows
         self.views: dict[Any, Any] = {}  # of the pattern, prepared by backends
-        self.slices: dict[int, list[Any]] = {}  # values in the order of views that have another one
+        self.slices: dict[Any, list[Any]] = {}  # values in the order of views that have another one
 
     def with_values(self, vals: Any, stride: int) -> "MatrixBlock":
         """The same pattern, shared, with other values."""

@@ -64,7 +64,7 @@ def values_of(device: Any, block: Any, streams: tuple[Stream, ...], needed: bool
     they are not needed."""
     if len(streams) == 1 or not (needed and block.stride):
         return [block.vals] * len(streams)
-    key = streams[0].high
+    key = tuple((slice.low, slice.high) for slice in streams)
     if key not in block.slices:
         whole = block.views[1][0]
         block.slices[key] = [
