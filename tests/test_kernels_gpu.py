@@ -335,38 +335,6 @@ def test_write_list(pair, op, a, b):
                 same(ours[name], theirs[name])
 
 
-@pytest.mark.parametrize("flip", [False, True])
-@pytest.mark.parametrize("side", ["", "union", "defaults"])
-def test_ewise_and_then(pair, side, flip):
-    spec = Spec(op=binary.minus[INT32], a=INT32, b=INT32, out=FP64, flip=flip, side=side)
-    for n in SIZES:
-        for flags in (0, k.AFULL, k.CFULL, k.AFULL | k.BFULL | k.CFULL | k.OUTFULL):
-            rng = rng_of("then", n, flags)
-            ours, theirs = pair.run(
-                "ewise",
-                spec._replace(then=binary.truediv[FP64], c=FP32),
-                n=n,
-                avals=values(rng, max(n, 1), INT32),
-                astride=1,
-                awords=random_words(rng, n),
-                bvals=values(rng, 1, INT32),
-                bstride=0,
-                bwords=random_words(rng, n),
-                cvals=values(rng, max(n, 1), FP32),
-                cstride=1,
-                cwords=random_words(rng, n),
-                flags=flags,
-                row0=9,
-                adefault=2,
-                bdefault=3,
-                out_vals=np.zeros(n, np.float64),
-                out_words=np.full((n + 63) // 64, -1),
-                count=one(),
-            )
-            same(ours["count"], theirs["count"])
-            same_dense(n, "out_words", "out_vals", ours, theirs)
-
-
 EWISE = [
     (binary.plus[INT32], INT32, INT32, INT32),
     (binary.minus[FP64], FP32, INT64, FP64),
@@ -376,30 +344,36 @@ EWISE = [
 ]
 
 
+CHAINED = Spec(op=binary.minus[INT32], a=INT32, b=INT32, out=FP64, then=binary.truediv[FP64], c=FP32)
+
+
 @pytest.mark.parametrize("side", ["", "union", "defaults"])
-@pytest.mark.parametrize(("op", "a", "b", "out"), EWISE)
-def test_ewise(pair, op, a, b, out, side):
+@pytest.mark.parametrize(
+    "spec", [Spec(op=op, a=a, b=b, out=out) for op, a, b, out in EWISE] + [CHAINED, CHAINED._replace(flip=True)]
+)
+def test_ewise(pair, spec, side):
+    third = spec.c or INT64
     for n in SIZES:
-        for flags in (0, k.AFULL, k.BFULL, k.AFULL | k.BFULL | k.OUTFULL):
+        for flags in (0, k.AFULL, k.BFULL, k.CFULL, k.AFULL | k.BFULL | k.CFULL | k.OUTFULL):
             rng = rng_of("ewise", n, flags)
             ours, theirs = pair.run(
                 "ewise",
-                Spec(op=op, a=a, b=b, out=out, side=side),
+                spec._replace(side=side),
                 n=n,
-                avals=values(rng, max(n, 1), a),
+                avals=values(rng, max(n, 1), spec.a),
                 astride=1,
                 awords=random_words(rng, n),
-                bvals=values(rng, 1, b),
+                bvals=values(rng, 1, spec.b),
                 bstride=0,
                 bwords=random_words(rng, n),
-                cvals=np.zeros(1, np.int64),
-                cstride=0,
-                cwords=np.zeros(1, np.int64),
+                cvals=values(rng, max(n, 1), third),
+                cstride=1,
+                cwords=random_words(rng, n),
                 flags=flags,
                 row0=9,
                 adefault=2,
                 bdefault=3,
-                out_vals=np.zeros(n, out.np_type),
+                out_vals=np.zeros(n, spec.out.np_type),
                 out_words=np.full((n + 63) // 64, -1),
                 count=one(),
             )
