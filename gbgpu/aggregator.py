@@ -208,7 +208,8 @@ class _MappedAggregator(Aggregator):
 
 
 class _CompositeAggregator(Aggregator):
-    """A formula of other aggregators. They are vectors with the same entries, or scalars."""
+    """A formula of other aggregators. They are vectors with the same entries, or scalars. Where integers give a float,
+    all of it is computed in that type: a sum of INT8 wraps around after a few entries."""
 
     def __init__(self, name: str, parts: list[str], formula: Callable, result: Callable[[DataType], DataType]):
         super().__init__(name)
@@ -219,18 +220,20 @@ class _CompositeAggregator(Aggregator):
             part.return_type(dtype)
         return self._result(dtype)
 
-    def _formed(self, x: Any, shape: tuple, reduce: Callable[[Aggregator], Expression]) -> Expression:
+    def _formed(self, x: Any, shape: tuple, reduce: Callable[[Aggregator, Any], Expression]) -> Expression:
         dtype = self.return_type(x.dtype)
-        return deferred(
-            lambda: self.formula(*[reduce(part).new() for part in self.parts]).new(dtype),
-            x, dtype, shape, f"{self!r}({x.name})",
-        )  # fmt: skip
+
+        def compute() -> Any:
+            values = _cast(x, dtype) if x.dtype.kind in "iu" and dtype.kind == "f" else x
+            return self.formula(*[reduce(part, values).new() for part in self.parts]).new(dtype)
+
+        return deferred(compute, x, dtype, shape, f"{self!r}({x.name})")
 
     def scalar(self, x: Any, allow_empty: bool) -> Expression:
-        return self._formed(x, (), lambda part: part.scalar(x, True))
+        return self._formed(x, (), lambda part, values: part.scalar(values, True))
 
     def rows(self, A: Any) -> Expression:
-        return self._formed(A, A.shape[:1], lambda part: part.rows(A))
+        return self._formed(A, A.shape[:1], lambda part, values: part.rows(values))
 
 
 def _varp(n: Any, x: Any, squares: Any) -> Any:

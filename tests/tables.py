@@ -160,9 +160,12 @@ if WIDE:
     REDUCE = REDUCE + spread("monoid", operators("monoid", ("any",)), 4)
     # any_value may be any; python-graphblas's first and last crash in SuiteSparse 9.4 (test_battery.py has them)
     AGGREGATE = AGGREGATE + spread("agg", operators("agg", ("any_value", "first", "last")), 3)
-    # python-graphblas squares their sum in the type of the entries: it overflows, or equal values differ (FP32)
-    small = ("INT8", "INT16", "UINT8", "UINT16", "FP32")
-    AGGREGATE = [(name, dtype) for name, dtype in AGGREGATE if name not in ("vars", "stds") or dtype not in small]
+    # python-graphblas counts and adds in the type of the entries, which overflows after a few of them (test_regressions
+    # has what is right), and squares their sum in FP32, where equal values then differ
+    small, means = ("INT8", "INT16", "UINT8", "UINT16"), ("mean", "varp", "stdp", "root_mean_square")
+    AGGREGATE = [(name, dtype) for name, dtype in AGGREGATE
+                 if not (dtype in small and name in (*means, "geometric_mean", "harmonic_mean"))
+                 and not (dtype in (*small, "FP32") and name in ("vars", "stds"))]
     INFIX = INFIX + ["{x} / {y}", "{x} < {y}", "{x} // 3", "{x} % {k}", "{x} ** 2",
                      "{x} <= {y}", "{x} > {k}", "{x} >= {y}",
                      "{x} != {y}", "abs({x})", "{k} < {x}", "{x} + {k}", "{s} - {x}", "{k} / {x}"]

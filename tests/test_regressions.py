@@ -217,3 +217,30 @@ def test_vectors_that_share_buffers_do_not_see_each_others_changes(devices, form
         for other in others:
             change(other)
         assert entries(v) == after and v.nvals == len(after)
+
+
+@pytest.mark.parametrize("dtype", ["INT8", "UINT8", "INT16", "INT64", "FP32", "FP64"])
+def test_means_of_integers_do_not_wrap_around(devices, dtype):
+    """A sum of 150 INT8 was taken in INT8."""
+    rng = np.random.default_rng(1)
+    dense = rng.integers(1, 100, (3, 400)).astype(gb.dtypes.lookup_dtype(dtype).np_type)
+    A, wide = gb.Matrix.from_dense(dense), dense.astype(float)
+    small, mild = gb.Matrix.from_dense(np.minimum(dense, 5)), np.minimum(wide, 5)
+    right = {
+        gb.agg.mean: wide.mean(1),
+        gb.agg.varp: wide.var(1),
+        gb.agg.stdp: wide.std(1),
+        gb.agg.vars: wide.var(1, ddof=1),
+        gb.agg.stds: wide.std(1, ddof=1),
+        gb.agg.root_mean_square: np.sqrt((wide**2).mean(1)),
+        gb.agg.harmonic_mean: 1 / (1 / wide).mean(1),
+    }
+    if dtype != "FP32":  # the product of so many overflows there
+        right[gb.agg.geometric_mean] = np.exp(np.log(mild).mean(1))
+    near = {"rtol": 1e-3} if dtype == "FP32" else {"rtol": 1e-9}
+    for op, expected in right.items():
+        M = small if op is gb.agg.geometric_mean else A
+        assert np.allclose(M.reduce_rowwise(op).new().to_dense(), expected, **near), op
+        assert np.allclose(M.T.reduce_columnwise(op).new().to_dense(), expected, **near), op
+        assert np.isclose(M[0, :].new().reduce(op).new().value, expected[0], **near), op
+        assert M.reduce_rowwise(op).dtype == ("FP32" if dtype == "FP32" and op is not gb.agg.harmonic_mean else "FP64")
