@@ -526,7 +526,7 @@ class Session:
         if expr.kind == "apply":
             key.append(expr.option[0])
         elif expr.kind == "union":
-            key.append(expr.option is None)
+            key.append(one_sided(expr))
         elif expr.kind == "reduce":
             if self.deterministic and order_matters(expr.op):
                 facts, map = Facts(), stores["x"].map

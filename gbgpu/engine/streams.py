@@ -10,7 +10,7 @@ import numpy as np
 from .. import settings
 from .csr import read, words_of
 
-TILE = 1024  # entries, as in src/pull_stream.cu
+TILE = 1024  # entries, as in src/pull_stream.cu and in device/cuda.py
 SMALL = 1 << 16  # entries below which rows are not worth preparing
 PAYS = 16  # pulls after which sorting rows by the use of their columns pays
 PIECE = 1 << 30  # flags packed at a time: CuPy counts them in 32 bits

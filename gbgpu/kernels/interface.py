@@ -69,9 +69,8 @@ class Spec(NamedTuple):
     iso: bool = False
     hashed: bool = False  # mxm: `marks` is a hash table, for rows far shorter than the matrix is wide
     side: str = ""  # bound scalar of a binary operator in `apply`: "left" or "right"; list operand of `ewise_list`
-    then: Any = (
-        None  # ewise: typed binary operator of the result so far and a third operand (which is its left if flip)
-    )
+    # ewise: typed binary operator of the result so far and a third operand (which is its left one if flip)
+    then: Any = None
     c: Any = None  # DataType of the third operand's values
 
 

@@ -1,7 +1,6 @@
 // Sum of all values: a partial sum a block, and the block that ends last sums these in order. For a given n the order
 // of additions is fixed. scratch[0]: blocks that are done; scratch[1 + 2 b], scratch[2 + 2 b]: value and presence of
 // block b's part.
-
 KERNEL reduce(i64 n, const i64 *count, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags, Z *out_vals,
               i64 *out_words, u64 *scratch) {
     __shared__ bool last;
