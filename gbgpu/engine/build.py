@@ -6,7 +6,7 @@ import numpy as np
 
 from ..distribute.blocks import VectorBlock
 from ..kernels.interface import Spec
-from .csr import entries_of
+from .matrix.csr import entries_of
 
 
 def spec_of(store: Any) -> Spec:

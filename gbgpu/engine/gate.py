@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import InvalidValue, message
 from .build import check_duplicates
-from .csr import Rows, slots_of, store_of
-from .mxm import combined
+from .matrix.csr import Rows, slots_of, store_of
+from .matrix.mxm import combined
 
 CHUNK: int | None = None  # None: one for each 256 bytes of the GPU's memory
 

@@ -17,8 +17,8 @@ from ..semiring._operators import BinaryOp, SelectOp
 from ..semiring._types import BOOL
 from ..trace import Record, counters, emit, listeners
 from ..update import Updater
-from . import csr, shapes
 from .deterministic import order_matters
+from .matrix import csr, shapes
 from .plan import Plan, Step, Value
 
 

@@ -15,13 +15,14 @@ from ..semiring._lower import to_python
 from ..semiring._operators import resolve
 from ..semiring._types import INT64
 from ..trace import counters
-from . import build, gate, lowered, matrices
+from . import build, gate, lowered
+from . import matrix as matrices
 from .cost import Facts
 from .deterministic import order_matters, settled
 from .direction import facts_of
 from .plan import Plan, Planner, Value, is_twin, one_sided
 from .run import Run
-from .steps import cast
+from .run.steps import cast
 
 # rows plus entries below which `auto` keeps an object on one device: its products take less than handing them
 # out

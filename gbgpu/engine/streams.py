@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import settings
-from .csr import read, words_of
+from .matrix.csr import read, words_of
 
 TILE = 1024  # entries, as in src/pull_stream.cu and in device/cuda.py
 SMALL = 1 << 16  # entries below which rows are not worth preparing

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import settings
-from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore, matrix_block, offset_type, split_matrix
-from ..distribute.partition import RowMap
-from ..expr import Transposed
-from ..kernels.interface import A_ONLY, B_ONLY, BOTH, Spec
-from ..semiring._operators import SelectOp, UnaryOp
-from ..trace import Record, counters, emit, listeners, now
+from ... import settings
+from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore, matrix_block, offset_type, split_matrix
+from ...distribute.partition import RowMap
+from ...expr import Transposed
+from ...kernels.interface import A_ONLY, B_ONLY, BOTH, Spec
+from ...semiring._operators import SelectOp, UnaryOp
+from ...trace import Record, counters, emit, listeners, now
+from ..plan import Plan, Step, Value, keeps_iso
 from . import shapes
 from .csr import offsets
 from .mxm import Product, valued, values_of
-from .plan import Plan, Step, Value, keeps_iso
 
 _UNION = A_ONLY | B_ONLY | BOTH
 

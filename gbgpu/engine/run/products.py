@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute import exchange
-from ..distribute.blocks import VectorBlock, VectorStore
-from ..kernels import interface as k
-from ..kernels.interface import Spec, sums_whole_rows
-from .csr import words_of
-from .deterministic import by_rows
-from .plan import Step
+from ...distribute import exchange
+from ...distribute.blocks import VectorBlock, VectorStore
+from ...kernels import interface as k
+from ...kernels.interface import Spec, sums_whole_rows
+from ..deterministic import by_rows
+from ..matrix.csr import words_of
+from ..plan import Step
+from ..streams import is_short, likely_first, streams_of, values_of
 from .steps import Steps
-from .streams import is_short, likely_first, streams_of, values_of
 
 
 def _counts(spec: Spec) -> bool:

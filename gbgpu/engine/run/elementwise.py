@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute.blocks import VectorBlock, VectorStore
-from ..kernels import interface as k
-from ..kernels.interface import Spec
-from ..trace import counters
-from .plan import Step
+from ...distribute.blocks import VectorBlock, VectorStore
+from ...kernels import interface as k
+from ...kernels.interface import Spec
+from ...trace import counters
+from ..plan import Step
 from .steps import Steps, copied
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..distribute.blocks import VectorBlock, VectorStore
-from ..kernels import interface as k
-from ..trace import listeners
-from .plan import Step
+from ...distribute.blocks import VectorBlock, VectorStore
+from ...kernels import interface as k
+from ...trace import listeners
+from ..plan import Step
 from .steps import Steps, copied
 
 

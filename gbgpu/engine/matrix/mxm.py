@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute import exchange
-from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
-from ..errors import InvalidValue, message
-from ..expr import Transposed
-from ..kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec, mxm_room
-from ..trace import counters
+from ...distribute import exchange
+from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore
+from ...errors import InvalidValue, message
+from ...expr import Transposed
+from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec, mxm_room
+from ...trace import counters
+from ..plan import is_idempotent
 from .csr import Rows, by_row_and_column, keep_entries, offsets, read, store_of
-from .plan import is_idempotent
 
 WIDE = 1 << 24  # columns from which a mark for each costs more than a table, if rows are short
 SHORT = 1 << 10

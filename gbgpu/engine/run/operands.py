@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute import exchange
-from ..distribute.blocks import VectorBlock, VectorStore
-from ..expr import Operand
-from ..kernels import interface as k
-from ..kernels.interface import Spec
-from ..trace import counters
-from .plan import Step
+from ...distribute import exchange
+from ...distribute.blocks import VectorBlock, VectorStore
+from ...expr import Operand
+from ...kernels import interface as k
+from ...kernels.interface import Spec
+from ...trace import counters
+from ..plan import Step
 from .steps import Steps, cast, copied
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute.blocks import VectorBlock, VectorStore
-from ..kernels import interface as k
-from ..kernels.interface import Spec
-from ..semiring._lower import cast_program, to_python
-from ..trace import Record, counters, emit, listeners, now
-from .plan import Plan, Step
+from ...distribute.blocks import VectorBlock, VectorStore
+from ...kernels import interface as k
+from ...kernels.interface import Spec
+from ...semiring._lower import cast_program, to_python
+from ...trace import Record, counters, emit, listeners, now
+from ..plan import Plan, Step
 
 
 class Steps:

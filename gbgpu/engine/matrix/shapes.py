@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute import exchange
-from ..distribute.blocks import MatrixStore, VectorStore, matrix_block, offset_type
-from ..distribute.partition import RowMap
-from ..errors import IndexOutOfBound, NotImplementedException, message
-from ..index import Index
-from ..kernels.interface import AFULL, BFULL, OUTFULL, Spec
-from ..trace import counters
+from ...distribute import exchange
+from ...distribute.blocks import MatrixStore, VectorStore, matrix_block, offset_type
+from ...distribute.partition import RowMap
+from ...errors import IndexOutOfBound, NotImplementedException, message
+from ...index import Index
+from ...kernels.interface import AFULL, BFULL, OUTFULL, Spec
+from ...trace import counters
 from .csr import (
     Rows,
     by_row_and_column,

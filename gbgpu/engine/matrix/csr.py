@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..distribute.blocks import MatrixStore, VectorBlock, matrix_block, offset_type
-from ..distribute.partition import RowMap
+from ...distribute.blocks import MatrixStore, VectorBlock, matrix_block, offset_type
+from ...distribute.partition import RowMap
 
 
 class Rows(NamedTuple):
