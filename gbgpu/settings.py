@@ -16,7 +16,6 @@ pin = os.environ.get("GBGPU_PIN", "1") != "0"
 # CPU kernels run as plain Python, uncompiled: for debuggers, and for tests of small objects.
 interpret = os.environ.get("GBGPU_INTERPRET", "0") != "0"
 rehearsal: Any = None  # where sessions note the kernels that they ask for: gbgpu.kernels.ahead
-heavy_row = int(os.environ.get("GBGPU_HEAVY_ROW", "128"))  # rows of at least so many entries are listed in their block
 # Bytes of shared memory for the columns that a matrix uses most; GPUs only.
 hub_bytes = int(os.environ.get("GBGPU_HUB_BYTES", str(148 << 10)))
 verbose = int(os.environ.get("GBGPU_VERBOSE", "0"))  # 1: a line a statement, 2: its plan, 4: generated sources

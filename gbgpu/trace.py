@@ -38,6 +38,10 @@ class Record:
     _get: Any = field(default=None, repr=False)
     _sent: Any = field(default=(), repr=False)  # (count still on the device, bytes an entry) of messages
 
+    def keep(self, get: Any, stats: Any, count: Any, sent: Any) -> None:
+        """Numbers that are still on a device, and how to read them."""
+        self._get, self._stats, self._count, self._sent = get, stats, count, sent
+
     def _settle(self) -> None:
         if self._stats is not None and not isinstance(self._stats, tuple):
             self._stats = tuple(int(x) for x in self._get(self._stats))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gbgpu.device import cuda
+from gbgpu.kernels import gpu_streams
 from gbgpu.kernels import interface as k
 from gbgpu.kernels.cpu import CpuKernels
 from gbgpu.kernels.gpu import GpuKernels
@@ -99,7 +100,7 @@ class Csr:
         self.indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(ptr)
         self.cols = columns.slots[np.concatenate([*rows, []]).astype(int)].astype(idx)
         self.vals = values(rng, len(self.cols), dtype, special)
-        self.heavy = np.flatnonzero(lengths >= k.HEAVY).astype(np.int32)
+        self.heavy = np.flatnonzero(lengths >= gpu_streams.LONG).astype(np.int32)
 
 
 class Sparse:

@@ -42,7 +42,8 @@ def test_thin_frontier_is_pushed_and_becomes_the_output(one):
     plan = gb.explain(q_next(~seen.S, replace) << any_pair[bool](q @ A))
     assert steps(plan) == [
         "mask ~mask.S, bitmap",
-        "push any_pair[BOOL] by rows of A, x list, mask ~mask.S -> list iso",
+        "push any_pair[BOOL] by rows of A, x list, mask ~mask.S",
+        "drain what was reached -> list iso",
         "move list iso becomes the output",
     ]
 
@@ -51,7 +52,8 @@ def test_three_devices_exchange_lists_and_combine_at_the_owner(three):
     A, q = ring(500), gb.Vector.from_coo([3], 1.0, size=500, name="q")
     d = gb.Vector.from_coo([3, 4], [0.0, 9.0], size=500, name="d")
     assert steps(gb.explain(d(binary.min, direction="push") << min_plus(q @ A))) == [
-        "push min_plus[FP64] by rows of A, x list -> 3 lists iso a device",
+        "push min_plus[FP64] by rows of A, x list",
+        "drain what was reached -> 3 lists iso a device",
         "exchange lists to their owners",
         "combine arrivals by monoid.min[FP64]",
         "write_list list into bitmap by binary.min[FP64]",

@@ -9,6 +9,7 @@ import gbgpu as gb
 from algos import verify
 from gbgpu import settings
 from gbgpu.device.cpu import CpuDevice
+from gbgpu.distribute import blocks
 from gbgpu.io import rmat
 
 
@@ -41,17 +42,23 @@ def watched(monkeypatch):
     monkeypatch.setattr(settings, "inline", "always")
     session = gb.init("cpu:3", gb.partition.shares(1, 5, 3))
     current = [""]
-    plain_each, plain_get = session.device_set.each, session.kernels.get
+    plain_over, plain_get, plain_block = session.device_set.over, session.kernels.get, blocks.MatrixBlock.__init__
 
-    def each(work, seconds):
-        def watched_work(b):
-            current[0] = session.devices[b].name
-            return work(b)
+    def block(self, *arguments):
+        """What a device makes of a matrix is its own, whichever way it was made."""
+        plain_block(self, *arguments)
+        for array in (self.indptr, self.cols, self.vals) if current[0] else ():
+            owners.setdefault(id(base(array)), (current[0], array))
 
-        try:
-            return plain_each(watched_work, seconds)
-        finally:
-            current[0] = ""
+    def over(tasks, work, seconds):
+        def watched_work(task):
+            current[0] = session.devices[task.device].name
+            try:
+                return work(task)
+            finally:
+                current[0] = ""
+
+        return plain_over(tasks, watched_work, seconds)
 
     def get(kind, spec):
         kernel = plain_get(kind, spec)
@@ -66,7 +73,8 @@ def watched(monkeypatch):
 
         return checked
 
-    monkeypatch.setattr(session.device_set, "each", each)
+    monkeypatch.setattr(session.device_set, "over", over)
+    monkeypatch.setattr(blocks.MatrixBlock, "__init__", block)
     monkeypatch.setattr(session.kernels, "get", get)
     yield broken
     gb.init("cpu:1")

@@ -9,7 +9,7 @@ from scipy import sparse
 from gbgpu import settings
 from gbgpu.device.cpu import CpuDevices
 from gbgpu.distribute.blocks import MatrixBlock
-from gbgpu.engine import streams
+from gbgpu.kernels import gpu_streams as streams
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_streams_hold_every_entry(device, l2, slices, hubs, monkeypatch):
     A = sparse.coo_array((np.ones(count, np.float32), (rows, cols)), shape=(n, m)).tocsr()
     A.data[:] = rng.random(A.nnz)
     block = MatrixBlock(
-        n, A.indptr.astype(np.int64), A.indices.astype(np.int32), A.data, 1, A.nnz, np.zeros(0, np.int32), True
+        n, A.indptr.astype(np.int64), A.indices.astype(np.int32), A.data, 1, A.nnz, True
     )
     found = streams.streams_of(device, block, m, 4)
     assert (found[0].order is not None) == hubs
@@ -83,7 +83,7 @@ def test_slices_need_room_and_entries_that_are_far(device):
     device.l2 = 2_000  # half of x
     for matrix, room, slices in ((A, 1 << 40, 2), (near.tocsr(), 1 << 40, 1), (A, 100, 1)):
         cols = matrix.indices.astype(np.int32)
-        block = MatrixBlock(n, matrix.indptr, cols, matrix.data, 1, matrix.nnz, np.zeros(0, np.int32), False)
+        block = MatrixBlock(n, matrix.indptr, cols, matrix.data, 1, matrix.nnz, False)
         device.memory = lambda room=room: (room, room)
         assert len(streams.streams_of(device, block, n, 4)) == slices
 
@@ -96,7 +96,7 @@ def test_values_follow_the_slices_of_each_type_of_x(device, monkeypatch):
     cols = rng.integers(0, n, count)
     cols = np.where(cols < n // 4, cols + n // 2, cols)  # nothing in the first quarter
     A = sparse.coo_array((rng.random(count), (rng.integers(0, n, count), cols)), shape=(n, n)).tocsr()
-    block = MatrixBlock(n, A.indptr, A.indices.astype(np.int32), A.data, 1, A.nnz, np.zeros(0, np.int32), False)
+    block = MatrixBlock(n, A.indptr, A.indices.astype(np.int32), A.data, 1, A.nnz, False)
     device.l2 = 1_200
     for held, slices in ((4, 2), (8, 3), (4, 2)):
         found = streams.streams_of(device, block, n, held)

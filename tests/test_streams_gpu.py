@@ -9,7 +9,8 @@ from test_streams import cut
 import gbgpu as gb
 from gbgpu import semiring
 from gbgpu.device import cuda
-from gbgpu.engine import direction, streams
+from gbgpu.engine import direction
+from gbgpu.kernels import gpu_streams as streams
 
 __test__ = bool(cuda.available())
 

@@ -39,6 +39,15 @@ class Device(Protocol):
     def copy_counted(self, target: Any, source: Any, count: Any) -> None:
         """Copy the first count[0] elements; the count stays where it is."""
 
+    def event(self) -> Any:
+        """A mark after all that this device was given until now, for others to wait for."""
+
+    def wait(self, event: Any) -> None:
+        """What follows on this device begins after the event of another one."""
+
+    def hold(self, buffer: Any, reader: Any) -> None:
+        """Keep a buffer of this device until the device `reader` has done what it was given."""
+
     def owners(self, indptr: Any, total: int) -> Any:
         """For each of `total` entries the row whose part of `indptr` it lies in."""
 
@@ -55,9 +64,9 @@ class Device(Protocol):
     def order(self, keys: Any) -> Any:
         """The permutation that sorts integers; equal ones keep their order."""
 
-    def transpose(self, n: int, m: int, indptr: Any, cols: Any) -> tuple[Any, Any, Any]:
-        """CSR of the transposed n x m pattern and the place of each of its entries in the original: (indptr, cols,
-        order)."""
+    def transpose(self, n: int, m: int, indptr: Any, cols: Any, ordered: bool) -> tuple[Any, Any, Any]:
+        """CSR of the transposed n x m pattern: (indptr, cols, order); `ordered`: with the place of each of its entries
+        in the original."""
 
     def memory(self) -> tuple[int, int]:
         """(free, total) bytes."""
@@ -66,12 +75,13 @@ class Device(Protocol):
 
 
 class DeviceSet(Protocol):
-    """The devices of a session, in the order of their blocks."""
+    """The devices of a session."""
 
-    devices: Sequence[Device]
+    @property
+    def devices(self) -> Sequence[Device]: ...
 
-    def each(self, work: Callable[[int], Any], seconds: float) -> list[Any]:
-        """work(i) for every device i, at the same time where that pays for a step of `seconds` predicted; results in
-        order."""
+    def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float) -> list[Any]:
+        """work(task) for every task, each on task.device, at the same time where that pays for a step of `seconds`
+        predicted; results in the order of the tasks."""
 
     def close(self) -> None: ...

@@ -1,7 +1,7 @@
 """Virtual devices on the CPU: private NumPy buffers and one thread each."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -47,6 +47,15 @@ class CpuDevice:
 
     def copy_counted(self, target: np.ndarray, source: np.ndarray, count: np.ndarray) -> None:
         target[: count[0]] = source[: count[0]]
+
+    def event(self) -> None:
+        return None
+
+    def wait(self, event: Any) -> None:
+        pass
+
+    def hold(self, buffer: Any, reader: Any) -> None:
+        pass
 
     def owners(self, indptr: np.ndarray, total: int) -> np.ndarray:
         return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
@@ -103,11 +112,23 @@ class CpuDevices:
         self.devices = [CpuDevice(i) for i in range(k)]
         self._queues: list[SimpleQueue] = []
 
-    def each(self, work: Callable[[int], Any], seconds: float) -> list[Any]:
-        k = len(self.devices)
+    def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float) -> list[Any]:
+        """work(task) for every task, each on the thread of its device where that pays."""
         inline = settings.inline
-        if k == 1 or inline == "always" or (inline == "auto" and seconds < settings.inline_seconds):
-            return [work(i) for i in range(k)]
+        if inline == "always" or (inline == "auto" and seconds < settings.inline_seconds):
+            return [work(task) for task in tasks]
+        results: list[Any] = [None] * len(tasks)
+
+        def serve(d: int) -> None:
+            for i, task in enumerate(tasks):
+                if task.device == d:
+                    results[i] = work(task)
+
+        self._each(serve)
+        return results
+
+    def _each(self, work: Callable[[int], Any]) -> list[Any]:
+        k = len(self.devices)
         if not self._queues:
             self._start()
         done: SimpleQueue = SimpleQueue()  # of this call alone: one that was interrupted leaves nothing behind

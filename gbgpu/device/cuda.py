@@ -219,7 +219,8 @@ class CudaDevice:
         self.l2: int = found["l2"]  # bytes
         self._total: int = found["memory"]
         self._used = 0  # of the zeroed words
-        self._context = cupy.cuda.Device(gpu) if switch else nullcontext()
+        self._switch, self._context = switch, cupy.cuda.Device(gpu) if switch else nullcontext()
+        self._held: list[tuple[Any, Any]] = []
 
     def here(self) -> AbstractContextManager:
         """The context in which this device's GPU is CuPy's current one."""
@@ -303,6 +304,26 @@ class CudaDevice:
         n = min(target.size, source.size)
         if n:
             self._run(f"copy{target.itemsize}", n, (target, source, count, n))
+
+    def event(self) -> Any:
+        """What others wait for: all that was given to this device until now. None where all share a stream."""
+        if not self._switch:
+            return None
+        with self._context:
+            return cupy.cuda.get_current_stream().record()
+
+    def wait(self, event: Any) -> None:
+        """What follows on this device begins after the event of another one."""
+        if event is not None:
+            with self._context:
+                cupy.cuda.get_current_stream().wait_event(event)
+
+    def hold(self, buffer: Any, reader: Any) -> None:
+        """Keep a buffer of this device until `reader` has done what it was given: pools give memory anew in the order
+        of one device's work only."""
+        if reader._switch:
+            self._held = [(held, event) for held, event in self._held if not event.done]
+            self._held.append((buffer, reader.event()))
 
     # -- matrices
 
@@ -496,13 +517,14 @@ class CudaDevices:
             CudaDevice(gpu, f"cuda:{gpu}/{i}" if sharing[gpu] > 1 else f"cuda:{gpu}", self._switch) for gpu, i in pairs
         ]
 
-    def each(self, work: Callable[[int], Any], seconds: float) -> list[Any]:
+    def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float) -> list[Any]:
+        """work(task) for every task, launched one after another from the caller's thread."""
         if not self._switch:
-            return [work(i) for i in range(len(self.devices))]
+            return [work(task) for task in tasks]
         results = []
-        for i, device in enumerate(self.devices):
-            with device.here():
-                results.append(work(i))
+        for task in tasks:
+            with self.devices[task.device].here():
+                results.append(work(task))
         return results
 
     def current_gpu(self) -> int:

@@ -1,10 +1,9 @@
 """Vectors and matrices as row blocks. A block's buffers are private to its device, and the owner writes."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import settings
 from ..errors import NotImplementedException, message
 from .partition import RowMap
 
@@ -36,18 +35,29 @@ class VectorStore:
 class MatrixBlock:
     """CSR rows of one owner: offsets local to the block, columns as global slots, ascending in a row."""
 
-    __slots__ = ("n", "indptr", "cols", "vals", "stride", "nnz", "heavy", "empty_rows", "views", "slices")
+    __slots__ = ("n", "indptr", "cols", "vals", "stride", "nnz", "empty_rows", "whole", "views", "slices")
 
-    def __init__(self, n: int, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, heavy: Any, empty_rows: bool):
+    def __init__(self, n: int, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, empty_rows: bool):
         self.n, self.indptr, self.cols, self.vals, self.stride, self.nnz = n, indptr, cols, vals, stride, nnz
-        self.heavy, self.empty_rows = heavy, empty_rows
+        self.empty_rows, self.whole = empty_rows, True  # whole: not a part of another
         self.views: dict[Any, Any] = {}  # of the pattern, prepared by backends
         self.slices: dict[Any, list[Any]] = {}  # values in the order of views that have another one
 
     def with_values(self, vals: Any, stride: int) -> "MatrixBlock":
         """The same pattern, shared, with other values."""
-        made = MatrixBlock(self.n, self.indptr, self.cols, vals, stride, self.nnz, self.heavy, self.empty_rows)
+        made = MatrixBlock(self.n, self.indptr, self.cols, vals, stride, self.nnz, self.empty_rows)
         made.views = self.views
+        return made
+
+    def part(self, lo: int, hi: int) -> "MatrixBlock":
+        """Rows lo .. hi - 1, lo a multiple of 64: views, with what is known of the rows as a whole scaled down."""
+        if (lo, hi) == (0, self.n):
+            return self
+        nnz = self.nnz * (hi - lo) // max(self.n, 1)
+        made = MatrixBlock(
+            hi - lo, self.indptr[lo : hi + 1], self.cols, self.vals, self.stride, nnz, self.empty_rows
+        )
+        made.whole = False
         return made
 
     def same_pattern(self, other: "MatrixBlock") -> bool:
@@ -55,35 +65,48 @@ class MatrixBlock:
         return self.indptr is other.indptr and self.cols is other.cols
 
 
+class MatrixNumbers(NamedTuple):
+    """What is known of a matrix wherever it is used, whoever holds its blocks: maps, types, entries of each block."""
+
+    rowmap: RowMap
+    colmap: RowMap
+    dtype: Any
+    iso: bool
+    ptr: str  # type of row offsets, in all blocks
+    lengths: tuple[int, ...]
+    empty_rows: bool  # whether any row has no entry
+
+
 class MatrixStore:
-    """A matrix's content. `transposed` is the other orientation once it was asked for; `symmetric` (None: not known)
-    shares one."""
+    """A matrix's content: its numbers, and the blocks. `transposed` is the other orientation once it was asked for;
+    `symmetric` (None: not known) shares one."""
 
     __slots__ = (
-        "rowmap",
-        "colmap",
-        "dtype",
-        "iso",
-        "blocks",
-        "nvals",
-        "transposed",
-        "symmetric",
-        "diagonal",
-        "entries",
-        "ptr",
-        "idx",
-        "empty_rows",
+        *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals"),
+        *("blocks", "transposed", "symmetric", "diagonal", "entries"),
     )
 
-    def __init__(self, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock]):
-        self.rowmap, self.colmap, self.dtype, self.iso, self.blocks = rowmap, colmap, dtype, iso, blocks
-        self.nvals = sum(b.nnz for b in blocks)
-        self.ptr, self.idx = blocks[0].indptr.dtype.name, colmap.slot_type()  # of row offsets, of columns
-        self.empty_rows = any(block.empty_rows for block in blocks)
+    def __init__(self, numbers: MatrixNumbers, blocks: list[MatrixBlock]):
+        self.numbers, self.blocks = numbers, blocks
+        self.rowmap, self.colmap, self.dtype, self.iso, self.ptr, self.lengths, self.empty_rows = numbers
+        self.nvals, self.idx = sum(numbers.lengths), numbers.colmap.slot_type()
         self.transposed: MatrixStore | None = None
         self.symmetric: bool | None = None
         self.diagonal = False  # whether it is known to have every entry of its diagonal, and no other
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
+
+
+def assembled(rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock]) -> MatrixStore:
+    """A matrix of blocks that this process has made, and so knows all about."""
+    lengths, empty_rows = tuple(block.nnz for block in blocks), any(block.empty_rows for block in blocks)
+    return MatrixStore(
+        MatrixNumbers(rowmap, colmap, dtype, iso, blocks[0].indptr.dtype.name, lengths, empty_rows), blocks
+    )
+
+
+def revalued(pattern: MatrixStore, dtype: Any, iso: bool, blocks: list[MatrixBlock]) -> MatrixStore:
+    """The pattern of a matrix with other values."""
+    return MatrixStore(pattern.numbers._replace(dtype=dtype, iso=iso), blocks)
 
 
 def offset_type(nnz: int) -> str:
@@ -153,7 +176,7 @@ def split_matrix(
                 np.diff(local),
             )
         )
-    return MatrixStore(rowmap, colmap, dtype, iso, blocks)
+    return assembled(rowmap, colmap, dtype, iso, blocks)
 
 
 def handed_over(device: Any, array: np.ndarray) -> Any:
@@ -168,9 +191,5 @@ def matrix_block(
     n = len(indptr) - 1
     if n >= 2**31:
         raise NotImplementedException(message("blocks of fewer than 2**31 rows", n, "use more devices"))
-    if lengths is None:
-        lengths = device.xp.diff(indptr)
-        heavy = device.xp.flatnonzero(lengths >= settings.heavy_row).astype(np.int32)
-    else:
-        heavy = device.put(np.flatnonzero(lengths >= settings.heavy_row).astype(np.int32))
-    return MatrixBlock(n, indptr, cols, vals, stride, nnz, heavy, bool(n) and bool((lengths == 0).any()))
+    lengths = device.xp.diff(indptr) if lengths is None else lengths
+    return MatrixBlock(n, indptr, cols, vals, stride, nnz, bool(n) and bool((lengths == 0).any()))

@@ -2,7 +2,7 @@
 slots."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,17 +65,27 @@ def shares(*weights: float) -> Partition:
     return Partition(f"shares{weights}", bounds)
 
 
+class Task(NamedTuple):
+    """Rows lo .. hi - 1 of a block, for a device to work on. Who stores and writes a block is another matter."""
+
+    device: int
+    block: int
+    lo: int
+    hi: int
+
+
 class RowMap:
     """User id <-> slot of one index space. Block b owns user ids bounds[b]..bounds[b+1]; its slots begin at starts[b],
     a multiple of 64."""
 
-    __slots__ = ("n", "p", "bounds", "starts", "nslots", "rows", "_bounds", "_starts", "_tables")
+    __slots__ = ("n", "p", "bounds", "starts", "nslots", "rows", "tasks", "_bounds", "_starts", "_tables")
 
     def __init__(self, bounds: np.ndarray):
         self.bounds = np.asarray(bounds, np.int64)
         self.n = int(self.bounds[-1])
         self.p = len(self.bounds) - 1
         self.rows = [int(r) for r in np.diff(self.bounds)]
+        self.tasks = tuple(Task(b, b, 0, n) for b, n in enumerate(self.rows))  # each block whole, by its owner
         padded = [-(-r // WORD) * WORD for r in self.rows]
         self.starts = np.concatenate([[0], np.cumsum(padded)]).astype(np.int64)
         self.nslots = int(self.starts[-1])

@@ -1,4 +1,4 @@
-"""Pull or push: what the planner is told of a product's operands, counted or estimated."""
+"""Pull or push: what the planner is told of a product, counted or estimated."""
 
 from typing import Any
 
@@ -7,54 +7,69 @@ import numpy as np
 from ..distribute.blocks import VectorBlock, VectorStore
 from ..distribute.partition import RowMap
 from ..expr import Transposed
-from ..kernels.interface import XLIST
+from ..kernels.interface import XLIST, Costs, ends_soon
 from . import build
-from .cost import Facts
 from .deterministic import by_rows
+from .plan import Product
 
 FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a frontier are not worth a read from a GPU
 DENSE = 4  # a push of a quarter as many entries as there are rows fills a bitmap instead of a list
 
 
-def facts_of(session: Any, statement: Any, stores: dict[str, Any]) -> Facts:
-    """What the direction of a product is chosen from; also puts the vector operand among the stores."""
-    expr = statement.expr
-    f = Facts()
-    f.flip = bool(expr.option)
-    operand = expr.right if f.flip else expr.left
+def product_of(session: Any, statement: Any, held: Any) -> tuple[Product, dict[str, Any]]:
+    """The product of a statement, and what it binds: the matrix by rows "A", the vector "x", and the predicted
+    "seconds". `held`: the store of the mask's parent, or None."""
+    expr, costs, mask = statement.expr, session.kernels.costs, statement.mask
+    flip = bool(expr.option)
+    operand = expr.right if flip else expr.left
     turned = isinstance(operand, Transposed)
     matrix = operand.matrix if turned else operand
+    pull_turned = flip != turned
     store = session.matrix_store(matrix)
-    across, along = (store.colmap, store.rowmap) if f.flip != turned else (store.rowmap, store.colmap)
-    f.outer, f.inner, f.dtype, f.iso, f.p, f.store = across, along, store.dtype, store.iso, store.rowmap.p, store
+    outer, inner = (store.colmap, store.rowmap) if pull_turned else (store.rowmap, store.colmap)
     if expr.kind == "reduce_rows":
-        stores["x"] = ones_vector(session, f.inner, store.dtype)
+        x = ones_vector(session, inner, store.dtype)
     else:
-        stores["x"] = session.content(expr.left if f.flip else expr.right)
-    pull_turned = f.flip != turned
-    x, mask = stores["x"], statement.mask
+        x = session.content(expr.left if flip else expr.right)
     count = session.known_count(x)
-    allowed = None
+    allowed = None  # output rows that the mask lets through
     if mask is not None and mask.structural:
-        held = session.known_count(stores["m"])
-        allowed = held if held is None or not mask.complement else f.outer.n - held
+        entries = session.known_count(held)
+        allowed = entries if entries is None or not mask.complement else outer.n - entries
     rows = expr.kind == "reduce_rows" or by_rows(session, expr.op)
-    hint = "pull" if rows else statement.hints.get("direction")
-    edges = None if hint or count is None else frontier_edges(session, x, count, matrix, store, not pull_turned)
-    f.choose(hint, session.kernels.costs, expr.op, count, edges, allowed)
-    f.dense = (
-        session.kernels.dense
-        and f.direction == "push"
-        and f.p == 1
-        and edges is not None
-        and DENSE * edges >= f.outer.n
-    )
-    turn = pull_turned if f.direction == "pull" else not pull_turned
-    f.store = session.oriented(matrix, turn)
-    f.ptr, f.idx = f.store.ptr, f.store.idx
-    f.orientation = f"{'rows' if not turn else 'columns'}"
-    f.empty_rows = f.store.empty_rows
-    return f
+    direction = "pull" if rows else statement.hints.get("direction")
+    edges = None if direction or count is None else frontier_edges(session, x, count, matrix, store, not pull_turned)
+    pull = pull_seconds(costs, expr.op, store, outer, inner, count, allowed)
+    push = push_seconds(costs, expr.op, store, outer, edges)
+    direction = direction or ("push" if push < pull else "pull")
+    few = edges is not None and DENSE * edges >= outer.n
+    dense = session.kernels.dense and direction == "push" and outer.p == 1 and few
+    turn = pull_turned == (direction == "pull")
+    found = session.oriented(matrix, turn)
+    by = "columns" if turn else "rows"
+    product = Product(direction, dense, inner, outer, flip, by, found.ptr, found.idx, found.empty_rows)
+    return product, {"A": found, "x": x, "seconds": pull if direction == "pull" else push}
+
+
+def pull_seconds(
+    costs: Costs, semiring: Any, store: Any, outer: RowMap, inner: RowMap, count: int | None, allowed: int | None
+) -> float:
+    """Predicted seconds on a device. `count`: entries of the vector, `allowed`: unmasked output rows; None where only
+    the devices know."""
+    rows = outer.n if allowed is None else allowed
+    length = store.nvals / max(outer.n, 1)
+    if ends_soon(semiring.monoid):
+        length = min(length, inner.n if count is None else inner.n / max(count, 1))  # until an entry is present
+    moved = inner.n * (store.dtype.np_type.itemsize + 1) * costs.byte if outer.p > 1 else 0.0
+    return costs.step + rows * (costs.row + length * costs.pull_edge) / outer.p + moved
+
+
+def push_seconds(costs: Costs, semiring: Any, store: Any, outer: RowMap, edges: int | None) -> float:
+    """Predicted seconds on a device. `edges`: entries in the rows of the frontier, None where only the devices
+    know."""
+    edges = store.nvals if edges is None else edges
+    edge = costs.push_first if semiring.monoid.is_any else costs.push_edge
+    return (1 + 2 * (outer.p > 1)) * costs.step + edges * edge / outer.p
 
 
 def ones_vector(session: Any, map: RowMap, dtype: Any) -> VectorStore:

@@ -64,7 +64,7 @@ def distribute(session: Any, matrix: Any, rows: Rows, iso: bool) -> None:
     """Give a matrix these rows, cut into the blocks of its devices."""
     first, ptr = session.devices[0], rows.indptr
     lengths = first.get(first.xp.diff(ptr)) if len(session.devices) > 1 else None
-    rowmap, colmap = session.matrix_maps(*matrix.shape, len(rows.cols), lengths)
+    rowmap, colmap = session.maps.of_matrix(*matrix.shape, len(rows.cols), lengths)
     parts = [rows]
     if rowmap.p > 1:
         bounds, parts = first.get(ptr[rowmap.bounds]).tolist(), []

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute import exchange
 from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
+from ..distribute.partition import Task
 from ..expr import Expression
 from ..expr import new_like as _new
 from ..index import Index
@@ -59,16 +59,16 @@ def _copy(handle: Any) -> Expression:
 def selection(session: Any, index: Index) -> Any:
     """A BOOL matrix with row k's only entry in column ids[k]."""
     matrix = _new((len(index), index.n), BOOL, None)
-    over = session.map_for(index.size) if index.vector is None else session.content(index.vector).map
-    rowmap, colmap = over, session.maps(index.size, index.n, over.p)[1]
+    over = session.maps.of(index.size) if index.vector is None else session.content(index.vector).map
+    rowmap, colmap = over, session.maps.pair(index.size, index.n, over.p)[1]
     ids = shapes.Ids(session, index, colmap)
 
-    def part(b: int) -> csr.Rows:
-        device, n = session.devices[b], rowmap.rows[b]
+    def part(task: Task) -> csr.Rows:
+        b, device, n = task.block, session.devices[task.device], rowmap.rows[task.block]
         rows = csr.Rows(device.xp.arange(n + 1), ids.part(b, rowmap), device.full(1, True, np.bool_), 0)
         return csr.keep_entries(device, rows, rows.cols >= 0)
 
-    parts = session.each(rowmap.p, part, index.size * session.kernels.costs.row)
+    parts = session.over(rowmap.tasks, part, index.size * session.kernels.costs.row)
     matrix._store = csr.store_of(session, rowmap, colmap, BOOL, True, parts)
     assert isinstance(matrix._store, MatrixStore)
     return matrix
@@ -96,13 +96,12 @@ def _taken(session: Any, expr: Expression) -> Any:
         return None
     ids = shapes.Ids(session, index, source.map)
 
-    def part(b: int) -> VectorBlock:
-        dense, moved = exchange.all_gather(source, session.devices, b)
-        counters.exchanged += moved
+    def part(task: Task) -> VectorBlock:
+        b, dense = task.block, csr.whole_vector(session, source, task.device)
         return VectorBlock(over.rows[b], ids.take(dense.vals, b, over), 1)
 
     taken = _new((len(index),), source.dtype, None)
-    blocks = session.each(over.p, part, index.size * session.kernels.costs.row)
+    blocks = session.over(over.tasks, part, index.size * session.kernels.costs.row)
     taken._store = VectorStore(over, source.dtype, "full", False, blocks)
     return taken
 
@@ -152,7 +151,7 @@ def _combined(session: Any, output: Any, index: Index, given: Any, monoid: Any) 
     session.raise_watched()
     combine = session.kernels.get("combine", Spec(op=op, b=w.dtype, idx=idx))
     count, nobody = device.full(1, u.map.n, np.int64), (nil.slots(idx), nil.scratch)
-    combine(count, slots, u.blocks[0].vals, nil.words, 0, block.vals, session.ones(0, n), *nobody)
+    combine(count, slots, u.blocks[0].vals, nil.words, 0, block.vals, session.pool.ones(0, n), *nobody)
     return True
 
 
@@ -160,9 +159,8 @@ def _told(statement: Any, kind: str, text: str) -> Any:
     """The statement, done in one step: its plan, count and trace."""
     store, devices = statement.output._store, statement.output._session.devices
     counters.statements += 1
-    statement.plan = Plan(
-        (Step(kind, Value("w", store.form, store.dtype, store.iso, store.map), (), None, text),), None
-    )
+    step = Step(kind, Value("w", store.form, store.dtype, store.iso, store.map), (), None, text)
+    statement.plan = Plan((), (), (step,))
     for device in devices[: store.map.p] if listeners else ():
         emit(Record(counters.statements, repr(statement), kind, device.name, form=store.form))
     return statement

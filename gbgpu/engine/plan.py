@@ -1,8 +1,9 @@
-"""Statement -> Plan: a frozen list of steps, chosen from the kinds and forms of the operands. Nothing runs here, and
-nothing is read.
+"""What is asked -> Plan: a frozen list of steps, chosen from the kinds and forms of the operands. Nothing runs here,
+and nothing is read.
 
-Values are described while planning (`Value`) by what the choice depends on; names are registers that the runner
-fills."""
+`Asked` is all that a plan depends on, and the key it is kept by. Values are described (`Value`) by what the choice
+depends on; names are registers that the runner fills. What varies from run to run without changing the plan is a
+parameter."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -12,8 +13,8 @@ from ..semiring._operators import UnaryOp
 
 
 class Value(NamedTuple):
-    """What a plan knows of a vector register: its name, form (None: a scalar for all rows), type, whether it is iso,
-    and its row map."""
+    """What a plan knows of a register: its name, form (None: a scalar for all rows; "empty": no content; "csr": a
+    matrix by rows), type, whether it is iso, and its row map."""
 
     name: str
     form: str | None
@@ -22,10 +23,72 @@ class Value(NamedTuple):
     map: Any
 
 
+class Mask(NamedTuple):
+    """How a mask's parent is read; `twin`: it is the very vector that is copied, `w(q.S) << q`."""
+
+    structural: bool
+    complement: bool
+    twin: bool
+
+
+class Product(NamedTuple):
+    """The matrix of a product, the direction chosen, and the maps of its inner and outer index."""
+
+    direction: str
+    dense: bool  # a push fills a bitmap, as it reaches many rows
+    inner: Any
+    outer: Any
+    flip: bool  # x @ A
+    by: str  # "rows" or "columns" of A: its orientation
+    ptr: str
+    idx: str
+    empty_rows: bool
+
+
+class Chain(NamedTuple):
+    """`op(inner(x, y), z)`; z is the left operand if `flip`."""
+
+    inner: Any
+    side: str
+    flip: bool
+
+
+class Reduced(NamedTuple):
+    """How a vector becomes a scalar: its entries count as one each; `over`: on this map first, for a fixed order."""
+
+    counted: bool
+    over: Any
+
+
+class Asked(NamedTuple):
+    """A statement on vectors, as a planner sees it."""
+
+    kind: str  # of the expression
+    op: Any
+    dtype: Any  # of the expression
+    detail: Any  # what its kind needs beside: a side, a Chain, Reduced, the map of a result
+    output: Value  # form None: a scalar
+    operands: tuple[Value, ...]
+    mask: Mask | None
+    accum: Any
+    replace: bool
+    placed: bool  # an index names the part that is assigned
+    form: str | None  # hint
+    product: Product | None
+
+
+class Write(NamedTuple):
+    """Of step "write": whether C and T have every row, whether what the mask does not let through is deleted."""
+
+    full: bool
+    tfull: bool
+    replace: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation on all blocks. `into` is the register it fills; `sources` those it reads; `spec` what its kernels
-    are compiled for."""
+    """One operation on all blocks. `into` is the register it fills; `sources` those it reads, `parameters` what it
+    reads beside; `spec` what its kernels are compiled for; `option` a record of the step's kind."""
 
     kind: str
     into: Value
@@ -33,50 +96,62 @@ class Step:
     spec: Spec | None
     text: str
     option: Any = None
-    kernels: dict[str, Any] = field(default_factory=dict)  # filled by the runner, so that a second run looks nothing up
+    parameters: tuple[str, ...] = ()
+    kernels: dict[Any, Any] = field(default_factory=dict)  # filled by the runner, so that a second run looks nothing up
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps of a statement, the product's direction if there is one, and where the result lies."""
+    """The registers and parameters that a run must bind, the steps, and the product's direction if there is one."""
 
+    inputs: tuple[Value, ...]
+    parameters: tuple[str, ...]
     steps: tuple[Step, ...]
-    direction: str | None
+    direction: str | None = None
 
     def __str__(self) -> str:
         return "\n".join(f"  {i}. {step.kind:<9} {step.text}" for i, step in enumerate(self.steps, 1))
 
 
 class Planner:
-    """Builds the plan of one statement. `values` describe operands ("w" output, "m" mask parent, "x", "y") and `facts`
-    the numbers behind the choice."""
+    """Builds the plan of one statement."""
 
-    def __init__(self, statement: Any, values: dict[str, Value], facts: Any):
-        self.statement, self.values, self.facts = statement, values, facts
+    def __init__(self, asked: Asked):
+        self.asked, self.product = asked, asked.product
+        self.values = {value.name: value for value in (asked.output, *asked.operands)}
         self.steps: list[Step] = []
-        self.mask = statement.mask
-        if self.mask is not None and self.mask.structural and not self.mask.complement and values["m"].form == "full":
-            self.mask = None  # it lets everything through
+        self.mask = asked.mask
+        if self.mask is not None and not self.mask.complement and self.mask.structural:
+            if self.values["m"].form == "full":
+                self.mask = None  # it lets everything through
         self._mask_words: dict[Any, str] = {}
         self._masked = False  # T is inside the mask already
         self._covers = False  # T has an entry wherever the statement may write
 
     def emit(
-        self, kind: str, into: Value, sources: tuple[str, ...], spec: Spec | None, text: str, option: Any = None
+        self,
+        kind: str,
+        into: Value,
+        sources: tuple[str, ...],
+        spec: Spec | None,
+        text: str,
+        option: Any = None,
+        parameters: tuple[str, ...] = (),
     ) -> Value:
-        self.steps.append(Step(kind, into, sources, spec, text, option))
+        self.steps.append(Step(kind, into, sources, spec, text, option, parameters))
         return into
 
     def plan(self) -> Plan:
-        statement = self.statement
-        expr = statement.expr
-        result = getattr(self, "_" + expr.kind)(expr)
-        if statement.output.ndim:
+        asked = self.asked
+        result = getattr(self, "_" + asked.kind)()
+        if asked.output.form is not None:
             self._write(self._hinted(result))
-        return Plan(tuple(self.steps), self.facts.direction if self.facts else None)
+        named = {name: None for step in self.steps for name in step.parameters}
+        held = asked.operands if asked.output.form in (None, "empty") else (asked.output, *asked.operands)
+        return Plan(held, tuple(named), tuple(self.steps), self.product.direction if self.product else None)
 
     def _hinted(self, t: Value) -> Value:
-        form = self.statement.hints.get("form")
+        form = self.asked.form
         return t if form is None or t.form is None else self.as_form(t, form)
 
     # -- operands
@@ -98,9 +173,7 @@ class Planner:
         if value.form == form:
             return value
         changed = value._replace(name=value.name + form[0], form=form)
-        return self.emit(
-            "convert", changed, (value.name,), Spec(b=value.dtype), f"{value.name} {value.form} -> {form}", form
-        )
+        return self.emit("convert", changed, (value.name,), Spec(b=value.dtype), f"{value.name} {value.form} -> {form}")
 
     def mask_words(self, map: Any) -> str:
         """The register of the mask's bits over `map`, made at the first need; "" where there is no mask."""
@@ -110,14 +183,8 @@ class Planner:
         if map not in self._mask_words:
             parent = self.operand("m", map)
             words = Value(f"M{len(self._mask_words) or ''}", "bitmap", None, False, map)
-            self.emit(
-                "mask",
-                words,
-                (parent.name,),
-                Spec(b=parent.dtype),
-                f"{self._mask_text()}, {parent.form}",
-                (mask.structural, mask.complement),
-            )
+            text = f"{self._mask_text()}, {parent.form}"
+            self.emit("mask", words, (parent.name,), Spec(b=parent.dtype), text, mask)
             self._mask_words[map] = words.name
         return self._mask_words[map]
 
@@ -130,87 +197,73 @@ class Planner:
 
     # -- expressions: each returns the value T, not yet masked unless it says so
 
-    def _product(self, expr: Any) -> Value:
-        facts, semiring = self.facts, expr.op
-        x = self.operand("x", facts.inner)
+    def _product(self) -> Value:
+        product, semiring, matrix = self.product, self.asked.op, self.values["A"]
+        assert product is not None
+        x = self.operand("x", product.inner)
         uses = semiring.multiply.program.uses
-        mine, theirs = ("x", "y") if facts.flip else ("y", "x")
+        mine, theirs = ("x", "y") if product.flip else ("y", "x")
         iso = is_idempotent(semiring.monoid) and not uses & {"i", "j", "k"}
-        iso = iso and (x.iso or mine not in uses) and (facts.iso or theirs not in uses)
-        if iso and semiring.multiply.name == "pair" and self.statement.accum is None:
+        iso = iso and (x.iso or mine not in uses) and (matrix.iso or theirs not in uses)
+        if iso and semiring.multiply.name == "pair" and self.asked.accum is None:
             semiring = self._of_output_type(semiring)
-        spec = Spec(semiring, facts.dtype, x.dtype, semiring.return_type, facts.ptr, facts.idx, facts.flip, iso)
-        mask = self.mask_words(facts.outer)
+        spec = Spec(semiring, matrix.dtype, x.dtype, semiring.return_type, product.ptr, product.idx, product.flip, iso)
+        mask = self.mask_words(product.outer)
         self._masked = True
-        text = f"{semiring!r} by {facts.orientation} of A, {x.name} {x.form}{self._masked_by(mask)}"
-        return self._pull(x, spec, mask, text) if facts.direction == "pull" else self._push(x, spec, mask, text)
+        text = f"{semiring!r} by {product.by} of A, {x.name} {x.form}{self._masked_by(mask)}"
+        way = self._pull if product.direction == "pull" else self._push
+        return way(product, x, spec, mask, text)
 
     def _of_output_type(self, semiring: Any) -> Any:
         """A semiring whose terms are all one, of the output's type if there is one: nothing is left to cast."""
-        output = self.statement.output
-        same = output.dtype is semiring.return_type or not output.ndim or output.dtype not in semiring.op
+        output = self.asked.output
+        same = output.dtype is semiring.return_type or output.form is None or output.dtype not in semiring.op
         return semiring if same else semiring.op[output.dtype]
 
     _reduce_rows = _product
 
-    def _pull(self, x: Value, spec: Spec, mask: str, text: str) -> Value:
-        facts = self.facts
+    def _pull(self, product: Product, x: Value, spec: Spec, mask: str, text: str) -> Value:
         x = self.as_form(x, "bitmap") if x.form == "list" else x
-        full = x.form == "full" and not mask and not facts.empty_rows
-        t = Value("t", "full" if full else "bitmap", spec.out, spec.iso, facts.outer)
-        if facts.p > 1:
-            self.emit(
-                "gather",
-                Value("X", x.form, x.dtype, x.iso, facts.inner),
-                (x.name,),
-                None,
-                f"{x.name} {x.form} to all {facts.p} devices",
-            )
-        return self.emit(
-            "pull",
-            t,
-            ("A", "X" if facts.p > 1 else x.name, mask),
-            spec,
-            f"{text} -> {t.form}{' iso' if t.iso else ''}",
-            full,
-        )
+        full, p = x.form == "full" and not mask and not product.empty_rows, product.outer.p
+        t = Value("t", "full" if full else "bitmap", spec.out, spec.iso, product.outer)
+        if p > 1:
+            x = self.emit("gather", x._replace(name="X"), (x.name,), None, f"{x.name} {x.form} to all {p} devices")
+        text = f"{text} -> {t.form}{' iso' if t.iso else ''}"
+        return self.emit("pull", t, ("A", x.name, mask), spec, text, product, ("seconds",))
 
-    def _push(self, x: Value, spec: Spec, mask: str, text: str) -> Value:
-        facts, iso = self.facts, " iso" if spec.iso else ""
-        t = Value("t", "bitmap" if facts.dense else "list", spec.out, spec.iso, facts.outer)
-        if facts.p == 1:
-            return self.emit("push", t, ("A", x.name, mask), spec, f"{text} -> {t.form}{iso}")
-        bins = self.emit(
-            "push", t._replace(name="T"), ("A", x.name, mask), spec, f"{text} -> {facts.p} lists{iso} a device"
-        )
-        self.emit("exchange", bins, (bins.name,), spec, "lists to their owners")
+    def _push(self, product: Product, x: Value, spec: Spec, mask: str, text: str) -> Value:
+        iso, p, seconds = " iso" if spec.iso else "", product.outer.p, ("seconds",)
+        t = Value("t", "bitmap" if product.dense else "list", spec.out, spec.iso, product.outer)
+        if product.dense:
+            return self.emit("push", t, ("A", x.name, mask), spec, f"{text} -> {t.form}{iso}", product, seconds)
+        drain = Spec(out=spec.out, idx=spec.idx, iso=spec.iso)
+        self.emit("push", t._replace(name="S"), ("A", x.name, mask), spec, text, product, seconds)
+        if p == 1:
+            return self.emit("drain", t, ("S",), drain, f"what was reached -> list{iso}")
+        self.emit("drain", t._replace(name="T"), ("S",), drain, f"what was reached -> {p} lists{iso} a device")
+        self.emit("exchange", t._replace(name="E"), ("T",), drain, "lists to their owners", None, seconds)
         combine = Spec(op=spec.op.monoid, b=spec.out, idx=spec.idx, iso=spec.iso)
-        return self.emit(
-            "combine",
-            t,
-            (bins.name, mask),
-            combine,
-            f"arrivals by {spec.op.monoid!r}{self._masked_by(mask)}",
-        )
+        text = f"arrivals by {spec.op.monoid!r}{self._masked_by(mask)}"
+        return self.emit("combine", t, ("E", mask), combine, text, None, seconds)
 
-    def _union(self, expr: Any) -> Value:
+    def _union(self) -> Value:
         x = self.operand("x")
-        return self._ewise(x, self.operand("y", x.map), expr.op, one_sided(expr))
+        return self._ewise(x, self.operand("y", x.map), self.asked.op, self.asked.detail)
 
     _intersect = _union
 
-    def _chain(self, expr: Any) -> Value:
+    def _chain(self) -> Value:
         """An intersection with an elementwise expression: one pass, but for lists."""
-        (_, inner, flip), x = expr.option, self.operand("x")
-        y, z, side, op = self.operand("y", x.map), self.operand("z", x.map), one_sided(inner), expr.op
+        (inner, side, flip), op, x = self.asked.detail, self.asked.op, self.operand("x")
+        y, z = self.operand("y", x.map), self.operand("z", x.map)
         if "list" in (x.form, y.form, z.form):
-            made = self._ewise(x, y, inner.op, side, "u")
+            made = self._ewise(x, y, inner, side, "u")
             return self._ewise(*((z, made) if flip else (made, z)), op, "")
         full = z.form == "full" and _all_rows(x, y, side)
         t = Value("t", "full" if full else "bitmap", op.return_type, False, x.map)
-        spec = Spec(inner.op, x.dtype, y.dtype, op.return_type, flip=flip, side=side, then=op, c=z.dtype)
-        text = f"{op!r} on {_ewise_text(inner.op, x, y, side)}, and {z.form}"
-        return self.emit("ewise", t, (x.name, y.name, z.name), spec, text)
+        spec = Spec(inner, x.dtype, y.dtype, op.return_type, flip=flip, side=side, then=op, c=z.dtype)
+        text = f"{op!r} on {_ewise_text(inner, x, y, side)}, and {z.form}"
+        return self.emit("ewise", t, (x.name, y.name, z.name), spec, text, None, _defaults(side))
 
     def _ewise(self, x: Value, y: Value, op: Any, side: str, name: str = "t") -> Value:
         both = _ewise_text(op, x, y, side)
@@ -220,62 +273,50 @@ class Planner:
             spec = Spec(op=op, a=listed.dtype, b=dense.dtype, out=op.return_type, side=which)
             return self.emit("ewise_list", t, (listed.name, dense.name), spec, both)
         x, y = (self.as_form(v, "bitmap") if v.form == "list" else v for v in (x, y))
-        full = _all_rows(x, y, side)
-        t = Value(name, "full" if full else "bitmap", op.return_type, False, x.map)
-        return self.emit(
-            "ewise", t, (x.name, y.name), Spec(op=op, a=x.dtype, b=y.dtype, out=op.return_type, side=side), both
-        )
+        t = Value(name, "full" if _all_rows(x, y, side) else "bitmap", op.return_type, False, x.map)
+        spec = Spec(op=op, a=x.dtype, b=y.dtype, out=op.return_type, side=side)
+        return self.emit("ewise", t, (x.name, y.name), spec, both, None, _defaults(side))
 
-    def _apply(self, expr: Any) -> Value:
-        x, op = self.operand("x"), expr.op
+    def _apply(self) -> Value:
+        x, op = self.operand("x"), self.asked.op
         t = Value("t", x.form, op.return_type, keeps_iso(op, x.iso), x.map)
-        side = expr.option[0]
-        return self.emit(
-            "apply", t, (x.name,), Spec(op=op, b=x.dtype, out=op.return_type, side=side), f"{op!r} on {x.form}"
-        )
+        spec = Spec(op=op, b=x.dtype, out=op.return_type, side=self.asked.detail)
+        return self.emit("apply", t, (x.name,), spec, f"{op!r} on {x.form}", None, ("thunk",))
 
-    def _select(self, expr: Any) -> Value:
-        x, op = self.operand("x"), expr.op
-        form = "list" if x.form == "list" else "bitmap"
-        return self.emit(
-            "select", Value("t", form, x.dtype, x.iso, x.map), (x.name,), Spec(op=op, b=x.dtype), f"{op!r} on {x.form}"
-        )
+    def _select(self) -> Value:
+        x, op = self.operand("x"), self.asked.op
+        t = Value("t", "list" if x.form == "list" else "bitmap", x.dtype, x.iso, x.map)
+        return self.emit("select", t, (x.name,), Spec(op=op, b=x.dtype), f"{op!r} on {x.form}", None, ("thunk",))
 
-    def _reduce(self, expr: Any) -> Value:
-        x = self.operand("x", self.facts and self.facts.outer)
-        if self.facts:  # by index
+    def _reduce(self) -> Value:
+        x, op = self.operand("x", self.asked.detail.over), self.asked.op
+        if self.asked.detail.over is not None:  # by index
             x = self.as_form(x, "bitmap") if x.form == "list" else x
-        return self.emit(
-            "reduce",
-            Value("t", None, expr.dtype, True, None),
-            (x.name,),
-            Spec(op=expr.op, b=x.dtype),
-            f"{expr.op!r} of {x.form}",
-        )
+        t = Value("t", None, self.asked.dtype, True, None)
+        return self.emit("reduce", t, (x.name,), Spec(op=op, b=x.dtype), f"{op!r} of {x.form}", self.asked.detail)
 
-    def _extract(self, expr: Any) -> Value:
+    def _extract(self) -> Value:
         x = self.operand("x")
         dense = self.as_form(x, "bitmap") if x.form == "list" else x
-        t = Value("t", "bitmap", x.dtype, False, self.facts.outer)
-        return self.emit("extract", t, (dense.name,), Spec(b=x.dtype), f"indexed rows of {x.name} {x.form}")
+        t, text = Value("t", "bitmap", x.dtype, False, self.asked.detail), f"indexed rows of {x.name} {x.form}"
+        return self.emit("extract", t, (dense.name,), Spec(b=x.dtype), text, None, ("ids",))
 
-    def _copy(self, expr: Any) -> Value:
+    def _copy(self) -> Value:
         return self.operand("x")
 
-    def _fill(self, expr: Any) -> Value:
-        dtype = expr.dtype if self.statement.accum is not None else self.statement.output.dtype
-        return self.emit("scalar", Value("t", None, dtype, True, self.values["w"].map), (), None, f"{dtype}")
+    def _fill(self) -> Value:
+        dtype = self.asked.dtype if self.asked.accum is not None else self.asked.output.dtype
+        t = Value("t", None, dtype, True, self.asked.output.map)
+        return self.emit("scalar", t, (), None, f"{dtype}", self.asked.dtype, ("value",))
 
     # -- the write rule
 
     def _write(self, t: Value) -> None:
-        statement, w = self.statement, self.values["w"]
-        indexed = statement.index is not None
-        fresh = w.form == "empty"
-        accum = None if fresh else statement.accum
-        replace = (statement.replace and self.mask is not None) or (
-            fresh and not indexed
-        )  # an empty output has nothing to keep
+        asked, w = self.asked, self.values["w"]
+        indexed, fresh = asked.placed, w.form == "empty"
+        accum = None if fresh else asked.accum
+        nothing = fresh and not indexed  # an empty output has nothing to keep
+        replace = nothing or (asked.replace and self.mask is not None)
         if indexed:
             t = self._place(t, w)
         elif t.form is None:
@@ -285,7 +326,7 @@ class Planner:
                 w = self.values["w"] = w._replace(map=t.map)
             else:
                 t = self._remap(t, w.map)
-        twin = is_twin(statement)
+        twin = asked.mask is not None and asked.mask.twin
         within = self.mask is None or self._masked or twin  # T has no entry outside the mask
         covers = (
             t.form in (None, "full") or self._covers or twin
@@ -338,29 +379,30 @@ class Planner:
         rows = "indexed rows"
         if t.form is None and self.mask is None:
             self._covers = True
-            return self.emit("place_scalar", t._replace(name="tl", form="list"), (t.name,), None, f"scalar on {rows}")
-        self.emit("region", Value("R", "bitmap", None, False, w.map), (), None, rows)
+            t = t._replace(name="tl", form="list")
+            return self.emit("place_scalar", t, ("t",), None, f"scalar on {rows}", None, ("place",))
+        self.emit("region", Value("R", "bitmap", None, False, w.map), (), None, rows, None, ("place",))
         if t.form is None:
             return t
         dense = self.as_form(t, "bitmap") if t.form == "list" else t
         placed = Value("tp", "bitmap", t.dtype, False, w.map)
-        return self.emit("place", placed, (dense.name,), Spec(b=t.dtype), f"{t.form} on {rows}")
+        return self.emit("place", placed, (dense.name,), Spec(b=t.dtype), f"{t.form} on {rows}", None, ("place",))
 
     def _move(self, t: Value, w: Value) -> None:
         t = self._as_vector(t)
         if t.dtype is not w.dtype:
             spec = Spec(op=UnaryOp.registry["identity"][w.dtype], b=t.dtype, out=w.dtype)
-            t = self.emit(
-                "apply", t._replace(name="tc", dtype=w.dtype), (t.name,), spec, f"{t.dtype} -> {w.dtype}", None
-            )
-        elif (self.statement.expr.kind == "copy" and t.name == "x") or (self.steps and self.steps[-1].kind == "borrow"):
+            cast = t._replace(name="tc", dtype=w.dtype)
+            t = self.emit("apply", cast, (t.name,), spec, f"{t.dtype} -> {w.dtype}")
+        elif (self.asked.kind == "copy" and t.name == "x") or (self.steps and self.steps[-1].kind == "borrow"):
             t = self.emit("dup", t._replace(name="t"), (t.name,), None, f"copy of {t.form}")
-        self.emit("move", w, (t.name,), None, f"{t.form}{' iso' if t.iso else ''} becomes the output")
+        text = f"{t.form}{' iso' if t.iso else ''} becomes the output"
+        self.emit("move", t._replace(name="w"), (t.name,), None, text)
 
     def _write_list(self, t: Value, w: Value, accum: Any, mask: str) -> None:
         full = w.form == "full"
         text = f"list into {'full' if full else 'bitmap'}{_by(accum)}{self._masked_by(mask)}"
-        self.emit("write_list", w, (t.name, mask), Spec(op=accum, a=w.dtype, b=t.dtype), text, full)
+        self.emit("write_list", self._into(w, full), (t.name, mask), Spec(op=accum, a=w.dtype, b=t.dtype), text)
 
     def _write_dense(self, t: Value, w: Value, accum: Any, mask: str, indexed: bool, replace: bool) -> None:
         t = self.as_form(t, "bitmap") if t.form == "list" else t
@@ -369,31 +411,21 @@ class Planner:
         text = f"{t.form or 'scalar'} into {'full' if full else 'bitmap'}{_by(accum)}{self._masked_by(mask)}"
         text += ", replace" if mask and replace else ""
         sources = (t.name, mask, "R" if indexed else "")
-        self.emit(
-            "write", w, sources, Spec(op=accum, a=w.dtype, b=t.dtype), text, (full, tfull, bool(mask) and replace)
-        )
+        option = Write(full, tfull, bool(mask) and replace)
+        self.emit("write", self._into(w, full), sources, Spec(op=accum, a=w.dtype, b=t.dtype), text, option)
 
-
-def is_twin(statement: Any) -> bool:
-    """Whether T is the parent of the structural mask, `w(q.S) << q`: then the mask changes nothing."""
-    mask, expr = statement.mask, statement.expr
-    return (
-        mask is not None
-        and expr.kind == "copy"
-        and statement.index is None
-        and mask.parent is expr.left
-        and mask.structural
-        and not mask.complement
-    )
+    @staticmethod
+    def _into(w: Value, full: bool) -> Value:
+        """The output as a write leaves it."""
+        return w._replace(form="full" if full else "bitmap", iso=False)
 
 
 def _by(accum: Any) -> str:
     return f" by {accum!r}" if accum is not None else ""
 
 
-def one_sided(expr: Any) -> str:
-    """What an elementwise expression makes of entries of one operand alone, as Spec.side."""
-    return "" if expr.kind == "intersect" else "union" if expr.option is None else "defaults"
+def _defaults(side: str) -> tuple[str, ...]:
+    return ("defaults",) if side == "defaults" else ()
 
 
 def _all_rows(x: Value, y: Value, side: str) -> bool:

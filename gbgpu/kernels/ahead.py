@@ -20,7 +20,7 @@ class Rehearsal(CpuKernels):
 
     mxm = GpuKernels.mxm
     costs = GpuKernels.costs
-    dense = GpuKernels.dense
+    dense, touches = GpuKernels.dense, CpuKernels.touches
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(interpret=True)

@@ -7,17 +7,20 @@ import sys
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from .. import settings
 from .cpu_source import source
-from .interface import Costs, Spec
+from .interface import Costs, Layout, Spec, mxm_room
 from .interpreted import interpreted
+from .lengths import pull_by_rows
 
 
 class CpuKernels:
     """Kernels of CPU devices. The text of an instance, with its types and captured values, is its key in the cache."""
 
     kind = "cpu"
-    streams = dense = False
+    dense, touches = False, True
     mxm = ("dot", "rows", "hash", "dense", "sort")
     costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
 
@@ -26,6 +29,15 @@ class CpuKernels:
         self._lock = Lock()
         self._make = interpreted if (settings.interpret if interpret is None else interpret) else _load
         self._texts: dict[str, Any] = {}  # equal formulas, such as one lambda written twice, are one kernel
+
+    def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
+        return pull_by_rows(device, block, spec, x, masked)
+
+    def push_options(self, block: Any) -> dict[str, Any]:
+        return {}
+
+    def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool) -> Any:
+        return device.zeros(mxm_room(entries, width, hashed), np.int64 if hashed else np.int32)
 
     def get(self, kind: str, spec: Spec) -> Any:
         kernel = self._loaded.get((kind, spec))

@@ -13,8 +13,10 @@ import numpy as np
 from .. import settings
 from ..device import nvrtc
 from ..semiring._types import BOOL
+from . import gpu_streams
 from .gpu_source import fused, source, thunk_type
-from .interface import HEAVY, KINDS, MASKED, TRACE, XFULL, XLIST, Costs, Spec, reads
+from .interface import KINDS, MASKED, TRACE, XFULL, XLIST, Costs, Layout, Spec, reads, sums_whole_rows
+from .lengths import pull_by_rows
 
 __all__ = ["GpuKernels", "compile", "source"]
 
@@ -50,7 +52,7 @@ class GpuKernels:
     """Kernels of the CUDA devices of one set. An instance is compiled for and loaded on each GPU once."""
 
     kind = "cuda"
-    streams = dense = True
+    dense, touches = True, False
     mxm = ("dot", "dense", "sort")
     costs = Costs(
         push_edge=4e-11, push_first=4e-11, pull_edge=1.2e-11, row=4e-12, byte=5e-13, step=8e-6
@@ -66,6 +68,37 @@ class GpuKernels:
         if launcher is None:
             launcher = self._launchers[kind, spec] = self._on_every_gpu(kind, spec)
         return launcher
+
+    def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
+        """Streams of entries for sums of whole rows; a thread a row where rows are short; the most used columns first
+        where one entry ends a row."""
+        plain = pull_by_rows(device, block, spec, x, masked)
+        if plain.kernel is not None:
+            return plain
+        plain = plain._replace(heavy=gpu_streams.long_rows(device, block))
+        if fixed:
+            return plain._replace(options={"fixed": True})
+        reads_a, reads_x = reads(spec)
+        if block.whole and not masked and sums_whole_rows(spec):
+            views = gpu_streams.streams_of(device, block, width, spec.b.np_type.itemsize if reads_x and x.stride else 0)
+            if views:
+                exact = spec._replace(side="" if x.words is None else "partial")
+                values = gpu_streams.values_of(device, block, views, reads_a)
+                return plain._replace(kind="pull_stream", spec=exact, rows=(views, block.cols, values, block.stride))
+        if gpu_streams.is_short(device, block):
+            return plain._replace(options={"short": True})
+        if block.whole and (spec.iso or spec.op.monoid.is_any) and not (block.stride and reads_a):
+            likely = gpu_streams.likely_first(device, block, width)
+            if likely is not None:
+                rows = block.indptr, likely, block.vals, block.stride
+                return plain._replace(rows=rows, options={"first": True})
+        return plain
+
+    def push_options(self, block: Any) -> dict[str, Any]:
+        return {"hubs": gpu_streams.has_long_rows(block)}
+
+    def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool) -> Any:
+        return gpu_streams.long_rows(device, block)
 
     def scratch(self, purpose: str, device: Any, words: int) -> Any:
         """Zeroed words that a kernel leaves zeroed where it counts; kept, and grown, for one purpose on one GPU."""
@@ -178,9 +211,9 @@ def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
             plain = args[flags] & (XFULL | MASKED | TRACE) == XFULL
             return run_short[plain]((n // 2 + BLOCK - 1) // BLOCK, (*values, p))
         width = 1 if first else 8 if fixed else lanes(args[cols].size, n)
-        run((n * width + BLOCK - 1) // BLOCK, (*values, p, width, HEAVY if heavies else 1 << 62))
+        run((n * width + BLOCK - 1) // BLOCK, (*values, p, width, gpu_streams.LONG if heavies else 1 << 62))
         if heavies:
-            run_heavy(heavies, (*values, p, HEAVY, heavies))
+            run_heavy(heavies, (*values, p, gpu_streams.LONG, heavies))
 
     return launch
 
@@ -206,7 +239,9 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
         return values, words, packed
 
     def launch(*args: Any) -> None:
-        n, streams, avals, astride, xvals, xstride, xwords, flags, out, bits, count, stats = args
+        n, streams, _, avals, astride, xvals, xstride, xwords, _, flags, *_, out, bits, count, stats = args
+        if partial:
+            device.clear(bits)
         entries = sum(stream.codes.size for stream in streams)
         if flags & TRACE:
             stats[:2] += device.put(np.array([entries, n]))
@@ -292,7 +327,7 @@ def _mxm_dot(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spe
         values = (*scalars(args), args[kstarts].size - 1, args[jstarts].size - 1)
         n, heavies = values[0], args[marks].size
         width = lanes(32 * args[bcols].size, args[bptr].size)  # entries meet long rows more often than short ones
-        run((n * 32 + BLOCK - 1) // BLOCK, (*values, HEAVY, width))
+        run((n * 32 + BLOCK - 1) // BLOCK, (*values, gpu_streams.LONG, width))
         if heavies:
             queue = kernels.scratch("queue", device, 1)
             device.clear(queue)

@@ -23,15 +23,13 @@ stride].
 stored type when written.
 - `stats` is int64[4]: [0] += matrix entries looked at, [1] += rows (pull) or frontier vertices (push) looked at, only
 if flags & TRACE.
-- `heavy` lists the rows of the block with at least HEAVY entries (int32), for backends that spread them; others ignore
-it.
+- `heavy` is the backend's own, as its layout gives it: the long rows of the block, where it spreads these.
 - Scalars are NumPy scalars of the type the spec says. The accumulator start of a monoid is `monoid.start`: exactly
 neutral.
 """
 
 from typing import Any, NamedTuple, Protocol
 
-from .. import settings
 from ..semiring._types import BOOL
 
 MASKED = 1  # a mask is present: `mwords` has its bits
@@ -49,8 +47,6 @@ OUTFULL = 2048  # the result is full: no words are written
 DENSE = 8192  # push: nobody reads `touched`, which need not be filled; `touched_count` counts the slots all the same
 VALUED = 4096  # a value mask: the entry's value must be true as well
 A_ONLY, B_ONLY, BOTH = 1, 2, 4  # merge: which entries of two rows survive
-
-HEAVY = settings.heavy_row
 
 
 class Spec(NamedTuple):
@@ -120,11 +116,11 @@ KINDS: dict[str, tuple[str, ...]] = {
         "count",
         "stats",
     ),
-    # The same without a mask for a monoid that is not any, from streams of entries (engine/streams.py) and the values
-    # of each. Spec.side "partial": x is not full, and out_words is zeroed by the caller. Backends with `streams` only.
+    # The same for a monoid that is not any, from streams of entries and the values of each; mask, ids and heavy are not
+    # read. Spec.side "partial": x is not full. Only backends whose layout names it.
     "pull_stream": (
-        *("n", "streams", "avals", "astride", "xvals", "xstride", "xwords"),
-        *("flags", "out_vals", "out_words", "count", "stats"),
+        *("n", "streams", "cols", "avals", "astride", "xvals", "xstride", "xwords", "mwords", "flags"),
+        *("starts", "bounds", "row0", "heavy", "out_vals", "out_words", "count", "stats"),
     ),
     # Present rows of x scatter into a workspace over all output slots (acc_vals = start and acc_words = 0 before).
     # The first arrival at a slot
@@ -364,14 +360,40 @@ def mxm_room(entries: int, width: int, hashed: bool) -> int:
     return 3 << max(entries, 1).bit_length() + 1 if hashed else width
 
 
+class Layout(NamedTuple):
+    """How a backend pulls from a block: the kernel and its arguments for the matrix. `kind` and `spec` None: those of
+    the product."""
+
+    kernel: Any  # where it is no instance
+    kind: str
+    spec: Spec | None
+    rows: tuple[Any, Any, Any, int]  # indptr, cols, avals, astride
+    heavy: Any
+    options: dict[str, Any]
+
+
 class Kernels(Protocol):
-    """A backend: numba on CPU devices (cpu.py), CUDA through CuPy (gpu.py), or one that only counts (null.py)."""
+    """A backend: numba on CPU devices (cpu.py), CUDA through CuPy (gpu.py), or one that only counts (null.py). How a
+    block is laid out for a product is its own matter."""
 
     costs: Costs
-    streams: bool  # whether it has pull_stream
+    touches: bool  # whether pushes with DENSE fill `touched` all the same
     dense: bool  # whether pushes that reach many rows are to fill bitmaps
     mxm: tuple[str, ...]  # how it can multiply matrices: "dot", "rows", "hash", "dense", "sort"
 
     def get(self, kind: str, spec: Spec) -> Any:
         """The kernel instance as a callable; compiled or loaded from the cache at first use."""
+        ...
+
+    def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
+        """How to pull from a block. `x`: vals, stride, words of the vector over `width` slots; `fixed`: the order of a
+        sum may depend on its row alone."""
+        ...
+
+    def push_options(self, block: Any) -> dict[str, Any]:
+        """Keywords for the push kernel."""
+        ...
+
+    def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool) -> Any:
+        """The `marks` of products of matrices whose left one is `block`; `entries` of the longest row."""
         ...

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from .cpu import CpuKernels
 from .interface import KINDS, Costs, Spec
 
 
@@ -10,12 +11,14 @@ class NullKernels:
     """`calls` counts kernel calls by kind; buffers stay as they are."""
 
     kind = "null"
-    streams = dense = False
+    dense, touches = False, True
     mxm = ("rows",)
     costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
+
+    pull_layout, push_options, marks = CpuKernels.pull_layout, CpuKernels.push_options, CpuKernels.marks
 
     def get(self, kind: str, spec: Spec) -> Any:
         """A callable that only counts, and checks how many arguments it gets."""

@@ -7,8 +7,17 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore, matrix_block, offset_type, split_matrix
-from ...distribute.partition import RowMap
+from ...distribute.blocks import (
+    MatrixStore,
+    VectorBlock,
+    VectorStore,
+    assembled,
+    matrix_block,
+    offset_type,
+    revalued,
+    split_matrix,
+)
+from ...distribute.partition import RowMap, Task
 from ...expr import Transposed
 from ...kernels.interface import A_ONLY, B_ONLY, BOTH, Spec
 from ...semiring._operators import SelectOp, UnaryOp
@@ -39,7 +48,7 @@ def values_as_vector(session: Any, matrix: Any) -> VectorStore:
     """The values of a matrix as a full vector, for reductions."""
     store = session.matrix_store(matrix)
     if store.entries is None:
-        store.entries = RowMap(np.concatenate([[0], np.cumsum([block.nnz for block in store.blocks])]))
+        store.entries = RowMap(np.concatenate([[0], np.cumsum(store.lengths)]))
     blocks = [VectorBlock(block.nnz, block.vals, block.stride) for block in store.blocks]
     return VectorStore(store.entries, store.dtype, "full", store.iso, blocks)
 
@@ -74,7 +83,7 @@ class _Work:
         if statement.mask is not None:
             self._masked()
         nothing = Value("t", "csr", dtype, False, None)
-        return Plan(tuple(Step(kind, nothing, (), None, text) for kind, text, _ in self.steps), None)
+        return Plan((), (), tuple(Step(kind, nothing, (), None, text) for kind, text, _ in self.steps))
 
     def _place(self) -> None:
         """T in the rows and columns that the index names; without an accumulator the output's other entries stay."""
@@ -215,7 +224,7 @@ class _Work:
             like = self.c
             maps = (like.rowmap, like.colmap)
             if statement.index is not None:
-                maps = self.session.maps(*(len(index) for index in statement.index), like.rowmap.p)
+                maps = self.session.maps.pair(*(len(index) for index in statement.index), like.rowmap.p)
             return shapes.filled(self.session, *maps, expr.dtype, expr.option)
         store = self.mask
         if statement.index is not None:
@@ -223,7 +232,7 @@ class _Work:
         blocks = []
         for device, held in zip(self.session.devices, store.blocks, strict=False):
             blocks.append(held.with_values(device.full(1, expr.option, expr.dtype.np_type), 0))
-        return MatrixStore(store.rowmap, store.colmap, expr.dtype, True, blocks)
+        return revalued(store, expr.dtype, True, blocks)
 
     def _source(self, operand: Any) -> Callable[[], MatrixStore]:
         turned = isinstance(operand, Transposed)
@@ -231,9 +240,9 @@ class _Work:
 
     # -- one operation on all blocks
 
-    def _each(self, store: MatrixStore, work: Callable[[int], Any]) -> list[Any]:
-        return self.session.each(
-            store.rowmap.p, work, store.nvals * self.session.kernels.costs.pull_edge / store.rowmap.p
+    def _each(self, store: MatrixStore, work: Callable[[Task], Any]) -> list[Any]:
+        return self.session.over(
+            store.rowmap.tasks, work, store.nvals * self.session.kernels.costs.pull_edge / store.rowmap.p
         )
 
     def apply(self, store: MatrixStore, op: Any, side: str, thunk: Any) -> MatrixStore:
@@ -245,8 +254,9 @@ class _Work:
             spec if positional else spec._replace(a=None, ptr="int32", idx="int32"),
         )
 
-        def work(b: int) -> Any:
-            block, device, nil = store.blocks[b], devices[b], session.nil(b)
+        def work(task: Task) -> Any:
+            b = task.block
+            block, device, nil = store.blocks[b], devices[task.device], session.nil(task.device)
             n = 1 if iso else block.nnz
             vals = device.empty(max(n, 1), op.return_type.np_type)
             if positional:
@@ -255,7 +265,7 @@ class _Work:
                 kernel(n, nil.words, nil.slots("int32"), block.vals, block.stride, thunk, 0, 0, vals)
             return block.with_values(vals, 0 if iso else 1)
 
-        return MatrixStore(store.rowmap, store.colmap, op.return_type, iso, self._each(store, work))
+        return revalued(store, op.return_type, iso, self._each(store, work))
 
     def _rows(self, store: MatrixStore, b: int, thunk: Any) -> tuple:
         """What kernels over the entries of block b are given first."""
@@ -267,12 +277,13 @@ class _Work:
         spec = Spec(op=op, a=store.dtype, out=store.dtype, ptr=store.ptr, idx=store.idx)
         count, fill = (self.session.kernels.get(kind, spec) for kind in ("matrix_select_count", "matrix_select"))
 
-        def work(b: int) -> Any:
+        def work(task: Task) -> Any:
+            b = task.block
             given = self._rows(store, b, thunk)
             passes = (lambda lengths: count(*given, lengths)), (lambda *out: fill(*given, *out))
             return self._two_passes(store, b, *passes, store.dtype, store.iso, store.ptr)
 
-        return MatrixStore(store.rowmap, store.colmap, store.dtype, store.iso, self._each(store, work))
+        return assembled(store.rowmap, store.colmap, store.dtype, store.iso, self._each(store, work))
 
     def merge(
         self, one: MatrixStore, two: MatrixStore, keep: int, op: Any, dtype: Any = None, defaults: Any = None
@@ -297,7 +308,8 @@ class _Work:
         fill = self.session.kernels.get("merge", spec)
         defaults = (0, 0) if defaults is None else defaults
 
-        def work(b: int) -> Any:
+        def work(task: Task) -> Any:
+            b = task.block
             x, y, tables = one.blocks[b], two.blocks[b], one.colmap.tables(self.session.devices[b])
             xptr, yptr = (block.indptr.astype(ptr, copy=False) for block in (x, y))
             sides = xptr, x.cols, x.vals, x.stride, yptr, y.cols, *((x.vals, 0) if pattern else (y.vals, y.stride))
@@ -311,7 +323,7 @@ class _Work:
                 ptr,
             )
 
-        return MatrixStore(one.rowmap, one.colmap, dtype, iso, self._each(one, work))
+        return assembled(one.rowmap, one.colmap, dtype, iso, self._each(one, work))
 
     def _two_passes(self, store: MatrixStore, b: int, count: Any, fill: Any, dtype: Any, iso: bool, ptr: str) -> Any:
         """Row lengths, offsets made of them (of one type in all blocks), then the entries."""

@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...distribute.blocks import MatrixStore, VectorBlock, matrix_block, offset_type
+from ...distribute import needs, transport
+from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore, assembled, matrix_block, offset_type
+from ...distribute.needs import Dense
 from ...distribute.partition import RowMap
+from ...trace import counters
 
 
 class Rows(NamedTuple):
@@ -36,14 +39,6 @@ def offsets(device: Any, lengths: Any) -> tuple[Any, int]:
     indptr = device.zeros(len(lengths) + 1, np.int64)
     xp.cumsum(lengths, out=indptr[1:])
     return indptr, read(device, indptr, -1)
-
-
-def words_of(device: Any, present: Any) -> Any:
-    """Booleans as presence words."""
-    words = device.zeros((len(present) + 63) >> 6, np.int64)
-    packed = device.xp.packbits(present, bitorder="little")
-    words.view(np.uint8)[: len(packed)] = packed
-    return words
 
 
 def entries_of(device: Any, block: VectorBlock) -> tuple[Any, Any]:
@@ -106,7 +101,30 @@ def store_of(session: Any, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool
         vals = part.vals if len(part.vals) else device.zeros(1, dtype.np_type)
         indptr, cols = part.indptr.astype(ptr, copy=False), part.cols.astype(idx, copy=False)
         blocks.append(matrix_block(device, indptr, cols, vals, 0 if iso else 1, len(cols)))
-    return MatrixStore(rowmap, colmap, dtype, iso, blocks)
+    return assembled(rowmap, colmap, dtype, iso, blocks)
+
+
+def whole_vector(session: Any, store: VectorStore, d: int) -> Dense:
+    """The whole of a full or bitmap vector on device d."""
+    dense, transfers = needs.whole_vector(store, session.devices, d)
+    counters.exchanged += transport.carry(session.devices, transfers)[0]
+    return dense
+
+
+def gathered(session: Any, store: MatrixStore, d: int) -> Rows:
+    """All rows of a matrix on device d, by slot (padding is empty rows)."""
+    pieces, transfers = needs.whole_matrix(store, session.devices, d)
+    counters.exchanged += transport.carry(session.devices, transfers)[0]
+    map = store.rowmap
+    if map.p == 1:
+        return Rows(pieces.offsets[0], pieces.cols, pieces.vals, pieces.stride)
+    indptr, above = session.devices[d].empty(map.nslots + 1, offset_type(store.nvals)), 0
+    for b, (offsets, length) in enumerate(zip(pieces.offsets, store.lengths, strict=True)):
+        lo, hi, n = map.first_slot(b), map.first_slot(b + 1), map.rows[b]
+        indptr[lo : lo + n + 1] = offsets + indptr.dtype.type(above)
+        above += length
+        indptr[lo + n : hi + 1] = above
+    return Rows(indptr, pieces.cols, pieces.vals, pieces.stride)
 
 
 def slots_of(device: Any, map: RowMap, users: Any) -> Any:

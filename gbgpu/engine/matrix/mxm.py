@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ...distribute import exchange
-from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore
+from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore, revalued
+from ...distribute.partition import Task
 from ...errors import InvalidValue, message
 from ...expr import Transposed
-from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec, mxm_room
-from ...trace import counters
+from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec
 from ..plan import is_idempotent
-from .csr import Rows, by_row_and_column, keep_entries, offsets, read, store_of
+from .csr import Rows, by_row_and_column, gathered, keep_entries, offsets, read, store_of, whole_vector
 
 WIDE = 1 << 24  # columns from which a mark for each costs more than a table, if rows are short
 SHORT = 1 << 10
@@ -36,8 +35,9 @@ def valued(session: Any, pattern: MatrixStore, op: Any, left: tuple, right: tupl
     kernel = session.kernels.get("ewise", Spec(op=op, a=a, b=b, out=op.return_type))
     iso = not any(stride for _, stride in (*xs, *ys))
 
-    def work(i: int) -> Any:
-        block, device, nil = pattern.blocks[i], session.devices[i], session.nil(i)
+    def work(task: Task) -> Any:
+        i, device, nil = task.block, session.devices[task.device], session.nil(task.device)
+        block = pattern.blocks[i]
         n = 1 if iso else block.nnz
         vals = device.empty(max(n, 1), op.return_type.np_type)
         sides = *xs[i], nil.words, *ys[i], nil.words, nil.words, 0, nil.words
@@ -45,9 +45,7 @@ def valued(session: Any, pattern: MatrixStore, op: Any, left: tuple, right: tupl
         return block.with_values(vals, 0 if iso else 1)
 
     seconds = pattern.nvals * session.kernels.costs.pull_edge / pattern.rowmap.p
-    return MatrixStore(
-        pattern.rowmap, pattern.colmap, op.return_type, iso, session.each(pattern.rowmap.p, work, seconds)
-    )
+    return revalued(pattern, op.return_type, iso, session.over(pattern.rowmap.tasks, work, seconds))
 
 
 class Product:
@@ -121,7 +119,7 @@ class Product:
         b = source(self.right.T if self.way == "dot" else self.right)
         colmap, rowmap = (b.rowmap, b.colmap) if self.way == "dot" else (b.colmap, b.rowmap)
         if rowmap is not a.colmap or colmap.p != a.rowmap.p:
-            colmap = self.session.maps(self.left.shape[0], self.right.shape[1], a.rowmap.p)[1]
+            colmap = self.session.maps.pair(self.left.shape[0], self.right.shape[1], a.rowmap.p)[1]
             b = aligned(b, *((colmap, a.colmap) if self.way == "dot" else (a.colmap, colmap)))
         if mask is not None:
             mask = aligned(mask, a.rowmap, colmap)
@@ -135,15 +133,14 @@ class Product:
         )
         work = {"dot": self._inside, "dense": self._dense, "sort": self._sorted}.get(self.way, self._by_rows)
         seconds = 1.0 if a.nvals + b.nvals > 1000 else 0.0
-        parts = self.session.each(a.rowmap.p, work, seconds)
+        parts = self.session.over(a.rowmap.tasks, lambda task: work(task.block), seconds)
         return store_of(self.session, a.rowmap, colmap, self.op.return_type, self.iso, parts)
 
     def _operands(self, b: int) -> tuple[Any, tuple, tuple, Rows]:
         """(device, arguments of A and B, of the tables, all of B)."""
         device, block = self.session.devices[b], self.a.blocks[b]
-        (indptr, cols, vals, stride), moved = exchange.all_gather_rows(self.b, self.session.devices, b)
-        counters.exchanged += moved
-        whole = Rows(indptr.astype(self.ptr, copy=False), cols, vals, stride)
+        rows = gathered(self.session, self.b, b)
+        whole = rows._replace(indptr=rows.indptr.astype(self.ptr, copy=False))
         first = block.n, block.indptr.astype(self.ptr, copy=False), block.cols, block.vals, block.stride
         tables = *self.a.colmap.tables(device), *self.colmap.tables(device), self.a.rowmap.first(b)
         return device, (*first, *whole), tables, whole
@@ -159,11 +156,11 @@ class Product:
         def by_column(i: int) -> tuple[Any, int]:
             vector = [VectorBlock(block.n, block.vals, block.stride) for block in scales.blocks]
             store = VectorStore(scales.rowmap, scales.dtype, "full", scales.iso, vector)
-            dense, moved = exchange.all_gather(store, session.devices, i)
-            counters.exchanged += moved
+            dense = whole_vector(session, store, i)
             return (dense.vals[other.blocks[i].cols], 1) if dense.stride else (dense.vals, 0)
 
-        factors = scales.dtype, session.each(other.rowmap.p, by_row if self.scales == "left" else by_column, 1.0)
+        way = lambda task: (by_row if self.scales == "left" else by_column)(task.block)  # noqa: E731
+        factors = scales.dtype, session.over(other.rowmap.tasks, way, 1.0)
         sides = (factors, values_of(b)) if self.scales == "left" else (values_of(a), factors)
         return valued(session, other, self.op.multiply, *sides)
 
@@ -187,13 +184,11 @@ class Product:
         return rows if whole else keep_entries(device, rows, found)
 
     def _marks(self, b: int, at: Rows, width: int, hashed: bool, operands: tuple | None) -> Any:
-        """The workspace of the kernels of CPU devices, the long rows of A for those of GPUs."""
-        if self.session.kernels.kind == "cuda":
-            return self.a.blocks[b].heavy
+        """The workspace of the kernels."""
         device = self.session.devices[b]
         indptr = at.indptr if operands is None else operands[1]
         longest = int(device.xp.diff(indptr).max()) if hashed and len(indptr) > 1 else 0
-        return device.zeros(mxm_room(longest, width, hashed), np.int64 if hashed else np.int32)
+        return self.session.kernels.marks(device, self.a.blocks[b], longest, width, hashed)
 
     def _by_rows(self, b: int) -> Rows:
         """The pattern first (that of the mask, if there is one to stay inside), then the values."""
@@ -214,7 +209,7 @@ class Product:
             )
             room = int(per_row.max()) if n else 0
             room += 0 if held is None or not n else int(device.xp.diff(mptr).max())
-        marks = device.zeros(mxm_room(room, width, hashed), np.int64 if hashed else np.int32)
+        marks = self.session.kernels.marks(device, self.a.blocks[b], room, width, hashed)
         spec = Spec(ptr=self.ptr, idx=self.a.idx, hashed=hashed)
         kernel, lengths = self.session.kernels.get("mxm_pattern", spec), device.empty(n, np.int64)
         shared = n, indptr, cols, whole.indptr, whole.cols, mptr, mcols, flags, width, marks

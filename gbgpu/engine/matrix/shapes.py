@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ...distribute import exchange
-from ...distribute.blocks import MatrixStore, VectorStore, matrix_block, offset_type
-from ...distribute.partition import RowMap
+from ...distribute.blocks import MatrixStore, VectorStore, assembled, matrix_block, offset_type
+from ...distribute.partition import RowMap, Task
 from ...errors import IndexOutOfBound, NotImplementedException, message
 from ...index import Index
 from ...kernels.interface import AFULL, BFULL, OUTFULL, Spec
-from ...trace import counters
 from .csr import (
     Rows,
     by_row_and_column,
     entries_of,
+    gathered,
     keep_entries,
     last_of,
     offsets,
@@ -25,6 +24,7 @@ from .csr import (
     store_of,
     take_rows,
     users_of,
+    whole_vector,
 )
 from .mxm import combined
 
@@ -43,8 +43,7 @@ class Ids:
         if self.index.vector is None:
             return device.put(self.map.slots(self.index.ids()))
         store = self.session.content(self.index.vector)
-        dense, moved = exchange.all_gather(store, self.session.devices, b)
-        counters.exchanged += moved
+        dense = whole_vector(self.session, store, b)
         return self._checked(device, _in_user_order(device, store.map, dense.vals, dense.stride))
 
     def part(self, b: int, over: RowMap) -> Any:
@@ -88,13 +87,6 @@ def _in_user_order(device: Any, map: RowMap, vals: Any, stride: int) -> Any:
     return vals if map.p == 1 else vals[device.put(map.slots(np.arange(map.n)))]
 
 
-def gathered(session: Any, store: MatrixStore, b: int) -> Rows:
-    """All rows of a matrix on device b, by slot."""
-    rows, moved = exchange.all_gather_rows(store, session.devices, b)
-    counters.exchanged += moved
-    return Rows(*rows)
-
-
 def own(store: MatrixStore, b: int) -> Rows:
     """The rows that device b owns."""
     block = store.blocks[b]
@@ -114,22 +106,29 @@ def extract(session: Any, store: MatrixStore, rows: Index, cols: Index) -> Matri
 
 def _rows(session: Any, store: MatrixStore, index: Index) -> MatrixStore:
     p = store.rowmap.p
-    rowmap, ids = session.maps(len(index), 1, p)[0], Ids(session, index, store.rowmap)
+    rowmap, ids = session.maps.pair(len(index), 1, p)[0], Ids(session, index, store.rowmap)
 
-    def part(b: int) -> Rows:
+    def part(task: Task) -> Rows:
+        b = task.block
         return take_rows(session.devices[b], gathered(session, store, b), ids.part(b, rowmap))
 
     return store_of(
-        session, rowmap, store.colmap, store.dtype, store.iso, session.each(p, part, _seconds(session, store))
+        session,
+        rowmap,
+        store.colmap,
+        store.dtype,
+        store.iso,
+        session.over(store.rowmap.tasks, part, _seconds(session, store)),
     )
 
 
 def _columns(session: Any, store: MatrixStore, index: Index) -> MatrixStore:
     """Columns by ascending ids, which keep their order."""
     p = store.rowmap.p
-    colmap, ids = session.maps(1, len(index), p)[1], Ids(session, index, store.colmap)
+    colmap, ids = session.maps.pair(1, len(index), p)[1], Ids(session, index, store.colmap)
 
-    def part(b: int) -> Rows:
+    def part(task: Task) -> Rows:
+        b = task.block
         device, held = session.devices[b], own(store, b)
         table = device.xp.full(max(store.colmap.nslots, 1), -1, np.int64)
         table[ids.all(b)] = device.put(colmap.slots(np.arange(len(index))))
@@ -137,7 +136,12 @@ def _columns(session: Any, store: MatrixStore, index: Index) -> MatrixStore:
         return keep_entries(device, held, cols >= 0)._replace(cols=cols[cols >= 0])
 
     return store_of(
-        session, store.rowmap, colmap, store.dtype, store.iso, session.each(p, part, _seconds(session, store))
+        session,
+        store.rowmap,
+        colmap,
+        store.dtype,
+        store.iso,
+        session.over(store.rowmap.tasks, part, _seconds(session, store)),
     )
 
 
@@ -150,7 +154,8 @@ def place(
     ascending = row_ids.ascending and col_ids.ascending
     combine = monoid is not None and not store.iso
 
-    def part(b: int) -> Rows:
+    def part(task: Task) -> Rows:
+        b = task.block
         device, lo, n = session.devices[b], like.rowmap.first_slot(b), like.rowmap.rows[b]
         targets = row_ids.all(b)
         mine = device.xp.flatnonzero((targets >= lo) & (targets < lo + n))
@@ -168,7 +173,7 @@ def place(
             return Rows(indptr, columns[last], combined(session, device, monoid, order, first, taken.vals), 1)
         return Rows(indptr, columns[last], taken.vals[last] if taken.stride else taken.vals, taken.stride)
 
-    parts = session.each(like.rowmap.p, part, _seconds(session, store))
+    parts = session.over(like.rowmap.tasks, part, _seconds(session, store))
     return store_of(session, like.rowmap, like.colmap, store.dtype, store.iso, parts)
 
 
@@ -181,7 +186,8 @@ def region(session: Any, store: MatrixStore, rows: Index, cols: Index, inside: b
     """The entries whose row and column an index pair names (or, not `inside`, all others)."""
     row_ids, col_ids = Ids(session, rows, store.rowmap), Ids(session, cols, store.colmap)
 
-    def part(b: int) -> Rows:
+    def part(task: Task) -> Rows:
+        b = task.block
         device, lo, n = session.devices[b], store.rowmap.first_slot(b), store.rowmap.rows[b]
         block, slots = own(store, b), row_ids.all(b)
         chosen = device.zeros(n + 1, np.bool_)
@@ -191,7 +197,7 @@ def region(session: Any, store: MatrixStore, rows: Index, cols: Index, inside: b
         within = chosen[device.owners(block.indptr, len(block.cols))] & named[block.cols]
         return keep_entries(device, block, within if inside else ~within)
 
-    parts = session.each(store.rowmap.p, part, _seconds(session, store))
+    parts = session.over(store.rowmap.tasks, part, _seconds(session, store))
     return store_of(session, store.rowmap, store.colmap, store.dtype, store.iso, parts)
 
 
@@ -203,7 +209,7 @@ def filled(session: Any, rowmap: RowMap, colmap: RowMap, dtype: Any, value: Any)
         cols = device.xp.tile(device.put(colmap.slots(np.arange(m)).astype(colmap.slot_type())), n)
         indptr = (device.xp.arange(n + 1) * m).astype(offset_type(max(rowmap.rows) * m))
         blocks.append(matrix_block(device, indptr, cols, device.full(1, value, dtype.np_type), 0, n * m))
-    return MatrixStore(rowmap, colmap, dtype, True, blocks)
+    return assembled(rowmap, colmap, dtype, True, blocks)
 
 
 # -- vectors as matrices
@@ -213,29 +219,31 @@ def column(session: Any, store: VectorStore) -> MatrixStore:
     """A vector as a matrix of one column."""
     map = store.map
 
-    def part(b: int) -> Rows:
+    def part(task: Task) -> Rows:
+        b = task.block
         device = session.devices[b]
         rows, vals = entries_of(device, store.blocks[b])
         return Rows(_counted(device, rows, map.rows[b]), device.zeros(len(rows), np.int64), vals, 0 if store.iso else 1)
 
-    parts = session.each(map.p, part, map.n * session.kernels.costs.row / map.p)
-    return store_of(session, map, session.maps(map.n, 1, map.p)[1], store.dtype, store.iso, parts)
+    parts = session.over(map.tasks, part, map.n * session.kernels.costs.row / map.p)
+    return store_of(session, map, session.maps.pair(map.n, 1, map.p)[1], store.dtype, store.iso, parts)
 
 
 def diag(session: Any, store: VectorStore, k: int) -> MatrixStore:
     """A square matrix with the vector on its diagonal k."""
     single, n = column(session, store), store.map.n
     down, right = max(0, -k), max(0, k)
-    rowmap, colmap = session.maps(n + abs(k), n + abs(k), store.map.p)
+    rowmap, colmap = session.maps.pair(n + abs(k), n + abs(k), store.map.p)
 
-    def part(b: int) -> Rows:
+    def part(task: Task) -> Rows:
+        b = task.block
         device, xp = session.devices[b], session.devices[b].xp
         ids = xp.arange(int(rowmap.bounds[b]), int(rowmap.bounds[b + 1])) - down
         taken = take_rows(device, gathered(session, single, b), slots_of(device, single.rowmap, ids))
         columns = ids[device.owners(taken.indptr, len(taken.cols))] + right
         return taken._replace(cols=slots_of(device, colmap, columns))
 
-    parts = session.each(rowmap.p, part, n * session.kernels.costs.row)
+    parts = session.over(rowmap.tasks, part, n * session.kernels.costs.row)
     made = store_of(session, rowmap, colmap, store.dtype, store.iso, parts)
     made.diagonal = k == 0 and store.form == "full"
     return made
@@ -246,10 +254,11 @@ def kron(session: Any, one: MatrixStore, two: MatrixStore, op: Any) -> MatrixSto
     if op.program.uses & {"i", "j", "k"}:
         raise NotImplementedException(message("an operator of values in kronecker", repr(op)))
     n, m = two.rowmap.n, two.colmap.n
-    rowmap, colmap = session.maps(one.rowmap.n * n, one.colmap.n * m, one.rowmap.p)
+    rowmap, colmap = session.maps.pair(one.rowmap.n * n, one.colmap.n * m, one.rowmap.p)
     kernel = session.kernels.get("ewise", Spec(op=op, a=one.dtype, b=two.dtype, out=op.return_type))
 
-    def part(b: int) -> Rows:
+    def part(task: Task) -> Rows:
+        b = task.block
         device, xp, nil = session.devices[b], session.devices[b].xp, session.nil(b)
         rows = xp.arange(int(rowmap.bounds[b]), int(rowmap.bounds[b + 1]))
         left, right = gathered(session, one, b), gathered(session, two, b)
@@ -268,7 +277,7 @@ def kron(session: Any, one: MatrixStore, two: MatrixStore, op: Any) -> MatrixSto
         kernel(total, *sides, AFULL | BFULL | OUTFULL, 0, 0, 0, vals, nil.words, nil.scratch)
         return Rows(indptr, slots_of(device, colmap, users), vals, 1)
 
-    parts = session.each(rowmap.p, part, one.nvals * two.nvals * session.kernels.costs.pull_edge)
+    parts = session.over(rowmap.tasks, part, one.nvals * two.nvals * session.kernels.costs.pull_edge)
     return store_of(session, rowmap, colmap, op.return_type, False, parts)
 
 

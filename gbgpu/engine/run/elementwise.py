@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ...distribute.blocks import VectorBlock, VectorStore
+from ...distribute.partition import Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
-from ...trace import counters
 from ..plan import Step
 from .steps import Steps, copied
 
@@ -21,15 +21,13 @@ class Elementwise(Steps):
     def _ewise(self, step: Step) -> VectorStore:
         x, y, *last = (self.registers[name] for name in step.sources)
         kernel, dtype, full = self.kernel("ewise"), step.into.dtype, step.into.form == "full"
-        option = self.statement.expr.option
-        if self.statement.expr.kind == "chain":
-            option = option[1].option
-        defaults = option if step.spec.side == "defaults" else (0, 0)
+        defaults = self.registers["defaults"] if step.parameters else (0, 0)
 
-        def work(b: int) -> VectorBlock:
+        def work(task: Task) -> VectorBlock:
+            b = task.block
             one, two, nil = x.blocks[b], y.blocks[b], self.session.nil(b)
             three = last[0].blocks[b] if last else None
-            vals, words, count = self._dense(one.n, b, dtype)
+            vals, words, count = self.fresh_bitmap(one.n, b, dtype)
             flags = (
                 (k.AFULL if one.words is None else 0)
                 | (k.BFULL if two.words is None else 0)
@@ -40,11 +38,11 @@ class Elementwise(Steps):
                 one.n,
                 one.vals,
                 one.stride,
-                self._words(one.words, b),
+                self.words(one.words, b),
                 two.vals,
                 two.stride,
-                self._words(two.words, b),
-                *((three.vals, three.stride, self._words(three.words, b)) if three else (nil.words, 0, nil.words)),
+                self.words(two.words, b),
+                *((three.vals, three.stride, self.words(three.words, b)) if three else (nil.words, 0, nil.words)),
                 flags,
                 x.map.first(b),
                 *defaults,
@@ -54,15 +52,16 @@ class Elementwise(Steps):
             )
             return VectorBlock(one.n, vals, 1, None if full else words, count=count)
 
-        return self._store(step, self.each(x.map, work))
+        return self.store(self.each(x.map.tasks, work, self.rows(x.map)))
 
     def _ewise_list(self, step: Step) -> VectorStore:
         x, y = (self.registers[name] for name in step.sources)
         kernel, dtype = self.kernel("ewise_list"), step.into.dtype
 
-        def work(b: int) -> VectorBlock:
+        def work(task: Task) -> VectorBlock:
+            b = task.block
             one, two = x.blocks[b], y.blocks[b]
-            slots, vals, count = self._list(len(one.slots), b, dtype, one.slots)
+            slots, vals, count = self.fresh_list(len(one.slots), b, dtype, one.slots)
             flags = k.BFULL if two.words is None else 0
             kernel(
                 one.count,
@@ -71,7 +70,7 @@ class Elementwise(Steps):
                 one.stride,
                 two.vals,
                 two.stride,
-                self._words(two.words, b),
+                self.words(two.words, b),
                 flags,
                 x.map.first(b),
                 slots,
@@ -80,21 +79,16 @@ class Elementwise(Steps):
             )
             return VectorBlock(one.n, vals, 1, slots=slots, count=count)
 
-        return self._store(step, self.each(x.map, work, self._entries(x)))
-
-    def _entries(self, store: VectorStore) -> float:
-        """Predicted seconds of a pass over the entries."""
-        count = self.session.known_count(store)
-        return (store.map.n if count is None else count) * self.session.kernels.costs.row / store.map.p
+        return self.store(self.each(x.map.tasks, work, self.entries(x)))
 
     def _apply(self, step: Step) -> VectorStore:
         x, dtype, iso = self.registers[step.sources[0]], step.into.dtype, step.into.iso
-        option = self.statement.expr.option
-        thunk = option[1] if step.into.name == "t" and isinstance(option, tuple) else 0
+        thunk = self.registers["thunk"] if step.parameters else 0
         kernel, listed, devices = self.kernel("apply"), x.form == "list", self.session.devices
 
-        def work(b: int) -> VectorBlock:
-            block, device, nil = x.blocks[b], devices[b], self.session.nil(b)
+        def work(task: Task) -> VectorBlock:
+            b = task.block
+            block, device, nil = x.blocks[b], devices[task.device], self.session.nil(task.device)
             n = 1 if iso else len(block.slots) if listed else block.n
             vals = device.empty(n, dtype.np_type)
             flags = k.XLIST if listed and not iso else 0
@@ -115,26 +109,27 @@ class Elementwise(Steps):
                 words, count = (None if part is None else copied(device, part) for part in (words, count))
             return VectorBlock(block.n, vals, 0 if iso else 1, words, block.slots, count)
 
-        return self._store(step, self.each(x.map, work, 0.0 if iso else self._entries(x)))
+        return self.store(self.each(x.map.tasks, work, 0.0 if iso else self.entries(x)))
 
     def _select(self, step: Step) -> VectorStore:
-        x, thunk, devices = self.registers[step.sources[0]], self.statement.expr.option, self.session.devices
+        x, thunk, devices = self.registers[step.sources[0]], self.registers["thunk"], self.session.devices
         if x.form == "list":
             kernel = self.kernel("select_list")
             return self._filtered(
-                step, x, lambda b, one: (one.count, one.slots, one.vals, one.stride, x.map.first(b), thunk), kernel
+                x, lambda b, one: (one.count, one.slots, one.vals, one.stride, x.map.first(b), thunk), kernel
             )
         kernel = self.kernel("select")
 
-        def work(b: int) -> VectorBlock:
-            block, device = x.blocks[b], devices[b]
+        def work(task: Task) -> VectorBlock:
+            b = task.block
+            block, device = x.blocks[b], devices[task.device]
             words, count = device.empty((block.n + 63) >> 6, np.int64), device.zeros(1, np.int64)
             flags = k.XFULL if block.words is None else 0
             kernel(
                 block.n,
                 block.vals,
                 block.stride,
-                self._words(block.words, b),
+                self.words(block.words, b),
                 flags,
                 x.map.first(b),
                 thunk,
@@ -144,38 +139,38 @@ class Elementwise(Steps):
             vals = block.vals if x.iso else copied(device, block.vals)
             return VectorBlock(block.n, vals, block.stride, words, count=count)
 
-        return self._store(step, self.each(x.map, work))
+        return self.store(self.each(x.map.tasks, work, self.rows(x.map)))
 
     def _filter(self, step: Step) -> VectorStore:
         x, kernel, name = self.registers[step.sources[0]], self.kernel("mask_list"), step.sources[1]
         return self._filtered(
-            step, x, lambda b, one: (one.count, one.slots, one.vals, one.stride, *self.bits(name, b)), kernel
+            x, lambda b, one: (one.count, one.slots, one.vals, one.stride, *self.bits(name, b)), kernel
         )
 
-    def _filtered(
-        self, step: Step, x: VectorStore, arguments: Callable[[int, VectorBlock], tuple], kernel: Any
-    ) -> VectorStore:
+    def _filtered(self, x: VectorStore, arguments: Callable[[int, VectorBlock], tuple], kernel: Any) -> VectorStore:
         """The entries of a list that a kernel keeps. (Its values are compacted too, the one of an iso list into place
         0.)"""
 
-        def work(b: int) -> VectorBlock:
+        def work(task: Task) -> VectorBlock:
+            b = task.block
             block = x.blocks[b]
-            slots, vals, count = self._list(len(block.slots), b, x.dtype, block.slots)
+            slots, vals, count = self.fresh_list(len(block.slots), b, x.dtype, block.slots)
             kernel(*arguments(b, block), slots, vals, count)
             return VectorBlock(block.n, block.vals if x.iso else vals, block.stride, slots=slots, count=count)
 
-        return self._store(step, self.each(x.map, work, self._entries(x)))
+        return self.store(self.each(x.map.tasks, work, self.entries(x)))
 
     def _reduce(self, step: Step) -> tuple[Any, Any]:
         """Each block to one value, then those on the first device to one: two words of one buffer, the value and
         whether there is one, and the value as an array."""
-        x, monoid, session = self.registers[step.sources[0]], self.statement.expr.op, self.session
-        counted = self.statement.expr.option[0]
+        x, session, counted = self.registers[step.sources[0]], self.session, step.option.counted
+        monoid = step.spec.op
         kernel = self.kernel("reduce")
         form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[x.form]
 
-        def work(b: int) -> tuple[Any, Any]:
-            block, device, nil = x.blocks[b], session.devices[b], session.nil(b)
+        def work(task: Task) -> tuple[Any, Any]:
+            b = task.block
+            block, device, nil = x.blocks[b], session.devices[task.device], session.nil(task.device)
             both = device.empty(2, np.int64)
             vals, words = both.view(monoid.dtype.np_type)[:1], both[1:]
             given, stride = (device.full(1, 1, x.dtype.np_type), 0) if counted else (block.vals, block.stride)
@@ -185,14 +180,14 @@ class Elementwise(Steps):
                 block.count if x.form == "list" else nil.words,
                 given,
                 stride,
-                self._words(block.words, b),
+                self.words(block.words, b),
                 form,
                 vals,
                 words,
             )
             return both, vals
 
-        parts = self.each(x.map, work, self._entries(x))
+        parts = self.each(x.map.tasks, work, self.entries(x))
         if x.map.p == 1:
             return parts[0]
         device, nil = session.devices[0], session.nil(0)
@@ -200,7 +195,8 @@ class Elementwise(Steps):
         for b, (both, value) in enumerate(parts):
             device.copy(vals[b : b + 1], value)
             device.copy(present[b : b + 1], both[1:])
-            counters.exchanged += value.nbytes + 8 if b else 0
+            if b:
+                self.account(0, value.nbytes + 8)
         words, both = device.zeros((x.map.p + 63) >> 6, np.int64), device.empty(2, np.int64)
         out = both.view(monoid.dtype.np_type)[:1]
         self.kernel("mask_words", Spec(b=session.int64))(x.map.p, present, 1, nil.words, k.XFULL, words)

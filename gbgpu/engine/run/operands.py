@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ...distribute import exchange
+from ...distribute import needs, transport
 from ...distribute.blocks import VectorBlock, VectorStore
+from ...distribute.partition import Task
 from ...expr import Operand
 from ...kernels import interface as k
 from ...kernels.interface import Spec
-from ...trace import counters
 from ..plan import Step
 from .steps import Steps, cast, copied
 
@@ -24,11 +24,11 @@ class Operands(Steps):
         return self._gathered(step, np.arange(step.into.map.n))
 
     def _extract(self, step: Step) -> VectorStore:
-        return self._gathered(step, self.statement.expr.option.ids())
+        return self._gathered(step, self.registers["ids"].ids())
 
     def _place(self, step: Step) -> VectorStore:
-        target = np.full(step.into.map.n, -1)
-        target[self.statement.index.ids()] = np.arange(len(self.statement.index))
+        index, target = self.registers["place"], np.full(step.into.map.n, -1)
+        target[index.ids()] = np.arange(len(index))
         return self._gathered(step, target)
 
     def _gathered(self, step: Step, ids: np.ndarray) -> VectorStore:
@@ -41,66 +41,57 @@ class Operands(Steps):
         )
         slots = np.where(ids < 0, -1, source.map.slots(np.maximum(ids, 0))) if source.map.n else np.full(map.n, -1)
 
-        def work(b: int) -> VectorBlock:
-            dense, moved = self._whole(source, b)
-            self._account(b, moved)
-            n = map.rows[b]
-            vals, words, count = self._dense(n, b, source.dtype)
+        def work(task: Task) -> tuple[VectorBlock, int]:
+            b, n = task.block, map.rows[task.block]
+            dense, transfers = needs.whole_vector(source, devices, task.device)
+            moved = transport.carry(devices, transfers)[0]
+            vals, words, count = self.fresh_bitmap(n, b, source.dtype)
             index = devices[b].put(slots[map.bounds[b] : map.bounds[b + 1]])
             flags = k.XFULL if dense.words is None else 0
-            kernel(n, index, dense.vals, dense.stride, self._words(dense.words, b), flags, vals, words, count)
-            return VectorBlock(n, vals, 1, words, count=count)
+            kernel(n, index, dense.vals, dense.stride, self.words(dense.words, b), flags, vals, words, count)
+            return VectorBlock(n, vals, 1, words, count=count), moved
 
-        return self._store(step, self.each(map, work))
-
-    def _whole(self, source: VectorStore, b: int) -> tuple[exchange.Dense, int]:
-        """The whole vector on device b; a vector that lives whole on one device is copied from there."""
-        if source.map.p > 1 or b == 0:
-            return exchange.all_gather(source, self.session.devices, b)
-        block, device = source.blocks[0], self.session.devices[b]
-        moved = [None if part is None else device.empty(len(part), part.dtype) for part in (block.vals, block.words)]
-        for target, part in zip(moved, (block.vals, block.words), strict=True):
-            if target is not None:
-                device.copy(target, part)
-        return exchange.Dense(moved[0], block.stride, moved[1]), sum(part.nbytes for part in moved if part is not None)
-
-    def _words(self, words: Any, b: int) -> Any:
-        return self.session.nil(b).words if words is None else words
+        made = self.each(map.tasks, work, self.rows(map))
+        for task, (_, moved) in zip(map.tasks, made, strict=True):
+            self.account(task.device, moved)
+        return self.store([block for block, _ in made])
 
     def _convert(self, step: Step) -> VectorStore:
         store = self.registers[step.sources[0]]
-        work = self._to_list(store) if step.option == "list" else self._to_bitmap(store, store.iso)
-        return self._store(step, self.each(store.map, work))
+        work = self._to_list(store) if step.into.form == "list" else self._to_bitmap(store, store.iso)
+        return self.store(self.each(store.map.tasks, work, self.rows(store.map)))
 
-    def _to_list(self, store: VectorStore) -> Callable[[int], VectorBlock]:
+    def _to_list(self, store: VectorStore) -> Callable[[Task], VectorBlock]:
         kernel, devices = self.kernel("compact", Spec(b=store.dtype, idx=store.map.slot_type())), self.session.devices
 
-        def work(b: int) -> VectorBlock:
-            block, device = store.blocks[b], devices[b]
+        def work(task: Task) -> VectorBlock:
+            b = task.block
+            block, device = store.blocks[b], devices[task.device]
             slots = device.empty(block.n, store.map.slot_type())
             vals, count = (
                 block.vals if store.iso else device.empty(block.n, store.dtype.np_type),
                 device.zeros(1, np.int64),
             )
             flags = k.XFULL if block.words is None else 0
-            kernel(block.n, block.vals, block.stride, self._words(block.words, b), flags, slots, vals, count)
+            kernel(block.n, block.vals, block.stride, self.words(block.words, b), flags, slots, vals, count)
             return VectorBlock(block.n, vals, block.stride, slots=slots, count=count)
 
         return work
 
-    def _to_bitmap(self, store: VectorStore, iso: bool) -> Callable[[int], VectorBlock]:
+    def _to_bitmap(self, store: VectorStore, iso: bool) -> Callable[[Task], VectorBlock]:
         """Blocks as bitmaps of their own: `iso` keeps one value, else every present row gets its own."""
         spec = Spec(b=store.dtype, idx=store.map.slot_type())
         listed = store.form == "list"
         kernel = self.kernel(("list_words" if iso else "scatter") if listed else "gather", spec)
-        devices = self.session.devices
+        devices, pool = self.session.devices, self.session.pool
 
-        def work(b: int) -> VectorBlock:
-            block, device = store.blocks[b], devices[b]
+        def work(task: Task) -> VectorBlock:
+            b = task.block
+            block, device = store.blocks[b], devices[task.device]
             n, nwords = block.n, (block.n + 63) >> 6
             if iso and not listed:  # one value for every row
-                count = self.session.scalar(b, n, np.int64)
-                return VectorBlock(n, block.vals, 0, self.session.ones(b, n), count=count)
+                count = pool.scalar(b, n, np.int64)
+                return VectorBlock(n, block.vals, 0, pool.ones(b, n), count=count)
             if listed:
                 words = device.zeros(nwords, np.int64)
                 vals = block.vals if iso else device.empty(n, store.dtype.np_type)
@@ -110,14 +101,14 @@ class Operands(Steps):
                     kernel(block.count, block.slots, block.vals, block.stride, vals, words)
                 count = block.count if iso else copied(device, block.count)
                 return VectorBlock(n, vals, 0 if iso else 1, words, count=count)
-            vals, words, count = self._dense(n, b, store.dtype)
+            vals, words, count = self.fresh_bitmap(n, b, store.dtype)
             flags = k.XFULL if block.words is None else 0
             kernel(
                 n,
-                self.session.rows(b, n),
+                pool.rows(b, n),
                 block.vals,
                 block.stride,
-                self._words(block.words, b),
+                self.words(block.words, b),
                 flags,
                 vals,
                 words,
@@ -127,19 +118,18 @@ class Operands(Steps):
 
         return work
 
-    def _mask_bits(self, store: VectorStore, structural: bool) -> Callable[[int], Any]:
+    def _mask_bits(self, store: VectorStore, structural: bool) -> Callable[[Task], Any]:
         """Bits of the entries of a mask's parent (the true ones unless structural)."""
-        if structural and store.form == "bitmap":
-            return lambda b: store.blocks[b].words
         kernel = self.kernel(
             "list_words" if store.form == "list" else "mask_words", Spec(b=store.dtype, idx=store.map.slot_type())
         )
 
-        def work(b: int) -> Any:
-            block, device = store.blocks[b], self.session.devices[b]
+        def work(task: Task) -> Any:
+            b = task.block
+            block, device = store.blocks[b], self.session.devices[task.device]
             nwords = (block.n + 63) >> 6
             if structural and store.form == "full":
-                return self.session.ones(b, block.n)
+                return self.session.pool.ones(b, block.n)
             if store.form == "list":
                 words = device.zeros(nwords, np.int64)
                 kernel(block.count, block.slots, block.vals, block.stride, 0 if structural else k.VALUED, words)
@@ -149,7 +139,7 @@ class Operands(Steps):
                     block.n,
                     block.vals,
                     block.stride,
-                    self._words(block.words, b),
+                    self.words(block.words, b),
                     k.XFULL if block.words is None else 0,
                     words,
                 )
@@ -159,26 +149,26 @@ class Operands(Steps):
 
     def _mask(self, step: Step) -> list[tuple[Any, int]]:
         store = self.registers[step.sources[0]]
-        structural, complement = step.option
-        flags = k.MASKED | (k.COMPLEMENT if complement else 0)
-        bits = self._mask_bits(store, structural)
-        if structural and store.form == "bitmap":
+        flags = k.MASKED | (k.COMPLEMENT if step.option.complement else 0)
+        if step.option.structural and store.form == "bitmap":
             return [(block.words, flags) for block in store.blocks]
-        return [(words, flags) for words in self.each(store.map, bits)]
+        made = self.each(store.map.tasks, self._mask_bits(store, step.option.structural), self.rows(store.map))
+        return [(words, flags) for words in made]
 
     def _scalar(self, step: Step) -> VectorStore:
         """One value for all rows; one that waits on the first device (Scalar.waits) is copied, never read."""
-        map, dtype, expr, session = step.into.map, step.into.dtype, self.statement.expr, self.session
-        value, held = expr.option, None
+        map, dtype, given, session = step.into.map, step.into.dtype, step.option, self.session
+        value, held = self.registers["value"], None
         if isinstance(value, Operand):
-            held = value._store[1] if value.waits and dtype is expr.dtype else None
+            held = value._store[1] if value.waits and dtype is given else None
             value = None if held is not None else value.value
         if held is None:
-            value = value if dtype is expr.dtype else cast(value, expr.dtype, dtype)
-            found = [session.scalar(b, value, dtype.np_type) for b in range(map.p)]
+            value = value if dtype is given else cast(value, given, dtype)
+            found = [session.pool.scalar(b, value, dtype.np_type) for b in range(map.p)]
         else:
             found = [held, *(copied(session.devices[b], held) for b in range(1, map.p))]
-            counters.exchanged += held.nbytes * (map.p - 1)
+            for b in range(1, map.p):
+                self.account(b, held.nbytes)
         return VectorStore(map, dtype, "full", True, [VectorBlock(map.rows[b], found[b], 0) for b in range(map.p)])
 
     def _spread(self, step: Step) -> VectorStore:
@@ -192,14 +182,14 @@ class Operands(Steps):
 
     def _place_scalar(self, step: Step) -> VectorStore:
         value, map, devices = self.registers[step.sources[0]], step.into.map, self.session.devices
-        ids = self.statement.index.ids()
+        ids = self.registers["place"].ids()
         ids = ids if len(ids) == 1 else np.unique(ids)
         cuts = np.searchsorted(ids, map.bounds)
         blocks = []
         for b, block in enumerate(value.blocks):
             mine = (ids[cuts[b] : cuts[b + 1]] - map.bounds[b]).astype(map.slot_type())
             slots = devices[b].full(1, mine[0], mine.dtype) if len(mine) == 1 else devices[b].put(mine)
-            count = self.session.scalar(b, len(mine), np.int64)
+            count = self.session.pool.scalar(b, len(mine), np.int64)
             blocks.append(VectorBlock(block.n, block.vals, 0, slots=slots, count=count))
         return VectorStore(map, value.dtype, "list", True, blocks, len(ids))
 
@@ -208,7 +198,7 @@ class Operands(Steps):
         bits = []
         for b in range(map.p):
             rows = np.zeros(((map.rows[b] + 63) >> 6) * 64, bool)
-            ids = self.statement.index.ids()
+            ids = self.registers["place"].ids()
             rows[ids[(ids >= map.bounds[b]) & (ids < map.bounds[b + 1])] - map.bounds[b]] = True
             words = np.packbits(rows, bitorder="little").view(np.int64)
             bits.append((self.session.devices[b].put(words), k.REGION))

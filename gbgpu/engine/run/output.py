@@ -3,8 +3,8 @@
 import numpy as np
 
 from ...distribute.blocks import VectorBlock, VectorStore
+from ...distribute.partition import Task
 from ...kernels import interface as k
-from ...trace import listeners
 from ..plan import Step
 from .steps import Steps, copied
 
@@ -17,28 +17,24 @@ class Output(Steps):
     def _dup(self, step: Step) -> VectorStore:
         store, devices = self.registers[step.sources[0]], self.session.devices
 
-        def work(b: int) -> VectorBlock:
-            block = store.blocks[b]
+        def work(task: Task) -> VectorBlock:
+            block, device = store.blocks[task.block], devices[task.device]
             if store.iso or store.form == "list":
                 return block
-            vals, words, count = (
-                None if part is None else copied(devices[b], part) for part in (block.vals, block.words, block.count)
-            )
+            parts = block.vals, block.words, block.count
+            vals, words, count = (None if part is None else copied(device, part) for part in parts)
             return VectorBlock(block.n, vals, block.stride, words, count=count)
 
-        copy = self._store(step, self.each(store.map, work))
+        copy = self.store(self.each(store.map.tasks, work, self.rows(store.map)))
         copy.nvals = store.nvals
         return copy
 
     def _move(self, step: Step) -> VectorStore:
-        store = self.registers[step.sources[0]]
-        if listeners:
-            self.each(store.map, lambda b: store.blocks[b])
-        return store
+        return self.registers[step.sources[0]]
 
-    def _target(self, step: Step, full: bool) -> VectorStore:
+    def _target(self, step: Step) -> VectorStore:
         """The output's blocks ready to be written in place: full, or a bitmap, with a value for each row."""
-        w, map, session = self.registers.get("w"), step.into.map, self.session
+        w, map, session, form = self.registers.get("w"), step.into.map, self.session, step.into.form
         if w is None:
             blocks = []
             for b in range(map.p):
@@ -46,23 +42,20 @@ class Output(Steps):
                 words, count = device.zeros((n + 63) >> 6, np.int64), device.zeros(1, np.int64)
                 blocks.append(VectorBlock(n, device.empty(n, step.into.dtype.np_type), 1, words, count=count))
             return VectorStore(map, step.into.dtype, "bitmap", False, blocks)
-        if w.form == ("full" if full else "bitmap") and not w.iso:
+        if w.form == form and not w.iso:
             return w
-        made = VectorStore(
-            map, w.dtype, "bitmap", False, session.each(map.p, self._to_bitmap(w, False), self._entries(w))
-        )
-        if full:
-            made = VectorStore(
-                map, w.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in made.blocks]
-            )
-        return made
+        blocks = self.each(map.tasks, self._to_bitmap(w, False), self.entries(w))
+        if form == "full":
+            blocks = [VectorBlock(block.n, block.vals, 1) for block in blocks]
+        return VectorStore(map, w.dtype, form, False, blocks)
 
     def _write_list(self, step: Step) -> VectorStore:
-        t, full = self.registers[step.sources[0]], step.option
-        w, kernel = self._target(step, full), self.kernel("write_list")
+        t, full = self.registers[step.sources[0]], step.into.form == "full"
+        w, kernel = self._target(step), self.kernel("write_list")
 
-        def work(b: int) -> VectorBlock:
-            block, given, nil = w.blocks[b], t.blocks[b], self.session.nil(b)
+        def work(task: Task) -> None:
+            b = task.block
+            block, given, nil = w.blocks[b], t.blocks[b], self.session.nil(task.device)
             mwords, flags = self.bits(step.sources[1], b)
             count = nil.scratch if full else block.count
             kernel(
@@ -73,41 +66,40 @@ class Output(Steps):
                 mwords,
                 flags | (k.CFULL if full else 0),
                 block.vals,
-                self._words(block.words, b),
+                self.words(block.words, b),
                 count,
             )
-            return block
 
-        self.each(w.map, work, self._entries(t))
+        self.each(w.map.tasks, work, self.entries(t))
         return self._changed(w)
 
     def _write(self, step: Step) -> VectorStore:
         full, tfull, replace = step.option
         t = self.registers[step.sources[0]]
-        w, kernel = self._target(step, full), self.kernel("write")
+        w, kernel = self._target(step), self.kernel("write")
         base = (k.CFULL if full else 0) | (k.TFULL if tfull else 0) | (k.REPLACE if replace else 0)
 
-        def work(b: int) -> VectorBlock:
-            block, given, device = w.blocks[b], t.blocks[b], self.session.devices[b]
+        def work(task: Task) -> None:
+            b = task.block
+            block, given, device = w.blocks[b], t.blocks[b], self.session.devices[task.device]
             mwords, flags = self.bits(step.sources[1], b)
             rwords, region = self.bits(step.sources[2], b, k.REGION)
             count = device.zeros(1, np.int64)
             kernel(
                 block.n,
                 block.vals,
-                self._words(block.words, b),
+                self.words(block.words, b),
                 given.vals,
                 given.stride,
-                self._words(given.words, b),
+                self.words(given.words, b),
                 mwords,
                 rwords,
                 base | flags | region,
                 count,
             )
             block.count = count
-            return block
 
-        self.each(w.map, work)
+        self.each(w.map.tasks, work, self.rows(w.map))
         return self._changed(w)
 
     def _changed(self, w: VectorStore) -> VectorStore:

@@ -1,28 +1,27 @@
 """Push and pull on row blocks, the exchange around them, and the combination of arrivals."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...distribute import exchange
+from ...distribute import needs, transport
 from ...distribute.blocks import VectorBlock, VectorStore
+from ...distribute.partition import Task
 from ...kernels import interface as k
-from ...kernels.interface import Spec, sums_whole_rows
+from ...kernels.interface import Spec
 from ..deterministic import by_rows
-from ..matrix.csr import words_of
 from ..plan import Step
-from ..streams import is_short, likely_first, streams_of, values_of
+from ..pool import Workspace
 from .steps import Steps
 
 
-def _counts(spec: Spec) -> bool:
-    """Whether a product with a full vector counts the entries of rows."""
-    return spec.op.monoid.name == "plus" and spec.op.multiply.name == "pair" and spec.out.kind != "b"
+class Reached(NamedTuple):
+    """What a device scattered: its workspace, where the value of all is if they are iso, and how many slots it
+    reached."""
 
-
-def _ends_early(spec: Spec, stride: int) -> bool:
-    """Whether one entry is the sum of a row, and which one it is doesn't matter to A's values."""
-    return (spec.iso or spec.op.monoid.is_any) and not (stride and k.reads(spec)[0])
+    space: Any
+    value: Any
+    count: Any
 
 
 class Products(Steps):
@@ -30,192 +29,196 @@ class Products(Steps):
 
     __slots__ = ()
 
-    def _gather(self, step: Step) -> list[exchange.Dense]:
-        source = self.registers[step.sources[0]]
+    def _gather(self, step: Step) -> list[needs.Dense]:
+        source, devices = self.registers[step.sources[0]], self.session.devices
 
-        def work(b: int) -> exchange.Dense:
-            dense, moved = exchange.all_gather(source, self.session.devices, b)
-            self._account(b, moved)
-            return dense
+        def work(task: Task) -> tuple[needs.Dense, int]:
+            dense, transfers = needs.whole_vector(source, devices, task.device)
+            return dense, transport.carry(devices, transfers)[0]
 
-        return self.each(
-            source.map, work, source.map.nslots * source.dtype.np_type.itemsize * self.session.kernels.costs.byte
-        )
+        seconds = source.map.nslots * source.dtype.np_type.itemsize * self.session.kernels.costs.byte
+        arrived = self.each(source.map.tasks, work, seconds)
+        for task, (_, moved) in zip(source.map.tasks, arrived, strict=True):
+            self.account(task.device, moved)
+        return [dense for dense, _ in arrived]
 
     def _pull(self, step: Step) -> VectorStore:
-        source, matrix, facts, spec = self.registers[step.sources[1]], self.facts.store, self.facts, step.spec
-        kernel, mask, session = self.kernel("pull"), step.sources[2], self.session
+        source, matrix = self.registers[step.sources[1]], self.registers["A"]
+        product, spec, session, mask = step.option, step.spec, self.session, step.sources[2]
+        inner, outer, stride, full = product.inner, product.outer, 0 if spec.iso else 1, step.into.form == "full"
         fixed = by_rows(session, spec.op) and not spec.iso  # the order of sums
-        full, streams = step.option, session.kernels.streams and not (mask or fixed) and sums_whole_rows(spec)
-        counts = not mask and _counts(spec)
+        layout, gathered = session.kernels.pull_layout, type(source) is list
+        tasks, shared = session.assignment(outer, outer.rows), None
+        if tasks is not outer.tasks:
+            shared = [self.fresh_bitmap(n, b, spec.out, spec.iso) for b, n in enumerate(outer.rows)]
 
-        def work(b: int) -> VectorBlock:
-            block, nil = matrix.blocks[b], session.nil(b)
-            x = source[b] if type(source) is list else source.blocks[b]
-            if counts and x.words is None:
-                return self._lengths(session.devices[b], block, spec.out, full)
-            mwords, flags = self.bits(mask, b)
-            traced, stats = self._flag_stats(b)
-            words = x.words
-            if words is None:
-                flags, words = flags | k.XFULL, nil.words
-            vals, bits, count = self._dense(block.n, b, spec.out, spec.iso)
-            stored = VectorBlock(block.n, vals, 0 if spec.iso else 1, None if full else bits, count=count)
-            if streams:
-                reads_a, reads_x = k.reads(spec)
-                held = spec.b.np_type.itemsize if reads_x and x.stride else 0
-                views = streams_of(session.devices[b], block, facts.inner.nslots, held)
-                if views:
-                    partial = x.words is not None
-                    if partial:
-                        session.devices[b].clear(bits)
-                    stream = self.kernel("pull_stream", lambda: spec._replace(side="partial" if partial else ""))
-                    avals = values_of(session.devices[b], block, views, reads_a)
-                    given = views, avals, block.stride, x.vals, x.stride, words
-                    stream(block.n, *given, traced, vals, bits, count, stats)
-                    return stored
-            starts, bounds = facts.inner.tables(session.devices[b])
-            cols, options = block.cols, {}
-            if session.kernels.streams and fixed:
-                options = {"fixed": True}
-            elif session.kernels.streams and is_short(block):
-                options = {"short": True}
-            elif session.kernels.streams and _ends_early(spec, block.stride):
-                likely = likely_first(session.devices[b], block, facts.inner.nslots)
-                cols, options = (cols, {}) if likely is None else (likely, {"first": True})
-            kernel(
+        def work(task: Task) -> Any:
+            b, device, nil = task.block, session.devices[task.device], session.nil(task.device)
+            block, (mwords, flags), row0 = matrix.blocks[b], self.bits(mask, b), outer.first(b)
+            if shared is None:
+                vals, words, count = self.fresh_bitmap(block.n, b, spec.out, spec.iso)
+            else:
+                block, lo, hi = block.part(task.lo, task.hi), task.lo >> 6, (task.hi + 63) >> 6
+                vals, words, _ = shared[b]
+                vals, words = vals[task.lo * stride : task.hi] if stride else vals, words[lo:hi]
+                mwords, row0, count = mwords[lo:] if mask else mwords, row0 + task.lo, device.zeros(1, np.int64)
+            x = source[task.device] if gathered else source.blocks[b]
+            traced, stats = self.stats(task.device)
+            kernel, kind, exact, rows, heavy, options = layout(device, block, spec, x, inner.nslots, bool(mask), fixed)
+            (kernel or self.kernel(kind, exact))(
                 block.n,
-                block.indptr,
-                cols,
-                block.vals,
-                block.stride,
+                *rows,
                 x.vals,
                 x.stride,
-                words,
+                nil.words if x.words is None else x.words,
                 mwords,
-                flags | traced,
-                starts,
-                bounds,
-                facts.outer.first(b),
-                block.heavy,
+                flags | traced | (k.XFULL if x.words is None else 0),
+                *inner.tables(device),
+                row0,
+                heavy,
                 vals,
-                bits,
+                words,
                 count,
                 stats,
                 **options,
             )
-            return stored
+            return VectorBlock(block.n, vals, stride, None if full else words, count=count) if shared is None else count
 
-        return self._store(step, self.each(facts.outer, work, facts.seconds))
+        done = self.each(tasks, work, self.registers["seconds"])
+        return self.store(done if shared is None else self._joined(outer, tasks, shared, done, stride, full))
 
-    def _lengths(self, device: Any, block: Any, dtype: Any, full: bool) -> VectorBlock:
-        """The lengths of rows that have entries."""
-        vals, lengths = device.empty(block.n, dtype.np_type), device.xp.diff(block.indptr)
-        vals[...] = lengths
-        if full:
-            return VectorBlock(block.n, vals, 1, count=device.empty(1, np.int64))
-        present = lengths > 0
-        return VectorBlock(block.n, vals, 1, words_of(device, present), count=present.sum(keepdims=True))
+    def _joined(self, map: Any, tasks: Any, shared: list, counts: list, stride: int, full: bool) -> list[VectorBlock]:
+        """Blocks whose rows several tasks have made."""
+        devices = self.session.devices
+        for task, count in zip(tasks, counts, strict=True):
+            owner, total = map.tasks[task.block].device, shared[task.block][2]
+            arrived = devices[owner].empty(1, np.int64)
+            transport.carry(devices, [needs.Transfer(task.device, owner, count, arrived)])
+            total += arrived
+        blocks = zip(map.rows, shared, strict=True)
+        return [
+            VectorBlock(n, vals, stride, None if full else words, count=count) for n, (vals, words, count) in blocks
+        ]
 
     def _push(self, step: Step) -> Any:
-        source, matrix, facts, spec = self.registers[step.sources[1]], self.facts.store, self.facts, step.spec
-        push, session, outer = self.kernel("push"), self.session, self.facts.outer
-        drain = self.kernel("drain", lambda: Spec(out=spec.out, idx=spec.idx, iso=spec.iso))
-        form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[source.form] | (k.DENSE if facts.dense else 0)
+        """Scatter into a workspace of each device (DENSE: one that becomes the result)."""
+        source, matrix = self.registers[step.sources[1]], self.registers["A"]
+        product, spec, session, mask = step.option, step.spec, self.session, step.sources[2]
+        inner, outer, listed, dense = product.inner, product.outer, source.form == "list", product.dense
+        form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[source.form] | (k.DENSE if dense else 0)
+        kernel, options = self.kernel("push"), session.kernels.push_options
+        tasks = session.assignment(inner, [block.count for block in source.blocks] if listed else inner.rows)
+        room = outer.n if dense else outer.nslots
+        reached = [self._workspace(d, room, spec.op.monoid, spec, dense) for d in range(outer.p)]
 
-        def work(b: int) -> Any:
-            block, x, device, nil = matrix.blocks[b], source.blocks[b], session.devices[b], session.nil(b)
-            mwords, flags = self.bits(step.sources[2], b)
-            traced, stats = self._flag_stats(b)
-            count = device.zeros(1, np.int64)
-            if facts.dense:  # a new workspace becomes the result
-                words = device.zeros((outer.n + 63) >> 6, np.int64)
-                touched = nil.slots(spec.idx) if session.kernels.streams else device.empty(outer.n, spec.idx)
-                acc = None if spec.iso else device.full(outer.n, spec.op.monoid.start, spec.out.np_type)
-            else:
-                space = session.workspace(b, outer.nslots, spec.op.monoid, spec.iso)
-                words, touched, acc = space.words, space.touched, space.vals
-            if spec.iso:
-                acc = device.empty(1, spec.out.np_type)
-            starts, bounds = outer.tables(device)
-            listed = source.form == "list"
-            options = {"hubs": False} if session.kernels.streams and not block.heavy.size else {}
-            push(
+        def work(task: Task) -> None:
+            d, device, nil = task.device, session.devices[task.device], session.nil(task.device)
+            block, x, row0 = matrix.blocks[task.block], source.blocks[task.block], inner.first(task.block)
+            if tasks is not inner.tasks:
+                block, x, row0 = _part(device, block, x, task, row0)
+            (mwords, flags), (traced, stats), own = self.bits(mask, d), self.stats(d), outer.first_slot(d)
+            space, value, count = reached[d]
+            kernel(
                 block.n,
                 x.count if listed else nil.words,
                 x.slots if listed else nil.slots(spec.idx),
                 x.vals,
                 x.stride,
-                self._words(x.words, b),
+                nil.words if x.words is None else x.words,
                 flags | form | traced,
                 block.indptr,
                 block.cols,
                 block.vals,
                 block.stride,
-                starts,
-                bounds,
-                facts.inner.first(b),
+                *outer.tables(device),
+                row0,
                 mwords,
-                outer.first_slot(b),
-                outer.first_slot(b) + outer.rows[b],
-                acc,
-                words,
-                touched,
+                own,
+                own + outer.rows[d],
+                value,
+                space.words,
+                space.touched,
                 count,
                 stats,
-                **options,
+                **options(block),
             )
-            stride = 0 if spec.iso else 1
-            if facts.dense:
-                return VectorBlock(outer.n, acc, stride, words, count=count)
-            bins = self._drain(drain, space, count, acc, spec, b, outer.nslots, starts, outer.p)
-            if outer.p > 1:
-                return bins
-            return VectorBlock(outer.n, bins.vals, stride, slots=bins.slots, count=bins.counts)
 
-        results = self.each(outer, work, facts.seconds)
-        return self._store(step, results) if outer.p == 1 else results
+        self.each(tasks, work, self.registers["seconds"])
+        if not dense:
+            return reached
+        (space, value, count), stride = reached[0], 0 if spec.iso else 1
+        return self.store([VectorBlock(outer.n, value, stride, space.words, count=count)])
 
-    def _drain(
-        self, kernel: Any, space: Any, count: Any, acc: Any, spec: Spec, b: int, room: int, starts: Any, p: int
-    ) -> exchange.Bins:
-        """Empty a workspace into lists by owner."""
-        device = self.session.devices[b]
-        touched = device.peek(count)
-        if p == 1 and touched is not None:
-            room = int(touched[0])
-        slots, counts = device.empty(room, spec.idx), device.zeros(p, np.int64)
-        vals = acc if spec.iso else device.empty(room, spec.out.np_type)
+    def _workspace(self, d: int, room: int, monoid: Any, spec: Spec, fresh: bool = False) -> Reached:
+        device = self.session.devices[d]
+        if fresh:
+            space = Workspace(device, room, monoid, spec.iso, self.session.kernels.touches)
+        else:
+            space = self.session.pool.workspace(d, room, monoid, spec.iso)
+        value = device.empty(1, monoid.dtype.np_type) if spec.iso else space.vals
+        return Reached(space, value, device.zeros(1, np.int64))
+
+    def _drain(self, step: Step) -> Any:
+        """Empty workspaces into lists by owner; with one owner that is the result."""
+        reached, map, p = self.registers[step.sources[0]], step.into.map, step.into.map.p
+
+        def work(task: Task) -> Any:
+            starts = map.tables(self.session.devices[task.device])[0]
+            slots, vals, counts = self._drained(reached[task.device], task.device, map.nslots, starts, p)
+            if p > 1:
+                return needs.Bins(task.device, slots, vals, counts)
+            return VectorBlock(map.n, vals, 0 if step.into.iso else 1, slots=slots, count=counts)
+
+        made = self.each(map.tasks, work, self.rows(map) / 4)
+        return self.store(made) if p == 1 else made
+
+    def _drained(self, reached: Reached, d: int, room: int, starts: Any, p: int) -> tuple[Any, Any, Any]:
+        """(slots, vals, count for each owner) of what device d has reached; the workspace is ready for its next use."""
+        device, (space, value, count), step = self.session.devices[d], reached, self.step
+        kernel = self.kernel("drain", lambda: Spec(out=step.into.dtype, idx=step.spec.idx, iso=step.into.iso))
+        touched = device.peek(count) if p == 1 else None
+        room = room if touched is None else int(touched[0])
+        slots, counts = device.empty(room, step.spec.idx), device.zeros(p, np.int64)
+        vals = value if step.into.iso else device.empty(room, step.into.dtype.np_type)
         kernel(count, space.touched, space.vals, space.words, space.start, starts, p, slots, vals, counts)
-        return exchange.Bins(slots, vals, counts)
+        return slots, vals, counts
 
-    def _exchange(self, step: Step) -> list[list[exchange.Message]]:
-        bins, outer = self.registers[step.sources[0]], self.facts.outer
+    def _exchange(self, step: Step) -> list[tuple[list[needs.Message], Any]]:
+        """The messages for each owner, and the one value of all if they are iso."""
+        bins, devices, map = self.registers[step.sources[0]], self.session.devices, step.into.map
 
-        def work(b: int) -> Any:
-            messages, moved, unknown = exchange.collect(bins, outer, self.session.devices, b, step.spec.iso)
-            self._account(b, moved, unknown)
-            return messages, bins[b].vals
+        def work(task: Task) -> Any:
+            messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso)
+            return messages, transport.carry(devices, transfers)
 
-        return self.each(outer, work, self.facts.seconds / 4)
+        arrived = self.each(map.tasks, work, self.registers["seconds"] / 4)
+        for task, (_, (moved, unknown)) in zip(map.tasks, arrived, strict=True):
+            self.account(task.device, moved, unknown)
+        return [(messages, bins[task.device].vals) for task, (messages, _) in zip(map.tasks, arrived, strict=True)]
 
     def _combine(self, step: Step) -> VectorStore:
-        received, spec, session, outer = self.registers[step.sources[0]], step.spec, self.session, self.facts.outer
-        drain = self.kernel("drain", lambda: Spec(out=spec.b, idx=spec.idx, iso=spec.iso))
+        received, spec, pool, outer = self.registers[step.sources[0]], step.spec, self.session.pool, step.into.map
         kernel = self.kernel("combine")
 
-        def work(b: int) -> VectorBlock:
-            messages, own = received[b]
-            n = outer.rows[b]
-            mwords, flags = self.bits(step.sources[1], b)
-            space = session.workspace(b, -(-n // 64) * 64, spec.op, spec.iso)
-            total = session.devices[b].zeros(1, np.int64)
+        def work(task: Task) -> VectorBlock:
+            b, d, n = task.block, task.device, outer.rows[task.block]
+            (messages, one), (mwords, flags) = received[b], self.bits(step.sources[1], b)
+            reached = self._workspace(d, -(-n // 64) * 64, spec.op, spec)
             for slots, vals, count in messages:
-                kernel(count, slots, vals, mwords, flags, space.vals, space.words, space.touched, total)
-            drained = Spec(out=spec.b, idx=spec.idx, iso=spec.iso)
-            bins = self._drain(drain, space, total, own, drained, b, n, session.whole(b, n), 1)
-            return VectorBlock(
-                n, bins.vals if not spec.iso else own, 0 if spec.iso else 1, slots=bins.slots, count=bins.counts
-            )
+                space = reached.space
+                kernel(count, slots, vals, mwords, flags, space.vals, space.words, space.touched, reached.count)
+            slots, vals, counts = self._drained(reached, d, n, pool.whole(d, n), 1)
+            stride = 0 if spec.iso else 1
+            return VectorBlock(n, one if spec.iso else vals, stride, slots=slots, count=counts)
 
-        return self._store(step, self.each(outer, work, self.facts.seconds / 4))
+        return self.store(self.each(outer.tasks, work, self.registers["seconds"] / 4))
+
+
+def _part(device: Any, block: Any, x: VectorBlock, task: Task, row0: int) -> tuple[Any, VectorBlock, int]:
+    """The part of a block and of its frontier that a task is for: places of a list, else rows."""
+    lo, hi = task.lo, task.hi
+    if x.slots is not None:
+        vals = x.vals[lo:hi] if x.stride else x.vals
+        return block, VectorBlock(x.n, vals, x.stride, None, x.slots[lo:hi], device.full(1, hi - lo, np.int64)), row0
+    words = None if x.words is None else x.words[lo >> 6 : (hi + 63) >> 6]
+    return block.part(lo, hi), VectorBlock(hi - lo, x.vals[lo:hi] if x.stride else x.vals, x.stride, words), row0 + lo

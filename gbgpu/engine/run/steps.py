@@ -1,30 +1,32 @@
 """What all steps share: kernels, tracing, masks, fresh buffers. The steps themselves are in operands, products,
 elementwise and output."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...distribute.blocks import VectorBlock, VectorStore
+from ...distribute.partition import Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...semiring._lower import cast_program, to_python
-from ...trace import Record, counters, emit, listeners, now
+from ...trace import counters
 from ..plan import Plan, Step
+from ..watch import Watched
 
 
 class Steps:
-    """One statement on its way: `registers` hold vector stores by the names of the plan."""
+    """A plan on its way: `registers` hold stores, and parameters, by the names of the plan. `title` is what records
+    call it by its repr."""
 
-    __slots__ = ("session", "statement", "plan", "facts", "registers", "step", "stats", "moved")
+    __slots__ = ("session", "plan", "registers", "title", "step", "watched")
 
-    def __init__(self, session: Any, statement: Any, plan: Plan, facts: Any, registers: dict[str, Any]):
-        self.session, self.statement, self.plan, self.facts, self.registers = session, statement, plan, facts, registers
+    def __init__(self, session: Any, plan: Plan, bound: dict[str, Any], title: object):
+        self.session, self.plan, self.registers, self.title = session, plan, bound, title
         self.step: Step = plan.steps[0]
-        self.stats: list[Any] | None = None
-        self.moved: list[tuple[int, list]] | None = None
+        self.watched: Watched | None = None  # the step in hand, while somebody traces
 
     def kernel(self, kind: str, spec: Spec | Callable[[], Spec] | None = None) -> Any:
         """The kernel of the step in hand; the plan remembers it. A function makes the only spec of its kind there."""
@@ -35,61 +37,31 @@ class Steps:
             found = self.step.kernels[key] = self.session.kernels.get(kind, made)
         return found
 
-    def each(self, map: Any, work: Callable[[int], Any], seconds: float | None = None) -> list[Any]:
-        """work(b) for every block of `map`, on the devices' threads where that pays."""
-        seconds = map.n * self.session.kernels.costs.row / map.p if seconds is None else seconds
-        if listeners:
-            return self._traced(map, work, seconds)
-        return self.session.each(map.p, work, seconds)
+    def each(self, tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> list[Any]:
+        """work(task) for every task, on the devices' threads where that pays; results in the order of the tasks."""
+        if self.watched is not None:
+            work = self.watched.timed(work)
+        return self.session.over(tasks, work, seconds)
 
-    def _traced(self, map: Any, work: Callable[[int], Any], seconds: float) -> list[Any]:
-        devices, step = self.session.devices, self.step
-        self.stats = [devices[b].zeros(4, np.int64) for b in range(map.p)]
-        self.moved = [(0, [])] * map.p
-        spans = [(0.0, 0.0)] * map.p
+    def rows(self, map: Any) -> float:
+        """Predicted seconds of a pass over the rows."""
+        return map.n * self.session.kernels.costs.row / map.p
 
-        def timed(b: int) -> Any:
-            start = now()
-            result = work(b)
-            spans[b] = start, now()
-            return result
+    def entries(self, store: VectorStore) -> float:
+        """Predicted seconds of a pass over the entries."""
+        count = self.session.known_count(store)
+        return (store.map.n if count is None else count) * self.session.kernels.costs.row / store.map.p
 
-        before = counters.launches, counters.host_reads
-        results = self.session.each(map.p, timed, seconds)
-        launches, reads = counters.launches - before[0], counters.host_reads - before[1]
-        ends = step.kind in ("move", "write", "write_list")
-        for b in range(map.p):
-            moved, sent = self.moved[b]
-            count = results[b].count if ends and step.into.form != "full" else None
-            count = None if count is None else copied(devices[b], count)  # a later statement may change it
-            emit(
-                Record(
-                    counters.statements,
-                    repr(self.statement),
-                    step.kind,
-                    devices[b].name,
-                    self.plan.direction,
-                    step.into.form,
-                    moved,
-                    reads if b == 0 else 0,
-                    launches if b == 0 else 0,
-                    *spans[b],
-                    self.stats[b],
-                    count,
-                    devices[b].get,
-                    sent,
-                )
-            )
-        self.stats = self.moved = None
-        return results
+    def account(self, b: int, moved: int, unknown: Any = ()) -> None:
+        """Bytes that arrived at device b; of messages whose length only devices know, (count, bytes an entry)."""
+        counters.exchanged += moved
+        if self.watched is not None:
+            self.watched.moved[b] += moved
+            self.watched.sent[b].extend(unknown)
 
-    def _account(self, b: int, bytes_moved: int, unknown: Any = ()) -> None:
-        counters.exchanged += bytes_moved
-        if self.moved is not None:
-            self.moved[b] = self.moved[b][0] + bytes_moved, [*self.moved[b][1], *unknown]
-
-    def _flag_stats(self, b: int) -> tuple[int, Any]:
-        return (0, self.session.nil(b).stats) if self.stats is None else (k.TRACE, self.stats[b])
+    def stats(self, b: int) -> tuple[int, Any]:
+        """(flag, where kernels on device b count what they look at)."""
+        return (0, self.session.nil(b).stats) if self.watched is None else (k.TRACE, self.watched.stats[b])
 
     def bits(self, name: str, b: int, bit: int = k.MASKED) -> tuple[Any, int]:
         """(words, flags) of a mask register for block b."""
@@ -98,17 +70,22 @@ class Steps:
         words, flags = self.registers[name][b]
         return words, flags if bit == k.MASKED else bit
 
-    def _store(self, step: Step, blocks: list[VectorBlock]) -> VectorStore:
-        into = step.into
+    def words(self, words: Any, b: int) -> Any:
+        """Presence words, or a dummy where every row is present."""
+        return self.session.nil(b).words if words is None else words
+
+    def store(self, blocks: list[VectorBlock]) -> VectorStore:
+        """What the step in hand fills, of these blocks."""
+        into = self.step.into
         return VectorStore(into.map, into.dtype, into.form, into.iso, blocks)
 
-    def _list(self, room: int, b: int, dtype: Any, like: Any) -> tuple[Any, Any, Any]:
-        """Fresh (slots, vals, count) of a list block with slots of the type of `like`."""
+    def fresh_list(self, room: int, b: int, dtype: Any, like: Any) -> tuple[Any, Any, Any]:
+        """(slots, vals, count) of a list block on device b with slots of the type of `like`."""
         device = self.session.devices[b]
         return device.empty(room, like.dtype), device.empty(room, dtype.np_type), device.zeros(1, np.int64)
 
-    def _dense(self, n: int, b: int, dtype: Any, iso: bool = False) -> tuple[Any, Any, Any]:
-        """Fresh (vals, words, count) of a bitmap block."""
+    def fresh_bitmap(self, n: int, b: int, dtype: Any, iso: bool = False) -> tuple[Any, Any, Any]:
+        """(vals, words, count) of a bitmap block on device b."""
         device = self.session.devices[b]
         return (
             device.empty(1 if iso else n, dtype.np_type),

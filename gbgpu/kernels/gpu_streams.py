@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import settings
-from .matrix.csr import read, words_of
+from .lengths import words_of
+
+LONG = 128  # entries from which a row is spread over a block of threads
 
 TILE = 1024  # entries, as in src/pull_stream.cu and in device/cuda.py
 SMALL = 1 << 16  # entries below which rows are not worth preparing
@@ -36,15 +38,28 @@ class Stream(NamedTuple):
     high: int
 
 
-def is_short(block: Any, most: float | None = None) -> bool:
-    """Whether rows have few entries: so many on average (ALONE), and none is heavy."""
-    return block.nnz <= (ALONE if most is None else most) * block.n and not block.heavy.size
+def long_rows(device: Any, block: Any) -> Any:
+    """The rows of at least LONG entries (int32), looked for once."""
+    if "long" not in block.views:
+        xp = device.xp
+        block.views["long"] = xp.flatnonzero(xp.diff(block.indptr) >= LONG).astype(np.int32)
+    return block.views["long"]
+
+
+def has_long_rows(block: Any) -> bool:
+    """Whether there are long rows, as far as anyone has looked."""
+    return "long" not in block.views or bool(block.views["long"].size)
+
+
+def is_short(device: Any, block: Any, most: float | None = None) -> bool:
+    """Whether rows have few entries: so many on average (ALONE), and none is long."""
+    return block.nnz <= (ALONE if most is None else most) * block.n and not long_rows(device, block).size
 
 
 def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, ...]:
     """The view of a block for an x of `width` values of `held` bytes (0: none are read), made at the first need and
     kept with it; nothing for blocks that are not worth it."""
-    if block.nnz < SMALL or is_short(block, SHORT) or block.cols.dtype != np.int32:
+    if block.nnz < SMALL or is_short(device, block, SHORT) or block.cols.dtype != np.int32:
         return ()
     views = block.views
     if 1 not in views:
@@ -146,6 +161,6 @@ def _coded(device: Any, block: Any, width: int) -> tuple[Any, Any]:
     """Columns by their place in the order of use, and that order (of those used); or as they are, and None."""
     most, counts = settings.hub_bytes // 4, device.counts(block.cols, width)
     order, place = _ranked(device, counts)
-    if most < 1 or read(device, device.xp.cumsum(counts[order[:most]]), -1) < SHARE * block.nnz:
+    if most < 1 or int(device.get(device.xp.cumsum(counts[order[:most]])[-1:])[0]) < SHARE * block.nnz:
         return block.cols, None
-    return place[block.cols], order[: read(device, (counts > 0).sum(keepdims=True), 0)]
+    return place[block.cols], order[: int(device.get((counts > 0).sum(keepdims=True))[0])]

@@ -1,0 +1,121 @@
+"""What must move: arrivals of one device, and the transfers that fill them. `transport.carry` moves them; nothing here
+touches a device's content, and arrivals are combined by kernels at the owner."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .blocks import MatrixStore, VectorStore
+from .partition import RowMap
+
+
+class Transfer(NamedTuple):
+    """`into` (of device `target`) gets what `data` (of device `source`) has. `count`: only so many entries, a number
+    that the target device holds and the host doesn't know."""
+
+    source: int
+    target: int
+    data: Any
+    into: Any
+    count: Any = None
+
+
+class Dense(NamedTuple):
+    """A whole vector over the slots of its map, in one device's memory. words is None if every row is present."""
+
+    vals: Any
+    stride: int
+    words: Any
+
+
+class Bins(NamedTuple):
+    """Entries that a task made on a device, sorted by owner: owner b's lie at the map's first slot of b, as many as
+    counts[b]."""
+
+    device: int
+    slots: Any
+    vals: Any
+    counts: Any
+
+
+class Message(NamedTuple):
+    """Entries for one owner: local rows, values, and how many (on the device)."""
+
+    slots: Any
+    vals: Any
+    count: Any
+
+
+def whole_vector(store: VectorStore, devices: list, me: int) -> tuple[Dense, list[Transfer]]:
+    """The whole of a full or bitmap vector on device `me`. Where it lies on one device, that one's buffers serve."""
+    blocks, map = store.blocks, store.map
+    if map.p == 1 and me == map.tasks[0].device:
+        return Dense(blocks[0].vals, blocks[0].stride, blocks[0].words), []
+    device, transfers = devices[me], []
+    one = store.iso and map.p > 1  # every device that has a block has the one value
+    vals = blocks[me].vals if one else device.empty(1 if store.iso else map.nslots, store.dtype.np_type)
+    words = None if store.form == "full" else device.empty((map.nslots + 63) // 64, np.int64)
+    for task, block in zip(map.tasks, blocks, strict=True):
+        lo, n = map.first_slot(task.block), block.n
+        pieces = []
+        if not one and n:
+            pieces.append((block.vals[:1], vals) if store.iso else (block.vals[:n], vals[lo : lo + n]))
+        if words is not None and n:
+            pieces.append((block.words, words[lo // 64 : (lo + n + 63) // 64]))
+        transfers += [Transfer(task.device, me, data, into) for data, into in pieces]
+    return Dense(vals, 0 if store.iso else 1, words), transfers
+
+
+def messages(bins: list[Bins], map: RowMap, devices: list, b: int, iso: bool) -> tuple[list[Message], list[Transfer]]:
+    """The messages for the owner of block b: its own part first, as it lies; then those of the others that are not
+    known to be empty."""
+    me = map.tasks[b].device
+    lo, hi = map.first_slot(b), map.first_slot(b + 1)
+    device, found, transfers = devices[me], [], []
+    for part in sorted(bins, key=lambda part: part.device != me):
+        count, vals = part.counts[b : b + 1], part.vals if iso else part.vals[lo:hi]
+        known = devices[part.device].peek(count)
+        size = hi - lo if known is None else int(known[0])
+        if size == 0:
+            continue
+        message = Message(part.slots[lo:hi], vals, count)
+        if part.device != me:
+            arrived = Message(
+                device.empty(size, part.slots.dtype),
+                vals if iso else device.empty(size, vals.dtype),
+                device.empty(1, np.int64),
+            )
+            pairs = [(message.slots, arrived.slots)] if iso else list(zip(message[:2], arrived[:2], strict=True))
+            counted = arrived.count if known is None else None
+            transfers.append(Transfer(part.device, me, count, arrived.count))
+            transfers += [Transfer(part.device, me, data[:size], into, counted) for data, into in pairs]
+            message = arrived
+        found.append(message)
+    return found, transfers
+
+
+class Pieces(NamedTuple):
+    """All rows of a matrix on one device: columns and values in place, row offsets of each block."""
+
+    offsets: list[Any]
+    cols: Any
+    vals: Any
+    stride: int
+
+
+def whole_matrix(store: MatrixStore, devices: list, me: int) -> tuple[Pieces, list[Transfer]]:
+    """All rows of a matrix on device `me`, block after block. Where it lies on one device, that one's buffers serve."""
+    blocks, map = store.blocks, store.rowmap
+    if map.p == 1 and me == map.tasks[0].device:
+        return Pieces([blocks[0].indptr], blocks[0].cols, blocks[0].vals, blocks[0].stride), []
+    device, transfers, offsets, above = devices[me], [], [], 0
+    cols = device.empty(store.nvals, store.idx)
+    vals = blocks[me].vals if store.iso else device.empty(max(store.nvals, 1), store.dtype.np_type)
+    for task, block, nnz in zip(map.tasks, blocks, store.lengths, strict=True):
+        offsets.append(device.empty(block.n + 1, store.ptr))
+        pairs = [(block.indptr, offsets[-1]), (block.cols[:nnz], cols[above : above + nnz])]
+        if not store.iso:
+            pairs.append((block.vals[:nnz], vals[above : above + nnz]))
+        transfers += [Transfer(task.device, me, data, into) for data, into in pairs]
+        above += nnz
+    return Pieces(offsets, cols, vals, 0 if store.iso else 1), transfers

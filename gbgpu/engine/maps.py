@@ -1,0 +1,62 @@
+"""The row maps of a session: one default map a size, made by the first matrix of that size."""
+
+import numpy as np
+
+from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
+
+# Rows plus entries below which `auto` keeps an object on one device: its products take less than handing them out.
+WHOLE = 100_000
+
+
+class Maps:
+    """Maps over p devices; `auto`: small objects live whole on the first."""
+
+    def __init__(self, p: int, auto: bool, partition: Partition | None):
+        self._p, self._auto, self._partition = p, auto, partition
+        if partition is not None:
+            partition.bounds(64, p, None)  # raises now if the weights don't fit the devices
+        self._made: dict[tuple[int, bool], RowMap] = {}
+        self._defaults: dict[int, RowMap] = {}
+
+    def clear(self) -> None:
+        self._made.clear()
+        self._defaults.clear()
+
+    def of(self, n: int) -> RowMap:
+        """The default map of a size: the one its first matrix made, else equal rows (or the session's partition)."""
+        found = self._defaults.get(n)
+        return found if found is not None else self._make(n, self._auto and n < WHOLE, None)
+
+    def whole(self, n: int) -> RowMap:
+        """All rows in one block."""
+        return self._make(n, True, None)
+
+    def _make(self, n: int, whole: bool, lengths: np.ndarray | None) -> RowMap:
+        found = self._made.get((n, whole))
+        if found is None or lengths is not None:
+            partition = self._partition or (equal_rows() if lengths is None else equal_edges())
+            bounds = np.array([0, n]) if whole else partition.bounds(n, self._p, lengths)
+            if found is None or not np.array_equal(found.bounds, bounds):
+                found = RowMap(bounds)
+            self._made[n, whole] = found
+        return found
+
+    def pair(self, nrows: int, ncols: int, p: int) -> tuple[RowMap, RowMap]:
+        """The maps of a matrix made on `p` devices."""
+        rows, cols = (
+            found if found.p == p else self._make(found.n, p == 1, None) for found in map(self.of, (nrows, ncols))
+        )
+        return rows, cols
+
+    def of_matrix(self, nrows: int, ncols: int, nnz: int, lengths: np.ndarray | None) -> tuple[RowMap, RowMap]:
+        """The maps of a new matrix; the first of its size decides the defaults, by its row lengths if given."""
+        whole = self._auto and max(nrows, ncols) + nnz < WHOLE
+        p = 1 if whole else self._p
+        maps = []
+        for n, entries in ((nrows, lengths), (ncols, lengths if nrows == ncols else None)):
+            found = self._defaults.get(n)
+            if found is None or found.p != p:
+                found = self._make(n, whole, entries if not whole and n not in self._defaults else None)
+                self._defaults.setdefault(n, found)
+            maps.append(found)
+        return maps[0], maps[1]

@@ -1,0 +1,90 @@
+"""Buffers that statements share: dummies, workspaces of pushes, single values, and whatever is made once a session."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+LIMIT = 10_000  # things kept
+
+
+class Nil:
+    """Arguments of one device that a call does not need, of the right types; and places whose content nobody reads."""
+
+    def __init__(self, device: Any):
+        self.words, self.stats, self.scratch = (device.zeros(n, np.int64) for n in (1, 4, 1))
+        self._slots = {"int32": device.zeros(1, np.int32), "int64": self.words}
+
+    def slots(self, idx: str) -> Any:
+        return self._slots[idx]
+
+
+class Workspace:
+    """Room for a push over `n` slots; between steps vals are all `start` and words are zero."""
+
+    def __init__(self, device: Any, n: int, monoid: Any, iso: bool, touched: bool = True):
+        self.start = monoid.start
+        self.vals = device.empty(1, monoid.dtype.np_type) if iso else device.full(n, monoid.start, monoid.dtype.np_type)
+        self.words = device.zeros(-(-n // 64), np.int64)
+        self.touched = device.empty(n if touched else 1, np.int32 if n < 2**31 else np.int64)
+
+
+class Pool:
+    """What the devices of a session keep between statements."""
+
+    def __init__(self, devices: Sequence[Any]):
+        self._devices = devices
+        self._nils = [Nil(device) for device in devices]
+        self._spaces: dict[Any, Workspace] = {}
+        self._cached: dict[Any, Any] = {}
+
+    def clear(self) -> None:
+        self._spaces.clear()
+        self._cached.clear()
+
+    def distrust(self) -> None:
+        """A step broke off: it may have left marks in the workspaces."""
+        self._spaces.clear()
+
+    def nil(self, d: int) -> Nil:
+        return self._nils[d]
+
+    def workspace(self, d: int, n: int, monoid: Any, iso: bool) -> Workspace:
+        key = d, n, monoid, iso
+        found = self._spaces.get(key)
+        if found is None:
+            found = self._spaces[key] = Workspace(self._devices[d], n, monoid, iso)
+        return found
+
+    def once(self, key: Any, make: Any) -> Any:
+        found = self._cached.get(key)
+        if found is None:
+            found = self._cached[key] = make()
+        return found
+
+    def scalar(self, d: int, value: Any, dtype: Any) -> Any:
+        """One value on device d, which nobody writes."""
+        if len(self._cached) > LIMIT:
+            self._cached.clear()
+        exact = value if type(value) is int else np.array([value], dtype).tobytes()  # -0.0 is another float than 0.0
+        key = "scalar", d, dtype, exact
+        return self.once(key, lambda: self._devices[d].full(1, value, dtype))
+
+    def rows(self, d: int, n: int) -> Any:
+        """0..n-1 on device d."""
+        return self.once(("rows", d, n), lambda: self._devices[d].put(np.arange(n)))
+
+    def whole(self, d: int, n: int) -> Any:
+        """The slot bounds of a single block, on device d."""
+        return self.once(("whole", d, n), lambda: self._devices[d].put(np.array([0, max(n, 1)])))
+
+    def ones(self, d: int, n: int) -> Any:
+        """Words with the bits of n rows, on device d."""
+
+        def make() -> Any:
+            words = np.full((n + 63) >> 6, -1, np.int64)
+            if n & 63:
+                words[-1] = (1 << (n & 63)) - 1
+            return self._devices[d].put(words)
+
+        return self.once(("ones", d, n), make)

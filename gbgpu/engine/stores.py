@@ -1,0 +1,298 @@
+"""What handles hold: building it, reading it, and turning it round. The face that handles see of their session, but for
+running statements."""
+
+from collections.abc import Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ..distribute.blocks import VectorBlock, VectorStore, split_matrix, split_vector
+from ..errors import InvalidValue, OutOfMemory, OutputNotEmpty, message
+from ..semiring._operators import resolve
+from . import build, gate
+from .maps import Maps
+from .matrix.transpose import same, transpose
+
+
+def memory_checked(method: Any) -> Any:
+    """Running out of memory becomes OutOfMemory; the first argument says what for."""
+
+    @wraps(method)
+    def checked(session: Any, what: Any, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            return method(session, what, *arguments, **keywords)
+        except MemoryError as error:
+            free, total = session.devices[0].memory()
+            text = f"a {type(what).__name__} of shape {what.shape}" if hasattr(what, "shape") else repr(what)
+            raise OutOfMemory(message(f"memory for {text}", f"{free} of {total} bytes free", str(error))) from error
+
+    return checked
+
+
+class Stores:
+    """The content of handles on the devices of a session."""
+
+    devices: Sequence[Any]
+    maps: Maps
+    alive: bool
+    _watched: list[tuple[Any, Any, type, str]]
+
+    def check(self) -> None:
+        if not self.alive:
+            raise InvalidValue(
+                message(
+                    "an object of the session in force",
+                    "one of an ended session",
+                    "gb.init ended it; make the object again",
+                )
+            )
+
+    # -- what the devices find wrong
+
+    def watch(self, device: Any, flag: Any, kind: type, text: str) -> None:
+        """Raise kind(text) at the next read, if the device finds `flag` true by then."""
+        self._watched.append((device, flag, kind, text))
+
+    def raise_watched(self, reading: bool = False) -> None:
+        """Raise what devices have found wrong: all of it when `reading`, else what the host sees for nothing."""
+        if not self._watched:
+            return
+        watched, self._watched = self._watched, []
+        for i, (device, flag, kind, text) in enumerate(watched):
+            seen = device.peek(flag)
+            if seen is None and not reading:
+                self._watched.append(watched[i])
+            elif bool(device.get(flag) if seen is None else seen):
+                raise kind(text)
+
+    # -- content
+
+    def attach(self, handle: Any) -> None:
+        """A new or cleared handle: no content."""
+        self.check()
+        handle._store = None
+
+    def check_empty(self, handle: Any) -> None:
+        if handle.nvals:
+            raise OutputNotEmpty(
+                message("an empty object to build into", f"{handle.nvals} entries", "build(..., clear=True)")
+            )
+
+    @memory_checked
+    def build_vector(
+        self, vector: Any, ids: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any, trusted: bool = False
+    ) -> None:
+        """`trusted`: ids ascend, none occurs twice, and the arrays are given away."""
+        self.check()
+        if not trusted:
+            ids, vals = build.sorted_vector(ids, vals, iso, _dup(dup_op, vector.dtype), vector.size)
+        vector._store = (
+            split_vector(self.maps.of(vector.size), vector.dtype, self.devices, ids, vals, iso, trusted)
+            if len(ids)
+            else None
+        )
+
+    @memory_checked
+    def adopt_dense(self, vector: Any, array: Any) -> None:
+        """Fill a vector with a one-dimensional array that lies on a GPU of this session; nothing goes to the host."""
+        self.check()
+        map, dtype, blocks = self.maps.of(vector.size), vector.dtype.np_type, []
+        for b, device in enumerate(self.devices[: map.p]):
+            vals = device.empty(map.rows[b], dtype)
+            device.copy(vals, array[int(map.bounds[b]) : int(map.bounds[b + 1])])
+            blocks.append(VectorBlock(map.rows[b], vals, 1))
+        vector._store = VectorStore(map, vector.dtype, "full", False, blocks) if vector.size else None
+
+    def device_array(self, vector: Any) -> Any:
+        """The values of a full vector that lies whole on one GPU, or None."""
+        self.check()
+        store = vector._store
+        if store is None or store.form != "full" or store.map.p > 1 or self.devices[0].kind == "cpu":
+            return None
+        self.raise_watched(reading=True)
+        block = store.blocks[0]
+        return block.vals[: block.n] if block.stride else self.devices[0].xp.repeat(block.vals[:1], block.n)
+
+    @memory_checked
+    def build_matrix(
+        self, matrix: Any, rows: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any
+    ) -> None:
+        """Arrays of the host, or of the first GPU; there they stay."""
+        self.check()
+        dup_op = _dup(dup_op, matrix.dtype)
+        if isinstance(rows, np.ndarray):
+            return self._split(matrix, *build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, dup_op), iso)
+        found = gate.from_coo(self, matrix.shape, rows, cols, self._here(vals), iso, dup_op)
+        return gate.distribute(self, matrix, found, iso)
+
+    @memory_checked
+    def build_csr(
+        self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, trusted: bool = False
+    ) -> None:
+        """`trusted`: columns ascend in each row, none occurs twice, and the arrays are given away."""
+        self.check()
+        if not isinstance(cols, np.ndarray):
+            found = gate.from_csr(self, matrix.shape[1], self._here(indptr), cols, self._here(vals), iso)
+            return gate.distribute(self, matrix, found, iso)
+        arrays = (indptr, cols, vals) if trusted else build.sorted_csr(indptr, cols, vals, iso, matrix.shape[1])
+        return self._split(matrix, *arrays, iso, trusted)
+
+    def _here(self, array: Any) -> Any:
+        return self.devices[0].put(array) if isinstance(array, np.ndarray) else array
+
+    def _split(
+        self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, own: bool = False
+    ) -> None:
+        rowmap, colmap = self.maps.of_matrix(*matrix.shape, len(cols), np.diff(indptr))
+        devices = self.devices[: rowmap.p]
+        matrix._store = split_matrix(rowmap, colmap, matrix.dtype, devices, indptr, cols, vals, iso, own)
+
+    def declare_symmetric(self, matrix: Any) -> None:
+        """The matrix equals its transpose: the caller knows, and spares the comparison."""
+        store = self.matrix_store(matrix)
+        if store.rowmap is store.colmap:
+            store.symmetric = True
+
+    def known_symmetric(self, matrix: Any) -> bool:
+        """Whether the matrix is known to equal its transpose."""
+        self.check()
+        return matrix._store is not None and bool(matrix._store.symmetric)
+
+    def known_equal(self, one: Any, two: Any) -> bool | None:
+        """Whether two handles of one shape have equal content, if that needs no comparison; NaN equals nothing."""
+        a, b = one._store, two._store
+        if a is None or b is None or one.dtype is not two.dtype or one.dtype.kind == "f":
+            return None
+        if a is b:
+            return True
+        return False if one.ndim == 2 and a.transposed is b and a.symmetric is False else None
+
+    def matrix_store(self, matrix: Any) -> Any:
+        """The matrix's content; an empty one gets its blocks now."""
+        if matrix._store is None:
+            self._split(
+                matrix,
+                np.zeros(matrix.shape[0] + 1, np.int64),
+                np.zeros(0, np.int64),
+                np.zeros(1, matrix.dtype.np_type),
+                True,
+            )
+        return matrix._store
+
+    def turned(self, store: Any) -> Any:
+        """The transpose of a store that no handle holds."""
+        return transpose(store, self.devices)
+
+    def oriented(self, matrix: Any, transposed: bool) -> Any:
+        """The matrix by rows, or by columns (built at the first need and kept; a symmetric one serves both ways)."""
+        store = self.matrix_store(matrix)
+        if not transposed or store.symmetric:
+            return store
+        if store.transposed is None:
+            other = transpose(store, self.devices)
+            store.symmetric = store.rowmap is store.colmap and same(store, other)
+            if store.symmetric:
+                return store
+            store.transposed, other.transposed, other.symmetric = other, store, False
+        return store.transposed
+
+    def known_count(self, store: VectorStore) -> int | None:
+        """Entries of a vector, if the host can tell without reading from a device."""
+        if store.nvals is None:
+            total = 0
+            for device, block in zip(self.devices, store.blocks, strict=False):
+                seen = device.peek(block.count)
+                if seen is None:
+                    return None
+                total += int(seen[0])
+            store.nvals = total
+        return store.nvals
+
+    def nvals(self, handle: Any) -> int:
+        self.check()
+        self.raise_watched(reading=True)
+        store = handle._store
+        if store is None:
+            return 0
+        if store.nvals is None and self.known_count(store) is None:
+            store.nvals = sum(
+                int(device.get(block.count)[0]) for device, block in zip(self.devices, store.blocks, strict=False)
+            )
+        return store.nvals
+
+    def vector_to_host(self, vector: Any) -> tuple[np.ndarray, np.ndarray]:
+        self.check()
+        self.raise_watched(reading=True)
+        if vector._store is None:
+            return np.zeros(0, np.int64), np.zeros(0, vector.dtype.np_type)
+        store = vector._store
+        parts = [build.block_to_host(self.devices[b], block) for b, block in enumerate(store.blocks)]
+        ids = np.concatenate([rows + first for (rows, _), first in zip(parts, store.map.bounds[:-1], strict=True)])
+        return ids, np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
+
+    def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self.check()
+        self.raise_watched(reading=True)
+        store = self.matrix_store(matrix)
+        indptrs, cols, vals, above = [np.zeros(1, np.int64)], [], [], 0
+        for device, block in zip(self.devices, store.blocks, strict=False):
+            indptrs.append(device.get(block.indptr)[1:].astype(np.int64) + above)
+            above += block.nnz
+            cols.append(store.colmap.users(device.get(block.cols)))
+            held = device.get(block.vals)
+            vals.append(np.full(block.nnz, held[0]) if store.iso else held[: block.nnz])
+        return np.concatenate(indptrs), np.concatenate(cols).astype(np.int64, copy=False), np.concatenate(vals)
+
+    def element(self, handle: Any, position: tuple[int, ...]) -> Any:
+        """One value as a Python scalar, or None."""
+        self.check()
+        self.raise_watched(reading=True)
+        store = handle._store
+        if store is None:
+            return None
+        map = store.map if handle.ndim == 1 else store.rowmap
+        b = int(map.owner(position[0]))
+        device, block, row = self.devices[b], store.blocks[b], position[0] - int(map.bounds[b])
+        if handle.ndim == 1:
+            return build.vector_element(device, block, row)
+        return build.matrix_element(device, block, row, int(store.colmap.slots(np.array([position[1]]))[0]))
+
+    def read_scalar(self, store: tuple[Any, Any, Any]) -> Any:
+        """The value of a computed scalar, as Run._reduce leaves it, and what it is without entries."""
+        self.check()
+        self.raise_watched(reading=True)
+        both, vals, empty = store
+        read = self.devices[0].get(both)
+        return read.view(vals.dtype)[0].item() if int(read[1]) & 1 else empty
+
+    def content(self, handle: Any) -> VectorStore:
+        """A vector's store; an empty one is a list without entries."""
+        if handle._store is not None:
+            return handle._store
+        map, dtype = self.maps.of(handle.shape[0]), handle.dtype
+        return (
+            split_vector(map, dtype, self.devices[: map.p], np.zeros(0, np.int64), np.zeros(0, dtype.np_type), False)
+            if map.n
+            else VectorStore(
+                map,
+                dtype,
+                "list",
+                False,
+                [
+                    VectorBlock(
+                        0, d.empty(1, dtype.np_type), 1, slots=d.empty(0, map.slot_type()), count=d.zeros(1, np.int64)
+                    )
+                    for d in self.devices[: map.p]
+                ],
+                0,
+            )
+        )
+
+
+def _dup(dup_op: Any, dtype: Any) -> Any:
+    """A typed binary operator for duplicates, or None."""
+    if dup_op is None:
+        return None
+    op = resolve(dup_op, "binary")
+    return op if hasattr(op, "op") else op[dtype]

@@ -1,0 +1,44 @@
+"""Products that only count the entries of rows: no kernel, the row offsets have it."""
+
+from typing import Any
+
+import numpy as np
+
+from .interface import Layout, Spec
+
+_NOTHING: dict[str, Any] = {}
+
+
+def counts(spec: Spec) -> bool:
+    """Whether a product with a full vector counts the entries of rows."""
+    return spec.op.monoid.name == "plus" and spec.op.multiply.name == "pair" and spec.out.kind != "b"
+
+
+def words_of(device: Any, present: Any) -> Any:
+    """Booleans as presence words."""
+    words = device.zeros((len(present) + 63) >> 6, np.int64)
+    packed = device.xp.packbits(present, bitorder="little")
+    words.view(np.uint8)[: len(packed)] = packed
+    return words
+
+
+def lengths(device: Any) -> Any:
+    """A kernel with the arguments of pull that leaves the lengths of rows that have entries."""
+    xp = device.xp
+
+    def kernel(n: int, indptr: Any, *arguments: Any) -> None:
+        vals, words, count, _ = arguments[-4:]
+        found = xp.diff(indptr)
+        vals[...] = found
+        present = found > 0
+        words[...] = words_of(device, present)
+        count += present.sum(keepdims=True)
+
+    return kernel
+
+
+def pull_by_rows(device: Any, block: Any, spec: Spec, x: Any, masked: bool) -> Layout:
+    """A block as it is."""
+    rows = block.indptr, block.cols, block.vals, block.stride
+    kernel = lengths(device) if not masked and x.words is None and counts(spec) else None
+    return Layout(kernel, "pull", None, rows, block.cols, _NOTHING)
