@@ -1,15 +1,20 @@
-"""A statement on vectors -> what is asked of the planner, and what its registers and parameters are this time."""
+"""A statement -> what is asked of its planner, and what its registers and parameters are this time."""
 
 from typing import Any
 
+import numpy as np
+
+from ..distribute.blocks import VectorBlock, VectorStore
+from ..distribute.partition import RowMap
+from ..expr import Transposed
 from .deterministic import order_matters
 from .direction import product_of
-from .matrix import values_as_vector
+from .matrix.mxm import choose
 from .plan import Asked, Chain, Mask, Reduced, Value
 
 
-def prepare(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
-    """What a plan is made of and kept by; stores by register and values by parameter."""
+def of_vectors(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
+    """What the plan of a statement on vectors is made of and kept by; stores by register and values by parameter."""
     expr, output = statement.expr, statement.output
     kind, option = expr.kind, expr.option
     detail = product = mask = None
@@ -30,7 +35,7 @@ def prepare(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
         bound["value"] = option
     else:
         if kind == "reduce" and expr.left.ndim == 2:
-            x = values_as_vector(session, expr.left)
+            x = _values(session, expr.left)
         else:
             x = session.content(expr.left)
         bound["x"] = x
@@ -67,10 +72,95 @@ def prepare(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
     if placed:
         bound["place"] = statement.index
     asked = Asked(
-        kind, expr.op, expr.dtype, detail, target, tuple(operands), mask, statement.accum, statement.replace, placed,
-        statement.hints.get("form"), product,
-    )  # fmt: skip
+        kind=kind,
+        op=expr.op,
+        dtype=expr.dtype,
+        detail=detail,
+        output=target,
+        operands=tuple(operands),
+        mask=mask,
+        accum=statement.accum,
+        replace=statement.replace,
+        placed=placed,
+        form=statement.hints.get("form"),
+        product=product,
+    )
     return asked, bound
+
+
+def of_matrices(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
+    """The same of a statement whose output is a matrix. Its content "w" is bound where the plan needs it."""
+    expr, output, given = statement.expr, statement.output, statement.mask
+    kind, option, detail = expr.kind, expr.option, None
+    bound: dict[str, Any] = {}
+    if given is not None:
+        bound["m"] = session.matrix_store(given.parent)
+    if kind == "fill":
+        bound["value"], like = option, session.matrix_store(output)
+        maps = like.rowmap, like.colmap
+        if statement.index is not None:
+            maps = session.maps.pair(*(len(index) for index in statement.index), like.rowmap.p)
+        detail = expr.dtype, maps
+    elif expr.left.ndim == 1:
+        bound["x"], bound["diagonal"] = session.content(expr.left), option
+    else:
+        bound["x"] = _by_rows(session, expr.left)
+    if kind == "mxm":
+        mask = given if statement.index is None else None  # else it is that of the whole output
+        detail = choose(session, expr, mask, statement.hints.get("method"))
+        bound["y"] = _by_rows(session, expr.right.T if detail.way == "dot" else expr.right)
+    elif kind == "apply":
+        detail, bound["thunk"] = option
+    elif kind == "select":
+        bound["thunk"] = option
+    elif kind == "extract":
+        bound["ids"] = option
+    elif kind in ("union", "intersect"):
+        detail, bound["defaults"] = _one_sided(expr), option
+    if kind in ("union", "intersect", "kron"):
+        bound["y"] = _by_rows(session, expr.right)
+    if statement.index is not None:
+        bound["place"] = statement.index
+    operands = tuple(_described(name, bound[name]) for name in ("m", "x", "y") if name in bound)
+    mask = None if given is None else Mask(given.structural, given.complement, False)
+    fresh = output._store is None or output._store.nvals == 0
+    target = Value("w", "empty" if fresh else "csr", output.dtype, False, session.maps.of(output.shape[0]))
+    asked = Asked(
+        kind=kind,
+        op=expr.op,
+        dtype=expr.dtype,
+        detail=detail,
+        output=target,
+        operands=operands,
+        mask=mask,
+        accum=statement.accum,
+        replace=statement.replace,
+        placed=statement.index is not None,
+        form=None,
+        product=None,
+    )
+    return asked, bound
+
+
+def _described(name: str, store: Any) -> Value:
+    if isinstance(store, VectorStore):
+        return Value(name, store.form, store.dtype, store.iso, store.map)
+    return Value(name, "csr", store.dtype, store.iso, store.rowmap)
+
+
+def _by_rows(session: Any, operand: Any) -> Any:
+    """A matrix, or a transposed one, by rows."""
+    turned = isinstance(operand, Transposed)
+    return session.oriented(operand.matrix if turned else operand, turned)
+
+
+def _values(session: Any, matrix: Any) -> VectorStore:
+    """The values of a matrix as a full vector, for reductions."""
+    store = session.matrix_store(matrix)
+    if store.entries is None:
+        store.entries = RowMap(np.concatenate([[0], np.cumsum(store.lengths)]))
+    blocks = [VectorBlock(block.nnz, block.vals, block.stride) for block in store.blocks]
+    return VectorStore(store.entries, store.dtype, "full", store.iso, blocks)
 
 
 def _is_twin(statement: Any) -> bool:

@@ -1,6 +1,7 @@
 """A session: devices, kernels, row maps, plans. Handles give it their statements; nothing else reaches the devices."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from .. import settings
@@ -11,15 +12,17 @@ from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
 from . import lowered
-from . import matrix as matrices
 from .deterministic import settled
 from .maps import Maps
-from .plan import Plan, Planner
+from .matrix import MatrixRun
+from .matrix.plan import MatrixPlanner
+from .plan import Plan, Planner, Step
 from .pool import Pool
-from .prepare import prepare
+from .prepare import of_matrices, of_vectors
 from .run import Run
 from .run.steps import cast
 from .stores import Stores, memory_checked
+from .watch import Watched
 
 PLANS = 10_000  # kept: each anonymous function makes plans of its own
 
@@ -41,6 +44,8 @@ class Session(Stores):
         self.plans: dict[Any, Plan] = {}
         self.explaining: list[list[str]] = []
         self.alive = True
+        self.prepared: list[Step] = []  # what the statement in hand has made of its operands before it was planned
+        self.watched: Watched | None = None  # the step in hand, while somebody traces
         self._watched: list[tuple[Any, Any, type, str]] = []
 
     def __repr__(self) -> str:
@@ -58,9 +63,18 @@ class Session(Stores):
     def over(self, tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> list[Any]:
         """work(task) for every task, each on its device, at the same time where that pays for a step of `seconds`
         predicted; results in the order of the tasks."""
+        if self.watched is not None:
+            work = self.watched.timed(work)
         if len(tasks) == 1:
             return [work(tasks[0])]
         return self.device_set.over(tasks, work, seconds)
+
+    def account(self, d: int, moved: int, unknown: Any = ()) -> None:
+        """Bytes that arrived at device d; of messages whose length only devices know, (count, bytes an entry)."""
+        counters.exchanged += moved
+        if self.watched is not None:
+            self.watched.moved[d] += moved
+            self.watched.sent[d].extend(unknown)
 
     def assignment(self, map: RowMap, sizes: Sequence[Any]) -> Sequence[Task]:
         """Who computes what of a product: each owner its block. `sizes`: rows, or entries of a frontier, a block."""
@@ -79,29 +93,17 @@ class Session(Stores):
         if (lower := lowered.find(statement)) is not None:
             return lower(statement)
         if output.ndim == 2:
-            return matrices.run(self, statement)
+            done, result = self._carry_out(statement, of_matrices, MatrixPlanner, MatrixRun)
+            if done:
+                output._store = result
+            return statement
         if output.ndim == 0 and (statement.expr.shape or statement.mask is not None):
             raise TypeError(message("a scalar expression, s << x.reduce(monoid)", repr(statement)))
         if output.ndim == 0 and (statement.accum is not None or statement.expr.kind == "fill"):
             return self._scalar_on_host(statement)
-        counters.statements += 1
-        asked, bound = prepare(self, statement)
-        plan = self.plans.get(asked)
-        if plan is None:
-            if len(self.plans) >= PLANS:
-                self.plans.clear()
-            plan = self.plans[asked] = Planner(asked).plan()
-        statement.plan = plan
-        if self.explaining:
-            self.explaining[-1].append(f"{statement!r}\n{plan}")
+        done, result = self._carry_out(statement, of_vectors, Planner, Run)
+        if not done:
             return statement
-        if settings.verbose & 3:
-            print(f"{statement!r}\n{plan}" if settings.verbose & 2 else repr(statement))
-        try:
-            result = Run(self, plan, bound, statement).go()
-        except BaseException:
-            self.pool.distrust()
-            raise
         if output.ndim:
             output._store = result
             return statement
@@ -112,6 +114,31 @@ class Session(Stores):
             value = self.read_scalar(result)
             output.value = None if value is None else cast(value, statement.expr.dtype, output.dtype)
         return statement
+
+    def _carry_out(self, statement: Any, prepare: Any, planner: Any, runner: Any) -> tuple[bool, Any]:
+        """(whether it ran, what its last step left): nothing runs while plans are explained."""
+        counters.statements += 1
+        asked, bound = prepare(self, statement)
+        plan = self.plans.get(asked)
+        if plan is None:
+            if len(self.plans) >= PLANS:
+                self.plans.clear()
+            plan = self.plans[asked] = planner(asked).plan()
+        statement.plan = plan
+        if self.prepared:
+            statement.plan, self.prepared = replace(plan, steps=(*self.prepared, *plan.steps)), []
+        if self.explaining:
+            self.explaining[-1].append(f"{statement!r}\n{statement.plan}")
+            return False, None
+        if settings.verbose & 3:
+            print(f"{statement!r}\n{statement.plan}" if settings.verbose & 2 else repr(statement))
+        if plan.inputs and plan.inputs[0].name == "w" and "w" not in bound:
+            bound["w"] = self.matrix_store(statement.output)
+        try:
+            return True, runner(self, plan, bound, statement).go()
+        except BaseException:
+            self.pool.distrust()
+            raise
 
     def _scalar_on_host(self, statement: Any) -> Any:
         """`s(accum) << x.reduce(...)`, `s(accum) << value`: on the host, as a scalar's value is read there anyway."""

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute.blocks import VectorBlock, VectorStore, split_matrix, split_vector
+from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore, split_matrix, split_vector
 from ..errors import InvalidValue, OutOfMemory, OutputNotEmpty, message
 from ..semiring._operators import resolve
 from . import build, gate
 from .maps import Maps
 from .matrix.transpose import same, transpose
+from .plan import Plan, Step, Value
+from .runner import Runner
 
 
 def memory_checked(method: Any) -> Any:
@@ -36,6 +38,7 @@ class Stores:
     devices: Sequence[Any]
     maps: Maps
     alive: bool
+    prepared: list[Step]
     _watched: list[tuple[Any, Any, type, str]]
 
     def check(self) -> None:
@@ -180,22 +183,25 @@ class Stores:
             )
         return matrix._store
 
-    def turned(self, store: Any) -> Any:
-        """The transpose of a store that no handle holds."""
-        return transpose(store, self.devices)
-
     def oriented(self, matrix: Any, transposed: bool) -> Any:
         """The matrix by rows, or by columns (built at the first need and kept; a symmetric one serves both ways)."""
         store = self.matrix_store(matrix)
         if not transposed or store.symmetric:
             return store
         if store.transposed is None:
-            other = transpose(store, self.devices)
+            other = self._turned(matrix, store)
             store.symmetric = store.rowmap is store.colmap and same(store, other)
             if store.symmetric:
                 return store
             store.transposed, other.transposed, other.symmetric = other, store, False
         return store.transposed
+
+    def _turned(self, matrix: Any, store: MatrixStore) -> MatrixStore:
+        """The transpose; the statement in hand shows it as its first step."""
+        into = Value(matrix.name, "csr", store.dtype, store.iso, store.colmap)
+        step = Step("transpose", into, (), None, f"{matrix.name} by columns, kept with it")
+        self.prepared.append(step)
+        return Runner(self, Plan((), (), (step,)), {}, step.text).made(step, lambda _: transpose(store, self.devices))
 
     def known_count(self, store: VectorStore) -> int | None:
         """Entries of a vector, if the host can tell without reading from a device."""
@@ -234,7 +240,10 @@ class Stores:
     def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self.check()
         self.raise_watched(reading=True)
-        store = self.matrix_store(matrix)
+        return self.store_to_host(self.matrix_store(matrix))
+
+    def store_to_host(self, store: MatrixStore) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """CSR of a matrix, columns as user ids."""
         indptrs, cols, vals, above = [np.zeros(1, np.int64)], [], [], 0
         for device, block in zip(self.devices, store.blocks, strict=False):
             indptrs.append(device.get(block.indptr)[1:].astype(np.int64) + above)

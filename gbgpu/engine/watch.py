@@ -12,10 +12,9 @@ from ..trace import Record, counters, emit, now
 class Watched:
     """One step under way: counts on the devices, spans of time, bytes that arrived."""
 
-    __slots__ = ("before", "start", "stats", "moved", "sent", "spans", "devices")
+    __slots__ = ("before", "start", "stats", "moved", "sent", "spans")
 
     def __init__(self, devices: Sequence[Any]):
-        self.devices = devices
         self.before = counters.launches, counters.host_reads
         self.stats = [device.zeros(4, np.int64) for device in devices]
         self.moved, self.sent = [0] * len(devices), [[] for _ in devices]  # type: tuple[list[int], list[list[Any]]]
@@ -31,11 +30,13 @@ class Watched:
 
         return timed
 
-    def record(self, title: object, step: Any, direction: str | None, counts: list[Any] | None) -> None:
+    def record(
+        self, devices: Sequence[Any], title: object, step: Any, direction: str | None, counts: list[Any] | None
+    ) -> None:
         """A record for each device; the launches and host reads of all are with the first."""
         launches, reads = counters.launches - self.before[0], counters.host_reads - self.before[1]
         whole, text = (self.start, now()), repr(title)
-        for b, device in enumerate(self.devices):
+        for b, device in enumerate(devices):
             record = Record(counters.statements, text, step.kind, device.name, direction, step.into.form)
             record.moved, (record.start, record.end) = self.moved[b], self.spans[b] or whole
             if b == 0:

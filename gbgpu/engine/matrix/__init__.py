@@ -1,242 +1,86 @@
-"""Statements whose output is a matrix. Content is never changed in place, so copies share it; every write rule is a few
-row merges."""
+"""Runs the steps of a plan of matrices. Content is never changed in place, so copies share it."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ... import settings
-from ...distribute.blocks import (
-    MatrixStore,
-    VectorBlock,
-    VectorStore,
-    assembled,
-    matrix_block,
-    offset_type,
-    revalued,
-    split_matrix,
-)
+from ...distribute.blocks import MatrixStore, assembled, matrix_block, offset_type, revalued, split_matrix
 from ...distribute.partition import RowMap, Task
-from ...expr import Transposed
-from ...kernels.interface import A_ONLY, B_ONLY, BOTH, Spec
-from ...semiring._operators import SelectOp, UnaryOp
-from ...trace import Record, counters, emit, listeners, now
-from ..plan import Plan, Step, Value, keeps_iso
+from ...kernels.interface import B_ONLY, BOTH, Spec
+from ..plan import Step, keeps_iso
+from ..runner import Runner
 from . import shapes
 from .csr import offsets
 from .mxm import Product, valued, values_of
-
-_UNION = A_ONLY | B_ONLY | BOTH
-
-
-def run(session: Any, statement: Any) -> Any:
-    """Plan and carry out `C(mask, accum, replace)[I, J] << expression of matrices`."""
-    counters.statements += 1
-    work = _Work(session, statement)
-    statement.plan = work.plan()
-    if session.explaining:
-        session.explaining[-1].append(f"{statement!r}\n{statement.plan}")
-        return statement
-    if settings.verbose & 3:
-        print(f"{statement!r}\n{statement.plan}" if settings.verbose & 2 else repr(statement))
-    statement.output._store = work.result()
-    return statement
+from .transpose import transpose
 
 
-def values_as_vector(session: Any, matrix: Any) -> VectorStore:
-    """The values of a matrix as a full vector, for reductions."""
-    store = session.matrix_store(matrix)
-    if store.entries is None:
-        store.entries = RowMap(np.concatenate([[0], np.cumsum(store.lengths)]))
-    blocks = [VectorBlock(block.nnz, block.vals, block.stride) for block in store.blocks]
-    return VectorStore(store.entries, store.dtype, "full", store.iso, blocks)
+class MatrixRun(Runner):
+    """A plan carried out on what its registers and parameters are bound to."""
 
+    __slots__ = ()
 
-class _Work:
-    """A statement as a list of (kind, text, function of the values so far)."""
+    def _sources(self, step: Step) -> list[Any]:
+        return [self.registers[name] for name in step.sources]
 
-    def __init__(self, session: Any, statement: Any):
-        self.session, self.statement = session, statement
-        self.steps: list[tuple[str, str, Callable[[], MatrixStore]]] = []
-        self.t: Any = None
-        self.inside = False  # T has no entry outside the mask
-        self.placed = False  # T lies where the index says
+    def _fill(self, step: Step) -> MatrixStore:
+        (dtype, maps), value = step.option, self.registers["value"]
+        if not step.sources:
+            return shapes.filled(self.session, *maps, dtype, value)
+        store = self.registers[step.sources[0]]
+        ones = [device.full(1, value, dtype.np_type) for device in self.session.devices[: store.rowmap.p]]
+        blocks = [block.with_values(one, 0) for block, one in zip(store.blocks, ones, strict=True)]
+        return revalued(store, dtype, True, blocks)
 
-    def plan(self) -> Plan:
-        statement, dtype = self.statement, self.statement.output.dtype
-        self._expression(statement.expr)
-        if statement.expr.dtype is not dtype:
-            self._then(
-                "cast",
-                f"{statement.expr.dtype} -> {dtype}",
-                lambda: self.apply(self.t, UnaryOp.registry["identity"][dtype], "", 0),
-            )
-        if statement.index is not None:
-            self._place()
-        if statement.accum is not None:
-            self._then(
-                "merge",
-                f"union with the output by {statement.accum!r}",
-                lambda: self.merge(self.c, self.t, _UNION, statement.accum),
-            )
-        if statement.mask is not None:
-            self._masked()
-        nothing = Value("t", "csr", dtype, False, None)
-        return Plan((), (), tuple(Step(kind, nothing, (), None, text) for kind, text, _ in self.steps))
+    def _copy(self, step: Step) -> MatrixStore:
+        return self.registers[step.sources[0]]
 
-    def _place(self) -> None:
-        """T in the rows and columns that the index names; without an accumulator the output's other entries stay."""
-        statement, (rows, cols) = self.statement, self.statement.index
-        monoid = getattr(statement.accum, "monoid", None)
-        if not self.placed:
-            text = f"rows and columns of the output: {rows!r}, {cols!r}"
-            self._then("place", text, lambda: shapes.place(self.session, self.t, rows, cols, self.c, monoid))
-        if statement.accum is None:
-            self.inside = False
-            self._then(
-                "merge",
-                "with the output's entries in other places",
-                lambda: self.merge(self.t, shapes.region(self.session, self.c, rows, cols, False), _UNION, None),
-            )
+    def _apply(self, step: Step) -> MatrixStore:
+        assert step.spec is not None
+        return self.apply(self.registers["x"], step.option, step.spec.side, self.registers["thunk"])
 
-    def _masked(self) -> None:
-        mask, accum, replace = self.statement.mask, self.statement.accum, self.statement.replace
-        kept, rest = (A_ONLY, BOTH) if mask.complement else (BOTH, A_ONLY)
-        text = f"{'~' if mask.complement else ''}mask.{'S' if mask.structural else 'V'}"
-        if self.inside and accum is not None and not replace:
-            return
-        if not self.inside or accum is not None:
-            self._then("merge", f"entries inside {text}", lambda: self.merge(self.t, self.mask, kept, None))
-        if not replace and not self.fresh:
-            self._then(
-                "merge",
-                "with the output's entries outside",
-                lambda: self.merge(self.t, self.merge(self.c, self.mask, rest, None), _UNION, None),
-            )
+    def _cast(self, step: Step) -> MatrixStore:
+        return self.apply(self.registers["t"], step.option, "", 0)
 
-    @property
-    def fresh(self) -> bool:
-        """Whether the output is known to be empty."""
-        store = self.statement.output._store
-        return store is None or store.nvals == 0
+    def _select(self, step: Step) -> MatrixStore:
+        return self.select(self.registers["x"], step.option, self.registers["thunk"])
 
-    def result(self) -> MatrixStore:
-        for kind, _, function in self.steps:
-            before, start = (counters.launches, counters.host_reads), now()
-            self.t = function()
-            if listeners:
-                self._record(kind, before, start)
-        return self.t
+    def _mask(self, step: Step) -> MatrixStore:
+        """The entries that are true."""
+        return self.select(self.registers["m"], step.option, step.option.dtypes[1].np_type.type(0))
 
-    def _record(self, kind: str, before: tuple[int, int], start: float) -> None:
-        """A record of a step for each device; the launches and host reads of all are with the first."""
-        launches, reads, end = counters.launches - before[0], counters.host_reads - before[1], now()
-        for b in range(self.t.rowmap.p):
-            record = Record(counters.statements, repr(self.statement), kind, self.session.devices[b].name, form="csr")
-            record.launches, record.host_reads = (launches, reads) if b == 0 else (0, 0)
-            record.start, record.end = start, end
-            emit(record)
+    def _merge(self, step: Step) -> MatrixStore:
+        (one, two), (keep, op) = self._sources(step), step.option
+        dtype = one.dtype if op is None or step.sources[0] == "w" else op.return_type
+        return self.merge(one, two, keep, op, dtype, self.registers["defaults"] if step.parameters else None)
 
-    def _then(self, kind: str, text: str, function: Callable[[], MatrixStore]) -> None:
-        self.steps.append((kind, text, function))
+    def _mxm(self, step: Step) -> MatrixStore:
+        (a, b, *mask), spec = self._sources(step), step.spec
+        assert spec is not None
+        return Product(self.session, spec.op, step.option).result(a, b, mask[0] if mask else None, self.aligned)
 
-    @property
-    def c(self) -> MatrixStore:
-        return self.session.matrix_store(self.statement.output)
+    def _kron(self, step: Step) -> MatrixStore:
+        return shapes.kron(self.session, *self._sources(step), step.option)
 
-    @property
-    def mask(self) -> MatrixStore:
-        mask = self.statement.mask
-        store = self.session.matrix_store(mask.parent)
-        if mask.structural:
-            return store
-        true = SelectOp.registry["valuene"][store.dtype]
-        return self.select(store, true, true.dtypes[1].np_type.type(0))
+    def _extract(self, step: Step) -> MatrixStore:
+        return shapes.extract(self.session, self.registers["x"], *self.registers["ids"])
 
-    def _expression(self, expr: Any) -> None:
-        getattr(self, "_" + expr.kind)(expr)
+    def _diag(self, step: Step) -> MatrixStore:
+        return shapes.diag(self.session, self.registers["x"], self.registers["diagonal"])
 
-    def _fill(self, expr: Any) -> None:
-        self._then("fill", f"{expr.dtype} scalar", self._filled)
-        mask = self.statement.mask
-        self.inside = self.placed = mask is not None and not mask.complement
+    def _column(self, step: Step) -> MatrixStore:
+        return shapes.column(self.session, self.registers["x"])
 
-    def _copy(self, expr: Any) -> None:
-        self._then("copy", "shared, as content never changes in place", self._source(expr.left))
+    def _transpose(self, step: Step) -> MatrixStore:
+        return transpose(self.registers["t"], self.session.devices)
 
-    def _apply(self, expr: Any) -> None:
-        source, (side, thunk) = self._source(expr.left), expr.option
-        self._then("apply", f"{expr.op!r}", lambda: self.apply(source(), expr.op, side, thunk))
+    def _place(self, step: Step) -> MatrixStore:
+        t, w = self._sources(step)
+        return shapes.place(self.session, t, *self.registers["place"], w, step.option)
 
-    def _select(self, expr: Any) -> None:
-        source = self._source(expr.left)
-        self._then("select", f"{expr.op!r}", lambda: self.select(source(), expr.op, expr.option))
-
-    def _union(self, expr: Any) -> None:
-        self._ewise(expr, _UNION, expr.option)
-
-    def _intersect(self, expr: Any) -> None:
-        self._ewise(expr, BOTH, None)
-
-    def _ewise(self, expr: Any, keep: int, defaults: Any) -> None:
-        one, two, op = self._source(expr.left), self._source(expr.right), expr.op
-        text = f"{expr.kind} by {op!r}{'' if defaults is None else ', defaults ' + str(defaults)}"
-        self._then("merge", text, lambda: self.merge(one(), two(), keep, op, op.return_type, defaults))
-
-    def _mxm(self, expr: Any) -> None:
-        statement = self.statement
-        mask = statement.mask if statement.index is None else None  # else it is that of the whole output
-        product = Product(self.session, expr, mask, statement.hints.get("method"))
-        self.inside = product.inside
-
-        def multiply() -> MatrixStore:
-            return product.result(self.mask if product.inside else None, self.aligned, lambda x: self._source(x)())
-
-        self._then("mxm", product.text(), multiply)
-
-    def _kron(self, expr: Any) -> None:
-        one, two = self._source(expr.left), self._source(expr.right)
-        self._then("kron", f"{expr.op!r}", lambda: shapes.kron(self.session, one(), two(), expr.op))
-
-    def _extract(self, expr: Any) -> None:
-        source, (rows, cols) = self._source(expr.left), expr.option
-        self._then("extract", f"{rows!r}, {cols!r}", lambda: shapes.extract(self.session, source(), rows, cols))
-
-    def _diag(self, expr: Any) -> None:
-        text = f"a vector on diagonal {expr.option}"
-        self._then("diag", text, lambda: shapes.diag(self.session, self.session.content(expr.left), expr.option))
-
-    def _column(self, expr: Any) -> None:
-        make = lambda: shapes.column(self.session, self.session.content(expr.left))  # noqa: E731
-        self._then("column", "a vector as a matrix of one column", make)
-
-    def _row(self, expr: Any) -> None:
-        self._column(expr)
-        self._then("transpose", "as a row", lambda: self.session.turned(self.t))
-
-    def _filled(self) -> MatrixStore:
-        """One value for every position (that the index names), or for those of a mask that lets its own entries
-        through."""
-        statement, mask = self.statement, self.statement.mask
-        expr = statement.expr
-        if mask is None or mask.complement:
-            like = self.c
-            maps = (like.rowmap, like.colmap)
-            if statement.index is not None:
-                maps = self.session.maps.pair(*(len(index) for index in statement.index), like.rowmap.p)
-            return shapes.filled(self.session, *maps, expr.dtype, expr.option)
-        store = self.mask
-        if statement.index is not None:
-            store = shapes.region(self.session, store, *statement.index, True)
-        blocks = []
-        for device, held in zip(self.session.devices, store.blocks, strict=False):
-            blocks.append(held.with_values(device.full(1, expr.option, expr.dtype.np_type), 0))
-        return revalued(store, expr.dtype, True, blocks)
-
-    def _source(self, operand: Any) -> Callable[[], MatrixStore]:
-        turned = isinstance(operand, Transposed)
-        return lambda: self.session.oriented(operand.matrix if turned else operand, turned)
+    def _region(self, step: Step) -> MatrixStore:
+        return shapes.region(self.session, self.registers[step.sources[0]], *self.registers["place"], step.option)
 
     # -- one operation on all blocks
 
@@ -340,16 +184,8 @@ class _Work:
         """The same matrix on other maps (matrices seldom live on different ones)."""
         if store.rowmap is rowmap and store.colmap is colmap:
             return store
-        holder = _Holder(store)
-        indptr, cols, vals = self.session.matrix_to_host(holder)
+        indptr, cols, vals = self.session.store_to_host(store)
         devices = self.session.devices[: rowmap.p]
         vals = vals[:1] if store.iso and len(vals) else vals
         vals = vals if len(vals) else np.zeros(1, store.dtype.np_type)
         return split_matrix(rowmap, colmap, store.dtype, devices, indptr, cols, vals, store.iso)
-
-
-class _Holder:
-    """A store where a handle is wanted."""
-
-    def __init__(self, store: MatrixStore):
-        self._store = store

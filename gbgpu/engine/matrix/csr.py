@@ -12,7 +12,6 @@ from ...distribute import needs, transport
 from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore, assembled, matrix_block, offset_type
 from ...distribute.needs import Dense
 from ...distribute.partition import RowMap
-from ...trace import counters
 
 
 class Rows(NamedTuple):
@@ -107,14 +106,14 @@ def store_of(session: Any, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool
 def whole_vector(session: Any, store: VectorStore, d: int) -> Dense:
     """The whole of a full or bitmap vector on device d."""
     dense, transfers = needs.whole_vector(store, session.devices, d)
-    counters.exchanged += transport.carry(session.devices, transfers)[0]
+    session.account(d, *transport.carry(session.devices, transfers))
     return dense
 
 
 def gathered(session: Any, store: MatrixStore, d: int) -> Rows:
     """All rows of a matrix on device d, by slot (padding is empty rows)."""
     pieces, transfers = needs.whole_matrix(store, session.devices, d)
-    counters.exchanged += transport.carry(session.devices, transfers)[0]
+    session.account(d, *transport.carry(session.devices, transfers))
     map = store.rowmap
     if map.p == 1:
         return Rows(pieces.offsets[0], pieces.cols, pieces.vals, pieces.stride)

@@ -17,6 +17,7 @@ from ...expr import Transposed
 from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec
 from ..plan import is_idempotent
 from .csr import Rows, by_row_and_column, gathered, keep_entries, offsets, read, store_of, whole_vector
+from .plan import Multiply
 
 WIDE = 1 << 24  # columns from which a mark for each costs more than a table, if rows are short
 SHORT = 1 << 10
@@ -48,78 +49,75 @@ def valued(session: Any, pattern: MatrixStore, op: Any, left: tuple, right: tupl
     return revalued(pattern, op.return_type, iso, session.over(pattern.rowmap.tasks, work, seconds))
 
 
-class Product:
-    """`semiring(A @ B)` on its way. `inside`: the result has no entry that the mask doesn't let through."""
+def choose(session: Any, expr: Any, mask: Any, hint: str | None) -> Multiply:
+    """The way to carry out `semiring(A @ B)` inside a mask (or None). Raises InvalidValue for a hint that can't be."""
+    a, b = (_base(session, x) for x in (expr.left, expr.right))
+    narrow = mask is not None and not mask.complement
+    held = _base(session, mask.parent) if narrow else None
+    scales = None if hint else _diagonal(expr, a, b)
+    rows, cols = expr.right.shape
+    full = b.nvals == rows * cols
+    offered = session.kernels.mxm
+    way = hint or _cheapest(expr, a, b, held, offered, bool(b.nvals) and full)
+    if hint and hint not in offered or (way == "dot" and not narrow) or (way == "dense" and not full):
+        needs = "dot: with a mask, not complemented; dense: B has all its entries"
+        raise InvalidValue(message(f"a method among {', '.join(offered)} ({needs})", repr(hint)))
+    return Multiply(way, mask is not None and not scales and way in ("dot", "rows", "hash"), narrow, scales)
 
-    def __init__(self, session: Any, expr: Any, mask: Any, hint: str | None):
-        self.session, self.op, self.hint, self.mask = session, expr.op, hint, mask
-        self.left, self.right = expr.left, expr.right
-        self.narrow = mask is not None and not mask.complement
-        self.scales = None if hint else self._diagonal()
-        self.way = hint or ("scale" if self.scales else self._choose())
-        lacks = {
-            "dot": not self.narrow,
-            "dense": self._base(self.right).nvals < self.right.shape[0] * self.right.shape[1],
-        }
-        if hint and hint not in session.kernels.mxm or lacks.get(self.way):
-            offered = ", ".join(session.kernels.mxm)
-            needs = "dot: with a mask, not complemented; dense: B has all its entries"
-            raise InvalidValue(message(f"a method among {offered} ({needs})", repr(hint)))
-        self.inside = mask is not None and self.way in ("dot", "rows", "hash")
 
-    def text(self) -> str:
-        inside = ", inside the mask" if self.inside else ""
-        return f"{self.op!r} by {self.way}{inside}"
+def _base(session: Any, operand: Any) -> MatrixStore:
+    return session.matrix_store(operand.matrix if isinstance(operand, Transposed) else operand)
 
-    def _choose(self) -> str:
-        offered = self.session.kernels.mxm
-        b = self._base(self.right)
-        rows, cols = self.right.shape
-        if b.nvals and b.nvals == rows * cols and not (self.narrow and self._cost("dot") < self._cost("rows")):
-            return "dense"
-        if "rows" not in offered:
-            return "dot" if self.narrow else "sort"
-        if self.narrow and self._cost("dot") < self._cost("rows"):
-            return "dot"
-        a = self._base(self.left).nvals
-        short = a * b.nvals / max(rows, 1) < SHORT * max(self.left.shape[0], 1)
-        return "hash" if cols >= WIDE and short else "rows"
 
-    def _diagonal(self) -> str | None:
-        """The side that is a diagonal which only scales the rows or columns of the other."""
-        a, b = self._base(self.left), self._base(self.right)
-        if self.op.multiply.program.uses & {"i", "j", "k"}:
-            return None
-        if b.diagonal and (a.colmap if not isinstance(self.left, Transposed) else a.rowmap) is b.rowmap:
-            return "right"
-        if a.diagonal and (b.rowmap if not isinstance(self.right, Transposed) else b.colmap) is a.rowmap:
-            return "left"
+def _cheapest(expr: Any, a: MatrixStore, b: MatrixStore, held: Any, offered: tuple[str, ...], full: bool) -> str:
+    inside = held is not None and _dot_cost(expr, b, held) < _rows_cost(expr, a, b, held)
+    if full and not inside:
+        return "dense"
+    if "rows" not in offered:
+        return "dot" if held is not None else "sort"
+    if inside:
+        return "dot"
+    short = a.nvals * b.nvals / max(expr.right.shape[0], 1) < SHORT * max(expr.left.shape[0], 1)
+    return "hash" if expr.right.shape[1] >= WIDE and short else "rows"
+
+
+def _dot_cost(expr: Any, b: MatrixStore, held: MatrixStore) -> float:
+    """Predicted entries looked at, by mean lengths; a transposition that isn't there yet counts too."""
+    ready = isinstance(expr.right, Transposed) or b.symmetric or b.transposed is not None
+    return held.nvals * b.nvals / max(expr.right.shape[1], 1) + (0 if ready else 8 * b.nvals)
+
+
+def _rows_cost(expr: Any, a: MatrixStore, b: MatrixStore, held: MatrixStore) -> float:
+    ready = not isinstance(expr.right, Transposed) or b.symmetric or b.transposed is not None
+    return 1.5 * a.nvals * b.nvals / max(expr.right.shape[0], 1) + 2 * held.nvals + (0 if ready else 8 * b.nvals)
+
+
+def _diagonal(expr: Any, a: MatrixStore, b: MatrixStore) -> str | None:
+    """The side that is a diagonal which only scales the rows or columns of the other."""
+    if expr.op.multiply.program.uses & {"i", "j", "k"}:
         return None
+    if b.diagonal and (a.colmap if not isinstance(expr.left, Transposed) else a.rowmap) is b.rowmap:
+        return "right"
+    if a.diagonal and (b.rowmap if not isinstance(expr.right, Transposed) else b.colmap) is a.rowmap:
+        return "left"
+    return None
 
-    def _cost(self, way: str) -> float:
-        """Predicted entries looked at, by mean lengths; a transposition that isn't there yet counts too."""
-        a, b, m = (self._base(x) for x in (self.left, self.right, self.mask.parent))
-        if way == "dot":
-            ready = isinstance(self.right, Transposed) or b.symmetric or b.transposed is not None
-            return m.nvals * b.nvals / max(self.right.shape[1], 1) + (0 if ready else 8 * b.nvals)
-        ready = not isinstance(self.right, Transposed) or b.symmetric or b.transposed is not None
-        return 1.5 * a.nvals * b.nvals / max(self.right.shape[0], 1) + 2 * m.nvals + (0 if ready else 8 * b.nvals)
 
-    def _base(self, operand: Any) -> MatrixStore:
-        return self.session.matrix_store(operand.matrix if isinstance(operand, Transposed) else operand)
+class Product:
+    """`semiring(A @ B)` on its way."""
 
-    # -- carrying out
+    def __init__(self, session: Any, op: Any, how: Multiply):
+        self.session, self.op, self.how = session, op, how
+        self.way, self.narrow = how.way, how.narrow
 
-    def result(self, mask: MatrixStore | None, aligned: Any, source: Any) -> MatrixStore:
-        """The product; `mask` has the entries that the statement's mask names, `aligned(store, rowmap, colmap)` brings
-        a matrix onto maps, `source(operand)` is a matrix by rows."""
-        if self.scales:
-            return self._scaled(source(self.left), source(self.right))
-        a = source(self.left)
-        b = source(self.right.T if self.way == "dot" else self.right)
+    def result(self, a: MatrixStore, b: MatrixStore, mask: MatrixStore | None, aligned: Any) -> MatrixStore:
+        """The product of A by rows and B by rows (by columns for dot), where `mask` has entries;
+        `aligned(store, rowmap, colmap)` brings a matrix onto maps."""
+        if self.how.scales:
+            return self._scaled(a, b)
         colmap, rowmap = (b.rowmap, b.colmap) if self.way == "dot" else (b.colmap, b.rowmap)
         if rowmap is not a.colmap or colmap.p != a.rowmap.p:
-            colmap = self.session.maps.pair(self.left.shape[0], self.right.shape[1], a.rowmap.p)[1]
+            colmap = self.session.maps.pair(a.rowmap.n, colmap.n, a.rowmap.p)[1]
             b = aligned(b, *((colmap, a.colmap) if self.way == "dot" else (a.colmap, colmap)))
         if mask is not None:
             mask = aligned(mask, a.rowmap, colmap)
@@ -147,7 +145,7 @@ class Product:
 
     def _scaled(self, a: MatrixStore, b: MatrixStore) -> MatrixStore:
         session = self.session
-        other, scales = (b, a) if self.scales == "left" else (a, b)
+        other, scales = (b, a) if self.how.scales == "left" else (a, b)
 
         def by_row(i: int) -> tuple[Any, int]:
             block, held = other.blocks[i], scales.blocks[i]
@@ -159,9 +157,9 @@ class Product:
             dense = whole_vector(session, store, i)
             return (dense.vals[other.blocks[i].cols], 1) if dense.stride else (dense.vals, 0)
 
-        way = lambda task: (by_row if self.scales == "left" else by_column)(task.block)  # noqa: E731
+        way = lambda task: (by_row if self.how.scales == "left" else by_column)(task.block)  # noqa: E731
         factors = scales.dtype, session.over(other.rowmap.tasks, way, 1.0)
-        sides = (factors, values_of(b)) if self.scales == "left" else (values_of(a), factors)
+        sides = (factors, values_of(b)) if self.how.scales == "left" else (values_of(a), factors)
         return valued(session, other, self.op.multiply, *sides)
 
     def _inside(self, b: int) -> Rows:
@@ -228,7 +226,7 @@ class Product:
 
     def _dense(self, b: int) -> Rows:
         device, operands, tables, _ = self._operands(b)
-        m, xp = self.right.shape[1], device.xp
+        m, xp = self.colmap.n, device.xp
         out, total = offsets(device, (xp.diff(operands[1]) > 0) * m)
         vals = device.empty(1 if self.iso else max(total, 1), self.op.return_type.np_type)
         kernel = self.session.kernels.get("mxm_dense", self.spec)

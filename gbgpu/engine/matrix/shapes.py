@@ -27,6 +27,7 @@ from .csr import (
     whole_vector,
 )
 from .mxm import combined
+from .transpose import transpose
 
 
 class Ids:
@@ -101,7 +102,7 @@ def extract(session: Any, store: MatrixStore, rows: Index, cols: Index) -> Matri
         return store
     if cols.vector is None and _ascending(cols):
         return _columns(session, store, cols)
-    return session.turned(_rows(session, session.turned(store), cols))
+    return transpose(_rows(session, transpose(store, session.devices), cols), session.devices)
 
 
 def _rows(session: Any, store: MatrixStore, index: Index) -> MatrixStore:

@@ -52,7 +52,7 @@ class Elementwise(Steps):
             )
             return VectorBlock(one.n, vals, 1, None if full else words, count=count)
 
-        return self.store(self.each(x.map.tasks, work, self.rows(x.map)))
+        return self.store(self.session.over(x.map.tasks, work, self.rows(x.map)))
 
     def _ewise_list(self, step: Step) -> VectorStore:
         x, y = (self.registers[name] for name in step.sources)
@@ -79,7 +79,7 @@ class Elementwise(Steps):
             )
             return VectorBlock(one.n, vals, 1, slots=slots, count=count)
 
-        return self.store(self.each(x.map.tasks, work, self.entries(x)))
+        return self.store(self.session.over(x.map.tasks, work, self.entries(x)))
 
     def _apply(self, step: Step) -> VectorStore:
         x, dtype, iso = self.registers[step.sources[0]], step.into.dtype, step.into.iso
@@ -109,7 +109,7 @@ class Elementwise(Steps):
                 words, count = (None if part is None else copied(device, part) for part in (words, count))
             return VectorBlock(block.n, vals, 0 if iso else 1, words, block.slots, count)
 
-        return self.store(self.each(x.map.tasks, work, 0.0 if iso else self.entries(x)))
+        return self.store(self.session.over(x.map.tasks, work, 0.0 if iso else self.entries(x)))
 
     def _select(self, step: Step) -> VectorStore:
         x, thunk, devices = self.registers[step.sources[0]], self.registers["thunk"], self.session.devices
@@ -139,7 +139,7 @@ class Elementwise(Steps):
             vals = block.vals if x.iso else copied(device, block.vals)
             return VectorBlock(block.n, vals, block.stride, words, count=count)
 
-        return self.store(self.each(x.map.tasks, work, self.rows(x.map)))
+        return self.store(self.session.over(x.map.tasks, work, self.rows(x.map)))
 
     def _filter(self, step: Step) -> VectorStore:
         x, kernel, name = self.registers[step.sources[0]], self.kernel("mask_list"), step.sources[1]
@@ -158,7 +158,7 @@ class Elementwise(Steps):
             kernel(*arguments(b, block), slots, vals, count)
             return VectorBlock(block.n, block.vals if x.iso else vals, block.stride, slots=slots, count=count)
 
-        return self.store(self.each(x.map.tasks, work, self.entries(x)))
+        return self.store(self.session.over(x.map.tasks, work, self.entries(x)))
 
     def _reduce(self, step: Step) -> tuple[Any, Any]:
         """Each block to one value, then those on the first device to one: two words of one buffer, the value and
@@ -187,7 +187,7 @@ class Elementwise(Steps):
             )
             return both, vals
 
-        parts = self.each(x.map.tasks, work, self.entries(x))
+        parts = self.session.over(x.map.tasks, work, self.entries(x))
         if x.map.p == 1:
             return parts[0]
         device, nil = session.devices[0], session.nil(0)
@@ -196,7 +196,7 @@ class Elementwise(Steps):
             device.copy(vals[b : b + 1], value)
             device.copy(present[b : b + 1], both[1:])
             if b:
-                self.account(0, value.nbytes + 8)
+                self.session.account(0, value.nbytes + 8)
         words, both = device.zeros((x.map.p + 63) >> 6, np.int64), device.empty(2, np.int64)
         out = both.view(monoid.dtype.np_type)[:1]
         self.kernel("mask_words", Spec(b=session.int64))(x.map.p, present, 1, nil.words, k.XFULL, words)

@@ -51,15 +51,15 @@ class Operands(Steps):
             kernel(n, index, dense.vals, dense.stride, self.words(dense.words, b), flags, vals, words, count)
             return VectorBlock(n, vals, 1, words, count=count), moved
 
-        made = self.each(map.tasks, work, self.rows(map))
+        made = self.session.over(map.tasks, work, self.rows(map))
         for task, (_, moved) in zip(map.tasks, made, strict=True):
-            self.account(task.device, moved)
+            self.session.account(task.device, moved)
         return self.store([block for block, _ in made])
 
     def _convert(self, step: Step) -> VectorStore:
         store = self.registers[step.sources[0]]
         work = self._to_list(store) if step.into.form == "list" else self._to_bitmap(store, store.iso)
-        return self.store(self.each(store.map.tasks, work, self.rows(store.map)))
+        return self.store(self.session.over(store.map.tasks, work, self.rows(store.map)))
 
     def _to_list(self, store: VectorStore) -> Callable[[Task], VectorBlock]:
         kernel, devices = self.kernel("compact", Spec(b=store.dtype, idx=store.map.slot_type())), self.session.devices
@@ -152,7 +152,7 @@ class Operands(Steps):
         flags = k.MASKED | (k.COMPLEMENT if step.option.complement else 0)
         if step.option.structural and store.form == "bitmap":
             return [(block.words, flags) for block in store.blocks]
-        made = self.each(store.map.tasks, self._mask_bits(store, step.option.structural), self.rows(store.map))
+        made = self.session.over(store.map.tasks, self._mask_bits(store, step.option.structural), self.rows(store.map))
         return [(words, flags) for words in made]
 
     def _scalar(self, step: Step) -> VectorStore:
@@ -168,7 +168,7 @@ class Operands(Steps):
         else:
             found = [held, *(copied(session.devices[b], held) for b in range(1, map.p))]
             for b in range(1, map.p):
-                self.account(b, held.nbytes)
+                self.session.account(b, held.nbytes)
         return VectorStore(map, dtype, "full", True, [VectorBlock(map.rows[b], found[b], 0) for b in range(map.p)])
 
     def _spread(self, step: Step) -> VectorStore:

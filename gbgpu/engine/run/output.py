@@ -25,7 +25,7 @@ class Output(Steps):
             vals, words, count = (None if part is None else copied(device, part) for part in parts)
             return VectorBlock(block.n, vals, block.stride, words, count=count)
 
-        copy = self.store(self.each(store.map.tasks, work, self.rows(store.map)))
+        copy = self.store(self.session.over(store.map.tasks, work, self.rows(store.map)))
         copy.nvals = store.nvals
         return copy
 
@@ -44,7 +44,7 @@ class Output(Steps):
             return VectorStore(map, step.into.dtype, "bitmap", False, blocks)
         if w.form == form and not w.iso:
             return w
-        blocks = self.each(map.tasks, self._to_bitmap(w, False), self.entries(w))
+        blocks = self.session.over(map.tasks, self._to_bitmap(w, False), self.entries(w))
         if form == "full":
             blocks = [VectorBlock(block.n, block.vals, 1) for block in blocks]
         return VectorStore(map, w.dtype, form, False, blocks)
@@ -70,7 +70,7 @@ class Output(Steps):
                 count,
             )
 
-        self.each(w.map.tasks, work, self.entries(t))
+        self.session.over(w.map.tasks, work, self.entries(t))
         return self._changed(w)
 
     def _write(self, step: Step) -> VectorStore:
@@ -99,7 +99,7 @@ class Output(Steps):
             )
             block.count = count
 
-        self.each(w.map.tasks, work, self.rows(w.map))
+        self.session.over(w.map.tasks, work, self.rows(w.map))
         return self._changed(w)
 
     def _changed(self, w: VectorStore) -> VectorStore:

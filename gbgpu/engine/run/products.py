@@ -37,9 +37,9 @@ class Products(Steps):
             return dense, transport.carry(devices, transfers)[0]
 
         seconds = source.map.nslots * source.dtype.np_type.itemsize * self.session.kernels.costs.byte
-        arrived = self.each(source.map.tasks, work, seconds)
+        arrived = self.session.over(source.map.tasks, work, seconds)
         for task, (_, moved) in zip(source.map.tasks, arrived, strict=True):
-            self.account(task.device, moved)
+            self.session.account(task.device, moved)
         return [dense for dense, _ in arrived]
 
     def _pull(self, step: Step) -> VectorStore:
@@ -84,7 +84,7 @@ class Products(Steps):
             )
             return VectorBlock(block.n, vals, stride, None if full else words, count=count) if shared is None else count
 
-        done = self.each(tasks, work, self.registers["seconds"])
+        done = self.session.over(tasks, work, self.registers["seconds"])
         return self.store(done if shared is None else self._joined(outer, tasks, shared, done, stride, full))
 
     def _joined(self, map: Any, tasks: Any, shared: list, counts: list, stride: int, full: bool) -> list[VectorBlock]:
@@ -143,7 +143,7 @@ class Products(Steps):
                 **options(block),
             )
 
-        self.each(tasks, work, self.registers["seconds"])
+        self.session.over(tasks, work, self.registers["seconds"])
         if not dense:
             return reached
         (space, value, count), stride = reached[0], 0 if spec.iso else 1
@@ -169,7 +169,7 @@ class Products(Steps):
                 return needs.Bins(task.device, slots, vals, counts)
             return VectorBlock(map.n, vals, 0 if step.into.iso else 1, slots=slots, count=counts)
 
-        made = self.each(map.tasks, work, self.rows(map) / 4)
+        made = self.session.over(map.tasks, work, self.rows(map) / 4)
         return self.store(made) if p == 1 else made
 
     def _drained(self, reached: Reached, d: int, room: int, starts: Any, p: int) -> tuple[Any, Any, Any]:
@@ -191,9 +191,9 @@ class Products(Steps):
             messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso)
             return messages, transport.carry(devices, transfers)
 
-        arrived = self.each(map.tasks, work, self.registers["seconds"] / 4)
+        arrived = self.session.over(map.tasks, work, self.registers["seconds"] / 4)
         for task, (_, (moved, unknown)) in zip(map.tasks, arrived, strict=True):
-            self.account(task.device, moved, unknown)
+            self.session.account(task.device, moved, unknown)
         return [(messages, bins[task.device].vals) for task, (messages, _) in zip(map.tasks, arrived, strict=True)]
 
     def _combine(self, step: Step) -> VectorStore:
@@ -211,7 +211,7 @@ class Products(Steps):
             stride = 0 if spec.iso else 1
             return VectorBlock(n, one if spec.iso else vals, stride, slots=slots, count=counts)
 
-        return self.store(self.each(outer.tasks, work, self.registers["seconds"] / 4))
+        return self.store(self.session.over(outer.tasks, work, self.registers["seconds"] / 4))
 
 
 def _part(device: Any, block: Any, x: VectorBlock, task: Task, row0: int) -> tuple[Any, VectorBlock, int]:

@@ -1,32 +1,23 @@
 """What all steps share: kernels, tracing, masks, fresh buffers. The steps themselves are in operands, products,
 elementwise and output."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...distribute.blocks import VectorBlock, VectorStore
-from ...distribute.partition import Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...semiring._lower import cast_program, to_python
-from ...trace import counters
-from ..plan import Plan, Step
-from ..watch import Watched
+from ..runner import Runner
 
 
-class Steps:
-    """A plan on its way: `registers` hold stores, and parameters, by the names of the plan. `title` is what records
-    call it by its repr."""
+class Steps(Runner):
+    """A plan of vectors on its way."""
 
-    __slots__ = ("session", "plan", "registers", "title", "step", "watched")
-
-    def __init__(self, session: Any, plan: Plan, bound: dict[str, Any], title: object):
-        self.session, self.plan, self.registers, self.title = session, plan, bound, title
-        self.step: Step = plan.steps[0]
-        self.watched: Watched | None = None  # the step in hand, while somebody traces
+    __slots__ = ()
 
     def kernel(self, kind: str, spec: Spec | Callable[[], Spec] | None = None) -> Any:
         """The kernel of the step in hand; the plan remembers it. A function makes the only spec of its kind there."""
@@ -37,12 +28,6 @@ class Steps:
             found = self.step.kernels[key] = self.session.kernels.get(kind, made)
         return found
 
-    def each(self, tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> list[Any]:
-        """work(task) for every task, on the devices' threads where that pays; results in the order of the tasks."""
-        if self.watched is not None:
-            work = self.watched.timed(work)
-        return self.session.over(tasks, work, seconds)
-
     def rows(self, map: Any) -> float:
         """Predicted seconds of a pass over the rows."""
         return map.n * self.session.kernels.costs.row / map.p
@@ -52,16 +37,10 @@ class Steps:
         count = self.session.known_count(store)
         return (store.map.n if count is None else count) * self.session.kernels.costs.row / store.map.p
 
-    def account(self, b: int, moved: int, unknown: Any = ()) -> None:
-        """Bytes that arrived at device b; of messages whose length only devices know, (count, bytes an entry)."""
-        counters.exchanged += moved
-        if self.watched is not None:
-            self.watched.moved[b] += moved
-            self.watched.sent[b].extend(unknown)
-
     def stats(self, b: int) -> tuple[int, Any]:
         """(flag, where kernels on device b count what they look at)."""
-        return (0, self.session.nil(b).stats) if self.watched is None else (k.TRACE, self.watched.stats[b])
+        watched = self.session.watched
+        return (0, self.session.nil(b).stats) if watched is None else (k.TRACE, watched.stats[b])
 
     def bits(self, name: str, b: int, bit: int = k.MASKED) -> tuple[Any, int]:
         """(words, flags) of a mask register for block b."""
