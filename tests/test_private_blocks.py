@@ -43,13 +43,13 @@ def watched(monkeypatch):
     current = [""]
     plain_each, plain_get = session.device_set.each, session.kernels.get
 
-    def each(work, seconds):
+    def each(p, work, seconds, whole=False):
         def watched_work(b):
             current[0] = session.devices[b].name
             return work(b)
 
         try:
-            return plain_each(watched_work, seconds)
+            return plain_each(p, watched_work, seconds, whole)
         finally:
             current[0] = ""
 
@@ -67,6 +67,7 @@ def watched(monkeypatch):
         return checked
 
     monkeypatch.setattr(session.device_set, "each", each)
+    monkeypatch.setattr(session.kernels, "atomic", False)  # every call goes through `each`
     monkeypatch.setattr(session.kernels, "get", get)
     yield broken
     gb.init("cpu:1")

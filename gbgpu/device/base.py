@@ -70,8 +70,15 @@ class DeviceSet(Protocol):
 
     devices: Sequence[Device]
 
-    def each(self, work: Callable[[int], Any], seconds: float) -> list[Any]:
-        """work(i) for every device i, at the same time where that pays for a step of `seconds` predicted; results in
-        order."""
+    def each(self, p: int, work: Callable[[int], Any], seconds: float, whole: bool = False) -> list[Any]:
+        """work(i) for each of the first p devices, at the same time where that pays for a step of `seconds` predicted;
+        results in order. What interrupts the caller leaves threads to end on their own, unless `whole`: then they have
+        ended when this returns or raises."""
+
+    def inline(self, p: int, seconds: float) -> bool:
+        """Whether `each` calls work on the caller's thread alone."""
+
+    def forked(self) -> str | None:
+        """In a child process, after a fork: begin anew; or say why that can't be."""
 
     def close(self) -> None: ...

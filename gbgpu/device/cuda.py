@@ -496,11 +496,14 @@ class CudaDevices:
             CudaDevice(gpu, f"cuda:{gpu}/{i}" if sharing[gpu] > 1 else f"cuda:{gpu}", self._switch) for gpu, i in pairs
         ]
 
-    def each(self, work: Callable[[int], Any], seconds: float) -> list[Any]:
+    def inline(self, p: int, seconds: float) -> bool:
+        return True
+
+    def each(self, p: int, work: Callable[[int], Any], seconds: float, whole: bool = False) -> list[Any]:
         if not self._switch:
-            return [work(i) for i in range(len(self.devices))]
+            return [work(i) for i in range(p)]
         results = []
-        for i, device in enumerate(self.devices):
+        for i, device in enumerate(self.devices[:p]):
             with device.here():
                 results.append(work(i))
         return results
@@ -508,6 +511,9 @@ class CudaDevices:
     def current_gpu(self) -> int:
         """The GPU that calls go to now."""
         return int(cupy.cuda.runtime.getDevice())
+
+    def forked(self) -> str | None:
+        return "CUDA does not work in a forked process. Hint: multiprocessing.get_context('spawn'), or gb.init('cpu:4')"
 
     def close(self) -> None:
         """Nothing to give back: buffers return to CuPy's allocator with their last reference."""

@@ -200,7 +200,7 @@ class Elementwise(Steps):
         for b, (both, value) in enumerate(parts):
             device.copy(vals[b : b + 1], value)
             device.copy(present[b : b + 1], both[1:])
-            counters.exchanged += value.nbytes + 8 if b else 0
+            counters.moved(value.nbytes + 8 if b else 0)
         words, both = device.zeros((x.map.p + 63) >> 6, np.int64), device.empty(2, np.int64)
         out = both.view(monoid.dtype.np_type)[:1]
         self.kernel("mask_words", Spec(b=session.int64))(x.map.p, present, 1, nil.words, k.XFULL, words)

@@ -98,7 +98,7 @@ def _taken(session: Any, expr: Expression) -> Any:
 
     def part(b: int) -> VectorBlock:
         dense, moved = exchange.all_gather(source, session.devices, b)
-        counters.exchanged += moved
+        counters.moved(moved)
         return VectorBlock(over.rows[b], ids.take(dense.vals, b, over), 1)
 
     taken = _new((len(index),), source.dtype, None)
@@ -152,7 +152,8 @@ def _combined(session: Any, output: Any, index: Index, given: Any, monoid: Any) 
     session.raise_watched()
     combine = session.kernels.get("combine", Spec(op=op, b=w.dtype, idx=idx))
     count, nobody = device.full(1, u.map.n, np.int64), (nil.slots(idx), nil.scratch)
-    combine(count, slots, u.blocks[0].vals, nil.words, 0, block.vals, session.ones(0, n), *nobody)
+    given = count, slots, u.blocks[0].vals, nil.words, 0, block.vals, session.ones(0, n), *nobody
+    session.each(1, lambda b: combine(*given), u.map.n * session.kernels.costs.push_edge, whole=True)
     return True
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import settings
 from ..distribute import exchange
 from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
 from ..errors import InvalidValue, message
@@ -134,7 +135,10 @@ class Product:
             self.op, a.dtype, b.dtype, self.op.return_type, self.ptr, a.idx, iso=self.iso, hashed=self.way == "hash"
         )
         work = {"dot": self._inside, "dense": self._dense, "sort": self._sorted}.get(self.way, self._by_rows)
-        seconds = 1.0 if a.nvals + b.nvals > 1000 else 0.0
+        seconds = 0.0
+        if a.nvals + b.nvals > 1000:  # by mean lengths; in fact often more
+            terms = a.nvals * b.nvals / max(self.right.shape[0], 1)
+            seconds = max(terms * self.session.kernels.costs.pull_edge / a.rowmap.p, settings.inline_seconds)
         parts = self.session.each(a.rowmap.p, work, seconds)
         return store_of(self.session, a.rowmap, colmap, self.op.return_type, self.iso, parts)
 
@@ -142,7 +146,7 @@ class Product:
         """(device, arguments of A and B, of the tables, all of B)."""
         device, block = self.session.devices[b], self.a.blocks[b]
         (indptr, cols, vals, stride), moved = exchange.all_gather_rows(self.b, self.session.devices, b)
-        counters.exchanged += moved
+        counters.moved(moved)
         whole = Rows(indptr.astype(self.ptr, copy=False), cols, vals, stride)
         first = block.n, block.indptr.astype(self.ptr, copy=False), block.cols, block.vals, block.stride
         tables = *self.a.colmap.tables(device), *self.colmap.tables(device), self.a.rowmap.first(b)
@@ -160,10 +164,11 @@ class Product:
             vector = [VectorBlock(block.n, block.vals, block.stride) for block in scales.blocks]
             store = VectorStore(scales.rowmap, scales.dtype, "full", scales.iso, vector)
             dense, moved = exchange.all_gather(store, session.devices, i)
-            counters.exchanged += moved
+            counters.moved(moved)
             return (dense.vals[other.blocks[i].cols], 1) if dense.stride else (dense.vals, 0)
 
-        factors = scales.dtype, session.each(other.rowmap.p, by_row if self.scales == "left" else by_column, 1.0)
+        seconds = other.nvals * session.kernels.costs.pull_edge / other.rowmap.p
+        factors = scales.dtype, session.each(other.rowmap.p, by_row if self.scales == "left" else by_column, seconds)
         sides = (factors, values_of(b)) if self.scales == "left" else (values_of(a), factors)
         return valued(session, other, self.op.multiply, *sides)
 

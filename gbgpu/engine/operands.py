@@ -178,7 +178,7 @@ class Operands(Steps):
             found = [session.scalar(b, value, dtype.np_type) for b in range(map.p)]
         else:
             found = [held, *(copied(session.devices[b], held) for b in range(1, map.p))]
-            counters.exchanged += held.nbytes * (map.p - 1)
+            counters.moved(held.nbytes * (map.p - 1))
         return VectorStore(map, dtype, "full", True, [VectorBlock(map.rows[b], found[b], 0) for b in range(map.p)])
 
     def _spread(self, step: Step) -> VectorStore:

@@ -1,8 +1,12 @@
 """The write rule: a result becomes the output, or is written into it under mask, accumulator and replace."""
 
+from itertools import starmap
+from typing import Any
+
 import numpy as np
 
 from ..distribute.blocks import VectorBlock, VectorStore
+from ..interrupts import held
 from ..kernels import interface as k
 from ..trace import listeners
 from .plan import Step
@@ -61,11 +65,10 @@ class Output(Steps):
         t, full = self.registers[step.sources[0]], step.option
         w, kernel = self._target(step, full), self.kernel("write_list")
 
-        def work(b: int) -> VectorBlock:
+        def arguments(b: int) -> tuple:
             block, given, nil = w.blocks[b], t.blocks[b], self.session.nil(b)
             mwords, flags = self.bits(step.sources[1], b)
-            count = nil.scratch if full else block.count
-            kernel(
+            return (
                 given.count,
                 given.slots,
                 given.vals,
@@ -74,12 +77,10 @@ class Output(Steps):
                 flags | (k.CFULL if full else 0),
                 block.vals,
                 self._words(block.words, b),
-                count,
+                nil.scratch if full else block.count,
             )
-            return block
 
-        self.each(w.map, work, self._entries(t))
-        return self._changed(w)
+        return self._changed(w, kernel, [arguments(b) for b in range(w.map.p)], w.blocks, self._entries(t))
 
     def _write(self, step: Step) -> VectorStore:
         full, tfull, replace = step.option
@@ -87,12 +88,17 @@ class Output(Steps):
         w, kernel = self._target(step, full), self.kernel("write")
         base = (k.CFULL if full else 0) | (k.TFULL if tfull else 0) | (k.REPLACE if replace else 0)
 
-        def work(b: int) -> VectorBlock:
-            block, given, device = w.blocks[b], t.blocks[b], self.session.devices[b]
+        counts = [self.session.devices[b].zeros(1, np.int64) for b in range(w.map.p)]
+        blocks = [
+            VectorBlock(block.n, block.vals, block.stride, block.words, count=count)
+            for block, count in zip(w.blocks, counts, strict=True)
+        ]
+
+        def arguments(b: int) -> tuple:
+            block, given = blocks[b], t.blocks[b]
             mwords, flags = self.bits(step.sources[1], b)
             rwords, region = self.bits(step.sources[2], b, k.REGION)
-            count = device.zeros(1, np.int64)
-            kernel(
+            return (
                 block.n,
                 block.vals,
                 self._words(block.words, b),
@@ -102,15 +108,36 @@ class Output(Steps):
                 mwords,
                 rwords,
                 base | flags | region,
-                count,
+                block.count,
             )
-            block.count = count
-            return block
 
-        self.each(w.map, work)
-        return self._changed(w)
+        return self._changed(w, kernel, [arguments(b) for b in range(w.map.p)], blocks)
 
-    def _changed(self, w: VectorStore) -> VectorStore:
+    def _changed(
+        self,
+        w: VectorStore,
+        kernel: Any,
+        arguments: list[tuple],
+        blocks: list[VectorBlock],
+        seconds: float | None = None,
+    ) -> VectorStore:
+        """A store written in place, one call of the kernel a block, which has `blocks` then: all of it, or nothing if
+        something stops the statement. What may fail is done before: only kernels run here."""
+        seconds = self._rows(w.map) if seconds is None else seconds
         if w.form != "full":
             w.nvals = None
+        done: list[Any] = []
+        try:
+            if self.session.in_one_go(w.map.p, seconds) and not listeners:
+                done.extend(starmap(kernel, arguments))  # one step of the interpreter: nothing comes between two calls
+            else:
+
+                def work(b: int) -> VectorBlock:
+                    kernel(*arguments[b])
+                    return blocks[b]
+
+                held(lambda: done.extend(self.each(w.map, work, seconds, whole=True)))
+        finally:
+            if done:
+                w.blocks = blocks
         return w

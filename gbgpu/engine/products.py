@@ -120,6 +120,7 @@ class Products(Steps):
     def _push(self, step: Step) -> Any:
         source, matrix, facts, spec = self.registers[step.sources[1]], self.facts.store, self.facts, step.spec
         push, session, outer = self.kernel("push"), self.session, self.facts.outer
+        workspaces = session.workspaces
         drain = self.kernel("drain", lambda: Spec(out=spec.out, idx=spec.idx, iso=spec.iso))
         form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[source.form] | (k.DENSE if facts.dense else 0)
 
@@ -133,7 +134,7 @@ class Products(Steps):
                 touched = nil.slots(spec.idx) if session.kernels.streams else device.empty(outer.n, spec.idx)
                 acc = None if spec.iso else device.full(outer.n, spec.op.monoid.start, spec.out.np_type)
             else:
-                space = session.workspace(b, outer.nslots, spec.op.monoid, spec.iso)
+                space = workspaces[b, outer.nslots, spec.op.monoid, spec.iso]
                 words, touched, acc = space.words, space.touched, space.vals
             if spec.iso:
                 acc = device.empty(1, spec.out.np_type)
@@ -202,13 +203,13 @@ class Products(Steps):
     def _combine(self, step: Step) -> VectorStore:
         received, spec, session, outer = self.registers[step.sources[0]], step.spec, self.session, self.facts.outer
         drain = self.kernel("drain", lambda: Spec(out=spec.b, idx=spec.idx, iso=spec.iso))
-        kernel = self.kernel("combine")
+        kernel, workspaces = self.kernel("combine"), session.workspaces
 
         def work(b: int) -> VectorBlock:
             messages, own = received[b]
             n = outer.rows[b]
             mwords, flags = self.bits(step.sources[1], b)
-            space = session.workspace(b, -(-n // 64) * 64, spec.op, spec.iso)
+            space = workspaces[b, -(-n // 64) * 64, spec.op, spec.iso]
             total = session.devices[b].zeros(1, np.int64)
             for slots, vals, count in messages:
                 kernel(count, slots, vals, mwords, flags, space.vals, space.words, space.touched, total)

@@ -1,15 +1,17 @@
 """A session: devices, kernels, row maps, plans. Handles give it their statements; nothing else reaches the devices."""
 
+import os
 from functools import wraps
+from threading import RLock, get_ident
 from typing import Any
 
 import numpy as np
 
-from .. import settings
+from .. import interrupts, settings
 from ..distribute import exchange
 from ..distribute.blocks import VectorBlock, VectorStore, split_matrix, split_vector
 from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
-from ..errors import InvalidValue, OutOfMemory, OutputNotEmpty, message
+from ..errors import DeviceError, InvalidValue, OutOfMemory, OutputNotEmpty, message
 from ..kernels.backends import open_devices
 from ..semiring._lower import to_python
 from ..semiring._operators import resolve
@@ -27,15 +29,17 @@ from .steps import cast
 # out
 _PLANS = 10_000
 _WHOLE = 100_000
+_SORTED = 2e-8  # seconds an entry that is sorted on the host
 
 
 def _memory(method: Any) -> Any:
-    """Running out of memory becomes OutOfMemory; the first argument says what for."""
+    """One thread at a time; and running out of memory becomes OutOfMemory: the first argument says what for."""
 
     @wraps(method)
     def checked(session: Any, what: Any, *arguments: Any, **keywords: Any) -> Any:
         try:
-            return method(session, what, *arguments, **keywords)
+            with session.lock:
+                return method(session, what, *arguments, **keywords)
         except MemoryError as error:
             free, total = session.devices[0].memory()
             text = f"a {type(what).__name__} of shape {what.shape}" if hasattr(what, "shape") else repr(what)
@@ -69,8 +73,23 @@ class _Workspace:
         self.touched = device.empty(n, np.int32 if n < 2**31 else np.int64)
 
 
+class _Workspaces(dict):
+    """Workspaces of all devices, by device, slots, monoid and kind."""
+
+    def __init__(self, devices: Any):
+        self._devices = devices
+
+    def __missing__(self, key: tuple) -> _Workspace:
+        b, n, monoid, iso = key
+        made = self[key] = _Workspace(self._devices[b], n, monoid, iso)
+        return made
+
+
 class Session:
-    """The devices in use and everything made on them. `gb.init` makes one; another `gb.init` ends it."""
+    """The devices in use and everything made on them. `gb.init` makes one; another `gb.init` ends it.
+
+    Whatever handles call takes `lock`; what devices' threads call (`nil`, `once`, `scalar` and the like) never does.
+    """
 
     int64 = INT64
 
@@ -86,11 +105,13 @@ class Session:
         self._maps: dict[tuple[int, bool], RowMap] = {}
         self.defaults: dict[int, RowMap] = {}
         self.plans: dict[Any, Plan] = {}
-        self.explaining: list[list[str]] = []
+        self._explaining: dict[int, list[list[str]]] = {}
         self.alive = True
+        self.broken: str | None = None  # why nothing works any more
+        self.lock = RLock()
         self._watched: list[tuple[Any, Any, type, str]] = []
         self._nils = [_Nil(device) for device in self.devices]
-        self._spaces: dict[Any, _Workspace] = {}
+        self.workspaces = _Workspaces(self.devices)
         self._cached: dict[Any, Any] = {}
 
     def __repr__(self) -> str:
@@ -98,13 +119,21 @@ class Session:
 
     def close(self) -> None:
         """End it: its handles raise InvalidValue from now on."""
-        self.alive = False
-        self.device_set.close()
-        for name in ("plans", "_maps", "defaults", "_spaces", "_cached"):
-            getattr(self, name).clear()
+        with self.lock:
+            self.alive = False
+            self.device_set.close()
+            for name in ("plans", "_maps", "defaults", "workspaces", "_cached"):
+                getattr(self, name).clear()
+
+    def forked(self) -> None:
+        """In a child process: the devices begin anew, if they can."""
+        self.broken = self.device_set.forked()
+        self.alive = self.alive and self.broken is None
 
     def check(self) -> None:
         if not self.alive:
+            if self.broken is not None:
+                raise DeviceError(self.broken)
             raise InvalidValue(
                 message(
                     "an object of the session in force",
@@ -123,28 +152,33 @@ class Session:
         """Raise what devices have found wrong: all of it when `reading`, else what the host sees for nothing."""
         if not self._watched:
             return
-        watched, self._watched = self._watched, []
-        for i, (device, flag, kind, text) in enumerate(watched):
+        waiting, wrong = [], None
+        for entry in self._watched:
+            device, flag, kind, text = entry
             seen = device.peek(flag)
             if seen is None and not reading:
-                self._watched.append(watched[i])
-            elif bool(device.get(flag) if seen is None else seen):
-                raise kind(text)
+                waiting.append(entry)
+            elif wrong is None and bool(device.get(flag) if seen is None else seen):
+                wrong = kind(text)
+        self._watched = waiting
+        if wrong is not None:
+            raise wrong
 
     # -- devices
 
-    def each(self, p: int, work: Any, seconds: float) -> list[Any]:
-        return [work(0)] if p == 1 else self.device_set.each(work, seconds)
+    def each(self, p: int, work: Any, seconds: float, whole: bool = False) -> list[Any]:
+        return self.device_set.each(p, work, seconds, whole)
+
+    def in_one_go(self, p: int, seconds: float) -> bool:
+        """Whether `each` calls kernels one after the other, and Python handles no signal in any of them."""
+        return self.kernels.atomic and self.device_set.inline(p, seconds)
+
+    def _away(self, work: Any, seconds: float) -> Any:
+        """work() on the host, where Ctrl-C needn't wait for it if that takes long."""
+        return self.each(1, lambda b: work(), seconds)[0]
 
     def nil(self, b: int) -> _Nil:
         return self._nils[b]
-
-    def workspace(self, b: int, n: int, monoid: Any, iso: bool) -> _Workspace:
-        key = (b, n, monoid, iso)
-        found = self._spaces.get(key)
-        if found is None:
-            found = self._spaces[key] = _Workspace(self.devices[b], n, monoid, iso)
-        return found
 
     def once(self, key: Any, make: Any) -> Any:
         found = self._cached.get(key)
@@ -257,6 +291,7 @@ class Session:
             blocks.append(VectorBlock(map.rows[b], vals, 1))
         vector._store = VectorStore(map, vector.dtype, "full", False, blocks) if vector.size else None
 
+    @_memory
     def device_array(self, vector: Any) -> Any:
         """The values of a full vector that lies whole on one GPU, or None."""
         self.check()
@@ -275,7 +310,9 @@ class Session:
         self.check()
         dup_op = _dup(dup_op, matrix.dtype)
         if isinstance(rows, np.ndarray):
-            return self._split(matrix, *build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, dup_op), iso)
+            seconds = len(rows) * _SORTED
+            arrays = self._away(lambda: build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, dup_op), seconds)
+            return self._split(matrix, *arrays, iso)
         found = gate.from_coo(self, matrix.shape, rows, cols, self._here(vals), iso, dup_op)
         return gate.distribute(self, matrix, found, iso)
 
@@ -301,6 +338,7 @@ class Session:
         devices = self.devices[: rowmap.p]
         matrix._store = split_matrix(rowmap, colmap, matrix.dtype, devices, indptr, cols, vals, iso, own)
 
+    @_memory
     def declare_symmetric(self, matrix: Any) -> None:
         """The matrix equals its transpose: the caller knows, and spares the comparison."""
         store = self.matrix_store(matrix)
@@ -335,7 +373,7 @@ class Session:
 
     def turned(self, store: Any) -> Any:
         """The transpose of a store that no handle holds."""
-        return exchange.transpose(store, self.devices)
+        return self._away(lambda: exchange.transpose(store, self.devices), store.nvals * _SORTED)
 
     def oriented(self, matrix: Any, transposed: bool) -> Any:
         """The matrix by rows, or by columns (built at the first need and kept; a symmetric one serves both ways)."""
@@ -343,7 +381,7 @@ class Session:
         if not transposed or store.symmetric:
             return store
         if store.transposed is None:
-            other = exchange.transpose(store, self.devices)
+            other = self.turned(store)
             store.symmetric = store.rowmap is store.colmap and exchange.same(store, other)
             if store.symmetric:
                 return store
@@ -363,17 +401,19 @@ class Session:
         return store.nvals
 
     def nvals(self, handle: Any) -> int:
-        self.check()
-        self.raise_watched(reading=True)
-        store = handle._store
-        if store is None:
-            return 0
-        if store.nvals is None and self.known_count(store) is None:
-            store.nvals = sum(
-                int(device.get(block.count)[0]) for device, block in zip(self.devices, store.blocks, strict=False)
-            )
-        return store.nvals
+        with self.lock:
+            self.check()
+            self.raise_watched(reading=True)
+            store = handle._store
+            if store is None:
+                return 0
+            if store.nvals is None and self.known_count(store) is None:
+                store.nvals = sum(
+                    int(device.get(block.count)[0]) for device, block in zip(self.devices, store.blocks, strict=False)
+                )
+            return store.nvals
 
+    @_memory
     def vector_to_host(self, vector: Any) -> tuple[np.ndarray, np.ndarray]:
         self.check()
         self.raise_watched(reading=True)
@@ -384,6 +424,7 @@ class Session:
         ids = np.concatenate([rows + first for (rows, _), first in zip(parts, store.map.bounds[:-1], strict=True)])
         return ids, np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
 
+    @_memory
     def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self.check()
         self.raise_watched(reading=True)
@@ -397,6 +438,7 @@ class Session:
             vals.append(np.full(block.nnz, held[0]) if store.iso else held[: block.nnz])
         return np.concatenate(indptrs), np.concatenate(cols).astype(np.int64, copy=False), np.concatenate(vals)
 
+    @_memory
     def element(self, handle: Any, position: tuple[int, ...]) -> Any:
         """One value as a Python scalar, or None."""
         self.check()
@@ -411,6 +453,12 @@ class Session:
             return build.vector_element(device, block, row)
         return build.matrix_element(device, block, row, int(store.colmap.slots(np.array([position[1]]))[0]))
 
+    def settle(self, scalar: Any) -> None:
+        """Read the value of a computed scalar, unless another thread did."""
+        with self.lock:
+            if scalar._store is not None:
+                scalar._value, scalar._store = self.read_scalar(scalar._store), None
+
     def read_scalar(self, store: tuple[Any, Any, Any]) -> Any:
         """The value of a computed scalar, as Run._reduce leaves it, and what it is without entries."""
         self.check()
@@ -420,6 +468,21 @@ class Session:
         return read.view(vals.dtype)[0].item() if int(read[1]) & 1 else empty
 
     # -- statements
+
+    @property
+    def explaining(self) -> list[list[str]]:
+        """Where this thread wants plans in place of results: the innermost place last."""
+        return self._explaining.get(get_ident(), []) if self._explaining else []
+
+    def explain_into(self, text: list[str]) -> None:
+        """Plans instead of results for this thread's statements, until `explained`."""
+        self._explaining.setdefault(get_ident(), []).append(text)
+
+    def explained(self) -> None:
+        texts = self._explaining[get_ident()]
+        texts.pop()
+        if not texts:
+            del self._explaining[get_ident()]
 
     @_memory
     def run(self, statement: Any) -> Any:
@@ -448,7 +511,8 @@ class Session:
         try:
             result = Run(self, statement, plan, facts, stores).go()
         except BaseException:
-            self._spaces.clear()  # a broken step may have left marks in them
+            # a broken step may have left marks in them, an interrupted one may go on and leave more
+            self.workspaces = _Workspaces(self.devices)
             raise
         if output.ndim:
             output._store = result
@@ -583,3 +647,30 @@ def _dup(dup_op: Any, dtype: Any) -> Any:
         return None
     op = resolve(dup_op, "binary")
     return op if hasattr(op, "op") else op[dtype]
+
+
+_forking: list[Any] = []  # the locks held
+
+
+def _before_fork() -> None:
+    """A child inherits no half statement, and no half module."""
+    interrupts.loading.acquire()
+    _forking.append(interrupts.loading)
+    if settings._session is not None:
+        settings._session.lock.acquire()
+        _forking.append(settings._session.lock)
+
+
+def _after_fork() -> None:
+    while _forking:
+        _forking.pop().release()
+
+
+def _in_child() -> None:
+    _after_fork()
+    if settings._session is not None:
+        settings._session.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)

@@ -44,7 +44,7 @@ class Ids:
             return device.put(self.map.slots(self.index.ids()))
         store = self.session.content(self.index.vector)
         dense, moved = exchange.all_gather(store, self.session.devices, b)
-        counters.exchanged += moved
+        counters.moved(moved)
         return self._checked(device, _in_user_order(device, store.map, dense.vals, dense.stride))
 
     def part(self, b: int, over: RowMap) -> Any:
@@ -91,7 +91,7 @@ def _in_user_order(device: Any, map: RowMap, vals: Any, stride: int) -> Any:
 def gathered(session: Any, store: MatrixStore, b: int) -> Rows:
     """All rows of a matrix on device b, by slot."""
     rows, moved = exchange.all_gather_rows(store, session.devices, b)
-    counters.exchanged += moved
+    counters.moved(moved)
     return Rows(*rows)
 
 

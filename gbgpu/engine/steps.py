@@ -35,14 +35,20 @@ class Steps:
             found = self.step.kernels[key] = self.session.kernels.get(kind, made)
         return found
 
-    def each(self, map: Any, work: Callable[[int], Any], seconds: float | None = None) -> list[Any]:
-        """work(b) for every block of `map`, on the devices' threads where that pays."""
-        seconds = map.n * self.session.kernels.costs.row / map.p if seconds is None else seconds
+    def each(
+        self, map: Any, work: Callable[[int], Any], seconds: float | None = None, whole: bool = False
+    ) -> list[Any]:
+        """work(b) for every block of `map`, on the devices' threads where that pays (see DeviceSet.each)."""
+        seconds = self._rows(map) if seconds is None else seconds
         if listeners:
-            return self._traced(map, work, seconds)
-        return self.session.each(map.p, work, seconds)
+            return self._traced(map, work, seconds, whole)
+        return self.session.each(map.p, work, seconds, whole)
 
-    def _traced(self, map: Any, work: Callable[[int], Any], seconds: float) -> list[Any]:
+    def _rows(self, map: Any) -> float:
+        """Seconds to look at every row."""
+        return map.n * self.session.kernels.costs.row / map.p
+
+    def _traced(self, map: Any, work: Callable[[int], Any], seconds: float, whole: bool) -> list[Any]:
         devices, step = self.session.devices, self.step
         self.stats = [devices[b].zeros(4, np.int64) for b in range(map.p)]
         self.moved = [(0, [])] * map.p
@@ -55,7 +61,7 @@ class Steps:
             return result
 
         before = counters.launches, counters.host_reads
-        results = self.session.each(map.p, timed, seconds)
+        results = self.session.each(map.p, timed, seconds, whole)
         launches, reads = counters.launches - before[0], counters.host_reads - before[1]
         ends = step.kind in ("move", "write", "write_list")
         for b in range(map.p):
@@ -84,7 +90,7 @@ class Steps:
         return results
 
     def _account(self, b: int, bytes_moved: int, unknown: Any = ()) -> None:
-        counters.exchanged += bytes_moved
+        counters.moved(bytes_moved)
         if self.moved is not None:
             self.moved[b] = self.moved[b][0] + bytes_moved, [*self.moved[b][1], *unknown]
 

@@ -4,10 +4,10 @@ import hashlib
 import importlib.util
 import os
 import sys
-from threading import Lock
 from typing import Any
 
 from .. import settings
+from ..interrupts import apart, compiled_apart
 from .cpu_source import source
 from .interface import Costs, Spec
 from .interpreted import interpreted
@@ -23,19 +23,22 @@ class CpuKernels:
 
     def __init__(self, interpret: bool | None = None) -> None:
         self._loaded: dict[tuple[str, Spec], Any] = {}
-        self._lock = Lock()
-        self._make = interpreted if (settings.interpret if interpret is None else interpret) else _load
+        self.atomic = not (settings.interpret if interpret is None else interpret)
+        self._make = _load if self.atomic else interpreted
         self._texts: dict[str, Any] = {}  # equal formulas, such as one lambda written twice, are one kernel
 
     def get(self, kind: str, spec: Spec) -> Any:
         kernel = self._loaded.get((kind, spec))
         if kernel is None:
-            with self._lock:  # the threads of devices may ask together
-                text = source(kind, spec)
-                kernel = self._texts.get(text)
-                if kernel is None:
-                    kernel = self._texts[text] = self._make(kind, text)
-                self._loaded[kind, spec] = kernel
+            kernel = apart(lambda: self._find(kind, spec))  # the threads of devices may ask together
+        return kernel
+
+    def _find(self, kind: str, spec: Spec) -> Any:
+        text = source(kind, spec)
+        kernel = self._texts.get(text)
+        if kernel is None:
+            kernel = self._texts[text] = self._make(kind, text)
+        self._loaded[kind, spec] = kernel
         return kernel
 
 
@@ -54,4 +57,4 @@ def _load(kind: str, text: str) -> Any:
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[name] = module
     module_spec.loader.exec_module(module)
-    return module.kernel
+    return compiled_apart(module.kernel)

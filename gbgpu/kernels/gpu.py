@@ -51,6 +51,7 @@ class GpuKernels:
 
     kind = "cuda"
     streams = dense = True
+    atomic = False
     mxm = ("dot", "dense", "sort")
     costs = Costs(
         push_edge=4e-11, push_first=4e-11, pull_edge=1.2e-11, row=4e-12, byte=5e-13, step=8e-6
