@@ -18,7 +18,7 @@ import pytest
 
 import gbgpu as gb
 from gbgpu import binary, interrupts, monoid, settings
-from gbgpu.device.cpu import CpuDevices
+from gbgpu.device.cpu import CpuDevice, CpuDevices
 from gbgpu.semiring import plus_times
 from gbgpu.trace import counters
 
@@ -326,6 +326,39 @@ def test_ctrl_c_leaves_counts_and_entries_alike(devices, storm):
             storm(changes[i % 2])
         ids, _ = w.to_coo()
         assert w.nvals == len(ids) and len(ids) in (0, N, N // 2)
+
+
+@pytest.mark.parametrize("spec", ["cpu:1", "cpu:3"])
+def test_a_write_that_runs_out_of_memory_changes_nothing(spec, monkeypatch):
+    """Whichever of its allocations fails."""
+    gb.init(spec)
+    some, all = gb.Vector.from_coo(np.arange(0, N, 2), 1, int, size=N), gb.Vector.from_dense(np.ones(N, int))
+    w = gb.Vector(int, N)
+    w(some.S) << all  # a bitmap
+    before, plain, left = w.to_coo(), CpuDevice.zeros, [0]
+
+    def zeros(n, dtype):
+        left[0] -= 1
+        if left[0] < 0:
+            raise MemoryError
+        return plain(n, dtype)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CpuDevice, "zeros", staticmethod(zeros))
+        for failing in range(10):
+            left[0] = failing
+            try:
+                w(binary.plus) << all
+                break
+            except gb.exceptions.OutOfMemory:
+                left[0] = 99
+                assert w.nvals == len(before[0])
+                assert all_equal(w.to_coo(), before)
+    assert failing and w.nvals == N and set(w.to_coo()[1].tolist()) == {1, 2}
+
+
+def all_equal(one, two) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
 
 
 def test_ctrl_c_while_a_write_runs_on_threads_waits(ctrl_c, monkeypatch):

@@ -65,10 +65,10 @@ class Output(Steps):
         t, full = self.registers[step.sources[0]], step.option
         w, kernel = self._target(step, full), self.kernel("write_list")
 
-        def arguments(b: int) -> tuple:
-            block, given, nil = w.blocks[b], t.blocks[b], self.session.nil(b)
-            mwords, flags = self.bits(step.sources[1], b)
-            return (
+        calls = []
+        for b, block in enumerate(w.blocks):
+            given, (mwords, flags) = t.blocks[b], self.bits(step.sources[1], b)
+            call = (
                 given.count,
                 given.slots,
                 given.vals,
@@ -77,10 +77,10 @@ class Output(Steps):
                 flags | (k.CFULL if full else 0),
                 block.vals,
                 self._words(block.words, b),
-                nil.scratch if full else block.count,
+                self.session.nil(b).scratch if full else block.count,
             )
-
-        return self._changed(w, kernel, [arguments(b) for b in range(w.map.p)], w.blocks, self._entries(t))
+            calls.append(call)
+        return self._changed(w, kernel, calls, w.blocks, self._entries(t))
 
     def _write(self, step: Step) -> VectorStore:
         full, tfull, replace = step.option
@@ -88,17 +88,15 @@ class Output(Steps):
         w, kernel = self._target(step, full), self.kernel("write")
         base = (k.CFULL if full else 0) | (k.TFULL if tfull else 0) | (k.REPLACE if replace else 0)
 
-        counts = [self.session.devices[b].zeros(1, np.int64) for b in range(w.map.p)]
-        blocks = [
-            VectorBlock(block.n, block.vals, block.stride, block.words, count=count)
-            for block, count in zip(w.blocks, counts, strict=True)
-        ]
-
-        def arguments(b: int) -> tuple:
-            block, given = blocks[b], t.blocks[b]
-            mwords, flags = self.bits(step.sources[1], b)
+        blocks, calls = w.blocks, []
+        if not full:  # entries are counted anew
+            counts = [device.zeros(1, np.int64) for device in self.session.devices[: w.map.p]]
+            pairs = zip(blocks, counts, strict=True)
+            blocks = [VectorBlock(block.n, block.vals, block.stride, block.words, count=n) for block, n in pairs]
+        for b, block in enumerate(blocks):
+            given, (mwords, flags) = t.blocks[b], self.bits(step.sources[1], b)
             rwords, region = self.bits(step.sources[2], b, k.REGION)
-            return (
+            call = (
                 block.n,
                 block.vals,
                 self._words(block.words, b),
@@ -108,32 +106,26 @@ class Output(Steps):
                 mwords,
                 rwords,
                 base | flags | region,
-                block.count,
+                self.session.nil(b).scratch if full else block.count,
             )
-
-        return self._changed(w, kernel, [arguments(b) for b in range(w.map.p)], blocks)
+            calls.append(call)
+        return self._changed(w, kernel, calls, blocks, w.map.n * self.session.kernels.costs.row / w.map.p)
 
     def _changed(
-        self,
-        w: VectorStore,
-        kernel: Any,
-        arguments: list[tuple],
-        blocks: list[VectorBlock],
-        seconds: float | None = None,
+        self, w: VectorStore, kernel: Any, calls: list[tuple], blocks: list[VectorBlock], seconds: float
     ) -> VectorStore:
         """A store written in place, one call of the kernel a block, which has `blocks` then: all of it, or nothing if
         something stops the statement. What may fail is done before: only kernels run here."""
-        seconds = self._rows(w.map) if seconds is None else seconds
+        session, done = self.session, []
         if w.form != "full":
             w.nvals = None
-        done: list[Any] = []
         try:
-            if self.session.in_one_go(w.map.p, seconds) and not listeners:
-                done.extend(starmap(kernel, arguments))  # one step of the interpreter: nothing comes between two calls
+            if session.kernels.atomic and not listeners and session.device_set.inline(w.map.p, seconds):
+                done.extend(starmap(kernel, calls))  # one step of the interpreter: nothing comes between two calls
             else:
 
                 def work(b: int) -> VectorBlock:
-                    kernel(*arguments[b])
+                    kernel(*calls[b])
                     return blocks[b]
 
                 held(lambda: done.extend(self.each(w.map, work, seconds, whole=True)))

@@ -39,14 +39,10 @@ class Steps:
         self, map: Any, work: Callable[[int], Any], seconds: float | None = None, whole: bool = False
     ) -> list[Any]:
         """work(b) for every block of `map`, on the devices' threads where that pays (see DeviceSet.each)."""
-        seconds = self._rows(map) if seconds is None else seconds
+        seconds = map.n * self.session.kernels.costs.row / map.p if seconds is None else seconds
         if listeners:
             return self._traced(map, work, seconds, whole)
         return self.session.each(map.p, work, seconds, whole)
-
-    def _rows(self, map: Any) -> float:
-        """Seconds to look at every row."""
-        return map.n * self.session.kernels.costs.row / map.p
 
     def _traced(self, map: Any, work: Callable[[int], Any], seconds: float, whole: bool) -> list[Any]:
         devices, step = self.session.devices, self.step
