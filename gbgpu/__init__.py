@@ -11,6 +11,7 @@ from .distribute import partition
 from .engine.memory import Memory, of_matrix
 from .engine.session import Session
 from .expr import Expression, Statement, new_like
+from .interrupts import imported
 from .masks import replace
 from .matrix import Matrix, TransposedMatrix
 from .scalar import Scalar
@@ -31,8 +32,7 @@ def init(devices: str = "auto", partition: Any = None, *, deterministic: bool = 
     costs time. Raises DeviceError for a device that is not there.
     """
     session = Session(devices, partition, deterministic)
-    old = settings._session
-    settings.install(session)
+    old = settings.install(session)
     if old is not None:
         old.close()
     return session
@@ -77,9 +77,9 @@ def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int
     the types it is for. `arch`: "sm_80", "sm_90", ...; by default that of the first GPU here. Raises DeviceError
     without both, or without NVRTC.
     """
-    from .device import cuda
     from .kernels import ahead
 
+    cuda = imported("gbgpu.device.cuda")
     if arch is None:
         if not cuda.available():
             raise errors.DeviceError(errors.message("an architecture, as no GPU is here", None, 'arch="sm_90"'))
@@ -99,11 +99,11 @@ def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int
 @contextmanager
 def _planning():
     session, text = settings.session(), Plans()
-    session.explaining.append(text)
+    session.explain_into(text)
     try:
         yield text
     finally:
-        session.explaining.pop()
+        session.explained()
 
 
 class PlanText(str):
@@ -125,8 +125,8 @@ class Plans(list):
 def explain(what: Any = None) -> Any:
     """The plan of a statement that ran, or of an expression without running it, as text.
 
-    Without an argument a context in which every statement is planned and none runs: `with gb.explain() as text: ...;
-    print(text)`.
+    Without an argument a context in which every statement of this thread is planned and none runs: `with gb.explain()
+    as text: ...; print(text)`.
     """
     if what is None:
         return _planning()

@@ -10,6 +10,7 @@ from .errors import DimensionMismatch, InvalidValue, message
 from .expr import Expression, Transposed, _kinds, aggregator_of, reduction
 from .handle import Readable, Tensor, Tools
 from .infix import product
+from .interrupts import imported
 from .semiring._types import lookup_dtype
 from .typed import elementwise, row_reducer
 from .update import position
@@ -85,10 +86,8 @@ class MatrixFace(Readable):
 
     def to_scipy_sparse(self, format: str = "csr") -> Any:
         """A SciPy sparse array."""
-        from scipy.sparse import csr_array
-
         indptr, cols, vals = self._csr()
-        return csr_array((vals, cols, indptr), shape=self.shape).asformat(format)
+        return imported("scipy.sparse").csr_array((vals, cols, indptr), shape=self.shape).asformat(format)
 
     def to_dense(self, fill_value: Any = None, dtype: Any = None) -> np.ndarray:
         """A NumPy array with `fill_value` where no entry is present (required unless all are)."""

@@ -44,7 +44,7 @@ class Scalar(Handle):
         """The value as a Python scalar, None if there is none. The first access of a computed value reads from the
         devices."""
         if self._store is not None:
-            self._value, self._store = self._session.read_scalar(self._store), None
+            self._session.settle(self)
         return self._value
 
     @value.setter
@@ -57,7 +57,8 @@ class Scalar(Handle):
     @property
     def waits(self) -> bool:
         """Whether there is a value, which lies on the devices and was not read yet."""
-        return self._store is not None and self._store[2] is not None
+        store = self._store  # another thread may read it meanwhile
+        return store is not None and store[2] is not None
 
     def get(self, default: Any = None) -> Any:
         """The value, or `default`."""

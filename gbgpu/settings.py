@@ -3,6 +3,7 @@
 import os
 import tempfile
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 inline = (
@@ -11,6 +12,7 @@ inline = (
 inline_seconds = (
     70e-6  # predicted work below which "auto" runs a step inline (handing two blocks to threads costs about 64 us)
 )
+long_seconds = 10e-3  # predicted work from which "auto" leaves the main thread free for Ctrl-C
 # Threads of CPU devices stay on a core each; the caller moves freely.
 pin = os.environ.get("GBGPU_PIN", "1") != "0"
 # CPU kernels run as plain Python, uncompiled: for debuggers, and for tests of small objects.
@@ -46,10 +48,20 @@ def connect(start: Any) -> None:
 
 def session() -> Any:
     """The session in force; the first use starts the default one."""
-    return _session if _session is not None else _start()
+    return _session if _session is not None else _first()
 
 
-def install(new: Any) -> None:
-    """Make `new` the session in force (None: no session)."""
+_starting = RLock()
+
+
+def _first() -> Any:
+    with _starting:  # threads may begin together
+        return _session if _session is not None else _start()
+
+
+def install(new: Any) -> Any:
+    """Make `new` the session in force (None: no session); returns the one before."""
     global _session
-    _session = new
+    with _starting:
+        old, _session = _session, new
+    return old

@@ -4,18 +4,31 @@ reports read them."""
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock, get_ident
 from time import perf_counter
 from typing import Any
 
 
 @dataclass(slots=True)
 class Counters:
-    """Totals since the process began; differences are what a piece of work cost."""
+    """Totals since the process began; differences are what a piece of work cost. The threads of devices read and
+    exchange too; the rest is counted by the one thread that runs a statement."""
 
     launches: int = 0  # kernels, fills and copies started on GPUs
     host_reads: int = 0  # copies from a device to the host
     exchanged: int = 0  # bytes moved between devices, as far as the host knows them (records know the rest)
     statements: int = 0
+    _lock: Any = field(default_factory=Lock, repr=False)
+
+    def read(self) -> None:
+        with self._lock:
+            self.host_reads += 1
+
+    def moved(self, n: int) -> None:
+        """Bytes that arrived from other devices."""
+        if n:
+            with self._lock:
+                self.exchanged += n
 
 
 @dataclass(slots=True)
@@ -81,18 +94,24 @@ listeners: list[Callable[[Record], None]] = []
 
 @contextmanager
 def trace():
-    """Collect the records of the statements inside: `with gb.trace() as records: ...`."""
+    """Collect the records of this thread's statements inside: `with gb.trace() as records: ...`."""
     records: list[Record] = []
-    listeners.append(records.append)
+    thread = get_ident()
+
+    def listen(record: Record) -> None:
+        if get_ident() == thread:
+            records.append(record)
+
+    listeners.append(listen)
     try:
         yield records
     finally:
-        listeners.remove(records.append)
+        listeners.remove(listen)
 
 
 def emit(record: Record) -> None:
     """Hand a record to every listener."""
-    for listener in listeners:
+    for listener in tuple(listeners):
         listener(record)
 
 

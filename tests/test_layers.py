@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-EVERYONE = {"errors", "settings", "trace"}  # these import nothing of ours
+EVERYONE = {"errors", "settings", "trace", "interrupts"}  # these import nothing of ours
 USER = {"unary", "binary", "monoid", "select", "indexunary", "agg", "op", "dtypes", "exceptions"}
 HANDLES = {"typed", "masks", "expr", "infix", "index", "update", "handle", "arrays", "compose", "aggregator"}
 HANDLES |= {"formatting", "matrix", "vector", "scalar", "ss", "configuration"}

@@ -50,7 +50,7 @@ def watched(monkeypatch):
         for array in (self.indptr, self.cols, self.vals) if current[0] else ():
             owners.setdefault(id(base(array)), (current[0], array))
 
-    def over(tasks, work, seconds):
+    def over(tasks, work, seconds, whole=False):
         def watched_work(task):
             current[0] = session.devices[task.device].name
             try:
@@ -58,7 +58,7 @@ def watched(monkeypatch):
             finally:
                 current[0] = ""
 
-        return plain_over(tasks, watched_work, seconds)
+        return plain_over(tasks, watched_work, seconds, whole)
 
     def get(kind, spec):
         kernel = plain_get(kind, spec)
@@ -74,6 +74,7 @@ def watched(monkeypatch):
         return checked
 
     monkeypatch.setattr(session.device_set, "over", over)
+    monkeypatch.setattr(session.kernels, "atomic", False)  # every call goes through `over`
     monkeypatch.setattr(blocks.MatrixBlock, "__init__", block)
     monkeypatch.setattr(session.kernels, "get", get)
     yield broken

@@ -80,8 +80,15 @@ class DeviceSet(Protocol):
     @property
     def devices(self) -> Sequence[Device]: ...
 
-    def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float) -> list[Any]:
+    def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float, whole: bool = False) -> list[Any]:
         """work(task) for every task, each on task.device, at the same time where that pays for a step of `seconds`
-        predicted; results in the order of the tasks."""
+        predicted; results in the order of the tasks. What interrupts the caller leaves threads to end on their own,
+        unless `whole`: then they have ended when this returns or raises."""
+
+    def inline(self, p: int, seconds: float) -> bool:
+        """Whether `over` calls the work of p tasks on the caller's thread alone."""
+
+    def forked(self) -> str | None:
+        """In a child process, after a fork: begin anew; or say why that can't be."""
 
     def close(self) -> None: ...

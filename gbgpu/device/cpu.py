@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..interrupts import held, here, imported
 from ..trace import counters
 
 
@@ -33,7 +35,7 @@ class CpuDevice:
         return np.array(array)
 
     def get(self, buffer: np.ndarray) -> np.ndarray:
-        counters.host_reads += 1
+        counters.read()
         return np.array(buffer)
 
     def peek(self, buffer: np.ndarray) -> np.ndarray:
@@ -81,10 +83,8 @@ class CpuDevice:
     def transpose(
         self, n: int, m: int, indptr: np.ndarray, cols: np.ndarray, ordered: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        from scipy.sparse import csr_array
-
         order = np.arange(len(cols), dtype=np.int64)
-        t = csr_array((order, cols, indptr), shape=(n, m)).tocsc()
+        t = imported("scipy.sparse").csr_array((order, cols, indptr), shape=(n, m)).tocsc()
         return t.indptr, t.indices, t.data
 
     def memory(self) -> tuple[int, int]:
@@ -103,66 +103,99 @@ def _pin(i: int) -> None:
         os.sched_setaffinity(0, {cores[i % len(cores)]})
 
 
+class _Job:
+    """One step on several threads: what came of it, and who is still at it. Its threads do not wait for each other, and
+    who waits for them may be interrupted at any point, so it counts nothing."""
+
+    __slots__ = ("work", "tasks", "results", "errors", "left", "ended")
+
+    def __init__(self, work: Callable[[Any], Any], tasks: Sequence[Any], first: int):
+        self.work, self.tasks, self.results = work, tasks, [None] * len(tasks)
+        self.left = {task.device for task in tasks if task.device >= first}
+        self.errors: list[BaseException] = []
+        self.ended: SimpleQueue = SimpleQueue()
+
+    def serve(self, d: int) -> None:
+        """The tasks of one device, in their order."""
+        for i, task in enumerate(self.tasks):
+            if task.device == d:
+                self.results[i] = self.work(task)
+
+    def run(self, d: int) -> None:
+        try:
+            self.serve(d)
+        except BaseException as error:  # for the caller, who raises it
+            self.errors.append(error)
+        self.left.discard(d)
+        self.ended.put(None)
+
+
 class CpuDevices:
-    """k virtual devices. The caller's thread serves the first; the others get threads at the first step that is large
-    enough for them. (A caller that only waits leaves its core idle, and two threads woken at once may share the other.)
+    """k virtual devices, with a thread each from the first step that is large enough for them.
+
+    The caller's thread serves the first device in its thread's place, but for steps so long that somebody may want to
+    interrupt them: Ctrl-C waits for compiled code of its own thread. (A caller that only waits leaves its core idle,
+    and two threads woken at once may share the other.)
     """
 
     def __init__(self, k: int):
         self.devices = [CpuDevice(i) for i in range(k)]
         self._queues: list[SimpleQueue] = []
 
-    def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float) -> list[Any]:
-        """work(task) for every task, each on the thread of its device where that pays."""
+    def inline(self, p: int, seconds: float) -> bool:
         inline = settings.inline
-        if inline == "always" or (inline == "auto" and seconds < settings.inline_seconds):
+        if seconds >= settings.long_seconds and inline != "always" and here():
+            return False
+        return p == 1 or inline == "always" or (inline == "auto" and seconds < settings.inline_seconds)
+
+    def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float, whole: bool = False) -> list[Any]:
+        p = len(tasks)
+        if self.inline(p, seconds):
             return [work(task) for task in tasks]
-        results: list[Any] = [None] * len(tasks)
-
-        def serve(d: int) -> None:
-            for i, task in enumerate(tasks):
-                if task.device == d:
-                    results[i] = work(task)
-
-        self._each(serve)
-        return results
-
-    def _each(self, work: Callable[[int], Any]) -> list[Any]:
-        k = len(self.devices)
         if not self._queues:
             self._start()
-        done: SimpleQueue = SimpleQueue()  # of this call alone: one that was interrupted leaves nothing behind
-        for queue in self._queues:
-            queue.put((work, done))
-        results: list[Any] = [None] * k
-        error: BaseException | None = None
+        first = 0 if seconds >= settings.long_seconds and here() else 1
+        job, sent, interrupted = _Job(work, tasks, first), [], False
+        queues = [queue for d, queue in enumerate(self._queues) if d in job.left]
         try:
-            results[0] = work(0)
-        except BaseException as failed:
-            error = failed
-        for _ in self._queues:
-            i, results[i], failed = done.get()
-            error = error or failed
-        if error is not None:
-            raise error
-        return results
+            sent.extend(map(SimpleQueue.put, queues, repeat(job)))  # to all or to none
+            if first:
+                job.serve(0)
+        except BaseException as error:
+            job.errors.append(error)
+            interrupted = not isinstance(error, Exception)
+        while sent and job.left and (whole or not interrupted):
+            try:
+                job.ended.get()
+            except BaseException as error:
+                job.errors.append(error)
+                interrupted = True
+        if sent and job.left:
+            self.close()  # the threads end in peace; nobody looks at what they make, and others take their places
+        if job.errors:
+            raise job.errors.pop(0)
+        return job.results
 
     def _start(self) -> None:
-        self._queues = [SimpleQueue() for _ in self.devices[1:]]
-        for i, queue in enumerate(self._queues, 1):
-            Thread(target=self._serve, args=(i, queue), name=self.devices[i].name, daemon=True).start()
-
-    def _serve(self, i: int, queue: SimpleQueue) -> None:
-        if settings.pin:
-            _pin(i)
-        while (job := queue.get()) is not None:
-            work, done = job
-            try:
-                done.put((i, work(i), None))
-            except BaseException as error:  # handed to the caller, who raises it
-                done.put((i, None, error))
+        queues: list[SimpleQueue] = [SimpleQueue() for _ in self.devices]
+        for i, queue in enumerate(queues):
+            thread = Thread(target=_serve, args=(i, len(queues), queue), name=self.devices[i].name, daemon=True)
+            held(thread.start)
+        self._queues = queues
 
     def close(self) -> None:
-        for queue in self._queues:
+        queues, self._queues = self._queues, []
+        for queue in queues:
             queue.put(None)
-        self._queues = []
+
+    def forked(self) -> str | None:
+        self._queues = []  # a child has none of its parent's threads
+        return None
+
+
+def _serve(i: int, k: int, queue: SimpleQueue) -> None:
+    if settings.pin and k > 1:
+        _pin(i)
+    while (job := queue.get()) is not None:
+        job.run(i)
+        del job  # and what it holds

@@ -517,7 +517,10 @@ class CudaDevices:
             CudaDevice(gpu, f"cuda:{gpu}/{i}" if sharing[gpu] > 1 else f"cuda:{gpu}", self._switch) for gpu, i in pairs
         ]
 
-    def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float) -> list[Any]:
+    def inline(self, p: int, seconds: float) -> bool:
+        return True
+
+    def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float, whole: bool = False) -> list[Any]:
         """work(task) for every task, launched one after another from the caller's thread."""
         if not self._switch:
             return [work(task) for task in tasks]
@@ -530,6 +533,9 @@ class CudaDevices:
     def current_gpu(self) -> int:
         """The GPU that calls go to now."""
         return int(cupy.cuda.runtime.getDevice())
+
+    def forked(self) -> str | None:
+        return "CUDA does not work in a forked process. Hint: multiprocessing.get_context('spawn'), or gb.init('cpu:4')"
 
     def close(self) -> None:
         """Nothing to give back: buffers return to CuPy's allocator with their last reference."""

@@ -54,9 +54,7 @@ class MatrixBlock:
         if (lo, hi) == (0, self.n):
             return self
         nnz = self.nnz * (hi - lo) // max(self.n, 1)
-        made = MatrixBlock(
-            hi - lo, self.indptr[lo : hi + 1], self.cols, self.vals, self.stride, nnz, self.empty_rows
-        )
+        made = MatrixBlock(hi - lo, self.indptr[lo : hi + 1], self.cols, self.vals, self.stride, nnz, self.empty_rows)
         made.whole = False
         return made
 

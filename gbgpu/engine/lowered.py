@@ -151,7 +151,9 @@ def _combined(session: Any, output: Any, index: Index, given: Any, monoid: Any) 
     session.raise_watched()
     combine = session.kernels.get("combine", Spec(op=op, b=w.dtype, idx=idx))
     count, nobody = device.full(1, u.map.n, np.int64), (nil.slots(idx), nil.scratch)
-    combine(count, slots, u.blocks[0].vals, nil.words, 0, block.vals, session.pool.ones(0, n), *nobody)
+    given = count, slots, u.blocks[0].vals, nil.words, 0, block.vals, session.pool.ones(0, n), *nobody
+    seconds = u.map.n * session.kernels.costs.push_edge
+    session.over(w.map.tasks, lambda task: combine(*given), seconds, whole=True)
     return True
 
 

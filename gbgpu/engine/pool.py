@@ -43,8 +43,8 @@ class Pool:
         self._cached.clear()
 
     def distrust(self) -> None:
-        """A step broke off: it may have left marks in the workspaces."""
-        self._spaces.clear()
+        """A step broke off: it may have left marks in the workspaces, and may go on and leave more."""
+        self._spaces = {}
 
     def nil(self, d: int) -> Nil:
         return self._nils[d]

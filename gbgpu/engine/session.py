@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from threading import RLock, get_ident
 from typing import Any
 
 from .. import settings
@@ -11,7 +12,7 @@ from ..kernels.backends import open_devices
 from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
-from . import lowered
+from . import forks, lowered  # noqa: F401  (forks: registered by its import)
 from .deterministic import settled
 from .maps import Maps
 from .matrix import MatrixRun
@@ -28,7 +29,10 @@ PLANS = 10_000  # kept: each anonymous function makes plans of its own
 
 
 class Session(Stores):
-    """The devices in use and everything made on them. `gb.init` makes one; another `gb.init` ends it."""
+    """The devices in use and everything made on them. `gb.init` makes one; another `gb.init` ends it.
+
+    Whatever handles call takes `lock`; what devices' threads call (`nil`, `once`, the pool) never does.
+    """
 
     int64 = INT64
 
@@ -42,8 +46,10 @@ class Session(Stores):
         self.pool = Pool(self.devices)
         self.nil, self.once = self.pool.nil, self.pool.once
         self.plans: dict[Any, Plan] = {}
-        self.explaining: list[list[str]] = []
+        self._explaining: dict[int, list[list[str]]] = {}
         self.alive = True
+        self.broken: str | None = None  # why nothing works any more
+        self.lock = RLock()
         self.prepared: list[Step] = []  # what the statement in hand has made of its operands before it was planned
         self.watched: Watched | None = None  # the step in hand, while somebody traces
         self._watched: list[tuple[Any, Any, type, str]] = []
@@ -53,25 +59,32 @@ class Session(Stores):
 
     def close(self) -> None:
         """End it: its handles raise InvalidValue from now on."""
-        self.alive = False
-        self.device_set.close()
-        for held in (self.plans, self.maps, self.pool):
-            held.clear()
+        with self.lock:
+            self.alive = False
+            self.device_set.close()
+            for held in (self.plans, self.maps, self.pool):
+                held.clear()
+
+    def forked(self) -> None:
+        """In a child process: the devices begin anew, if they can."""
+        self.broken = self.device_set.forked()
+        self.alive = self.alive and self.broken is None
 
     # -- work
 
-    def over(self, tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> list[Any]:
-        """work(task) for every task, each on its device, at the same time where that pays for a step of `seconds`
-        predicted; results in the order of the tasks."""
+    def over(
+        self, tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float, whole: bool = False
+    ) -> list[Any]:
+        """work(task) for every task, each on its device (see DeviceSet.over)."""
         if self.watched is not None:
             work = self.watched.timed(work)
-        if len(tasks) == 1:
+        if len(tasks) == 1 and seconds < settings.long_seconds:
             return [work(tasks[0])]
-        return self.device_set.over(tasks, work, seconds)
+        return self.device_set.over(tasks, work, seconds, whole)
 
     def account(self, d: int, moved: int, unknown: Any = ()) -> None:
         """Bytes that arrived at device d; of messages whose length only devices know, (count, bytes an entry)."""
-        counters.exchanged += moved
+        counters.moved(moved)
         if self.watched is not None:
             self.watched.moved[d] += moved
             self.watched.sent[d].extend(unknown)
@@ -81,6 +94,21 @@ class Session(Stores):
         return map.tasks
 
     # -- statements
+
+    @property
+    def explaining(self) -> list[list[str]]:
+        """Where this thread wants plans in place of results: the innermost place last."""
+        return self._explaining.get(get_ident(), []) if self._explaining else []
+
+    def explain_into(self, text: list[str]) -> None:
+        """Plans instead of results for this thread's statements, until `explained`."""
+        self._explaining.setdefault(get_ident(), []).append(text)
+
+    def explained(self) -> None:
+        texts = self._explaining[get_ident()]
+        texts.pop()
+        if not texts:
+            del self._explaining[get_ident()]
 
     @memory_checked
     def run(self, statement: Any) -> Any:

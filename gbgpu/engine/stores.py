@@ -1,14 +1,15 @@
 """What handles hold: building it, reading it, and turning it round. The face that handles see of their session, but for
 running statements."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore, split_matrix, split_vector
-from ..errors import InvalidValue, OutOfMemory, OutputNotEmpty, message
+from ..distribute.partition import Task
+from ..errors import DeviceError, InvalidValue, OutOfMemory, OutputNotEmpty, message
 from ..semiring._operators import resolve
 from . import build, gate
 from .maps import Maps
@@ -16,14 +17,17 @@ from .matrix.transpose import same, transpose
 from .plan import Plan, Step, Value
 from .runner import Runner
 
+SORTED = 2e-8  # seconds an entry that is sorted on the host
+
 
 def memory_checked(method: Any) -> Any:
-    """Running out of memory becomes OutOfMemory; the first argument says what for."""
+    """One thread at a time; and running out of memory becomes OutOfMemory: the first argument says what for."""
 
     @wraps(method)
     def checked(session: Any, what: Any, *arguments: Any, **keywords: Any) -> Any:
         try:
-            return method(session, what, *arguments, **keywords)
+            with session.lock:
+                return method(session, what, *arguments, **keywords)
         except MemoryError as error:
             free, total = session.devices[0].memory()
             text = f"a {type(what).__name__} of shape {what.shape}" if hasattr(what, "shape") else repr(what)
@@ -38,11 +42,16 @@ class Stores:
     devices: Sequence[Any]
     maps: Maps
     alive: bool
+    broken: str | None
+    lock: Any
+    over: Callable[..., list[Any]]
     prepared: list[Step]
     _watched: list[tuple[Any, Any, type, str]]
 
     def check(self) -> None:
         if not self.alive:
+            if self.broken is not None:
+                raise DeviceError(self.broken)
             raise InvalidValue(
                 message(
                     "an object of the session in force",
@@ -61,13 +70,17 @@ class Stores:
         """Raise what devices have found wrong: all of it when `reading`, else what the host sees for nothing."""
         if not self._watched:
             return
-        watched, self._watched = self._watched, []
-        for i, (device, flag, kind, text) in enumerate(watched):
+        waiting, wrong = [], None
+        for entry in self._watched:
+            device, flag, kind, text = entry
             seen = device.peek(flag)
             if seen is None and not reading:
-                self._watched.append(watched[i])
-            elif bool(device.get(flag) if seen is None else seen):
-                raise kind(text)
+                waiting.append(entry)
+            elif wrong is None and bool(device.get(flag) if seen is None else seen):
+                wrong = kind(text)
+        self._watched = waiting
+        if wrong is not None:
+            raise wrong
 
     # -- content
 
@@ -107,6 +120,7 @@ class Stores:
             blocks.append(VectorBlock(map.rows[b], vals, 1))
         vector._store = VectorStore(map, vector.dtype, "full", False, blocks) if vector.size else None
 
+    @memory_checked
     def device_array(self, vector: Any) -> Any:
         """The values of a full vector that lies whole on one GPU, or None."""
         self.check()
@@ -125,7 +139,9 @@ class Stores:
         self.check()
         dup_op = _dup(dup_op, matrix.dtype)
         if isinstance(rows, np.ndarray):
-            return self._split(matrix, *build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, dup_op), iso)
+            seconds = len(rows) * SORTED
+            arrays = self._away(lambda: build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, dup_op), seconds)
+            return self._split(matrix, *arrays, iso)
         found = gate.from_coo(self, matrix.shape, rows, cols, self._here(vals), iso, dup_op)
         return gate.distribute(self, matrix, found, iso)
 
@@ -151,6 +167,11 @@ class Stores:
         devices = self.devices[: rowmap.p]
         matrix._store = split_matrix(rowmap, colmap, matrix.dtype, devices, indptr, cols, vals, iso, own)
 
+    def _away(self, work: Callable[[], Any], seconds: float) -> Any:
+        """work() on the host, where Ctrl-C needn't wait for it if that takes long."""
+        return self.over((Task(0, 0, 0, 0),), lambda task: work(), seconds)[0]
+
+    @memory_checked
     def declare_symmetric(self, matrix: Any) -> None:
         """The matrix equals its transpose: the caller knows, and spares the comparison."""
         store = self.matrix_store(matrix)
@@ -201,7 +222,11 @@ class Stores:
         into = Value(matrix.name, "csr", store.dtype, store.iso, store.colmap)
         step = Step("transpose", into, (), None, f"{matrix.name} by columns, kept with it")
         self.prepared.append(step)
-        return Runner(self, Plan((), (), (step,)), {}, step.text).made(step, lambda _: transpose(store, self.devices))
+
+        def turned(_: Step) -> MatrixStore:
+            return self._away(lambda: transpose(store, self.devices), store.nvals * SORTED)
+
+        return Runner(self, Plan((), (), (step,)), {}, step.text).made(step, turned)
 
     def known_count(self, store: VectorStore) -> int | None:
         """Entries of a vector, if the host can tell without reading from a device."""
@@ -216,17 +241,21 @@ class Stores:
         return store.nvals
 
     def nvals(self, handle: Any) -> int:
-        self.check()
-        self.raise_watched(reading=True)
         store = handle._store
-        if store is None:
-            return 0
-        if store.nvals is None and self.known_count(store) is None:
-            store.nvals = sum(
-                int(device.get(block.count)[0]) for device, block in zip(self.devices, store.blocks, strict=False)
-            )
-        return store.nvals
+        if store is not None and store.nvals is not None and self.alive and not self._watched:
+            return store.nvals
+        with self.lock:
+            self.check()
+            self.raise_watched(reading=True)
+            store = handle._store
+            if store is None:
+                return 0
+            if store.nvals is None and self.known_count(store) is None:
+                pairs = zip(self.devices, store.blocks, strict=False)
+                store.nvals = sum(int(device.get(block.count)[0]) for device, block in pairs)
+            return store.nvals
 
+    @memory_checked
     def vector_to_host(self, vector: Any) -> tuple[np.ndarray, np.ndarray]:
         self.check()
         self.raise_watched(reading=True)
@@ -237,6 +266,7 @@ class Stores:
         ids = np.concatenate([rows + first for (rows, _), first in zip(parts, store.map.bounds[:-1], strict=True)])
         return ids, np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
 
+    @memory_checked
     def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self.check()
         self.raise_watched(reading=True)
@@ -253,6 +283,7 @@ class Stores:
             vals.append(np.full(block.nnz, held[0]) if store.iso else held[: block.nnz])
         return np.concatenate(indptrs), np.concatenate(cols).astype(np.int64, copy=False), np.concatenate(vals)
 
+    @memory_checked
     def element(self, handle: Any, position: tuple[int, ...]) -> Any:
         """One value as a Python scalar, or None."""
         self.check()
@@ -266,6 +297,12 @@ class Stores:
         if handle.ndim == 1:
             return build.vector_element(device, block, row)
         return build.matrix_element(device, block, row, int(store.colmap.slots(np.array([position[1]]))[0]))
+
+    def settle(self, scalar: Any) -> None:
+        """Read the value of a computed scalar, unless another thread did."""
+        with self.lock:
+            if scalar._store is not None:
+                scalar._value, scalar._store = self.read_scalar(scalar._store), None
 
     def read_scalar(self, store: tuple[Any, Any, Any]) -> Any:
         """The value of a computed scalar, as Run._reduce leaves it, and what it is without entries."""

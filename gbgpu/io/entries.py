@@ -9,6 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from gbgpu.errors import FileFormatError, IndexOutOfBound, message
+from gbgpu.interrupts import imported
 from gbgpu.io.files import damage, whole_lines
 
 NONE, INTEGER, REAL = range(3)  # what stands after the ids, as in `parse.py`
@@ -99,8 +100,7 @@ class _Reader:
                 at = end if self._read_line(bytes(piece[at:end])) else at
 
     def _compiled(self, text: np.ndarray, at: int) -> int:
-        from gbgpu.io import parse  # imports numba
-
+        parse = imported("gbgpu.io.parse")  # which imports numba
         layout = self.layout
         prefix = layout.prefix[0] if layout.prefix else 0
         bounds = layout.nrows, layout.ncols

@@ -10,6 +10,8 @@ Experience 51(8), 2021).
 import numpy as np
 from numba import njit
 
+from gbgpu.interrupts import compiled_apart
+
 NONE, INTEGER, REAL = range(3)  # what stands after the two ids of a line
 NEGATIVE, LARGE = 1, 2  # bits of `seen`: an integer below 0, one above INT64
 
@@ -253,6 +255,7 @@ def _passed(text, at, comments):
     return at + 1 if text[at] == _NEWLINE else -1
 
 
+@compiled_apart
 @_compiled
 def lines(text, at, prefix, comments, ids, first, bounds, gap, kind, count, seen, rows, cols, words):
     """Read lines `[prefix] [row column] [value]` of `text` from the place `at` on.

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import settings
 from ..errors import DeviceError, NotImplementedException, message
+from ..interrupts import imported
 
 _EXAMPLES = 'such as "auto", "cpu:4", "cuda:0", "cuda:0*3"'
 
@@ -24,8 +25,7 @@ def _cpu(first: int, last: int | None, copies: int, spec: str) -> tuple[Any, Any
 
 def _cuda(first: int, last: int | None, copies: int, spec: str) -> tuple[Any, Any]:
     """cuda:i is a GPU, cuda:i*k are k logical devices on it."""
-    from ..device import cuda
-
+    cuda = imported("gbgpu.device.cuda")
     last, found = first if last is None else last, cuda.available()
     if last < first or not 1 <= copies <= 64:
         raise DeviceError(message(f"a device string {_EXAMPLES}", repr(spec)))
@@ -76,8 +76,7 @@ def open_devices(spec: str) -> tuple[Any, Any]:
 
 def automatic() -> str:
     """What "auto" means on this machine: a GPU if there is one, else a virtual device for each core."""
-    from ..device import cuda
-
+    cuda = imported("gbgpu.device.cuda")
     if cuda.available():
         return "cuda:0"
     return f"cpu:{len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1}"

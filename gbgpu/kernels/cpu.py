@@ -4,12 +4,12 @@ import hashlib
 import importlib.util
 import os
 import sys
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from .. import settings
+from ..interrupts import apart, compiled_apart
 from .cpu_source import source
 from .interface import Costs, Layout, Spec, mxm_room
 from .interpreted import interpreted
@@ -26,8 +26,8 @@ class CpuKernels:
 
     def __init__(self, interpret: bool | None = None) -> None:
         self._loaded: dict[tuple[str, Spec], Any] = {}
-        self._lock = Lock()
-        self._make = interpreted if (settings.interpret if interpret is None else interpret) else _load
+        self.atomic = not (settings.interpret if interpret is None else interpret)
+        self._make = _load if self.atomic else interpreted
         self._texts: dict[str, Any] = {}  # equal formulas, such as one lambda written twice, are one kernel
 
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
@@ -42,12 +42,15 @@ class CpuKernels:
     def get(self, kind: str, spec: Spec) -> Any:
         kernel = self._loaded.get((kind, spec))
         if kernel is None:
-            with self._lock:  # the threads of devices may ask together
-                text = source(kind, spec)
-                kernel = self._texts.get(text)
-                if kernel is None:
-                    kernel = self._texts[text] = self._make(kind, text)
-                self._loaded[kind, spec] = kernel
+            kernel = apart(lambda: self._find(kind, spec))  # the threads of devices may ask together
+        return kernel
+
+    def _find(self, kind: str, spec: Spec) -> Any:
+        text = source(kind, spec)
+        kernel = self._texts.get(text)
+        if kernel is None:
+            kernel = self._texts[text] = self._make(kind, text)
+        self._loaded[kind, spec] = kernel
         return kernel
 
 
@@ -66,4 +69,4 @@ def _load(kind: str, text: str) -> Any:
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[name] = module
     module_spec.loader.exec_module(module)
-    return module.kernel
+    return compiled_apart(module.kernel)

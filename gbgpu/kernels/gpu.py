@@ -52,7 +52,7 @@ class GpuKernels:
     """Kernels of the CUDA devices of one set. An instance is compiled for and loaded on each GPU once."""
 
     kind = "cuda"
-    dense, touches = True, False
+    dense, touches, atomic = True, False, False
     mxm = ("dot", "dense", "sort")
     costs = Costs(
         push_edge=4e-11, push_first=4e-11, pull_edge=1.2e-11, row=4e-12, byte=5e-13, step=8e-6

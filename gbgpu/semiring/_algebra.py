@@ -152,8 +152,8 @@ class Monoid:
         if dtype not in self._supported:
             raise KeyError(f"{self.name} does not work with {dtype.name}")
         dtype = BOOL if self.is_logical else dtype
-        typed = self._typed.get(dtype) or self._make(dtype)
-        self._typed[key] = self._typed[dtype] = typed
+        typed = self._typed.get(dtype) or self._typed.setdefault(dtype, self._make(dtype))
+        self._typed[key] = typed
         return typed
 
     def _make(self, dtype: DataType) -> TypedMonoid:
@@ -344,8 +344,8 @@ class Semiring:
         # As with the operator itself: named by two types, `pair` counts in INT64.
         two = type(key) is tuple
         dtype = INT64 if two and self.binaryop.name == "pair" and not self.monoid.is_logical else unify(*_dtypes(key))
-        typed = self._typed.get(dtype) or self._make(dtype)
-        self._typed[key] = self._typed[dtype] = typed
+        typed = self._typed.get(dtype) or self._typed.setdefault(dtype, self._make(dtype))
+        self._typed[key] = typed
         return typed
 
     def _make(self, dtype: DataType) -> TypedSemiring:
@@ -425,7 +425,7 @@ def _count_pair() -> Typed:
     key = (BOOL, BOOL, INT64)
     if key not in op._made:
         program = sc.trace(lambda x, y: sc.Sym(sc.constant(1, INT64)), [("x", BOOL), ("y", BOOL)])
-        op._made[key] = Typed(op, (BOOL, BOOL), program)
+        op._made.setdefault(key, Typed(op, (BOOL, BOOL), program))
     return op._made[key]
 
 

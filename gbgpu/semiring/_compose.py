@@ -25,7 +25,7 @@ def compose(outer: Typed, *inner: Typed | None) -> Typed:
     if found is None:
         if len(_made) >= _MOST:
             _made.clear()
-        found = _made[key] = _composed(outer, inner)
+        found = _made.setdefault(key, _composed(outer, inner))
     return found
 
 

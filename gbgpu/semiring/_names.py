@@ -84,8 +84,9 @@ class Parameterized:
     def __call__(self, *args, **kwargs):
         key = (args, tuple(sorted(kwargs.items())))
         if key not in self._made:
-            made = self._made[key] = self._make(*args, **kwargs)
+            made = self._make(*args, **kwargs)
             made.origin = (self, args, kwargs)
+            self._made.setdefault(key, made)
         return self._made[key]
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import settings
 from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore, revalued
 from ...distribute.partition import Task
 from ...errors import InvalidValue, message
@@ -130,7 +131,10 @@ class Product:
             self.op, a.dtype, b.dtype, self.op.return_type, self.ptr, a.idx, iso=self.iso, hashed=self.way == "hash"
         )
         work = {"dot": self._inside, "dense": self._dense, "sort": self._sorted}.get(self.way, self._by_rows)
-        seconds = 1.0 if a.nvals + b.nvals > 1000 else 0.0
+        seconds = 0.0
+        if a.nvals + b.nvals > 1000:  # by mean lengths; in fact often more
+            terms = a.nvals * b.nvals / max(a.colmap.n, 1)
+            seconds = max(terms * self.session.kernels.costs.pull_edge / a.rowmap.p, settings.inline_seconds)
         parts = self.session.over(a.rowmap.tasks, lambda task: work(task.block), seconds)
         return store_of(self.session, a.rowmap, colmap, self.op.return_type, self.iso, parts)
 
@@ -157,8 +161,9 @@ class Product:
             dense = whole_vector(session, store, i)
             return (dense.vals[other.blocks[i].cols], 1) if dense.stride else (dense.vals, 0)
 
+        seconds = other.nvals * session.kernels.costs.pull_edge / other.rowmap.p
         way = lambda task: (by_row if self.how.scales == "left" else by_column)(task.block)  # noqa: E731
-        factors = scales.dtype, session.over(other.rowmap.tasks, way, 1.0)
+        factors = scales.dtype, session.over(other.rowmap.tasks, way, seconds)
         sides = (factors, values_of(b)) if self.how.scales == "left" else (values_of(a), factors)
         return valued(session, other, self.op.multiply, *sides)
 

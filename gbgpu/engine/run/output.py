@@ -1,9 +1,13 @@
 """The write rule: a result becomes the output, or is written into it under mask, accumulator and replace."""
 
+from itertools import starmap
+from typing import Any
+
 import numpy as np
 
 from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.partition import Task
+from ...interrupts import held
 from ...kernels import interface as k
 from ..plan import Step
 from .steps import Steps, copied
@@ -53,12 +57,10 @@ class Output(Steps):
         t, full = self.registers[step.sources[0]], step.into.form == "full"
         w, kernel = self._target(step), self.kernel("write_list")
 
-        def work(task: Task) -> None:
-            b = task.block
-            block, given, nil = w.blocks[b], t.blocks[b], self.session.nil(task.device)
-            mwords, flags = self.bits(step.sources[1], b)
-            count = nil.scratch if full else block.count
-            kernel(
+        calls = []
+        for task, block in zip(w.map.tasks, w.blocks, strict=True):
+            given, (mwords, flags) = t.blocks[task.block], self.bits(step.sources[1], task.block)
+            call = (
                 given.count,
                 given.slots,
                 given.vals,
@@ -66,12 +68,11 @@ class Output(Steps):
                 mwords,
                 flags | (k.CFULL if full else 0),
                 block.vals,
-                self.words(block.words, b),
-                count,
+                self.words(block.words, task.device),
+                self.session.nil(task.device).scratch if full else block.count,
             )
-
-        self.session.over(w.map.tasks, work, self.entries(t))
-        return self._changed(w)
+            calls.append(call)
+        return self._changed(w, kernel, calls, w.blocks, self.entries(t))
 
     def _write(self, step: Step) -> VectorStore:
         full, tfull, replace = step.option
@@ -79,13 +80,16 @@ class Output(Steps):
         w, kernel = self._target(step), self.kernel("write")
         base = (k.CFULL if full else 0) | (k.TFULL if tfull else 0) | (k.REPLACE if replace else 0)
 
-        def work(task: Task) -> None:
+        blocks, calls = w.blocks, []
+        if not full:  # entries are counted anew
+            counts = [self.session.devices[task.device].zeros(1, np.int64) for task in w.map.tasks]
+            pairs = zip(blocks, counts, strict=True)
+            blocks = [VectorBlock(block.n, block.vals, block.stride, block.words, count=n) for block, n in pairs]
+        for task, block in zip(w.map.tasks, blocks, strict=True):
             b = task.block
-            block, given, device = w.blocks[b], t.blocks[b], self.session.devices[task.device]
-            mwords, flags = self.bits(step.sources[1], b)
+            given, (mwords, flags) = t.blocks[b], self.bits(step.sources[1], b)
             rwords, region = self.bits(step.sources[2], b, k.REGION)
-            count = device.zeros(1, np.int64)
-            kernel(
+            call = (
                 block.n,
                 block.vals,
                 self.words(block.words, b),
@@ -95,14 +99,30 @@ class Output(Steps):
                 mwords,
                 rwords,
                 base | flags | region,
-                count,
+                self.session.nil(task.device).scratch if full else block.count,
             )
-            block.count = count
+            calls.append(call)
+        return self._changed(w, kernel, calls, blocks, self.rows(w.map))
 
-        self.session.over(w.map.tasks, work, self.rows(w.map))
-        return self._changed(w)
-
-    def _changed(self, w: VectorStore) -> VectorStore:
+    def _changed(
+        self, w: VectorStore, kernel: Any, calls: list[tuple], blocks: list[VectorBlock], seconds: float
+    ) -> VectorStore:
+        """A store written in place, one call of the kernel a block, which has `blocks` then: all of it, or nothing if
+        something stops the statement. What may fail is done before: only kernels run here."""
+        session, done = self.session, []
         if w.form != "full":
             w.nvals = None
+        try:
+            if session.kernels.atomic and session.watched is None and session.device_set.inline(w.map.p, seconds):
+                done.extend(starmap(kernel, calls))  # one step of the interpreter: nothing comes between two calls
+            else:
+
+                def work(task: Task) -> bool:
+                    kernel(*calls[task.block])
+                    return True
+
+                held(lambda: done.extend(session.over(w.map.tasks, work, seconds, whole=True)))
+        finally:
+            if done:
+                w.blocks = blocks
         return w

@@ -199,11 +199,15 @@ class Products(Steps):
     def _combine(self, step: Step) -> VectorStore:
         received, spec, pool, outer = self.registers[step.sources[0]], step.spec, self.session.pool, step.into.map
         kernel = self.kernel("combine")
+        spaces = [
+            self._workspace(task.device, -(-n // 64) * 64, spec.op, spec)
+            for task, n in zip(outer.tasks, outer.rows, strict=True)
+        ]
 
         def work(task: Task) -> VectorBlock:
             b, d, n = task.block, task.device, outer.rows[task.block]
             (messages, one), (mwords, flags) = received[b], self.bits(step.sources[1], b)
-            reached = self._workspace(d, -(-n // 64) * 64, spec.op, spec)
+            reached = spaces[b]
             for slots, vals, count in messages:
                 space = reached.space
                 kernel(count, slots, vals, mwords, flags, space.vals, space.words, space.touched, reached.count)

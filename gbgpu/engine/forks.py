@@ -1,0 +1,32 @@
+"""What happens to a session where the process forks: children start threads of their own, or say why they can't."""
+
+import os
+from typing import Any
+
+from .. import interrupts, settings
+
+_held: list[Any] = []  # the locks, while a fork is under way
+
+
+def _before() -> None:
+    """A child inherits no half statement, and no half module."""
+    interrupts.loading.acquire()
+    _held.append(interrupts.loading)
+    if settings._session is not None:
+        settings._session.lock.acquire()
+        _held.append(settings._session.lock)
+
+
+def _after() -> None:
+    while _held:
+        _held.pop().release()
+
+
+def _in_child() -> None:
+    _after()
+    if settings._session is not None:
+        settings._session.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)
