@@ -548,7 +548,7 @@ class Session:
             values.setdefault(
                 "w", Value("w", "empty", output.dtype, False, self.map_for(output.shape[0]) if output.ndim else None)
             )
-            if len(self.plans) >= _PLANS:  # each anonymous function makes plans of its own
+            if len(self.plans) >= settings.kept_kernels:  # each anonymous function makes plans; they hold kernels
                 self.plans.clear()
             plan = self.plans[cache_key] = Planner(statement, values, facts).plan()
         return facts, plan, stores
