@@ -1,7 +1,9 @@
 """Process-wide settings, and where handles find the session in force."""
 
 import os
+import stat
 import tempfile
+import warnings
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -23,17 +25,58 @@ hub_bytes = int(os.environ.get("GBGPU_HUB_BYTES", str(148 << 10)))
 verbose = int(os.environ.get("GBGPU_VERBOSE", "0"))  # 1: a line a statement, 2: its plan, 4: generated sources
 
 
-def cache_directory() -> Path:
+cache_megabytes = int(os.environ.get("GBGPU_CACHE_MB", "512"))  # of generated code on disk; the oldest goes first
+kept_kernels = int(os.environ.get("GBGPU_KEPT_KERNELS", "1024"))  # loaded ones that a process keeps, the last used
+_warned: set[str] = set()
+
+
+def warn_once(text: str) -> None:
+    """A warning that a process gives once."""
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+def cache_directory() -> Path | None:
     """Where generated code is kept between processes: GBGPU_CACHE_DIR, else the user's cache directory, else (where
-    that can't be written) a folder for temporary files."""
-    root = os.environ.get("GBGPU_CACHE_DIR")
-    path = Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gbgpu"
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        usable = os.access(path, os.W_OK)
-    except OSError:
-        usable = False
-    return path if usable else Path(tempfile.gettempdir()) / f"gbgpu-{os.getuid()}"
+    that can't be written) a folder of ours for temporary files. None: nowhere, since no folder is ours alone to write.
+    """
+    for find, look, others in ((_chosen, os.stat, 0o002), (_temporary, os.lstat, 0o077)):
+        try:
+            path = find()
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            problem = _unsafe(look(path), others)
+        except OSError:
+            continue
+        if problem:  # what lies there is run as code
+            warn_once(f"generated code is not kept in {path}: {problem}")
+        elif os.access(path, os.W_OK):
+            return path
+    return None
+
+
+def _chosen() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(os.environ.get("GBGPU_CACHE_DIR") or Path(home, "gbgpu"))
+
+
+def _temporary() -> Path:
+    return Path(tempfile.gettempdir()) / f"gbgpu-{_user()}"
+
+
+def _user() -> int:
+    return os.getuid() if hasattr(os, "getuid") else 0
+
+
+def _unsafe(found: os.stat_result, others: int) -> str:
+    """Why code must not be run from a folder, told by its owner and by the bits of others; nothing if it may."""
+    if not stat.S_ISDIR(found.st_mode):
+        return "it is a link or a file"
+    if os.name == "nt":
+        return ""
+    if found.st_uid not in (_user(), 0):
+        return f"it belongs to another user ({found.st_uid})"
+    return "other users can write there" if found.st_mode & others else ""
 
 
 _session: Any = None

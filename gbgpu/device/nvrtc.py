@@ -2,13 +2,11 @@
 
 import ctypes
 import hashlib
-import os
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from .. import settings
 from ..errors import DeviceError, Panic
+from . import store
 
 OPTIONS = ("--std=c++17", "-default-device", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "--diag-suppress=177")
 NAMES = (
@@ -28,12 +26,11 @@ def compile_cubin(text: str, arch: str, fmad: bool = False) -> bytes:
     """
     options = (f"-arch={arch}", *OPTIONS, f"-fmad={'true' if fmad else 'false'}")
     key = hashlib.sha256("\0".join((text, *options, repr(version()))).encode()).hexdigest()
-    path = settings.cache_directory() / "cuda" / f"{key[:32]}.cubin"
-    try:
-        return path.read_bytes()
-    except OSError:
+    name = f"{key[:32]}.cubin"
+    cubin = store.get("cuda", name)
+    if cubin is None:
         cubin = _compile(text, options)
-    _store(path, cubin)
+        store.put("cuda", name, cubin)
     return cubin
 
 
@@ -42,17 +39,6 @@ def version() -> tuple[int, int]:
     major, minor = ctypes.c_int(), ctypes.c_int()
     _check(_library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
     return major.value, minor.value
-
-
-def _store(path: Path, cubin: bytes) -> None:
-    """Write and rename, so that other processes see a whole file or none. A cache that can't be written is no error."""
-    scratch = path.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch.write_bytes(cubin)
-        scratch.replace(path)
-    except OSError:
-        scratch.unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=1)

@@ -25,8 +25,6 @@ from .run.steps import cast
 from .stores import Stores, memory_checked
 from .watch import Watched
 
-PLANS = 10_000  # kept: each anonymous function makes plans of its own
-
 
 class Session(Stores):
     """The devices in use and everything made on them. `gb.init` makes one; another `gb.init` ends it.
@@ -149,7 +147,7 @@ class Session(Stores):
         asked, bound = prepare(self, statement)
         plan = self.plans.get(asked)
         if plan is None:
-            if len(self.plans) >= PLANS:
+            if len(self.plans) >= settings.kept_kernels:  # each anonymous function makes plans of its own
                 self.plans.clear()
             plan = self.plans[asked] = planner(asked).plan()
         statement.plan = plan

@@ -1,19 +1,21 @@
-"""The CPU backend: kernel instances as generated modules in an on-disk cache, compiled by numba at first use."""
+"""The CPU backend: kernel instances as generated modules, compiled by numba at first use; the machine code is kept on
+disk."""
 
 import hashlib
-import importlib.util
-import os
 import sys
 from typing import Any
 
 import numpy as np
 
 from .. import settings
+from ..device.store import Recent
 from ..interrupts import apart, compiled_apart
 from .cpu_source import source
 from .interface import Costs, Layout, Spec, mxm_room
 from .interpreted import interpreted
 from .lengths import pull_by_rows
+
+_recent = Recent()  # of all sessions; equal formulas, such as one lambda written twice, are one kernel
 
 
 class CpuKernels:
@@ -28,7 +30,6 @@ class CpuKernels:
         self._loaded: dict[tuple[str, Spec], Any] = {}
         self.atomic = not (settings.interpret if interpret is None else interpret)
         self._make = _load if self.atomic else interpreted
-        self._texts: dict[str, Any] = {}  # equal formulas, such as one lambda written twice, are one kernel
 
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
         return pull_by_rows(device, block, spec, x, masked)
@@ -47,26 +48,16 @@ class CpuKernels:
 
     def _find(self, kind: str, spec: Spec) -> Any:
         text = source(kind, spec)
-        kernel = self._texts.get(text)
-        if kernel is None:
-            kernel = self._texts[text] = self._make(kind, text)
+        kernel = _recent.get((self._make, text), lambda: self._make(kind, text))
+        if len(self._loaded) >= settings.kept_kernels:
+            self._loaded.clear()  # each lambda makes specs of its own
         self._loaded[kind, spec] = kernel
         return kernel
 
 
 def _load(kind: str, text: str) -> Any:
+    from .compiled import compiled  # numba takes a second to import
+
     if settings.verbose & 4:
         print(text, file=sys.stderr)
-    name = f"gbgpu_{kind}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
-    path = settings.cache_directory() / "numba" / f"{name}.py"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_suffix(f".{os.getpid()}.tmp")
-        scratch.write_text(text)
-        scratch.replace(path)
-    module_spec = importlib.util.spec_from_file_location(name, path)
-    assert module_spec is not None and module_spec.loader is not None
-    module = importlib.util.module_from_spec(module_spec)
-    sys.modules[name] = module
-    module_spec.loader.exec_module(module)
-    return compiled_apart(module.kernel)
+    return compiled_apart(compiled(f"gbgpu_{kind}_{hashlib.sha256(text.encode()).hexdigest()[:24]}", text))

@@ -345,5 +345,5 @@ def source(kind: str, spec: Spec) -> str:
         head.append(LOWEST)
     if "user_id(" in body:
         head.append(USER_ID)
-    signature = f"@_njit({contract}nogil=True, cache=True, error_model='numpy')\ndef kernel({', '.join(KINDS[kind])}):"
+    signature = f"@_njit({contract}nogil=True, error_model='numpy')\ndef kernel({', '.join(KINDS[kind])}):"
     return inlined("\n".join(head) + "\n\n" + "\n\n".join(parts.text) + "\n\n\n" + signature + body)

@@ -6,12 +6,14 @@ interface.py, by position; pull, push and reduce add what they need for themselv
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from .. import settings
 from ..device import nvrtc
+from ..device.store import Recent
 from ..semiring._types import BOOL
 from . import gpu_streams
 from .gpu_source import fused, source, thunk_type
@@ -38,6 +40,9 @@ TRANSLATED = {
 ABSENT = ("mxm_rows", "mxm_pattern")  # kinds of ways to multiply that GPUs do not offer
 
 Launch = Callable[..., None]
+
+# Loaded machine code by GPU, as functions from the name of a kernel to the one object of it; of all sessions.
+_modules = Recent()
 
 
 def compile(kind: str, spec: Spec, arch: str) -> bytes:
@@ -66,7 +71,12 @@ class GpuKernels:
     def get(self, kind: str, spec: Spec) -> Launch:
         launcher = self._launchers.get((kind, spec))
         if launcher is None:
-            launcher = self._launchers[kind, spec] = self._on_every_gpu(kind, spec)
+            launcher = self._on_every_gpu(kind, spec)
+            if len(self._launchers) >= settings.kept_kernels:  # each lambda makes specs of its own
+                for device in self._devices.devices:
+                    device.synchronize()  # modules are unloaded with their last launcher
+                self._launchers.clear()
+            self._launchers[kind, spec] = launcher
         return launcher
 
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
@@ -117,7 +127,8 @@ class GpuKernels:
 
     def _on(self, device: Any, kind: str, spec: Spec) -> Launch:
         with device.here():
-            module = device.load(compile(kind, spec, device.arch))
+            cubin = compile(kind, spec, device.arch)
+            module = _modules.get((device.gpu, cubin), lambda: cache(device.load(cubin)))
         return _SPECIAL.get(kind, _plain)(self, device, module, kind, spec)
 
 

@@ -1,7 +1,8 @@
 """One typed scalar program, printed twice: as numba source and as CUDA C++. Both compute the same bits.
 
 The numba text may assume `import math, numpy as np`. The CUDA text needs no include (NVRTC's built-in math) and must be
-compiled without fused multiply-add. Nodes used once are printed in place, others get a name.
+compiled without fused multiply-add. Nodes used once are printed in place, where that nests not too deep; others get a
+name.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gbgpu.errors import UdfParseError
 from gbgpu.semiring._helpers import HELPERS, helpers
 from gbgpu.semiring._scalar import Node, Program, cast, ordered, trace
 from gbgpu.semiring._types import BOOL, FP32, INT64, UINT32, UINT64, DataType, convert, lookup_dtype
@@ -22,6 +24,8 @@ _ARITH = {"add": "+", "sub": "-", "mul": "*"}
 _BITS = {"and": "&", "or": "|", "xor": "^"}
 # Operators that read an operand more than once, so that it must be a name or a literal.
 _REPEATS = {"floordiv", "mod", "min", "max", "abs"}
+_DEEPEST = 24  # operations inside each other in one expression: parsers and compilers have their limits
+MOST = 5_000  # operations of one formula
 # math.floor and its kin give integers in numba; the others it knows under np. only, or under another name.
 _NUMPY_ONLY = {"cbrt", "exp2", "rint", "fmod", "floor", "ceil", "trunc", "nextafter"}
 _NUMBA_NAMES = {"tgamma": "math.gamma", **{name: f"np.{name}" for name in _NUMPY_ONLY}}
@@ -70,6 +74,8 @@ class _Printer:
 
     def body(self, program: Program) -> tuple[list[str], str]:
         order = ordered(program.body)
+        if (operations := sum(bool(n.args) for n in order)) > MOST:
+            raise UdfParseError(f"a formula of {operations} operations is too long; at most {MOST} are compiled")
         named = self._named(order, {name for name, _ in program.params})
         printed: dict[int, str] = {}
         lines = []
@@ -88,9 +94,15 @@ class _Printer:
             weight = 2 if n.op in _REPEATS or _saturates(n) else 1
             for a in n.args:
                 uses[id(a)] = uses.get(id(a), 0) + weight
-        repeated = [n for n in order if n.args and uses.get(id(n), 0) > 1]
         names = (f"t{i}" for i in range(len(order) + len(taken)) if f"t{i}" not in taken)
-        return {id(n): next(names) for n in repeated}
+        named: dict[int, str] = {}
+        depth: dict[int, int] = {}
+        for n in order:
+            depth[id(n)] = 1 + max((depth[id(a)] for a in n.args), default=0)
+            if n.args and (uses.get(id(n), 0) > 1 or depth[id(n)] > _DEEPEST):
+                named[id(n)] = next(names)
+                depth[id(n)] = 0
+        return named
 
 
 def _saturates(n: Node) -> bool:

@@ -6,12 +6,17 @@ computed and one is selected, so a branch costs both.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import builtins
 import inspect
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from types import CodeType
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +30,7 @@ _BINARY = {
     **{ast.Mod: sc.mod, ast.Pow: sc.power, ast.BitAnd: sc.bit_and, ast.BitOr: sc.bit_or, ast.BitXor: sc.bit_xor},
     **{ast.LShift: sc.shift_left, ast.RShift: sc.shift_right},
 }
-_UNARY = {ast.USub: sc.negative, ast.UAdd: sc.sym, ast.Invert: sc.invert, ast.Not: sc.logical_not}
+_UNARY = {ast.USub: sc.negative, ast.UAdd: sc.positive, ast.Invert: sc.invert, ast.Not: sc.logical_not}
 _COMPARE = {ast.Eq: sc.eq, ast.NotEq: sc.ne, ast.Lt: sc.lt, ast.LtE: sc.le, ast.Gt: sc.gt, ast.GtE: sc.ge}
 _DEEPEST = 20  # calls of functions inside functions
 
@@ -76,7 +81,8 @@ def _functions() -> dict[object, Callable]:
         min: _folded(sc.minimum),
         max: _folded(sc.maximum),
         round: _round,
-        bool: lambda v: sc.cast(v, BOOL),
+        bool: sc.truth,
+        pow: sc.power,
         int: lambda v: _weak(sc.cast(v, INT64)),
         float: lambda v: _weak(sc.cast(v, FP64)),
         math.fabs: lambda v: _weak(sc.absolute(sc.cast(v, FP64))),
@@ -99,69 +105,119 @@ def _functions() -> dict[object, Callable]:
     for name in ("floor", "ceil", "trunc", "rint"):
         known[getattr(np, name)] = _numpy(name)
     for dtype in SUPPORTED:
-        known[dtype.np_type.type] = (lambda d: lambda v: sc.cast(v, d))(dtype)
+        known[dtype.np_type.type] = sc.truth if dtype is BOOL else (lambda d: lambda v: sc.cast(v, d))(dtype)
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "eq", "ne", "lt", "le", "gt", "ge"):
+        known[getattr(operator, name)] = getattr(sc, name)
     return known
 
 
-_KNOWN = _functions()
+KNOWN = _functions()
 
 
-def read(function: Callable, params: Sequence[tuple[str, DataType]]) -> Program:
-    """The program of `function`, from its source. Raises UdfParseError with the line."""
-    values = [sc.param(name, dtype) for name, dtype in params]
-    known = _KNOWN.get(function)
-    return sc.of_result(known(*values) if known is not None else _Reader(function, 0).call(values), params)
+def _known(function: object) -> Callable | None:
+    """The builder of a function that operators may call by its own name."""
+    try:
+        return KNOWN.get(function)
+    except TypeError:  # no hash
+        return None
+
+
+def read(function: Callable, params: Sequence[tuple[str, DataType]], why: str) -> Program:
+    """The program of `function`, from its source; `why` it has to be read. Raises UdfParseError with the line."""
+    build = _known(function) or _Reader(function, 0, why).call
+    try:
+        return sc.of_result(build(*sc.user_params(params)), params)
+    except RecursionError:
+        problem = f"a formula of {sc._name(function)} is nested too deep to be read"
+        raise UdfParseError(f"{problem}; give parts of it names") from None
 
 
 class _Missing:
     """A name that only one branch has assigned."""
 
 
-def _source(function: Callable) -> tuple[ast.FunctionDef | ast.Lambda, list[str], str]:
-    """The function's syntax tree, the lines of its file, and the file's name."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        raise UdfParseError(f"{function!r} is not a plain Python function, and can't be read")
+_FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+_Function = ast.FunctionDef | ast.Lambda
+
+
+@lru_cache(maxsize=64)
+def _source(code: CodeType, file: str) -> tuple[_Function, list[str]]:
+    """The syntax tree of a function's code, and the lines of its file. Raises OSError if they can't be had."""
+    lines, _ = inspect.findsource(code)
     try:
-        lines, _ = inspect.findsource(function)
         tree = ast.parse("".join(lines))
-    except (OSError, SyntaxError) as error:
-        problem = f"{sc._name(function)} branches or calls functions, and its source can't be read: {error}"
-        raise UdfParseError(problem) from None
+        whole = compile(tree, file, "exec", code.co_flags & _FUTURE, True)
+    except (SyntaxError, RecursionError) as error:
+        raise OSError(str(error)) from None
+    if not any(_parts(c) == _parts(code) for c in _codes(whole)):
+        raise OSError(f"{file} has changed since it was loaded")
     found = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)) and _is_source(n, code)]
-    if not found:  # a folded constant has no place of its own in some Pythons
-        found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
-    if not found or isinstance(found[0], ast.Lambda) and len(found) > 1:
-        raise UdfParseError(f"the source of {function!r} was not found in {code.co_filename}")
-    return found[-1], lines, code.co_filename
+    if len(found) != 1:
+        raise OSError(f"it was not found in {file}")
+    return found[0], lines
 
 
-def _is_source(n: ast.FunctionDef | ast.Lambda, code) -> bool:
-    """Whether this syntax is the code's: name and lines, and for lambdas, which may share a line, the columns."""
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a module and of every function in it."""
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _codes(inner)
+
+
+def _parts(code: CodeType) -> tuple:
+    """What a function does and where, equal for the code of one text."""
+    constants = repr([c for c in code.co_consts if not isinstance(c, CodeType)])
+    return code.co_name, _places(code), code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants
+
+
+def _places(code: CodeType) -> set:
+    return {place for place in code.co_positions() if None not in place}
+
+
+def _is_source(n: _Function, code: CodeType) -> bool:
+    """Whether this syntax is the code's: name and lines, and for lambdas, which may share a line, all places."""
     if isinstance(n, ast.FunctionDef):
         first = min([n.lineno, *(d.lineno for d in n.decorator_list)])
         return n.name == code.co_name and first == code.co_firstlineno
-    places = [(line, column) for line, _, column, _ in code.co_positions() if column is not None and line is not None]
-    inside = [place for place in places if place[0] >= n.body.lineno and place != (n.lineno, 0)]
-    start, end = (n.body.lineno, n.body.col_offset), (n.body.end_lineno, n.body.end_col_offset)
-    return code.co_name == "<lambda>" and bool(inside) and start == min(inside) and max(inside) <= end
+    if code.co_name != "<lambda>" or n.lineno != code.co_firstlineno:
+        return False
+    alone = compile(ast.Expression(n), "", "eval").co_consts
+    return _places(code) == _places(next(c for c in alone if isinstance(c, CodeType)))
+
+
+def _python(thing: object) -> Any:
+    """A Python function or method for itself or for an object that is called by one, else None."""
+    for function in (thing, getattr(thing, "__call__", None)):  # noqa: B004
+        if inspect.isfunction(function) or inspect.ismethod(function) and inspect.isfunction(function.__func__):
+            return function
+    return None
 
 
 class _Reader:
     """Evaluates one function's syntax tree on Syms and Python constants."""
 
-    def __init__(self, function: Callable, depth: int) -> None:
+    def __init__(self, function: Any, depth: int, why: str = "branches or calls functions") -> None:
+        name = sc._name(function)
         if depth > _DEEPEST:
-            raise UdfParseError(f"{sc._name(function)} calls itself, or functions are nested too deep")
-        self.function = function
+            raise UdfParseError(f"{name} calls itself, or functions are nested too deep")
+        function = _python(function)
+        if function is None:
+            raise UdfParseError(f"{name} is not a plain Python function, and can't be read")
+        self.owner = (function.__self__,) if inspect.ismethod(function) else ()
+        self.function = function.__func__ if inspect.ismethod(function) else function
         self.depth = depth
-        self.tree, self.lines, self.file = _source(function)
-        self.spaces = (inspect.getclosurevars(function).nonlocals, function.__globals__, vars(builtins))
+        self.file = self.function.__code__.co_filename
+        try:
+            self.tree, self.lines = _source(self.function.__code__, self.file)
+        except OSError as error:
+            raise UdfParseError(f"{name} {why}, and its source can't be read: {error}") from None
+        self.spaces = (inspect.getclosurevars(self.function).nonlocals, self.function.__globals__, vars(builtins))
 
-    def call(self, values: Sequence[object]) -> object:
+    def call(self, *values: object) -> object:
         """The function's result for these arguments; defaults fill the rest."""
         try:
-            bound = inspect.signature(self.function).bind(*values)
+            bound = inspect.signature(self.function, follow_wrapped=False).bind(*self.owner, *values)
         except TypeError as error:
             raise self.error(self.tree, str(error)) from None
         bound.apply_defaults()
@@ -283,14 +339,14 @@ class _Reader:
         operation = self._operation(n, n.op)
         left, right = self.value(n.left, local), self.value(n.right, local)
         if not isinstance(left, Sym) and not isinstance(right, Sym):
-            return self.guard(n, _python(n), left, right)
+            return self.guard(n, _plain(n), left, right)
         return self.guard(n, operation, left, right)
 
     def on_UnaryOp(self, n: ast.UnaryOp, local: dict[str, object]) -> object:
         value = self.value(n.operand, local)
         if isinstance(value, Sym):
             return self.guard(n, _UNARY[type(n.op)], value)
-        return self.guard(n, _python(n), value)
+        return self.guard(n, _plain(n), value)
 
     def on_BoolOp(self, n: ast.BoolOp, local: dict[str, object]) -> object:
         """`and` and `or` give one of their operands, as in Python."""
@@ -323,21 +379,18 @@ class _Reader:
 
     def on_Call(self, n: ast.Call, local: dict[str, object]) -> object:
         function = self.value(n.func, local)
+        known = _known(function)
+        if known is None and _python(function) is None:
+            raise self.error(n, f"{getattr(function, '__name__', function)} is not allowed in an operator")
         if n.keywords or any(isinstance(a, ast.Starred) for a in n.args):
             raise self.error(n, "keyword and starred arguments are not allowed in an operator")
         values = [self.value(a, local) for a in n.args]
-        known = _KNOWN.get(function) if getattr(function, "__hash__", None) else None
-        if known is not None:
-            return self.guard(n, known, *values)
-        if not inspect.isfunction(function):
-            raise self.error(n, f"{getattr(function, '__name__', function)} is not allowed in an operator")
-        return self.guard(n, _Reader(function, self.depth + 1).call, values)
+        return self.guard(n, known or (lambda *v: _Reader(function, self.depth + 1).call(*v)), *values)
 
 
-def _python(n: ast.expr) -> Callable:
+def _plain(n: ast.expr) -> Callable:
     """The operation of a syntax node, on plain Python constants."""
-    import operator as py
-
+    py = operator
     table: dict[type, Callable] = {
         **{ast.Add: py.add, ast.Sub: py.sub, ast.Mult: py.mul, ast.Div: py.truediv, ast.FloorDiv: py.floordiv},
         **{ast.Mod: py.mod, ast.Pow: py.pow, ast.BitAnd: py.and_, ast.BitOr: py.or_, ast.BitXor: py.xor},
@@ -355,8 +408,12 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
+_WORDS = {"isnot": "is not", "notin": "not in", "joinedstr": "f-string", "listcomp": "list comprehension"}
+
+
 def _kind(n: ast.AST) -> str:
-    return f"`{type(n).__name__.lower()}`"
+    word = type(n).__name__.lower()
+    return f"`{_WORDS.get(word, word)}`"
 
 
-__all__ = ["read"]
+__all__ = ["KNOWN", "read"]

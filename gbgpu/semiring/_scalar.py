@@ -2,7 +2,8 @@
 
 A `Node` is one typed operation; equal nodes are one object, so a program is a graph without repeats. A `Sym` wraps
 a node and behaves like a NumPy scalar: calling a plain Python function with Syms traces it. Python literals (and what
-`int()`, `float()` and `math.*` return) are weak, as in NumPy: they take the type of what they meet.
+`int()`, `float()`, `math.*` and comparisons return) are weak, as in NumPy: they take the type of what they meet. A weak
+BOOL is Python's bool, an int to arithmetic; BOOL values of built-in operators are strong, and their sum is `or`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
+from types import MethodType
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -37,7 +40,7 @@ class Branches(Exception):
 class Node:
     """One typed operation: `op` its kind, `args` its operands, `value` a literal, parameter or function name."""
 
-    __slots__ = ("op", "dtype", "args", "value")
+    __slots__ = ("op", "dtype", "args", "value", "__weakref__")
 
     def __init__(self, op: str, dtype: DataType, args: tuple[Node, ...], value: Any) -> None:
         self.op = op
@@ -46,7 +49,7 @@ class Node:
         self.value = value
 
 
-_nodes: dict[tuple, Node] = {}
+_nodes: WeakValueDictionary[tuple, Node] = WeakValueDictionary()  # a node goes with the last program that has it
 
 
 def node(op: str, dtype: DataType, args: tuple[Node, ...] = (), value: object = None) -> Node:
@@ -158,12 +161,13 @@ class Sym:
     __eq__, __ne__ = _infix("eq"), _infix("ne")
     __lt__, __le__, __gt__, __ge__ = _infix("lt"), _infix("le"), _infix("gt"), _infix("ge")
     __bool__ = __int__ = __float__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _needs_source
+    __repr__ = __str__ = __format__ = _needs_source
 
     def __neg__(self) -> Sym:
         return negative(self)
 
     def __pos__(self) -> Sym:
-        return self
+        return positive(self)
 
     def __abs__(self) -> Sym:
         return absolute(self)
@@ -177,6 +181,11 @@ class Sym:
 
 def param(name: str, dtype: DataType) -> Sym:
     return Sym(node("param", dtype, (), name))
+
+
+def user_params(params: Sequence[tuple[str, DataType]]) -> list[Sym]:
+    """The parameters as a user's function sees them: BOOL values are Python's bools."""
+    return [Sym(node("param", dtype, (), name), weak=dtype is BOOL) for name, dtype in params]
 
 
 def sym(value: object) -> Sym:
@@ -246,8 +255,17 @@ def _same(op: str, *values: object) -> Sym:
     return Sym(node(op, dtype, tuple(s.node for s in syms)), syms[0].weak)
 
 
+def _numbers(*values: object) -> list[Sym]:
+    """Operands of arithmetic: Python's bools among themselves are ints."""
+    syms = [sym(v) for v in values]
+    if all(s.weak and s.dtype is BOOL for s in syms):
+        return [Sym(cast(s, INT64).node, weak=True) for s in syms]
+    return syms
+
+
 def _arith(op: str, for_bool: str | None, a: object, b: object) -> Sym:
-    if common_dtype([sym(a), sym(b)]) is not BOOL:
+    a, b = _numbers(a, b)
+    if common_dtype([a, b]) is not BOOL:
         return _same(op, a, b)
     if for_bool is None:
         raise UdfParseError("BOOL values can't be subtracted; use ^ or cast first")
@@ -285,7 +303,7 @@ def truediv(a, b) -> Sym:
 
 
 def _numeric(a, b) -> tuple[Sym, Sym, DataType]:
-    (x, y), dtype = promote(a, b)
+    (x, y), dtype = promote(*_numbers(a, b))
     return (cast(x, INT8), cast(y, INT8), INT8) if dtype is BOOL else (x, y, dtype)
 
 
@@ -332,15 +350,20 @@ def _integer_power(x: Sym, y: Sym) -> Sym:
     return select(y < 0, root, power)
 
 
+def positive(a) -> Sym:
+    (x,) = _numbers(a)
+    return x
+
+
 def negative(a) -> Sym:
-    x = sym(a)
+    (x,) = _numbers(a)
     if x.dtype is BOOL:
         raise UdfParseError("a BOOL value has no negative; use ~ or cast first")
     return Sym(node("neg", x.dtype, (x.node,)), x.weak)
 
 
 def absolute(a) -> Sym:
-    x = sym(a)
+    (x,) = _numbers(a)
     return x if x.dtype.kind in "bu" else Sym(node("abs", x.dtype, (x.node,)), x.weak)
 
 
@@ -372,7 +395,7 @@ def invert(a) -> Sym:
 
 def _shift(op: str, a, count, beyond: Callable[[Sym], object]) -> Sym:
     """Shifts of integers; `beyond(x)` is the result for a count outside 0 .. bits - 1."""
-    (x, n), dtype = promote(a, count)
+    (x, n), dtype = promote(*_numbers(a, count))
     if dtype.kind not in "iu":
         raise UdfParseError("<< and >> take integers")
     if n.node.op == "const" and 0 <= int(n.node.value) < dtype.bits:
@@ -392,20 +415,21 @@ def shift_right(a, count) -> Sym:
 
 
 def _compare(op: str, a, b) -> Sym:
-    """A comparison; integers compare exactly, also with a literal outside the type, and INT64 with UINT64."""
+    """A comparison, a Python bool; integers compare exactly, also with a literal outside the type, and INT64 with
+    UINT64."""
     x, y = sym(a), sym(b)
     left, right = _literal(x), _literal(y)
     if left is not None and right is not None:
-        return sym(np.bool_(_PLAIN[op](left, right)))
+        return sym(_PLAIN[op](left, right))
     dtype = common_dtype([x, y])
     for literal in (left, right):
         if literal is not None and dtype.kind in "iu" and not fits(literal, dtype):
             ends = (literal, 0) if literal is left else (0, literal)
-            return sym(np.bool_(_PLAIN[op](*ends)))
+            return sym(_PLAIN[op](*ends))
     if left is None and right is None and {x.dtype, y.dtype} == {INT64, UINT64}:
         return _mixed(op, x, y)
     (x, y), _ = promote(x, y)
-    return Sym(node(op, BOOL, (x.node, y.node)))
+    return Sym(node(op, BOOL, (x.node, y.node)), weak=True)
 
 
 _PLAIN: dict[str, Callable] = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le}
@@ -415,8 +439,8 @@ def _mixed(op: str, x: Sym, y: Sym) -> Sym:
     """INT64 against UINT64: as unsigned where the signed one isn't negative; a negative one is below."""
     signed = x if x.dtype is INT64 else y
     ends = (-1, 0) if signed is x else (0, -1)
-    unsigned = Sym(node(op, BOOL, (cast(x, UINT64).node, cast(y, UINT64).node)))
-    return select(signed < 0, sym(np.bool_(_PLAIN[op](*ends))), unsigned)
+    unsigned = Sym(node(op, BOOL, (cast(x, UINT64).node, cast(y, UINT64).node)), weak=True)
+    return select(signed < 0, sym(_PLAIN[op](*ends)), unsigned)
 
 
 def eq(a, b) -> Sym:
@@ -444,8 +468,8 @@ def ge(a, b) -> Sym:
 
 
 def truth(a) -> Sym:
-    """The value as BOOL, as `if` sees it."""
-    return cast(a, BOOL)
+    """The value as a Python bool, as `if` sees it."""
+    return Sym(cast(a, BOOL).node, weak=True)
 
 
 def both(a, b) -> Sym:
@@ -493,17 +517,17 @@ def function(name: str, dtype: DataType, *values: Sym) -> Sym:
 
 def isnan(a) -> Sym:
     x = sym(a)
-    return ne(x, x) if x.dtype.kind == "f" else sym(np.False_)
+    return ne(x, x) if x.dtype.kind == "f" else sym(False)
 
 
 def isinf(a) -> Sym:
     x = sym(a)
-    return eq(absolute(x), np.inf) if x.dtype.kind == "f" else sym(np.False_)
+    return eq(absolute(x), np.inf) if x.dtype.kind == "f" else sym(False)
 
 
 def isfinite(a) -> Sym:
     x = sym(a)
-    return lt(absolute(x), np.inf) if x.dtype.kind == "f" else sym(np.True_)
+    return lt(absolute(x), np.inf) if x.dtype.kind == "f" else sym(True)
 
 
 def sign(a) -> Sym:
@@ -540,19 +564,22 @@ def of_result(result: object, params: Sequence[tuple[str, DataType]]) -> Program
 def from_function(function: Callable, params: Sequence[tuple[str, object]]) -> Program:
     """The program of one plain Python scalar function for parameters ((name, dtype), ...).
 
-    The function is traced; when it branches or calls scalar functions its source is read instead. Raises UdfParseError,
-    with the line, for anything outside the language of user operators.
+    The function is traced if that can't show it that its operands are symbols; else, and when it branches or calls
+    scalar functions, its source is read. Raises UdfParseError, with the line, for anything outside the language of user
+    operators.
     """
-    typed = [(name, lookup_dtype(dtype)) for name, dtype in params]
-    first = second = None
-    try:
-        first, second = trace(function, typed), trace(function, typed)
-    except Exception:  # whatever went wrong, the reader of the source does it or tells on which line
-        pass
-    if first is None or second is None:
-        from gbgpu.semiring import _parse
+    from gbgpu.semiring import _calls, _parse
 
-        return _parse.read(function, typed)
+    typed = [(name, lookup_dtype(dtype)) for name, dtype in params]
+    obstacle = _calls.obstacle(function)
+    first = second = None
+    if obstacle is None:
+        try:
+            first, second = (of_result(function(*user_params(typed)), typed) for _ in range(2))
+        except Exception:  # whatever went wrong, the reader of the source does it or tells on which line
+            pass
+    if first is None or second is None:
+        return _parse.read(function, typed, obstacle or "branches or calls functions")
     if first.key != second.key:
         problem = f"{_name(function)} gives another formula at each call"
         raise UdfParseError(f"{problem}; an operator must depend on its operands only")
@@ -568,6 +595,7 @@ def operands(function: Callable, count: int) -> None:
     code = getattr(function, "__code__", None)
     if code is None:
         return
+    takes = code.co_argcount - isinstance(function, MethodType)  # its object is the first
     defaults = len(getattr(function, "__defaults__", None) or ())
-    if not code.co_argcount - defaults <= count <= code.co_argcount and not code.co_flags & 0x04:
-        raise TypeError(f"{_name(function)} takes {code.co_argcount} arguments; this kind of operator has {count}")
+    if not takes - defaults <= count <= takes and not code.co_flags & 0x04:
+        raise TypeError(f"{_name(function)} takes {takes} arguments; this kind of operator has {count}")

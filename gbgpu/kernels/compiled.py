@@ -1,0 +1,69 @@
+"""CPU kernels as numba compiles them: modules that live in memory, with their machine code in the store on disk."""
+
+import hashlib
+import platform
+import sys
+import weakref
+from pickle import loads
+from types import ModuleType
+from typing import Any
+
+import llvmlite
+import numba
+from llvmlite.binding import newpassmanagers
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from ..device import store
+
+_VERSIONS = numba.__version__, llvmlite.__version__, platform.python_version()
+
+
+def compiled(name: str, text: str) -> Any:
+    """The function `kernel` of a module text; machine code is loaded or made when it is first called."""
+    module = sys.modules[name] = ModuleType(name)  # numba asks there for the globals of what it loads
+    exec(compile(text, f"<{name}>", "exec"), module.__dict__)  # our own text
+    # numba's tables hold the globals of what it compiled: with the kernel among them it would stay for ever.
+    kernel = module.__dict__.pop("kernel")
+    weakref.finalize(kernel, _forget, module).atexit = False
+    kernel._cache = _Stored(text)
+    return kernel
+
+
+def _forget(module: ModuleType) -> None:
+    if sys.modules.get(module.__name__) is module:
+        del sys.modules[module.__name__]
+    module.__dict__.clear()
+
+
+class _Stored(NullCache):
+    """Where numba looks for the machine code of one kernel, and leaves it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def _name(self, sig: Any, codegen: Any) -> str:
+        """Of the text, the types of the arguments, the processor and the compiler."""
+        key = repr((self._text, str(sig), codegen.magic_tuple(), _VERSIONS))
+        return f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.code"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        target_context.refresh()
+        found = store.get("numba", self._name(sig, target_context.codegen()))
+        return None if found is None else CompileResult._rebuild(target_context, *loads(found))
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        store.put("numba", self._name(sig, cres.codegen), dumps(cres._reduce()))
+
+
+def _free_pass_managers() -> None:
+    """llvmlite's pass managers inherit a `_dispose` that does nothing before the one that frees them (seen in 0.50):
+    each compilation would leave 0.9 MB behind."""
+    freed = newpassmanagers.NewPassManager._dispose
+    for kind in (newpassmanagers.ModulePassManager, newpassmanagers.FunctionPassManager):
+        if kind._dispose is not freed:
+            kind._dispose = freed
+
+
+_free_pass_managers()
