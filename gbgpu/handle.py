@@ -55,7 +55,6 @@ class Handle(Operand):
         wanted = self.shape if wanted is None else wanted
         if isinstance(value, Lazy):
             value = value._expression() if isinstance(value, Infix) else value
-            value = value.resolved() if isinstance(value, Expression) else value
         if isinstance(value, Expression):
             if not value.shape and self.ndim:
                 return self._scalar_source(value.new(), wanted)

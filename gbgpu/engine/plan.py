@@ -72,7 +72,7 @@ class Asked(NamedTuple):
     mask: Mask | None
     accum: Any
     replace: bool
-    placed: bool  # an index names the part that is assigned
+    placed: str  # by what the part that is assigned is named: "" (all of it), "rows", "vector"
     form: str | None  # hint
     product: Product | None
 
@@ -297,6 +297,9 @@ class Planner:
 
     def _extract(self) -> Value:
         x = self.operand("x")
+        if "i" in self.values:
+            t = Value("t", "full", x.dtype, False, self.values["i"].map)
+            return self.emit("take", t, (x.name, "i"), None, f"rows of {x.name} that a vector names", None, ("ids",))
         dense = self.as_form(x, "bitmap") if x.form == "list" else x
         t, text = Value("t", "bitmap", x.dtype, False, self.asked.detail), f"indexed rows of {x.name} {x.form}"
         return self.emit("extract", t, (dense.name,), Spec(b=x.dtype), text, None, ("ids",))
@@ -313,7 +316,9 @@ class Planner:
 
     def _write(self, t: Value) -> None:
         asked, w = self.asked, self.values["w"]
-        indexed, fresh = asked.placed, w.form == "empty"
+        if asked.placed == "vector":
+            return self._scatter(t, w, asked.accum.op.monoid[w.dtype])
+        indexed, fresh = bool(asked.placed), w.form == "empty"
         accum = None if fresh else asked.accum
         nothing = fresh and not indexed  # an empty output has nothing to keep
         replace = nothing or (asked.replace and self.mask is not None)
@@ -352,6 +357,10 @@ class Planner:
         # A dense write deletes where T is absent, so it needs the mask unless it accumulates.
         mask = "" if within and accum is not None and not replace else self.mask_words(w.map)
         self._write_dense(t, w, accum, mask, indexed, replace)
+
+    def _scatter(self, t: Value, w: Value, monoid: Any) -> None:
+        spec = Spec(op=monoid, b=w.dtype, idx=w.map.slot_type())
+        self.emit("scatter", w, (t.name, "i"), spec, f"full into full by {monoid!r}", None, ("place",))
 
     def _as_vector(self, t: Value) -> Value:
         if t.form is not None:

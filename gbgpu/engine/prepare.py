@@ -20,6 +20,7 @@ def of_vectors(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
     detail = product = mask = None
     bound: dict[str, Any] = {}
     operands: list[Value] = []
+    named = None if statement.index is None else statement.index.vector  # a vector of ids
     if statement.mask is not None:
         given = statement.mask
         bound["m"] = held = session.content(given.parent)
@@ -59,7 +60,8 @@ def of_vectors(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
             over = (x.map if x.map.p == 1 else session.maps.whole(x.map.n)) if fixed else None
             detail = Reduced(option[0], over)
         elif kind == "extract":
-            detail, bound["ids"] = session.maps.of(len(option)), option
+            bound["ids"], named = option, option.vector
+            detail = session.maps.of(len(option)) if named is None else None
     w = output._store
     if not output.ndim:
         target = Value("w", None, output.dtype, True, None)
@@ -68,9 +70,12 @@ def of_vectors(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
     else:
         bound["w"] = w
         target = Value("w", w.form, w.dtype, w.iso, w.map)
-    placed = statement.index is not None
-    if placed:
-        bound["place"] = statement.index
+    placed = ""
+    if statement.index is not None:
+        bound["place"], placed = statement.index, "rows" if named is None else "vector"
+    if named is not None:
+        bound["i"] = ids = session.content(named)
+        operands.append(Value("i", ids.form, ids.dtype, ids.iso, ids.map))
     asked = Asked(
         kind=kind,
         op=expr.op,
@@ -135,7 +140,7 @@ def of_matrices(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
         mask=mask,
         accum=statement.accum,
         replace=statement.replace,
-        placed=statement.index is not None,
+        placed="" if statement.index is None else "rows",
         form=None,
         product=None,
     )

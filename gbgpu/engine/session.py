@@ -12,7 +12,7 @@ from ..kernels.backends import open_devices
 from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
-from . import forks, lowered  # noqa: F401  (forks: registered by its import)
+from . import forks  # noqa: F401  (forks: registered by its import)
 from .deterministic import settled
 from .maps import Maps
 from .matrix import MatrixRun
@@ -20,6 +20,7 @@ from .matrix.plan import MatrixPlanner
 from .plan import Plan, Planner, Step
 from .pool import Pool
 from .prepare import of_matrices, of_vectors
+from .rewrite import rewritten
 from .run import Run
 from .run.steps import cast
 from .stores import Stores, memory_checked
@@ -48,7 +49,7 @@ class Session(Stores):
         self.alive = True
         self.broken: str | None = None  # why nothing works any more
         self.lock = RLock()
-        self.prepared: list[Step] = []  # what the statement in hand has made of its operands before it was planned
+        self.made: list[Step] | None = None  # steps that the statement in hand took before its own
         self.watched: Watched | None = None  # the step in hand, while somebody traces
         self._watched: list[tuple[Any, Any, type, str]] = []
 
@@ -110,39 +111,51 @@ class Session(Stores):
 
     @memory_checked
     def run(self, statement: Any) -> Any:
-        """Plan (or find the plan) and run; returns the statement."""
+        """Rewrite, plan (or find the plan) and run; returns the statement. Its plan has the steps of all statements
+        that it took."""
         self.check()
-        output = statement.output
         self.raise_watched()
-        if self.deterministic and hasattr(statement.expr.op, "multiply"):
-            statement.expr = settled(statement.expr)
-        if (lower := lowered.find(statement)) is not None:
-            return lower(statement)
-        if output.ndim == 2:
-            done, result = self._carry_out(statement, of_matrices, MatrixPlanner, MatrixRun)
-            if done:
-                output._store = result
-            return statement
-        if output.ndim == 0 and (statement.expr.shape or statement.mask is not None):
-            raise TypeError(message("a scalar expression, s << x.reduce(monoid)", repr(statement)))
-        if output.ndim == 0 and (statement.accum is not None or statement.expr.kind == "fill"):
-            return self._scalar_on_host(statement)
-        done, result = self._carry_out(statement, of_vectors, Planner, Run)
-        if not done:
-            return statement
-        if output.ndim:
-            output._store = result
-            return statement
-        result = *result, statement.expr.option[1]
-        if output.dtype is statement.expr.dtype:
-            output._store = result
-        else:
-            value = self.read_scalar(result)
-            output.value = None if value is None else cast(value, statement.expr.dtype, output.dtype)
+        above, self.made = self.made, []
+        try:
+            inner = statement
+            while (other := rewritten(inner)) is not None:
+                inner = other
+            if self.deterministic and hasattr(inner.expr.op, "multiply"):
+                inner.expr = settled(inner.expr)
+            plans = self.explaining if above is None else ()  # what a statement needs beside is computed all the same
+            self._finish(inner, statement, plans)
+            statement.plan = inner.plan
+        finally:
+            self.made = above
+        if above is not None:
+            above += statement.plan.steps
         return statement
 
-    def _carry_out(self, statement: Any, prepare: Any, planner: Any, runner: Any) -> tuple[bool, Any]:
-        """(whether it ran, what its last step left): nothing runs while plans are explained."""
+    def _finish(self, statement: Any, title: Any, plans: Any) -> None:
+        """Carry out a statement that stays as it is, or put its plan among `plans`."""
+        output, expr = statement.output, statement.expr
+        if output.ndim:
+            kinds = (of_vectors, Planner, Run) if output.ndim == 1 else (of_matrices, MatrixPlanner, MatrixRun)
+            found = self._carry_out(statement, title, plans, *kinds)
+            if found is not None:
+                output._store = found
+            return
+        if expr.shape or statement.mask is not None:
+            raise TypeError(message("a scalar expression, s << x.reduce(monoid)", repr(statement)))
+        if statement.accum is not None or expr.kind == "fill":
+            return self._scalar_on_host(statement, title, plans)
+        found = self._carry_out(statement, title, plans, of_vectors, Planner, Run)
+        if found is None:
+            return
+        found = *found, expr.option[1]
+        if output.dtype is expr.dtype:
+            output._store = found
+        else:
+            value = self.read_scalar(found)
+            output.value = None if value is None else cast(value, expr.dtype, output.dtype)
+
+    def _carry_out(self, statement: Any, title: Any, plans: Any, prepare: Any, planner: Any, runner: Any) -> Any:
+        """What the last step left, or None: nothing runs where plans are wanted."""
         counters.statements += 1
         asked, bound = prepare(self, statement)
         plan = self.plans.get(asked)
@@ -150,40 +163,42 @@ class Session(Stores):
             if len(self.plans) >= settings.kept_kernels:  # each anonymous function makes plans of its own
                 self.plans.clear()
             plan = self.plans[asked] = planner(asked).plan()
-        statement.plan = plan
-        if self.prepared:
-            statement.plan, self.prepared = replace(plan, steps=(*self.prepared, *plan.steps)), []
-        if self.explaining:
-            self.explaining[-1].append(f"{statement!r}\n{statement.plan}")
-            return False, None
-        if settings.verbose & 3:
-            print(f"{statement!r}\n{statement.plan}" if settings.verbose & 2 else repr(statement))
+        statement.plan = plan if not self.made else replace(plan, steps=(*self.made, *plan.steps))
+        if plans or settings.verbose & 3:
+            self._tell(statement.plan, title, plans)
+        if plans:
+            return None
         if plan.inputs and plan.inputs[0].name == "w" and "w" not in bound:
             bound["w"] = self.matrix_store(statement.output)
         try:
-            return True, runner(self, plan, bound, statement).go()
+            return runner(self, plan, bound, title).go()
         except BaseException:
             self.pool.distrust()
             raise
 
-    def _scalar_on_host(self, statement: Any) -> Any:
+    def _tell(self, plan: Any, title: Any, plans: Any) -> None:
+        text = f"{title!r}\n{plan}"
+        if plans:
+            plans[-1].append(text)
+        elif settings.verbose & 3:
+            print(text if settings.verbose & 2 else repr(title))
+
+    def _scalar_on_host(self, statement: Any, title: Any, plans: Any) -> None:
         """`s(accum) << x.reduce(...)`, `s(accum) << value`: on the host, as a scalar's value is read there anyway."""
         output, accum, expr = statement.output, statement.accum, statement.expr
         if expr.kind == "fill":
-            statement.plan = Plan((), (), ())
-            if self.explaining:
-                self.explaining[-1].append(f"{statement!r}\n  on the host")
-                return statement
             new = None if expr.option is None else cast(expr.option, expr.dtype, output.dtype)
         else:
             term = output.dup(clear=True, name=output.name)
-            statement.plan = self.run(type(statement)(term, None, None, False, expr, None, statement.hints)).plan
+            self.run(type(statement)(term, None, None, False, expr, None, statement.hints))
             new = term.value
+        statement.plan = Plan((), (), tuple(self.made))
+        if plans:
+            return self._tell(statement.plan if self.made else "  on the host", title, plans)
         old = output.value
-        if self.explaining or (new is None and accum is not None):
-            return statement
+        if new is None and accum is not None:
+            return
         number = output.dtype.np_type.type
         if accum is not None and old is not None:
             new = to_python(accum.program)(number(old), number(new))
         output.value = new
-        return statement

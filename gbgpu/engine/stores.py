@@ -2,7 +2,7 @@
 running statements."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class Stores:
     broken: str | None
     lock: Any
     over: Callable[..., list[Any]]
-    prepared: list[Step]
+    made: list[Step] | None
     _watched: list[tuple[Any, Any, type, str]]
 
     def check(self) -> None:
@@ -218,15 +218,17 @@ class Stores:
         return store.transposed
 
     def _turned(self, matrix: Any, store: MatrixStore) -> MatrixStore:
-        """The transpose; the statement in hand shows it as its first step."""
+        """The transpose."""
         into = Value(matrix.name, "csr", store.dtype, store.iso, store.colmap)
-        step = Step("transpose", into, (), None, f"{matrix.name} by columns, kept with it")
-        self.prepared.append(step)
+        work = partial(self._away, partial(transpose, store, self.devices), store.nvals * SORTED)
+        return self.aside("transpose", into, f"{matrix.name} by columns, kept with it", work)
 
-        def turned(_: Step) -> MatrixStore:
-            return self._away(lambda: transpose(store, self.devices), store.nvals * SORTED)
-
-        return Runner(self, Plan((), (), (step,)), {}, step.text).made(step, turned)
+    def aside(self, kind: str, into: Value, text: str, work: Callable[[], Any]) -> Any:
+        """work(), as a step of the statement in hand that its plan does not have."""
+        step = Step(kind, into, (), None, text)
+        if self.made is not None:
+            self.made.append(step)
+        return Runner(self, Plan((), (), (step,)), {}, into.name).made(step, lambda _: work())
 
     def known_count(self, store: VectorStore) -> int | None:
         """Entries of a vector, if the host can tell without reading from a device."""

@@ -11,6 +11,8 @@ from ...distribute.partition import Task
 from ...expr import Operand
 from ...kernels import interface as k
 from ...kernels.interface import Spec
+from ..matrix.csr import whole_vector
+from ..matrix.shapes import Ids
 from ..plan import Step
 from .steps import Steps, cast, copied
 
@@ -25,6 +27,17 @@ class Operands(Steps):
 
     def _extract(self, step: Step) -> VectorStore:
         return self._gathered(step, self.registers["ids"].ids())
+
+    def _take(self, step: Step) -> VectorStore:
+        """What a full vector has at the ids that a vector names."""
+        source, over, index = self.registers[step.sources[0]], step.into.map, self.registers["ids"]
+        session, ids = self.session, Ids(self.session, index, source.map)
+
+        def work(task: Task) -> VectorBlock:
+            dense = whole_vector(session, source, task.device)
+            return VectorBlock(over.rows[task.block], ids.take(dense.vals, task.block, over), 1)
+
+        return self.store(session.over(over.tasks, work, index.size * session.kernels.costs.row))
 
     def _place(self, step: Step) -> VectorStore:
         index, target = self.registers["place"], np.full(step.into.map.n, -1)

@@ -9,6 +9,7 @@ from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.partition import Task
 from ...interrupts import held
 from ...kernels import interface as k
+from ..matrix.shapes import Ids
 from ..plan import Step
 from .steps import Steps, copied
 
@@ -103,6 +104,16 @@ class Output(Steps):
             )
             calls.append(call)
         return self._changed(w, kernel, calls, blocks, self.rows(w.map))
+
+    def _scatter(self, step: Step) -> VectorStore:
+        """Values of a full vector go to the places that a vector names, on one device."""
+        session, w, u = self.session, self.registers["w"], self.registers[step.sources[0]]
+        nil, n = session.nil(0), w.map.n
+        slots = Ids(session, self.registers["place"], w.map).part(0, u.map)
+        session.raise_watched()
+        count, nobody = session.devices[0].full(1, u.map.n, np.int64), (nil.slots(w.map.slot_type()), nil.scratch)
+        given = count, slots, u.blocks[0].vals, nil.words, 0, w.blocks[0].vals, session.pool.ones(0, n), *nobody
+        return self._changed(w, self.kernel("combine"), [given], w.blocks, u.map.n * session.kernels.costs.push_edge)
 
     def _changed(
         self, w: VectorStore, kernel: Any, calls: list[tuple], blocks: list[VectorBlock], seconds: float

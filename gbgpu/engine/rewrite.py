@@ -1,36 +1,37 @@
-"""Statements that become others: index Vectors become products with a selection matrix, diagonals a few statements."""
+"""Statement -> statements: what is composed of several is computed by them, and one is left. Index Vectors become
+products with a selection matrix, diagonals a few statements."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
+from ..distribute.blocks import MatrixStore
 from ..distribute.partition import Task
 from ..expr import Expression
 from ..expr import new_like as _new
 from ..index import Index
 from ..infix import product
-from ..kernels.interface import Spec
 from ..semiring._algebra import Monoid, get_semiring
 from ..semiring._operators import BinaryOp, SelectOp
 from ..semiring._types import BOOL
-from ..trace import Record, counters, emit, listeners
 from ..update import Updater
 from .deterministic import order_matters
 from .matrix import csr, shapes
-from .plan import Plan, Step, Value
+from .plan import Value
 
 
-def find(statement: Any) -> Callable[[Any], Any] | None:
-    """How to carry out a statement by others, or None."""
+def rewritten(statement: Any) -> Any:
+    """The statement that is carried out instead of this one, or None. What it needs beside is computed now, by
+    statements of its own."""
     expr, index = statement.expr, statement.index
+    if expr.kind == "deferred":
+        return _again(statement, expr.resolved(), index)
     if expr.kind == "diagonal":
-        return _diagonal
+        return _diagonal(statement)
     if index is not None and statement.output.ndim == 1 and (index.vector is not None or _meets(statement)):
-        return _assign
+        return None if _scatters(statement) else _assign(statement)
     if expr.kind == "extract" and isinstance(expr.option, Index) and expr.option.vector is not None:
-        return _extract
+        return None if _takes(expr) else _extract(statement)
     return None
 
 
@@ -45,11 +46,9 @@ def _monoid(accum: Any) -> Any:
 
 def _again(statement: Any, expr: Any, index: Any = None) -> Any:
     """The same statement with another right-hand side."""
-    made = type(statement)(
+    return type(statement)(
         statement.output, statement.mask, statement.accum, statement.replace, expr, index, statement.hints
     )
-    statement.plan = statement.output._session.run(made).plan
-    return statement
 
 
 def _copy(handle: Any) -> Expression:
@@ -68,42 +67,26 @@ def selection(session: Any, index: Index) -> Any:
         rows = csr.Rows(device.xp.arange(n + 1), ids.part(b, rowmap), device.full(1, True, np.bool_), 0)
         return csr.keep_entries(device, rows, rows.cols >= 0)
 
-    parts = session.over(rowmap.tasks, part, index.size * session.kernels.costs.row)
-    matrix._store = csr.store_of(session, rowmap, colmap, BOOL, True, parts)
-    assert isinstance(matrix._store, MatrixStore)
+    def made() -> MatrixStore:
+        parts = session.over(rowmap.tasks, part, index.size * session.kernels.costs.row)
+        return csr.store_of(session, rowmap, colmap, BOOL, True, parts)
+
+    into = Value(matrix.name, "csr", BOOL, True, rowmap)
+    matrix._store = session.aside("selection", into, f"a matrix with an entry for each of {index!r}", made)
     return matrix
 
 
 def _extract(statement: Any) -> Any:
-    """`w << v[ids]`: P @ v; of a full vector each device takes what it owns."""
+    """`w << v[ids]`: P @ v."""
     expr = statement.expr
-    if (taken := _taken(statement.output._session, expr)) is not None:
-        output = statement.output
-        plain = statement.mask is None and statement.accum is None and statement.index is None
-        if plain and output.dtype is expr.dtype and not output._session.explaining:
-            output._store = taken._store
-            return _told(statement, "gather", f"rows of {expr.left.name} full")
-        return _again(statement, _copy(taken), statement.index)
     chosen = selection(statement.output._session, expr.option)
     return _again(statement, product(_any("second")[expr.dtype], chosen, expr.left), statement.index)
 
 
-def _taken(session: Any, expr: Expression) -> Any:
-    """`v[ids]` where v is full, as a new Vector; None if it isn't."""
-    source, index = session.content(expr.left), expr.option
-    over = session.content(index.vector).map
-    if source.form != "full" or source.iso or not source.map.n:
-        return None
-    ids = shapes.Ids(session, index, source.map)
-
-    def part(task: Task) -> VectorBlock:
-        b, dense = task.block, csr.whole_vector(session, source, task.device)
-        return VectorBlock(over.rows[b], ids.take(dense.vals, b, over), 1)
-
-    taken = _new((len(index),), source.dtype, None)
-    blocks = session.over(over.tasks, part, index.size * session.kernels.costs.row)
-    taken._store = VectorStore(over, source.dtype, "full", False, blocks)
-    return taken
+def _takes(expr: Expression) -> bool:
+    """Whether each device takes what it owns, as the vector is full."""
+    source = expr.session.content(expr.left)
+    return source.form == "full" and not source.iso and source.map.n > 0
 
 
 def _any(multiply: str) -> Any:
@@ -120,8 +103,9 @@ def _assign(statement: Any) -> Any:
         given = expr.left
     else:
         given << (expr.option if expr.kind == "fill" else expr)
-    if monoid is not None and statement.mask is None and _combined(session, output, index, given, monoid):
-        return _told(statement, "scatter", f"full into full by {accum!r}")
+    placed = _again(statement, _copy(given), index)
+    if given is not expr.left and _scatters(placed):
+        return placed
     chosen = selection(session, index)
     semiring = get_semiring(monoid or Monoid.registry["any"], BinaryOp.registry["first"])
     if given.dtype not in semiring:
@@ -135,37 +119,18 @@ def _assign(statement: Any) -> Any:
     return _again(statement, _copy(merged))
 
 
-def _combined(session: Any, output: Any, index: Index, given: Any, monoid: Any) -> bool:
-    """`w(monoid)[ids] << u` of full vectors on one device: values go to their places at once. False if it isn't so."""
-    w, u = output._store, session.content(given)
-    if index.vector is None or w is None or w.map.p > 1 or w.dtype not in monoid or session.explaining:
+def _scatters(statement: Any) -> bool:
+    """Whether `w(monoid)[ids] << u` is of full vectors on one device: values go to their places at once."""
+    output, expr, index, monoid = statement.output, statement.expr, statement.index, _monoid(statement.accum)
+    if expr.kind != "copy" or statement.mask is not None or monoid is None or index.vector is None:
         return False
-    op = monoid[w.dtype]
+    session, w = output._session, output._store
+    if w is None or w.map.p > 1 or w.form != "full" or w.iso or w.dtype not in monoid or expr.left is output:
+        return False
+    op, u = monoid[w.dtype], session.content(expr.left)
     if op.is_any or op.dtype is not w.dtype or (session.deterministic and order_matters(op)):
         return False
-    if w.form != "full" or w.iso or u.form != "full" or u.iso or u.map.p > 1:
-        return False
-    device, nil, block, n = session.devices[0], session.nil(0), w.blocks[0], w.map.n
-    idx = w.map.slot_type()
-    slots = shapes.Ids(session, index, w.map).part(0, u.map)
-    session.raise_watched()
-    combine = session.kernels.get("combine", Spec(op=op, b=w.dtype, idx=idx))
-    count, nobody = device.full(1, u.map.n, np.int64), (nil.slots(idx), nil.scratch)
-    given = count, slots, u.blocks[0].vals, nil.words, 0, block.vals, session.pool.ones(0, n), *nobody
-    seconds = u.map.n * session.kernels.costs.push_edge
-    session.over(w.map.tasks, lambda task: combine(*given), seconds, whole=True)
-    return True
-
-
-def _told(statement: Any, kind: str, text: str) -> Any:
-    """The statement, done in one step: its plan, count and trace."""
-    store, devices = statement.output._store, statement.output._session.devices
-    counters.statements += 1
-    step = Step(kind, Value("w", store.form, store.dtype, store.iso, store.map), (), None, text)
-    statement.plan = Plan((), (), (step,))
-    for device in devices[: store.map.p] if listeners else ():
-        emit(Record(counters.statements, repr(statement), kind, device.name, form=store.form))
-    return statement
+    return u.form == "full" and not u.iso and u.map.p == 1 and u.dtype is w.dtype
 
 
 def _full(n: int) -> Any:
