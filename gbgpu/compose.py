@@ -174,6 +174,7 @@ def reposition_matrix(x: Any, offsets: tuple[int, int], shape: tuple[int, int]) 
 
 def resize(x: Any, shape: tuple) -> None:
     """The handle takes the content of its repositioned self."""
+    x._session.check()
     if shape != x.shape:
         windows = tuple(_window(0, old, new) for old, new in zip(x.shape, shape, strict=True))
         moved = _moved(x, windows, shape)

@@ -5,12 +5,23 @@ from typing import Any
 import numpy as np
 
 from . import compose, formatting
-from .arrays import array_of, checked_ids, checked_size, checked_values, filled, ignored, offsets_of, present, reader
+from .arrays import (
+    array_of,
+    checked_ids,
+    checked_size,
+    checked_values,
+    filled,
+    ignored,
+    numbers,
+    offsets_of,
+    present,
+    reader,
+)
 from .errors import DimensionMismatch, InvalidValue, message
 from .expr import Expression, Transposed, _kinds, aggregator_of, reduction
 from .handle import Readable, Tensor, Tools
 from .infix import product
-from .semiring._types import lookup_dtype
+from .semiring._types import cast_array, lookup_dtype
 from .typed import elementwise, row_reducer
 from .update import position
 from .vector import _no_values, _unzipped
@@ -42,7 +53,7 @@ class MatrixFace(Readable):
 
     def _csr(self, dtype: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         indptr, cols, vals = self._session.matrix_to_host(self._materialized())  # type: ignore[attr-defined]
-        return indptr, cols, vals if dtype is None else vals.astype(lookup_dtype(dtype).np_type)
+        return indptr, cols, vals if dtype is None else cast_array(vals, lookup_dtype(dtype))
 
     def to_csr(self, dtype: Any = None, *, sort: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(indptr int64, columns int64, values) as NumPy arrays, columns ascending in a row."""
@@ -303,11 +314,11 @@ class Matrix(MatrixFace, Tensor):
         cls, values: Any, missing_value: Any = None, *, dtype: Any = None, name: str | None = None
     ) -> "Matrix":
         """Every element of a two-dimensional array, except those equal to `missing_value`."""
-        array: Any = array_of(values)
+        array: Any = numbers(values, dtype)
         if array.ndim != 2:
             raise DimensionMismatch(message("a two-dimensional array", f"{array.ndim} dimensions"))
-        i, j = np.nonzero(present(array, missing_value))
-        return cls.from_coo(i, j, array[i, j], dtype, nrows=array.shape[0], ncols=array.shape[1], name=name)
+        i, j = np.nonzero(present(array if dtype is None else array_of(values), missing_value))
+        return cls.from_coo(i, j, array[i, j], nrows=array.shape[0], ncols=array.shape[1], name=name)
 
     @classmethod
     def from_scalar(cls, value: Any, nrows: int, ncols: int, dtype: Any = None, *, name: str | None = None) -> "Matrix":
@@ -356,8 +367,9 @@ class Matrix(MatrixFace, Tensor):
         vals, iso = checked_values(values, len(i), self.dtype)
         if not clear:
             self._session.check_empty(self)
-        self.shape = shape
-        self._session.build_matrix(self, i, j, vals, iso, dup_op)
+        built = Matrix(self.dtype, *shape, name=self._name)
+        self._session.build_matrix(built, i, j, vals, iso, dup_op)
+        self.shape, self._store = built.shape, built._store
 
     # -- what a transpose does not have
 

@@ -85,13 +85,14 @@ class Output(Steps):
         full, tfull, replace = step.option
         t = self.registers[step.sources[0]]
         w, kernel = self._target(step, full), self.kernel("write")
+        # before any block is written: running out of memory leaves all as it was
+        counts = [device.zeros(1, np.int64) for device in self.session.devices[: w.map.p]]
         base = (k.CFULL if full else 0) | (k.TFULL if tfull else 0) | (k.REPLACE if replace else 0)
 
         def work(b: int) -> VectorBlock:
-            block, given, device = w.blocks[b], t.blocks[b], self.session.devices[b]
+            block, given, count = w.blocks[b], t.blocks[b], counts[b]
             mwords, flags = self.bits(step.sources[1], b)
             rwords, region = self.bits(step.sources[2], b, k.REGION)
-            count = device.zeros(1, np.int64)
             kernel(
                 block.n,
                 block.vals,
