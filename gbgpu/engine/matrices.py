@@ -35,9 +35,11 @@ def run(session: Any, statement: Any) -> Any:
     return statement
 
 
-def values_as_vector(session: Any, matrix: Any) -> VectorStore:
-    """The values of a matrix as a full vector, for reductions."""
-    store = session.matrix_store(matrix)
+def values_as_vector(session: Any, matrix: Any, ordered: bool) -> VectorStore:
+    """The values of a matrix or a transpose as a full vector, for reductions; `ordered`: by its rows, else as they
+    lie."""
+    turned = isinstance(matrix, Transposed)
+    store = session.oriented(matrix.matrix if turned else matrix, turned and ordered)
     if store.entries is None:
         store.entries = RowMap(np.concatenate([[0], np.cumsum([block.nnz for block in store.blocks])]))
     blocks = [VectorBlock(block.nnz, block.vals, block.stride) for block in store.blocks]

@@ -514,7 +514,7 @@ class Session:
         elif expr.kind == "fill":
             key.append(expr.dtype)
         elif expr.kind == "reduce" and expr.left.ndim == 2:
-            stores["x"] = matrices.values_as_vector(self, expr.left)
+            stores["x"] = matrices.values_as_vector(self, expr.left, self.deterministic)
         else:
             stores["x"] = self.content(expr.left)
             if expr.right is not None:
@@ -528,7 +528,7 @@ class Session:
         elif expr.kind == "union":
             key.append(one_sided(expr))
         elif expr.kind == "reduce":
-            if self.deterministic and order_matters(expr.op):
+            if self.deterministic and order_matters(expr.op) and not expr.op.is_any:
                 facts, map = Facts(), stores["x"].map
                 facts.outer, facts.direction = map if map.p == 1 else self._map(map.n, True, None), None
                 key.append(facts.outer)
