@@ -1,6 +1,7 @@
 """What users give to constructors -> NumPy arrays: lists, arrays, arrays of a device; indices and values checked."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -150,13 +151,19 @@ def present(array: np.ndarray, missing_value: Any) -> np.ndarray:
     return ~np.isnan(array) if missing_value != missing_value else array != missing_value
 
 
+def room_for(shape: tuple, dtype: Any) -> None:
+    """Raises OutOfMemory unless the host can hold a dense array."""
+    settings.session().room(prod(shape), np.dtype(dtype).itemsize, f"a dense array of shape {shape}")
+
+
 def filled(shape: tuple, where: tuple, vals: np.ndarray, fill_value: Any, dtype: Any) -> np.ndarray:
     """A dense array with `fill_value` where no entry is. Raises TypeError if one is needed and none is given."""
-    missing = len(vals) != int(np.prod(shape))
+    room_for(shape, vals.dtype)
+    missing = len(vals) != prod(shape)
     if hasattr(fill_value, "_computed"):
         fill_value = plain(fill_value)
     if fill_value is None and missing:
-        came = f"{len(vals)} entries of {int(np.prod(shape))}"
+        came = f"{len(vals)} entries of {prod(shape)}"
         raise TypeError(message("a fill_value, since some entries are missing", came, "to_dense(0)"))
     if fill_value is None:
         dense = np.empty(shape, vals.dtype)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from . import settings
 from .errors import IndexOutOfBound, message
 from .expr import _kinds
 
@@ -58,6 +59,7 @@ class Index:
             if self.vector is not None:
                 return checked(self.vector.to_coo(indices=False)[1], self.n)
             span: Any = self._range
+            settings.session().room(len(span), 8, "the indices of a slice")
             self._ids = np.arange(span.start, span.stop, span.step, dtype=np.int64)
         return self._ids
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import array_of, checked_size
+from .arrays import array_of, checked_size, room_for
 from .compose import by_rows
 from .errors import DimensionMismatch, message
 from .expr import _kinds, is_tensor, new_like
@@ -405,6 +405,7 @@ def _coordinates(A: Any, by_row: bool) -> dict:
 
 def _bitmap(A: Any, order: Any) -> dict:
     i, j, vals = A.to_coo()
+    room_for(A.shape, vals.dtype)
     bitmap, dense = np.zeros(A.shape, bool, order=order), np.zeros(A.shape, vals.dtype, order=order)
     bitmap[i, j], dense[i, j] = True, vals
     return {"bitmap": bitmap, "values": dense, "nvals": len(vals)}
@@ -484,6 +485,7 @@ class VectorTools(_Tools):
             made = {"size": v.size, "indices": ids, "values": vals[:1] if iso else vals, "sorted_index": True}
             made["nvals"] = len(ids)
         elif format == "bitmap":
+            room_for(v.shape, vals.dtype)
             bitmap, dense = np.zeros(v.size, bool), np.zeros(v.size, vals.dtype)
             bitmap[ids], dense[ids] = True, vals
             made = {"bitmap": bitmap, "values": vals[:1] if iso else dense, "nvals": len(ids)}

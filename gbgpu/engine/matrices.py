@@ -190,7 +190,11 @@ class _Work:
 
     def _kron(self, expr: Any) -> None:
         one, two = self._source(expr.left), self._source(expr.right)
-        self._then("kron", f"{expr.op!r}", lambda: shapes.kron(self.session, one(), two(), expr.op))
+        self._then("kron", f"{expr.op!r}", lambda: self._kronecker(one(), two(), expr.op))
+
+    def _kronecker(self, one: MatrixStore, two: MatrixStore, op: Any) -> MatrixStore:
+        self.session.room(one.nvals * two.nvals, 64, "a Kronecker product")
+        return shapes.kron(self.session, one, two, op)
 
     def _extract(self, expr: Any) -> None:
         source, (rows, cols) = self._source(expr.left), expr.option
@@ -218,6 +222,8 @@ class _Work:
             maps = (like.rowmap, like.colmap)
             if statement.index is not None:
                 maps = self.session.maps(*(len(index) for index in statement.index), like.rowmap.p)
+            places = maps[0].n, maps[1].n
+            self.session.room(places[0] * places[1], 12, f"an entry at each of {places} places")
             return shapes.filled(self.session, *maps, expr.dtype, expr.option)
         store = self.mask
         if statement.index is not None:

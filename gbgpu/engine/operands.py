@@ -21,12 +21,15 @@ class Operands(Steps):
     __slots__ = ()
 
     def _remap(self, step: Step) -> VectorStore:
+        self.session.room(step.into.map.n, 32, self.statement.output)
         return self._gathered(step, np.arange(step.into.map.n))
 
     def _extract(self, step: Step) -> VectorStore:
+        self.session.room(step.into.map.n, 32, self.statement.output)
         return self._gathered(step, self.statement.expr.option.ids())
 
     def _place(self, step: Step) -> VectorStore:
+        self.session.room(step.into.map.n, 32, self.statement.output)
         target = np.full(step.into.map.n, -1)
         target[self.statement.index.ids()] = np.arange(len(self.statement.index))
         return self._gathered(step, target)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..device.cpu import LARGE, host_room
 from ..distribute import exchange
 from ..distribute.blocks import VectorBlock, VectorStore, split_matrix, split_vector
 from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
@@ -27,6 +28,8 @@ from .steps import cast
 # out
 _PLANS = 10_000
 _WHOLE = 100_000
+_BUILD, _STATEMENT, _READ = 24, 40, 24  # bytes a row, at most, that a matrix takes for a while
+_HYPERSPARSE = "every row takes room; number the ids in use anew, np.unique(ids, return_inverse=True)"
 
 
 def _memory(method: Any) -> Any:
@@ -38,10 +41,18 @@ def _memory(method: Any) -> Any:
             return method(session, what, *arguments, **keywords)
         except MemoryError as error:
             free, total = session.devices[0].memory()
-            text = f"a {type(what).__name__} of shape {what.shape}" if hasattr(what, "shape") else repr(what)
-            raise OutOfMemory(message(f"memory for {text}", f"{free} of {total} bytes free", str(error))) from error
+            came = f"{free} of {total} bytes free"
+            raise OutOfMemory(message(f"memory for {_named(what)}", came, _hint(what) or str(error))) from error
 
     return checked
+
+
+def _named(what: Any) -> str:
+    return f"a {type(what).__name__} of shape {what.shape}" if hasattr(what, "shape") else str(what)
+
+
+def _hint(what: Any) -> str:
+    return _HYPERSPARSE if getattr(getattr(what, "output", what), "ndim", 0) == 2 else ""
 
 
 class _Nil:
@@ -275,6 +286,7 @@ class Session:
         self.check()
         dup_op = _dup(dup_op, matrix.dtype)
         if isinstance(rows, np.ndarray):
+            self.room(matrix.shape[0], _BUILD, matrix)
             return self._split(matrix, *build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, dup_op), iso)
         found = gate.from_coo(self, matrix.shape, rows, cols, self._here(vals), iso, dup_op)
         return gate.distribute(self, matrix, found, iso)
@@ -291,6 +303,12 @@ class Session:
         arrays = (indptr, cols, vals) if trusted else build.sorted_csr(indptr, cols, vals, iso, matrix.shape[1])
         return self._split(matrix, *arrays, iso, trusted)
 
+    def room(self, n: int, each: int, what: Any) -> None:
+        """Raises OutOfMemory unless the host can hold arrays of `n` elements, `each` bytes an element. `what`: the
+        handle that they are for, or a name."""
+        if n >= LARGE:
+            host_room(n * each, _named(what), _hint(what))
+
     def _here(self, array: Any) -> Any:
         return self.devices[0].put(array) if isinstance(array, np.ndarray) else array
 
@@ -301,6 +319,7 @@ class Session:
         devices = self.devices[: rowmap.p]
         matrix._store = split_matrix(rowmap, colmap, matrix.dtype, devices, indptr, cols, vals, iso, own)
 
+    @_memory
     def declare_symmetric(self, matrix: Any) -> None:
         """The matrix equals its transpose: the caller knows, and spares the comparison."""
         store = self.matrix_store(matrix)
@@ -324,6 +343,7 @@ class Session:
     def matrix_store(self, matrix: Any) -> Any:
         """The matrix's content; an empty one gets its blocks now."""
         if matrix._store is None:
+            self.room(matrix.shape[0], _BUILD, matrix)
             self._split(
                 matrix,
                 np.zeros(matrix.shape[0] + 1, np.int64),
@@ -343,6 +363,7 @@ class Session:
         if not transposed or store.symmetric:
             return store
         if store.transposed is None:
+            self.room(matrix.shape[1], _BUILD, matrix)
             other = exchange.transpose(store, self.devices)
             store.symmetric = store.rowmap is store.colmap and exchange.same(store, other)
             if store.symmetric:
@@ -374,9 +395,9 @@ class Session:
             )
         return store.nvals
 
+    @_memory
     def vector_to_host(self, vector: Any) -> tuple[np.ndarray, np.ndarray]:
-        self.check()
-        self.raise_watched(reading=True)
+        self.room(self.nvals(vector), _READ, vector)
         if vector._store is None:
             return np.zeros(0, np.int64), np.zeros(0, vector.dtype.np_type)
         store = vector._store
@@ -384,9 +405,9 @@ class Session:
         ids = np.concatenate([rows + first for (rows, _), first in zip(parts, store.map.bounds[:-1], strict=True)])
         return ids, np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
 
+    @_memory
     def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        self.check()
-        self.raise_watched(reading=True)
+        self.room(matrix.shape[0] + self.nvals(matrix), _READ, matrix)
         store = self.matrix_store(matrix)
         indptrs, cols, vals, above = [np.zeros(1, np.int64)], [], [], 0
         for device, block in zip(self.devices, store.blocks, strict=False):
@@ -432,6 +453,7 @@ class Session:
         if (lower := lowered.find(statement)) is not None:
             return lower(statement)
         if output.ndim == 2:
+            self.room(output.shape[0], _STATEMENT, output)
             return matrices.run(self, statement)
         if output.ndim == 0 and (statement.expr.shape or statement.mask is not None):
             raise TypeError(message("a scalar expression, s << x.reduce(monoid)", repr(statement)))
