@@ -1,5 +1,6 @@
 """Matrices, and their transposes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -142,8 +143,9 @@ class MatrixFace(Readable):
 
     def diag(self, k: int = 0, dtype: Any = None, *, name: str | None = None, **hints: Any) -> Any:
         """The k'th diagonal as a Vector (a new one)."""
-        shape = (compose.diagonal_size(self.shape, int(k)),)
-        return Expression("diagonal", None, self, None, self.dtype, shape, int(k)).new(dtype, name=name, **hints)
+        k = compose.integral(k, "k")
+        shape = (compose.diagonal_size(self.shape, k),)
+        return Expression("diagonal", None, self, None, self.dtype, shape, k).new(dtype, name=name, **hints)
 
     def power(self, n: int, op: Any = "plus_times") -> Expression:
         """`op(self @ self @ ...)`, n factors; n = 0 has the identity of the semiring's multiplication on the diagonal.
@@ -155,8 +157,10 @@ class MatrixFace(Readable):
         self, row_offset: int, column_offset: int, *, nrows: int | None = None, ncols: int | None = None
     ) -> Expression:
         """Entries moved by the offsets, into a matrix of (nrows, ncols); those that fall outside are dropped."""
-        shape = (self.shape[0] if nrows is None else int(nrows), self.shape[1] if ncols is None else int(ncols))
-        return compose.reposition_matrix(self, (int(row_offset), int(column_offset)), shape)
+        sizes = zip((nrows, ncols), self.shape, strict=True)
+        rows, columns = (n if given is None else checked_size(given) for given, n in sizes)
+        offsets = compose.integral(row_offset, "row_offset"), compose.integral(column_offset, "column_offset")
+        return compose.reposition_matrix(self, offsets, (rows, columns))
 
 
 class Matrix(MatrixFace, Tensor):
@@ -340,7 +344,9 @@ class Matrix(MatrixFace, Tensor):
         name: str | None = None,
     ) -> "Matrix":
         """{row: {column: value}}, or a list of {column: value}; by column with order="columnwise"."""
-        outer = nested_dicts.items() if isinstance(nested_dicts, dict) else enumerate(nested_dicts)
+        outer = list(nested_dicts.items() if isinstance(nested_dicts, Mapping) else enumerate(nested_dicts))
+        if not all(isinstance(inner, Mapping) for _, inner in outer):
+            raise TypeError(message("dicts {column: value} in a dict or a list", type(nested_dicts).__name__))
         i, j, vals = _unzipped(((a, b, value) for a, inner in outer for b, value in inner.items()), 3)
         if not compose.by_rows(order):
             i, j = j, i
@@ -411,6 +417,9 @@ class TransposedMatrix(MatrixFace, Transposed):
 
     def _at(self, where: tuple[int, int]) -> Any:
         return self.matrix._at(where[::-1])
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.matrix, "T")
 
     def __iter__(self) -> Any:
         return zip(*(part.tolist() for part in self.to_coo(values=False)[:2]), strict=True)

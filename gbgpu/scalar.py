@@ -50,8 +50,8 @@ class Scalar(Handle):
     @value.setter
     def value(self, value: Any) -> None:
         if isinstance(value, Operand):
-            found = value._computed()
-            value = None if found.value is None else plain(found)
+            found: Any = value if value.ndim else value._computed()  # plain refuses vectors and matrices
+            value = None if not found.ndim and found.value is None else plain(found)
         held = None if value is None else exact(value, self.dtype).item()
         self._store, self._value = None, held
 
@@ -73,7 +73,7 @@ class Scalar(Handle):
         self.value = None
 
     def __lshift__(self, value: Any) -> Any:
-        if isinstance(value, Expression) and value.kind == "deferred" and value.dtype is self.dtype:
+        if isinstance(value, Expression) and value.kind == "deferred" and value.dtype is self.dtype and not value.shape:
             made = value.new()
             self._store, self._value = made._store, made._value  # on the devices still, if it is
             return Statement(self, None, None, False, value, None, {})

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from .errors import DomainMismatch, message
 from .semiring._algebra import get_semiring
-from .semiring._operators import BinaryOp, SelectOp, resolve
+from .semiring._operators import BinaryOp, SelectOp, UnaryOp, resolve
 from .semiring._types import DataType, exact, lookup_dtype, of_value, unify
 
 
@@ -22,7 +23,10 @@ def untyped(op: Any) -> Any:
 
 
 def accumulator(op: Any, dtype: DataType) -> Any:
+    """The binary operator that combines two values of one place: an accumulator, or that of duplicates."""
     op = resolve(op, "binary")
+    if op.is_positional:
+        raise DomainMismatch(message("an operator of values to accumulate by", repr(op), "binary.second takes the new"))
     return op if hasattr(op, "op") else op[dtype]
 
 
@@ -96,7 +100,14 @@ def applied(op: Any, dtype: DataType, right: Any, left: Any) -> tuple[Any, tuple
     op = op if indexed else resolve(op, "binary")
     first, second = (dtype, of_value(value)) if side == "right" else (of_value(value), dtype)
     found = typed(op, first, second)
+    if found.is_positional and not indexed:  # the scalar has no position: that of the entry
+        return _position(found), ("", 0)
     return found, ("" if indexed else side, exact(value, found.dtypes[0 if side == "left" else 1]))
+
+
+def _position(op: Any) -> Any:
+    """The unary operator of a typed positional binary one: "firsti1" -> "positioni1"."""
+    return UnaryOp.registry[f"position{untyped(op).name.removeprefix('first').removeprefix('second')}"][op.dtypes[0]]
 
 
 def selected(op: Any, dtype: DataType, thunk: Any) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from .arrays import numbers
 from .errors import DimensionMismatch, message
 from .expr import Expression, Operand, Statement, _kinds, computed, is_tensor, new_like
 from .index import Index, is_integer
-from .masks import Mask, checked_mask, fitting, replace
+from .masks import Mask, checked_mask, fitting, one_session, replace
 from .semiring._operators import BinaryOp
 from .typed import accumulator, any_of
 
@@ -355,4 +355,5 @@ def _placed(output: Any, value: Any, place: Place, dtype: Any) -> Expression:
     if value.shape != place.shape:
         raise DimensionMismatch(message(f"a right-hand side of shape {place.shape}", f"{value.shape}"))
     v = computed(value)
+    one_session(v, output._session)
     return Expression("row" if place.line == 0 else "column", None, v, None, v.dtype, place.full)

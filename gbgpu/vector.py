@@ -1,5 +1,6 @@
 """Vectors."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,8 @@ class Vector(Readable, Tensor):
     @classmethod
     def from_dict(cls, d: dict, dtype: Any = None, *, size: int | None = None, name: str | None = None) -> "Vector":
         """Entries from {index: value}."""
+        if not isinstance(d, Mapping):
+            raise TypeError(message("a dict {index: value}", type(d).__name__))
         vals = list(d.values())
         return cls.from_coo(list(d), vals, _no_values(dtype, vals), size=size, name=name)
 
@@ -170,12 +173,14 @@ class Vector(Readable, Tensor):
 
     def diag(self, k: int = 0, *, name: str | None = None) -> Any:
         """A square Matrix of size + |k| with this vector on its k'th diagonal."""
-        n = self.size + abs(int(k))
-        return Expression("diag", None, self, None, self.dtype, (n, n), int(k)).new(name=name)
+        k = compose.integral(k, "k")
+        n = self.size + abs(k)
+        return Expression("diag", None, self, None, self.dtype, (n, n), k).new(name=name)
 
     def reposition(self, offset: int, *, size: int | None = None) -> Expression:
         """Entries moved by `offset`, into a vector of `size`; those that fall outside are dropped."""
-        return compose.reposition_vector(self, int(offset), self.size if size is None else checked_size(size))
+        offset = compose.integral(offset, "offset")
+        return compose.reposition_vector(self, offset, self.size if size is None else checked_size(size))
 
     def resize(self, size: int) -> None:
         """Change the size in place; entries beyond it are dropped."""

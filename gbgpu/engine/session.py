@@ -13,9 +13,9 @@ from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
 from ..errors import InvalidValue, OutOfMemory, OutputNotEmpty, message
 from ..kernels.backends import open_devices
 from ..semiring._lower import to_python
-from ..semiring._operators import resolve
 from ..semiring._types import INT64
 from ..trace import counters
+from ..typed import accumulator
 from . import build, gate, lowered, matrices
 from .cost import Facts
 from .deterministic import order_matters, settled
@@ -250,7 +250,7 @@ class Session:
         """`trusted`: ids ascend, none occurs twice, and the arrays are given away."""
         self.check()
         if not trusted:
-            ids, vals = build.sorted_vector(ids, vals, iso, _dup(dup_op, vector.dtype), vector.size)
+            ids, vals = build.sorted_vector(ids, vals, iso, _duplicates(dup_op, vector.dtype), vector.size)
         vector._store = (
             split_vector(self.map_for(vector.size), vector.dtype, self.devices, ids, vals, iso, trusted)
             if len(ids)
@@ -284,7 +284,7 @@ class Session:
     ) -> None:
         """Arrays of the host, or of the first GPU; there they stay."""
         self.check()
-        dup_op = _dup(dup_op, matrix.dtype)
+        dup_op = _duplicates(dup_op, matrix.dtype)
         if isinstance(rows, np.ndarray):
             self.room(matrix.shape[0], _BUILD, matrix)
             return self._split(matrix, *build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, dup_op), iso)
@@ -599,9 +599,6 @@ class Session:
         )
 
 
-def _dup(dup_op: Any, dtype: Any) -> Any:
-    """A typed binary operator for duplicates, or None."""
-    if dup_op is None:
-        return None
-    op = resolve(dup_op, "binary")
-    return op if hasattr(op, "op") else op[dtype]
+def _duplicates(dup_op: Any, dtype: Any) -> Any:
+    """A typed binary operator, or None."""
+    return None if dup_op is None else accumulator(dup_op, dtype)
