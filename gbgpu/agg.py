@@ -3,6 +3,7 @@
 from types import SimpleNamespace as _Namespace
 
 from gbgpu.aggregator import Aggregator, TypedAggregator
+from gbgpu.errors import checked_text
 
 ss = _Namespace(**{name: found for name, found in Aggregator.registry.items() if found.places})
 globals().update(Aggregator.registry)
@@ -10,7 +11,7 @@ globals().update(Aggregator.registry)
 
 def from_string(text: str) -> Aggregator | TypedAggregator:
     """The aggregator for "sum" or "sum[INT32]"; ValueError if there is none."""
-    base, bracket, dtype = text.strip().partition("[")
+    base, bracket, dtype = checked_text(text, "an aggregator").strip().partition("[")
     found = Aggregator.registry.get(base)
     if found is None or (bracket and not dtype.endswith("]")):
         raise ValueError(f"Unknown agg string: {text!r}.  Example usage: 'sum[int]'")

@@ -1,15 +1,16 @@
 """What users give to constructors -> NumPy arrays: lists, arrays, arrays of a device; indices and values checked."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from . import settings
 from .errors import IndexOutOfBound, InvalidValue, message
-from .index import on_gpu
-from .semiring._types import lookup_dtype
-from .update import is_integer
+from .expr import plain
+from .index import is_integer, listed, on_gpu
+from .semiring._types import cast_array, lookup_dtype, whole
 
 
 def host(values: Any) -> Any:
@@ -26,7 +27,48 @@ def host(values: Any) -> Any:
 
 
 def array_of(values: Any) -> Any:
-    return np.asarray(host(values))
+    try:
+        return np.asarray(host(values))
+    except ValueError:
+        raise ValueError(message("numbers in rows of one length", "lists of unequal lengths")) from None
+
+
+def numbers(values: Any, dtype: Any = None, read: Callable[[Any], Any] = array_of) -> Any:
+    """Values as an array of `dtype` (None: NumPy's choice). Python's numbers become what they are or are refused, by
+    OverflowError, or ValueError for NaN as an integer; arrays are cast as everywhere."""
+    values = values if on_gpu(values) else host(values)
+    array, own = read(values), not any(hasattr(values, name) for name in _ARRAYS)
+    kind = array.dtype.kind
+    if kind == "O" and own:
+        array = _large(values, dtype)
+    elif kind not in "biufc":
+        raise TypeError(message("numbers or booleans as values", f"{type(values).__name__} of {array.dtype}"))
+    target = lookup_dtype(array.dtype if dtype is None or kind == "c" else dtype)
+    if not own or array.size == 0 or target.kind not in "iu":
+        return cast_array(array, target)
+    if kind in "biu":
+        whole(array.min().item(), target), whole(array.max().item(), target)
+        return array.astype(target.np_type)
+    found = [whole(one, target) for one in np.asarray(values, object).ravel().tolist()]
+    return np.array(found, target.np_type).reshape(array.shape)
+
+
+def _large(values: Any, dtype: Any) -> np.ndarray:
+    """Numbers of which some are integers of more than 64 bits, as objects (as FP64, if they are to be floats)."""
+    array = np.asarray(values, object)
+    for one in array.ravel().tolist():
+        if not isinstance(one, (int, float, np.number)):
+            raise TypeError(message("numbers or booleans as values", type(one).__name__))
+    if dtype is None or lookup_dtype(dtype).kind == "f":
+        try:
+            return array.astype(np.float64 if dtype is not None else np.int64)
+        except OverflowError:
+            what = "integers of at most 64 bits" if dtype is None else f"numbers that {dtype} holds"
+            raise OverflowError(message(what, max(array.ravel().tolist(), key=abs))) from None
+    return array
+
+
+_ARRAYS = "__array__", "__cuda_array_interface__", "__dlpack__"
 
 
 def reader(*arrays: Any) -> Callable[[Any], Any]:
@@ -50,8 +92,11 @@ def checked_size(size: Any) -> int:
 
 def checked_ids(indices: Any, size: int | None, what: str, read: Callable[[Any], Any] = array_of) -> Any:
     """Indices, checked against `size` if it is given: no negative ones here. Those on the host as int64."""
-    ids, size = read(indices), None if size is None else checked_size(size)
+    size = None if size is None else checked_size(size)
+    ids = listed(host(indices)) if read is array_of else read(indices)
     if ids.ndim != 1:
+        if ids.dtype.kind not in "biuf":
+            raise TypeError(message(f"{what} values of an integer type", type(indices).__name__))
         raise InvalidValue(message(f"a one-dimensional array of {what} values", f"{ids.ndim} dimensions"))
     if ids.size == 0:
         return ids.astype(np.int64)
@@ -71,16 +116,13 @@ def checked_ids(indices: Any, size: int | None, what: str, read: Callable[[Any],
 def checked_values(values: Any, n: int, dtype: Any, read: Callable[[Any], Any] = array_of) -> tuple[np.ndarray, bool]:
     """(values, iso) for n entries: an array as long as the indices, or a scalar for all."""
     if hasattr(values, "_computed"):  # a Scalar, or an expression of one
-        values = np.asarray(values._computed())
-    array = read(values)
-    if array.dtype == object:
-        raise TypeError(message("numbers or booleans as values", type(values).__name__))
-    target = lookup_dtype(array.dtype if dtype is None else dtype).np_type
+        values = plain(values)
+    array = numbers(values, dtype, read)
     if array.ndim == 0:
-        return array.reshape(1).astype(target), True
+        return array.reshape(1), True
     if array.ndim != 1 or len(array) != n:
         raise InvalidValue(message(f"{n} values, one for each index", f"shape {array.shape}"))
-    return array.astype(target, copy=False), False
+    return array, False
 
 
 def ignored(dup_op: Any, iso: bool) -> Any:
@@ -104,24 +146,31 @@ def present(array: np.ndarray, missing_value: Any) -> np.ndarray:
     if missing_value is None:
         return np.ones(array.shape, bool)
     if hasattr(missing_value, "_computed"):
-        missing_value = missing_value._computed().value
+        missing_value = plain(missing_value)
+    numbers(missing_value)
     return ~np.isnan(array) if missing_value != missing_value else array != missing_value
+
+
+def room_for(shape: tuple, dtype: Any) -> None:
+    """Raises OutOfMemory unless the host can hold a dense array."""
+    settings.session().room(prod(shape), np.dtype(dtype).itemsize, f"a dense array of shape {shape}")
 
 
 def filled(shape: tuple, where: tuple, vals: np.ndarray, fill_value: Any, dtype: Any) -> np.ndarray:
     """A dense array with `fill_value` where no entry is. Raises TypeError if one is needed and none is given."""
-    missing = len(vals) != int(np.prod(shape))
+    room_for(shape, vals.dtype)
+    missing = len(vals) != prod(shape)
     if hasattr(fill_value, "_computed"):
-        fill_value = np.asarray(fill_value._computed())[()]
+        fill_value = plain(fill_value)
     if fill_value is None and missing:
-        came = f"{len(vals)} entries of {int(np.prod(shape))}"
+        came = f"{len(vals)} entries of {prod(shape)}"
         raise TypeError(message("a fill_value, since some entries are missing", came, "to_dense(0)"))
-    wide = vals.dtype
-    if fill_value is not None:
-        fill = np.asarray(fill_value)
-        if fill.dtype == object or fill.ndim or fill.dtype.kind not in "biuf":
+    if fill_value is None:
+        dense = np.empty(shape, vals.dtype)
+    else:
+        fill = numbers(fill_value, None if dtype is None else vals.dtype)
+        if fill.ndim:
             raise TypeError(message("a scalar as fill_value", type(fill_value).__name__))
-        wide = vals.dtype if dtype is not None else np.promote_types(vals.dtype, fill.dtype)
-    dense = np.empty(shape, wide) if fill_value is None else np.full(shape, np.asarray(fill_value).astype(wide), wide)
+        dense = np.full(shape, fill, np.promote_types(vals.dtype, fill.dtype))
     dense[where] = vals
     return dense

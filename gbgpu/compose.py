@@ -105,7 +105,7 @@ def power(A: Any, n: Any, op: Any) -> Expression:
     """Repeated squaring."""
     if A.shape[0] != A.shape[1]:
         raise DimensionMismatch(message("a square Matrix for power", f"shape {A.shape}"))
-    n = _integral(n, "n")
+    n = integral(n, "n")
     if n < 0:
         raise ValueError(message("a nonnegative n", n))
     semiring = multiplier(op, A.dtype, A.dtype)
@@ -129,12 +129,13 @@ def power(A: Any, n: Any, op: Any) -> Expression:
     return deferred(compute, A, A.dtype, A.shape, f"{A.name}.power({n}, op={semiring!r})")
 
 
-def _integral(value: Any, name: str) -> int:
+def integral(value: Any, name: str) -> int:
+    """An argument that must be an integer, of any number type. Raises TypeError."""
     try:
         number = int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = None
-    if number is None or number != value:
+    if number is None or np.ndim(value) or number != value:
         raise TypeError(message(f"an integer {name}", repr(value)))
     return number
 
@@ -174,6 +175,7 @@ def reposition_matrix(x: Any, offsets: tuple[int, int], shape: tuple[int, int]) 
 
 def resize(x: Any, shape: tuple) -> None:
     """The handle takes the content of its repositioned self."""
+    x._session.check()
     if shape != x.shape:
         windows = tuple(_window(0, old, new) for old, new in zip(x.shape, shape, strict=True))
         moved = _moved(x, windows, shape)
@@ -197,7 +199,7 @@ def _on_diagonal(v: Any, k: int, shape: tuple[int, int]) -> Any:
 
 def setdiag(A: Any, values: Any, k: Any, mask: Any, accum: Any, hints: dict) -> None:
     """A(mask of the diagonal, accum) << the diagonal matrix of the values."""
-    k = _integral(k, "k")
+    k = integral(k, "k")
     size = diagonal_size(A.shape, k)
     if size == 0 and (k <= -A.shape[0] if k < 0 else k > 0 and k >= A.shape[1]):
         raise IndexError(message(f"{-A.shape[0]} < k < {A.shape[1]}", k, "k = 0 is the main diagonal"))

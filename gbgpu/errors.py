@@ -66,3 +66,10 @@ def message(expected: str, came: object, hint: str = "") -> str:
     """One error text: what was expected, what came, and a hint."""
     text = f"expected {expected}; came {came}"
     return f"{text}. Hint: {hint}" if hint else text
+
+
+def checked_text(value: object, what: str) -> str:
+    """An argument that must be a string. Raises TypeError."""
+    if not isinstance(value, str):
+        raise TypeError(message(f"a string: {what}", type(value).__name__))
+    return value

@@ -275,8 +275,11 @@ def plain(value: Any) -> Any:
 
 def ewise(kind: str, left: Any, right: Any, op: Any, defaults: tuple[Any, Any] | None = None) -> "Expression":
     """op on the union or the intersection of two operands of one shape; a vector beside a matrix is repeated."""
-    if not is_tensor(left) and not is_tensor(right):
+    tensors = is_tensor(left), is_tensor(right)
+    if not any(tensors):
         return _kinds["scalar"]._ewise(kind, left, right, op, defaults)
+    if not all(tensors):
+        raise TypeError(message("a Vector or a Matrix", type(right if tensors[0] else left).__name__))
     if kind == "intersect" and (_chains(left) or _chains(right)) and left.shape == right.shape:
         chain = _both_chained(left, right, op)
         if chain is not None:
@@ -396,6 +399,9 @@ class Lazy(Operand):
     def __iter__(self) -> Any:
         return iter(self._computed())
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"a {type(self).__name__} can't be pickled or copied. Hint: .new()")
+
     def __bool__(self) -> bool:
         return bool(self._computed()) if self.ndim == 0 else super().__bool__()
 
@@ -406,6 +412,8 @@ class Lazy(Operand):
         return float(self._computed())
 
     def __index__(self) -> int:
+        if self.ndim:
+            raise TypeError(message("an integer", f"an expression of shape {self.shape}"))
         return self._computed().__index__()
 
     def __array__(self, *arguments: Any, **keywords: Any) -> Any:

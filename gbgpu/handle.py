@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from . import formatting, settings
-from .errors import DimensionMismatch, message
+from .errors import DimensionMismatch, checked_text, message
 from .expr import Expression, Lazy, Operand, Statement, _infix, _names, is_tensor, logical, new_like, plain
 from .infix import Infix
 from .masks import Mask, one_session
@@ -148,7 +148,7 @@ class Handle(Operand):
 
     def wait(self, how: str = "materialize") -> Any:
         """Wait until the devices have computed it; `how` is "materialize" or "complete"."""
-        if how.lower() not in ("materialize", "complete"):
+        if checked_text(how, "materialize or complete").lower() not in ("materialize", "complete"):
             raise ValueError(message("how: materialize or complete", repr(how)))
         for device in self._session.devices:
             device.synchronize()

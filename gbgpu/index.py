@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from . import settings
 from .errors import IndexOutOfBound, message
 from .expr import _kinds
 
@@ -37,7 +38,7 @@ class Index:
             key = _kinds["vector"].from_dense(key)  # type: ignore[attr-defined]
         if isinstance(key, _kinds["vector"]):
             return cls._of_vector(key, n)
-        return cls(n, ids=checked(np.asarray(key), n))
+        return cls(n, ids=checked(listed(key), n))
 
     @classmethod
     def _of_vector(cls, key: Any, n: int) -> "Index":
@@ -58,6 +59,7 @@ class Index:
             if self.vector is not None:
                 return checked(self.vector.to_coo(indices=False)[1], self.n)
             span: Any = self._range
+            settings.session().room(len(span), 8, "the indices of a slice")
             self._ids = np.arange(span.start, span.stop, span.step, dtype=np.int64)
         return self._ids
 
@@ -75,12 +77,29 @@ class Index:
         return ":" if self.is_all else f"{self.vector.name}" if self.vector is not None else f"{self.size} rows"
 
 
+def is_integer(key: Any) -> bool:
+    return isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_))
+
+
 def on_gpu(values: Any) -> bool:
     """Whether it is an array in a GPU's memory."""
     if hasattr(values, "__cuda_array_interface__"):
         return True
     where = getattr(values, "__dlpack_device__", None)
     return where is not None and int(where()[0]) in (2, 3)  # CUDA, or pinned by it
+
+
+def listed(ids: Any) -> np.ndarray:
+    """A list of ids as an array. Ints that are too large for one of int64 are out of any bounds."""
+    try:
+        array = np.asarray(ids)
+    except ValueError:
+        raise TypeError(message("a list of ints as an index", "lists of unequal lengths")) from None
+    if array.dtype.kind in "fO" and not isinstance(ids, np.ndarray) and array.size:
+        unlike = np.asarray(ids, object).ravel().tolist()
+        if all(isinstance(one, int) for one in unlike):
+            raise IndexOutOfBound(message("indices of at most 60 bits", max(unlike, key=abs)))
+    return array
 
 
 def checked(ids: np.ndarray, n: int) -> np.ndarray:

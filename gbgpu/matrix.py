@@ -1,17 +1,29 @@
 """Matrices, and their transposes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from . import compose, formatting
-from .arrays import array_of, checked_ids, checked_size, checked_values, filled, ignored, offsets_of, present, reader
+from .arrays import (
+    array_of,
+    checked_ids,
+    checked_size,
+    checked_values,
+    filled,
+    ignored,
+    numbers,
+    offsets_of,
+    present,
+    reader,
+)
 from .errors import DimensionMismatch, InvalidValue, message
 from .expr import Expression, Transposed, _kinds, aggregator_of, reduction
 from .handle import Readable, Tensor, Tools
 from .infix import product
 from .interrupts import imported
-from .semiring._types import lookup_dtype
+from .semiring._types import cast_array, lookup_dtype
 from .typed import elementwise, row_reducer
 from .update import position
 from .vector import _no_values, _unzipped
@@ -43,7 +55,7 @@ class MatrixFace(Readable):
 
     def _csr(self, dtype: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         indptr, cols, vals = self._session.matrix_to_host(self._materialized())  # type: ignore[attr-defined]
-        return indptr, cols, vals if dtype is None else vals.astype(lookup_dtype(dtype).np_type)
+        return indptr, cols, vals if dtype is None else cast_array(vals, lookup_dtype(dtype))
 
     def to_csr(self, dtype: Any = None, *, sort: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(indptr int64, columns int64, values) as NumPy arrays, columns ascending in a row."""
@@ -130,8 +142,9 @@ class MatrixFace(Readable):
 
     def diag(self, k: int = 0, dtype: Any = None, *, name: str | None = None, **hints: Any) -> Any:
         """The k'th diagonal as a Vector (a new one)."""
-        shape = (compose.diagonal_size(self.shape, int(k)),)
-        return Expression("diagonal", None, self, None, self.dtype, shape, int(k)).new(dtype, name=name, **hints)
+        k = compose.integral(k, "k")
+        shape = (compose.diagonal_size(self.shape, k),)
+        return Expression("diagonal", None, self, None, self.dtype, shape, k).new(dtype, name=name, **hints)
 
     def power(self, n: int, op: Any = "plus_times") -> Expression:
         """`op(self @ self @ ...)`, n factors; n = 0 has the identity of the semiring's multiplication on the diagonal.
@@ -143,8 +156,10 @@ class MatrixFace(Readable):
         self, row_offset: int, column_offset: int, *, nrows: int | None = None, ncols: int | None = None
     ) -> Expression:
         """Entries moved by the offsets, into a matrix of (nrows, ncols); those that fall outside are dropped."""
-        shape = (self.shape[0] if nrows is None else int(nrows), self.shape[1] if ncols is None else int(ncols))
-        return compose.reposition_matrix(self, (int(row_offset), int(column_offset)), shape)
+        sizes = zip((nrows, ncols), self.shape, strict=True)
+        rows, columns = (n if given is None else checked_size(given) for given, n in sizes)
+        offsets = compose.integral(row_offset, "row_offset"), compose.integral(column_offset, "column_offset")
+        return compose.reposition_matrix(self, offsets, (rows, columns))
 
 
 class Matrix(MatrixFace, Tensor):
@@ -302,11 +317,11 @@ class Matrix(MatrixFace, Tensor):
         cls, values: Any, missing_value: Any = None, *, dtype: Any = None, name: str | None = None
     ) -> "Matrix":
         """Every element of a two-dimensional array, except those equal to `missing_value`."""
-        array: Any = array_of(values)
+        array: Any = numbers(values, dtype)
         if array.ndim != 2:
             raise DimensionMismatch(message("a two-dimensional array", f"{array.ndim} dimensions"))
-        i, j = np.nonzero(present(array, missing_value))
-        return cls.from_coo(i, j, array[i, j], dtype, nrows=array.shape[0], ncols=array.shape[1], name=name)
+        i, j = np.nonzero(present(array if dtype is None else array_of(values), missing_value))
+        return cls.from_coo(i, j, array[i, j], nrows=array.shape[0], ncols=array.shape[1], name=name)
 
     @classmethod
     def from_scalar(cls, value: Any, nrows: int, ncols: int, dtype: Any = None, *, name: str | None = None) -> "Matrix":
@@ -328,7 +343,9 @@ class Matrix(MatrixFace, Tensor):
         name: str | None = None,
     ) -> "Matrix":
         """{row: {column: value}}, or a list of {column: value}; by column with order="columnwise"."""
-        outer = nested_dicts.items() if isinstance(nested_dicts, dict) else enumerate(nested_dicts)
+        outer = list(nested_dicts.items() if isinstance(nested_dicts, Mapping) else enumerate(nested_dicts))
+        if not all(isinstance(inner, Mapping) for _, inner in outer):
+            raise TypeError(message("dicts {column: value} in a dict or a list", type(nested_dicts).__name__))
         i, j, vals = _unzipped(((a, b, value) for a, inner in outer for b, value in inner.items()), 3)
         if not compose.by_rows(order):
             i, j = j, i
@@ -355,8 +372,9 @@ class Matrix(MatrixFace, Tensor):
         vals, iso = checked_values(values, len(i), self.dtype)
         if not clear:
             self._session.check_empty(self)
-        self.shape = shape
-        self._session.build_matrix(self, i, j, vals, iso, dup_op)
+        built = Matrix(self.dtype, *shape, name=self._name)
+        self._session.build_matrix(built, i, j, vals, iso, dup_op)
+        self.shape, self._store = built.shape, built._store
 
     # -- what a transpose does not have
 
@@ -398,6 +416,9 @@ class TransposedMatrix(MatrixFace, Transposed):
 
     def _at(self, where: tuple[int, int]) -> Any:
         return self.matrix._at(where[::-1])
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.matrix, "T")
 
     def __iter__(self) -> Any:
         return zip(*(part.tolist() for part in self.to_coo(values=False)[:2]), strict=True)

@@ -9,7 +9,7 @@ from .expr import Expression, Lazy, Operand, Statement, _kinds, deferred, plain
 from .handle import Handle, close
 from .masks import checked_mask
 from .semiring._lower import cast_program, to_python
-from .semiring._types import DataType, convert, lookup_dtype, of_value
+from .semiring._types import DataType, exact, lookup_dtype, of_value
 from .typed import applied, dtype_or, elementwise, selected, united
 from .update import Place, Updater
 
@@ -50,9 +50,10 @@ class Scalar(Handle):
     @value.setter
     def value(self, value: Any) -> None:
         if isinstance(value, Operand):
-            value = value._computed().value
-        self._store = None
-        self._value = None if value is None else convert(value, self.dtype).item()
+            found: Any = value if value.ndim else value._computed()  # plain refuses vectors and matrices
+            value = None if not found.ndim and found.value is None else plain(found)
+        held = None if value is None else exact(value, self.dtype).item()
+        self._store, self._value = None, held
 
     @property
     def waits(self) -> bool:
@@ -73,7 +74,7 @@ class Scalar(Handle):
         self.value = None
 
     def __lshift__(self, value: Any) -> Any:
-        if isinstance(value, Expression) and value.kind == "deferred" and value.dtype is self.dtype:
+        if isinstance(value, Expression) and value.kind == "deferred" and value.dtype is self.dtype and not value.shape:
             made = value.new()
             self._store, self._value = made._store, made._value  # on the devices still, if it is
             return Statement(self, None, None, False, value, None, {})

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import array_of, checked_size
-from .compose import by_rows
-from .errors import DimensionMismatch, message
-from .expr import _kinds, is_tensor, new_like
+from .arrays import array_of, checked_size, room_for
+from .compose import by_rows, integral, of_ndim
+from .errors import DimensionMismatch, checked_text, message
+from .expr import _kinds, computed, is_tensor, new_like
 from .semiring._lower import to_python
 from .typed import dtype_or, reducer
 
@@ -58,7 +58,7 @@ def _tiled(grid: list[list], dtype: Any, name: str | None) -> Any:
 
 def diag(x: Any, k: int = 0, dtype: Any = None, *, name: str | None = None) -> Any:
     """The k'th diagonal of a matrix as a Vector, or a matrix with a vector on it."""
-    made = x.diag(k)
+    made = computed(x).diag(k)
     return made if dtype is None and name is None else made.dup(dtype, name=name)
 
 
@@ -216,8 +216,10 @@ def _chunks(given: Any, n: int) -> list[int]:
         return [n]
     if np.ndim(given) == 0:
         step = checked_size(given)
+        if not step:
+            raise ValueError(message("chunks of at least 1", 0))
         return [min(step, n - start) for start in range(0, n, step)] or [0]
-    sizes = [int(size) for size in given]
+    sizes = [checked_size(size) for size in given]
     if sum(sizes) != n:
         raise DimensionMismatch(message(f"chunks of {n} in all", sum(sizes)))
     return sizes
@@ -231,7 +233,7 @@ class MatrixTools(_Tools):
 
     def build_diag(self, vector: Any, k: int = 0) -> None:
         """The parent becomes the diagonal matrix of a vector."""
-        made = vector.diag(k)
+        made = of_ndim(vector, 1)._computed().diag(k)
         made.resize(*self._parent.shape) if made.shape != self._parent.shape else None
         self._parent << made
 
@@ -296,7 +298,7 @@ class MatrixTools(_Tools):
     def export(self, format: str | None = None, *, sort: bool = False, raw: bool = False, **opts: Any) -> dict:
         """Arrays in a format: csr (default), csc, hypercsr, hypercsc, coo, coor, cooc, bitmapr, bitmapc, fullr,
         fullc."""
-        format = "csr" if format is None else format.lower()
+        format = "csr" if format is None else checked_text(format, "a format").lower()
         exporter = _EXPORTS.get(format)
         if exporter is None:
             raise ValueError(message(f"a format among {', '.join(_EXPORTS)}", format))
@@ -356,7 +358,16 @@ class MatrixTools(_Tools):
     @classmethod
     def import_any(cls, *, format: str | None = None, **given: Any) -> Any:
         """By `format`, or by the names of the arrays."""
-        return getattr(cls, f"import_{format or _guessed(given)}")(**{k: v for k, v in given.items() if v is not None})
+        return _importer(cls, format or _guessed(given))(**{k: v for k, v in given.items() if v is not None})
+
+
+def _importer(cls: Any, format: str) -> Any:
+    """The function that imports a format. Raises ValueError for one that there is none for."""
+    found = getattr(cls, f"import_{format}", None)
+    if found is None or format == "any":
+        names = ", ".join(n.removeprefix("import_") for n in dir(cls) if n.startswith("import_") and n != "import_any")
+        raise ValueError(message(f"a format among {names}", repr(format)))
+    return found
 
 
 def _guessed(given: dict) -> str:
@@ -405,6 +416,7 @@ def _coordinates(A: Any, by_row: bool) -> dict:
 
 def _bitmap(A: Any, order: Any) -> dict:
     i, j, vals = A.to_coo()
+    room_for(A.shape, vals.dtype)
     bitmap, dense = np.zeros(A.shape, bool, order=order), np.zeros(A.shape, vals.dtype, order=order)
     bitmap[i, j], dense[i, j] = True, vals
     return {"bitmap": bitmap, "values": dense, "nvals": len(vals)}
@@ -436,7 +448,7 @@ class VectorTools(_Tools):
 
     def build_diag(self, matrix: Any, k: int = 0) -> None:
         """The parent becomes a diagonal of a matrix."""
-        self._parent << matrix.diag(k)
+        self._parent << of_ndim(matrix, 2)._computed().diag(k)
 
     def build_scalar(self, indices: Any, value: Any) -> None:
         """Fill an empty vector with one value at the given indices."""
@@ -477,13 +489,14 @@ class VectorTools(_Tools):
 
     def export(self, format: str | None = None, *, sort: bool = False, raw: bool = False, **opts: Any) -> dict:
         """Arrays in a format: sparse (default), bitmap, full."""
-        v, format = self._parent, "sparse" if format is None else format.lower()
+        v, format = self._parent, "sparse" if format is None else checked_text(format, "a format").lower()
         ids, vals = v.to_coo()
         iso = self.is_iso and len(vals) > 0
         if format == "sparse":
             made = {"size": v.size, "indices": ids, "values": vals[:1] if iso else vals, "sorted_index": True}
             made["nvals"] = len(ids)
         elif format == "bitmap":
+            room_for(v.shape, vals.dtype)
             bitmap, dense = np.zeros(v.size, bool), np.zeros(v.size, vals.dtype)
             bitmap[ids], dense[ids] = True, vals
             made = {"bitmap": bitmap, "values": vals[:1] if iso else dense, "nvals": len(ids)}
@@ -517,15 +530,16 @@ class VectorTools(_Tools):
         """By `format`, or by the names of the arrays."""
         given = {name: value for name, value in given.items() if value is not None}
         guess = "bitmap" if "bitmap" in given else "sparse" if "indices" in given else "full"
-        return getattr(cls, f"import_{format or guess}")(**given)
+        return _importer(cls, format or guess)(**given)
 
 
 def _folded(flat: Any, nrows: int, ncols: int | None, order: str, name: Any) -> Any:
     """A vector as a matrix, filled by rows or columns."""
     if ncols is None:
         nrows, ncols = nrows if isinstance(nrows, tuple) else (nrows, -1)
-    nrows = flat.size // ncols if nrows == -1 else nrows
-    ncols = flat.size // nrows if ncols == -1 else ncols
+    nrows, ncols = integral(nrows, "nrows"), integral(ncols, "ncols")
+    nrows = flat.size // max(ncols, 1) if nrows == -1 else nrows
+    ncols = flat.size // max(nrows, 1) if ncols == -1 else ncols
     if nrows * ncols != flat.size:
         raise ValueError(message(f"a shape of {flat.size} places to reshape into", f"({nrows}, {ncols})"))
     ids, vals = flat.to_coo()

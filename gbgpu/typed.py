@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from .errors import DomainMismatch, message
 from .semiring._algebra import get_semiring
-from .semiring._operators import BinaryOp, SelectOp, resolve
-from .semiring._types import DataType, convert, lookup_dtype, of_value, unify
+from .semiring._operators import BinaryOp, SelectOp, UnaryOp, resolve
+from .semiring._types import DataType, exact, lookup_dtype, of_value, unify
 
 
 def typed(op: Any, first: DataType, second: DataType) -> Any:
@@ -22,7 +23,10 @@ def untyped(op: Any) -> Any:
 
 
 def accumulator(op: Any, dtype: DataType) -> Any:
+    """The binary operator that combines two values of one place: an accumulator, or that of duplicates."""
     op = resolve(op, "binary")
+    if op.is_positional:
+        raise DomainMismatch(message("an operator of values to accumulate by", repr(op), "binary.second takes the new"))
     return op if hasattr(op, "op") else op[dtype]
 
 
@@ -37,7 +41,7 @@ def united(op: Any, dtypes: tuple[DataType, DataType], defaults: tuple[Any, Any]
     if not hasattr(op, "op"):
         one, two = op[first, of_value(right)], op[of_value(left), second]
         op = one if one is two else op[unify(one.dtypes[0], two.dtypes[0]), unify(one.dtypes[-1], two.dtypes[-1])]
-    return op, (convert(left, op.dtypes[0]), convert(right, op.dtypes[1]))
+    return op, (exact(left, op.dtypes[0]), exact(right, op.dtypes[1]))
 
 
 def reducer(op: Any, dtype: DataType) -> Any:
@@ -96,7 +100,14 @@ def applied(op: Any, dtype: DataType, right: Any, left: Any) -> tuple[Any, tuple
     op = op if indexed else resolve(op, "binary")
     first, second = (dtype, of_value(value)) if side == "right" else (of_value(value), dtype)
     found = typed(op, first, second)
-    return found, ("" if indexed else side, convert(value, found.dtypes[0 if side == "left" else 1]))
+    if found.is_positional and not indexed:  # the scalar has no position: that of the entry
+        return _position(found), ("", 0)
+    return found, ("" if indexed else side, exact(value, found.dtypes[0 if side == "left" else 1]))
+
+
+def _position(op: Any) -> Any:
+    """The unary operator of a typed positional binary one: "firsti1" -> "positioni1"."""
+    return UnaryOp.registry[f"position{untyped(op).name.removeprefix('first').removeprefix('second')}"][op.dtypes[0]]
 
 
 def selected(op: Any, dtype: DataType, thunk: Any) -> tuple[Any, Any]:
@@ -104,7 +115,7 @@ def selected(op: Any, dtype: DataType, thunk: Any) -> tuple[Any, Any]:
     thunk = False if thunk is None else thunk
     op = op if kind_of(op) == "select" else resolve(op, "select")
     found = typed(op, dtype, of_value(thunk))
-    return found, convert(thunk, found.dtypes[1])
+    return found, exact(thunk, found.dtypes[1])
 
 
 def comparison(expr: Any, parent: Any) -> Any:

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import numbers
 from .errors import DimensionMismatch, message
 from .expr import Expression, Operand, Statement, _kinds, computed, is_tensor, new_like
-from .index import Index
-from .masks import Mask, checked_mask, fitting, replace
+from .index import Index, is_integer
+from .masks import Mask, checked_mask, fitting, one_session, replace
 from .semiring._operators import BinaryOp
 from .typed import accumulator, any_of
 
@@ -67,10 +68,6 @@ def _keys(key: Any, ndim: int) -> tuple:
     if not isinstance(key, tuple) or len(key) != 2:
         raise TypeError("Index for a Matrix must be a 2-tuple. Hint: A[i, :], A[:, j], A[I, J]")
     return key
-
-
-def is_integer(key: Any) -> bool:
-    return isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_))
 
 
 def position(key: Any, size: int) -> int:
@@ -292,7 +289,7 @@ def assign(updater: Updater, value: Any) -> Statement:
         return _assign_line(updater, output, place, value)
     if mask is not None:
         fitting(mask, output.shape, output._session)
-    expr = _placed(output, value, place)
+    expr = _placed(output, value, place, _taken(updater))
     return output._session.run(
         Statement(output, mask, updater.accum, updater.replace, expr, place.index, updater.hints)
     )
@@ -312,7 +309,7 @@ def _assign_within(updater: Updater, output: Any, place: Place, value: Any) -> S
     if updater.mask is not None and updater.mask.parent.ndim != len(place.shape):
         raise TypeError("Indices for subassign imply a submask of the shape of the part. Hint: C(mask)[I, J] << value")
     part = Part.of(output, place).new()
-    _told(updater, part) << _fitted(value, place.shape)
+    _told(updater, part) << _fitted(value, place.shape, _taken(updater))
     return Part.of(output, place) << part
 
 
@@ -329,19 +326,24 @@ def _assign_line(updater: Updater, output: Any, place: Place, value: Any) -> Sta
     return Part.of(output, whole) << line
 
 
-def _fitted(value: Any, shape: tuple) -> Any:
-    """An array as a Vector or Matrix of this shape; anything else as it is."""
-    if isinstance(value, (int, float, Operand, str)) or np.ndim(value) == 0:
+def _taken(updater: Updater) -> Any:
+    """The type that values of a list are taken in."""
+    return updater.output.dtype if updater.accum is None else updater.accum.dtypes[-1]
+
+
+def _fitted(value: Any, shape: tuple, dtype: Any) -> Any:
+    """An array, or a list of what `dtype` holds, as a Vector or Matrix of this shape; anything else as it is."""
+    if isinstance(value, (int, float, Operand, str, np.generic)) or not hasattr(value, "__len__"):
         return value
-    array = np.asarray(value)
+    array = numbers(value, None if hasattr(value, "__array__") else dtype)
     if array.shape != shape or not shape:
-        raise ValueError(f"shape mismatch: expected a value array of shape {shape}; came {array.shape}")
+        raise ValueError(message(f"a value array of shape {shape}: shape mismatch", f"{array.shape}"))
     return _kinds["vector" if len(shape) == 1 else "matrix"].from_dense(array)
 
 
-def _placed(output: Any, value: Any, place: Place) -> Expression:
+def _placed(output: Any, value: Any, place: Place, dtype: Any) -> Expression:
     """The right-hand side for a part, with dropped dimensions back in place."""
-    value = _fitted(value, place.shape)
+    value = _fitted(value, place.shape, dtype)
     if not is_tensor(value):
         return output._source(value, place.full)
     if not place.shape:
@@ -353,4 +355,5 @@ def _placed(output: Any, value: Any, place: Place) -> Expression:
     if value.shape != place.shape:
         raise DimensionMismatch(message(f"a right-hand side of shape {place.shape}", f"{value.shape}"))
     v = computed(value)
+    one_session(v, output._session)
     return Expression("row" if place.line == 0 else "column", None, v, None, v.dtype, place.full)

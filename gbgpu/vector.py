@@ -1,17 +1,18 @@
 """Vectors."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from . import compose, settings
-from .arrays import array_of, checked_ids, checked_size, checked_values, filled, ignored, present
+from .arrays import array_of, checked_ids, checked_size, checked_values, filled, ignored, numbers, present
 from .errors import DimensionMismatch, message
 from .expr import Expression, _kinds, reduction
 from .handle import Readable, Tensor, Tools
 from .index import on_gpu
 from .infix import product
-from .semiring._types import lookup_dtype
+from .semiring._types import cast_array, lookup_dtype
 from .update import position
 
 
@@ -61,6 +62,8 @@ class Vector(Readable, Tensor):
     @classmethod
     def from_dict(cls, d: dict, dtype: Any = None, *, size: int | None = None, name: str | None = None) -> "Vector":
         """Entries from {index: value}."""
+        if not isinstance(d, Mapping):
+            raise TypeError(message("a dict {index: value}", type(d).__name__))
         vals = list(d.values())
         return cls.from_coo(list(d), vals, _no_values(dtype, vals), size=size, name=name)
 
@@ -75,11 +78,11 @@ class Vector(Readable, Tensor):
             vector = cls(adopted.dtype if dtype is None else dtype, len(adopted), name=name)
             vector._session.adopt_dense(vector, adopted)
             return vector
-        array = array_of(values)
+        array = numbers(values, dtype)
         if array.ndim != 1:
             raise DimensionMismatch(message("a one-dimensional array", f"{array.ndim} dimensions"))
-        ids = np.flatnonzero(present(array, missing_value))
-        return cls.from_coo(ids, array[ids], dtype, size=len(array), name=name)
+        ids = np.flatnonzero(present(array if dtype is None else array_of(values), missing_value))
+        return cls.from_coo(ids, array[ids], size=len(array), name=name)
 
     @classmethod
     def from_scalar(cls, value: Any, size: int, dtype: Any = None, *, name: str | None = None) -> "Vector":
@@ -99,8 +102,9 @@ class Vector(Readable, Tensor):
         vals, iso = checked_values(values, len(ids), self.dtype)
         if not clear:
             self._session.check_empty(self)
-        self.shape = (new_size,)
-        self._session.build_vector(self, ids, vals, iso, dup_op)
+        built = Vector(self.dtype, new_size, name=self._name)
+        self._session.build_vector(built, ids, vals, iso, dup_op)
+        self.shape, self._store = built.shape, built._store
 
     # -- reading
 
@@ -114,7 +118,7 @@ class Vector(Readable, Tensor):
         """(indices int64, values) as NumPy arrays, ascending; None in place of what was not asked for."""
         ids, vals = self._session.vector_to_host(self)
         if dtype is not None:
-            vals = vals.astype(lookup_dtype(dtype).np_type)
+            vals = cast_array(vals, lookup_dtype(dtype))
         return ids if indices else None, vals if values else None
 
     def to_dense(self, fill_value: Any = None, dtype: Any = None) -> np.ndarray:
@@ -169,12 +173,14 @@ class Vector(Readable, Tensor):
 
     def diag(self, k: int = 0, *, name: str | None = None) -> Any:
         """A square Matrix of size + |k| with this vector on its k'th diagonal."""
-        n = self.size + abs(int(k))
-        return Expression("diag", None, self, None, self.dtype, (n, n), int(k)).new(name=name)
+        k = compose.integral(k, "k")
+        n = self.size + abs(k)
+        return Expression("diag", None, self, None, self.dtype, (n, n), k).new(name=name)
 
     def reposition(self, offset: int, *, size: int | None = None) -> Expression:
         """Entries moved by `offset`, into a vector of `size`; those that fall outside are dropped."""
-        return compose.reposition_vector(self, int(offset), self.size if size is None else checked_size(size))
+        offset = compose.integral(offset, "offset")
+        return compose.reposition_vector(self, offset, self.size if size is None else checked_size(size))
 
     def resize(self, size: int) -> None:
         """Change the size in place; entries beyond it are dropped."""

@@ -62,7 +62,8 @@ def chosen() -> tuple[Devices, ...]:
 # compute is checked on compiled ones by test_statements, test_battery, test_operators, test_algos and others.
 INTERPRETED = {
     f"test_{name}"
-    for name in "chains docs errors files io language names operator_objects regressions sparse user_operators".split()
+    for name in "chains docs errors exact files hostile io language names operator_objects regressions sparse".split()
+    + "transposed unchanged user_operators".split()
 }
 
 

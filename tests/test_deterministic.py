@@ -114,6 +114,20 @@ def test_any_takes_the_term_of_the_lowest_index(spec, shares, name):
 
 
 @pytest.mark.parametrize("spec, shares", SETS)
+@pytest.mark.parametrize("dtype", ["FP64", "INT8"])
+def test_any_of_all_is_the_entry_of_the_lowest_index(spec, shares, dtype):
+    start(spec, shares)
+    A, full, half, thin = objects(dtype)
+    bitmap = gb.Vector(dtype, N)
+    bitmap(half.S) << full
+    for x in (full, half, thin, bitmap, gb.Vector(dtype, N)):
+        first = x.to_coo()[1][:1].tolist() or [None]
+        assert [x.reduce("any").new().value] == first and [x.reduce(agg.any_value).new().value] == first
+    for X in (A, A.T, A.T.new(), gb.Matrix(dtype, 3, 3)):
+        assert [X.reduce_scalar("any").new().value] == (X.to_coo()[2][:1].tolist() or [None])
+
+
+@pytest.mark.parametrize("spec, shares", SETS)
 def test_parents_are_the_lowest_of_the_level_before(spec, shares):
     start(spec, shares)
     A = objects("FP64")[0]

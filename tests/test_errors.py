@@ -108,6 +108,20 @@ STATEMENTS = [
     ("A.setdiag('text')", TYPE, ["str"]),
     ("A.setdiag(1, mask=v)", TYPE, [".S"]),
     ("A.resize(-1, 2)", INVALID, ["-1"]),
+    ("v.diag(float('inf'))", TYPE, ["integer k", "inf"]),
+    ("A.diag('x')", TYPE, ["integer k"]),
+    ("A.reposition(0.5, 1)", TYPE, ["integer row_offset"]),
+    ("B.power(float('inf'))", TYPE, ["integer n"]),
+    ("s << v.reposition(1)", DIMENSION, ["shape"]),
+    ("s.value = v", TYPE, ["scalar", "Vector"]),
+    ("w(binary.firsti) << v", "DomainMismatch", ["values"]),
+    ("A(binary.secondj)[0, :] << 1", "DomainMismatch", ["values"]),
+    ("binary.times((v + v) & unary.abs)", TYPE, []),
+    ("(v * v).ewise_mult(unary.abs)", TYPE, ["UnaryOp"]),
+    ("import pickle; pickle.dumps(v + v)", TYPE, [".new()"]),
+    ("v.wait(3)", TYPE, ["string", "int"]),
+    ("binary.from_string(3)", TYPE, ["string", "int"]),
+    ("gb.Vector(int, v + v)", TYPE, []),
     ("A.mxm(v)", TYPE, ["Matrix"]),
     ("A.mxv(A)", TYPE, ["Vector"]),
     ("A.mxv(v, binary.plus)", TYPE, ["Semiring"]),
@@ -193,6 +207,22 @@ CONSTRUCTORS = [
     ("gb.Matrix.from_dense([1, 2])", DIMENSION, ["two-dimensional"]),
     ("gb.Matrix.from_scipy_sparse([[1, 2]])", TYPE, []),
     ("v.to_dense()", TYPE, ["fill_value"]),
+    ("gb.Vector.from_coo([0, 0], [1, 2], dup_op='firsti')", "DomainMismatch", ["values"]),
+    ("gb.Matrix.from_coo([0, 0], [0, 0], [1, 2], dup_op=binary.secondj)", "DomainMismatch", ["values"]),
+    ("gb.Vector.from_dict([1, 2])", TYPE, ["dict", "list"]),
+    ("gb.Matrix.from_dicts([1, 2])", TYPE, ["dicts"]),
+    ("gb.ss.diag(3)", TYPE, ["Matrix"]),
+    ("A.ss.build_diag(3)", TYPE, ["Vector"]),
+    ("A.ss.reshape(0, -1)", VALUE, ["reshape"]),
+    ("A.ss.export(3)", TYPE, ["string"]),
+    ("v.ss.split(0)", VALUE, ["chunks"]),
+    ("gb.Matrix.ss.import_any(format='no such')", VALUE, ["csr", "no such"]),
+    ("gb.io.to_networkx(v)", TYPE, ["Matrix"]),
+    ("gb.io.from_networkx([1])", TYPE, ["graph"]),
+    ("gb.io.to_scipy_sparse(3)", TYPE, ["Matrix"]),
+    ("gb.io.to_scipy_sparse(A, 3)", TYPE, ["string"]),
+    ("gb.sparse.vstack([A], 'no such')", VALUE, ["csr", "no such"]),
+    ("gb.sparse.diags_array({1: 2})", TYPE, ["diagonals"]),
 ]
 
 # What python-graphblas says in its own words is kept as it is; everything else has the three parts
@@ -346,7 +376,9 @@ def test_handles_of_an_ended_session():
         exec("semiring.min_plus(x @ A).new()", globals() | {"A": fresh["A"], "x": made["x"]})
     with pytest.raises(exceptions.InvalidValue):
         exec("fresh << v", globals() | {"fresh": fresh["w"], "v": made["v"]})
-    assert fresh["w"].to_coo()[1].tolist() == [7, 8]
+    with pytest.raises(exceptions.InvalidValue):
+        exec("A[0, :] = w", globals() | {"A": fresh["A"], "w": made["w"]})
+    assert fresh["w"].to_coo()[1].tolist() == [7, 8] and fresh["A"].nvals == 3
 
 
 def test_operators_never_raise_on_nan(devices):

@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **{name: {"semiring", "distribute", *HANDLES} for name in HANDLES},
     "agg": {"aggregator"},
     "op": {"semiring", "agg"},
-    "arrays": {"semiring", "update", "index", "device"},  # arrays of a GPU
+    "arrays": {"semiring", "expr", "index", "device"},  # arrays of a GPU
     "engine": MACHINERY,
     "io": {"public"},
     "sparse": {"public"},

@@ -4,14 +4,15 @@ those on a GPU."""
 from __future__ import annotations
 
 import gc
+import pickle
 import tracemalloc
 
 import numpy as np
 import pytest
 
 import gbgpu as gb
-from gbgpu.device import cuda
-from gbgpu.engine import gate
+from gbgpu.device import cpu, cuda
+from gbgpu.engine import gate, stores
 
 KINDS = {"FP32": np.float32, "FP64": np.float64, "BOOL": None}
 
@@ -104,3 +105,71 @@ def test_sizes_are_checked():
     with pytest.raises(gb.exceptions.InvalidValue, match="sizes from 0 on"):
         gb.estimate_memory(3, -1, 5)
     assert gb.estimate_memory(0, 0, 0) == (0, 0)
+
+
+TOO_LARGE = [
+    "A[5, 7] = 1",
+    "A.T.new()",
+    "(C @ C).new()",
+    "(C + C.T).new()",
+    "C.reduce_columnwise().new()",
+    "C << 1",
+    "C.to_coo()",
+    "C.to_dense(0)",
+    "C.ss.export('bitmapr')",
+    "pickle.dumps(C)",
+    "repr(C)",
+    "C.diag()",
+    "C.resize(2 * N, N)",
+    "x.diag()",
+    "x.outer(x).new()",
+    "C.kronecker(C).new()",
+    "full.to_coo()",
+    "full.to_dense()",
+    "pickle.dumps(full)",
+    "(full + x).new()",
+    "x[3:].new()",
+    "x[3:] << 5",
+    "gb.Matrix.from_coo([1], [2], [3], nrows=N, ncols=N)",
+    "gb.Matrix.from_coo([N], [2], [3])",
+    "gb.Matrix.from_scalar(1, 100, 100)",
+    "gb.Matrix.from_coo(np.arange(60), np.arange(60), 1).kronecker(gb.Matrix.from_scalar(1, 10, 10)).new()",
+]
+
+
+@pytest.mark.parametrize("spec", ["cpu:1", "cpu:3"])
+@pytest.mark.parametrize("text", TOO_LARGE)
+def test_what_does_not_fit_is_refused_before_it_is_touched(monkeypatch, text, spec):
+    """The kernel grants more memory than there is, and kills who uses it."""
+    N = 5000
+    gb.init(spec)
+    made = {
+        "A": gb.Matrix(int, N, N),
+        "C": gb.Matrix.from_coo([1, 2], [3, 4], [5, 6], nrows=N, ncols=N),
+        "x": gb.Vector.from_coo([1, 9], [2, 3], size=N),
+        "full": gb.Vector.from_scalar(1.5, N),
+    }
+    with monkeypatch.context() as patched:
+        patched.setattr(cpu, "LARGE", 1000)
+        patched.setattr(stores, "LARGE", 1000)
+        patched.setattr(cpu, "host_memory", lambda: (4000, 100_000))
+        with pytest.raises(gb.exceptions.OutOfMemory, match=r"expected \d+ bytes .*came 4000 of 100000 bytes free"):
+            exec(text, {"gb": gb, "np": np, "pickle": pickle, "N": N} | made)
+    assert [x.nvals for x in made.values()] == [0, 2, 2, N] and made["C"].shape == (N, N)
+
+
+def test_huge_vectors_of_few_entries_take_no_room():
+    gb.init("cpu:3")
+    x = gb.Vector(int, 2**50)
+    x[2**49] = 3
+    x += 4
+    assert x.to_dict() == {2**49: 7} and x.reduce().new().value == 7 and "2" in repr(x)
+    everywhere = gb.Vector.from_scalar(2, 2**50)
+    assert everywhere.nvals == 2**50 and everywhere[2**40].value == 2
+    with pytest.raises(gb.exceptions.OutOfMemory, match="of shape"):
+        everywhere.to_coo()
+
+
+def test_the_host_says_what_is_free():
+    free, total = cpu.host_memory()
+    assert 0 < free <= total

@@ -244,3 +244,17 @@ def test_means_of_integers_do_not_wrap_around(devices, dtype):
         assert np.allclose(M.T.reduce_columnwise(op).new().to_dense(), expected, **near), op
         assert np.isclose(M[0, :].new().reduce(op).new().value, expected[0], **near), op
         assert M.reduce_rowwise(op).dtype == ("FP32" if dtype == "FP32" and op is not gb.agg.harmonic_mean else "FP64")
+
+
+def test_positional_operators_beside_a_scalar_give_the_place_of_the_entry(devices):
+    """Of matrices they raised KeyError; of vectors those of the second operand gave 0."""
+    A = gb.Matrix.from_coo([0, 1, 1], [1, 0, 2], [1, 2, 5])
+    v = gb.Vector.from_coo([0, 2], [3, 4])
+    for name in ("first", "second"):
+        for one in (0, 1):
+            i, j = (getattr(binary, f"{name}{axis}{one or ''}") for axis in "ij")
+            for found in (i(A, 3), i(3, A), A.apply(i, right=1.5)):
+                assert found.new().to_coo()[2].tolist() == [one, 1 + one, 1 + one]
+            assert entries(i(v, 3).new()) == entries(i(3, v).new()) == {0: one, 2: 2 + one}
+            assert j(A, 3).new().to_coo()[2].tolist() == [1 + one, one, 2 + one]
+            assert entries(j(v, 3).new()) == {0: one, 2: one}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..errors import OutOfMemory, message
 from ..interrupts import held, here, imported
 from ..trace import counters
 
@@ -25,11 +26,20 @@ class CpuDevice:
         self.index = index
         self.name = f"cpu:{index}"
 
-    empty = staticmethod(np.empty)
-    zeros = staticmethod(np.zeros)
+    def empty(self, n: int, dtype: Any) -> np.ndarray:
+        if n >= LARGE:
+            host_room(n * np.dtype(dtype).itemsize, f"{n} elements on {self.name}")
+        return np.empty(n, dtype)
+
+    def zeros(self, n: int, dtype: Any) -> np.ndarray:
+        if n >= LARGE:
+            host_room(n * np.dtype(dtype).itemsize, f"{n} elements on {self.name}")
+        return np.zeros(n, dtype)
 
     def full(self, n: int, value: Any, dtype: Any) -> np.ndarray:
-        return np.full(n, value, dtype)
+        made = self.empty(n, dtype)
+        made.fill(value)
+        return made
 
     def put(self, array: np.ndarray) -> np.ndarray:
         return np.array(array)
@@ -88,11 +98,47 @@ class CpuDevice:
         return t.indptr, t.indices, t.data
 
     def memory(self) -> tuple[int, int]:
-        page = os.sysconf("SC_PAGE_SIZE")
-        return os.sysconf("SC_AVPHYS_PAGES") * page, os.sysconf("SC_PHYS_PAGES") * page
+        return host_memory()
 
     def synchronize(self) -> None:
         pass
+
+
+LARGE = 2**24  # elements that are allocated after a look at what is free
+
+
+def host_memory() -> tuple[int, int]:
+    """(available, total) bytes of the host, or of the container if that has less."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    total = os.sysconf("SC_PHYS_PAGES") * page
+    available = _words("/proc/meminfo").get("MemAvailable:", total // 1024) * 1024
+    limit = _words(_GROUP + "memory.max", "limit").get("limit", total)
+    if limit < total:
+        used = _words(_GROUP + "memory.current", "used").get("used", 0)
+        cached = _words(_GROUP + "memory.stat").get("inactive_file", 0)
+        available, total = min(available, limit - used + cached), limit
+    return max(available, 0), total
+
+
+def host_room(need: int, what: str, hint: str = "") -> None:
+    """Raises OutOfMemory unless the host can hold `need` bytes more. Memory is there once it is touched, so a process
+    that asks for too much gets it, and is killed."""
+    free, total = host_memory()
+    if need > free:
+        raise OutOfMemory(message(f"{need} bytes for {what}", f"{free} of {total} bytes free", hint))
+
+
+_GROUP = "/sys/fs/cgroup/"
+
+
+def _words(path: str, name: str = "") -> dict[str, int]:
+    """Numbers of a file of the system by the words before them; none, if it can't be read."""
+    try:
+        with open(path) as file:
+            pairs = (f"{name} {line}".split()[:2] for line in file)
+            return {word: int(number) for word, number in pairs if number.isdecimal()}
+    except (OSError, ValueError):
+        return {}
 
 
 def _pin(i: int) -> None:

@@ -56,7 +56,7 @@ def of_vectors(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
             operands.append(Value("z", z.form, z.dtype, z.iso, z.map))
             detail, bound["defaults"] = Chain(inner.op, _one_sided(inner), flip), inner.option
         elif kind == "reduce":
-            fixed = session.deterministic and order_matters(expr.op)
+            fixed = session.deterministic and order_matters(expr.op) and not expr.op.is_any
             over = (x.map if x.map.p == 1 else session.maps.whole(x.map.n)) if fixed else None
             detail = Reduced(option[0], over)
         elif kind == "extract":
@@ -160,8 +160,10 @@ def _by_rows(session: Any, operand: Any) -> Any:
 
 
 def _values(session: Any, matrix: Any) -> VectorStore:
-    """The values of a matrix as a full vector, for reductions."""
-    store = session.matrix_store(matrix)
+    """The values of a matrix or a transpose as a full vector, for reductions: as they lie, but by rows where the order
+    of a sum is fixed."""
+    turned = isinstance(matrix, Transposed)
+    store = session.oriented(matrix.matrix if turned else matrix, turned and session.deterministic)
     if store.entries is None:
         store.entries = RowMap(np.concatenate([[0], np.cumsum(store.lengths)]))
     blocks = [VectorBlock(block.nnz, block.vals, block.stride) for block in store.blocks]

@@ -23,7 +23,7 @@ from .prepare import of_matrices, of_vectors
 from .rewrite import rewritten
 from .run import Run
 from .run.steps import cast
-from .stores import Stores, memory_checked
+from .stores import STATEMENT, Stores, memory_checked
 from .watch import Watched
 
 
@@ -134,6 +134,8 @@ class Session(Stores):
     def _finish(self, statement: Any, title: Any, plans: Any) -> None:
         """Carry out a statement that stays as it is, or put its plan among `plans`."""
         output, expr = statement.output, statement.expr
+        if output.ndim == 2:
+            self.room(output.shape[0], STATEMENT, output)
         if output.ndim:
             kinds = (of_vectors, Planner, Run) if output.ndim == 1 else (of_matrices, MatrixPlanner, MatrixRun)
             found = self._carry_out(statement, title, plans, *kinds)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..device.cpu import LARGE, host_room
 from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore, split_matrix, split_vector
 from ..distribute.partition import Task
 from ..errors import DeviceError, InvalidValue, OutOfMemory, OutputNotEmpty, message
-from ..semiring._operators import resolve
+from ..typed import accumulator
 from . import build, gate
 from .maps import Maps
 from .matrix.transpose import same, transpose
@@ -18,6 +19,8 @@ from .plan import Plan, Step, Value
 from .runner import Runner
 
 SORTED = 2e-8  # seconds an entry that is sorted on the host
+BUILD, STATEMENT, READ = 24, 40, 24  # bytes a row, at most, that a matrix takes for a while
+HYPERSPARSE = "every row takes room; number the ids in use anew, np.unique(ids, return_inverse=True)"
 
 
 def memory_checked(method: Any) -> Any:
@@ -30,10 +33,18 @@ def memory_checked(method: Any) -> Any:
                 return method(session, what, *arguments, **keywords)
         except MemoryError as error:
             free, total = session.devices[0].memory()
-            text = f"a {type(what).__name__} of shape {what.shape}" if hasattr(what, "shape") else repr(what)
-            raise OutOfMemory(message(f"memory for {text}", f"{free} of {total} bytes free", str(error))) from error
+            came = f"{free} of {total} bytes free"
+            raise OutOfMemory(message(f"memory for {_named(what)}", came, _hint(what) or str(error))) from error
 
     return checked
+
+
+def _named(what: Any) -> str:
+    return f"a {type(what).__name__} of shape {what.shape}" if hasattr(what, "shape") else str(what)
+
+
+def _hint(what: Any) -> str:
+    return HYPERSPARSE if getattr(getattr(what, "output", what), "ndim", 0) == 2 else ""
 
 
 class Stores:
@@ -102,7 +113,7 @@ class Stores:
         """`trusted`: ids ascend, none occurs twice, and the arrays are given away."""
         self.check()
         if not trusted:
-            ids, vals = build.sorted_vector(ids, vals, iso, _dup(dup_op, vector.dtype), vector.size)
+            ids, vals = build.sorted_vector(ids, vals, iso, _duplicates(dup_op, vector.dtype), vector.size)
         vector._store = (
             split_vector(self.maps.of(vector.size), vector.dtype, self.devices, ids, vals, iso, trusted)
             if len(ids)
@@ -137,8 +148,9 @@ class Stores:
     ) -> None:
         """Arrays of the host, or of the first GPU; there they stay."""
         self.check()
-        dup_op = _dup(dup_op, matrix.dtype)
+        dup_op = _duplicates(dup_op, matrix.dtype)
         if isinstance(rows, np.ndarray):
+            self.room(matrix.shape[0], BUILD, matrix)
             seconds = len(rows) * SORTED
             arrays = self._away(lambda: build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, dup_op), seconds)
             return self._split(matrix, *arrays, iso)
@@ -156,6 +168,12 @@ class Stores:
             return gate.distribute(self, matrix, found, iso)
         arrays = (indptr, cols, vals) if trusted else build.sorted_csr(indptr, cols, vals, iso, matrix.shape[1])
         return self._split(matrix, *arrays, iso, trusted)
+
+    def room(self, n: int, each: int, what: Any) -> None:
+        """Raises OutOfMemory unless the host can hold arrays of `n` elements, `each` bytes an element. `what`: the
+        handle that they are for, or a name."""
+        if n >= LARGE:
+            host_room(n * each, _named(what), _hint(what))
 
     def _here(self, array: Any) -> Any:
         return self.devices[0].put(array) if isinstance(array, np.ndarray) else array
@@ -195,6 +213,7 @@ class Stores:
     def matrix_store(self, matrix: Any) -> Any:
         """The matrix's content; an empty one gets its blocks now."""
         if matrix._store is None:
+            self.room(matrix.shape[0], BUILD, matrix)
             self._split(
                 matrix,
                 np.zeros(matrix.shape[0] + 1, np.int64),
@@ -210,6 +229,7 @@ class Stores:
         if not transposed or store.symmetric:
             return store
         if store.transposed is None:
+            self.room(matrix.shape[1], BUILD, matrix)
             other = self._turned(matrix, store)
             store.symmetric = store.rowmap is store.colmap and same(store, other)
             if store.symmetric:
@@ -259,8 +279,7 @@ class Stores:
 
     @memory_checked
     def vector_to_host(self, vector: Any) -> tuple[np.ndarray, np.ndarray]:
-        self.check()
-        self.raise_watched(reading=True)
+        self.room(self.nvals(vector), READ, vector)
         if vector._store is None:
             return np.zeros(0, np.int64), np.zeros(0, vector.dtype.np_type)
         store = vector._store
@@ -270,8 +289,7 @@ class Stores:
 
     @memory_checked
     def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        self.check()
-        self.raise_watched(reading=True)
+        self.room(matrix.shape[0] + self.nvals(matrix), READ, matrix)
         return self.store_to_host(self.matrix_store(matrix))
 
     def store_to_host(self, store: MatrixStore) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -338,9 +356,6 @@ class Stores:
         )
 
 
-def _dup(dup_op: Any, dtype: Any) -> Any:
-    """A typed binary operator for duplicates, or None."""
-    if dup_op is None:
-        return None
-    op = resolve(dup_op, "binary")
-    return op if hasattr(op, "op") else op[dtype]
+def _duplicates(dup_op: Any, dtype: Any) -> Any:
+    """A typed binary operator, or None."""
+    return None if dup_op is None else accumulator(dup_op, dtype)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from gbgpu import Matrix, Vector, dtypes
-from gbgpu.errors import InvalidValue, message
+from gbgpu.errors import InvalidValue, checked_text, message
 
 _FORMATS = ("bsr", "csr", "csc", "coo", "lil", "dia", "dok")
 
@@ -28,6 +28,8 @@ def from_networkx(
     a `nodelist` that is not one of the graph's.
     """
     networkx = _networkx()
+    if not isinstance(G, networkx.Graph):
+        raise TypeError(message("a NetworkX graph", type(G).__name__))
     np_type = None if dtype is None else dtypes.lookup_dtype(dtype).np_type
     if not len(G):
         return Matrix(float if dtype is None else dtype, 0, 0, name=name)
@@ -50,10 +52,14 @@ def to_networkx(m: Matrix, edge_attribute: str | None = "weight") -> Any:
     Raises ImportError without NetworkX, InvalidValue for a matrix that is not square.
     """
     graph = _networkx().DiGraph()
+    if getattr(m, "ndim", 0) != 2 or not hasattr(m, "to_coo"):
+        raise TypeError(message("a Matrix", type(m).__name__))
+    m = m._computed()
     if m.nrows != m.ncols:
         raise InvalidValue(message("a square matrix, of edges", f"shape {m.shape}"))
-    graph.add_nodes_from(range(m.nrows))
+    m._session.room(m.nrows, 512, m)  # about what a node takes
     rows, cols, values = (found.tolist() for found in m.to_coo())
+    graph.add_nodes_from(range(m.nrows))
     if edge_attribute is None:
         graph.add_edges_from(zip(rows, cols, strict=True))
     else:
@@ -71,12 +77,14 @@ def to_scipy_sparse(A: Any, format: str = "csr") -> Any:
 
     Raises ValueError for an unknown format.
     """
-    format = format.lower()
+    format = checked_text(format, "a format").lower()
     if format not in _FORMATS:
         raise ValueError(message(f"a format: {', '.join(_FORMATS)}", repr(format)))
     if isinstance(A, Matrix):
         return A.to_scipy_sparse(format)
     if not isinstance(A, Vector):
+        if getattr(A, "ndim", 0) != 2 or not hasattr(A, "new"):
+            raise TypeError(message("a Matrix or a Vector", type(A).__name__))
         return A.new().to_scipy_sparse(format)
     from scipy.sparse import csc_array, csr_array
 

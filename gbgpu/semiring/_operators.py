@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from gbgpu.errors import NotImplementedException, UdfParseError
+from gbgpu.errors import NotImplementedException, UdfParseError, checked_text
 from gbgpu.semiring import _formulas as formulas
 from gbgpu.semiring import _numpy as numpys
 from gbgpu.semiring import _scalar as sc
@@ -457,7 +457,7 @@ registries.update({kind: cls.registry.get for kind, cls in _CLASSES.items()})  #
 
 def from_string(text: str, kind: str):
     """The operator of this kind for "min", "+", "<=", "plus[INT32]". ValueError if there is none."""
-    base, bracket, dtype = text.lower().strip().partition("[")
+    base, bracket, dtype = checked_text(text, f"a {kind} operator").lower().strip().partition("[")
     if bracket and (not dtype.endswith("]") or "[" in dtype) or not bracket and "]" in base:
         raise ValueError(f"Bad {kind} string: {text!r}.  Example usage: {_EXAMPLES.get(kind, 'rowindex')!r}")
     op = _by_name(_SIGNS[kind].get(base, base), kind)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from gbgpu.errors import NotImplementedException
+from gbgpu.errors import NotImplementedException, message
 
 
 class DataType:
@@ -136,7 +138,7 @@ def of_value(value: object) -> DataType:
         return BOOL
     if isinstance(value, int):
         if not -(2**63) <= value < 2**63:
-            raise OverflowError(f"{value} does not fit INT64")
+            raise OverflowError(message("an int that fits INT64", value, "np.uint64(value) goes up to 2**64 - 1"))
         return INT64
     if isinstance(value, np.generic):
         return lookup_dtype(value.dtype)
@@ -157,3 +159,43 @@ def convert(value: object, dtype: DataType) -> np.generic:
         return dtype.np_type.type(min(max(value, info.min), info.max))
     low = int(value) & (1 << dtype.bits) - 1  # type: ignore[call-overload]
     return dtype.np_type.type(low - (1 << dtype.bits) if low > info.max else low)
+
+
+def exact(value: object, dtype: DataType) -> np.generic:
+    """A Python number in another type, as NumPy 2 makes arrays of them: what is out of range is refused. NumPy's own
+    scalars are cast.
+
+    Raises TypeError, OverflowError, or ValueError for NaN as an integer."""
+    if not isinstance(value, (int, float, np.number, np.bool_)) or isinstance(value, np.complexfloating):
+        raise TypeError(message("a number or a boolean", type(value).__name__))
+    if dtype.kind in "iu" and not isinstance(value, np.generic):
+        return dtype.np_type.type(whole(value, dtype))
+    try:
+        return convert(value, dtype)
+    except OverflowError:
+        raise OverflowError(message(f"a number that {dtype} holds", value)) from None
+
+
+def whole(value: Any, dtype: DataType) -> int:
+    """A number without its fraction, as an int that fits `dtype`. Raises OverflowError, or ValueError for NaN."""
+    info = np.iinfo(dtype.np_type)
+    if value != value:
+        raise ValueError(message(f"numbers from {info.min} to {info.max}, of {dtype}", "nan"))
+    if not info.min - 1 < value < info.max + 1:
+        raise OverflowError(message(f"numbers from {info.min} to {info.max}, of {dtype}", value))
+    return int(value)
+
+
+def cast_array(array: np.ndarray, dtype: DataType) -> np.ndarray:
+    """`convert` of each element: an array of NumPy or of a GPU."""
+    target = dtype.np_type
+    if array.dtype == target:
+        return array
+    with np.errstate(all="ignore"):
+        if array.dtype.kind != "f" or target.kind not in "iu":
+            return array.astype(target)
+        info = np.iinfo(target)
+        above, below = array >= float(info.max), array <= float(info.min)
+        made = np.where(above | below | np.isnan(array), 0, array).astype(target)
+    made[above], made[below] = info.max, info.min
+    return made

@@ -9,7 +9,7 @@ import gbgpu as gb
 from gbgpu.errors import message
 
 from ._arithmetic import Arithmetic
-from ._common import checked_dtype, formats, issparse, made, summing, zeroless
+from ._common import checked_dtype, class_of, formats, issparse, made, summing, zeroless
 from ._reduce import Reductions
 from ._subscript import Subscripts
 
@@ -210,9 +210,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
         """This array in a format: "csr", "csc", "coo"."""
         if format is None or format == self.format:
             return self.copy() if copy else self
-        if format not in formats:
-            raise ValueError(message(f"a format among {', '.join(formats)}", repr(format)))
-        return formats[format](self)
+        return class_of(format)(self)
 
     def tocsr(self, copy: bool = False) -> Any:
         return self.asformat("csr", copy)

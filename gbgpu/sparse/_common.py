@@ -54,9 +54,16 @@ def issparse(x: Any) -> bool:
     return hasattr(x, "tocoo") and hasattr(x, "format") and hasattr(x, "nnz")
 
 
+def class_of(format: str) -> Any:
+    """The class of a format. Raises ValueError for one that there is none of."""
+    if format not in formats:
+        raise ValueError(message(f"a format among {', '.join(formats)}", repr(format)))
+    return formats[format]
+
+
 def made(A: Any, format: str = "csr", shape: tuple | None = None) -> Any:
     """A sparse array over an operand of gbgpu. `shape` (n,): A is one row."""
-    array = object.__new__(formats[format])
+    array = object.__new__(class_of(format))
     array._built, array._given, array._host = A, None, None
     array._shape = A.shape if shape is None else shape
     return array

@@ -36,6 +36,8 @@ def diags_array(
     """Arrays (or scalars) on the diagonals at `offsets`; without a shape the square one that the first fits in.
 
     Raises ValueError for a diagonal outside the shape or of a wrong length."""
+    if not isinstance(diagonals, (list, tuple, np.ndarray)):
+        raise TypeError(message("a list of diagonals", type(diagonals).__name__))
     single = np.ndim(offsets) == 0
     offsets = [int(k) for k in np.atleast_1d(offsets)]
     lines = [np.atleast_1d(d) for d in ([diagonals] if single and np.ndim(diagonals[0]) == 0 else diagonals)]

@@ -27,6 +27,8 @@ class MatrixRun(Runner):
     def _fill(self, step: Step) -> MatrixStore:
         (dtype, maps), value = step.option, self.registers["value"]
         if not step.sources:
+            places = maps[0].n, maps[1].n
+            self.session.room(places[0] * places[1], 12, f"an entry at each of {places} places")
             return shapes.filled(self.session, *maps, dtype, value)
         store = self.registers[step.sources[0]]
         ones = [device.full(1, value, dtype.np_type) for device in self.session.devices[: store.rowmap.p]]
@@ -61,7 +63,9 @@ class MatrixRun(Runner):
         return Product(self.session, spec.op, step.option).result(a, b, mask[0] if mask else None, self.aligned)
 
     def _kron(self, step: Step) -> MatrixStore:
-        return shapes.kron(self.session, *self._sources(step), step.option)
+        one, two = self._sources(step)
+        self.session.room(one.nvals * two.nvals, 64, "a Kronecker product")
+        return shapes.kron(self.session, one, two, step.option)
 
     def _extract(self, step: Step) -> MatrixStore:
         return shapes.extract(self.session, self.registers["x"], *self.registers["ids"])

@@ -63,7 +63,8 @@ def choose(session: Any, expr: Any, mask: Any, hint: str | None) -> Multiply:
     if hint and hint not in offered or (way == "dot" and not narrow) or (way == "dense" and not full):
         needs = "dot: with a mask, not complemented; dense: B has all its entries"
         raise InvalidValue(message(f"a method among {', '.join(offered)} ({needs})", repr(hint)))
-    return Multiply(way, mask is not None and not scales and way in ("dot", "rows", "hash"), narrow, scales)
+    way = "scale" if scales else way
+    return Multiply(way, mask is not None and way in ("dot", "rows", "hash"), narrow, scales)
 
 
 def _base(session: Any, operand: Any) -> MatrixStore:

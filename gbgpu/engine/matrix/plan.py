@@ -132,7 +132,7 @@ class MatrixPlanner:
         how = self.asked.detail
         self.inside = how.inside
         sources = ("x", "y", self.mask) if how.inside else ("x", "y")
-        text = f"{self.asked.op!r} by {how.scales and 'scale' or how.way}{', inside the mask' if how.inside else ''}"
+        text = f"{self.asked.op!r} by {how.way}{', inside the mask' if how.inside else ''}"
         self.emit("mxm", sources, text, how, spec=Spec(op=self.asked.op))
 
     def _kron(self) -> None:

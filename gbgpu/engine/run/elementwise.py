@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from ...distribute.blocks import VectorBlock, VectorStore
-from ...distribute.partition import Task
+from ...distribute.partition import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
+from ..matrix.csr import entries_of
 from ..plan import Step
 from .steps import Steps, copied
 
@@ -160,11 +161,25 @@ class Elementwise(Steps):
 
         return self.store(self.session.over(x.map.tasks, work, self.entries(x)))
 
+    def _first(self, x: VectorStore) -> VectorStore:
+        """The entry of the lowest index alone, on the first device; nothing, if there is none."""
+        devices, n = self.session.devices, 0
+        value = devices[0].empty(1, x.dtype.np_type)
+        for device, block in zip(devices, x.blocks, strict=False):
+            rows, vals = entries_of(device, block)
+            if len(rows):
+                devices[0].copy(value[:1], vals[:1])
+                n = 1
+                break
+        return VectorStore(RowMap(np.array([0, n])), x.dtype, "full", False, [VectorBlock(n, value, 1)])
+
     def _reduce(self, step: Step) -> tuple[Any, Any]:
         """Each block to one value, then those on the first device to one: two words of one buffer, the value and
         whether there is one, and the value as an array."""
         x, session, counted = self.registers[step.sources[0]], self.session, step.option.counted
         monoid = step.spec.op
+        if session.deterministic and monoid.is_any:
+            x = self._first(x)
         kernel = self.kernel("reduce")
         form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[x.form]
 

@@ -23,9 +23,11 @@ class Operands(Steps):
     __slots__ = ()
 
     def _remap(self, step: Step) -> VectorStore:
+        self.session.room(step.into.map.n, 32, "a vector on other rows")
         return self._gathered(step, np.arange(step.into.map.n))
 
     def _extract(self, step: Step) -> VectorStore:
+        self.session.room(step.into.map.n, 32, "indexed rows")
         return self._gathered(step, self.registers["ids"].ids())
 
     def _take(self, step: Step) -> VectorStore:
@@ -40,6 +42,7 @@ class Operands(Steps):
         return self.store(session.over(over.tasks, work, index.size * session.kernels.costs.row))
 
     def _place(self, step: Step) -> VectorStore:
+        self.session.room(step.into.map.n, 32, "the rows of an index")
         index, target = self.registers["place"], np.full(step.into.map.n, -1)
         target[index.ids()] = np.arange(len(index))
         return self._gathered(step, target)

@@ -1,0 +1,119 @@
+"""Whatever can be done to a matrix can be done to `A.T`, and gives what python-graphblas gives."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import graphblas
+import numpy as np
+import pytest
+
+import gbgpu as gb
+
+# T = A.T is 4 x 3 and stands for a matrix; B is 4 x 3, C 3 x 3, v of 3, u of 4, p BOOL 4 x 3, Q BOOL 3 x 4, s 2
+EXPRESSIONS = [
+    "T.dup()", "T.dup(float)", "T.dup(clear=True)", "T.dup(mask=p.S)", "T.new()", "T.new(float, mask=p.V)",
+    "T.T.dup()", "T.T.T.new()", "T.diag()", "T.diag(1)", "T.diag(-2)", "T.power(2)", "Z.T.power(2)", "Z.T.power(0)",
+    "T.reduce_scalar('plus')", "T.reduce_scalar('min')", "T.reduce_scalar(agg.mean)",
+    "T.reduce_scalar('plus', allow_empty=False)", "T.reduce_scalar(agg.count)", "T.reduce_scalar(monoid.max['FP64'])",
+    "E.T.reduce_scalar('plus')", "T.reduce_scalar('any') > 0", "E.T.reduce_scalar('plus', allow_empty=False)",
+    "T.reduce_rowwise('plus')", "T.reduce_columnwise('max')", "T.reduce_rowwise(agg.mean)",
+    "T.reduce_columnwise(agg.argmin)", "T.reduce_rowwise(agg.last)", "T.reduce_rowwise(agg.count)", "agg.sum(T)",
+    "agg.sum(T, rowwise=True)", "monoid.plus(T)", "monoid.min(T, rowwise=True)", "monoid.min(T, columnwise=True)",
+    "T.apply('abs')", "T.apply('plus', right=2)", "T.apply('minus', left=s)", "unary.exp(T)", "binary.minus(T, 1)",
+    "binary.minus(1, T)", "T.apply(indexunary.rowindex)", "T.apply(indexunary.colindex, 3)",
+    "indexunary.diagindex(T)", "T.apply(unary.positioni)", "T.apply(unary.positionj)", "T.select('>', 3)",
+    "select.tril(T)", "select.triu(T, 1)", "select.rowle(T, 1)", "select.colgt(T, 0)", "T.select(p)", "T.select(p.S)",
+    "T.select(T > 3)", "T.select(~p.V)", "T.ewise_add(B)", "T.ewise_mult(B, 'minus')",
+    "T.ewise_union(B, 'minus', 1, 2)", "B.ewise_mult(T, 'first')", "T.ewise_add(v)", "T.ewise_mult(v)",
+    "binary.minus(T | B)", "binary.minus(B | T)", "binary.minus(T & T)",
+    "binary.minus(T | B, left_default=1, right_default=9)", "binary.minus(T | v)", "binary.minus(u & T)",
+    "binary.firsti(T & B)", "binary.secondj(T & B)", "binary.firstj(T | T)", "T + B", "T + T", "B - T", "T - 1",
+    "1 - T", "T * 2", "T * v", "u * T", "T / 2", "7 // T", "T % 3", "T ** 2", "2 ** T", "divmod(T, 2)[0]", "-T",
+    "abs(T)", "T < 3", "T <= B", "3 > T", "T == B", "T != 2", "p & Q.T", "p | Q.T", "p ^ Q.T", "~Q.T", "T.mxm(C)",
+    "T.mxm(A, 'min_plus')", "T @ A", "A @ T", "semiring.plus_minus(T @ C)", "semiring.plus_minus(C @ B.T)",
+    "semiring.any_firstj(A @ T)", "T @ T.T", "T.mxv(v)", "T @ v", "u @ T", "u.vxm(T, 'min_plus')",
+    "semiring.max_first(T @ v)", "semiring.max_first(u @ T)", "semiring.any_secondj(T @ v)", "T.kronecker(C)",
+    "C.kronecker(T, 'minus')", "T.kronecker(T)", "T[0, :]", "T[:, 1]", "T[0, [0, 2]]", "T[[3, 0], 1]", "T[[3, 0], :]",
+    "T[[3, 0], [1, 1]]", "T[::2, 1:]", "T[1, 2]", "T[-1, -1]", "T[0, 0]", "T[:, :]", "T.reposition(1, -1)",
+    "T.reposition(-1, 1, nrows=2, ncols=7)", "T.reposition(0, 0)", "ss.diag(T)", "ss.diag(T, 1)",
+    "ss.concat([[T, B], [B, T]])",
+]  # fmt: skip
+READINGS = [
+    "T.shape", "T.nrows", "T.ncols", "T.nvals", "T.ndim", "str(T.dtype)", "sorted(zip(*T.to_coo()))",
+    "sorted(zip(*T.to_coo(float)))", "sorted(T.to_coo(rows=False)[2])", "T.to_coo(values=False)[2]", "T.to_csr()",
+    "T.to_csc()", "T.to_dcsr()", "T.to_dcsc()", "T.to_dense(0)", "T.to_dense(9, float)", "T.to_dicts()",
+    "T.to_dicts('columnwise')", "sorted(T.to_edgelist()[0].tolist())", "sorted(T.to_edgelist()[1])",
+    "T.to_edgelist(values=False)[1]", "T.get(0, 1)", "T.get(1, 0, 'none')", "(0, 1) in T", "(1, 0) in T", "sorted(T)",
+    "T.isequal(T)", "T.isequal(T.new())", "T.new().isequal(T)", "T.isequal(B)",
+    "T.isequal(T.new(float), check_dtype=True)", "T.isclose(T.new(float))", "T.isclose(B)", "T.isclose(T + 1e-9)",
+    "T.wait().shape", "T.T.shape", "io.to_scipy_sparse(T).toarray()",
+]  # fmt: skip
+STATEMENTS = [
+    "B << T", "B(p.S) << T", "B(binary.plus) << T", "B(~p.S, replace=True) << T", "B[:, :] << T",
+    "B[1:3, :] << T[1:3, :]", "B += T", "B *= T", "B -= T", "B @= C.T", "p &= Q.T", "p |= Q.T",
+    "B[[0, 1], [0, 1]] << T[[1, 0], [2, 1]]", "B[0, :] << T[1, :]", "B(p.S) << 4", "v << T[0, :]",
+    "s << T.reduce_scalar()", "s << T[0, 1]", "B(binary.min) << T @ C", "C << A @ T", "C(Z.S) << A @ T",
+    "v << T.reduce_columnwise()", "u(binary.plus) << T.reduce_rowwise('max')",
+]  # fmt: skip
+
+
+def objects(module) -> dict:
+    A = module.Matrix.from_coo([0, 0, 1, 2, 2], [0, 3, 1, 0, 2], [5, 3, -2, 7, 4], nrows=3, ncols=4)
+    made = {
+        "A": A,
+        "T": A.T,
+        "B": module.Matrix.from_coo([0, 0, 1, 3], [0, 1, 1, 2], [9, 5, 2, 8], nrows=4, ncols=3),
+        "C": module.Matrix.from_coo([0, 1, 2, 2], [1, 2, 0, 2], [1, 2, 3, 4], nrows=3, ncols=3),
+        "Z": module.Matrix.from_coo([0, 1, 2], [1, 2, 0], [1, 2, 3], nrows=3, ncols=3),
+        "E": module.Matrix(int, 2, 5),
+        "v": module.Vector.from_coo([0, 2], [1, 5], size=3),
+        "u": module.Vector.from_coo([0, 1, 3], [1, 2, 3], size=4),
+        "p": module.Matrix.from_coo([0, 0, 2, 3], [0, 1, 2, 0], [True, False, True, True], nrows=4, ncols=3),
+        "Q": module.Matrix.from_coo([0, 1, 2, 0], [0, 0, 2, 3], [True, True, False, True], nrows=3, ncols=4),
+        "s": module.Scalar.from_value(2),
+    }
+    names = ("agg", "binary", "indexunary", "io", "monoid", "replace", "select", "semiring", "ss", "unary")
+    return made | {name: getattr(module, name) for name in names} | {"np": np}
+
+
+@cache
+def expected(text: str, statement: bool = False):
+    return outcome(text, graphblas, statement)
+
+
+def outcome(text: str, module, statement: bool = False):
+    """What it gives, or the class of what it raises."""
+    space = objects(module)
+    try:
+        if statement:
+            exec(text, space)
+            return [plain(space[name]) for name in "ABCQpsuv"]
+        return plain(eval(text, space))
+    except Exception as error:
+        return type(error).__name__
+
+
+def plain(x):
+    if hasattr(x, "dtype") and hasattr(x, "nvals"):
+        x = x.new() if hasattr(x, "new") else x  # python-graphblas gives entries of A.T in the order of A's
+        return str(x.dtype), x.shape, x.value if x.ndim == 0 else [np.asarray(part).tolist() for part in x.to_coo()]
+    if isinstance(x, (tuple, list)):
+        return [plain(part) for part in x]
+    return x.tolist() if isinstance(x, (np.ndarray, np.generic)) else x
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS + READINGS)
+def test_expressions(devices, text):
+    assert outcome(text, gb) == expected(text)
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_statements(devices, text):
+    assert outcome(text, gb, True) == expected(text, True)
+
+
+def test_no_name_is_missing():
+    theirs, ours = objects(graphblas)["T"], objects(gb)["T"]
+    missing = {name for name in dir(theirs) if not name.startswith("_") and not hasattr(ours, name)}
+    assert missing == {"gb_obj"}
