@@ -156,7 +156,7 @@ def test_undirected_edge_lists_are_written_once(devices, tmp_path):
     path = tmp_path / "A.txt"
     A = gb.Matrix.from_coo([0, 1, 1, 2, 2], [1, 0, 2, 1, 2], [5, 5, 6, 6, 7], nrows=3, ncols=3)
     gb.io.write_edgelist(path, A, directed=False, comment="one\ntwo")
-    assert path.read_text() == "# one\n# two\n# Nodes: 3 Edges: 3\n0 1 5\n1 2 6\n2 2 7\n"
+    assert path.read_text() == "# Nodes: 3 Edges: 3\n# one\n# two\n0 1 5\n1 2 6\n2 2 7\n"
     assert gb.io.read_edgelist(path, directed=False).isequal(A)
     gb.io.write_edgelist(path, A, directed=False, weighted=False)
     assert path.read_text() == "# Nodes: 3 Edges: 3\n0 1\n1 2\n2 2\n"

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import gbgpu as gb
 from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue, NotImplementedException
-from gbgpu.io import entries, files, generate
+from gbgpu.io import entries, generate
+from gbgpu.io import text as texts
 from gbgpu.io.files import atomic_file
 from gbgpu.io.matrixmarket import mmread, mmwrite, read_coordinates
 
@@ -151,7 +152,7 @@ def test_integers_are_unsigned_only_if_they_must_be():
 
 def test_long_files_and_lines(monkeypatch):
     monkeypatch.setattr(entries, "_ROOM", 4)  # arrays grow
-    monkeypatch.setattr(files, "CHUNK", 16)  # no line fits
+    monkeypatch.setattr(texts, "CHUNK", 16)  # no line fits
     lines = [f"{' ' * k}{k} {k}\t{-k}  " for k in range(1, 60)]
     found = read(GENERAL + "99 99 59\n" + "\n".join(lines))
     assert found.values.tolist() == [-k for k in range(1, 60)]
@@ -214,7 +215,7 @@ def test_malformed_files_name_the_line(text, error, line):
 
 
 def test_lines_are_counted_across_chunks(monkeypatch):
-    monkeypatch.setattr(files, "CHUNK", 64)
+    monkeypatch.setattr(texts, "CHUNK", 64)
     lines = [f"{k} {k} {k}" for k in range(1, 501)]
     assert read(GENERAL + "500 500 500\n" + "\n".join(lines)).values.tolist() == list(range(1, 501))
     lines[400] = "1 2 three"

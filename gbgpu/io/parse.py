@@ -13,7 +13,7 @@ from numba import njit
 NONE, INTEGER, REAL = range(3)  # what stands after the two ids of a line
 NEGATIVE, LARGE = 1, 2  # bits of `seen`: an integer below 0, one above INT64
 
-_NEWLINE, _PLUS, _MINUS, _POINT, _ZERO, _E = 10, 43, 45, 46, 48, 101
+_TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _POINT, _ZERO, _E = 9, 10, 13, 32, 43, 45, 46, 48, 101
 _LONGEST = 19  # decimal digits that always fit 64 bits
 _TEN_19 = np.uint64(10**19)
 _TOP = np.uint64(1 << 63)
@@ -65,8 +65,9 @@ def _digits(text, at, number):
 
 @_compiled
 def _skip(text, at):
-    """The next place that is not blank, or the end of the line."""
-    while text[at] <= 32 and text[at] != _NEWLINE:
+    """The next place that is not blank, or the end of the line. Words end at every byte up to 32; one that is no blank
+    is not passed here, and taken by nobody."""
+    while text[at] == _SPACE or text[at] == _TAB or text[at] == _RETURN:
         at += 1
     return at
 
@@ -254,20 +255,36 @@ def _passed(text, at, comments):
 
 
 @_compiled
+def passed(text, at, comments):
+    """(place after the blank lines and comments that stand there, their number)."""
+    line = 0
+    while at < len(text):
+        after = _passed(text, _skip(text, at), comments)
+        if after < 0:
+            break
+        at = after
+        line += 1
+    return at, line
+
+
+@_compiled
 def lines(text, at, prefix, comments, ids, first, bounds, gap, kind, count, seen, rows, cols, words):
     """Read lines `[prefix] [row column] [value]` of `text` from the place `at` on.
 
-    text (uint8) ends with a newline; `prefix` is a letter or 0, `comments` two letters that begin lines to skip (0:
-    none). Where `ids`, they count from `first`, are below `bounds` from there, and row - column >= gap. Writes ids from
-    0 and the 64 bits of each value from `count` on, until text or room end, or before a line that it cannot settle.
+    text (uint8) ends with a newline; `prefix` is a letter or 0, `comments` two letters that begin lines to skip (line
+    ends: none). Where `ids`, they count from `first`, are below `bounds` from there, and row - column >= gap. Writes
+    ids from 0 and the 64 bits of each value from `count` on, until the text ends, or before a line that it cannot
+    settle, or has no room for.
 
     Returns (place, lines passed, count, seen).
     """
     line, size, room, row, col = 0, len(text), max(len(rows), len(words)), np.int64(0), np.int64(0)
-    while at < size and count < room:
+    while at < size:
         here = _skip(text, at)
         after = _passed(text, here, comments)
         if after < 0:
+            if count == room:
+                break
             if prefix:
                 if text[here] != prefix or text[here + 1] > 32:
                     break
