@@ -18,7 +18,8 @@ from gbgpu.io.matrixmarket import Coordinates, to_matrix
 from gbgpu.io.text import Text, malformed, shown, whole, words
 
 _COMMENTS = b"#%"
-_NODES = re.compile(rb"^[ \t\r]*[#%][^\n]*?\bnodes:[ \t]*([0-9]+)", re.IGNORECASE | re.MULTILINE)
+_NODES = re.compile(rb"^[ \t\r]*[#%][^\n]*?\bnodes:[ \t]*([0-9]+)[^0-9]", re.IGNORECASE | re.MULTILINE)
+_LEADING = 1 << 16  # bytes of comments in which it is sought
 _LINES = 1 << 15  # lines formatted at once
 
 
@@ -70,12 +71,12 @@ def read_edgelist(
 
 
 def _stated_nodes(text: Text) -> int:
-    """The number of nodes that the leading comments tell, 0 if none; of long comments the first piece is looked at."""
+    """The number of nodes that the leading comments tell, 0 if none."""
     if not text.more():
         return 0
     start = text.at
     text.skip_piece(_COMMENTS)
-    found = _NODES.search(text.data, start, text.at)
+    found = _NODES.search(text.data, start, min(text.at, start + _LEADING))
     if not found:
         return 0
     number = whole(found[1])

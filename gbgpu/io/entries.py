@@ -158,7 +158,7 @@ class _Reader:
             if number is None:
                 raise malformed(self.text.line, f"a {what} id", shown(word))
             ids.append(number - layout.first)
-            if not 0 <= ids[-1] < size:
+            if not 0 <= ids[-1] < size or word[:1] == b"-":
                 limit = f" to {size - 1 + layout.first}" if size < UNBOUNDED else " up"
                 expected = f"a {what} id from {layout.first}{limit}"
                 hint = f"ids in this file begin at {layout.first}"

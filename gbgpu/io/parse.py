@@ -64,6 +64,14 @@ def _digits(text, at, number):
 
 
 @_compiled
+def _past_zeros(text, at, end):
+    """The place of the first digit that counts, or of the last one."""
+    while text[at] == _ZERO and at < end - 1:
+        at += 1
+    return at
+
+
+@_compiled
 def _skip(text, at):
     """The next place that is not blank, or the end of the line. Words end at every byte up to 32; one that is no blank
     is not passed here, and taken by nobody."""
@@ -74,8 +82,12 @@ def _skip(text, at):
 
 @_inlined
 def _id(text, at):
-    """(place after it, a number without sign); -1 if it is none, or too long."""
+    """(place after it, a number that is not negative); -1 if it is none, or too long."""
+    if text[at] == _PLUS:
+        at += 1
     end, number = _digits(text, at, np.uint64(0))
+    if end - at >= _LONGEST:
+        at = _past_zeros(text, at, end)
     return end, np.int64(number) if 0 < end - at < _LONGEST and text[end] <= 32 else np.int64(-1)
 
 
@@ -88,6 +100,9 @@ def _integer(text, at):
     start = at
     at, number = _digits(text, start, np.uint64(0))
     digits = at - start
+    if digits > _LONGEST:
+        start = _past_zeros(text, start, at)
+        digits = at - start
     fits = digits <= _LONGEST or (digits == 20 and text[start] == 49 and number >= _TEN_19)
     if digits == 0 or not fits or text[at] > 32 or (negative and number > _TOP):
         return -1, np.uint64(0), 0

@@ -18,7 +18,7 @@ _BEYOND = 10**20  # stands for every number of more digits than 64 bits have
 
 
 class Text:
-    """What is left of a text: whole lines in `data[at:end]`, and more in the stream. `line`: the number of the first."""
+    """What is left of a text: lines in `data[at:end]`, and more in the stream. `line` is the number of the first."""
 
     def __init__(self, stream: IO[bytes]):
         self._stream, self.data = stream, bytearray(CHUNK)
@@ -103,4 +103,4 @@ def malformed(line: int, expected: str, came: object, hint: str = "") -> FileFor
 
 
 def shown(text: bytes) -> str:
-    return repr(text[:60].decode("latin-1").strip())
+    return repr(text[:60].decode("latin-1").strip(" \t\r\n"))
