@@ -13,6 +13,7 @@ CHUNK = 1 << 22  # bytes read at once: large beside a line, small beside the cac
 _WORDS = re.compile(rb"[^ \t\r\n]+")
 _WHOLE = re.compile(rb"([+-]?)(?=[0-9])0*+([0-9]*+)")
 _REAL = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
+_NEWLINE = 10
 _MOST = 24  # words looked at in a line; no form has as many
 _BEYOND = 10**20  # stands for every number of more digits than 64 bits have
 
@@ -33,19 +34,23 @@ class Text:
         return self.at < self.end
 
     def _read(self) -> None:
+        """Fill the room, beginning with the part of a line that was left; it grows for a line that is longer."""
         rest = self._held - self.end
         self.data[:rest] = self.data[self.end : self._held]
         self.at, self.end, self._held = 0, 0, rest
         while not self.end:
-            if self._held == len(self.data):  # a line longer than the room
-                self.data = self.data + bytearray(len(self.data))
-            got = self._stream.readinto(memoryview(self.data)[self._held :])  # type: ignore[attr-defined]
-            if not got and self._held:  # the last line, without an end
-                self.data[self._held : self._held + 1], got = b"\n", 1
-            elif not got:
-                return
+            free = memoryview(self.data)[self._held : -1]  # the last byte ends a last line that has no end
+            got = self._stream.readinto(free)  # type: ignore[attr-defined]
             self._held += got
-            self.end = self.data.rfind(b"\n", self._held - got, self._held) + 1
+            if not got and self._held and self.data[self._held - 1] != _NEWLINE:
+                self.data[self._held] = _NEWLINE
+                self._held += 1
+            if not got or self._held == len(self.data) - 1:
+                self.end = self.data.rfind(b"\n", 0, self._held) + 1
+                if not got:
+                    return
+                if not self.end:
+                    self.data = self.data + bytearray(len(self.data))
 
     def where(self) -> str:
         return f"line {self.line}"
