@@ -43,7 +43,7 @@ _TYPES = {
     name.encode(): dtypes.lookup_dtype(name)
     for name in "BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 FP32 FP64".split()
 }
-_PIECE = 1 << 22  # bytes read at once where nobody knows how many there are
+_PIECE = 1 << 18  # bytes read at once where nobody knows how many there are
 _ENTRIES = 1 << 20  # entries compared at once
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -198,8 +198,10 @@ def _read(opened: Source) -> tuple[Header, list[np.ndarray]]:
     for k, (dtype, length) in enumerate(header.sections()):
         data = _taken(opened, places[k + 1] - places[k])
         checksum = zlib.crc32(data, checksum)
-        array = data[: dtype.itemsize * length].view(dtype)
-        arrays.append(array.astype(dtype.newbyteorder("="), copy=False))
+        used = dtype.itemsize * length
+        if data[used:].any():
+            raise _refused("zeros between the arrays", "others", "the file was changed")
+        arrays.append(data[:used].view(dtype).astype(dtype.newbyteorder("="), copy=False))
     if opened.stream.read(1):
         raise _refused(f"{places[-1]} bytes", "more")
     if checksum != header.checksum:

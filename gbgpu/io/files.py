@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from gbgpu.errors import FileFormatError, message
-from gbgpu.io.checks import whole
+from gbgpu.io import checks
 
 _PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}  # what their files begin with
 _DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)  # what reading a broken one raises
@@ -65,7 +65,7 @@ def open_bytes(source: Any, limit: int | None = None) -> Iterator[Source]:
     A path is opened and closed here; a file object is read to its end and stays open. `limit`: how many bytes may be
     made of them, by default 1 GiB, or 200 times as many as there are if that is more.
     """
-    whole("limit", limit, none=True)
+    checks.whole("limit", limit, none=True)
     with contextlib.ExitStack() as stack:
         if hasattr(source, "read"):
             text = source.read()
@@ -73,7 +73,7 @@ def open_bytes(source: Any, limit: int | None = None) -> Iterator[Source]:
             raw: Any = io.BufferedReader(io.BytesIO(data))
             size: int | None = len(data)
         else:
-            raw = stack.enter_context(open(os.fspath(source), "rb"))
+            raw = stack.enter_context(open(checks.path(source), "rb"))
             found = os.fstat(raw.fileno())
             size = found.st_size if stat.S_ISREG(found.st_mode) else None
         limit = max(_LEAST, _RATIO * (size or 0)) if limit is None else limit
@@ -109,7 +109,7 @@ def atomic_file(path: Any) -> Iterator[IO[bytes]]:
     The bytes go to a temporary file beside it, so a reader sees the old file or the whole new one, never a part. A file
     that is replaced keeps its permissions; a link is followed.
     """
-    path = os.fsdecode(path)
+    path = checks.path(path)
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.tmp")  # nobody else's, in any thread
     try:

@@ -6,6 +6,7 @@ from typing import Any
 
 from gbgpu import Matrix, Vector
 from gbgpu.errors import InvalidValue, message
+from gbgpu.io import checks
 from gbgpu.io.binary import load, save
 from gbgpu.io.edgelist import read_dimacs, read_edgelist, write_dimacs, write_edgelist
 from gbgpu.io.matrixmarket import mmread, mmwrite
@@ -27,7 +28,7 @@ SUFFIXES = ", ".join(_SUFFIXES)
 
 def form_of(path: Any) -> str | None:
     """The form that a file's name stands for: "mtx", "gbgpu", "dimacs", "edgelist" or "npz"; None for another name."""
-    stem, last = os.path.splitext(os.fsdecode(path).lower())
+    stem, last = os.path.splitext(checks.path(path).lower())
     return _SUFFIXES.get(os.path.splitext(stem)[1] if last in _PACKED else last)
 
 
@@ -47,5 +48,5 @@ def write(path: Any, what: Matrix | Vector, **options: Any) -> None:
     """
     form = form_of(path)
     if form is None:
-        raise InvalidValue(message(f"a file name with one of {SUFFIXES}", repr(os.fsdecode(path))))
+        raise InvalidValue(message(f"a file name with one of {SUFFIXES}", repr(checks.path(path))))
     _FORMS[form][1](path, what, **options)

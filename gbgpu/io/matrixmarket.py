@@ -302,7 +302,7 @@ def _body(shape: tuple, rows: Any, cols: Any, values: Any, field: str | None, sy
     ones = values.dtype in (np.bool_, np.float64) and symmetry != "skew-symmetric" and bool((values == 1).all())
     kind = {"f": "real", "u": "unsigned-integer" if values.dtype == np.uint64 else "integer"}.get(values.dtype.kind)
     field = field or ("pattern" if ones and form == "coordinate" else kind or "integer")
-    if field == "unsigned-integer" or (field == "integer" and values.dtype.kind == "f"):
+    if field == "unsigned-integer" or (field == "integer" and values.dtype.kind in "fu"):  # the writers would wrap
         values = checks.fitting(values, dtypes.UINT64 if field == "unsigned-integer" else dtypes.INT64)
     if values.dtype.kind != "f" and values.dtype.itemsize < 4:
         values = values.astype(np.int32)  # the writers know no smaller ones
