@@ -387,30 +387,23 @@ def test_more_rows_than_a_vector_has_values():
 
 def test_a_false_claim_of_symmetry_counts_for_nothing(devices):
     random = np.random.default_rng(1)
-    dense = random.integers(0, 3, (40, 40))
-    for wrong in (
-        dense,
-        dense + dense.T + np.eye(40, k=3, dtype=int),
-        (dense + dense.T) * np.where(dense.cumsum() == 9, 2, 1).reshape(40, 40),
-    ):
-        A = gb.Matrix.from_dense(wrong, missing_value=0)
-        data = bytearray(saved(A))
-        data[11] |= binary._SYMMETRIC
-        B = gb.io.load(sealed(data))
-        assert B.isequal(A)
-        assert B._session.known_symmetric(B) == np.array_equal(wrong, wrong.T)
-        assert B.T.new().isequal(A.T.new())
-
-
-def test_claims_of_symmetry_are_checked_in_pieces(monkeypatch):
-    monkeypatch.setattr(binary, "_ENTRIES", 7)
-    A = gb.io.uniform(30, 4, seed=1, weights=(1, 9))
-    B = gb.io.load(io.BytesIO(saved(A)))
-    assert B._session.known_symmetric(B)
-    offsets, cols, values = A.to_csr()
-    assert binary._is_symmetric(offsets, cols, values)
-    values[5] += 1
-    assert not binary._is_symmetric(offsets, cols, values)
+    dense = random.integers(0, 3, (40, 40)) * (random.random((40, 40)) < 0.3)
+    both = dense + dense.T
+    i, j = (ids[3] for ids in np.nonzero(np.tril(both, -1)))
+    wrong = [dense, np.triu(both), np.tril(both, -1)]
+    for change in (1, -both[i, j]):
+        for place in ((i, j), (j, i)):
+            wrong.append(both.copy())
+            wrong[-1][place] += change
+    for held in (both, np.zeros_like(both), np.eye(40, dtype=int), *wrong):
+        for values in (held, held != 0, held.astype(float)):
+            A = gb.Matrix.from_dense(values, missing_value=0)
+            data = bytearray(saved(A))
+            data[11] |= binary._SYMMETRIC
+            B = gb.io.load(sealed(data))
+            assert B.isequal(A, check_dtype=True)
+            assert B._session.known_symmetric(B) == np.array_equal(values, values.T)
+            assert B.T.new().isequal(A.T.new())
 
 
 def peak(call) -> int:

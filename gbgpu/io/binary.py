@@ -17,6 +17,7 @@ All numbers are little-endian. Ids and offsets are signed, of 4 bytes if they fi
 an object, and whatever differs from it is refused: a file may come from a stranger, and kernels follow its numbers.
 """
 
+import os
 import struct
 import zlib
 from dataclasses import dataclass
@@ -44,8 +45,6 @@ _TYPES = {
     for name in "BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 FP32 FP64".split()
 }
 _PIECE = 1 << 18  # bytes read at once where nobody knows how many there are
-_ENTRIES = 1 << 20  # entries compared at once
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -241,21 +240,10 @@ def _check(header: Header, offsets: np.ndarray, ids: np.ndarray, values: np.ndar
 
 
 def _is_symmetric(offsets: np.ndarray, cols: np.ndarray, values: np.ndarray) -> bool:
-    """Whether a square matrix equals its transpose, in bits: x' A y - y' A x is 0 modulo 2**64 for random x and y, and
-    hardly ever for another matrix. A pass over the entries, where a transposition is many."""
-    random = np.random.default_rng()
-    x, y = random.integers(0, 2**64, (2, len(offsets) - 1), np.uint64)
-    key, total = random.integers(0, 2**64, 1, np.uint64), 0
-    for lo in range(0, len(cols), _ENTRIES):
-        hi = min(lo + _ENTRIES, len(cols))
-        first, last = np.searchsorted(offsets, lo, "right") - 1, np.searchsorted(offsets, hi, "left")
-        lengths, part = np.diff(np.clip(offsets[first : last + 1], lo, hi)), cols[lo:hi]
-        x_i, y_i = (np.repeat(side[first:last], lengths) for side in (x, y))
-        weights = _bits(values if len(values) == 1 else values[lo:hi]) + key
-        weights = (weights ^ (weights >> np.uint64(32))) * _ODD  # so that bits of any place show in the lowest ones
-        weights ^= weights >> np.uint64(32)
-        total += int((weights * (x_i * y[part] - y_i * x[part])).sum())
-    return total % 2**64 == 0
+    from gbgpu.io import parse  # imports numba
+
+    keys = np.frombuffer(os.urandom(24), np.uint64)
+    return int(parse.asymmetry(offsets, cols, _bits(values), keys)) == 0
 
 
 def _matrix(header: Header, offsets: np.ndarray, ids: np.ndarray, values: np.ndarray, name: str | None) -> Matrix:

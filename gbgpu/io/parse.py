@@ -1,7 +1,9 @@
-"""Lines of numbers in a text, compiled by numba. The only file here that imports it, and itself imported late.
+"""What reading takes compiled code for: lines of numbers in a text, and a look at both sides of a matrix. The only file
+here that imports numba, and itself imported late.
 
-The compiled code reads what is well formed and common; it stops before any other line, which Python then reads or
-refuses (`entries.py`). So a mistake costs nothing until it is met, and is told by the code that knows the words.
+The compiled code of texts reads what is well formed and common; it stops before any other line, which Python then
+reads or refuses (`entries.py`). So a mistake costs nothing until it is met, and is told by the code that knows the
+words.
 
 Reals are rounded as IEEE 754 wants them: Lemire, "Number parsing at a gigabyte per second" (Software: Practice and
 Experience 51(8), 2021).
@@ -21,6 +23,7 @@ _HALF = np.uint64(0xFFFFFFFF)
 _FRACTION = np.uint64((1 << 52) - 1)
 _INFINITY = np.uint64(0x7FF << 52)
 _NAN = np.uint64(0x7FF8 << 48)
+_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _EXACT = 10.0 ** np.arange(23)  # the powers of ten that are exact
 _SMALLEST, _LARGEST = -342, 308  # outside, 19 digits times this power of ten are 0 or infinite
 
@@ -324,6 +327,32 @@ def lines(text, at, prefix, comments, ids, first, bounds, gap, kind, count, seen
         at = after
         line += 1
     return at, line, count, seen
+
+
+@_inlined
+def _scattered(number, key):
+    """64 bits that depend on all bits of a number and of a key (after Steele, Lea, Flood: SplitMix64)."""
+    number = (np.uint64(number) ^ key) * _MIX_1
+    number = (number ^ (number >> np.uint64(32))) * _MIX_2
+    return number ^ (number >> np.uint64(32))
+
+
+@_compiled
+def asymmetry(offsets, cols, values, keys):
+    """0 if a square matrix equals its transpose, and hardly ever for another one; `values` (unsigned) has one for each
+    entry, or one.
+
+    It is x A y - y A x modulo 2**64 for random x, y and a random number for each value, all made of `keys`. Nobody who
+    does not know these can write a matrix for which it is 0 by chance, and the entries are read once, in order.
+    """
+    total, one = np.uint64(0), len(values) != len(cols)
+    for i in range(len(offsets) - 1):
+        x, y, line = _scattered(i, keys[0]), _scattered(i, keys[1]), np.uint64(0)
+        for k in range(offsets[i], offsets[i + 1]):
+            term = x * _scattered(cols[k], keys[1]) - y * _scattered(cols[k], keys[0])
+            line += term if one else term * _scattered(values[k], keys[2])
+        total += line
+    return total
 
 
 @_inlined
