@@ -52,10 +52,10 @@ def word(name: str, value: Any, words: tuple[str, ...] = (), *, none: bool = Fal
         raise InvalidValue(message(f"{name} to be one of {', '.join(words)}", repr(value)))
 
 
-def path(value: Any) -> str:
+def path(value: Any, expected: str = "a path") -> str:
     """A file's name."""
     if not isinstance(value, str | bytes | os.PathLike):
-        raise TypeError(message("a path or a file object", f"{value!r}, of type {type(value).__name__}"))
+        raise TypeError(message(expected, f"{value!r}, of type {type(value).__name__}"))
     return os.fsdecode(value)
 
 

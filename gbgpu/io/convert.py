@@ -6,6 +6,7 @@ import numpy as np
 
 from gbgpu import Matrix, Vector, dtypes
 from gbgpu.errors import InvalidValue, message
+from gbgpu.io import checks
 
 _FORMATS = ("bsr", "csr", "csc", "coo", "lil", "dia", "dok")
 
@@ -28,6 +29,8 @@ def from_networkx(
     a `nodelist` that is not one of the graph's.
     """
     networkx = _networkx()
+    if not isinstance(G, networkx.Graph):
+        raise TypeError(message("a graph of NetworkX", type(G).__name__))
     np_type = None if dtype is None else dtypes.lookup_dtype(dtype).np_type
     if not len(G):
         return Matrix(float if dtype is None else dtype, 0, 0, name=name)
@@ -50,6 +53,8 @@ def to_networkx(m: Matrix, edge_attribute: str | None = "weight") -> Any:
     Raises ImportError without NetworkX, InvalidValue for a matrix that is not square.
     """
     graph = _networkx().DiGraph()
+    if not hasattr(m, "nrows"):
+        raise TypeError(message("a Matrix", type(m).__name__))
     if m.nrows != m.ncols:
         raise InvalidValue(message("a square matrix, of edges", f"shape {m.shape}"))
     graph.add_nodes_from(range(m.nrows))
@@ -71,11 +76,14 @@ def to_scipy_sparse(A: Any, format: str = "csr") -> Any:
 
     Raises ValueError for an unknown format.
     """
+    checks.word("format", format)
     format = format.lower()
     if format not in _FORMATS:
         raise ValueError(message(f"a format: {', '.join(_FORMATS)}", repr(format)))
     if isinstance(A, Matrix):
         return A.to_scipy_sparse(format)
+    if not hasattr(A, "new") and not isinstance(A, Vector):
+        raise TypeError(message("a Matrix or a Vector", type(A).__name__))
     if not isinstance(A, Vector):
         return A.new().to_scipy_sparse(format)
     from scipy.sparse import csc_array, csr_array

@@ -17,6 +17,7 @@ from gbgpu.io import checks
 
 _PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}  # what their files begin with
 _DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)  # what reading a broken one raises
+_NAMED = "a path or a file object"
 _RATIO = 200  # texts of numbers shrink to a tenth, seldom to a fiftieth; what is made to burst goes to a thousandth
 _LEAST = 1 << 30  # what any file may become, however small
 _ROW = 32  # bytes that a row without entries takes while its matrix is made
@@ -68,12 +69,15 @@ def open_bytes(source: Any, limit: int | None = None) -> Iterator[Source]:
     checks.whole("limit", limit, none=True)
     with contextlib.ExitStack() as stack:
         if hasattr(source, "read"):
-            text = source.read()
-            data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+            data = source.read()
+            if isinstance(data, str):
+                data = data.encode("utf-8", "surrogateescape")
+            elif not isinstance(data, bytes | bytearray | memoryview):
+                raise TypeError(message("a file object that gives bytes or text", type(data).__name__))
             raw: Any = io.BufferedReader(io.BytesIO(data))
             size: int | None = len(data)
         else:
-            raw = stack.enter_context(open(checks.path(source), "rb"))
+            raw = stack.enter_context(open(checks.path(source, _NAMED), "rb"))
             found = os.fstat(raw.fileno())
             size = found.st_size if stat.S_ISREG(found.st_mode) else None
         limit = max(_LEAST, _RATIO * (size or 0)) if limit is None else limit
@@ -109,7 +113,7 @@ def atomic_file(path: Any) -> Iterator[IO[bytes]]:
     The bytes go to a temporary file beside it, so a reader sees the old file or the whole new one, never a part. A file
     that is replaced keeps its permissions; a link is followed.
     """
-    path = checks.path(path)
+    path = checks.path(path, _NAMED)
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.tmp")  # nobody else's, in any thread
     try:
