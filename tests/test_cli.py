@@ -206,7 +206,7 @@ def test_convert_of_undirected_graphs(call, devices, tmp_path, monkeypatch):
         "%%MatrixMarket matrix coordinate pattern symmetric\n%gbgpu convert A.txt\n4 4 2\n2 1\n3 2\n"
     )
     assert call("convert", "A.mtx", "B.txt", "--symmetric")[0] == 0
-    assert Path("B.txt").read_text() == "# gbgpu convert A.mtx\n# Nodes: 4 Edges: 2\n0 1\n1 2\n"
+    assert Path("B.txt").read_text() == "# Nodes: 4 Edges: 2\n# gbgpu convert A.mtx\n0 1\n1 2\n"
     for more, reached in (([], 1), (["--symmetric"], 3)):
         told = json.loads(call("run", "bfs", "B.txt", "--json", "--source", "2", *more)[1])
         assert told["result"]["reached"] == reached

@@ -1,8 +1,15 @@
 """Edge lists, DIMACS files, gbgpu's own form, SciPy's, files by name, and graphs of NetworkX."""
 
+import bz2
 import gzip
 import io
+import lzma
 import os
+import stat
+import struct
+import threading
+import tracemalloc
+import zlib
 
 import networkx as nx
 import numpy as np
@@ -12,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gbgpu as gb
-from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue
+from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue, NotImplementedException
 from gbgpu.io import binary
 
 TYPES = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "FP32", "FP64"]
@@ -156,7 +163,7 @@ def test_undirected_edge_lists_are_written_once(devices, tmp_path):
     path = tmp_path / "A.txt"
     A = gb.Matrix.from_coo([0, 1, 1, 2, 2], [1, 0, 2, 1, 2], [5, 5, 6, 6, 7], nrows=3, ncols=3)
     gb.io.write_edgelist(path, A, directed=False, comment="one\ntwo")
-    assert path.read_text() == "# one\n# two\n# Nodes: 3 Edges: 3\n0 1 5\n1 2 6\n2 2 7\n"
+    assert path.read_text() == "# Nodes: 3 Edges: 3\n# one\n# two\n0 1 5\n1 2 6\n2 2 7\n"
     assert gb.io.read_edgelist(path, directed=False).isequal(A)
     gb.io.write_edgelist(path, A, directed=False, weighted=False)
     assert path.read_text() == "# Nodes: 3 Edges: 3\n0 1\n1 2\n2 2\n"
@@ -278,6 +285,13 @@ def test_what_is_known_of_a_matrix_is_kept(devices):
     assert binary._header(saved(nan)[:64]).flags == binary._ISO
 
 
+def sealed(data: bytearray) -> io.BytesIO:
+    """A file whose checksums are right: anybody can compute them."""
+    data[56:60] = struct.pack("<I", zlib.crc32(data[64:]))
+    data[60:64] = struct.pack("<I", zlib.crc32(data[:60]))
+    return io.BytesIO(bytes(data))
+
+
 def small() -> bytes:
     return saved(gb.Matrix.from_coo([0, 1, 1], [2, 0, 1], [1.5, 2.5, 3.5], nrows=3, ncols=3))
 
@@ -309,14 +323,183 @@ def test_a_damaged_header_is_refused(place):
 
 @pytest.mark.parametrize(
     ("section", "number", "value"),
-    [(0, 0, 1), (0, 1, -1), (0, 1, 4), (0, 3, 2), (1, 0, 3), (1, 1, -1), (1, 2, 1 << 30)],
+    [(0, 0, 1), (0, 1, -1), (0, 1, 4), (0, 3, 2), (1, 0, 3), (1, 1, -1), (1, 2, 1 << 30), (1, 1, 1), (1, 1, 2)],
 )
 def test_offsets_and_ids_that_lead_outside_are_refused(section, number, value):
+    """Or that do not ascend."""
     data = bytearray(small())
     place = binary._header(bytes(data[:64])).places()[section] + 4 * number
     data[place : place + 4] = np.int32(value).tobytes()
-    with pytest.raises(FileFormatError, match="changed"):
+    with pytest.raises(FileFormatError, match="written"):
         gb.io.load(io.BytesIO(bytes(data)))
+    with pytest.raises(FileFormatError, match="from 0 to|ascend"):
+        gb.io.load(sealed(data))
+
+
+def test_offsets_whose_differences_wrap_are_refused():
+    data = bytearray(saved(gb.Matrix.from_coo([0, 1, 1], [2, 0, 1], [1.5, 2.5, 3.5], nrows=4, ncols=3)))
+    data[64:84] = np.array([0, 2**31 - 1, -5, 3, 3], np.int32).tobytes()
+    with pytest.raises(FileFormatError, match="ascend"):
+        gb.io.load(sealed(data))
+
+
+FULL = gb.io.binary._FULL
+WRONG = {
+    "more rows": (24, "Q", 5_000_000),
+    "fewer rows": (24, "Q", 2),
+    "more columns than ids have bytes for": (32, "Q", 2**40),
+    "too many columns": (32, "Q", 2**60),
+    "more entries": (40, "Q", 4),
+    "more entries than places": (40, "Q", 10),
+    "no end": (40, "Q", 2**64 - 1),
+    "another end": (48, "Q", 2**64 - 1),
+    "a full matrix": (11, "B", FULL),
+    "an unknown flag": (11, "B", 8),
+    "kind 0": (10, "B", 0),
+    "a vector": (10, "B", 1),
+    "an unknown kind": (10, "B", 3),
+    "ids of 8 bytes": (12, "B", 8),
+    "ids of 3 bytes": (12, "B", 3),
+    "offsets of 0 bytes": (13, "B", 0),
+    "something between": (14, "H", 1),
+    "an unknown type": (16, "8s", b"FP65"),
+    "no text": (16, "8s", b"\xff" * 8),
+    "a type by another name": (16, "8s", b"float"),
+    "an older version": (8, "H", 1),
+}
+
+
+@pytest.mark.parametrize(("place", "form", "value"), WRONG.values(), ids=WRONG)
+def test_headers_that_cannot_be_are_refused(place, form, value):
+    data = bytearray(small())
+    struct.pack_into("<" + form, data, place, value)
+    for source in (sealed(data), io.BytesIO(gzip.compress(sealed(data).getvalue()))):
+        with pytest.raises(FileFormatError, match="expected"):
+            gb.io.load(source)
+
+
+def test_more_rows_than_a_vector_has_values():
+    data = bytearray(saved(gb.Vector.from_dense([1.0, 2.0])))
+    struct.pack_into("<Q", data, 24, 5_000_000)
+    with pytest.raises(FileFormatError):
+        gb.io.load(sealed(data))
+
+
+def test_a_false_claim_of_symmetry_counts_for_nothing(devices):
+    random = np.random.default_rng(1)
+    dense = random.integers(0, 3, (40, 40)) * (random.random((40, 40)) < 0.3)
+    both = dense + dense.T
+    i, j = (ids[3] for ids in np.nonzero(np.tril(both, -1)))
+    wrong = [dense, np.triu(both), np.tril(both, -1)]
+    for change in (1, -both[i, j]):
+        for place in ((i, j), (j, i)):
+            wrong.append(both.copy())
+            wrong[-1][place] += change
+    for held in (both, np.zeros_like(both), np.eye(40, dtype=int), *wrong):
+        for values in (held, held != 0, held.astype(float)):
+            A = gb.Matrix.from_dense(values, missing_value=0)
+            data = bytearray(saved(A))
+            data[11] |= binary._SYMMETRIC
+            B = gb.io.load(sealed(data))
+            assert B.isequal(A, check_dtype=True)
+            assert B._session.known_symmetric(B) == np.array_equal(values, values.T)
+            assert B.T.new().isequal(A.T.new())
+
+
+def peak(call) -> int:
+    """Bytes that a call takes at most."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_follows_the_bytes_and_not_the_header(tmp_path):
+    header = binary.Header(2, 0, gb.dtypes.INT64, 2**40, 5, 2**41).pack()
+    (tmp_path / "A.gbgpu").write_bytes(header)
+
+    def refused(source):
+        with pytest.raises(FileFormatError, match="cut off"):
+            gb.io.load(source)
+
+    for source in (tmp_path / "A.gbgpu", io.BytesIO(header), io.BytesIO(gzip.compress(header))):
+        assert peak(lambda source=source: refused(source)) < 1 << 20
+
+
+def test_a_vector_of_one_value_takes_none(devices):
+    header = binary.Header(1, binary._ISO | FULL, gb.dtypes.INT64, 2**40, 1, 2**40)
+    data = bytearray(header.pack() + np.int64(7).tobytes() + bytes(56))
+    assert peak(lambda: gb.io.load(sealed(data))) < 1 << 20
+    v = gb.io.load(sealed(data))
+    assert (v.size, v.nvals, v[2**39].new().value) == (2**40, 2**40, 7)
+
+
+PACKERS = [gzip, bz2, lzma]
+TEXTS = {
+    "mmread": b"%%MatrixMarket matrix coordinate integer general\n" + b"%\n" * 50_000 + b"2 2 1\n1 2 3\n",
+    "read_dimacs": b"c\n" * 50_000 + b"p sp 2 1\na 1 2 3\n",
+    "read_edgelist": b"#\n" * 50_000 + b"0 1 3\n",
+}
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+@pytest.mark.parametrize("reader", [*TEXTS, "load", "read_npz"])
+def test_what_a_packed_file_may_become_has_a_limit(packer, reader):
+    A = gb.Matrix.from_coo([0], [1], 3, nrows=2, ncols=2)
+    stream = io.BytesIO()
+    if reader == "load":
+        gb.io.save(stream, gb.Vector.from_coo(np.arange(40_000), np.zeros(40_000), size=50_000))
+    elif reader == "read_npz":
+        gb.io.write_npz(stream, gb.Matrix.from_coo(np.arange(9_000), np.arange(9_000), 3))
+    data = packer.compress(TEXTS.get(reader, stream.getvalue()))
+    read = getattr(gb.io, reader)
+    with pytest.raises(FileFormatError, match="limit="):
+        read(io.BytesIO(data), limit=100_000)
+    found = read(io.BytesIO(data), limit=1_000_000)
+    assert reader not in TEXTS or found.isequal(A)
+    assert read(io.BytesIO(data)).nvals == found.nvals
+
+
+def test_the_limit_is_in_proportion_to_the_file(monkeypatch):
+    monkeypatch.setattr(gb.io.files, "_LEAST", 1000)
+    text = TEXTS["mmread"]
+    assert gb.io.mmread(io.BytesIO(text)).nvals == 1  # as it is, nothing bursts
+    with pytest.raises(FileFormatError, match="line [0-9]+: .*limit="):
+        gb.io.mmread(io.BytesIO(gzip.compress(text)))
+    numbers = b"".join(b"%d %d %d\n" % (k + 1, k + 1, k * k % 1009) for k in range(9000))
+    text = b"%%MatrixMarket matrix coordinate integer general\n9000 9000 9000\n" + numbers
+    assert gb.io.mmread(io.BytesIO(gzip.compress(text))).nvals == 9000
+
+
+@pytest.mark.parametrize(
+    ("reader", "text", "line"),
+    [
+        ("mmread", b"%%MatrixMarket matrix coordinate real general\n200000000 1 0\n", "line 2"),
+        ("mmread", b"%%MatrixMarket matrix coordinate real general\n%\n1152921504606846975 1 0\n", "line 3"),
+        ("mmread", b"%%MatrixMarket matrix array real general\n1152921504606846975 0\n", "line 2"),
+        ("read_dimacs", b"p sp 200000000 0\n", "line 1"),
+        ("read_edgelist", b"0 200000000\n", "edge list"),
+        ("read_edgelist", b"# Nodes: 200000000\n", "edge list"),
+    ],
+)
+def test_rows_without_entries_have_a_limit(reader, text, line):
+    """They take memory, though a file has one word for all of them."""
+
+    def refused():
+        with pytest.raises(FileFormatError, match=f"{line}: .*rows.*limit="):
+            getattr(gb.io, reader)(io.BytesIO(text))
+
+    assert peak(refused) < 1 << 26
+    small = text.replace(b"200000000", b"1000").replace(b"1152921504606846975", b"1000")
+    with pytest.raises(FileFormatError, match="limit=(32000|32032)"):
+        getattr(gb.io, reader)(io.BytesIO(small), limit=20_000)
+    assert getattr(gb.io, reader)(io.BytesIO(small), limit=32_032).nrows in (1000, 1001)
+
+
+def test_rows_that_the_caller_asks_for_have_none():
+    assert gb.io.read_edgelist(bytes_of("0 1\n"), nrows=1000, limit=100).nrows == 1000
 
 
 def test_disordered_positions_and_odd_booleans_are_refused():
@@ -326,8 +509,8 @@ def test_disordered_positions_and_odd_booleans_are_refused():
     ):
         data = bytearray(saved(what))
         data[binary._header(bytes(data[:64])).places()[section]] = byte
-        with pytest.raises(FileFormatError, match="changed"):
-            gb.io.load(io.BytesIO(bytes(data)))
+        with pytest.raises(FileFormatError, match="ascend|booleans"):
+            gb.io.load(sealed(data))
 
 
 def test_other_files_and_newer_versions_are_refused(monkeypatch):
@@ -369,6 +552,30 @@ def test_a_failing_writer_leaves_nothing(tmp_path, monkeypatch, name):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {name: b"old"}
 
 
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr", "dia"])
+@pytest.mark.parametrize("compressed", [True, False])
+def test_every_npz_form_is_read(devices, tmp_path, format, compressed):
+    random = np.random.default_rng(1)
+    A = scipy.sparse.random_array((12, 8), density=0.3, rng=random).asformat(format)
+    B = A if format != "bsr" else scipy.sparse.bsr_array(A, blocksize=(3, 2))
+    for path, held in (("A.npz", A), ("B.npz", B), ("C.npz", scipy.sparse.csr_array((3, 4)).asformat(format))):
+        scipy.sparse.save_npz(tmp_path / path, held, compressed)
+        found, wanted = gb.io.read(tmp_path / path), held.tocoo()
+        assert (found.shape, found.dtype) == (wanted.shape, "FP64")
+        np.testing.assert_array_equal(found.to_dense(0), wanted.toarray())
+        assert found.nvals == wanted.nnz
+
+
+def test_npz_files_need_an_operator_for_duplicates(tmp_path):
+    scipy.sparse.save_npz(tmp_path / "A.npz", scipy.sparse.coo_array(([1, 2], ([0, 0], [1, 1])), shape=(2, 2)))
+    with pytest.raises(ValueError, match="dup_op"):
+        gb.io.read(tmp_path / "A.npz")
+    assert entries(gb.io.read(tmp_path / "A.npz", dup_op="plus")) == [(0, 1, 3)]
+    scipy.sparse.save_npz(tmp_path / "B.npz", scipy.sparse.csr_array([[1j]]))
+    with pytest.raises(NotImplementedException, match="complex"):
+        gb.io.read(tmp_path / "B.npz")
+
+
 def test_npz_is_scipys(devices, tmp_path):
     A = scipy.sparse.random_array((9, 7), density=0.3, rng=np.random.default_rng(1), format="csc")
     scipy.sparse.save_npz(tmp_path / "A.npz", A)
@@ -379,6 +586,117 @@ def test_npz_is_scipys(devices, tmp_path):
     (tmp_path / "C.npz").write_bytes(b"PK no zip")
     with pytest.raises(FileFormatError, match="save_npz"):
         gb.io.read(tmp_path / "C.npz")
+
+
+# -- names, permissions and leftovers
+
+
+def test_leftovers_and_threads_do_not_collide(tmp_path, monkeypatch):
+    """Two writers of one file, with what a crashed one left."""
+    (tmp_path / f"A.txt.{os.getpid()}.tmp").write_bytes(b"left")
+    errors, files = [], [f"0 {k}\n" * 2000 for k in range(1, 5)]
+    together = threading.Barrier(len(files))
+
+    def write(text):
+        try:
+            with gb.io.atomic_file(tmp_path / "A.txt") as stream:
+                together.wait(20)
+                stream.write(text.encode())
+                together.wait(20)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=write, args=[text]) for text in files]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert (tmp_path / "A.txt").read_text() in files
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_permissions_are_the_ones_of_new_files_or_of_the_old_one(tmp_path):
+    path, link = tmp_path / "A.txt", tmp_path / "B.txt"
+    old = os.umask(0o027)
+    try:
+        gb.io.write(path, gb.Matrix(int, 2, 2))
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+        path.chmod(0o604)
+        gb.io.write(path, gb.Matrix(int, 3, 3))
+        assert stat.S_IMODE(path.stat().st_mode) == 0o604
+    finally:
+        os.umask(old)
+    link.symlink_to(path)
+    gb.io.write(link, gb.Matrix(int, 4, 4))
+    assert link.is_symlink()
+    assert gb.io.read(path).nrows == 4
+    gb.io.write(os.fsencode(tmp_path / ("n" * 250 + ".txt")), gb.Matrix(int, 5, 5))
+    assert gb.io.read(os.fsencode(tmp_path / ("n" * 250 + ".txt"))).nrows == 5
+
+
+# -- what callers give
+
+
+CALLS = {
+    "nrows": (lambda: gb.io.read_edgelist(bytes_of("0 1\n"), nrows="3"), TypeError),
+    "nrows, a float": (lambda: gb.io.read_edgelist(bytes_of("0 1\n"), nrows=3.0), TypeError),
+    "nrows, negative": (lambda: gb.io.read_edgelist(bytes_of("0 1\n"), nrows=-3), InvalidValue),
+    "nrows, too many": (lambda: gb.io.read_edgelist(bytes_of("0 1\n"), nrows=2**60), InvalidValue),
+    "weighted": (lambda: gb.io.read_edgelist(bytes_of("0 1\n"), weighted="no"), TypeError),
+    "directed": (lambda: gb.io.read_edgelist(bytes_of("0 1\n"), directed="no"), TypeError),
+    "dtype": (lambda: gb.io.read_edgelist(bytes_of("0 1\n"), dtype="INT65"), TypeError),
+    "name": (lambda: gb.io.read_edgelist(bytes_of("0 1\n"), name=3), TypeError),
+    "limit": (lambda: gb.io.read_edgelist(bytes_of("0 1\n"), limit="1G"), TypeError),
+    "limit, negative": (lambda: gb.io.read_edgelist(bytes_of("0 1\n"), limit=-1), InvalidValue),
+    "limit of dimacs": (lambda: gb.io.read_dimacs(bytes_of("p sp 1 0\n"), limit=1.5), TypeError),
+    "name of dimacs": (lambda: gb.io.read_dimacs(bytes_of("p sp 1 0\n"), name=b"x"), TypeError),
+    "engine": (lambda: gb.io.mmread(bytes_of(""), engine=None), TypeError),
+    "limit of mtx": (lambda: gb.io.mmread(bytes_of(""), limit=True), TypeError),
+    "source": (lambda: gb.io.mmread(0), TypeError),
+    "name of a saved one": (lambda: gb.io.load(bytes_of(""), name=3), TypeError),
+    "target": (lambda: gb.io.write_edgelist(1, gb.Matrix(int, 1, 1)), TypeError),
+    "comment": (lambda: gb.io.write_edgelist(io.BytesIO(), gb.Matrix(int, 1, 1), comment=3), TypeError),
+    "comment of dimacs": (lambda: gb.io.write_dimacs(io.BytesIO(), gb.Matrix(int, 1, 1), comment=None), TypeError),
+    "comment of mtx": (lambda: gb.io.mmwrite(io.BytesIO(), gb.Matrix(int, 1, 1), comment=b"x"), TypeError),
+    "writing undirected": (lambda: gb.io.write_edgelist(io.BytesIO(), gb.Matrix(int, 1, 1), directed=0), TypeError),
+    "writing weights": (lambda: gb.io.write_edgelist(io.BytesIO(), gb.Matrix(int, 1, 1), weighted=1), TypeError),
+    "precision": (lambda: gb.io.mmwrite(io.BytesIO(), gb.Matrix(float, 1, 1), precision="3"), TypeError),
+    "precision, too much": (lambda: gb.io.mmwrite(io.BytesIO(), gb.Matrix(float, 1, 1), precision=50), InvalidValue),
+    "symmetry": (lambda: gb.io.mmwrite(io.BytesIO(), gb.Matrix(float, 1, 1), symmetry=1), TypeError),
+    "a file object of numbers": (lambda: gb.io.mmread(type("Odd", (), {"read": lambda _: 5})()), TypeError),
+    "what is no graph": (lambda: gb.io.from_networkx(3), TypeError),
+    "what is no matrix": (lambda: gb.io.to_networkx(3), TypeError),
+    "what is no matrix for SciPy": (lambda: gb.io.to_scipy_sparse(3), TypeError),
+    "a format": (lambda: gb.io.to_scipy_sparse(gb.Matrix(int, 1, 1), 3), TypeError),
+    "a file's name": (lambda: gb.io.read(io.BytesIO()), TypeError),
+    "a name to write": (lambda: gb.io.write(3, gb.Matrix(int, 1, 1)), TypeError),
+    "writing npz": (lambda: gb.io.write_npz(io.BytesIO(), gb.Vector(int, 3)), TypeError),
+}
+
+
+@pytest.mark.parametrize(("call", "error"), CALLS.values(), ids=CALLS)
+def test_keywords_are_checked(call, error):
+    with pytest.raises(error, match="expected"):
+        call()
+
+
+def test_comments_do_not_change_what_is_read(tmp_path):
+    A = gb.Matrix.from_coo([0], [1], nrows=3, ncols=3)
+    for comment in ("Nodes: 99", "one\nNodes: 99\r\n7 7", "x" * 100_000, "\ud800\x85\u2028 1 2"):
+        for form in ("write_edgelist", "write_dimacs", "mmwrite"):
+            stream = io.BytesIO()
+            getattr(gb.io, form)(stream, A, comment=comment)
+            read = getattr(gb.io, form.replace("write", "read"))
+            assert read(io.BytesIO(stream.getvalue())).shape == (3, 3)
+            assert read(io.BytesIO(stream.getvalue())).nvals == 1
+
+
+def test_weights_that_become_infinite_are_refused():
+    with pytest.raises(InvalidValue, match="FP32"):
+        gb.io.read_edgelist(bytes_of("0 1 1e300\n"), dtype="FP32")
+    A = gb.io.read_edgelist(bytes_of("0 1 inf\n"), dtype="FP32")
+    assert entries(A) == [(0, 1, np.inf)]
 
 
 # -- objects of other libraries

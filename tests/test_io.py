@@ -15,8 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import gbgpu as gb
-from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue, NotImplementedException
-from gbgpu.io import entries, files, generate
+from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue, NotImplementedException, OutOfMemory
+from gbgpu.io import checks, entries, generate
+from gbgpu.io import text as texts
 from gbgpu.io.files import atomic_file
 from gbgpu.io.matrixmarket import mmread, mmwrite, read_coordinates
 
@@ -151,10 +152,119 @@ def test_integers_are_unsigned_only_if_they_must_be():
 
 def test_long_files_and_lines(monkeypatch):
     monkeypatch.setattr(entries, "_ROOM", 4)  # arrays grow
-    monkeypatch.setattr(files, "CHUNK", 16)  # no line fits
+    monkeypatch.setattr(texts, "CHUNK", 16)  # no line fits
     lines = [f"{' ' * k}{k} {k}\t{-k}  " for k in range(1, 60)]
     found = read(GENERAL + "99 99 59\n" + "\n".join(lines))
     assert found.values.tolist() == [-k for k in range(1, 60)]
+
+
+CONTROLS = [byte for byte in range(33) if byte not in b" \t\r\n"] + [0x7F, 0x85, 0xA0]
+
+
+@pytest.mark.parametrize("byte", CONTROLS)
+@pytest.mark.parametrize("field", ["integer", "real", "pattern"])
+def test_other_bytes_are_no_blanks(byte, field):
+    value, control = b"" if field == "pattern" else b" 7", bytes([byte])
+    head = GENERAL.replace("integer", field).encode()
+    for line in (b"1%b 2%b", b"1 %b2%b", b"%b1 2%b", b"%b 1 2%b"):
+        for text in (line % (control, value), line.replace(b"%b", b"", 1) % (value + control)):
+            with pytest.raises(FileFormatError, match="^line 3:"):
+                read_coordinates(io.BytesIO(head + b"3 3 1\n" + text + b"\n"))
+    for sizes in (b"3 3%b 1\n", b"%b3 3 1\n", b"3 3 1%b\n", b"%b\n3 3 1\n"):
+        with pytest.raises(FileFormatError, match="^line 2:"):
+            read_coordinates(io.BytesIO(head + sizes % control + b"1 2" + value + b"\n"))
+    for read, text in ((gb.io.read_edgelist, b"0%b1\n"), (gb.io.read_dimacs, b"p sp 3%b1\n")):
+        with pytest.raises(FileFormatError, match="^line 1:"):
+            read(io.BytesIO(text % control))
+
+
+LONG = "7" * 5000
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "line"),
+    [
+        (GENERAL + f"{LONG} 1 1\n", FileFormatError, 2),
+        (GENERAL + f"1 1 {LONG}\n", FileFormatError, 2),
+        (ARRAY + f"{LONG} 1\n", FileFormatError, 2),
+        (GENERAL + f"3 3 1\n1 {LONG} 1\n", IndexOutOfBound, 3),
+        (GENERAL + f"3 3 1\n1 -{LONG} 1\n", IndexOutOfBound, 3),
+        (GENERAL + f"3 3 1\n1 1 {LONG}\n", FileFormatError, 3),
+        (GENERAL + f"3 3 1\n1 1 -{LONG}\n", FileFormatError, 3),
+        (GENERAL + "3 3 1\n1 -0 1\n", IndexOutOfBound, 3),
+        (GENERAL + f"{2**60 - 1} 1 1\n1 1 1\n", FileFormatError, 2),
+        (GENERAL + f"1 1 {2**60 - 1}\n1 1 1\n", FileFormatError, 4),
+        (ARRAY + f"{2**59} {2**59}\n", FileFormatError, 2),
+        (ARRAY.replace("general", "symmetric") + f"{2**59} {2**59}\n", FileFormatError, 2),
+        (GENERAL.replace("integer general", "unsigned-integer skew-symmetric") + "3 3 0\n", FileFormatError, 1),
+        (GENERAL.replace("general", "skew-symmetric") + f"3 3 1\n2 1 {2**63}\n", FileFormatError, 3),
+    ],
+)
+def test_huge_numbers_are_refused_with_their_line(text, error, line):
+    with pytest.raises(error, match=rf"^line {line}\b"):
+        read(text)
+
+
+def test_huge_numbers_of_other_forms_are_refused_with_their_line():
+    for reader, text, line in (
+        (gb.io.read_edgelist, f"# x\n# Nodes: {LONG}\n0 1\n", 2),
+        (gb.io.read_edgelist, f"# Nodes: {2**60}\n0 1\n", 1),
+        (gb.io.read_edgelist, f"0 {LONG}\n", 1),
+        (gb.io.read_dimacs, f"c x\np sp {LONG} 1\n", 2),
+        (gb.io.read_dimacs, f"p sp 2 1\na 1 {LONG} 1\n", 2),
+    ):
+        with pytest.raises((FileFormatError, IndexOutOfBound), match=rf"^line {line}\b"):
+            reader(io.StringIO(text))
+    A = gb.io.read_edgelist(io.StringIO(f"0 1 {LONG}\n1 0 1\n"))  # too large for an integer: a real
+    assert A.to_coo()[2].tolist() == [float("inf"), 1]
+
+
+def test_zeros_in_front_and_signs_change_nothing():
+    zeros = "0" * 30
+    found = read(
+        GENERAL + f"3 3 4\n{zeros}1 +{zeros}2 {zeros}7\n+2 1 +{zeros}18\n3 3 -{zeros}\n1 3 {zeros}{2**63 - 1}\n"
+    )
+    assert as_set(found.rows, found.cols, found.values) == [(0, 1, 7), (0, 2, 2**63 - 1), (1, 0, 18), (2, 2, 0)]
+
+
+def test_the_lowest_integer_has_no_negative():
+    for form in ("coordinate", "array"):
+        head = f"%%MatrixMarket matrix {form} integer skew-symmetric\n2 2"
+        place, sizes = ("2 1 ", " 1") if form == "coordinate" else ("", "")
+        with pytest.raises(FileFormatError, match="skew"):
+            read(f"{head}{sizes}\n{place}{-(2**63)}\n")
+        values = read(f"{head}{sizes}\n{place}{-(2**63) + 1}\n").values
+        assert {2**63 - 1, -(2**63) + 1} <= set(values.tolist())
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+@pytest.mark.parametrize("form", ["mtx", "dimacs", "edgelist"])
+def test_comments_and_empty_lines_are_passed_by_compiled_code(monkeypatch, where, form):
+    """However many: Python looks at a few lines."""
+    head, comment, body, reader = {
+        "mtx": (GENERAL, "%", "2 2 1\n1 2 3\n", mmread),
+        "dimacs": ("", "c", "p sp 2 1\na 1 2 3\n", gb.io.read_dimacs),
+        "edgelist": ("", "#", "0 1 3\n", gb.io.read_edgelist),
+    }[form]
+    calls, peek = [], texts.Text.peek
+    monkeypatch.setattr(texts.Text, "peek", lambda text: calls.append(1) or peek(text))
+    many = f"{comment}\n\n" * 5000 if where == "before" or form != "mtx" else "\n" * 10_000
+    A = reader(io.StringIO(head + (many + body if where == "before" else body + many)))
+    assert (A.shape, A.to_coo()[2].tolist()) == ((2, 2), [3])
+    assert len(calls) < 10
+
+
+def test_a_long_line_of_words_is_not_taken_apart():
+    import tracemalloc
+
+    text = (GENERAL + "3 3 1\n" + "1 " * 300_000).encode()
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError, match="^line 3:"):
+            read_coordinates(io.BytesIO(text))
+        assert tracemalloc.get_traced_memory()[1] < 2 * texts.CHUNK + (1 << 23) + 4 * len(text) + (1 << 23)
+    finally:
+        tracemalloc.stop()
 
 
 BAD = [
@@ -214,7 +324,7 @@ def test_malformed_files_name_the_line(text, error, line):
 
 
 def test_lines_are_counted_across_chunks(monkeypatch):
-    monkeypatch.setattr(files, "CHUNK", 64)
+    monkeypatch.setattr(texts, "CHUNK", 64)
     lines = [f"{k} {k} {k}" for k in range(1, 501)]
     assert read(GENERAL + "500 500 500\n" + "\n".join(lines)).values.tolist() == list(range(1, 501))
     lines[400] = "1 2 three"
@@ -328,6 +438,57 @@ def test_symmetric_matrices_are_written_by_their_lower_triangle(devices, tmp_pat
     assert mmread(tmp_path / "B.mtx").isequal(B)
     with pytest.raises(InvalidValue, match="symmetry"):
         mmwrite(tmp_path / "C.mtx", B, symmetry="odd")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        ("UINT8", [255, 1]),
+        ("UINT64", [1, 2**64 - 1]),
+        ("INT8", [-128, -128]),
+        ("INT64", [-(2**63), -(2**63)]),
+        ("BOOL", [True, True]),
+        ("FP64", [np.nan, np.nan]),
+    ],
+)
+def test_values_that_wrap_are_nobodys_negative(devices, dtype, values):
+    A = gb.Matrix.from_coo([0, 1], [1, 0], np.array(values, gb.dtypes.lookup_dtype(dtype).np_type), nrows=2, ncols=2)
+    for form in ("coordinate", "array"):
+        with pytest.raises(InvalidValue, match="skew"):
+            mmwrite(io.BytesIO(), A, symmetry="skew-symmetric", form=form)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [("INT8", [127, -127]), ("UINT8", [0, 0]), ("BOOL", [False, False]), ("FP32", [np.inf, -np.inf])],
+)
+def test_negatives_of_every_type_are_written(devices, dtype, values):
+    A = gb.Matrix.from_coo([0, 1], [1, 0], np.array(values, gb.dtypes.lookup_dtype(dtype).np_type), nrows=2, ncols=2)
+    stream = io.BytesIO()
+    mmwrite(stream, A, symmetry="skew-symmetric")
+    assert mmread(io.BytesIO(stream.getvalue())).to_coo()[2].tolist() == values
+
+
+def test_values_are_of_the_field_or_refused(devices):
+    def wrote(values, field):
+        stream = io.BytesIO()
+        mmwrite(stream, gb.Matrix.from_coo([0, 1], [1, 0], values, nrows=2, ncols=2), field=field)
+        return mmread(io.BytesIO(stream.getvalue())).to_coo()[2].tolist()
+
+    assert wrote([2.0, -3.0], "integer") == [2, -3]
+    assert wrote([2.0, 3.0], "unsigned-integer") == [2, 3]
+    assert wrote([2, 3], "real") == [2, 3]
+    assert wrote(np.array([2**63 - 1, 0], np.uint64), "integer") == [2**63 - 1, 0]
+    for values, field in (
+        ([2.5, -3.0], "integer"),
+        ([2.0**63, 1.0], "integer"),
+        ([np.nan, 1.0], "integer"),
+        (np.array([2**63, 0], np.uint64), "integer"),
+        ([2, -3], "unsigned-integer"),
+        ([-1.0, 2.0], "unsigned-integer"),
+    ):
+        with pytest.raises(InvalidValue, match="whole"):
+            wrote(values, field)
 
 
 def test_a_pattern_is_written_as_one(devices):
@@ -450,11 +611,90 @@ def test_graphs_without_edges(edges):
         lambda: generate.uniform_edges(-1, seed=1),
         lambda: generate.grid_road_edges(-1, seed=1),
         lambda: generate.grid_road_edges(4, 1.5, seed=1),
+        lambda: generate.grid_road_edges(4, float("nan"), seed=1),
+        lambda: generate.rmat_edges(4, seed=1, a=float("nan")),
+        lambda: generate.uniform_edges(4, seed=-1),
+        lambda: generate.uniform_edges(4, seed=1, weights=(2**63, 2**63)),
+        lambda: generate.uniform_edges(4, seed=1, weights=(1.5, 3)),
+        lambda: gb.io.uniform(4, seed=1, weights=(1, 200), dtype="INT8"),
+        lambda: gb.io.grid_road(4, seed=1, weights=(-1, 2), dtype="UINT64"),
     ],
 )
 def test_parameters_out_of_range(make):
     with pytest.raises(InvalidValue, match="expected"):
         make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: gb.io.rmat("4", seed=1),
+        lambda: gb.io.rmat(4, 2.5, seed=1),
+        lambda: gb.io.rmat(4, seed=None),
+        lambda: gb.io.rmat(4, seed=1, a="0.5"),
+        lambda: gb.io.rmat(4, seed=1, permute="no"),
+        lambda: gb.io.rmat(4, seed=1, symmetric=None),
+        lambda: gb.io.uniform(4.0, seed=1),
+        lambda: gb.io.uniform(4, True, seed=1),
+        lambda: gb.io.uniform(4, seed="1"),
+        lambda: gb.io.uniform(4, seed=1, weights=3),
+        lambda: gb.io.uniform(4, seed=1, weights=(1, 2, 3)),
+        lambda: gb.io.uniform(4, seed=1, weights=("a", "b")),
+        lambda: gb.io.uniform(4, seed=1, dtype="INT65"),
+        lambda: gb.io.uniform(4, seed=1, name=3),
+        lambda: gb.io.grid_road("4", seed=1),
+        lambda: gb.io.grid_road(4, None, seed=1),
+        lambda: gb.io.grid_road(4, 1j, seed=1),
+    ],
+)
+def test_parameters_of_other_types(make):
+    with pytest.raises(TypeError, match="expected"):
+        make()
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("weights", [None, (1, 9)])
+def test_generators_ask_for_memory_first(monkeypatch, symmetric, weights):
+    import tracemalloc
+
+    options = {"seed": 1, "weights": weights}
+    for make, asked in (
+        (lambda: gb.io.rmat(32, 1000, symmetric=symmetric, **options), "vertices"),
+        (lambda: gb.io.uniform(2**32, 10**12, symmetric=symmetric, **options), "vertices"),
+        (lambda: gb.io.rmat(12, 10**30, symmetric=symmetric, **options), "vertices"),
+    ):
+        with pytest.raises(OutOfMemory, match=rf"expected \d+ bytes for .*{asked}.* bytes free"):
+            make()
+    for make in (
+        lambda: generate.rmat_edges(12, 16, symmetric=symmetric, **options),
+        lambda: generate.uniform_edges(4096, 16, symmetric=symmetric, **options),
+        lambda: generate.grid_road_edges(200, 1.0, **options),
+        lambda: generate.uniform_edges(100_000, 0, symmetric=symmetric, **options),
+    ):
+        tracemalloc.start()
+        make()
+        taken = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        monkeypatch.setattr(checks, "_available", lambda taken=taken: int(0.9 * taken))
+        with pytest.raises(OutOfMemory):
+            make()
+        monkeypatch.undo()
+
+
+def test_refused_memory_has_its_class(monkeypatch):
+    def refuse(*_):
+        raise MemoryError("Unable to allocate")
+
+    monkeypatch.setattr(generate, "_finish", refuse)
+    monkeypatch.setattr(entries, "read_entries", refuse)
+    for make in (
+        lambda: gb.io.uniform(4, seed=1),
+        lambda: mmread(io.StringIO(GENERAL + "1 1 1\n1 1 1\n")),
+        lambda: gb.io.read_edgelist(io.StringIO("0 1\n")),
+        lambda: gb.io.read_dimacs(io.StringIO("p sp 2 1\na 1 2 1\n")),
+    ):
+        with pytest.raises(OutOfMemory, match="free"):
+            make()
 
 
 def test_the_smallest_generated_matrices(devices):

@@ -10,9 +10,10 @@ from gbgpu.io.binary import load, save
 from gbgpu.io.convert import from_networkx, from_scipy_sparse, to_networkx, to_scipy_sparse
 from gbgpu.io.edgelist import read_dimacs, read_edgelist, write_dimacs, write_edgelist
 from gbgpu.io.files import atomic_file
-from gbgpu.io.formats import SUFFIXES, form_of, read, read_npz, write, write_npz
+from gbgpu.io.formats import SUFFIXES, form_of, read, write
 from gbgpu.io.generate import grid_road, rmat, uniform
 from gbgpu.io.matrixmarket import mmread, mmwrite
+from gbgpu.io.npz import read_npz, write_npz
 
 __all__ = [
     "SUFFIXES",

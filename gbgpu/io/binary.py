@@ -1,40 +1,50 @@
 """gbgpu's own file form (.gbgpu): a header and the arrays as they lie in memory, so that loading is reading.
 
     0   magic          8 bytes, among them one above 127 and a line end: a transfer as text shows
-    8   version        uint16
+    8   version        uint16: 2
     10  kind           uint8: 1 vector, 2 matrix
-    11  flags          uint8: 1 iso (one value for all), 2 symmetric, 4 full (a vector without ids)
+    11  flags          uint8: 1 iso (one value for all), 2 symmetric (a matrix), 4 full (a vector without ids)
     12  id bytes       uint8: 4 or 8, the size of ids: columns, or the positions of a vector
     13  offset bytes   uint8: 4 or 8, the size of row offsets
-    16  dtype          8 bytes, ASCII
+    14  0              uint16
+    16  dtype          8 bytes, ASCII, filled with zeros
     24  rows, columns, entries, bytes of the file: uint64 each
-    56  CRC-32 of the bytes before it
-    64  row offsets (matrices), ids (unless full), values; each begins at a multiple of 64
+    56  CRC-32 of the bytes from 64 on
+    60  CRC-32 of the bytes before it
+    64  row offsets (matrices), ids (unless full), values; each begins at a multiple of 64, with zeros before
 
-All numbers are little-endian. Ids and offsets are signed, of 4 bytes if they fit; ids ascend.
+All numbers are little-endian. Ids and offsets are signed, of 4 bytes if they fit; ids ascend. There is one way to write
+an object, and whatever differs from it is refused: a file may come from a stranger, and kernels follow its numbers.
 """
 
-import io
 import os
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from gbgpu import Matrix, Vector, dtypes
 from gbgpu.errors import FileFormatError, message
-from gbgpu.io.files import damage, open_bytes, writing
+from gbgpu.io import checks
+from gbgpu.io.files import Source, damage, open_bytes, writing
 
 MAGIC = b"\x8aGBGPU\r\n"
-VERSION = 1
-_HEAD = struct.Struct("<8sHBBBB2x8s4Q")
+VERSION = 2
+_HEAD = struct.Struct("<8sHBBBBH8s4QI")
 _CHECK = struct.Struct("<I")
 _ALIGN = 64
 _VECTOR, _MATRIX = 1, 2
 _ISO, _SYMMETRIC, _FULL = 1, 2, 4
-_INTS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+_FLAGS = {_VECTOR: _ISO | _FULL, _MATRIX: _ISO | _SYMMETRIC}
+_LARGEST = 1 << 60  # sizes and numbers of entries are below
+_INTS = {4: np.dtype("<i4"), 8: np.dtype("<i8")}
+_TYPES = {
+    name.encode(): dtypes.lookup_dtype(name)
+    for name in "BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 FP32 FP64".split()
+}
+_PIECE = 1 << 18  # bytes read at once where nobody knows how many there are
 
 
 @dataclass(frozen=True)
@@ -43,38 +53,60 @@ class Header:
 
     kind: int
     flags: int
-    id_bytes: int
-    offset_bytes: int
     dtype: Any
     nrows: int
     ncols: int
     nvals: int
+    checksum: int = 0  # of what follows
+
+    @property
+    def id_bytes(self) -> int:
+        return _bytes(self.ncols if self.kind == _MATRIX else self.nrows)
+
+    @property
+    def offset_bytes(self) -> int:
+        return _bytes(self.nvals)
 
     def sections(self) -> list[tuple[np.dtype, int]]:
         """(type, length) of row offsets, ids and values."""
         offsets = self.nrows + 1 if self.kind == _MATRIX else 0
         ids = 0 if self.flags & _FULL else self.nvals
         values = 1 if self.flags & _ISO else self.nvals
-        return [(_INTS[self.offset_bytes], offsets), (_INTS[self.id_bytes], ids), (self.dtype.np_type, values)]
+        of_values = self.dtype.np_type.newbyteorder("<")
+        return [(_INTS[self.offset_bytes], offsets), (_INTS[self.id_bytes], ids), (of_values, values)]
 
     def places(self) -> list[int]:
         """Where each section begins, and the file's end."""
         places = [_ALIGN]
         for dtype, length in self.sections():
-            places.append(_aligned(places[-1] + dtype.itemsize * length))
+            places.append(-(-(places[-1] + dtype.itemsize * length) // _ALIGN) * _ALIGN)
         return places
 
+    def possible(self) -> bool:
+        """Whether there is such an object, written so."""
+        iso, symmetric, full = (bool(self.flags & flag) for flag in (_ISO, _SYMMETRIC, _FULL))
+        return (
+            self.kind in _FLAGS
+            and not self.flags & ~_FLAGS[self.kind]
+            and self.dtype is not None
+            and max(self.nrows, self.ncols, self.nvals) < _LARGEST
+            and self.nvals <= self.nrows * self.ncols
+            and (self.ncols == 1 or self.kind == _MATRIX)
+            and (self.nrows == self.ncols or not symmetric)
+            and (self.nvals == self.nrows or not full)
+            and (self.nvals > 0 or not iso)
+        )
+
     def pack(self) -> bytes:
-        numbers = self.nrows, self.ncols, self.nvals, self.places()[-1]
-        name = self.dtype.name.encode()
+        name, numbers = self.dtype.name.encode(), (self.nrows, self.ncols, self.nvals, self.places()[-1])
         head = _HEAD.pack(
-            MAGIC, VERSION, self.kind, self.flags, self.id_bytes, self.offset_bytes, name, *numbers
+            MAGIC, VERSION, self.kind, self.flags, self.id_bytes, self.offset_bytes, 0, name, *numbers, self.checksum
         )  # fmt: skip
-        return head + _CHECK.pack(zlib.crc32(head)) + bytes(_ALIGN - len(head) - _CHECK.size)
+        return head + _CHECK.pack(zlib.crc32(head))
 
 
-def _aligned(place: int) -> int:
-    return -(-place // _ALIGN) * _ALIGN
+def _bytes(largest: int) -> int:
+    return 4 if largest < 2**31 else 8
 
 
 def save(target: Any, what: Matrix | Vector) -> None:
@@ -85,15 +117,14 @@ def save(target: Any, what: Matrix | Vector) -> None:
     """
     if not isinstance(what, Matrix | Vector):
         raise TypeError(message("a Matrix or a Vector", type(what).__name__))
-    header, arrays = _parts(what)
+    header, parts = _parts(what)
     with writing(target) as stream:
-        stream.write(header.pack())
-        for place, end, array in zip(header.places(), header.places()[1:], arrays, strict=False):
-            stream.write(array.data.cast("B") if array.size else b"")
-            stream.write(bytes(end - place - array.nbytes))
+        for part in (header.pack(), *parts):
+            stream.write(part)
 
 
-def _parts(what: Matrix | Vector) -> tuple[Header, list[np.ndarray]]:
+def _parts(what: Matrix | Vector) -> tuple[Header, list[Any]]:
+    """The header, and the bytes that follow."""
     if isinstance(what, Vector):
         ids, values = what.to_coo()
         offsets, shape, kind = np.zeros(0, np.int32), (what.size, 1), _VECTOR
@@ -103,44 +134,38 @@ def _parts(what: Matrix | Vector) -> tuple[Header, list[np.ndarray]]:
         offsets, ids, values = what.to_csr()
         shape, kind = (what.nrows, what.ncols), _MATRIX
         flags = _SYMMETRIC * what._session.known_symmetric(what)
-    nvals = len(values)
-    bits = values.view(f"u{values.itemsize}")  # as bits, NaN equals NaN and 0 is not -0
+    nvals, bits = len(values), _bits(values)  # as bits, NaN equals NaN and 0 is not -0
     if nvals and (bits == bits[0]).all():
         values, flags = values[:1], flags | _ISO
-    id_bytes, offset_bytes = _bytes(shape[1] if kind == _MATRIX else shape[0]), _bytes(nvals)
-    header = Header(kind, flags, id_bytes, offset_bytes, what.dtype, *shape, nvals)
-    types = (dtype for dtype, _ in header.sections())
-    return header, [_little(array, dtype) for array, dtype in zip((offsets, ids, values), types, strict=True)]
+    header = Header(kind, flags, what.dtype, *shape, nvals)
+    parts: list[Any] = []
+    checksum, places = 0, header.places()
+    for k, (array, (dtype, _)) in enumerate(zip((offsets, ids, values), header.sections(), strict=True)):
+        array = np.ascontiguousarray(array.astype(dtype, copy=False))
+        parts += [array.data.cast("B") if array.size else b"", bytes(places[k + 1] - places[k] - array.nbytes)]
+        checksum = zlib.crc32(parts[-1], zlib.crc32(parts[-2], checksum))
+    return Header(kind, flags, what.dtype, *shape, nvals, checksum), parts
 
 
-def _bytes(largest: int) -> int:
-    return 4 if largest < 2**31 else 8
+def _bits(values: np.ndarray) -> np.ndarray:
+    return values.view(f"u{values.itemsize}")
 
 
-def _little(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    return np.ascontiguousarray(array.astype(dtype.newbyteorder("<"), copy=False))
-
-
-def load(source: Any, *, name: str | None = None) -> Matrix | Vector:
+def load(source: Any, *, limit: int | None = None, name: str | None = None) -> Matrix | Vector:
     """Read what `save` wrote: a Matrix or a Vector, of the type that it had.
 
-    `source` is a path or a file object, plain or packed. Sizes, ids and offsets are checked, the order of the columns
-    in a row is trusted. Raises FileFormatError for a file of another form or a newer version, one that is damaged, too
-    short or too long; OSError.
+    `source` is a path or a file object, plain or packed. Everything in it is checked before it is used. `limit`: how
+    many bytes a packed file may become; by default 200 times its size, and 1 GiB at least. Raises FileFormatError for a
+    file of another form or version, one that is damaged, changed, too short or too long; OutOfMemory; OSError.
     """
-    with open_bytes(source) as stream, damage(lambda: "1 or later"):
-        header = _header(stream.read(_ALIGN))
-        if _is_plain(stream) and os.fstat(stream.fileno()).st_size != header.places()[-1]:
-            raise _refused(f"{header.places()[-1]} bytes", f"{os.fstat(stream.fileno()).st_size}", "it was cut off?")
-        arrays = [_read(stream, *part) for part in zip(header.places(), header.sections(), strict=False)]
-        stream.seek(header.places()[-1] - 1)
-        if len(stream.read(2)) != 1:
-            raise _refused(f"{header.places()[-1]} bytes", "another number", "it was cut off?")
-    offsets, ids, values = arrays
-    _check(header, offsets, ids, values)
-    if header.kind == _VECTOR:
-        return _vector(header, ids, values, name)
-    return _matrix(header, offsets, ids, values, name)
+    checks.word("name", name, none=True)
+    with checks.memory("what a file holds"):
+        with open_bytes(source, limit) as opened, damage(lambda: "gbgpu file"):
+            header, (offsets, ids, values) = _read(opened)
+        _check(header, offsets, ids, values)
+        if header.kind == _VECTOR:
+            return _vector(header, ids, values, name)
+        return _matrix(header, offsets, ids, values, name)
 
 
 def _refused(expected: str, came: object, hint: str = "") -> FileFormatError:
@@ -150,56 +175,88 @@ def _refused(expected: str, came: object, hint: str = "") -> FileFormatError:
 def _header(head: bytes) -> Header:
     if head[: len(MAGIC)] != MAGIC:
         raise _refused("a file that gb.io.save wrote", repr(head[: len(MAGIC)]), "gb.io.read knows other forms")
-    if len(head) < _ALIGN or _CHECK.unpack_from(head, _HEAD.size)[0] != zlib.crc32(head[: _HEAD.size]):
+    if len(head) < _ALIGN:
+        raise _refused("a whole header", f"{len(head)} bytes", "it was cut off?")
+    _, version, kind, flags, _, _, _, name, nrows, ncols, nvals, _, checksum = _HEAD.unpack_from(head)
+    if version != VERSION:
+        raise _refused(f"version {VERSION}", version, "another gbgpu wrote it: convert what it was made from again")
+    if _CHECK.unpack_from(head, _HEAD.size)[0] != zlib.crc32(head[: _HEAD.size]):
         raise _refused("a whole header", "a damaged one")
-    _, version, kind, flags, id_bytes, offset_bytes, name, nrows, ncols, nvals, _ = _HEAD.unpack_from(head)
-    if version > VERSION:
-        raise _refused(f"version {VERSION} or older", version, "a newer gbgpu wrote it")
-    dtype = dtypes.lookup_dtype(name.rstrip(b"\0").decode())
-    return Header(kind, flags, id_bytes, offset_bytes, dtype, nrows, ncols, nvals)
+    header = Header(kind, flags, _TYPES.get(name.rstrip(b"\0")), nrows, ncols, nvals, checksum)
+    if not header.possible() or header.places()[-1] >= 2**64 or header.pack() != head:
+        raise _refused("a header whose parts agree", "another", "the file was changed")
+    return header
 
 
-def _is_plain(stream: IO[bytes]) -> bool:
-    """Whether it is a file of the system's, not packed."""
-    return isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO)
+def _read(opened: Source) -> tuple[Header, list[np.ndarray]]:
+    """The header, and row offsets, ids and values, as they were written."""
+    header = _header(opened.stream.read(_ALIGN))
+    places, arrays, checksum = header.places(), [], 0
+    if opened.size not in (None, places[-1]):
+        raise _refused(f"{places[-1]} bytes", opened.size, "it was cut off?")
+    for k, (dtype, length) in enumerate(header.sections()):
+        data = _taken(opened, places[k + 1] - places[k])
+        checksum = zlib.crc32(data, checksum)
+        used = dtype.itemsize * length
+        if data[used:].any():
+            raise _refused("zeros between the arrays", "others", "the file was changed")
+        arrays.append(data[:used].view(dtype).astype(dtype.newbyteorder("="), copy=False))
+    if opened.stream.read(1):
+        raise _refused(f"{places[-1]} bytes", "more")
+    if checksum != header.checksum:
+        raise _refused("the bytes that were written", "others", "the file was damaged or changed")
+    return header, arrays
 
 
-def _read(stream: IO[bytes], place: int, section: tuple[np.dtype, int]) -> np.ndarray:
-    dtype, length = section
-    stream.seek(place)
-    if _is_plain(stream):
-        array = np.fromfile(stream, dtype.newbyteorder("<"), length)
+def _taken(opened: Source, length: int) -> np.ndarray:
+    """The next bytes. Memory is taken for what is there, which a header alone does not say."""
+    if opened.size is not None:
+        data, got = np.empty(length, np.uint8), 0
+        while got < length and (more := opened.stream.readinto(data[got:])):  # type: ignore[attr-defined]
+            got += more
     else:
-        held = bytearray(stream.read(dtype.itemsize * length))
-        array = np.frombuffer(held, dtype.newbyteorder("<"), len(held) // dtype.itemsize)
-    if len(array) != length:
-        raise _refused(f"{length} numbers", len(array), "it was cut off?")
-    return array.astype(dtype, copy=False)
+        held = bytearray()
+        while len(held) < length and (piece := opened.stream.read(min(length - len(held), _PIECE))):
+            held += piece
+        data, got = np.frombuffer(held, np.uint8), len(held)
+    if got != length:
+        raise _refused(f"{length} more bytes", got, "it was cut off?")
+    return data
 
 
 def _check(header: Header, offsets: np.ndarray, ids: np.ndarray, values: np.ndarray) -> None:
     """That kernels may follow offsets and ids."""
     size, what = (header.ncols, "columns") if header.kind == _MATRIX else (header.nrows, "positions")
-    if len(ids) and int(ids.view(f"u{ids.itemsize}").max()) >= size:
+    if len(ids) and int(_bits(ids).max()) >= size:  # as unsigned ones, none is negative
         raise _refused(f"{what} from 0 to {size - 1}", "others", "the file was changed")
-    steps = np.diff(offsets)
-    ascending = not len(offsets) or (offsets[0] == 0 and offsets[-1] == header.nvals and steps.min(initial=0) >= 0)
-    if not ascending or (header.kind == _VECTOR and np.any(ids[1:] <= ids[:-1])):
-        raise _refused("ascending offsets and positions", "others", "the file was changed")
+    if len(offsets) and (offsets[0] != 0 or offsets[-1] != header.nvals or np.any(offsets[1:] < offsets[:-1])):
+        raise _refused(f"offsets that ascend from 0 to {header.nvals}", "others", "the file was changed")
+    falls = ids[1:] <= ids[:-1]
+    falls[offsets[(offsets > 0) & (offsets < header.nvals)] - 1] = False  # from one row to the next
+    if falls.any():
+        raise _refused(f"{what} that ascend, none of them twice", "others", "the file was changed")
     if values.dtype == np.bool_ and values.view(np.uint8).max(initial=0) > 1:
         raise _refused("booleans", "other bytes", "the file was changed")
 
 
+def _is_symmetric(offsets: np.ndarray, cols: np.ndarray, values: np.ndarray) -> bool:
+    from gbgpu.io import parse  # imports numba
+
+    keys = np.frombuffer(os.urandom(24), np.uint64)
+    return int(parse.asymmetry(offsets, cols, _bits(values), keys)) == 0
+
+
 def _matrix(header: Header, offsets: np.ndarray, ids: np.ndarray, values: np.ndarray, name: str | None) -> Matrix:
+    symmetric = bool(header.flags & _SYMMETRIC) and _is_symmetric(offsets, ids, values)
     matrix = Matrix(header.dtype, header.nrows, header.ncols, name=name)
     matrix._session.build_csr(matrix, offsets, ids, values, bool(header.flags & _ISO), trusted=True)
-    if header.flags & _SYMMETRIC:
+    if symmetric:
         matrix._session.declare_symmetric(matrix)
     return matrix
 
 
 def _vector(header: Header, ids: np.ndarray, values: np.ndarray, name: str | None) -> Vector:
     vector = Vector(header.dtype, header.nrows, name=name)
-    ids = np.arange(header.nrows) if header.flags & _FULL else ids
-    vector._session.build_vector(vector, ids, values, bool(header.flags & _ISO), None, trusted=True)
+    positions: Any = range(header.nrows) if header.flags & _FULL else ids  # all of them take no memory
+    vector._session.build_vector(vector, positions, values, bool(header.flags & _ISO), None, trusted=True)
     return vector

@@ -11,12 +11,15 @@ import numpy as np
 
 from gbgpu import Matrix, dtypes
 from gbgpu.errors import InvalidValue, message
-from gbgpu.io import entries
-from gbgpu.io.entries import Entries, Layout, malformed, shown
-from gbgpu.io.files import damage, open_bytes, writing
+from gbgpu.io import checks, entries
+from gbgpu.io.entries import Entries, Layout
+from gbgpu.io.files import open_bytes, writing
 from gbgpu.io.matrixmarket import Coordinates, to_matrix
+from gbgpu.io.text import Text, malformed, shown, whole, words
 
-_NODES = re.compile(rb"[#%].*?\bnodes:\s*([0-9]+)", re.IGNORECASE)
+_COMMENTS = b"#%"
+_NODES = re.compile(rb"^[ \t\r]*[#%][^\n]*?\bnodes:[ \t]*([0-9]+)[^0-9]", re.IGNORECASE | re.MULTILINE)
+_LEADING = 1 << 16  # bytes of comments in which it is sought
 _LINES = 1 << 15  # lines formatted at once
 
 
@@ -28,6 +31,7 @@ def read_edgelist(
     directed: bool = True,
     nrows: int | None = None,
     dup_op: Any = None,
+    limit: int | None = None,
     name: str | None = None,
 ) -> Matrix:
     """Read a square Matrix from lines of two ids, with a weight or without one; plain or packed.
@@ -35,38 +39,51 @@ def read_edgelist(
     `source` is a path or a file object; lines that begin with # or % are comments. `weighted` None: as the first edge
     is. Weights are INT64, or FP64 if one of them is not whole; an edge without weight has 1 (FP64), and naming it again
     changes nothing. `dtype` makes them of another type. With `directed=False` each line is an edge both ways. The size
-    is `nrows`, or else the largest id + 1, or the number in a leading comment `# Nodes: n` if that is larger.
+    is `nrows`, or else the largest id + 1, or the number in a leading comment `# Nodes: n` (the first one) if that is
+    larger. `limit`: how many bytes the file may become, unpacked or as rows without entries; by default 200 times its
+    size, and 1 GiB at least.
 
     Raises FileFormatError and IndexOutOfBound (with the line number), ValueError (a weighted edge twice and no
-    `dup_op`), InvalidValue (a weight outside `dtype`) and OSError.
+    `dup_op`), InvalidValue (a weight outside `dtype`), OutOfMemory and OSError.
     """
+    checks.flag("weighted", weighted, none=True)
+    checks.flag("directed", directed)
+    checks.word("name", name, none=True)
+    nrows = checks.whole("nrows", nrows, 0, entries.UNBOUNDED - 1, none=True)
     size = entries.UNBOUNDED if nrows is None else nrows
-    layout = Layout(comments=b"#%", first=0, nrows=size, ncols=size, widen=dtype is None)
+    layout = Layout(comments=_COMMENTS, first=0, nrows=size, ncols=size, widen=dtype is None)
     layout.kind = _kind(dtype) if weighted else entries.NONE
     layout.detect = _kind(dtype) if weighted is None else entries.NONE
-    with open_bytes(source) as stream:
-        stated = _stated_nodes(stream)
-        found = entries.read_entries(stream, layout, 1)
-    if nrows is None:
-        nrows = max(stated, *(int(ids.max()) + 1 if ids.size else 0 for ids in (found.rows, found.cols)))
-    if not directed:
-        found = _both_ways(found)
-    symmetric = not directed and (found.values is None or dup_op is None)  # operators may meet repeats in either order
-    if found.values is None and dup_op is None:
-        dup_op = "any"
-    return _matrix(found, nrows, dtype, dup_op, name, symmetric)
+    with checks.memory("the matrix of a file"):
+        with open_bytes(source, limit) as opened:
+            text = Text(opened.stream)
+            stated = _stated_nodes(text)
+            found = entries.read_entries(text, layout)
+        if nrows is None:
+            nrows = max(stated, *(int(ids.max()) + 1 if ids.size else 0 for ids in (found.rows, found.cols)))
+            opened.check_rows(nrows, "edge list")
+        if not directed:
+            found = _both_ways(found)
+        symmetric = not directed and (found.values is None or dup_op is None)  # operators may meet repeats either way
+        if found.values is None and dup_op is None:
+            dup_op = "any"
+        return _matrix(found, nrows, dtype, dup_op, name, symmetric)
 
 
-def _stated_nodes(stream: IO[bytes]) -> int:
-    """The number of nodes that the leading comments tell, 0 if none; the stream stays where it is."""
-    with damage(lambda: "1 or later"):
-        start = stream.peek(1 << 12)  # type: ignore[attr-defined]
-    for text in start.split(b"\n"):
-        if text.strip() and text.lstrip()[:1] not in b"#%":
-            break
-        if found := _NODES.match(text.lstrip()):
-            return int(found[1])
-    return 0
+def _stated_nodes(text: Text) -> int:
+    """The number of nodes that the leading comments tell, 0 if none."""
+    if not text.more():
+        return 0
+    start = text.at
+    text.skip_piece(_COMMENTS)
+    found = _NODES.search(text.data, start, min(text.at, start + _LEADING))
+    if not found:
+        return 0
+    number = whole(found[1])
+    if number is None or number >= entries.UNBOUNDED:
+        line = 1 + text.data.count(b"\n", start, found.start())
+        raise malformed(line, "a number of nodes below 2**60", shown(found[1]))
+    return number
 
 
 def _kind(dtype: Any) -> int:
@@ -83,19 +100,9 @@ def _both_ways(found: Entries) -> Entries:
 def _matrix(found: Entries, n: int, dtype: Any, dup_op: Any, name: str | None, symmetric: bool = False) -> Matrix:
     values = found.values
     if dtype is not None and values is not None:
-        values = fitting(values, dtypes.lookup_dtype(dtype))
+        values = checks.fitting(values, dtypes.lookup_dtype(dtype))
     read = Coordinates(n, n, found.rows, found.cols, values, symmetric)
     return to_matrix(read, dtype=dtype, dup_op=dup_op, name=name)
-
-
-def fitting(values: np.ndarray, dtype: Any) -> np.ndarray:
-    """`values` as another type; InvalidValue for a number that an integer type has not."""
-    if dtype.kind in "iu" and values.size:
-        limits = np.iinfo(dtype.np_type)
-        for value in (values.min().item(), values.max().item()):
-            if not limits.min <= value <= limits.max:
-                raise InvalidValue(message(f"values of {dtype}: {limits.min} to {limits.max}", value, "a wider dtype"))
-    return values.astype(dtype.np_type)
 
 
 def write_edgelist(
@@ -105,14 +112,18 @@ def write_edgelist(
 
     `target` is a path, replaced in one step when all is written, or a binary file object. `weighted` None: unless all
     values are 1. With `directed=False` an edge is written once, from its lower end; InvalidValue if the matrix is not
-    symmetric or not square. A comment tells the number of nodes, so isolated ones are kept.
+    symmetric or not square. The first comment tells the number of nodes, so isolated ones are kept; each line of
+    `comment` becomes another.
     """
+    checks.flag("weighted", weighted, none=True)
+    checks.flag("directed", directed)
+    notes = checks.lines(comment)
     n, rows, cols, values = _square(matrix)
     if weighted is None:
         weighted = not bool((values == 1).all())
     if not directed:
         rows, cols, values = _once(matrix, rows, cols, values)
-    head = "".join(f"# {line}\n" for line in [*comment.splitlines(), f"Nodes: {n} Edges: {rows.size}"])
+    head = "".join(f"# {line}\n" for line in [f"Nodes: {n} Edges: {rows.size}", *notes])
     with writing(target) as stream:
         stream.write(head.encode())
         _write_lines(stream, "", (rows, cols, values) if weighted else (rows, cols))
@@ -144,36 +155,42 @@ def _write_lines(stream: IO[bytes], prefix: str, columns: tuple[np.ndarray, ...]
         stream.write("".join(map(line.format, *parts)).encode())
 
 
-def read_dimacs(source: Any, *, dtype: Any = None, dup_op: Any = None, name: str | None = None) -> Matrix:
+def read_dimacs(
+    source: Any, *, dtype: Any = None, dup_op: Any = None, limit: int | None = None, name: str | None = None
+) -> Matrix:
     """Read a square Matrix from a DIMACS shortest-path file (.gr): `c` comments, `p sp n m`, and m arcs `a u v w`.
 
     `source` is a path or a file object, plain or packed. Weights are INT64, or FP64 if one of them is not whole, or of
-    `dtype`. `dup_op` combines arcs that occur twice (`gb.binary.min` where paths are sought).
+    `dtype`. `dup_op` combines arcs that occur twice (`gb.binary.min` where paths are sought). `limit` as in
+    `read_edgelist`.
 
     Raises as `read_edgelist` does; an arc twice without `dup_op` is a ValueError.
     """
-    with open_bytes(source) as stream:
-        with damage(lambda: "1 or later"):
-            n, count, line = _problem(stream)
-        layout = Layout(_kind(dtype), prefix=b"a", comments=b"cc", nrows=n, ncols=n, count=count, widen=dtype is None)
-        found = entries.read_entries(stream, layout, line + 1)
-    return _matrix(found, n, dtype, dup_op, name)
+    checks.word("name", name, none=True)
+    kind = _kind(dtype)
+    with checks.memory("the matrix of a file"):
+        with open_bytes(source, limit) as opened:
+            text = Text(opened.stream)
+            text.skip(b"cc")
+            n, count = _problem(text.peek(), text.line)
+            opened.check_rows(n, text.where())
+            text.drop()
+            layout = Layout(kind, prefix=b"a", comments=b"cc", nrows=n, ncols=n, count=count, widen=dtype is None)
+            found = entries.read_entries(text, layout)
+        return _matrix(found, n, dtype, dup_op, name)
 
 
-def _problem(stream: IO[bytes]) -> tuple[int, int, int]:
-    """Vertices, arcs and the number of the problem line."""
-    number = 0
-    for text in iter(lambda: stream.readline(1 << 20), b""):
-        number += 1
-        words = text.split()
-        if not words or words[0].startswith(b"c"):
-            continue
-        if len(words) != 4 or words[:2] != [b"p", b"sp"] or not (words[2].isdigit() and words[3].isdigit()):
-            raise malformed(number, '"p sp <vertices> <arcs>"', shown(text), "is it a DIMACS shortest-path file?")
-        if max(int(words[2]), int(words[3])) >= entries.UNBOUNDED:
-            raise malformed(number, "sizes below 2**60", shown(text))
-        return int(words[2]), int(words[3]), number
-    raise malformed(max(number, 1), '"p sp <vertices> <arcs>"', "the end of the file")
+def _problem(text: bytes, line: int) -> tuple[int, int]:
+    """Vertices and arcs, as the problem line tells."""
+    expected, found = '"p sp <vertices> <arcs>"', words(text)
+    if not text:
+        raise malformed(max(line - 1, 1), expected, "the end of the file")
+    if len(found) != 4 or found[:2] != [b"p", b"sp"] or not (found[2].isdigit() and found[3].isdigit()):
+        raise malformed(line, expected, shown(text), "is it a DIMACS shortest-path file?")
+    n, count = whole(found[2]), whole(found[3])
+    if n is None or count is None or max(n, count) >= entries.UNBOUNDED:
+        raise malformed(line, "sizes below 2**60", shown(text))
+    return n, count
 
 
 def write_dimacs(target: Any, matrix: Matrix, *, comment: str = "") -> None:
@@ -182,8 +199,9 @@ def write_dimacs(target: Any, matrix: Matrix, *, comment: str = "") -> None:
     `target` is a path, replaced in one step when all is written, or a binary file object. InvalidValue if the matrix is
     not square.
     """
+    notes = checks.lines(comment)
     n, rows, cols, values = _square(matrix)
-    head = [*(f"c {line}\n" for line in comment.splitlines()), f"p sp {n} {rows.size}\n"]
+    head = [*(f"c {line}\n" for line in notes), f"p sp {n} {rows.size}\n"]
     with writing(target) as stream:
         stream.write("".join(head).encode())
         _write_lines(stream, "a ", (rows + 1, cols + 1, values))

@@ -6,61 +6,103 @@ import gzip
 import io
 import lzma
 import os
+import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import IO, Any
 
-from gbgpu.errors import FileFormatError
+from gbgpu.errors import FileFormatError, message
+from gbgpu.io import checks
 
-CHUNK = 1 << 22  # bytes of text read at once: large beside a line, small beside the caches
 _PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}  # what their files begin with
 _DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)  # what reading a broken one raises
+_NAMED = "a path or a file object"
+_RATIO = 200  # texts of numbers shrink to a tenth, seldom to a fiftieth; what is made to burst goes to a thousandth
+_LEAST = 1 << 30  # what any file may become, however small
+_ROW = 32  # bytes that a row without entries takes while its matrix is made
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is read: a stream of bytes, unpacked."""
+
+    stream: IO[bytes]
+    size: int | None  # its bytes; None where only reading tells
+    limit: int  # how many bytes may be made of it
+
+    def check_rows(self, nrows: int, where: str) -> None:
+        """FileFormatError for more rows than a file of this size may ask for: they take memory without any entry."""
+        if nrows > (most := self.limit // _ROW):
+            hint = f"if it means it, limit={_ROW * nrows} (bytes) lets it"
+            raise FileFormatError(f"{where}: " + message(f"at most {most} rows of so small a file", nrows, hint))
+
+
+class _TooLargeError(Exception):
+    """More came out of a packed file than may."""
+
+
+class _Limited(io.RawIOBase):
+    """What a packed file holds, up to a number of bytes."""
+
+    def __init__(self, stream: Any, limit: int):
+        self._stream, self._limit, self._got = stream, limit, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        got: int = self._stream.readinto(room)
+        self._got += got
+        if self._got > self._limit:
+            raise _TooLargeError(self._limit)
+        return got
 
 
 @contextlib.contextmanager
-def open_bytes(source: Any) -> Iterator[IO[bytes]]:
+def open_bytes(source: Any, limit: int | None = None) -> Iterator[Source]:
     """The bytes of a path or of a file object (binary or text), unpacked if they begin like gzip, bzip2 or xz.
 
-    A path is opened and closed here; a file object is read to its end and stays open.
+    A path is opened and closed here; a file object is read to its end and stays open. `limit`: how many bytes may be
+    made of them, by default 1 GiB, or 200 times as many as there are if that is more.
     """
+    checks.whole("limit", limit, none=True)
     with contextlib.ExitStack() as stack:
         if hasattr(source, "read"):
-            text = source.read()
-            raw: Any = io.BufferedReader(io.BytesIO(text.encode() if isinstance(text, str) else text))
+            data = source.read()
+            if isinstance(data, str):
+                data = data.encode("utf-8", "surrogateescape")
+            elif not isinstance(data, bytes | bytearray | memoryview):
+                raise TypeError(message("a file object that gives bytes or text", type(data).__name__))
+            raw: Any = io.BufferedReader(io.BytesIO(data))
+            size: int | None = len(data)
         else:
-            raw = stack.enter_context(open(source, "rb"))
+            raw = stack.enter_context(open(checks.path(source, _NAMED), "rb"))
+            found = os.fstat(raw.fileno())
+            size = found.st_size if stat.S_ISREG(found.st_mode) else None
+        limit = max(_LEAST, _RATIO * (size or 0)) if limit is None else limit
         start = raw.peek(6)
-        unpack = next((known for magic, known in _PACKED.items() if start.startswith(magic)), None)
-        yield stack.enter_context(unpack(raw, "rb")) if unpack else raw  # type: ignore[operator]
+        unpack: Any = next((known for magic, known in _PACKED.items() if start.startswith(magic)), None)
+        if unpack:
+            raw, size = io.BufferedReader(_Limited(stack.enter_context(unpack(raw, "rb")), limit)), None
+        yield Source(raw, size, limit)
 
 
 @contextlib.contextmanager
-def damage(line: Any) -> Iterator[None]:
-    """What a broken compressed file raises becomes a FileFormatError with the number that `line()` gives."""
+def damage(where: Callable[[], str]) -> Iterator[None]:
+    """What a broken compressed file raises, or one that holds too much, becomes a FileFormatError; `where()` begins its
+    text."""
     try:
         yield
+    except _TooLargeError as error:
+        hint = "made to burst? limit=..., a number of bytes, lets it"
+        raise FileFormatError(f"{where()}: " + message(f"at most {error} bytes, unpacked", "more", hint)) from error
     except _DAMAGE as error:
-        raise FileFormatError(f"line {line()}: the compressed file is damaged or truncated ({error})") from error
+        raise FileFormatError(f"{where()}: the compressed file is damaged or truncated ({error})") from error
     except OSError as error:
         if error.errno is not None:
             raise
-        raise FileFormatError(f"line {line()}: the compressed file is damaged ({error})") from error  # bzip2's
-
-
-def whole_lines(stream: IO[bytes]) -> Iterator[memoryview]:
-    """The rest of a stream in large pieces that end with a newline; each is overwritten by the next."""
-    room, held = bytearray(CHUNK), 0
-    while got := stream.readinto(memoryview(room)[held:]):  # type: ignore[attr-defined]
-        held += got
-        end = room.rfind(b"\n", 0, held) + 1
-        if end:
-            yield memoryview(room)[:end]
-            room[: held - end] = room[end:held]
-            held -= end
-        elif held == len(room):  # a line longer than the room
-            room = room + bytearray(len(room))
-    if held:
-        yield memoryview(room[:held] + b"\n")
+        raise FileFormatError(f"{where()}: the compressed file is damaged ({error})") from error  # bzip2's
 
 
 @contextlib.contextmanager
@@ -68,22 +110,26 @@ def atomic_file(path: Any) -> Iterator[IO[bytes]]:
     """A binary file that takes the name `path` only when the block ends well; packed if the name ends in .gz, .bz2 or
     .xz.
 
-    The bytes go to a temporary file beside it, so a reader sees the old file or the whole new one, never a part.
+    The bytes go to a temporary file beside it, so a reader sees the old file or the whole new one, never a part. A file
+    that is replaced keeps its permissions; a link is followed.
     """
-    path = os.fspath(path)
-    temporary = f"{path}.{os.getpid()}.tmp"
+    path = checks.path(path, _NAMED)
+    target = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.tmp")  # nobody else's, in any thread
     try:
-        raw = open(temporary, "xb")
+        raw = open(temporary, "xb")  # not by `tempfile`, whose files only their owner may read
     except OSError as error:
         error.filename = path  # what the caller asked for
         raise
     try:
         with raw:
+            with contextlib.suppress(OSError):
+                os.fchmod(raw.fileno(), stat.S_IMODE(os.stat(target).st_mode))
             with _packed(raw, path) as stream:
                 yield stream
             raw.flush()
             os.fsync(raw.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)

@@ -5,33 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from gbgpu import Matrix, Vector
-from gbgpu.errors import FileFormatError, InvalidValue, message
+from gbgpu.errors import InvalidValue, message
+from gbgpu.io import checks
 from gbgpu.io.binary import load, save
-from gbgpu.io.convert import from_scipy_sparse, to_scipy_sparse
 from gbgpu.io.edgelist import read_dimacs, read_edgelist, write_dimacs, write_edgelist
-from gbgpu.io.files import open_bytes, writing
 from gbgpu.io.matrixmarket import mmread, mmwrite
-
-
-def read_npz(source: Any, *, dup_op: Any = None, name: str | None = None) -> Matrix:
-    """Read a Matrix that `scipy.sparse.save_npz` wrote. Raises FileFormatError for another file; OSError."""
-    from scipy.sparse import load_npz
-
-    with open_bytes(source) as stream:
-        try:
-            found = load_npz(stream)
-        except Exception as error:  # whatever a zip file, an array or a missing name raises
-            raise FileFormatError("SciPy file: " + message("what scipy.sparse.save_npz wrote", error)) from error
-    return from_scipy_sparse(found, dup_op=dup_op, name=name)
-
-
-def write_npz(target: Any, matrix: Matrix) -> None:
-    """Write a Matrix as `scipy.sparse.load_npz` reads it."""
-    from scipy.sparse import save_npz
-
-    with writing(target) as stream:
-        save_npz(stream, to_scipy_sparse(matrix))
-
+from gbgpu.io.npz import read_npz, write_npz
 
 _FORMS: dict[str, tuple[Callable[..., Any], Callable[..., None]]] = {
     "mtx": (mmread, mmwrite),
@@ -49,7 +28,7 @@ SUFFIXES = ", ".join(_SUFFIXES)
 
 def form_of(path: Any) -> str | None:
     """The form that a file's name stands for: "mtx", "gbgpu", "dimacs", "edgelist" or "npz"; None for another name."""
-    stem, last = os.path.splitext(os.fspath(path).lower())
+    stem, last = os.path.splitext(checks.path(path).lower())
     return _SUFFIXES.get(os.path.splitext(stem)[1] if last in _PACKED else last)
 
 
@@ -69,5 +48,5 @@ def write(path: Any, what: Matrix | Vector, **options: Any) -> None:
     """
     form = form_of(path)
     if form is None:
-        raise InvalidValue(message(f"a file name with one of {SUFFIXES}", repr(os.fspath(path))))
+        raise InvalidValue(message(f"a file name with one of {SUFFIXES}", repr(checks.path(path))))
     _FORMS[form][1](path, what, **options)

@@ -3,15 +3,16 @@
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from gbgpu import Matrix
-from gbgpu.errors import InvalidValue, NotImplementedException, message
-from gbgpu.io import entries
-from gbgpu.io.entries import Layout, malformed, shown
-from gbgpu.io.files import damage, open_bytes, writing
+from gbgpu import Matrix, dtypes
+from gbgpu.errors import FileFormatError, InvalidValue, NotImplementedException, message
+from gbgpu.io import checks, entries
+from gbgpu.io.entries import Layout
+from gbgpu.io.files import open_bytes, writing
+from gbgpu.io.text import Text, malformed, shown, whole, words
 
 _KINDS = {
     "pattern": entries.NONE,
@@ -45,43 +46,55 @@ class _Header:
     nrows: int = 0
     ncols: int = 0
     entries: int = 0
-    line: int = 1  # the number of the size line
 
     @property
     def layout(self) -> Layout:
+        unsigned, skew = self.field == "unsigned-integer", self.symmetry == "skew-symmetric"
         return Layout(
             kind=_KINDS[self.field],
             ids=self.form == "coordinate",
             nrows=self.nrows,
             ncols=self.ncols,
             gap=_GAPS[self.symmetry],
-            unsigned=self.field == "unsigned-integer",
+            seen=entries.LARGE * unsigned | entries.NEGATIVE * skew,  # what is mirrored with its sign changed has one
             count=self.entries,
         )
 
 
-def mmread(source: Any, engine: str = "auto", *, dup_op: Any = None, name: str | None = None, **options: Any) -> Matrix:
+def mmread(
+    source: Any,
+    engine: str = "auto",
+    *,
+    dup_op: Any = None,
+    limit: int | None = None,
+    name: str | None = None,
+    **options: Any,
+) -> Matrix:
     """Read a Matrix from a Matrix Market file, plain or packed by gzip, bzip2 or xz.
 
     `source` is a path or a file object. Coordinate and array form (all of whose values become entries); general,
     symmetric, skew-symmetric and real hermitian, which come out with both triangles. Fields: pattern (an FP64 matrix of
     one value, 1, as python-graphblas reads it), integer (INT64, or UINT64 if a value needs it), unsigned-integer
-    (UINT64), real and double (FP64). `dup_op` combines entries that occur twice.
+    (UINT64), real and double (FP64). `dup_op` combines entries that occur twice. `limit`: how many bytes the file may
+    become, unpacked or as rows without entries; by default 200 times its size, and 1 GiB at least.
 
     `engine`: "auto" and "gbgpu" read here; "scipy" uses `scipy.io.mmread`, "fmm" or "fast_matrix_market" that package,
-    to which `options` go.
+    to which `options` go; they raise errors of their own, and know no limit.
 
-    Raises FileFormatError (malformed or truncated, with the line number), IndexOutOfBound (an id outside the stated
-    shape), ValueError (an entry twice and no `dup_op`, an unknown engine), NotImplementedException (complex) and
-    OSError.
+    Raises FileFormatError (malformed, truncated or over the limit, with the line number), IndexOutOfBound (an id
+    outside the stated shape), ValueError (an entry twice and no `dup_op`, an unknown engine), NotImplementedException
+    (complex), OutOfMemory and OSError.
     """
+    checks.word("engine", engine)
+    checks.word("name", name, none=True)
     if engine.lower() in _OTHERS:
         return _from_scipy(_reader(engine.lower())(source, **options), dup_op, name)
     if engine.lower() not in ("auto", "gbgpu"):
         raise ValueError(message(f"an engine: auto, gbgpu, {', '.join(_OTHERS)}", repr(engine)))
     if options:
         raise TypeError(message("no more keywords for this engine", ", ".join(options), 'engine="fmm"'))
-    return to_matrix(read_coordinates(source), dup_op=dup_op, name=name)
+    with checks.memory("the matrix of a file"):
+        return to_matrix(read_coordinates(source, limit), dup_op=dup_op, name=name)
 
 
 def to_matrix(read: Coordinates, *, dtype: Any = None, dup_op: Any = None, name: str | None = None) -> Matrix:
@@ -117,53 +130,51 @@ def _from_scipy(found: Any, dup_op: Any, name: str | None) -> Matrix:
     )
 
 
-def read_coordinates(source: Any) -> Coordinates:
+def read_coordinates(source: Any, limit: int | None = None) -> Coordinates:
     """What a file holds, as arrays; raises as `mmread` does."""
-    with open_bytes(source) as stream:
-        with damage(lambda: "1 or later"):
-            header = _read_header(stream)
-        found = entries.read_entries(stream, header.layout, header.line + 1)
-    return _unfold(found, header) if header.form == "array" else _mirror(found, header)
-
-
-def _read_header(stream: IO[bytes]) -> _Header:
-    """The banner, the comments and the size line."""
-    banner = _banner(stream.readline(1 << 12))
-    number = 1
-    for text in iter(lambda: stream.readline(1 << 20), b""):
-        number += 1
-        if not text.startswith(b"%") and text.strip():
-            return _size(text, number, banner)
-    raise malformed(number, "a line with the sizes", "the end of the file")
+    with open_bytes(source, limit) as found:
+        text = Text(found.stream)
+        banner = _banner(text.peek())
+        text.drop()
+        text.skip(b"%%")
+        header = _size(text.peek(), text.line, banner)
+        found.check_rows(header.nrows, text.where())
+        text.drop()
+        read = entries.read_entries(text, header.layout)
+    return _unfold(read, header) if header.form == "array" else _mirror(read, header)
 
 
 def _banner(text: bytes) -> _Header:
-    words = text.decode("latin-1").lower().split()
-    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+    found = [word.decode("latin-1").lower() for word in words(text)]
+    if len(found) != 5 or found[:2] != ["%%matrixmarket", "matrix"]:
         expected = '"%%MatrixMarket matrix <coordinate or array> <field> <symmetry>"'
         raise malformed(1, expected, shown(text), "is it a Matrix Market file?")
-    form, field, symmetry = words[2:]
+    form, field, symmetry = found[2:]
     if field == "complex":
         raise NotImplementedException("line 1: " + message("real values", field, "no complex type is supported"))
     known = form in ("coordinate", "array") and field in _KINDS and symmetry in _GAPS
-    if not known or (field == "pattern" and (form == "array" or symmetry in ("skew-symmetric", "hermitian"))):
+    unsigned = field in ("pattern", "unsigned-integer") and symmetry == "skew-symmetric"
+    if not known or unsigned or (field == "pattern" and (form == "array" or symmetry == "hermitian")):
         expected = f"coordinate or array, one of {', '.join(_KINDS)}, and one of {', '.join(_GAPS)}"
-        raise malformed(1, expected, " ".join(words[2:]))
+        raise malformed(1, expected, " ".join(found[2:]))
     return _Header(form, field, symmetry)
 
 
 def _size(text: bytes, number: int, banner: _Header) -> _Header:
-    words, form = text.split(), banner.form
+    form = banner.form
     what = ("rows", "columns", "entries")[: 3 if form == "coordinate" else 2]
-    if len(words) != len(what) or not all(word.isdigit() for word in words):
+    sizes = [whole(word) for word in words(text) if word.isdigit()]
+    if not text:
+        raise malformed(number - 1, "a line with the sizes", "the end of the file")
+    if len(sizes) != len(what) or len(words(text)) != len(what):
         raise malformed(number, f"{len(what)} numbers: {', '.join(what)}", shown(text))
-    nrows, ncols = int(words[0]), int(words[1])
+    nrows, ncols, count = *sizes[:2], sizes[-1]
     if banner.symmetry != "general" and nrows != ncols:
         raise malformed(number, f"a square shape ({banner.symmetry})", f"{nrows} x {ncols}")
-    count = int(words[2]) if form == "coordinate" else _array_entries(nrows, ncols, banner.symmetry)
+    count = count if form == "coordinate" else _array_entries(nrows, ncols, banner.symmetry)
     if max(nrows, ncols, count) >= entries.UNBOUNDED:
         raise malformed(number, "sizes below 2**60", shown(text))
-    return _Header(form, banner.field, banner.symmetry, nrows, ncols, count, number)
+    return _Header(form, banner.field, banner.symmetry, nrows, ncols, count)
 
 
 def _array_entries(nrows: int, ncols: int, symmetry: str) -> int:
@@ -179,9 +190,15 @@ def _mirror(found: entries.Entries, header: _Header) -> Coordinates:
         off = np.flatnonzero(rows != cols)
         rows, cols = np.concatenate((rows, cols[off])), np.concatenate((cols, rows[off]))
         if values is not None:
-            mirrored = -values[off] if header.symmetry == "skew-symmetric" else values[off]
+            mirrored = _negated(values[off]) if header.symmetry == "skew-symmetric" else values[off]
             values = np.concatenate((values, mirrored))
     return Coordinates(header.nrows, header.ncols, rows, cols, values, _GAPS[header.symmetry] == 0)
+
+
+def _negated(values: np.ndarray) -> np.ndarray:
+    if values.dtype == np.int64 and bool((values == (low := np.iinfo(np.int64).min)).any()):
+        raise FileFormatError(message("values of a skew-symmetric matrix from -2**63 + 1 on", low, "2**63 is no INT64"))
+    return -values
 
 
 def _unfold(found: entries.Entries, header: _Header) -> Coordinates:
@@ -193,7 +210,7 @@ def _unfold(found: entries.Entries, header: _Header) -> Coordinates:
         full[...] = values.reshape(m, n).T
     else:
         cols, rows = np.triu_indices(n, 1 if header.symmetry == "skew-symmetric" else 0)
-        full[cols, rows] = -values if header.symmetry == "skew-symmetric" else values
+        full[cols, rows] = _negated(values) if header.symmetry == "skew-symmetric" else values
         full[rows, cols] = values
     rows, cols = (ids.ravel() for ids in np.indices((n, m)))
     return Coordinates(n, m, rows, cols, full.ravel(), _GAPS[header.symmetry] == 0)
@@ -218,13 +235,17 @@ def mmwrite(
     With `symmetry="symmetric"` or "skew-symmetric" only the lower triangle is written. `form="array"` writes a matrix
     with all entries present as an array. `engine`: "auto" and "scipy" format by SciPy, "fmm" by fast_matrix_market.
 
-    Raises InvalidValue for a symmetry that the matrix has not, missing entries of an array, and unknown words.
+    Raises InvalidValue for a symmetry that the matrix has not, values that are not of the field, missing entries of an
+    array, and unknown words.
     """
-    symmetry = symmetry or "general"
-    _one_of("symmetry", symmetry, ("general", "symmetric", "skew-symmetric"))
-    _one_of("form", form, ("coordinate", "array"))
-    _one_of("engine", engine.lower(), ("auto", *_OTHERS))
-    _one_of("field", field or "real", tuple(_KINDS)[:4])
+    symmetry = "general" if symmetry is None else symmetry
+    checks.word("symmetry", symmetry, ("general", "symmetric", "skew-symmetric"))
+    checks.word("form", form, ("coordinate", "array"))
+    checks.word("engine", engine)
+    checks.word("engine", engine.lower(), ("auto", *_OTHERS))
+    checks.word("field", field, tuple(_KINDS)[:4], none=True)
+    precision = checks.whole("precision", precision, 1, 17, none=True)  # SciPy's writer overruns its room beyond
+    comment = "\n".join(checks.lines(comment))
     if not isinstance(matrix, Matrix):
         raise TypeError(message("a Matrix", type(matrix).__name__, "a Vector is kept by gb.io.save"))
     rows, cols, values = matrix.to_coo()
@@ -236,11 +257,6 @@ def mmwrite(
     with writing(target) as stream:
         forward = SimpleNamespace(write=stream.write)  # what has a `seek` is sought in, which packers refuse
         _writer(engine.lower())(forward, body, comment=comment, field=field, precision=precision, symmetry=symmetry)
-
-
-def _one_of(what: str, word: str, words: tuple[str, ...]) -> None:
-    if word not in words:
-        raise InvalidValue(message(f"{what} to be one of {', '.join(words)}", repr(word)))
 
 
 def _writer(engine: str) -> Any:
@@ -259,13 +275,12 @@ def _lower_triangle(A: Matrix, rows: Any, cols: Any, values: Any, sign: int) -> 
     """Which entries to write of a matrix that equals `sign` times its transpose; InvalidValue if it does not."""
     lower, upper, diagonal = rows > cols, rows < cols, rows == cols
     below, above = np.lexsort((cols[lower], rows[lower])), np.lexsort((rows[upper], cols[upper]))
-    mirrored = values[upper][above] if sign > 0 else -values[upper][above]
     same = (
         A.nrows == A.ncols
         and below.size == above.size
         and np.array_equal(rows[lower][below], cols[upper][above])
         and np.array_equal(cols[lower][below], rows[upper][above])
-        and np.array_equal(values[lower][below], mirrored)
+        and _same(values[lower][below], values[upper][above], sign)
         and not (sign < 0 and (values[diagonal] != 0).any())
     )
     if not same:
@@ -274,11 +289,21 @@ def _lower_triangle(A: Matrix, rows: Any, cols: Any, values: Any, sign: int) -> 
     return lower | diagonal if sign > 0 else lower
 
 
+def _same(values: np.ndarray, others: np.ndarray, sign: int) -> bool:
+    """Whether values are `sign` times others, as numbers: -128 and 255 are nothing's negative in their types."""
+    if sign > 0:
+        return np.array_equal(values, others)
+    opposite = np.array_equal(values > 0, others < 0) and np.array_equal(values < 0, others > 0)
+    return opposite and np.array_equal(values, 0 - others)
+
+
 def _body(shape: tuple, rows: Any, cols: Any, values: Any, field: str | None, symmetry: str, form: str) -> tuple:
     """(what the writers take, its field)."""
     ones = values.dtype in (np.bool_, np.float64) and symmetry != "skew-symmetric" and bool((values == 1).all())
     kind = {"f": "real", "u": "unsigned-integer" if values.dtype == np.uint64 else "integer"}.get(values.dtype.kind)
     field = field or ("pattern" if ones and form == "coordinate" else kind or "integer")
+    if field == "unsigned-integer" or (field == "integer" and values.dtype.kind in "fu"):  # the writers would wrap
+        values = checks.fitting(values, dtypes.UINT64 if field == "unsigned-integer" else dtypes.INT64)
     if values.dtype.kind != "f" and values.dtype.itemsize < 4:
         values = values.astype(np.int32)  # the writers know no smaller ones
     if form == "coordinate":

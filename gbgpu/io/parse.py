@@ -1,7 +1,9 @@
-"""Lines of numbers in a text, compiled by numba. The only file here that imports it, and itself imported late.
+"""What reading takes compiled code for: lines of numbers in a text, and a look at both sides of a matrix. The only file
+here that imports numba, and itself imported late.
 
-The compiled code reads what is well formed and common; it stops before any other line, which Python then reads or
-refuses (`entries.py`). So a mistake costs nothing until it is met, and is told by the code that knows the words.
+The compiled code of texts reads what is well formed and common; it stops before any other line, which Python then
+reads or refuses (`entries.py`). So a mistake costs nothing until it is met, and is told by the code that knows the
+words.
 
 Reals are rounded as IEEE 754 wants them: Lemire, "Number parsing at a gigabyte per second" (Software: Practice and
 Experience 51(8), 2021).
@@ -15,7 +17,7 @@ from gbgpu.interrupts import compiled_apart
 NONE, INTEGER, REAL = range(3)  # what stands after the two ids of a line
 NEGATIVE, LARGE = 1, 2  # bits of `seen`: an integer below 0, one above INT64
 
-_NEWLINE, _PLUS, _MINUS, _POINT, _ZERO, _E = 10, 43, 45, 46, 48, 101
+_TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _POINT, _ZERO, _E = 9, 10, 13, 32, 43, 45, 46, 48, 101
 _LONGEST = 19  # decimal digits that always fit 64 bits
 _TEN_19 = np.uint64(10**19)
 _TOP = np.uint64(1 << 63)
@@ -23,6 +25,7 @@ _HALF = np.uint64(0xFFFFFFFF)
 _FRACTION = np.uint64((1 << 52) - 1)
 _INFINITY = np.uint64(0x7FF << 52)
 _NAN = np.uint64(0x7FF8 << 48)
+_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _EXACT = 10.0 ** np.arange(23)  # the powers of ten that are exact
 _SMALLEST, _LARGEST = -342, 308  # outside, 19 digits times this power of ten are 0 or infinite
 
@@ -66,17 +69,30 @@ def _digits(text, at, number):
 
 
 @_compiled
+def _past_zeros(text, at, end):
+    """The place of the first digit that counts, or of the last one."""
+    while text[at] == _ZERO and at < end - 1:
+        at += 1
+    return at
+
+
+@_compiled
 def _skip(text, at):
-    """The next place that is not blank, or the end of the line."""
-    while text[at] <= 32 and text[at] != _NEWLINE:
+    """The next place that is not blank, or the end of the line. Words end at every byte up to 32; one that is no blank
+    is not passed here, and taken by nobody."""
+    while text[at] == _SPACE or text[at] == _TAB or text[at] == _RETURN:
         at += 1
     return at
 
 
 @_inlined
 def _id(text, at):
-    """(place after it, a number without sign); -1 if it is none, or too long."""
+    """(place after it, a number that is not negative); -1 if it is none, or too long."""
+    if text[at] == _PLUS:
+        at += 1
     end, number = _digits(text, at, np.uint64(0))
+    if end - at >= _LONGEST:
+        at = _past_zeros(text, at, end)
     return end, np.int64(number) if 0 < end - at < _LONGEST and text[end] <= 32 else np.int64(-1)
 
 
@@ -89,6 +105,9 @@ def _integer(text, at):
     start = at
     at, number = _digits(text, start, np.uint64(0))
     digits = at - start
+    if digits > _LONGEST:
+        start = _past_zeros(text, start, at)
+        digits = at - start
     fits = digits <= _LONGEST or (digits == 20 and text[start] == 49 and number >= _TEN_19)
     if digits == 0 or not fits or text[at] > 32 or (negative and number > _TOP):
         return -1, np.uint64(0), 0
@@ -257,20 +276,36 @@ def _passed(text, at, comments):
 
 @compiled_apart
 @_compiled
+def passed(text, at, comments):
+    """(place after the blank lines and comments that stand there, their number)."""
+    line = 0
+    while at < len(text):
+        after = _passed(text, _skip(text, at), comments)
+        if after < 0:
+            break
+        at = after
+        line += 1
+    return at, line
+
+
+@_compiled
 def lines(text, at, prefix, comments, ids, first, bounds, gap, kind, count, seen, rows, cols, words):
     """Read lines `[prefix] [row column] [value]` of `text` from the place `at` on.
 
-    text (uint8) ends with a newline; `prefix` is a letter or 0, `comments` two letters that begin lines to skip (0:
-    none). Where `ids`, they count from `first`, are below `bounds` from there, and row - column >= gap. Writes ids from
-    0 and the 64 bits of each value from `count` on, until text or room end, or before a line that it cannot settle.
+    text (uint8) ends with a newline; `prefix` is a letter or 0, `comments` two letters that begin lines to skip (line
+    ends: none). Where `ids`, they count from `first`, are below `bounds` from there, and row - column >= gap. Writes
+    ids from 0 and the 64 bits of each value from `count` on, until the text ends, or before a line that it cannot
+    settle, or has no room for.
 
     Returns (place, lines passed, count, seen).
     """
     line, size, room, row, col = 0, len(text), max(len(rows), len(words)), np.int64(0), np.int64(0)
-    while at < size and count < room:
+    while at < size:
         here = _skip(text, at)
         after = _passed(text, here, comments)
         if after < 0:
+            if count == room:
+                break
             if prefix:
                 if text[here] != prefix or text[here + 1] > 32:
                     break
@@ -295,6 +330,32 @@ def lines(text, at, prefix, comments, ids, first, bounds, gap, kind, count, seen
         at = after
         line += 1
     return at, line, count, seen
+
+
+@_inlined
+def _scattered(number, key):
+    """64 bits that depend on all bits of a number and of a key (after Steele, Lea, Flood: SplitMix64)."""
+    number = (np.uint64(number) ^ key) * _MIX_1
+    number = (number ^ (number >> np.uint64(32))) * _MIX_2
+    return number ^ (number >> np.uint64(32))
+
+
+@_compiled
+def asymmetry(offsets, cols, values, keys):
+    """0 if a square matrix equals its transpose, and hardly ever for another one; `values` (unsigned) has one for each
+    entry, or one.
+
+    It is x A y - y A x modulo 2**64 for random x, y and a random number for each value, all made of `keys`. Nobody who
+    does not know these can write a matrix for which it is 0 by chance, and the entries are read once, in order.
+    """
+    total, one = np.uint64(0), len(values) != len(cols)
+    for i in range(len(offsets) - 1):
+        x, y, line = _scattered(i, keys[0]), _scattered(i, keys[1]), np.uint64(0)
+        for k in range(offsets[i], offsets[i + 1]):
+            term = x * _scattered(cols[k], keys[1]) - y * _scattered(cols[k], keys[0])
+            line += term if one else term * _scattered(values[k], keys[2])
+        total += line
+    return total
 
 
 @_inlined

@@ -1,0 +1,111 @@
+"""Texts in large pieces of whole lines, and their words. Blanks are space, tab, carriage return; no other byte is."""
+
+import re
+from itertools import islice
+from typing import IO
+
+import numpy as np
+
+from gbgpu.errors import FileFormatError, message
+from gbgpu.io.files import damage
+
+CHUNK = 1 << 22  # bytes read at once: large beside a line, small beside the caches
+_WORDS = re.compile(rb"[^ \t\r\n]+")
+_WHOLE = re.compile(rb"([+-]?)(?=[0-9])0*+([0-9]*+)")
+_REAL = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
+_NEWLINE = 10
+_MOST = 24  # words looked at in a line; no form has as many
+_BEYOND = 10**20  # stands for every number of more digits than 64 bits have
+
+
+class Text:
+    """What is left of a text: lines in `data[at:end]`, and more in the stream. `line` is the number of the first."""
+
+    def __init__(self, stream: IO[bytes]):
+        self._stream, self.data = stream, bytearray(CHUNK)
+        self.at = self.end = self._held = 0
+        self.line = 1
+
+    def more(self) -> bool:
+        """Whether a line is left; the next piece is read where one ends."""
+        if self.at == self.end:
+            with damage(self.where):
+                self._read()
+        return self.at < self.end
+
+    def _read(self) -> None:
+        """Fill the room, beginning with the part of a line that was left; it grows for a line that is longer."""
+        rest = self._held - self.end
+        self.data[:rest] = self.data[self.end : self._held]
+        self.at, self.end, self._held = 0, 0, rest
+        while not self.end:
+            free = memoryview(self.data)[self._held : -1]  # the last byte ends a last line that has no end
+            got = self._stream.readinto(free)  # type: ignore[attr-defined]
+            self._held += got
+            if not got and self._held and self.data[self._held - 1] != _NEWLINE:
+                self.data[self._held] = _NEWLINE
+                self._held += 1
+            if not got or self._held == len(self.data) - 1:
+                self.end = self.data.rfind(b"\n", 0, self._held) + 1
+                if not got:
+                    return
+                if not self.end:
+                    self.data = self.data + bytearray(len(self.data))
+
+    def where(self) -> str:
+        return f"line {self.line}"
+
+    def peek(self) -> bytes:
+        """The next line; empty at the end of the text."""
+        return bytes(self.data[self.at : self._after()]) if self.more() else b""
+
+    def drop(self) -> None:
+        """Pass the line that `peek` gave."""
+        self.at = self._after()
+        self.line += 1
+
+    def _after(self) -> int:
+        return self.data.find(b"\n", self.at, self.end) + 1
+
+    def skip(self, comments: bytes) -> None:
+        """Pass the blank lines and comments that come next; `comments`: two letters that begin one."""
+        while self.more() and self.skip_piece(comments):
+            pass
+
+    def skip_piece(self, comments: bytes) -> bool:
+        """The same in this piece; whether all of it was passed."""
+        from gbgpu.io import parse  # imports numba
+
+        self.at, lines = parse.passed(self.array(), self.at, tuple(comments))
+        self.line += lines
+        return self.at == self.end
+
+    def array(self) -> np.ndarray:
+        return np.frombuffer(self.data, np.uint8, self.end)
+
+
+def words(text: bytes) -> list[bytes]:
+    """The first words of a line."""
+    return [found[0] for found in islice(_WORDS.finditer(text), _MOST)]
+
+
+def whole(word: bytes) -> int | None:
+    """The whole number that a word is, or None. Those of more digits than 64 bits have are all the same: 10**20."""
+    found = _WHOLE.fullmatch(word)
+    if found is None:
+        return None
+    size = int(found[2] or b"0") if len(found[2]) <= 20 else _BEYOND
+    return -size if found[1] == b"-" else size
+
+
+def is_real(word: bytes) -> bool:
+    """Whether a word is a number as C reads them; 1_000 is not."""
+    return _REAL.fullmatch(word) is not None
+
+
+def malformed(line: int, expected: str, came: object, hint: str = "") -> FileFormatError:
+    return FileFormatError(f"line {line}: {message(expected, came, hint)}")
+
+
+def shown(text: bytes) -> str:
+    return repr(text[:60].decode("latin-1").strip(" \t\r\n"))
