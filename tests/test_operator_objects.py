@@ -1,9 +1,7 @@
 """Operators as objects: shared, printed, called, and quick to look up."""
 
-import math
 import subprocess
 import sys
-import time
 
 import graphblas as pg
 import numpy as np
@@ -70,36 +68,37 @@ def test_calls_on_the_wrong_thing(call):
         call([1, 2])
 
 
-def best_of(function, repeat=2000):
-    best = math.inf
-    for _ in range(5):
-        start = time.perf_counter()
-        for _ in range(repeat):
-            function()
-        best = min(best, (time.perf_counter() - start) / repeat)
-    return best
+def calls(function):
+    """How many Python functions a call of `function` enters, itself apart."""
+    entered = []
+    sys.setprofile(lambda frame, event, argument: entered.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return len(entered) - 1
 
 
-def test_lookups_and_calls_are_fast():
+def test_lookups_and_calls_are_short():
     class Quick:
         def _apply_semiring(self, op):
             return op
 
     any_pair, plus, quick = semiring.any_pair, binary.plus, Quick()
-    assert best_of(lambda: any_pair(quick)) < 1e-6
-    assert best_of(lambda: plus[INT32]) < 1e-6 and best_of(lambda: plus[INT32, FP64]) < 2e-6
+    for function, most in ((lambda: any_pair(quick), 2), (lambda: plus[INT32], 1), (lambda: plus[INT32, FP64], 2)):
+        function()  # the first look-up makes what is kept
+        assert calls(function) <= most
 
 
 def test_import_is_light():
-    """The package alone, beside NumPy: under 50 ms of processor time, and no numba."""
+    """The package alone takes no numba, and nothing of gbgpu but itself and errors."""
     code = f"""
-import sys, time, types, numpy
+import sys, types, numpy
 gbgpu = sys.modules["gbgpu"] = types.ModuleType("gbgpu")
 gbgpu.__path__ = {list(gbgpu.__path__)!r}
-start = time.process_time()
 import gbgpu.semiring
-print(time.process_time() - start)
 assert "numba" not in sys.modules
+print(*sorted({{name.split(".")[1] for name in sys.modules if name.startswith("gbgpu.")}}))
 """
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]
-    assert min(float(run.stdout) for run in runs) < 0.05
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {"semiring", "errors", "settings"}
