@@ -240,8 +240,10 @@ def slow_mtx(text: str) -> tuple:
     require(nrows <= ROWS and ncols < 2**60 and (symmetry == "general" or nrows == ncols))
     body = [words for line in lines[at + 1 :] if (words := split(line))]
     if form == "array":
-        places = [(i, j) for j in range(ncols) for i in range(0 if symmetry == "general" else j + skew, nrows)]
-        require(all(len(words) == 1 for words in body) and len(body) == len(places))
+        require(all(len(words) == 1 for words in body) and nrows * ncols <= 2 * len(body) + nrows)
+        columns = range(ncols if nrows else 0)
+        places = [(i, j) for j in columns for i in range(0 if symmetry == "general" else j + skew, nrows)]
+        require(len(body) == len(places))
     else:
         require(len(body) == count[0] and all(len(words) == (2 if field == "pattern" else 3) for words in body))
         places = [(slow_id(words[0], 1, nrows), slow_id(words[1], 1, ncols)) for words in body]
