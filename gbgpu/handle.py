@@ -251,10 +251,14 @@ def _all(truths: Any) -> bool:
 
 def close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
     """Python's rule for closeness, for arrays or scalars."""
+    x, y = np.asarray(x), np.asarray(y)
     with np.errstate(all="ignore"):
-        a, b = np.asarray(x, np.float64), np.asarray(y, np.float64)
-        bound = np.maximum(rel_tol * np.maximum(abs(a), abs(b)), abs_tol)
-        return bool(np.all((a == b) | (abs(a - b) <= bound)))
+        a, b = x.astype(np.float64), y.astype(np.float64)
+        bound, gap = np.maximum(rel_tol * np.maximum(abs(a), abs(b)), abs_tol), abs(a - b)
+        if x.dtype.kind in "iu" and y.dtype.kind in "iu":  # FP64 does not tell large integers apart
+            one, two = x.astype(np.uint64), y.astype(np.uint64)
+            gap = np.where(gap < 2.0**62, np.where(x < y, two - one, one - two), gap)
+        return bool(np.all((x == y) | (gap <= bound)))
 
 
 class Tools:

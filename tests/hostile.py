@@ -74,8 +74,8 @@ def handles() -> dict:
 # expressions, transposes and masks of them
 DERIVED = """v + w; v | w; v & w; v @ w; B @ w; A @ B; A | A; v.reduce(); A.T; B.T; v.S; ~p.V; Q.S; ~A.S; v[1]; v[2];
 v[1:]; A[1, :]; A[[0, 1], [1, 2]]; B[0, 0]; s + 1; A.reduce_rowwise(); B.apply("abs"); v(p.S); B(Q.V, "plus");
-v("min")[1:]; v.ss; A.ss; v.reposition(1); h + h; H.T; Q.T; n + s; v.outer(w); A.kronecker(B)"""
-DERIVED = DERIVED.replace("\n", " ").split("; ")
+v("min")[1:]; v.ss; A.ss; v.reposition(1); h + h; H.T; Q.T; n + s; v.outer(w);
+A.kronecker(B)""".replace("\n", " ").split("; ")
 
 
 ARRAYS = sparse.csr_array, sparse.csc_array, sparse.coo_array

@@ -258,3 +258,36 @@ def test_positional_operators_beside_a_scalar_give_the_place_of_the_entry(device
             assert entries(i(v, 3).new()) == entries(i(3, v).new()) == {0: one, 2: 2 + one}
             assert j(A, 3).new().to_coo()[2].tolist() == [1 + one, one, 2 + one]
             assert entries(j(v, 3).new()) == {0: one, 2: one}
+
+
+def test_exponents_of_ldexp_are_of_any_size(devices):
+    """They were cut to 32 bits: 2^(2^32) was 1."""
+    x = gb.Vector.from_coo(range(6), [1, 1, 1, 3, 1, 0])
+    y = gb.Vector.from_coo(range(6), [2**32, 2**31, -(2**33), 3, -(2**62), 2**62])
+    inf = float("inf")
+    assert binary.ldexp(x & y).new().to_coo()[1].tolist() == [inf, inf, 0, 24, 0, 0]
+    big = gb.Vector.from_coo(range(3), [2**64 - 1, 2**32, 5], "UINT64")
+    assert binary.ldexp(gb.Vector.from_coo(range(3), 1, "UINT64") & big).new().to_coo()[1].tolist() == [inf, inf, 32]
+
+
+@pytest.mark.parametrize("dtype", ["INT64", "UINT64"])
+def test_large_integers_are_close_by_their_exact_difference(devices, dtype):
+    """They were compared as FP64; 2**62 and 2**62 + 1 are one there."""
+    x, y = (gb.Vector.from_coo([0, 1], [1, top], dtype) for top in (2**62, 2**62 + 1))
+    for a, b in ((x, y), (y, x)):
+        assert not a.isclose(b, rel_tol=0) and a.isclose(b, rel_tol=0, abs_tol=1) and a.isclose(b)
+        assert not a.isclose(b, rel_tol=1e-30) and a.isclose(a, rel_tol=0)
+    one, two = (gb.Scalar.from_value(x[1].value, dtype) for x in (x, y))
+    assert not one.isclose(two, rel_tol=0) and one.isclose(two)
+    low, high = gb.Vector.from_coo([0], [-(2**63)]), gb.Vector.from_coo([0], [2**64 - 1], "UINT64")
+    assert not low.isclose(high, rel_tol=0.5) and not low.isclose(high, rel_tol=0, abs_tol=2.0**64)
+
+
+@pytest.mark.parametrize("dtype", ["FP32", "FP64"])
+def test_minus_zero_is_false_in_a_value_mask(devices, dtype):
+    m = gb.Vector.from_coo(range(4), [-0.0, 0.0, 1.0, float("nan")], dtype)
+    w = gb.Vector(int, 4)
+    w(m.V) << 7
+    assert list(w) == [2, 3]
+    M = m.diag()
+    assert sorted(M.V.new()) == [(2, 2), (3, 3)] == sorted(M.select("!=", 0).new())

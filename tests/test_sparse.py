@@ -178,7 +178,8 @@ def test_changes_in_place(devices, format):
                 results.append(type(error))
                 continue
             assert before.toarray().tolist() == DENSE.tolist()
-            results.append((names["A"].shape, names["A"].dtype, names["A"].toarray().tolist()))
+            A = names["A"]
+            results.append((A.shape, A.dtype, A.nnz, A.toarray().tolist()))
         assert results[0] == results[1], text
 
 
@@ -208,6 +209,35 @@ def test_stored_zeros_stay_until_they_are_eliminated(devices):
         assert (A.nnz, A.count_nonzero(), (A * 2).nnz, (A + A).nnz, len(A.nonzero()[0])) == (3, 1, 3, 1, 1)
         A.eliminate_zeros()
         assert A.nnz == 1
+
+
+BLOCKS = """
+A[0] = B[0]; A[0, :] = B[0]; A[[0]] = B[[0]]; A[0:2] = B[0:2]; A[0:2, 1:] = B[0:2, 1:]; A[:, [0]] = B[:, [1]];
+A[[0, 2]] = B[[1, 2]]; A[:] = B; A[0] = B[1:2]; A[0:1, 0:1] = B[0:1, 1:2]; A[[0, 1], [0, 1]] = B[0, 0:2]; A[0] = A[1];
+A[1:] = A[:2]; A[:, 1:] = B[:, :1]; A[0] = 0; A[0, 1] = 0; A[0] = [0, 1, 0]; A[0:2] = np.zeros((2, 3)); A[A > 1] = 0;
+A[0, 0] = B[0, 0]
+""".replace("\n", " ").split(";")
+
+
+@pytest.mark.parametrize("text", [text.strip() for text in BLOCKS])
+def test_blocks_keep_the_zeros_that_scipy_keeps(devices, text):
+    """Entries of the block that the right side has no entry for become stored zeros."""
+    left = np.array([[1, 0, np.inf], [0, 3, 0], [4, 0, 0]])
+    right = ([5.0, 0.0, 7.0, 0.0], ([0, 0, 1, 2], [0, 1, 2, 2]))
+    found = []
+    for module in (gs, sp):
+        names = {"A": module.csr_array(left), "B": module.csr_array(right, shape=(3, 3)), "np": np}
+        exec(text, names)
+        found.append(kept(names["A"]))
+    np.testing.assert_equal(*found)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding(devices, dtype):
+    """Also of what no integer holds."""
+    x = np.array([[np.nan, np.inf, -np.inf, 1e30, -1e30, 2.5, -2.5, 3.5, -0.4, 0.5, 1e15 + 0.5, 2.0**53 + 2]], dtype)
+    for text in ("A.rint()", "round(A)"):
+        agree(text, A=lambda module: module.csr_array(x))
 
 
 def test_coo_keeps_duplicates_until_it_is_converted(devices):

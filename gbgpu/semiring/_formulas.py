@@ -75,7 +75,11 @@ def _remainder(x: Sym, y: Sym) -> Sym:
 
 
 def _ldexp(x: Sym, y: Sym) -> Sym:
+    """2^5000 is infinite and 2^-5000 is zero: larger exponents, which C's int may not hold, say no more."""
     value = sc.as_near_float(x)
+    if y.dtype.bits > 16:
+        y = sc.minimum(y, sc.cast(sc.sym(5000), y.dtype))
+        y = y if y.dtype.kind == "u" else sc.maximum(y, sc.cast(sc.sym(-5000), y.dtype))
     return sc.function("ldexp", value.dtype, value, sc.cast(y, INT32))
 
 

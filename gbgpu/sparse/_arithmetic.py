@@ -351,6 +351,8 @@ def _half_even() -> Any:
     """numpy.rint: halves go to the even neighbour (those of GraphBLAS's operators go away from 0)."""
 
     def rint(x: Any) -> Any:
+        if not abs(x) < 2.0**52:  # whole, infinite or NaN
+            return x
         below = math.floor(x)
         part = x - below
         if part == 0.5:

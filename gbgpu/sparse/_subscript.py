@@ -75,7 +75,8 @@ class Subscripts:
                           for k, n in zip(places, self._shape2, strict=True))  # fmt: skip
             if 0 in shape:
                 return
-            A[places] << _value(x, shape, ints, self.dtype)
+            value = _value(x, shape, ints, self.dtype)
+            A[places] << (_over(A[places].new(), value) if issparse(x) or isinstance(x, gb.Matrix) else value)
         self._become(A)
 
 
@@ -106,6 +107,14 @@ def _value(x: Any, shape: tuple, ints: list, dtype: np.dtype) -> Any:
     if any(n not in (1, wanted) for n, wanted in zip(A.shape, shape, strict=True)):
         raise ValueError("shape mismatch in assignment")
     return A[tuple(np.zeros(m, np.int64) if n != m else slice(None) for n, m in zip(A.shape, shape, strict=True))].new()
+
+
+def _over(old: Any, new: Any) -> Any:
+    """What a sparse array leaves of a block that it is assigned to: its entries, and 0 where only the block has one."""
+    both = old.dup(clear=True)
+    both(old.S) << 0
+    both(accum="second") << new
+    return both
 
 
 def _scattered(i: np.ndarray, j: np.ndarray, values: np.ndarray, shape: tuple) -> Any:
