@@ -20,7 +20,7 @@ USED: dict[tuple, None] = {}  # (kind, spec) of every kernel that a session aske
 def note(session) -> None:
     """Remember the kernels of a session, of whichever devices."""
     kernels = session.kernels
-    USED.update(dict.fromkeys(getattr(kernels, "_launchers", None) or kernels._loaded))
+    USED.update(dict.fromkeys(kernels._launchers if hasattr(kernels, "_launchers") else kernels._loaded))
 
 
 def main(arch: str) -> None:

@@ -128,7 +128,8 @@ class GpuKernels:
     def _on(self, device: Any, kind: str, spec: Spec) -> Launch:
         with device.here():
             cubin = compile(kind, spec, device.arch)
-            module = _modules.get((device.gpu, cubin), lambda: cache(device.load(cubin)))
+            types = tuple(_scalar_types(kind, spec))  # a kernel object lays out its arguments once, for these
+            module = _modules.get((device.gpu, cubin, types), lambda: cache(device.load(cubin)))
         return _SPECIAL.get(kind, _plain)(self, device, module, kind, spec)
 
 
@@ -143,6 +144,21 @@ def _run(device: Any, module: Any, name: str) -> Callable[[int, tuple], None]:
 
 def _scalars(kind: str, spec: Spec) -> Callable[[tuple], tuple]:
     """Brings the scalars among the arguments to the kernel's types: int64, and the operator's for thunk and start."""
+    table = [
+        (i, cast.type if hasattr(cast, "type") else cast or (lambda value: 0)) for i, cast in _scalar_types(kind, spec)
+    ]
+
+    def scalars(args: tuple) -> tuple:
+        values = list(args)
+        for i, cast in table:
+            values[i] = cast(values[i])
+        return tuple(values)
+
+    return scalars
+
+
+def _scalar_types(kind: str, spec: Spec) -> list[tuple[int, Any]]:
+    """(place, type) of the scalars among the arguments."""
     names = KINDS[kind]
     casts: list[tuple[int, Any]] = [(i, int) for i, name in enumerate(names) if name in INTEGERS]
     if "thunk" in names:
@@ -152,15 +168,7 @@ def _scalars(kind: str, spec: Spec) -> Callable[[tuple], tuple]:
         casts += [(names.index(f"{side}default"), dtype.np_type) for side, dtype in zip("ab", types, strict=True)]
     if "start" in names:
         casts.append((names.index("start"), getattr(spec.out or getattr(spec.op, "dtype", None), "np_type", None)))
-    table = [(i, cast.type if hasattr(cast, "type") else cast or (lambda value: 0)) for i, cast in casts]
-
-    def scalars(args: tuple) -> tuple:
-        values = list(args)
-        for i, cast in table:
-            values[i] = cast(values[i])
-        return tuple(values)
-
-    return scalars
+    return casts
 
 
 def _size(kind: str) -> Callable[[tuple], int]:
