@@ -37,20 +37,25 @@ def numbers(values: Any, dtype: Any = None, read: Callable[[Any], Any] = array_o
     """Values as an array of `dtype` (None: NumPy's choice). Python's numbers become what they are or are refused, by
     OverflowError, or ValueError for NaN as an integer; arrays are cast as everywhere."""
     values = values if on_gpu(values) else host(values)
-    array, own = read(values), not any(hasattr(values, name) for name in _ARRAYS)
+    array = read(values)
     kind = array.dtype.kind
-    if kind == "O" and own:
+    if kind == "O" and _listed(values):
         array = _large(values, dtype)
     elif kind not in "biufc":
         raise TypeError(message("numbers or booleans as values", f"{type(values).__name__} of {array.dtype}"))
     target = lookup_dtype(array.dtype if dtype is None or kind == "c" else dtype)
-    if not own or array.size == 0 or target.kind not in "iu":
+    if array.dtype == target.np_type or array.size == 0 or target.kind not in "iu" or not _listed(values):
         return cast_array(array, target)
     if kind in "biu":
         whole(array.min().item(), target), whole(array.max().item(), target)
         return array.astype(target.np_type)
     found = [whole(one, target) for one in np.asarray(values, object).ravel().tolist()]
     return np.array(found, target.np_type).reshape(array.shape)
+
+
+def _listed(values: Any) -> bool:
+    """Whether values are Python's numbers, not an array."""
+    return not any(hasattr(values, name) for name in ("__array__", "__cuda_array_interface__", "__dlpack__"))
 
 
 def _large(values: Any, dtype: Any) -> np.ndarray:
@@ -66,9 +71,6 @@ def _large(values: Any, dtype: Any) -> np.ndarray:
             what = "integers of at most 64 bits" if dtype is None else f"numbers that {dtype} holds"
             raise OverflowError(message(what, max(array.ravel().tolist(), key=abs))) from None
     return array
-
-
-_ARRAYS = "__array__", "__cuda_array_interface__", "__dlpack__"
 
 
 def reader(*arrays: Any) -> Callable[[Any], Any]:

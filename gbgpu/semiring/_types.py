@@ -78,6 +78,7 @@ INTEGERS = (*SIGNED, *UNSIGNED)
 FLOATS = (FP32, FP64)
 NUMBERS = (*INTEGERS, *FLOATS)
 SUPPORTED = (BOOL, *NUMBERS)
+_BOUNDS = {dtype: (int(np.iinfo(dtype.np_type).min), int(np.iinfo(dtype.np_type).max)) for dtype in INTEGERS}
 _BY_NP = {dtype.np_type: dtype for dtype in SUPPORTED}
 _BY_NAME = {dtype.name: dtype for dtype in SUPPORTED}
 _FOUND: dict[object, DataType] = {bool: BOOL, int: INT64, float: FP64, "int": INT64, "float": FP64, "bool": BOOL}
@@ -178,12 +179,11 @@ def exact(value: object, dtype: DataType) -> np.generic:
 
 def whole(value: Any, dtype: DataType) -> int:
     """A number without its fraction, as an int that fits `dtype`. Raises OverflowError, or ValueError for NaN."""
-    info = np.iinfo(dtype.np_type)
-    if value != value:
-        raise ValueError(message(f"numbers from {info.min} to {info.max}, of {dtype}", "nan"))
-    if not info.min - 1 < value < info.max + 1:
-        raise OverflowError(message(f"numbers from {info.min} to {info.max}, of {dtype}", value))
-    return int(value)
+    low, high = _BOUNDS[dtype]
+    if low - 1 < value < high + 1:
+        return int(value)
+    kind = OverflowError if value == value else ValueError
+    raise kind(message(f"numbers from {low} to {high}, of {dtype}", value))
 
 
 def cast_array(array: np.ndarray, dtype: DataType) -> np.ndarray:
