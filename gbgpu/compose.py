@@ -239,3 +239,6 @@ def _diagonal_mask(A: Any, mask: Mask, k: int, size: int) -> Mask:
     elif mask.parent.shape[0] != size:
         raise DimensionMismatch(message(f"a Vector mask of size {size}", mask.parent.shape[0]))
     return _on_diagonal(mask.new(), k, A.shape).S
+
+
+_kinds.update(inner=inner, broadcast=broadcast)

@@ -288,9 +288,7 @@ def ewise(kind: str, left: Any, right: Any, op: Any, defaults: tuple[Any, Any] |
         return chain
     x, y = computed(left), computed(right)
     if x.ndim != y.ndim:
-        from . import compose
-
-        return compose.broadcast(kind, x, y, op, defaults)
+        return _kinds["broadcast"](kind, x, y, op, defaults)
     if x.shape != y.shape:
         sign = "|" if kind == "union" else "&"
         raise DimensionMismatch(message(f"equal shapes on both sides of {sign}", f"{x.shape} and {y.shape}"))

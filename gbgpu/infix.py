@@ -116,9 +116,7 @@ def product(op: Any, left: Any, right: Any, shape: tuple[int, ...] | None = None
     left, right = left._computed(), right._computed()
     found = multiplier(op, left.dtype, right.dtype)
     if len(shape) == 0:
-        from . import compose
-
-        return compose.inner(found, left, right)
+        return _kinds["inner"](found, left, right)
     if len(shape) == 2:
         return Expression("mxm", found, left, right, found.return_type, shape)
     return Expression("product", found, left, right, found.return_type, shape, left.ndim == 1)

@@ -221,7 +221,7 @@ class Calls:
             return text, f"Panic: {error}"
         except CLASSES as error:
             wrong = "" if not isinstance(error, UnicodeError) else repr(error)
-        except NotImplementedError as error:  # SciPy's
+        except (NotImplementedError, ZeroDivisionError) as error:  # SciPy's
             wrong = "" if "array" in text else repr(error)
         except AttributeError as error:  # CPython's for a class that has items that can be set
             wrong = "" if str(error) == "__delitem__" else repr(error)

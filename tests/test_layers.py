@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -122,6 +123,20 @@ def test_imports_follow_the_table(path):
              for name, line, _ in imports(path)
              if (target := target_of(name)) is not None and not allowed(source, target)]
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_circle_of_files():
+    """Inner imports count: a circle that they hide is one all the same."""
+    modules = {".".join(module_of(path)): path for path in sources()}
+    graph = nx.DiGraph()
+    for name, path in modules.items():
+        for target, _, _ in imports(path):
+            while target and target not in modules:
+                target = target.rpartition(".")[0]
+            if target not in ("", name, "gbgpu"):  # the face is put together of all
+                graph.add_edge(name, target)
+    circles = [sorted(found) for found in nx.strongly_connected_components(graph) if len(found) > 1]
+    assert not circles, circles
 
 
 CUDA = ROOT / "gbgpu/device/cuda.py"  # imports CuPy once, and is itself imported only where GPUs are asked for

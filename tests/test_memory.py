@@ -119,6 +119,7 @@ TOO_LARGE = [
     "C.ss.export('bitmapr')",
     "pickle.dumps(C)",
     "repr(C)",
+    "gb.sparse.eye_array(N)",
     "C.diag()",
     "C.resize(2 * N, N)",
     "x.diag()",

@@ -32,7 +32,7 @@ EXPRESSIONS = [
     "1 - T", "T * 2", "T * v", "u * T", "T / 2", "7 // T", "T % 3", "T ** 2", "2 ** T", "divmod(T, 2)[0]", "-T",
     "abs(T)", "T < 3", "T <= B", "3 > T", "T == B", "T != 2", "p & Q.T", "p | Q.T", "p ^ Q.T", "~Q.T", "T.mxm(C)",
     "T.mxm(A, 'min_plus')", "T @ A", "A @ T", "semiring.plus_minus(T @ C)", "semiring.plus_minus(C @ B.T)",
-    "semiring.any_firstj(A @ T)", "T @ T.T", "T.mxv(v)", "T @ v", "u @ T", "u.vxm(T, 'min_plus')",
+    "semiring.min_firstj(A @ T)", "T @ T.T", "T.mxv(v)", "T @ v", "u @ T", "u.vxm(T, 'min_plus')",
     "semiring.max_first(T @ v)", "semiring.max_first(u @ T)", "semiring.any_secondj(T @ v)", "T.kronecker(C)",
     "C.kronecker(T, 'minus')", "T.kronecker(T)", "T[0, :]", "T[:, 1]", "T[0, [0, 2]]", "T[[3, 0], 1]", "T[[3, 0], :]",
     "T[[3, 0], [1, 1]]", "T[::2, 1:]", "T[1, 2]", "T[-1, -1]", "T[0, 0]", "T[:, :]", "T.reposition(1, -1)",

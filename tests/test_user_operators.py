@@ -14,8 +14,8 @@ from user_functions import USER, clipped
 
 from gbgpu import binary, exceptions, select, unary
 from gbgpu.dtypes import BOOL, FP32, FP64, INT8, INT32, INT64, UINT8, UINT64, lookup_dtype
+from gbgpu.semiring._functions import from_function
 from gbgpu.semiring._lower import to_python
-from gbgpu.semiring._scalar import from_function
 from gbgpu.semiring._types import SUPPORTED as TYPES
 
 

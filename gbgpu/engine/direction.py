@@ -10,15 +10,14 @@ from ..expr import Transposed
 from ..kernels.interface import XLIST, Costs, ends_soon
 from . import build
 from .deterministic import by_rows
-from .plan import Product
 
 FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a frontier are not worth a read from a GPU
 DENSE = 4  # a push of a quarter as many entries as there are rows fills a bitmap instead of a list
 
 
-def product_of(session: Any, statement: Any, held: Any) -> tuple[Product, dict[str, Any]]:
-    """The product of a statement, and what it binds: the matrix by rows "A", the vector "x", and the predicted
-    "seconds". `held`: the store of the mask's parent, or None."""
+def product_of(session: Any, statement: Any, held: Any) -> tuple[tuple, dict[str, Any]]:
+    """The fields of the Product of a statement, and what it binds: the matrix by rows "A", the vector "x", and the
+    predicted "seconds". `held`: the store of the mask's parent, or None."""
     expr, costs, mask = statement.expr, session.kernels.costs, statement.mask
     flip = bool(expr.option)
     operand = expr.right if flip else expr.left
@@ -47,7 +46,7 @@ def product_of(session: Any, statement: Any, held: Any) -> tuple[Product, dict[s
     turn = pull_turned == (direction == "pull")
     found = session.oriented(matrix, turn)
     by = "columns" if turn else "rows"
-    product = Product(direction, dense, inner, outer, flip, by, found.ptr, found.idx, found.empty_rows)
+    product = direction, dense, inner, outer, flip, by, found.ptr, found.idx, found.empty_rows
     return product, {"A": found, "x": x, "seconds": pull if direction == "pull" else push}
 
 

@@ -77,6 +77,17 @@ class Asked(NamedTuple):
     product: Product | None
 
 
+def revived(asked: tuple) -> Asked:
+    """The record of what `prepare` gives as plain tuples."""
+    record = Asked(*asked)
+    return record._replace(
+        output=Value(*record.output),
+        operands=tuple(Value(*value) for value in record.operands),
+        mask=None if record.mask is None else Mask(*record.mask),
+        product=None if record.product is None else Product(*record.product),
+    )
+
+
 class Write(NamedTuple):
     """Of step "write": whether C and T have every row, whether what the mask does not let through is deleted."""
 

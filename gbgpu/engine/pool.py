@@ -34,7 +34,7 @@ class Pool:
 
     def __init__(self, devices: Sequence[Any]):
         self._devices = devices
-        self._nils = [Nil(device) for device in devices]
+        self.nils = [Nil(device) for device in devices]
         self._spaces: dict[Any, Workspace] = {}
         self._cached: dict[Any, Any] = {}
 
@@ -45,9 +45,6 @@ class Pool:
     def distrust(self) -> None:
         """A step broke off: it may have left marks in the workspaces, and may go on and leave more."""
         self._spaces = {}
-
-    def nil(self, d: int) -> Nil:
-        return self._nils[d]
 
     def workspace(self, d: int, n: int, monoid: Any, iso: bool) -> Workspace:
         key = d, n, monoid, iso

@@ -1,4 +1,7 @@
-"""A statement -> what is asked of its planner, and what its registers and parameters are this time."""
+"""A statement -> what is asked of its planner, and what its registers and parameters are this time.
+
+What is asked is the fields of `Asked`, and of the records in it, as plain tuples: they are compared with those of plans
+that are there, and only made into records for a new one (`plan.revived`)."""
 
 from typing import Any
 
@@ -10,28 +13,28 @@ from ..expr import Transposed
 from .deterministic import order_matters
 from .direction import product_of
 from .matrix.mxm import choose
-from .plan import Asked, Chain, Mask, Reduced, Value
+from .plan import Chain, Reduced
 
 
-def of_vectors(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
+def of_vectors(session: Any, statement: Any) -> tuple[tuple, dict[str, Any]]:
     """What the plan of a statement on vectors is made of and kept by; stores by register and values by parameter."""
     expr, output = statement.expr, statement.output
     kind, option = expr.kind, expr.option
     detail = product = mask = None
     bound: dict[str, Any] = {}
-    operands: list[Value] = []
+    operands: list[tuple] = []
     named = None if statement.index is None else statement.index.vector  # a vector of ids
     if statement.mask is not None:
         given = statement.mask
         bound["m"] = held = session.content(given.parent)
-        operands.append(Value("m", held.form, held.dtype, held.iso, held.map))
-        mask = Mask(given.structural, given.complement, _is_twin(statement))
+        operands.append(("m", held.form, held.dtype, held.iso, held.map))
+        mask = given.structural, given.complement, _is_twin(statement)
     if kind in ("product", "reduce_rows"):
         product, more = product_of(session, statement, bound.get("m"))
         bound.update(more)
         x, matrix = bound["x"], bound["A"]
-        operands.append(Value("x", x.form, x.dtype, x.iso, x.map))
-        operands.append(Value("A", "csr", matrix.dtype, matrix.iso, matrix.rowmap))
+        operands.append(("x", x.form, x.dtype, x.iso, x.map))
+        operands.append(("A", "csr", matrix.dtype, matrix.iso, matrix.rowmap))
     elif kind == "fill":
         bound["value"] = option
     else:
@@ -40,10 +43,10 @@ def of_vectors(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
         else:
             x = session.content(expr.left)
         bound["x"] = x
-        operands.append(Value("x", x.form, x.dtype, x.iso, x.map))
+        operands.append(("x", x.form, x.dtype, x.iso, x.map))
         if expr.right is not None:
             y = bound["y"] = session.content(expr.right)
-            operands.append(Value("y", y.form, y.dtype, y.iso, y.map))
+            operands.append(("y", y.form, y.dtype, y.iso, y.map))
         if kind == "apply":
             detail, bound["thunk"] = option
         elif kind == "select":
@@ -53,7 +56,7 @@ def of_vectors(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
         elif kind == "chain":
             third, inner, flip = option
             z = bound["z"] = session.content(third)
-            operands.append(Value("z", z.form, z.dtype, z.iso, z.map))
+            operands.append(("z", z.form, z.dtype, z.iso, z.map))
             detail, bound["defaults"] = Chain(inner.op, _one_sided(inner), flip), inner.option
         elif kind == "reduce":
             fixed = session.deterministic and order_matters(expr.op) and not expr.op.is_any
@@ -64,36 +67,25 @@ def of_vectors(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
             detail = session.maps.of(len(option)) if named is None else None
     w = output._store
     if not output.ndim:
-        target = Value("w", None, output.dtype, True, None)
+        target = ("w", None, output.dtype, True, None)
     elif w is None:
-        target = Value("w", "empty", output.dtype, False, session.maps.of(output.shape[0]))
+        target = ("w", "empty", output.dtype, False, session.maps.of(output.shape[0]))
     else:
         bound["w"] = w
-        target = Value("w", w.form, w.dtype, w.iso, w.map)
+        target = ("w", w.form, w.dtype, w.iso, w.map)
     placed = ""
     if statement.index is not None:
         bound["place"], placed = statement.index, "rows" if named is None else "vector"
     if named is not None:
         bound["i"] = ids = session.content(named)
-        operands.append(Value("i", ids.form, ids.dtype, ids.iso, ids.map))
-    asked = Asked(
-        kind=kind,
-        op=expr.op,
-        dtype=expr.dtype,
-        detail=detail,
-        output=target,
-        operands=tuple(operands),
-        mask=mask,
-        accum=statement.accum,
-        replace=statement.replace,
-        placed=placed,
-        form=statement.hints.get("form"),
-        product=product,
-    )
+        operands.append(("i", ids.form, ids.dtype, ids.iso, ids.map))
+    form = statement.hints.get("form")
+    ends = mask, statement.accum, statement.replace, placed, form, product
+    asked = kind, expr.op, expr.dtype, detail, target, tuple(operands), *ends
     return asked, bound
 
 
-def of_matrices(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
+def of_matrices(session: Any, statement: Any) -> tuple[tuple, dict[str, Any]]:
     """The same of a statement whose output is a matrix. Its content "w" is bound where the plan needs it."""
     expr, output, given = statement.expr, statement.output, statement.mask
     kind, option, detail = expr.kind, expr.option, None
@@ -127,30 +119,19 @@ def of_matrices(session: Any, statement: Any) -> tuple[Asked, dict[str, Any]]:
     if statement.index is not None:
         bound["place"] = statement.index
     operands = tuple(_described(name, bound[name]) for name in ("m", "x", "y") if name in bound)
-    mask = None if given is None else Mask(given.structural, given.complement, False)
+    mask = None if given is None else (given.structural, given.complement, False)
     fresh = output._store is None or output._store.nvals == 0
-    target = Value("w", "empty" if fresh else "csr", output.dtype, False, session.maps.of(output.shape[0]))
-    asked = Asked(
-        kind=kind,
-        op=expr.op,
-        dtype=expr.dtype,
-        detail=detail,
-        output=target,
-        operands=operands,
-        mask=mask,
-        accum=statement.accum,
-        replace=statement.replace,
-        placed="" if statement.index is None else "rows",
-        form=None,
-        product=None,
-    )
+    target = ("w", "empty" if fresh else "csr", output.dtype, False, session.maps.of(output.shape[0]))
+    placed = "" if statement.index is None else "rows"
+    ends = mask, statement.accum, statement.replace, placed, None, None
+    asked = kind, expr.op, expr.dtype, detail, target, operands, *ends
     return asked, bound
 
 
-def _described(name: str, store: Any) -> Value:
+def _described(name: str, store: Any) -> tuple:
     if isinstance(store, VectorStore):
-        return Value(name, store.form, store.dtype, store.iso, store.map)
-    return Value(name, "csr", store.dtype, store.iso, store.rowmap)
+        return name, store.form, store.dtype, store.iso, store.map
+    return name, "csr", store.dtype, store.iso, store.rowmap
 
 
 def _by_rows(session: Any, operand: Any) -> Any:

@@ -17,7 +17,7 @@ from .deterministic import settled
 from .maps import Maps
 from .matrix import MatrixRun
 from .matrix.plan import MatrixPlanner
-from .plan import Plan, Planner, Step
+from .plan import Plan, Planner, Step, revived
 from .pool import Pool
 from .prepare import of_matrices, of_vectors
 from .rewrite import rewritten
@@ -43,7 +43,7 @@ class Session(Stores):
         self.devices = self.device_set.devices
         self.maps = Maps(len(self.devices), self.auto, partition)
         self.pool = Pool(self.devices)
-        self.nil, self.once = self.pool.nil, self.pool.once
+        self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
         self.plans: dict[Any, Plan] = {}
         self._explaining: dict[int, list[list[str]]] = {}
         self.alive = True
@@ -88,8 +88,9 @@ class Session(Stores):
             self.watched.moved[d] += moved
             self.watched.sent[d].extend(unknown)
 
-    def assignment(self, map: RowMap, sizes: Sequence[Any]) -> Sequence[Task]:
-        """Who computes what of a product: each owner its block. `sizes`: rows, or entries of a frontier, a block."""
+    def assignment(self, map: RowMap, frontier: Any = None) -> Sequence[Task]:
+        """Who computes what of a product: each owner its block. Tasks of a pull are rows of `map`, those of a push the
+        entries of a listed frontier, else its rows."""
         return map.tasks
 
     # -- statements
@@ -122,7 +123,9 @@ class Session(Stores):
                 inner = other
             if self.deterministic and hasattr(inner.expr.op, "multiply"):
                 inner.expr = settled(inner.expr)
-            plans = self.explaining if above is None else ()  # what a statement needs beside is computed all the same
+            plans = (
+                self.explaining if self._explaining and above is None else ()
+            )  # what a statement needs beside is computed all the same
             self._finish(inner, statement, plans)
             statement.plan = inner.plan
         finally:
@@ -164,7 +167,7 @@ class Session(Stores):
         if plan is None:
             if len(self.plans) >= settings.kept_kernels:  # each anonymous function makes plans of its own
                 self.plans.clear()
-            plan = self.plans[asked] = planner(asked).plan()
+            plan = self.plans[asked] = planner(revived(asked)).plan()
         statement.plan = plan if not self.made else replace(plan, steps=(*self.made, *plan.steps))
         if plans or settings.verbose & 3:
             self._tell(statement.plan, title, plans)

@@ -567,5 +567,5 @@ def get_semiring(monoid: Any, binaryop: Any, name: str | None = None) -> Any:
     return found if dtype is None else found[dtype]
 
 
-registries.update(monoid=Monoid.registry.get, semiring=find_semiring)
+registries.update(monoid=Monoid.registry.get, semiring=find_semiring, parts=get_semiring)
 __all__ = ["Monoid", "Semiring", "TypedMonoid", "TypedSemiring", "find_semiring", "get_semiring"]

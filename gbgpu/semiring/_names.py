@@ -98,7 +98,7 @@ class Parameterized:
 
 # --- pickling --------------------------------------------------------------------------------------------------------
 
-registries: dict[str, Callable[[str], Any]] = {}  # kind -> how its named operators are found
+registries: dict[str, Callable[..., Any]] = {}  # kind -> how its named operators are found; "parts": semirings of parts
 
 
 def pickled(op: Any) -> tuple | None:

@@ -14,6 +14,7 @@ from gbgpu.errors import NotImplementedException, UdfParseError, checked_text
 from gbgpu.semiring import _formulas as formulas
 from gbgpu.semiring import _numpy as numpys
 from gbgpu.semiring import _scalar as sc
+from gbgpu.semiring._functions import from_function
 from gbgpu.semiring._names import Parameterized, check_free, pickled, refuse_user_types, registries
 from gbgpu.semiring._scalar import Program
 from gbgpu.semiring._types import (
@@ -198,7 +199,7 @@ class Operator:
     def _program(self, params: list[tuple[str, DataType]]) -> Program:
         """The program over these parameters; the function is given those whose names it was made for."""
         if self._user:
-            return sc.from_function(self.function, params)
+            return from_function(self.function, params)
         return sc.trace(self.function, params)
 
 
@@ -477,10 +478,8 @@ def _by_name(name: str, kind: str):
 
 def _of_parts(name: str):
     """The semiring of "min.+", "add.multiply": a monoid and a binary operator, each as a string."""
-    from gbgpu.semiring._algebra import get_semiring
-
     monoid, dot, binary = name.partition(".")
-    return get_semiring(from_string(monoid, "monoid"), from_string(binary, "binary")) if dot else None
+    return registries["parts"](from_string(monoid, "monoid"), from_string(binary, "binary")) if dot else None
 
 
 def resolve(thing: object, kind: str):

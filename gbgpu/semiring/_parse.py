@@ -128,7 +128,7 @@ def read(function: Callable, params: Sequence[tuple[str, DataType]], why: str) -
     try:
         return sc.of_result(build(*sc.user_params(params)), params)
     except RecursionError:
-        problem = f"a formula of {sc._name(function)} is nested too deep to be read"
+        problem = f"a formula of {sc.name_of(function)} is nested too deep to be read"
         raise UdfParseError(f"{problem}; give parts of it names") from None
 
 
@@ -198,7 +198,7 @@ class _Reader:
     """Evaluates one function's syntax tree on Syms and Python constants."""
 
     def __init__(self, function: Any, depth: int, why: str = "branches or calls functions") -> None:
-        name = sc._name(function)
+        name = sc.name_of(function)
         if depth > _DEEPEST:
             raise UdfParseError(f"{name} calls itself, or functions are nested too deep")
         function = _python(function)
@@ -229,7 +229,7 @@ class _Reader:
     def error(self, where: ast.AST, problem: str) -> UdfParseError:
         line = getattr(where, "lineno", 1)
         text = self.lines[line - 1].strip() if line <= len(self.lines) else ""
-        return UdfParseError(f"{sc._name(self.function)}: {problem}\n  {self.file}, line {line}: {text}")
+        return UdfParseError(f"{sc.name_of(self.function)}: {problem}\n  {self.file}, line {line}: {text}")
 
     # statements
 

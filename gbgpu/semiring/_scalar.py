@@ -27,7 +27,6 @@ from gbgpu.semiring._types import (
     UINT64,
     DataType,
     convert,
-    lookup_dtype,
     of_value,
     unify,
 )
@@ -561,32 +560,7 @@ def of_result(result: object, params: Sequence[tuple[str, DataType]]) -> Program
     return Program(params, found.dtype, found.node)
 
 
-def from_function(function: Callable, params: Sequence[tuple[str, object]]) -> Program:
-    """The program of one plain Python scalar function for parameters ((name, dtype), ...).
-
-    The function is traced if that can't show it that its operands are symbols; else, and when it branches or calls
-    scalar functions, its source is read. Raises UdfParseError, with the line, for anything outside the language of user
-    operators.
-    """
-    from gbgpu.semiring import _calls, _parse
-
-    typed = [(name, lookup_dtype(dtype)) for name, dtype in params]
-    obstacle = _calls.obstacle(function)
-    first = second = None
-    if obstacle is None:
-        try:
-            first, second = (of_result(function(*user_params(typed)), typed) for _ in range(2))
-        except Exception:  # whatever went wrong, the reader of the source does it or tells on which line
-            pass
-    if first is None or second is None:
-        return _parse.read(function, typed, obstacle or "branches or calls functions")
-    if first.key != second.key:
-        problem = f"{_name(function)} gives another formula at each call"
-        raise UdfParseError(f"{problem}; an operator must depend on its operands only")
-    return first
-
-
-def _name(function: Callable) -> str:
+def name_of(function: Callable) -> str:
     return getattr(function, "__name__", repr(function))
 
 
@@ -598,4 +572,4 @@ def operands(function: Callable, count: int) -> None:
     takes = code.co_argcount - isinstance(function, MethodType)  # its object is the first
     defaults = len(getattr(function, "__defaults__", None) or ())
     if not takes - defaults <= count <= takes and not code.co_flags & 0x04:
-        raise TypeError(f"{_name(function)} takes {takes} arguments; this kind of operator has {count}")
+        raise TypeError(f"{name_of(function)} takes {takes} arguments; this kind of operator has {count}")

@@ -19,9 +19,9 @@ def _any(x: Any) -> Any:
 def eye_array(m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, format: str | None = None) -> Any:
     """Ones on the k'th diagonal of an m x n array."""
     shape = (int(m), int(m if n is None else n))
-    size = max(0, min(shape[0] + min(k, 0), shape[1] - max(k, 0)))
-    rows = np.arange(size) + max(0, -k)
-    A = gb.Matrix.from_coo(rows, rows + k, 1, checked_dtype(dtype), nrows=shape[0], ncols=shape[1])
+    A = gb.Matrix(checked_dtype(dtype), *shape)
+    if -shape[0] < k < shape[1]:
+        A.setdiag(1, k)
     return made(A).asformat(format)
 
 

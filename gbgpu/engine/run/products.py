@@ -48,7 +48,7 @@ class Products(Steps):
         inner, outer, stride, full = product.inner, product.outer, 0 if spec.iso else 1, step.into.form == "full"
         fixed = by_rows(session, spec.op) and not spec.iso  # the order of sums
         layout, gathered = session.kernels.pull_layout, type(source) is list
-        tasks, shared = session.assignment(outer, outer.rows), None
+        tasks, shared = session.assignment(outer), None
         if tasks is not outer.tasks:
             shared = [self.fresh_bitmap(n, b, spec.out, spec.iso) for b, n in enumerate(outer.rows)]
 
@@ -107,7 +107,7 @@ class Products(Steps):
         inner, outer, listed, dense = product.inner, product.outer, source.form == "list", product.dense
         form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[source.form] | (k.DENSE if dense else 0)
         kernel, options = self.kernel("push"), session.kernels.push_options
-        tasks = session.assignment(inner, [block.count for block in source.blocks] if listed else inner.rows)
+        tasks = session.assignment(inner, source)
         room = outer.n if dense else outer.nslots
         reached = [self._workspace(d, room, spec.op.monoid, spec, dense) for d in range(outer.p)]
 

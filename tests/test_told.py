@@ -1,0 +1,114 @@
+"""What is told is what ran: the steps of plans are those of traces, for random statements; and work may be cut into any
+tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+import programs as p
+import pytest
+from hypothesis import given, settings
+from oracle import namespace
+from test_statements import KINDS
+
+import gbgpu as gb
+from gbgpu import monoid, semiring
+from gbgpu.distribute.partition import Task
+
+
+def plans_of(session, work) -> list:
+    """The plans of the statements that `work()` gives to the session."""
+    plans, plain, inside = [], type(session).run.__get__(session), []
+
+    def run(statement):
+        if inside:
+            return plain(statement)
+        inside.append(statement)
+        try:
+            plans.append(plain(statement).plan)
+        finally:
+            inside.clear()
+        return statement
+
+    session.run = run
+    try:
+        work()
+    finally:
+        del session.run
+    return plans
+
+
+@settings(max_examples=400 if p.WIDE else 40)
+@given(program=p.programs(KINDS["mixed"], most=8))
+def test_a_trace_has_the_steps_of_the_plans(devices, program):
+    space, session = namespace(gb, program), gb.settings.session()
+    for statement in program.statements:
+        text = statement.text()
+        with gb.trace() as records:
+            try:
+                plans = plans_of(session, lambda text=text: exec(text, space))
+            except Exception:  # python-graphblas refuses it too: test_statements
+                return
+        told = [step.kind for plan in plans for step in plan.steps]
+        assert [record.step for record in records if record.device == session.devices[0].name] == told, text
+
+
+def test_what_a_statement_takes_beside_is_in_its_plan(devices):
+    A = gb.Matrix.from_coo([0, 1, 2, 2], [1, 2, 0, 1], [1.0, 2.0, 3.0, 4.0], nrows=5, ncols=5)
+    v, ids = gb.Vector.from_dense([1.0, 2.0, 3.0, 4.0, 5.0]), gb.Vector.from_dense([4, 0, 0])
+    w = gb.Vector(float, 3)
+    with gb.explain() as text:
+        w << v[ids]
+        w << A.reduce_rowwise(gb.agg.mean)[[0, 1, 2]]
+    assert "take" in text[0] and w.nvals == 0
+    w << v[ids]
+    assert w.to_dict() == {0: 5.0, 1: 1.0, 2: 1.0}
+    mean = gb.Vector(float, 5)
+    kinds = [step.kind for step in (mean << gb.agg.mean(A, rowwise=True)).plan.steps]
+    assert kinds.count("pull") == 2 and kinds[-1] == "move"  # a count and a sum
+    total = gb.Vector.from_dense([0.0, 0.0, 0.0, 0.0, 0.0])
+    total[0] = 0.0
+    kinds = [step.kind for step in (total(monoid.plus)[ids] << w).plan.steps]
+    assert total.to_dense().tolist() == [2.0, 0.0, 0.0, 0.0, 5.0]
+    assert "scatter" in kinds or "selection" in kinds
+
+
+def cut(session, pieces: int):
+    """Every block and frontier in pieces of whole words, which go round the devices."""
+
+    def assignment(map, frontier=None):
+        tasks, p = [], len(session.devices[: map.p])
+        for task in map.tasks:
+            size, step = task.hi, 64
+            if frontier is not None and frontier.form == "list":
+                size, step = int(session.devices[task.device].get(frontier.blocks[task.block].count)[0]), 1
+            each = -(-size // pieces // step) * step or step
+            ranges = [(lo, min(lo + each, size)) for lo in range(0, size, each)]
+            tasks += [Task((task.device + i) % p, task.block, lo, hi) for i, (lo, hi) in enumerate(ranges)]
+        return tasks
+
+    return assignment
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 5])
+@pytest.mark.parametrize("direction", ["push", "pull"])
+@pytest.mark.parametrize("name", ["plus_times", "min_plus", "any_pair", "min_firstj"])
+def test_work_may_be_cut_into_any_tasks(devices, name, direction, pieces, monkeypatch):
+    session, n, rng = gb.settings.session(), 700, np.random.default_rng(3)
+    A = gb.Matrix.from_coo(
+        rng.integers(0, n, 3000), rng.integers(0, n, 3000), rng.integers(1, 9, 3000), nrows=n, ncols=n, dup_op="first"
+    )
+    some = rng.permutation(n)[:150]
+    x, full = gb.Vector.from_coo(some, rng.integers(1, 9, 150), size=n), gb.Vector.from_dense(rng.integers(1, 9, n))
+    bitmap = gb.Vector.from_coo(some, 1, size=n)
+    bitmap(bitmap.S) << 2
+    op, mask = getattr(semiring, name), gb.Vector.from_coo(rng.permutation(n)[:300], True, size=n)
+    for v in (x, full, bitmap):
+        for options in ({}, {"mask": mask.S}, {"mask": ~mask.S}):
+            for product in (op(v @ A), op(A @ v)):
+                whole = product.new(direction=direction, **options).to_coo()
+                monkeypatch.setattr(session, "assignment", cut(session, pieces))
+                parts = product.new(direction=direction, **options)
+                monkeypatch.undo()
+                assert parts.nvals == len(whole[0])
+                for found, expected in zip(parts.to_coo(), whole, strict=True):
+                    np.testing.assert_array_equal(found, expected)
