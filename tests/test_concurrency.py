@@ -342,14 +342,14 @@ def test_a_write_that_runs_out_of_memory_changes_nothing(spec, monkeypatch):
     w(some.S) << all  # a bitmap
     before, plain, left = w.to_coo(), CpuDevice.zeros, [0]
 
-    def zeros(n, dtype):
+    def zeros(device, n, dtype):
         left[0] -= 1
         if left[0] < 0:
             raise MemoryError
-        return plain(n, dtype)
+        return plain(device, n, dtype)
 
     with monkeypatch.context() as patch:
-        patch.setattr(CpuDevice, "zeros", staticmethod(zeros))
+        patch.setattr(CpuDevice, "zeros", zeros)
         for failing in range(10):
             left[0] = failing
             try:

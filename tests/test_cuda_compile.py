@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import gbgpu as gb
 from gbgpu import binary, indexunary, monoid, select, semiring, unary
@@ -147,7 +148,8 @@ def test_every_kind_compiles(kind, arch, tmp_path, monkeypatch):
     monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
     specs = [spec for of, spec in INSTANCES if of == kind]
     assert specs
-    for spec in specs:
+    whole = arch == "sm_90" or settings.get_current_profile_name() == "long"
+    for spec in specs if whole else specs[:: max(len(specs) // 4, 1)]:  # the text differs by what is compiled in
         assert gpu.compile(kind, spec, arch).startswith(b"\x7fELF")
 
 

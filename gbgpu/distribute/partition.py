@@ -78,13 +78,14 @@ class RowMap:
     """User id <-> slot of one index space. Block b owns user ids bounds[b]..bounds[b+1]; its slots begin at starts[b],
     a multiple of 64."""
 
-    __slots__ = ("n", "p", "bounds", "starts", "nslots", "rows", "tasks", "_bounds", "_starts", "_tables")
+    __slots__ = ("n", "p", "bounds", "starts", "nslots", "rows", "tasks", "seconds", "_bounds", "_starts", "_tables")
 
     def __init__(self, bounds: np.ndarray):
         self.bounds = np.asarray(bounds, np.int64)
         self.n = int(self.bounds[-1])
         self.p = len(self.bounds) - 1
         self.rows = [int(r) for r in np.diff(self.bounds)]
+        self.seconds: float | None = None  # predicted, of a pass over a block's rows
         self.tasks = tuple(Task(b, b, 0, n) for b, n in enumerate(self.rows))  # each block whole, by its owner
         padded = [-(-r // WORD) * WORD for r in self.rows]
         self.starts = np.concatenate([[0], np.cumsum(padded)]).astype(np.int64)

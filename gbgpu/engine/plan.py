@@ -109,6 +109,10 @@ class Step:
     option: Any = None
     parameters: tuple[str, ...] = ()
     kernels: dict[Any, Any] = field(default_factory=dict)  # filled by the runner, so that a second run looks nothing up
+    method: str = field(init=False)  # of the runner
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "method", "_" + self.kind)
 
 
 @dataclass(frozen=True, slots=True)

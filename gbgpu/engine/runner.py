@@ -22,7 +22,7 @@ class Runner:
         result, registers = None, self.registers
         for step in self.plan.steps:
             self.step = step
-            method = getattr(self, "_" + step.kind)
+            method = getattr(self, step.method)
             result = registers[step.into.name] = self.made(step, method) if listeners else method(step)
         return result
 

@@ -23,7 +23,7 @@ from .prepare import of_matrices, of_vectors
 from .rewrite import rewritten
 from .run import Run
 from .run.steps import cast
-from .stores import STATEMENT, Stores, memory_checked
+from .stores import STATEMENT, Stores, out_of_memory
 from .watch import Watched
 
 
@@ -110,12 +110,20 @@ class Session(Stores):
         if not texts:
             del self._explaining[get_ident()]
 
-    @memory_checked
     def run(self, statement: Any) -> Any:
         """Rewrite, plan (or find the plan) and run; returns the statement. Its plan has the steps of all statements
         that it took."""
-        self.check()
-        self.raise_watched()
+        try:
+            with self.lock:
+                return self._run(statement)
+        except MemoryError as error:
+            raise out_of_memory(self, statement, error) from error
+
+    def _run(self, statement: Any) -> Any:
+        if not self.alive:
+            self.check()
+        if self._watched:
+            self.raise_watched()
         above, self.made = self.made, []
         try:
             inner = statement
@@ -137,11 +145,12 @@ class Session(Stores):
     def _finish(self, statement: Any, title: Any, plans: Any) -> None:
         """Carry out a statement that stays as it is, or put its plan among `plans`."""
         output, expr = statement.output, statement.expr
-        if output.ndim == 2:
-            self.room(output.shape[0], STATEMENT, output)
         if output.ndim:
-            kinds = (of_vectors, Planner, Run) if output.ndim == 1 else (of_matrices, MatrixPlanner, MatrixRun)
-            found = self._carry_out(statement, title, plans, *kinds)
+            if output.ndim == 1:
+                found = self._carry_out(statement, title, plans, of_vectors, Planner, Run)
+            else:
+                self.room(output.shape[0], STATEMENT, output)
+                found = self._carry_out(statement, title, plans, of_matrices, MatrixPlanner, MatrixRun)
             if found is not None:
                 output._store = found
             return

@@ -32,11 +32,15 @@ def memory_checked(method: Any) -> Any:
             with session.lock:
                 return method(session, what, *arguments, **keywords)
         except MemoryError as error:
-            free, total = session.devices[0].memory()
-            came = f"{free} of {total} bytes free"
-            raise OutOfMemory(message(f"memory for {_named(what)}", came, _hint(what) or str(error))) from error
+            raise out_of_memory(session, what, error) from error
 
     return checked
+
+
+def out_of_memory(session: Any, what: Any, error: MemoryError) -> OutOfMemory:
+    free, total = session.devices[0].memory()
+    came = f"{free} of {total} bytes free"
+    return OutOfMemory(message(f"memory for {_named(what)}", came, _hint(what) or str(error)))
 
 
 def _named(what: Any) -> str:

@@ -81,13 +81,13 @@ class Output(Steps):
         w, kernel = self._target(step), self.kernel("write")
         base = (k.CFULL if full else 0) | (k.TFULL if tfull else 0) | (k.REPLACE if replace else 0)
 
-        blocks, calls = w.blocks, []
-        if not full:  # entries are counted anew
-            counts = [self.session.devices[task.device].zeros(1, np.int64) for task in w.map.tasks]
-            pairs = zip(blocks, counts, strict=True)
-            blocks = [VectorBlock(block.n, block.vals, block.stride, block.words, count=n) for block, n in pairs]
-        for task, block in zip(w.map.tasks, blocks, strict=True):
+        blocks, calls, devices = [], [], self.session.devices
+        for task, block in zip(w.map.tasks, w.blocks, strict=True):
             b = task.block
+            if not full:  # entries are counted anew
+                count = devices[task.device].zeros(1, np.int64)
+                block = VectorBlock(block.n, block.vals, block.stride, block.words, None, count)
+            blocks.append(block)
             given, (mwords, flags) = t.blocks[b], self.bits(step.sources[1], b)
             rwords, region = self.bits(step.sources[2], b, k.REGION)
             call = (

@@ -30,7 +30,9 @@ class Steps(Runner):
 
     def rows(self, map: Any) -> float:
         """Predicted seconds of a pass over the rows."""
-        return map.n * self.session.kernels.costs.row / map.p
+        if map.seconds is None:
+            map.seconds = map.n * self.session.kernels.costs.row / map.p
+        return map.seconds
 
     def entries(self, store: VectorStore) -> float:
         """Predicted seconds of a pass over the entries."""
