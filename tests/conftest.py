@@ -75,6 +75,23 @@ def interpreted(request) -> None:
     gb.init("cpu:1")  # nothing stays of the session before
 
 
+# Files of thousands of small tests: the ordinary run takes them on one device and on three.
+FEWER_DEVICES = {f"test_{name}" for name in "errors language sparse transposed types unchanged".split()}
+
+
+def pytest_collection_modifyitems(config, items) -> None:
+    """Leave the last of the ordinary device sets to the long run, in some files."""
+    if settings.get_current_profile_name() == "long" or chosen() is not CPU:
+        return
+
+    def left(item) -> bool:
+        parameters = getattr(item, "callspec", None)
+        return item.path.stem in FEWER_DEVICES and bool(parameters) and parameters.params.get("session") is CPU[-1]
+
+    config.hook.pytest_deselected(items=[item for item in items if left(item)])
+    items[:] = [item for item in items if not left(item)]
+
+
 @pytest.fixture(scope="session", params=chosen(), ids=lambda devices: devices.name)
 def session(request) -> Devices:
     return request.param

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,13 +14,16 @@ from ..errors import OutOfMemory, message
 from ..interrupts import held, here, imported
 from ..trace import counters
 
+if TYPE_CHECKING:
+    from .base import Device, DeviceSet
+
 
 class CpuDevice:
     """A block owner on the host. Kernels run on its thread, or inline on the caller's when the work is small."""
 
     kind = "cpu"
     model = "virtual device"
-    xp = np
+    xp: Any = np
 
     def __init__(self, index: int):
         self.index = index
@@ -201,7 +204,8 @@ class CpuDevices:
         if not self._queues:
             self._start()
         first = 0 if seconds >= settings.long_seconds and here() else 1
-        job, sent, interrupted = _Job(work, tasks, first), [], False
+        job, interrupted = _Job(work, tasks, first), False
+        sent: list[None] = []
         queues = [queue for d, queue in enumerate(self._queues) if d in job.left]
         try:
             sent.extend(map(SimpleQueue.put, queues, repeat(job)))  # to all or to none
@@ -245,3 +249,9 @@ def _serve(i: int, k: int, queue: SimpleQueue) -> None:
     while (job := queue.get()) is not None:
         job.run(i)
         del job  # and what it holds
+
+
+if TYPE_CHECKING:  # what mypy holds them against
+
+    def _contract(device: CpuDevice, devices: CpuDevices) -> tuple[Device, DeviceSet]:
+        return device, devices

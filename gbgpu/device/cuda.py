@@ -10,13 +10,16 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import addressof, c_void_p, create_string_buffer
 from functools import cache, cached_property
 from struct import Struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import DeviceError, OutOfMemory, message
 from ..trace import counters
 from .nvrtc import compile_cubin
+
+if TYPE_CHECKING:
+    from .base import Device, DeviceSet
 
 try:
     import cupy
@@ -539,3 +542,9 @@ class CudaDevices:
 
     def close(self) -> None:
         """Nothing to give back: buffers return to CuPy's allocator with their last reference."""
+
+
+if TYPE_CHECKING:  # what mypy holds them against
+
+    def _contract(device: CudaDevice, devices: CudaDevices) -> tuple[Device, DeviceSet]:
+        return device, devices

@@ -205,6 +205,7 @@ class Planner:
 
     def _mask_text(self) -> str:
         mask = self.mask
+        assert mask is not None
         return f"{'~' if mask.complement else ''}mask.{'S' if mask.structural else 'V'}"
 
     def _masked_by(self, words: str) -> str:
