@@ -46,6 +46,14 @@ def together(*works):
 # -- threads
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """Ctrl-C as a terminal has it: a job in the background starts with it ignored, and so would its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def tasks(p):
     return [Task(b, b, 0, 1) for b in range(p)]
 
