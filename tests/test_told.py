@@ -72,6 +72,15 @@ def test_what_a_statement_takes_beside_is_in_its_plan(devices):
     assert "scatter" in kinds or "selection" in kinds
 
 
+@pytest.mark.parametrize("accum", [None, monoid.plus])
+def test_rows_named_by_a_vector_go_to_rows_named_by_a_list(devices, accum):
+    """Only the left side's index says where values go."""
+    v, ids = gb.Vector.from_dense([10, 20, 30, 40, 50]), gb.Vector.from_dense([4, 0, 2])
+    w = gb.Vector.from_dense([1, 2, 3, 4, 5, 6])
+    w(accum)[[5, 0, 3]] << v[ids] if accum else w[[5, 0, 3]] << v[ids]
+    assert w.to_dense().tolist() == ([11, 2, 3, 34, 5, 56] if accum else [10, 2, 3, 30, 5, 50])
+
+
 def cut(session, pieces: int):
     """Every block and frontier in pieces of whole words, which go round the devices."""
 

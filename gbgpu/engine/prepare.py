@@ -23,7 +23,10 @@ def of_vectors(session: Any, statement: Any) -> tuple[tuple, dict[str, Any]]:
     detail = product = mask = None
     bound: dict[str, Any] = {}
     operands: list[tuple] = []
-    named = None if statement.index is None else statement.index.vector  # a vector of ids
+    placed, named = "", None  # named: a vector of ids, on one side of the statement
+    if statement.index is not None:
+        bound["place"], named = statement.index, statement.index.vector
+        placed = "rows" if named is None else "vector"
     if statement.mask is not None:
         given = statement.mask
         bound["m"] = held = session.content(given.parent)
@@ -73,9 +76,6 @@ def of_vectors(session: Any, statement: Any) -> tuple[tuple, dict[str, Any]]:
     else:
         bound["w"] = w
         target = ("w", w.form, w.dtype, w.iso, w.map)
-    placed = ""
-    if statement.index is not None:
-        bound["place"], placed = statement.index, "rows" if named is None else "vector"
     if named is not None:
         bound["i"] = ids = session.content(named)
         operands.append(("i", ids.form, ids.dtype, ids.iso, ids.map))
