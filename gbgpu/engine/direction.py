@@ -37,7 +37,7 @@ def product_of(session: Any, statement: Any, held: Any) -> tuple[tuple, dict[str
         allowed = entries if entries is None or not mask.complement else outer.n - entries
     rows = expr.kind == "reduce_rows" or by_rows(session, expr.op)
     direction = "pull" if rows else statement.hints.get("direction")
-    edges = None if direction or count is None else frontier_edges(session, x, count, matrix, store, not pull_turned)
+    edges = None if direction or count is None else frontier_edges(session, x, count, store, not pull_turned)
     pull = pull_seconds(costs, expr.op, store, outer, inner, count, allowed)
     push = push_seconds(costs, expr.op, store, outer, edges)
     direction = direction or ("push" if push < pull else "pull")
@@ -84,7 +84,7 @@ def ones_vector(session: Any, map: RowMap, dtype: Any) -> VectorStore:
     )
 
 
-def frontier_edges(session: Any, x: VectorStore, count: int, matrix: Any, store: Any, turned: bool) -> int:
+def frontier_edges(session: Any, x: VectorStore, count: int, store: Any, turned: bool) -> int:
     """Entries in the rows of the frontier: counted, or (where that needs a read and the frontier is small)
     estimated by the mean degree."""
     if x.form == "full":

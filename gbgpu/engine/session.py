@@ -131,9 +131,8 @@ class Session(Stores):
                 inner = other
             if self.deterministic and hasattr(inner.expr.op, "multiply"):
                 inner.expr = settled(inner.expr)
-            plans = (
-                self.explaining if self._explaining and above is None else ()
-            )  # what a statement needs beside is computed all the same
+            # what a statement needs beside is computed, also where its plan is wanted
+            plans = self.explaining if self._explaining and above is None else ()
             self._finish(inner, statement, plans)
             statement.plan = inner.plan
         finally:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from ...distribute import needs, transport
 from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.partition import Task
 from ...expr import Operand
@@ -57,20 +56,15 @@ class Operands(Steps):
         )
         slots = np.where(ids < 0, -1, source.map.slots(np.maximum(ids, 0))) if source.map.n else np.full(map.n, -1)
 
-        def work(task: Task) -> tuple[VectorBlock, int]:
-            b, n = task.block, map.rows[task.block]
-            dense, transfers = needs.whole_vector(source, devices, task.device)
-            moved = transport.carry(devices, transfers)[0]
+        def work(task: Task) -> VectorBlock:
+            b, n, dense = task.block, map.rows[task.block], whole_vector(self.session, source, task.device)
             vals, words, count = self.fresh_bitmap(n, b, source.dtype)
             index = devices[b].put(slots[map.bounds[b] : map.bounds[b + 1]])
             flags = k.XFULL if dense.words is None else 0
             kernel(n, index, dense.vals, dense.stride, self.words(dense.words, b), flags, vals, words, count)
-            return VectorBlock(n, vals, 1, words, count=count), moved
+            return VectorBlock(n, vals, 1, words, count=count)
 
-        made = self.session.over(map.tasks, work, self.rows(map))
-        for task, (_, moved) in zip(map.tasks, made, strict=True):
-            self.session.account(task.device, moved)
-        return self.store([block for block, _ in made])
+        return self.store(self.session.over(map.tasks, work, self.rows(map)))
 
     def _convert(self, step: Step) -> VectorStore:
         store = self.registers[step.sources[0]]

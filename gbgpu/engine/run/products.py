@@ -10,6 +10,7 @@ from ...distribute.partition import Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ..deterministic import by_rows
+from ..matrix.csr import whole_vector
 from ..plan import Step
 from ..pool import Workspace
 from .steps import Steps
@@ -32,17 +33,9 @@ class Products(Steps):
     __slots__ = ()
 
     def _gather(self, step: Step) -> list[needs.Dense]:
-        source, devices = self.registers[step.sources[0]], self.session.devices
-
-        def work(task: Task) -> tuple[needs.Dense, int]:
-            dense, transfers = needs.whole_vector(source, devices, task.device)
-            return dense, transport.carry(devices, transfers)[0]
-
-        seconds = source.map.nslots * source.dtype.np_type.itemsize * self.session.kernels.costs.byte
-        arrived = self.session.over(source.map.tasks, work, seconds)
-        for task, (_, moved) in zip(source.map.tasks, arrived, strict=True):
-            self.session.account(task.device, moved)
-        return [dense for dense, _ in arrived]
+        source, session = self.registers[step.sources[0]], self.session
+        seconds = source.map.nslots * source.dtype.np_type.itemsize * session.kernels.costs.byte
+        return session.over(source.map.tasks, lambda task: whole_vector(session, source, task.device), seconds)
 
     def _pull(self, step: Step) -> VectorStore:
         source, matrix = self.registers[step.sources[1]], self.registers["A"]
@@ -191,12 +184,10 @@ class Products(Steps):
 
         def work(task: Task) -> Any:
             messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso)
-            return messages, transport.carry(devices, transfers)
+            self.session.account(task.device, *transport.carry(devices, transfers))
+            return messages, bins[task.device].vals
 
-        arrived = self.session.over(map.tasks, work, self.registers["seconds"] / 4)
-        for task, (_, (moved, unknown)) in zip(map.tasks, arrived, strict=True):
-            self.session.account(task.device, moved, unknown)
-        return [(messages, bins[task.device].vals) for task, (messages, _) in zip(map.tasks, arrived, strict=True)]
+        return self.session.over(map.tasks, work, self.registers["seconds"] / 4)
 
     def _combine(self, step: Step) -> VectorStore:
         received, spec, pool, outer = self.registers[step.sources[0]], step.spec, self.session.pool, step.into.map
