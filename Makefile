@@ -6,7 +6,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint test-gpu sanitize test-suites bench bench-gpu clean

@@ -7,12 +7,21 @@ Source: Bulucc, Mattson, McMillan, Moreira, Yang, "The GraphBLAS C API", the BFS
 "Direction-Optimizing Breadth-First Search", SC 2012, for the choice of push or pull, which here is the planner's.
 """
 
+from typing import Any, NamedTuple
+
+from algos import verify
 from algos._inputs import square, vertex
-from gbgpu import Matrix, Vector, replace
+from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
+from gbgpu import Matrix, Vector, loop, replace
 from gbgpu.semiring import any_pair, any_secondi
 
 
-def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
+class Tree(NamedTuple):
+    levels: Vector
+    parents: Vector
+
+
+def bfs(A: Matrix, source: int) -> Tree:
     """Levels and parents (INT64, A.nrows) from `source`: level 0 and parent `source` there, nothing where it does not
     reach.
 
@@ -22,14 +31,12 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
     source = vertex(source, n)
     levels, parents, q = (Vector(int, size=n, name=name) for name in ("levels", "parents", "q"))
     q[source] = source
-    depth = 0
-    while True:
-        levels(q.S) << depth
+    with loop() as it:
+        levels(q.S) << it.index
         parents(q.S) << q
-        if not q.nvals:  # read when all is under way
-            return levels, parents
         q(~parents.S, replace) << any_secondi(q @ A)
-        depth += 1
+        it.until(q.nvals == 0)
+    return Tree(levels, parents)
 
 
 def bfs_levels(A: Matrix, source: int) -> Vector:
@@ -37,10 +44,23 @@ def bfs_levels(A: Matrix, source: int) -> Vector:
     n = square(A)
     levels, q = Vector(int, size=n, name="levels"), Vector(bool, size=n, name="q")
     q[vertex(source, n)] = True
-    depth = 0
-    while True:
-        levels(q.S) << depth
-        if not q.nvals:
-            return levels
+    with loop() as it:
+        levels(q.S) << it.index
         q(~levels.S, replace) << any_pair(q @ A)
-        depth += 1
+        it.until(q.nvals == 0)
+    return levels
+
+
+def _reached(outcome: Tree) -> dict[str, Any]:
+    _, levels = outcome.levels.to_coo()
+    return {"reached": levels.size, "depth": levels.max(initial=0)}
+
+
+ALGORITHMS["bfs"] = Algorithm(
+    run=bfs,
+    verify=lambda A, source, outcome: verify.bfs(A, source, *outcome),
+    summary=_reached,
+    options=(SOURCE,),
+    result=Result("vertex", "level", lambda outcome: outcome.levels),
+    rehearse=lambda A: bfs_levels(A, 0),
+)

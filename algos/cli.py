@@ -11,7 +11,7 @@ import platform
 import runpy
 import sys
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from math import isfinite
 from time import perf_counter
@@ -22,15 +22,18 @@ from rich.markup import escape
 from rich.table import Table
 
 import gbgpu as gb
-from algos import runs
+from algos import results, runs
 from algos.graphs import KINDS, SPEC, load, parse_weights, store
 from algos.progress import Progress
 from algos.verify import VerificationError
 from gbgpu import errors, report
+from gbgpu.trace import compiling, now
 
 FILE = f"{gb.io.SUFFIXES}, or one of them and .gz, .bz2 or .xz"
 GRAPH = f"a file ({FILE}) or {SPEC}, KIND {', '.join(KINDS)}"
-SYMMETRIC = "the graph is undirected: an edge list has each edge once, as a .mtx that is written"
+SYMMETRIC = "the graph is undirected: each arc gets its reverse; of two that differ, both have the larger value"
+ONCE = f"{SYMMETRIC}; a .mtx or an edge list that is written has each edge once"
+TWICE = "how arcs that the file has twice become one: plus, min, max, first, second, any, ... (default: an error)"
 BAD_INPUT = (
     OSError,
     ValueError,
@@ -60,19 +63,11 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="gbgpu", description="Sparse linear algebra and graph algorithms on CPUs and GPUs."
     )
+    top.add_argument("--version", action="version", version=f"gbgpu {gb.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     info = commands.add_parser("info", help="show the devices")
     info.set_defaults(command=show_info)
-    run = commands.add_parser("run", help="run an algorithm on a graph")
-    run.set_defaults(command=run_algorithm)
-    run.add_argument("algorithm", choices=list(runs.ALGORITHMS), metavar="ALGO", help=", ".join(runs.ALGORITHMS))
-    run.add_argument("graph", metavar="GRAPH", help=GRAPH)
-    run.add_argument("--symmetric", action="store_true", help=SYMMETRIC)
-    run.add_argument("--source", type=int, help="first vertex of bfs and sssp (default: the highest out-degree)")
-    run.add_argument("--repeat", type=positive, default=1, metavar="N", help="run N times and report every time")
-    run.add_argument("--verify", action="store_true", help="check what must hold of the result; exit 1 if it does not")
-    run.add_argument("--trace", metavar="FILE", help="run once more, traced, and write Chrome's trace format")
-    run.add_argument("--plot", metavar="FILE", help="the same as a picture: a lane a device, and the frontier's size")
+    run = add_run(commands)
     for command in (info, run):
         command.add_argument(
             "--devices", default="auto", metavar="D", help="auto, cpu:4, cuda:0, cuda:0*3 (default: auto)"
@@ -84,16 +79,35 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def add_run(commands: Any) -> argparse.ArgumentParser:
+    run = commands.add_parser("run", help="run an algorithm on a graph")
+    run.set_defaults(command=run_algorithm, refuse=run.error)
+    run.add_argument("algorithm", choices=list(runs.ALGORITHMS), metavar="ALGO", help=", ".join(runs.ALGORITHMS))
+    run.add_argument("graph", metavar="GRAPH", help=GRAPH)
+    run.add_argument("--symmetric", action="store_true", help=SYMMETRIC)
+    run.add_argument("--dup-op", type=operator, metavar="OP", help=TWICE)
+    for option, takers in runs.options().items():
+        kind = {"type": option.type} if option.type else {"action": "store_const", "const": True}
+        run.add_argument(f"--{option.name.replace('_', '-')}", **kind, help=option.help.format(" and ".join(takers)))
+    run.add_argument("--repeat", type=positive, default=1, metavar="N", help="run N times and report every time")
+    run.add_argument("--top", type=positive, metavar="N", help=f"print the N largest; {', '.join(runs.with_a('top'))}")
+    run.add_argument("--output", metavar="FILE", help=f"write the result, a number a vertex: {results.NAMES}")
+    run.add_argument("--verify", action="store_true", help="check what must hold of the result; exit 1 if it does not")
+    run.add_argument("--trace", metavar="FILE", help="run once more, traced, and write Chrome's trace format")
+    run.add_argument("--plot", metavar="FILE", help="the same as a picture: a lane a device, and the frontier's size")
+    return run
+
+
 def add_compile(commands: Any) -> None:
     ahead = commands.add_parser(
-        "compile", help="compile GPU kernels before they are needed; the GPU need not be in this machine"
+        "compile", help="compile kernels before they are needed: the CPU's, or a GPU's, which need not be here"
     )
     ahead.set_defaults(command=compile_kernels)
     ahead.add_argument(
         "script", nargs="?", metavar="SCRIPT", help="a Python program, run on the CPU (default: all algorithms)"
     )
     ahead.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="what the program is given")
-    ahead.add_argument("--arch", metavar="A", help="sm_80, sm_90, ... (default: this machine's GPU)")
+    ahead.add_argument("--arch", metavar="A", help="sm_80, sm_90, ... (default: this machine's GPU, else its CPU)")
 
 
 def add_convert(commands: Any) -> None:
@@ -101,7 +115,8 @@ def add_convert(commands: Any) -> None:
     convert.set_defaults(command=convert_graph)
     convert.add_argument("input", metavar="IN", help=GRAPH)
     convert.add_argument("output", metavar="OUT", help=f"a file: {FILE}")
-    convert.add_argument("--symmetric", action="store_true", help=SYMMETRIC)
+    convert.add_argument("--symmetric", action="store_true", help=ONCE)
+    convert.add_argument("--dup-op", type=operator, metavar="OP", help=TWICE)
     convert.add_argument("--dtype", type=dtype, metavar="TYPE", help="the type of the values, for example FP32")
 
 
@@ -141,10 +156,19 @@ def dtype(text: str) -> Any:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def operator(text: str) -> str:
+    try:
+        gb.binary.from_string(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"unknown operator {text!r}") from None
+    return text
+
+
 def show_info(arguments: argparse.Namespace) -> int:
     gb.init(arguments.devices)
     devices = gb.device_info()
-    versions = {"python": platform.python_version()} | {name: installed(name) for name in ("gbgpu", "numpy", "numba")}
+    versions = {"python": platform.python_version(), "gbgpu": gb.__version__}
+    versions |= {name: version(name) for name in ("numpy", "numba")}
     if arguments.json:
         print(json.dumps({"versions": versions, "devices": devices}, default=str))
         return 0
@@ -158,13 +182,6 @@ def show_info(arguments: argparse.Namespace) -> int:
     console.print(", ".join(f"{name} {number}" for name, number in versions.items()), highlight=False)
     console.print(table)
     return 0
-
-
-def installed(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # run from a checkout
-        return "not installed"
 
 
 def shown(key: str, value: Any) -> str:
@@ -191,7 +208,7 @@ def convert_graph(arguments: argparse.Namespace) -> int:
         raise errors.InvalidValue(errors.message(f"a file name with one of {gb.io.SUFFIXES}", repr(arguments.output)))
     with Progress() as progress:
         progress.step(f"reading {arguments.input}")
-        A = load(arguments.input, arguments.symmetric)
+        A = load(arguments.input, arguments.symmetric, arguments.dup_op)
         if arguments.dtype is not None:
             A = A.dup(arguments.dtype)
         progress.step("writing")
@@ -225,21 +242,25 @@ class Report:
     devices: list[str]
     vertices: int
     entries: int
-    source: int | None
+    options: dict[str, Any]  # None: of other algorithms
+    load_seconds: float  # this and `seconds` are without compiling
+    compile_seconds: float = 0.0  # also loading and importing kernels
     seconds: list[float] = field(default_factory=list)
     result: dict[str, Any] = field(default_factory=dict)
+    top: list[dict[str, Any]] | None = None
     verified: bool | None = None
     failure: str | None = None
 
 
 def run_algorithm(arguments: argparse.Namespace) -> int:
+    check_options(arguments)
     if arguments.plot and find_spec("matplotlib") is None:
-        raise errors.InvalidValue("--plot needs matplotlib: pip install 'gbgpu[plot]'")
+        raise errors.InvalidValue("--plot needs matplotlib: pip install matplotlib")
     gb.init(arguments.devices)
     with Progress(steps=2 + arguments.repeat) as progress:
         told = measure(arguments, progress)
     if arguments.json:
-        print(json.dumps(vars(told), default=str, allow_nan=False))
+        print(json.dumps(flat(told), default=str, allow_nan=False))
     else:
         show(told)
     if told.failure:
@@ -247,49 +268,80 @@ def run_algorithm(arguments: argparse.Namespace) -> int:
     return 1 if told.failure else 0
 
 
+def check_options(arguments: argparse.Namespace) -> None:
+    """What can be refused before a long run."""
+    takers = {option.name: takers for option, takers in runs.options().items()}
+    takers |= {"top": runs.with_a("top"), "output": runs.with_a("result")}
+    for name, algorithms in takers.items():
+        if getattr(arguments, name) is not None and arguments.algorithm not in algorithms:
+            arguments.refuse(f"--{name.replace('_', '-')} is for {', '.join(algorithms)}")
+    if arguments.output is not None:
+        results.form_of(arguments.output)
+
+
 def measure(arguments: argparse.Namespace, progress: Progress) -> Report:
     """Read the graph, run, verify, trace: as the arguments ask."""
     progress.step(f"reading {arguments.graph}")
-    A = load(arguments.graph, arguments.symmetric)
+    start = now()
+    A = load(arguments.graph, arguments.symmetric, arguments.dup_op)
+    gb.synchronize()
+    loading = now() - start - compiling.seconds(start)
     algorithm = runs.ALGORITHMS[arguments.algorithm]
-    source = runs.choose_source(A, arguments.source) if algorithm.takes_source else None
+    chosen = algorithm.choose(A, vars(arguments))
     devices = [str(device["name"]) for device in gb.device_info()]
-    told = Report(arguments.algorithm, arguments.graph, devices, A.nrows, A.nvals, source)
+    options = dict.fromkeys(option.name for option in runs.options()) | chosen
+    told = Report(arguments.algorithm, arguments.graph, devices, A.nrows, A.nvals, options, loading)
     for k in range(arguments.repeat):
         progress.step(f"{arguments.algorithm} {k + 1}/{arguments.repeat}")
-        outcome, seconds = timed(algorithm, A, source)
-        told.seconds.append(seconds)
+        begun = now()
+        outcome, seconds = timed(algorithm, A, *chosen.values())
+        told.seconds.append(seconds - compiling.seconds(begun))
+    told.compile_seconds = compiling.seconds(start)
     told.result = {key: plain(value) for key, value in algorithm.summary(outcome).items()}
     if arguments.verify:
         progress.step("verifying")
         try:
-            algorithm.verify(A, source, outcome)
+            algorithm.verify(A, *chosen.values(), outcome)
         except VerificationError as error:
             told.failure = str(error)
         told.verified = told.failure is None
+    if arguments.output:
+        progress.step("writing")
+        results.write(arguments.output, algorithm.result.of(outcome), algorithm.result)
+    if arguments.top:
+        found = results.largest(algorithm.top.of(outcome), arguments.top)
+        told.top = [{algorithm.top.id: id, algorithm.top.value: plain(value)} for id, value in found]
     if arguments.trace or arguments.plot:
-        write_trace(algorithm, A, source, arguments)
+        write_trace(arguments, algorithm, A, *chosen.values())
     return told
 
 
-def timed(algorithm: runs.Algorithm, A: gb.Matrix, source: int | None) -> tuple[Any, float]:
+def timed(algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> tuple[Any, float]:
     """The outcome and the seconds until every device has ended."""
     gb.synchronize()
     start = perf_counter()
-    outcome = algorithm.run(A, source)
+    outcome = algorithm.run(A, *chosen)
     gb.synchronize()
     return outcome, perf_counter() - start
 
 
-def write_trace(algorithm: runs.Algorithm, A: gb.Matrix, source: int | None, arguments: argparse.Namespace) -> None:
+def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> None:
     with gb.trace() as records:
-        algorithm.run(A, source)
+        algorithm.run(A, *chosen)
     if arguments.trace:
         with gb.io.atomic_file(arguments.trace) as stream:
             stream.write(json.dumps(report.chrome_trace(records)).encode())
     if arguments.plot:
         title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}"
         report.plot(records, arguments.plot, title=title)
+
+
+def flat(told: Report) -> dict[str, Any]:
+    """The report for JSON: each option is a key of its own."""
+    fields: dict[str, Any] = {}
+    for key, value in vars(told).items():
+        fields |= value if key == "options" else {key: value}
+    return fields
 
 
 def plain(value: Any) -> Any:
@@ -303,19 +355,29 @@ def show(told: Report) -> None:
     table.add_row("vertices", f"{told.vertices:,}")
     table.add_row("entries", f"{told.entries:,}")
     table.add_row("devices", ", ".join(told.devices))
-    if told.source is not None:
-        table.add_row("source", str(told.source))
-    table.add_row("time", seconds_text(told.seconds))
+    for name, value in told.options.items():
+        if value is not None:
+            table.add_row(name.replace("_", " "), str(value))
+    table.add_row("load", seconds_text([told.load_seconds]))
+    table.add_row("compile", seconds_text([told.compile_seconds]))
+    table.add_row("run", seconds_text(told.seconds))
     for key, value in told.result.items():
-        table.add_row(
-            key.replace("_", " "),
-            f"{value:,}" if type(value) is int else f"{value:.6g}" if type(value) is float else str(value),
-        )
+        table.add_row(key.replace("_", " "), number_text(value))
     if told.verified is not None:
         table.add_row("check", "[green]verified[/]" if told.verified else f"[red]{escape(told.failure or '')}[/]")
     console = Console()
     console.print(f"[bold]{told.algorithm}[/] on {escape(told.graph)}", highlight=False)
     console.print(table)
+    if told.top:
+        listed = Table(*told.top[0])
+        for line in told.top:
+            id, value = line.values()
+            listed.add_row(str(id), number_text(value))
+        console.print(listed)
+
+
+def number_text(value: Any) -> str:
+    return f"{value:,}" if type(value) is int else f"{value:.6g}" if type(value) is float else str(value)
 
 
 def seconds_text(seconds: list[float]) -> str:

@@ -13,7 +13,13 @@ Algorithms for Strongly Connected Components", IPDPS 2014; the test of symmetry 
 Machines Can Use Less Running Time", IFIP 1977.
 """
 
+from typing import Any
+
+import numpy as np
+
+from algos import verify
 from algos._inputs import row_lengths, square
+from algos.runs import ALGORITHMS, Algorithm, Result
 from gbgpu import Matrix, Vector, binary, indexunary, monoid, select, unary
 from gbgpu.semiring import any_pair, min_first, plus_first, plus_second
 
@@ -112,3 +118,23 @@ def _scrambled(x):
 # An odd number for each INT64, as a random generator would draw them: the last steps of Steele, Lea, Flood, "Fast
 # Splittable Pseudorandom Number Generators", OOPSLA 2014, on multiples of an odd constant.
 scrambled = unary.register_anonymous(lambda x: _scrambled((x + 1) * -7046029254386353131), "scrambled")
+
+
+def _sizes(labels: Vector) -> Vector:
+    """How many vertices have each label."""
+    found, counts = np.unique(labels.to_coo()[1], return_counts=True)
+    return Vector.from_coo(found, counts, size=labels.size)
+
+
+def _counts(labels: Vector) -> dict[str, Any]:
+    sizes = _sizes(labels).to_coo()[1]
+    return {"components": sizes.size, "largest": sizes.max(initial=0)}
+
+
+ALGORITHMS["components"] = Algorithm(
+    run=connected_components,
+    verify=verify.connected_components,
+    summary=_counts,
+    result=Result("vertex", "component"),
+    top=Result("component", "size", _sizes),
+)

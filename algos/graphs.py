@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import gbgpu as gb
-from gbgpu.errors import InvalidValue, message
+from algos._inputs import square
+from gbgpu.errors import GraphblasException, InvalidValue, message
 
 
 @dataclass(frozen=True)
@@ -33,17 +34,40 @@ KINDS = {
 SPEC = "KIND[:scale or side[:edge factor or p[:seed[:weights LO-HI]]]]"
 
 
-def load(graph: str, symmetric: bool = False) -> gb.Matrix:
-    """The matrix of a file or of a generator's spec; `symmetric`: an edge list has each edge once. Raises as
-    `gb.io.read` and the generators do, InvalidValue for a file with a vector."""
+def load(graph: str, symmetric: bool = False, dup_op: str | None = None) -> gb.Matrix:
+    """The matrix of a file or of a generator's spec. `symmetric`: with the reverse of each arc; where the reverse is
+    there and they differ, both have the larger value. `dup_op` combines arcs that a file has twice.
+
+    Raises as `gb.io.read` and the generators do, InvalidValue for a file with a vector; texts begin with the file."""
     kind = graph.split(":")[0]
     if kind in KINDS and not os.path.exists(graph):
-        return from_spec(graph)
-    undirected = symmetric and gb.io.form_of(graph) == "edgelist"
-    found = gb.io.read(graph, name="A", **({"directed": False} if undirected else {}))
+        A = from_spec(graph)
+    else:
+        A = named(graph, lambda: _read(graph, dup_op))
+    return named(graph, lambda: both_ways(A)) if symmetric else A
+
+
+def named(path: str, work: Callable[[], Any]) -> Any:
+    """work(); what is wrong with a file is told with its name."""
+    try:
+        return work()
+    except (ValueError, GraphblasException) as error:
+        error.args = (f"{path}: {error}",)
+        raise
+
+
+def _read(path: str, dup_op: str | None) -> gb.Matrix:
+    twice = {} if dup_op is None or gb.io.form_of(path) == "gbgpu" else {"dup_op": dup_op}  # which has nothing twice
+    found = gb.io.read(path, name="A", **twice)
     if not isinstance(found, gb.Matrix):
-        raise InvalidValue(message("a graph, a matrix", f"a vector in {graph}"))
+        raise InvalidValue(message("a graph, a matrix", "a vector"))
     return found
+
+
+def both_ways(A: gb.Matrix) -> gb.Matrix:
+    """A with the reverse of each arc; DimensionMismatch if it is not square."""
+    square(A)
+    return A if A.isequal(A.T) else gb.binary.max(A | A.T).new(name="A")
 
 
 def store(path: str, A: gb.Matrix, symmetric: bool = False, comment: str = "") -> None:

@@ -10,12 +10,20 @@ that of LDBC Graphalytics and NetworkX.
 """
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
+from algos import verify
 from algos._inputs import square
-from gbgpu import Matrix, Vector, binary, monoid, select, unary
+from algos.runs import ALGORITHMS, Algorithm, Option, Result
+from gbgpu import Matrix, Vector, binary, loop, monoid, select, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import plus_first, plus_pair, plus_second, plus_times
+
+
+class Ranks(NamedTuple):
+    ranks: Vector
+    iterations: int
+    converged: bool
 
 
 def pagerank(
@@ -26,7 +34,7 @@ def pagerank(
     dtype: Any = "FP64",
     *,
     weighted: bool = False,
-) -> tuple[Vector, int, bool]:
+) -> Ranks:
     """Ranks (`dtype`, FP32 or FP64, every vertex, sum 1), the iterations done, and whether the last changed them by
     less than tol.
 
@@ -42,24 +50,23 @@ def pagerank(
     r, share, t, change = (Vector(dtype, size=n, name=name) for name in ("r", "share", "t", "change"))
     jump = Vector("FP64", size=n, name="jump")
     if n == 0:
-        return r, 0, True
+        return Ranks(r, 0, True)
     spread = (plus_times if weighted else plus_second)[dtype]
-    r[:] = 1 / n
-    ranks: Any = r
-    for iteration in range(1, max_iterations + 1):
+    r[:] = jump[:] = 1 / n
+    t[:] = 0
+    ranks = binary.plus[dtype](t | jump)  # read where it stands: each use is one pass over t
+    with loop(max_iterations) as it:
         share << binary.times(ranks & share_of_arc)
         t << spread(A.T @ share)
         jump[:] = t.reduce(monoid.plus["FP64"], allow_empty=False)  # stays on the devices
         jump << jump.apply(binary.minus, left=1)
         jump << jump.apply(binary.truediv, right=n)
-        ranks = binary.plus[dtype](t | jump)  # where it is needed: each use is one pass over t
         if tol:
             change << unary.abs(binary.minus(ranks & r))
             r << ranks
-            if change.reduce(monoid.plus).new().value < tol:
-                return r, iteration, True
+            it.until(change.reduce(monoid.plus) < tol)
     r << ranks
-    return r, max_iterations, False
+    return Ranks(r, it.rounds, it.converged)
 
 
 def arc_shares(A: Matrix, n: int, damping: float, dtype: Any, weighted: bool) -> Vector:
@@ -82,7 +89,7 @@ def arc_shares(A: Matrix, n: int, damping: float, dtype: Any, weighted: bool) ->
 
 def check_weights(A: Matrix) -> None:
     """InvalidValue unless every value is at least 0 and finite."""
-    low, total = (A.reduce_scalar(op).new().value for op in (monoid.min, monoid.plus))
+    low, total = (A.reduce_scalar(op).new().value for op in (monoid.min, monoid.plus["FP64"]))
     if A.nvals and not (low >= 0 and total < inf):
         raise InvalidValue(message("weights from 0 on with a finite sum", "a weight that is negative, NaN or infinite"))
 
@@ -95,3 +102,32 @@ def check_parameters(damping: float, tol: float, max_iterations: int) -> None:
         raise InvalidValue(message("tol of at least 0", tol))
     if not max_iterations >= 1:
         raise InvalidValue(message("max_iterations of at least 1", max_iterations))
+
+
+def _highest(outcome: Ranks) -> dict[str, Any]:
+    ranks, iterations, converged = outcome
+    vertices, values = ranks.to_coo()
+    top = int(values.argmax()) if values.size else None
+    highest = {} if top is None else {"top_vertex": vertices[top], "top_rank": values[top]}
+    return {"iterations": iterations, "converged": converged, **highest}
+
+
+def _in_other_ways(A: Matrix) -> None:
+    for dtype in ("FP32", "FP64"):
+        pagerank(A, dtype=dtype)
+        pagerank(A, dtype=dtype, tol=0, max_iterations=2)
+    pagerank(A, weighted=True)
+
+
+WEIGHTED = Option("weighted", None, "{}: ranks go along arcs by their values", lambda A, asked: bool(asked))
+RANKS = Result("vertex", "rank", lambda outcome: outcome.ranks)
+
+ALGORITHMS["pagerank"] = Algorithm(
+    run=lambda A, weighted: pagerank(A, weighted=weighted),
+    verify=lambda A, weighted, outcome: verify.pagerank(A, outcome.ranks, weighted=weighted),
+    summary=_highest,
+    options=(WEIGHTED,),
+    result=RANKS,
+    top=RANKS,
+    rehearse=_in_other_ways,
+)

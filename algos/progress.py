@@ -1,22 +1,34 @@
-"""A progress bar on stderr, for people: only on a terminal, and only when the work takes longer than a moment."""
+"""A progress bar on stderr, for people: only on a terminal, and only when the work takes longer than a moment. It
+tells what is compiled meanwhile."""
 
 import sys
 from threading import Timer
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
+
+from gbgpu.trace import compiling, now
 
 _PATIENCE = 0.7  # seconds without a bar
+_MOMENT = 0.2  # seconds of compiling that nobody is told of
+
+
+class _Compiling(ProgressColumn):
+    """What is compiled while the bar is drawn."""
+
+    def render(self, task: Any) -> Text:
+        return Text(compiling.what if now() - compiling.since > _MOMENT else "")
 
 
 class Progress:
     """A context; `step(text)` names what begins now. `steps` is how many there will be (None: not known)."""
 
     def __init__(self, steps: int | None = None):
-        columns: tuple[Any, ...] = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+        step: tuple[Any, ...] = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        self._bar = Bar(*step, _Compiling(), console=Console(stderr=True), transient=True)
         self._task = self._bar.add_task("", total=steps)
         self._done = -1
         self._timer = Timer(_PATIENCE, self._bar.start)

@@ -16,8 +16,11 @@ Language of Linear Algebra", SIAM 2011.
 
 from itertools import count
 from math import inf
+from typing import Any
 
+from algos import verify
 from algos._inputs import row_lengths, square, vertex
+from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
 from gbgpu import Matrix, Vector, binary, monoid, replace, select, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import min_plus
@@ -101,3 +104,15 @@ def step_of(A: Matrix, lowest: float, total: float) -> float | None:
     if row_lengths(A).new(name="degree").reduce(monoid.max).new().value > SKEWED * mean:
         return None
     return 32 * total / A.nvals / mean
+
+
+def _reached(distances: Vector) -> dict[str, Any]:
+    _, lengths = distances.to_coo()
+    return {"reached": lengths.size, "farthest": lengths.max()}
+
+
+DISTANCES = Result("vertex", "distance")
+
+ALGORITHMS["sssp"] = Algorithm(
+    run=sssp, verify=verify.sssp, summary=_reached, options=(SOURCE,), result=DISTANCES, top=DISTANCES
+)

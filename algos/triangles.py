@@ -10,8 +10,10 @@ degree where degrees are skewed, told by a sample, is that of Beamer, Asanovic, 
 
 import numpy as np
 
+from algos import verify
 from algos._inputs import row_lengths, square
 from algos.components import has_symmetric_pattern
+from algos.runs import ALGORITHMS, Algorithm
 from gbgpu import Matrix, Vector, binary, indexunary, monoid, select
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_first, any_second, plus_pair
@@ -58,3 +60,8 @@ def by_degree(A: Matrix, degree: Vector) -> Matrix:
     row(A.S) << any_first[int](D @ A)
     column(A.S) << any_second[int](A @ D)
     return select.valuene(binary.lt(row & column).new(), False).new(name="L")
+
+
+ALGORITHMS["triangles"] = Algorithm(
+    run=triangle_count, verify=verify.triangles, summary=lambda count: {"triangles": count}
+)

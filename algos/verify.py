@@ -27,23 +27,23 @@ def bfs(A: Matrix, source: int, levels: Vector, parents: Vector) -> None:
     it reaches.
     """
     rows, cols, _ = A.to_coo()
-    level, reached = _dense(levels, -1)
-    parent, has_parent = _dense(parents, -1)
-    _check(reached == has_parent, "levels and parents: a vertex has both or neither")
+    level, reached = dense(levels, -1)
+    parent, has_parent = dense(parents, -1)
+    check(reached == has_parent, "levels and parents: a vertex has both or neither")
     inside = (parent >= 0) & (parent < A.nrows)
-    _check(~reached | inside, "parents: not a vertex")
+    check(~reached | inside, "parents: not a vertex")
     _check_source("root: level 0 and its own parent", source, level[source] == 0 and parent[source] == source)
     others = np.flatnonzero(reached & (np.arange(A.nrows) != source))
     above = parent[others]
-    _check(
+    check(
         reached[above] & (level[others] == level[above] + 1), "1, 2: a tree whose arcs join neighbouring levels", others
     )
     found = np.zeros(A.nrows, bool)
     found[cols[parent[cols] == rows]] = True
-    _check(found[others], "5: parent and child are an arc of the graph", others)
+    check(found[others], "5: parent and child are an arc of the graph", others)
     leaving = reached[rows]
-    _check(reached[cols[leaving]], "4: the tree spans all that is reachable", cols[leaving])
-    _check(level[cols[leaving]] <= level[rows[leaving]] + 1, "3: an arc spans at most one level", cols[leaving])
+    check(reached[cols[leaving]], "4: the tree spans all that is reachable", cols[leaving])
+    check(level[cols[leaving]] <= level[rows[leaving]] + 1, "3: an arc spans at most one level", cols[leaving])
 
 
 def sssp(A: Matrix, source: int, distances: Vector) -> None:
@@ -53,18 +53,18 @@ def sssp(A: Matrix, source: int, distances: Vector) -> None:
     Sums are made in the type of the distances, where both hold exactly.
     """
     rows, cols, weights = A.to_coo()
-    distance, reached = _dense(distances, 0)
+    distance, reached = dense(distances, 0)
     weights = np.ones_like(weights) if weights.dtype == bool else weights
     weights = weights.astype(distance.dtype)
     _check_source("source: distance 0", source, reached[source] and distance[source] == 0)
     leaving = reached[rows]
     rows, cols, weights = rows[leaving], cols[leaving], weights[leaving]
-    _check(reached[cols], "reach: an arc leads out of what is reached", cols)
+    check(reached[cols], "reach: an arc leads out of what is reached", cols)
     through = distance[rows] + weights
-    _check(distance[cols] <= through, "triangle inequality: an arc shortens the distance", cols)
+    check(distance[cols] <= through, "triangle inequality: an arc shortens the distance", cols)
     tight = distance[cols] == through
     on_path = _reachable(A.nrows, rows[tight], cols[tight], source)
-    _check(on_path[reached], "tight path: no path of this length from the source", np.flatnonzero(reached))
+    check(on_path[reached], "tight path: no path of this length from the source", np.flatnonzero(reached))
 
 
 def pagerank(A: Matrix, ranks: Vector, damping: float = 0.85, tol: float = 1e-6, *, weighted: bool = False) -> None:
@@ -72,14 +72,14 @@ def pagerank(A: Matrix, ranks: Vector, damping: float = 0.85, tol: float = 1e-6,
     rounding).
     """
     n = A.nrows
-    rank, present = _dense(ranks, 0)
-    _check(present, "presence: a vertex without a rank")
-    _check(np.isfinite(rank) & (rank >= 0), "range: a rank that is negative, NaN or infinite")
+    rank, present = dense(ranks, 0)
+    check(present, "presence: a vertex without a rank")
+    check(np.isfinite(rank) & (rank >= 0), "range: a rank that is negative, NaN or infinite")
     if n == 0:
         return
     allowed = tol + 1024 * float(np.finfo(rank.dtype).eps)  # float32 sums over the long rows of hubs need the room
     rank = rank.astype(np.float64)
-    _check(np.array([abs(rank.sum() - 1) <= allowed]), f"sum: {rank.sum()!r} is not 1", np.array([rank.argmax()]))
+    check(np.array([abs(rank.sum() - 1) <= allowed]), f"sum: {rank.sum()!r} is not 1", np.array([rank.argmax()]))
     rows, cols, values = A.to_coo()
     values = values.astype(np.float64) if weighted else np.ones(rows.size)
     degree = np.bincount(rows, values, n)
@@ -87,8 +87,8 @@ def pagerank(A: Matrix, ranks: Vector, damping: float = 0.85, tol: float = 1e-6,
     following = damping * np.bincount(cols, share[rows] * values, n)
     following += (1 - damping + damping * rank[degree == 0].sum()) / n
     change = np.abs(following - rank)
-    check = f"residual: another round changes the ranks by {change.sum():.3g}, more than {allowed:.3g}"
-    _check(np.array([change.sum() <= allowed]), check, np.array([change.argmax()]))
+    residual = f"residual: another round changes the ranks by {change.sum():.3g}, more than {allowed:.3g}"
+    check(np.array([change.sum() <= allowed]), residual, np.array([change.argmax()]))
 
 
 def connected_components(A: Matrix, labels: Vector) -> None:
@@ -96,16 +96,16 @@ def connected_components(A: Matrix, labels: Vector) -> None:
     many as SciPy's.
     """
     n = A.nrows
-    label, present = _dense(labels, -1)
-    _check(present, "presence: a vertex without a label")
-    _check((label >= 0) & (label <= np.arange(n)), "label: not the smallest vertex of a component")
-    _check(label[label] == label, "label: a vertex that has another label itself")
+    label, present = dense(labels, -1)
+    check(present, "presence: a vertex without a label")
+    check((label >= 0) & (label <= np.arange(n)), "label: not the smallest vertex of a component")
+    check(label[label] == label, "label: a vertex that has another label itself")
     rows, cols, _ = A.to_coo()
-    _check(label[rows] == label[cols], "edge: its ends have different labels", rows)
+    check(label[rows] == label[cols], "edge: its ends have different labels", rows)
     count, theirs = scipy_components(_pattern(n, rows, cols), directed=False)
     _, smallest = np.unique(theirs, return_index=True)
     mine = np.unique(label).size
-    _check(label == smallest[theirs] if n else present, f"count: {mine} labels, {count} components by SciPy")
+    check(label == smallest[theirs] if n else present, f"count: {mine} labels, {count} components by SciPy")
 
 
 def triangles(A: Matrix, count: int) -> None:
@@ -123,7 +123,7 @@ def triangles(A: Matrix, count: int) -> None:
         raise VerificationError(f"check failed: count: {count} triangles, SciPy counts {walks / 6:g}")
 
 
-def _dense(vector: Vector, missing: Any) -> tuple[np.ndarray, np.ndarray]:
+def dense(vector: Vector, missing: Any) -> tuple[np.ndarray, np.ndarray]:
     """The values at all positions, and which of them are present."""
     where, values = vector.to_coo()
     dense, present = np.full(vector.size, missing, values.dtype), np.zeros(vector.size, bool)
@@ -131,7 +131,7 @@ def _dense(vector: Vector, missing: Any) -> tuple[np.ndarray, np.ndarray]:
     return dense, present
 
 
-def _check(holds: np.ndarray, check: str, vertices: np.ndarray | None = None) -> None:
+def check(holds: np.ndarray, check: str, vertices: np.ndarray | None = None) -> None:
     """Raise for the first False; `vertices` numbers the places (without it a place is a vertex)."""
     if not holds.all():
         place = int(np.argmin(holds))

@@ -20,6 +20,7 @@ import gbgpu as gb
 from bench.record import Row, table, write
 
 ROWS: list[Row] = []
+gb.settings.tiered = False  # times are those of compiled kernels
 
 
 class Beside:

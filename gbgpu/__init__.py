@@ -10,19 +10,20 @@ from .configuration import MAX_SIZE, config
 from .distribute import partition
 from .engine.memory import Memory, of_matrix
 from .engine.session import Session
-from .expr import Expression, Statement, new_like
 from .interrupts import imported
-from .masks import replace
-from .matrix import Matrix, TransposedMatrix
-from .scalar import Scalar
-from .trace import trace
-from .update import Updater
-from .vector import Vector
+from .language.expr import Expression, Statement, new_like
+from .language.masks import replace
+from .language.matrix import Matrix, TransposedMatrix
+from .language.recording import loop
+from .language.scalar import Scalar
+from .language.update import Updater
+from .language.vector import Vector
+from .trace import compiling, trace
 
 __version__ = "0.1.0"
 
 
-def init(devices: str = "auto", partition: Any = None, *, deterministic: bool = False) -> Session:
+def init(devices: str = "auto", partition: Any = None, *, deterministic: bool = False, **others: Any) -> Session:
     """Start a session on `devices` and end the one before, whose handles then raise InvalidValue.
 
     "auto" (all GPUs this version can use, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0",
@@ -31,6 +32,10 @@ def init(devices: str = "auto", partition: Any = None, *, deterministic: bool = 
     and `any` takes the term of the lowest index in products with a vector; such products go by rows (pull) then, which
     costs time. Raises DeviceError for a device that is not there.
     """
+    if others or devices == "suitesparse":  # as python-graphblas is begun
+        came = ", ".join([repr(devices), *(f"{name}={value!r}" for name, value in others.items())])
+        hint = 'gb.init("cpu:4"), gb.init("cuda:0"), or no call at all; statements run when they are written'
+        raise TypeError(errors.message("devices, and perhaps partition and deterministic", came, hint))
     session = Session(devices, partition, deterministic)
     old = settings.install(session)
     if old is not None:
@@ -71,29 +76,39 @@ def synchronize() -> None:
 
 
 def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int:
-    """Compile the GPU kernels that `program()` needs into the on-disk cache; returns how many.
+    """Compile the kernels that `program()` needs into the on-disk cache, where other processes find them; returns how
+    many.
 
-    The program runs on CPU devices, as slowly as plain Python, and plans as it would on a GPU; give it small objects of
-    the types it is for. `arch`: "sm_80", "sm_90", ...; by default that of the first GPU here. Raises DeviceError
-    without both, or without NVRTC.
+    For a GPU, of `arch` ("sm_80", "sm_90", ...) or by default the first one here, the program runs on CPU devices, as
+    slowly as plain Python, and plans as it would on a GPU; give it small objects of the types it is for. Without both,
+    CPU kernels are compiled: the program runs as ever, but for kernels that are compiled at their first call. Raises
+    DeviceError without NVRTC for a GPU.
     """
     from .kernels import ahead
 
     cuda = imported("gbgpu.device.cuda")
-    if arch is None:
-        if not cuda.available():
-            raise errors.DeviceError(errors.message("an architecture, as no GPU is here", None, 'arch="sm_90"'))
-        arch = cuda.info(0)["arch"]
-    before = settings._session
-    settings.install(None)
-    try:
-        with ahead.rehearsed() as asked:
+    if arch is None and not cuda.available():
+        count = compiling.kernels
+        with _apart(ahead.compiled_at_once()):
             program()
+        return compiling.kernels - count
+    arch = cuda.info(0)["arch"] if arch is None else arch
+    with _apart(ahead.rehearsed()) as asked:
+        program()
+    return ahead.compile_all(asked, arch)
+
+
+@contextmanager
+def _apart(rules: Any) -> Any:
+    """Sessions that begin inside follow these rules, and end there."""
+    before = settings.install(None)
+    try:
+        with rules as given:
+            yield given
     finally:
         if settings._session is not None:
             settings._session.close()
         settings.install(before)
-    return ahead.compile_all(asked, arch)
 
 
 @contextmanager
@@ -170,6 +185,7 @@ __all__ = [
     "indexunary",
     "init",
     "io",
+    "loop",
     "monoid",
     "op",
     "partition",

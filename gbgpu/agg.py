@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace as _Namespace
 
-from gbgpu.aggregator import Aggregator, TypedAggregator
 from gbgpu.errors import checked_text
+from gbgpu.language.aggregator import Aggregator, TypedAggregator
 
 ss = _Namespace(**{name: found for name, found in Aggregator.registry.items() if found.places})
 globals().update(Aggregator.registry)

@@ -13,6 +13,8 @@ from signal import SIGINT
 from threading import RLock, Thread, current_thread, main_thread
 from typing import Any
 
+from .trace import aside
+
 # Imports and compilers run one at a time. A fork waits for it, so that no child inherits half a module.
 loading = RLock()
 
@@ -40,6 +42,11 @@ def held(work: Callable[[], Any]) -> Any:
 def apart(work: Callable[[], Any]) -> Any:
     """work() on a thread of its own, while this one waits: Ctrl-C comes through at once and leaves `work` to end in
     peace. Imports and compilers that an exception cuts in two may stay broken for good."""
+    with aside("compile"):
+        return _apart(work)
+
+
+def _apart(work: Callable[[], Any]) -> Any:
     if not here():
         return _alone(work)
     found: SimpleQueue = SimpleQueue()

@@ -5,27 +5,48 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from itertools import cycle
+from typing import Any, NamedTuple
 
-# one colour a step: products warm, movement blue, writes green, what prepares grey
+import numpy as np
+
+# A colour for each kind of step: products warm, movement blue, values mauve, writes green, what prepares sand and grey.
 _COLOURS = {
-    "push": "#d1495b",
-    "pull": "#edae49",
-    "gather": "#00798c",
-    "exchange": "#30638e",
-    "remap": "#5fa8d3",
+    "push": "#c8373f",
+    "pull": "#eda63b",
+    "mxm": "#d96a1d",
+    "gather": "#1b8a8f",
+    "exchange": "#2b5c8a",
+    "drain": "#6fa8d6",
+    "remap": "#a5d3e0",
+    "transpose": "#173a57",
     "combine": "#8d6a9f",
-    "write": "#66a182",
-    "write_list": "#9ccbae",
-    "move": "#c9dbcf",
-    "mask": "#7d8895",
+    "merge": "#5d4a7d",
+    "ewise": "#b7719b",
+    "ewise_list": "#dba7c8",
+    "apply": "#7a3f63",
+    "select": "#a9b34a",
+    "filter": "#d3d88f",
+    "reduce": "#8a5a3c",
+    "write": "#3f8f5f",
+    "write_list": "#8cc6a0",
+    "move": "#c5b08c",
+    "scalar": "#8f7d5b",
+    "borrow": "#e5d8bd",
+    "mask": "#6f7985",
     "convert": "#a5b0bb",
-    "dup": "#c3cbd3",
-    "borrow": "#dce1e6",
+    "compile": "#262c33",
+    "collect": "#8b929a",
 }
-_OTHERS = ("#3d5a80", "#98c1d9", "#b5838d", "#6d6875", "#ffb4a2", "#7f9172")  # steps without a colour of their own
+_SPARE = ("#3d5a80", "#e07a5f", "#81b29a", "#6d6875", "#ffb4a2", "#4f772d")  # for steps without one of their own
+_REST, _GREY, _INK = "#d5dae0", "#aab4bf", "#44505c"
+_KINDS = 11  # named in a picture at most, if they take a two hundredth of the time; the others are one colour
+_BARS = 200  # steps a lane that are drawn one by one
+_BINS = 720  # of a longer trace: two pixels each
+_ROWS = 256  # to which heights are rounded
+_HALF = 0.4  # of a lane's height
 _NUMBER = re.compile(r"<< (?:[-+\d.]\S*|inf|nan|True|False)$")
-_DIRECTIONS = {"push": "#d1495b", "pull": "#edae49"}
+_DIRECTIONS = {way: _COLOURS[way] for way in ("push", "pull")}
 
 
 def summary(records: Iterable[Any]) -> list[dict[str, Any]]:
@@ -35,7 +56,7 @@ def summary(records: Iterable[Any]) -> list[dict[str, Any]]:
     """
     rows: dict[str, dict[str, Any]] = {}
     for run in _statements(records):
-        text = _NUMBER.sub("<< scalar", run[0].text)  # `levels(q.S) << 3` is the same statement as with 4
+        text = _NUMBER.sub("<< scalar", run[-1].text)  # `levels(q.S) << 3` is the same statement as with 4
         row = rows.setdefault(text, _empty_row(text))
         row["count"] += 1
         row["seconds"] += max(r.end for r in run) - min(r.start for r in run)
@@ -53,7 +74,8 @@ def _empty_row(text: str) -> dict[str, Any]:
 
 
 def _statements(records: Iterable[Any]) -> list[list[Any]]:
-    """The records of each statement, in the order in which statements began."""
+    """The records of each statement, in the order in which statements began. The last has its text: before it may
+    come what was made for it."""
     runs: dict[int, list[Any]] = {}
     for record in records:
         runs.setdefault(record.statement, []).append(record)
@@ -101,96 +123,200 @@ def chrome_trace(records: Iterable[Any]) -> dict[str, Any]:
         events.append(
             {"name": r.step, "cat": "step", "ph": "X", "pid": 1, "tid": lanes[r.device], **when, "args": arguments}
         )
-    for text, points in _frontiers(records).items():
+    for text, products in _products(records).items():
         events += [
-            {"name": text, "ph": "C", "pid": 1, "ts": (time - origin) * 1e6, "args": {"entries": size}}
-            for time, size, _ in points
+            {"name": text, "ph": "C", "pid": 1, "ts": (p.time - origin) * 1e6, "args": {"entries": p.entries}}
+            for p in products
         ]
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
 def _devices(records: list[Any]) -> list[str]:
-    return list(dict.fromkeys(r.device for r in records))
+    """The lanes: what the host did beside steps comes first."""
+    return sorted(dict.fromkeys(r.device for r in records), key=lambda device: device != "host")
 
 
-def _frontiers(records: Iterable[Any]) -> dict[str, list[tuple[float, int, str | None]]]:
-    """For each product's text: (time, entries written on all devices, direction) of each of its runs."""
-    points: dict[str, list[tuple[float, int, str | None]]] = {}
+class _Product(NamedTuple):
+    """A product on all devices: when it ended, entries of its output, edges it looked at."""
+
+    time: float
+    entries: int
+    edges: int
+    direction: str
+
+
+def _products(records: Iterable[Any]) -> dict[str, list[_Product]]:
+    """The runs of each product's text."""
+    found: dict[str, list[_Product]] = {}
     for run in _statements(records):
         direction = next((r.direction for r in run if r.direction), None)
-        sizes = [n for r in run if (n := getattr(r, "nvals", None)) is not None]
-        if direction and sizes:
-            points.setdefault(run[0].text, []).append((max(r.end for r in run), sum(sizes), direction))
-    return points
+        written = {r.device: n for r in run if (n := getattr(r, "nvals", None)) is not None}
+        if direction and written:
+            edges = sum(r.edges for r in run)
+            product = _Product(max(r.end for r in run), sum(written.values()), edges, direction)
+            found.setdefault(run[-1].text, []).append(product)
+    return found
 
 
 def plot(records: Iterable[Any], path: Any, *, title: str = "") -> None:
     """Draw the records into a file (.png, .svg, .pdf): a lane a device, steps coloured by kind; below, the entries
-    that products wrote, on the same time axis. Needs matplotlib (ImportError with a hint without it).
+    that products wrote and the edges they looked at, on the same time axis.
+
+    The area of a colour in a lane is the time of its steps. Of a long trace, the height of a colour is its share of
+    two pixels of time; white is time without a step. Needs matplotlib (ImportError with a hint without it).
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'gbgpu[plot]'") from error
+        raise ImportError("plots need matplotlib: pip install matplotlib") from error
     records = list(records)
-    devices = _devices(records)
-    frontiers = _frontiers(records)
-    heights = [0.5 + 0.45 * max(len(devices), 1)] + [2.4] * bool(frontiers)
-    figure = Figure(figsize=(11, sum(heights) + 1.2), layout="constrained")
+    lanes, products = len(_devices(records)), _products(records)
+    heights = [max(min(0.8, 6 / max(lanes, 1)), 0.2) * max(lanes, 1)] + [2.2] * bool(products)
+    figure = Figure(figsize=(11, sum(heights) + 1.6), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-    origin = min((r.start for r in records), default=0.0)
-    _draw_lanes(axes[0], records, devices, origin)
-    if frontiers:
-        _draw_frontiers(axes[1], frontiers, origin)
-    axes[-1].set_xlabel("milliseconds")
+    clock = _Clock.of(records)
+    _draw_lanes(axes[0], records, clock)
+    if products:
+        _draw_products(axes[1], products, clock)
+    axes[-1].set_xlabel(f"time ({clock.unit})")
+    axes[-1].set_xlim(-0.005 * clock.length, 1.005 * clock.length)
     figure.suptitle(title or "Trace", x=0.01, ha="left", fontsize=13, fontweight="bold")
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=150, bbox_inches="tight", pad_inches=0.15)
 
 
-def _draw_lanes(ax: Any, records: list[Any], devices: list[str], origin: float) -> None:
+class _Clock(NamedTuple):
+    """The time axis: its first moment, its length in units, the unit and how many make a second."""
+
+    origin: float
+    length: float
+    unit: str
+    scale: float
+
+    @classmethod
+    def of(cls, records: list[Any]) -> "_Clock":
+        origin = min((r.start for r in records), default=0.0)
+        seconds = max((r.end for r in records), default=0.0) - origin or 1e-3
+        unit, scale = ("s", 1.0) if seconds >= 10 else ("ms", 1e3) if seconds >= 1e-3 else ("µs", 1e6)
+        return cls(origin, seconds * scale, unit, scale)
+
+    def at(self, seconds: Any) -> Any:
+        return (np.asarray(seconds, float) - self.origin) * self.scale
+
+    def spans(self, records: Iterable[Any]) -> np.ndarray:
+        """Starts and ends."""
+        return self.at([(r.start, max(r.end, r.start)) for r in records]).reshape(-1, 2)
+
+
+def _draw_lanes(ax: Any, records: list[Any], clock: _Clock) -> None:
     from matplotlib.patches import Patch
 
-    steps = list(dict.fromkeys(r.step for r in records))
-    others = iter(_OTHERS * (len(steps) // len(_OTHERS) + 1))
-    colours = {step: _COLOURS.get(step) or next(others) for step in steps}
-    shortest = 0.0005 * (
-        max((r.end for r in records), default=0.0) - origin
-    )  # else the briefest steps would not be seen
+    kinds, devices = _kinds(records), _devices(records)
+    one_by_one = len(records) <= _BARS * len(devices)
+    totals = dict.fromkeys(kinds, 0.0)
     for lane, device in enumerate(devices):
-        for step in steps:
-            spans = [(r.start, max(r.end - r.start, shortest)) for r in records if (r.device, r.step) == (device, step)]
-            bars = [((start - origin) * 1e3, length * 1e3) for start, length in spans]
-            ax.broken_barh(bars, (lane - 0.38, 0.76), facecolors=colours[step], linewidth=0)
+        steps: dict[str, list[Any]] = {kind: [] for kind in kinds}
+        for r in records:
+            if r.device == device:
+                steps[r.step if r.step in kinds else "others"].append(r)
+        spans = {kind: clock.spans(found) for kind, found in steps.items() if found}
+        times = {kind: float(np.diff(found).sum()) for kind, found in spans.items()}
+        (_draw_bars if one_by_one else _draw_shares)(ax, lane, spans, kinds, clock)
+        for kind, time in times.items():
+            totals[kind] += time
+        busy = f"{sum(times.values()) / clock.length:.0%} in steps"
+        ax.text(1.005, lane, busy, transform=ax.get_yaxis_transform(), va="center", fontsize=9, color=_INK)
+        ax.hlines((lane - _HALF, lane + _HALF), 0, clock.length, color=_REST, linewidth=0.5, zorder=0)
     ax.set_yticks(range(len(devices)), devices)
     ax.set_ylim(max(len(devices), 1) - 0.5, -0.5)
+    ax.set_ylabel("" if one_by_one else "share of time")
     ax.tick_params(axis="y", length=0)
     _bare(ax)
-    handles = [Patch(color=colour, label=step) for step, colour in colours.items()]
+    handles = [Patch(color=kinds[kind], label=f"{kind} {_number(time)} {clock.unit}") for kind, time in totals.items()]
     if handles:
-        ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=8, frameon=False, handlelength=1)
+        _legend(ax, handles, 6)
 
 
-def _draw_frontiers(ax: Any, frontiers: dict[str, list[tuple[float, int, str | None]]], origin: float) -> None:
-    styles = ("-", "--", ":", "-.")
-    for k, (text, points) in enumerate(frontiers.items()):
-        times = [(time - origin) * 1e3 for time, _, _ in points]
-        ax.plot(
-            times, [size for _, size, _ in points], styles[k % 4], color="#44505c", linewidth=1, label=text, zorder=1
-        )
-    for way, colour in _DIRECTIONS.items():
-        marked = [(time, size) for points in frontiers.values() for time, size, direction in points if direction == way]
-        if marked:
-            times, sizes = zip(*marked, strict=True)
-            moments = [(time - origin) * 1e3 for time in times]
-            ax.scatter(moments, sizes, s=14, color=colour, label=f"by {way}", zorder=2, linewidth=0)
+def _number(time: float) -> str:
+    return f"{time:,.0f}" if time >= 100 else f"{time:.3g}"
+
+
+def _kinds(records: list[Any]) -> dict[str, str]:
+    """The kinds of steps that took the most time, longest first, and "others" for the rest: with their colours."""
+    times: Counter[str] = Counter()
+    for r in records:
+        times[r.step] += r.end - r.start
+    named = [kind for kind, time in times.most_common(_KINDS) if time >= times.total() / 200]
+    spare = cycle(_SPARE)
+    kinds = {kind: _COLOURS.get(kind) or next(spare) for kind in named}
+    return kinds if len(kinds) == len(times) else {**kinds, "others": _REST}
+
+
+def _draw_bars(ax: Any, lane: int, spans: dict[str, np.ndarray], kinds: dict[str, str], clock: _Clock) -> None:
+    """A bar for each step, as long as it took."""
+    for kind, found in spans.items():
+        bars = np.column_stack((found[:, 0], np.diff(found)))
+        ax.broken_barh(bars, (lane - _HALF, 2 * _HALF), facecolors=kinds[kind], linewidth=0, snap=False)
+
+
+def _draw_shares(ax: Any, lane: int, spans: dict[str, np.ndarray], kinds: dict[str, str], clock: _Clock) -> None:
+    """The share of time of each kind in each bin, on top of each other: a column of an image, whose pixels are of one
+    colour each (polygons side by side would let white shine through). What is rounded off goes to the next columns,
+    so that thin shares are seen in as many of them as is right."""
+    from matplotlib.colors import to_rgba_array
+
+    edges = np.linspace(0, clock.length, _BINS + 1)
+    rows = [np.cumsum(_shares(found, edges) * _ROWS).round() for found in spans.values()]
+    tops = np.cumsum(np.diff(rows, axis=1, prepend=0), axis=0)
+    colours = (to_rgba_array([*(kinds[kind] for kind in spans), "#ffffff00"]) * 255).round().astype(np.uint8)
+    image = colours[sum((np.arange(_ROWS)[:, None] >= top).astype(int) for top in tops)]
+    box = 0, clock.length, lane + _HALF, lane - _HALF
+    ax.imshow(image, extent=box, origin="lower", aspect="auto", interpolation="nearest")
+
+
+def _shares(spans: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """What part of each bin between the edges lies in spans."""
+    times = spans.ravel()
+    order = np.argsort(times, kind="stable")
+    under_way = np.cumsum(np.tile((1, -1), len(spans))[order])[:-1]
+    spent = np.concatenate(((0,), np.cumsum(under_way * np.diff(times[order]))))
+    return np.diff(np.interp(edges, times[order], spent)) / np.diff(edges)
+
+
+def _draw_products(ax: Any, products: dict[str, list[_Product]], clock: _Clock) -> None:
+    """Dots for entries written, coloured by direction, a shape for each product; behind them the edges, grey."""
+    from matplotlib.lines import Line2D
+
+    dots: dict[str, Any] = {"linestyle": "", "markeredgewidth": 0}
+    everything = sorted(p for found in products.values() for p in found)
+    size = 4.5 if len(everything) <= _BARS else 2.5
+    times, edges = clock.at([p.time for p in everything]), [p.edges for p in everything]
+    ax.plot(times, edges, marker="o", color=_GREY, markersize=0.7 * size, **dots)
+    handles = []
+    often = sorted(products.items(), key=lambda product: -len(product[1]))
+    for (text, found), shape in zip(often, cycle("o^Dv"), strict=False):
+        for way, colour in _DIRECTIONS.items():
+            points = [p for p in found if p.direction == way]
+            times, entries = clock.at([p.time for p in points]), [p.entries for p in points]
+            ax.plot(times, entries, marker=shape, color=colour, markersize=size, **dots)
+        label = text if len(text) <= 60 else f"{text[:59]}…"
+        handles.append(Line2D([], [], marker=shape, color=_INK, markersize=5, label=label, **dots))
+    ways = {p.direction for p in everything}
+    marks = {f"entries written, by {way}": colour for way, colour in _DIRECTIONS.items() if way in ways}
+    marks["edges looked at"] = _GREY
+    first = [Line2D([], [], marker="s", color=colour, label=label, **dots) for label, colour in marks.items()]
     ax.set_yscale("symlog", linthresh=1)
-    ax.set_ylim(bottom=0)
-    ax.set_ylabel("entries written")
+    ax.set_ylim(-0.2, 3 * max(max(p.entries, p.edges, 1) for p in everything))
+    ax.set_ylabel("count per product")
     ax.grid(axis="y", color="#e4e8ec", linewidth=0.6)
     _bare(ax)
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, fontsize=8)
+    _legend(ax, [*first, *handles[:3]], 3)
+
+
+def _legend(ax: Any, handles: list[Any], columns: int) -> None:
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.3}
+    ax.legend(handles=handles, ncols=columns, frameon=False, fontsize=9, handlelength=1, **place)
 
 
 def _bare(ax: Any) -> None:

@@ -1,10 +1,12 @@
 """What ran: counters that are always on, and records that listeners receive while somebody traces. Records are plain;
 reports read them."""
 
-from collections.abc import Callable
+import gc
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Lock, get_ident
+from threading import Lock, get_ident, local
 from time import perf_counter
 from typing import Any
 
@@ -33,7 +35,12 @@ class Counters:
 
 @dataclass(slots=True)
 class Record:
-    """One step on one device. Times are seconds of `time.perf_counter`; on GPUs they are the host's launch times."""
+    """One step on one device. Times are seconds of `time.perf_counter`; on GPUs they are the host's launch times.
+
+    On the device "host": what kept Python from the step whose records follow. `compile`: kernels were compiled, or
+    loaded, or modules imported; `collect`: Python looked for garbage. Steps are without the time that their own
+    thread spent on that.
+    """
 
     statement: int
     text: str
@@ -88,12 +95,96 @@ class Record:
         return self._count
 
 
+class _Beside(local):
+    """Seconds that a thread did not spend on steps."""
+
+    seconds = 0.0
+
+
+class Compiling:
+    """What this process compiles, loads and imports, in any of its threads: when, and what now. Running kernels costs
+    nothing here."""
+
+    def __init__(self) -> None:
+        self.what = ""  # what is under way, for people: of several, the last that began
+        self.since = 0.0  # when there was nothing before
+        self.kernels = 0  # begun until now
+        self._times: deque[tuple[float, float]] = deque(maxlen=10_000)  # start and end
+
+    def begin(self, what: str) -> None:
+        self.since = self.since if self.what else now()
+        self.what = what
+
+    def kernel(self, kind: str) -> None:
+        """A kernel is loaded, or compiled, next."""
+        self.kernels += 1
+        self.begin(f"compiling kernel {self.kernels}: {kind}")
+
+    def end(self, start: float) -> None:
+        self.what = ""
+        self._times.append((start, now()))
+
+    def seconds(self, start: float) -> float:
+        """How much of the time from `start` on there was a thread that did so; what has not ended is left out."""
+        total, last = 0.0, start
+        for begun, ended in sorted(self._times):
+            if ended > last:
+                total += ended - max(begun, last)
+                last = ended
+        return total
+
+
 counters = Counters()
+compiling = Compiling()
 listeners: list[Callable[[Record], None]] = []
+beside = _Beside()
+_asides: deque[tuple[float, float, str]] = deque(maxlen=10_000)  # start, end and what, of all threads
 
 
 @contextmanager
-def trace():
+def aside(what: str) -> Iterator[None]:
+    """Work of this thread that belongs to no step; inner ones count with the outermost."""
+    start, before = now(), beside.seconds
+    if what == "compile" and not compiling.what:
+        compiling.begin("loading modules")
+    try:
+        yield
+    finally:
+        end = now()
+        beside.seconds = before + end - start
+        if what == "compile":
+            compiling.end(start)
+        if listeners:
+            _asides.append((start, end, what))
+
+
+def asides() -> list[tuple[float, float, str]]:
+    """What was done aside since the last call, one after the other: what lies in an earlier one is left out."""
+    found: list[tuple[float, float, str]] = []
+    last = 0.0
+    for start, end, what in sorted(_asides.popleft() for _ in range(len(_asides))):
+        if end > last:
+            found.append((max(start, last), end, what))
+            last = end
+    return found
+
+
+def _collections() -> Callable[[str, dict[str, int]], None]:
+    """For gc.callbacks: long searches for garbage are asides. The records of a trace bring some about."""
+    under_way: list[Any] = []
+
+    def told(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] == 2:
+            under_way.append(aside("collect"))
+            under_way[0].__enter__()
+        elif under_way:
+            under_way.pop().__exit__(None, None, None)
+
+    return told
+
+
+@contextmanager
+def trace() -> Iterator[list[Record]]:
     """Collect the records of this thread's statements inside: `with gb.trace() as records: ...`."""
     records: list[Record] = []
     thread = get_ident()
@@ -102,10 +193,15 @@ def trace():
         if get_ident() == thread:
             records.append(record)
 
+    if not listeners:
+        _asides.clear()
     listeners.append(listen)
+    collections = _collections()
+    gc.callbacks.append(collections)
     try:
         yield records
     finally:
+        gc.callbacks.remove(collections)
         listeners.remove(listen)
 
 

@@ -100,7 +100,7 @@ def value_of(draw, shape: Shape, dtype: str, counts: tuple[int, ...], *kinds: st
     if any(n == 0 < count for n, count in zip(shape.sizes(space), counts, strict=True)):
         return draw(st.sampled_from(t.scalars(dtype))), ()
     x = key(draw, space, source(draw, dtype))
-    return f"{x.name}{parts(draw, shape, space, counts)[0]}.new()", (x,)
+    return f"{x.name}{parts(draw, shape, space, counts)[0]}{choose(draw, '.new()', '')}", (x,)
 
 
 def assign(draw, shape: Shape) -> Statement:

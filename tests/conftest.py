@@ -14,7 +14,9 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-import gbgpu as gb
+os.environ.setdefault("GBGPU_TIERED", "0")  # kernels are compiled at once, but where a test says otherwise
+
+import gbgpu as gb  # noqa: E402
 
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 for name, examples in (("ci", 200), ("long", 2000)):
@@ -80,7 +82,8 @@ FEWER_DEVICES = {f"test_{name}" for name in "errors language sparse transposed t
 
 
 def pytest_collection_modifyitems(config, items) -> None:
-    """Leave the last of the ordinary device sets to the long run, in some files."""
+    """Leave the last of the ordinary device sets to the long run, in some files. What takes longest begins first."""
+    items.sort(key=lambda item: item.path.stem not in ("test_operators", "test_statements"))
     if settings.get_current_profile_name() == "long" or chosen() is not CPU:
         return
 

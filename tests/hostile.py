@@ -12,7 +12,7 @@ import numpy as np
 
 import gbgpu as gb
 from gbgpu import errors, sparse
-from gbgpu.expr import Lazy, Operand
+from gbgpu.language.expr import Lazy, Operand
 
 # what a call may raise; KeyError: an operator looked up for a type that it does not have
 CLASSES = (errors.GraphblasException, TypeError, ValueError, IndexError, OverflowError)

@@ -176,6 +176,13 @@ def test_sssp_takes_infinite_and_huge_weights(devices):
 # -- PageRank
 
 
+def test_results_have_names(devices):
+    A = matrix(GRAPHS["cycle"])
+    tree, ranks = algos.bfs(A, 0), algos.pagerank(A)
+    assert tree.levels is tree[0] and tree.parents is tree[1]
+    assert (ranks.ranks, ranks.iterations, ranks.converged) == tuple(ranks) and ranks.converged
+
+
 @every_graph
 def test_pagerank(devices, graph):
     A, G = matrix(graph), digraph(graph)
@@ -195,6 +202,15 @@ def test_weighted_pagerank(devices, graph):
     assert converged
     verify.pagerank(A, ranks, tol=1e-12, weighted=True)
     assert as_dict(ranks) == pytest.approx(nx.pagerank(G, tol=1e-14, max_iter=1000), abs=1e-11)
+
+
+def test_pagerank_of_bools_weighs_them_as_one_and_nothing(devices):
+    arcs = [(0, 1), (1, 2), (2, 0), (0, 2), (3, 1)]
+    ranks = [
+        algos.pagerank(matrix((4, arcs), np.array([1, 1, 1, 0, 0], kind), kind), tol=1e-12, weighted=True).ranks
+        for kind in (bool, float)
+    ]
+    assert as_dict(ranks[0]) == pytest.approx(as_dict(ranks[1]), abs=1e-12)
 
 
 def test_pagerank_in_float32_and_with_parameters(devices):

@@ -1,17 +1,25 @@
 """The `gbgpu` command: exit codes, what goes to stdout and stderr, files."""
 
+import gzip
+import io
 import json
+import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import scipy.io
 
 import gbgpu as gb
-from algos import runs
+from algos import pagerank, progress, runs
 from algos.cli import main
 from algos.verify import VerificationError
+from gbgpu.device import cuda
+from gbgpu.trace import Compiling, compiling
 
 PGP = str(Path(__file__).resolve().parent.parent / "data" / "PGPgiantcompo.mtx.gz")
 
@@ -49,6 +57,7 @@ def test_run_as_json(call, algorithm):
     assert told["verified"] is True
     assert told["failure"] is None
     assert len(told["seconds"]) == 2
+    assert min(told["load_seconds"], *told["seconds"]) > 0 and told["compile_seconds"] >= 0
     assert EXPECTED[algorithm].items() <= told["result"].items()
     if algorithm in ("bfs", "sssp"):
         assert told["source"] == 1143  # the highest degree, 205
@@ -96,6 +105,12 @@ def test_a_failed_check_exits_with_1(call, monkeypatch, form):
         ["run", "bfs", "road:9", "--source", "x"],
         ["run", "bfs", "road:9", "--repeat", "0"],
         ["run", "bfs", "road:9", "--colour"],
+        ["run", "bfs", "road:9", "--weighted"],
+        ["run", "bfs", "road:9", "--top", "3"],
+        ["run", "pagerank", "road:9", "--top", "0"],
+        ["run", "pagerank", "road:9", "--source", "3"],
+        ["run", "triangles", "road:9", "--output", "x.txt"],
+        ["run", "bfs", "road:9", "--dup-op", "sorted"],
         ["generate"],
         ["generate", "tree", "-o", "x.mtx"],
         ["generate", "rmat"],
@@ -117,9 +132,12 @@ BAD = "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 one\n"
     [
         (["bfs", "none.mtx"], "none.mtx"),
         (["bfs", "."], "directory"),
-        (["bfs", "bad.mtx"], "line 3"),
+        (["bfs", "bad.mtx"], "bad.mtx: line 3"),
         (["bfs", "flat.mtx"], "square"),
-        (["bfs", "twice.mtx"], "dup_op"),
+        (["bfs", "flat.mtx", "--symmetric"], "flat.mtx: expected a square"),
+        (["bfs", "twice.mtx"], "twice.mtx: Duplicate"),
+        (["bfs", "road:9", "--output", "levels.doc"], "levels.doc"),
+        (["bfs", "road:9", "--output", "none/levels.txt"], "none/levels.txt"),
         (["bfs", "rmat:x"], "rmat:x"),
         (["bfs", "rmat:40"], "scale"),
         (["bfs", "rmat:4:4:1:9-1"], "weights"),
@@ -217,11 +235,11 @@ def test_convert_of_undirected_graphs(call, devices, tmp_path, monkeypatch):
     [
         (["A.mtx", "A.csv"], 3, "A.csv"),
         (["none.mtx", "A.gr"], 3, "none.mtx"),
-        (["bad.gr", "A.mtx"], 3, "line 2"),
+        (["bad.gr", "A.mtx"], 3, "bad.gr: line 2"),
         (["bad.gbgpu", "A.mtx"], 3, "gbgpu"),
         (["v.gbgpu", "A.mtx"], 3, "vector"),
         (["flat.mtx", "A.txt"], 3, "square"),
-        (["arc.mtx", "A.mtx", "--symmetric"], 3, "symmetric"),
+        (["flat.mtx", "A.mtx", "--symmetric"], 3, "flat.mtx: expected a square"),
         (["A.mtx", "none/A.gr"], 3, "none/A.gr"),
         (["A.mtx", "A.gr", "--dtype", "quaternion"], 2, "quaternion"),
         (["A.mtx"], 2, "usage"),
@@ -230,7 +248,6 @@ def test_convert_of_undirected_graphs(call, devices, tmp_path, monkeypatch):
 def test_convert_says_what_is_wrong(call, devices, tmp_path, monkeypatch, words, code, reason):
     monkeypatch.chdir(tmp_path)
     Path("A.mtx").write_text(BAD.replace("one", "1"))
-    Path("arc.mtx").write_text(BAD.replace("1 1 one", "1 2 1"))
     Path("flat.mtx").write_text(BAD.replace("2 2 1\n1 1 one", "2 3 1\n1 1 1"))
     Path("bad.gr").write_text("p sp 2 1\na 1 2 x\n")
     Path("bad.gbgpu").write_text("nothing of the kind")
@@ -255,7 +272,7 @@ def test_trace_and_plot(call, tmp_path):
     assert code == 0
     events = json.loads(trace.read_text())["traceEvents"]
     lanes = [event["args"]["name"] for event in events if event["ph"] == "M"]
-    assert sorted(lanes) == ["cpu:0", "cpu:1"]
+    assert sorted({*lanes} - {"host"}) == ["cpu:0", "cpu:1"]
     assert any("any_secondi" in event["args"]["text"] for event in events if event["ph"] == "X")
     assert any(event["ph"] == "C" for event in events)
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -266,6 +283,161 @@ def test_as_a_process():
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["verified"] is True
+
+
+def test_version(call):
+    assert call("--version") == (0, f"gbgpu {gb.__version__}\n", "")
+
+
+ARCS = "%%MatrixMarket matrix coordinate integer general\n4 4 4\n1 2 5\n2 1 7\n2 3 1\n3 3 2\n"
+
+
+def test_symmetric_gives_each_arc_its_reverse(call, devices, tmp_path, monkeypatch):
+    """Of arcs of 5 and 7 that are each other's reverse, both weigh 7."""
+    monkeypatch.chdir(tmp_path)
+    Path("A.mtx").write_text(ARCS)
+    Path("A.txt").write_text("# Nodes: 4\n0 1 5\n1 0 7\n1 2 1\n2 2 2\n")
+    for name in ("A.mtx", "A.txt"):
+        told = [
+            json.loads(call("run", "sssp", name, "--json", "--source", "2", *more)[1])["result"]
+            for more in ([], ["--symmetric"])
+        ]
+        assert told == [{"reached": 1, "farthest": 0}, {"reached": 3, "farthest": 8}]
+        assert call("convert", name, "B.mtx", "--symmetric")[0] == 0
+        assert (scipy.io.mmread("B.mtx").toarray() == [[0, 7, 0, 0], [7, 0, 1, 0], [0, 1, 2, 0], [0, 0, 0, 0]]).all()
+        assert Path("B.mtx").read_text().splitlines()[0].endswith("integer symmetric")
+
+
+@pytest.mark.parametrize("name", ["A.mtx", "A.txt", "A.gr"])
+def test_arcs_that_a_file_has_twice(call, devices, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    Path("A.mtx").write_text(ARCS.replace("4 4 4", "4 4 5") + "1 2 4\n")
+    Path("A.txt").write_text("0 1 5\n1 2 1\n0 1 4\n")
+    Path("A.gr").write_text("p sp 3 3\na 1 2 5\na 2 3 1\na 1 2 4\n")
+    assert call("run", "sssp", name)[0] == 3
+    for operator, farthest in (("min", 5), ("max", 6), ("plus", 10)):
+        told = json.loads(call("run", "sssp", name, "--source", "0", "--dup-op", operator, "--json")[1])
+        assert told["result"]["farthest"] == farthest
+        assert call("convert", name, "B.gbgpu", "--dup-op", operator)[0] == 0
+        told = json.loads(call("run", "sssp", "B.gbgpu", "--source", "0", "--dup-op", operator, "--json")[1])
+        assert told["result"]["farthest"] == farthest
+
+
+def test_weighted_ranks(call, devices):
+    spec = "rmat:6:4:3:1-9"
+    best = []
+    for more in ([], ["--weighted"]):
+        told = json.loads(call("run", "pagerank", spec, "--json", "--verify", "--top", "3", *more)[1])
+        assert told["weighted"] is bool(more) and told["verified"]
+        best.append(told["top"])
+        devices.start()
+        ranks = pagerank(gb.io.rmat(6, 4, seed=3, weights=(1, 9)), weighted=bool(more)).ranks.to_dense()
+        order = np.argsort(-ranks)[:3]
+        assert [line["vertex"] for line in told["top"]] == order.tolist()
+        assert [line["rank"] for line in told["top"]] == pytest.approx(ranks[order])
+    assert best[0] != best[1]
+
+
+def test_the_largest(call, tmp_path, monkeypatch):
+    """Of equal ones, the lower number first; for people in a table."""
+    monkeypatch.chdir(tmp_path)
+    Path("A.txt").write_text("# Nodes: 7\n0 1 4\n2 3 1\n4 5 2\n0 6 4\n")
+    top = json.loads(call("run", "components", "A.txt", "--json", "--top", "2")[1])["top"]
+    assert top == [{"component": 0, "size": 3}, {"component": 2, "size": 2}]
+    top = json.loads(call("run", "sssp", "A.txt", "--json", "--top", "9", "--source", "0")[1])["top"]
+    assert [(line["vertex"], line["distance"]) for line in top] == [(1, 4), (6, 4), (0, 0)]
+    out = call("run", "components", "A.txt", "--top", "1")[1]
+    assert "component" in out and "size" in out
+    assert json.loads(call("run", "components", "A.txt", "--json")[1])["top"] is None
+
+
+def test_the_result_in_a_file(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("A.txt").write_text("# Nodes: 4\n0 1 0.5\n1 2 0.25\n")
+    for algorithm, name, kind in (("bfs", "level", int), ("sssp", "distance", float)):
+        for suffix in ("txt", "csv", "npy", "mtx", "txt.gz", "npy.gz"):
+            words = "run", algorithm, "A.txt", "--source", "0", "--output", f"r.{suffix}"
+            assert call(*words)[0] == 0
+        values = [0, 1, 2] if kind is int else [0.0, 0.5, 0.75]
+        lines = [f"{i} {value}" for i, value in enumerate(values)]
+        assert Path("r.txt").read_text().splitlines() == lines
+        assert gzip.open("r.txt.gz", "rt").read() == Path("r.txt").read_text()
+        assert Path("r.csv").read_text().splitlines() == [f"vertex,{name}", *(line.replace(" ", ",") for line in lines)]
+        for array in (np.load("r.npy"), np.load(gzip.open("r.npy.gz"))):
+            assert array.dtype == kind and array[:3].tolist() == values
+            assert array[3] == -(2**63) if kind is int else np.isnan(array[3])
+        found = scipy.io.mmread("r.mtx").tocoo()
+        assert found.shape == (4, 1) and found.row.tolist() == [0, 1, 2] and found.data.tolist() == values
+    assert call("run", "components", "A.txt", "--output", "r.npy")[0] == 0
+    assert np.load("r.npy").tolist() == [0, 0, 0, 3]
+
+
+def test_times_of_compiling_count_once_where_threads_overlap():
+    told = Compiling()
+    for start, end in ((1.0, 3.0), (2.0, 4.0), (2.5, 2.75), (6.0, 7.0), (0.0, 0.5)):
+        told._times.append((start, end))
+    assert [told.seconds(start) for start in (0.0, 0.25, 2.0, 5.0, 8.0)] == [4.5, 4.25, 3.0, 1.0, 0.0]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("what", ["compiling kernel 3: pull", ""])
+def test_a_terminal_is_told_what_is_compiled(monkeypatch, what):
+    terminal = Terminal()
+    for name, value in (("_PATIENCE", 0.0), ("_MOMENT", 0.05)):
+        monkeypatch.setattr(progress, name, value)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(compiling, "what", "")
+    with progress.Progress() as shown:
+        shown.step("bfs 1/1")
+        compiling.begin(what)
+        time.sleep(0.5)
+    text = terminal.getvalue()
+    assert "bfs 1/1" in text and ("compiling kernel 3: pull" in text) == bool(what)
+
+
+SEARCH = """
+import gbgpu as gb, algos
+gb.init("cpu:2")
+for A in (gb.io.grid_road(5, seed=1), gb.io.grid_road(9, seed=1)):
+    algos.bfs(A, 3)
+"""
+
+
+def test_what_is_compiled_by_default(monkeypatch):
+    """Every algorithm, on every usual type."""
+    monkeypatch.setattr(gb.settings, "interpret", True)
+    gb.init("cpu:1")
+    runs.rehearse()
+
+
+def test_compile_without_a_gpu_leaves_cpu_kernels_for_the_next_process(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cuda, "available", lambda: 0)
+    monkeypatch.setattr(gb.settings, "tiered", True)
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "search.py").write_text(SEARCH)
+    command = [sys.executable, "-m", "algos.cli", "run", "bfs", "road:9", "--devices", "cpu:2", "--json"]
+    command += ["--source", "3", "--repeat", "2"]
+    environment = {**os.environ, "GBGPU_TIERED": "0", "GBGPU_INTERPRET": "0"}
+    told = []
+    for cache in ("empty", "cache"):
+        if cache == "cache":
+            assert main(["compile", str(tmp_path / "search.py")]) == 0
+            assert "kernels compiled" in capsys.readouterr().err
+        environment["GBGPU_CACHE_DIR"] = str(tmp_path / cache)
+        before = set(tmp_path.glob("cache/numba/*"))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=True)
+        told.append(json.loads(done.stdout))
+        assert cache == "empty" or before == set(tmp_path.glob("cache/numba/*"))
+    cold, warm = told
+    assert before and cold["compile_seconds"] > warm["compile_seconds"] > 0
+    assert max(cold["seconds"]) < cold["compile_seconds"] / 4
+    assert not (tmp_path / "cache/cuda").exists()
 
 
 def test_compile_runs_a_program_and_compiles_what_it_needs(tmp_path, monkeypatch, capsys):

@@ -1,5 +1,7 @@
 """What statements cost, counted: rows probed, entries looked at, bytes exchanged, values stored, host reads."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import gbgpu as gb
 from algos import pagerank
 from gbgpu import binary, monoid, replace, unary
 from gbgpu.semiring import any_pair, any_secondi, min_plus, plus_pair, plus_times
-from gbgpu.trace import counters
+from gbgpu.trace import asides, counters
 
 N = 300
 
@@ -127,6 +129,30 @@ def test_counts_come_with_the_records(A):
         w << min_plus(q @ A)
     assert sum(record.nvals for record in records if record.step == "move") == w.nvals
     assert all(record.end >= record.start > 0 for record in records)
+    with gb.trace() as records:
+        w[:] = 1.0
+    assert sum(record.nvals for record in records if record.step == "move") == w.nvals == N
+
+
+def test_what_kernels_take_to_compile_is_no_step(devices):
+    v = gb.Vector.from_dense(np.ones(N))
+    with gb.trace() as records:
+        v.apply(lambda x: x * 3.25 + 1.125).new()
+    beside = [record for record in records if record.device == "host"]
+    assert "compile" in {record.step for record in beside}
+    for lane in {record.device for record in records}:
+        mine = sorted((record.start, record.end) for record in records if record.device == lane)
+        assert all(one[1] <= other[0] for one, other in zip(mine, mine[1:], strict=False)), lane
+    assert not asides()
+
+
+def test_searches_for_garbage_are_no_steps(devices):
+    v = gb.Vector.from_dense(np.ones(N))
+    with gb.trace() as records:
+        gc.collect()
+        v << v
+    assert [record.device for record in records if record.step == "collect"] == ["host"]
+    assert not [told for told in gc.callbacks if told.__module__ == "gbgpu.trace"]
 
 
 def test_degrees_by_pair_read_no_values(A):
@@ -148,7 +174,7 @@ def test_matrix_statements_and_reductions_are_traced_too(A):
         C = A.apply(unary.ainv).new()
         C.reduce_scalar(monoid.plus).new()
     blocks = len(A._store.blocks)
-    assert [record.step for record in records] == ["apply"] * blocks + ["reduce"] * blocks
+    assert [record.step for record in records if record.device != "host"] == ["apply"] * blocks + ["reduce"] * blocks
 
 
 SCALARS = {  # w before is 0 .. 9; s is 45, on the devices still

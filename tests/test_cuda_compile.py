@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+import test_user_math
 from hypothesis import settings
 
 import gbgpu as gb
@@ -19,7 +20,7 @@ from gbgpu.kernels.interface import KINDS, Spec
 from gbgpu.semiring import Semiring
 from gbgpu.semiring._lower import to_cuda
 from gbgpu.semiring._operators import BinaryOp, IndexUnaryOp, SelectOp, UnaryOp
-from gbgpu.semiring._types import BOOL, FP32, FP64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64
+from gbgpu.semiring._types import BOOL, FP32, FP64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, UNSIGNED
 
 TYPES = (BOOL, INT32, INT64, FP32, FP64)
 distance = Semiring.register_anonymous(
@@ -60,7 +61,7 @@ def products() -> list[tuple[str, Spec]]:
     streamed = semiring.plus_times[FP32], semiring.plus_second[FP64], semiring.min_plus[INT64], semiring.lor_land[BOOL]
     for op in streamed:
         stream = Spec(op=op, a=op.multiply.dtypes[0], b=op.multiply.dtypes[1], out=op.return_type)
-        found += [("pull_stream", stream), ("pull_stream", stream._replace(side="partial"))]
+        found += [("pull_stream", stream), ("pull_stream", stream._replace(partial=True))]
     mixed = Spec(op=semiring.min_plus[FP64], a=INT32, b=FP32, out=FP32, ptr="int64", idx="int64")
     return [*found, ("pull", mixed), ("push", mixed._replace(out=None))]
 
@@ -81,10 +82,10 @@ def writes() -> list[tuple[str, Spec]]:
         (binary.firsti[INT64], BOOL, BOOL, INT64),
     ]
     for op, a, b, out in two:
-        pairs += [("ewise", Spec(op=op, a=a, b=b, out=out, side=side)) for side in ("", "union", "defaults")]
-        pairs += [("ewise_list", Spec(op=op, a=a, b=b, out=out, side=side)) for side in ("left", "right")]
-    for side, flip in (("", False), ("union", False), ("defaults", True)):
-        chain = Spec(op=binary.plus[FP32], a=INT32, b=FP64, out=FP64, flip=flip, side=side)
+        pairs += [("ewise", Spec(op=op, a=a, b=b, out=out, lone=lone)) for lone in ("", "union", "defaults")]
+        pairs += [("ewise_list", Spec(op=op, a=a, b=b, out=out, flip=flip)) for flip in (False, True)]
+    for lone, flip in (("", False), ("union", False), ("defaults", True)):
+        chain = Spec(op=binary.plus[FP32], a=INT32, b=FP64, out=FP64, flip=flip, lone=lone)
         pairs.append(("ewise", chain._replace(then=binary.minus[FP64], c=INT8)))
     return pairs
 
@@ -92,11 +93,11 @@ def writes() -> list[tuple[str, Spec]]:
 def maps() -> list[tuple[str, Spec]]:
     applied = [
         Spec(op=unary.exp[FP64], b=INT32, out=FP32),
-        Spec(op=binary.floordiv[INT32], b=INT32, out=INT32, side="left"),
+        Spec(op=binary.floordiv[INT32], b=INT32, out=INT32, bound="left"),
         Spec(op=indexunary.rowindex[INT64], b=BOOL, out=INT64),
         Spec(op=unary.positioni[UINT16], b=UINT16, out=UINT8),
         Spec(op=unary.frexpe[FP32], b=INT8, out=INT8),
-        Spec(op=binary.binom[UINT64], b=UINT32, out=INT64, side="right"),
+        Spec(op=binary.binom[UINT64], b=UINT32, out=INT64, bound="right"),
     ]
     selected = [Spec(op=select.valuege[FP32], b=FP32), Spec(op=select.indexle[INT64], b=INT64)]
     reduced = [monoid.plus[FP32], monoid.times[INT64], monoid.min[FP64], monoid.land[BOOL], monoid.any[INT32]]
@@ -124,8 +125,9 @@ def matrices() -> list[tuple[str, Spec]]:
         for kind in kinds
     ]
     merged = [Spec(op=op, a=FP64, b=INT32, out=FP64) for op in (None, binary.plus[FP64])]
-    merged.append(Spec(op=binary.minus[FP32], a=FP32, b=INT64, out=FP64, side="defaults"))
+    merged.append(Spec(op=binary.minus[FP32], a=FP32, b=INT64, out=FP64, lone="defaults"))
     merged.append(Spec(op=binary.secondj[INT64], a=FP32, b=INT64, out=INT64))
+    found += [("move_rows", Spec(a=a, ptr=ptr, iso=ptr == "int64")) for a in UNSIGNED for ptr in ("int32", "int64")]
     return [*found, ("merge_count", Spec()), *(("merge", spec) for spec in merged)]
 
 
@@ -187,13 +189,14 @@ COMPILED = (BOOL, INT8, UINT16, INT64, UINT64, FP32, FP64)
 
 
 def test_every_operator_compiles(tmp_path, monkeypatch):
-    """Each built-in operator on a few types, all in one text."""
+    """Each built-in operator on a few types, and each function of math, all in one text."""
     monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
     programs = {}
     for cls in (UnaryOp, BinaryOp, IndexUnaryOp, SelectOp):
         for op in cls.registry.values():
             types = [dtype for dtype in COMPILED if isinstance(op, cls) and dtype in op]
             programs.update({op[dtype].program.key: op[dtype].program for dtype in types})
+    programs.update({case.program.key: case.program for _, case in test_user_math.cases()})
     text = "\n".join(to_cuda(program, f"f{i}") for i, program in enumerate(programs.values()))
     for arch in ("sm_80", "sm_90"):
         assert nvrtc.compile_cubin(text, arch).startswith(b"\x7fELF")
@@ -261,10 +264,17 @@ def test_rehearsals_push_into_bitmaps_as_gpus_do(monkeypatch):
     assert [rest for _, *rest in found[0]] == [rest for _, *rest in found[1]]
 
 
-def test_an_architecture_is_needed_without_a_gpu(monkeypatch):
+def test_without_a_gpu_and_an_architecture_cpu_kernels_are_compiled(tmp_path, monkeypatch):
     monkeypatch.setattr(cuda, "available", lambda: 0)
-    with pytest.raises(gb.errors.DeviceError, match="sm_90"):
-        gb.compile_ahead(small_program)
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+    session, interpret = gb.init("cpu:2"), gb.settings.interpret
+    monkeypatch.setattr(gb.settings, "tiered", True)
+    count = gb.compile_ahead(small_program)
+    names = {path.name for path in (tmp_path / "numba").glob("*.code")}
+    assert 5 < count == len(names) and not (tmp_path / "cuda").exists()
+    assert gb.compile_ahead(small_program) == count  # from the cache
+    assert names == {path.name for path in (tmp_path / "numba").glob("*.code")}
+    assert gb.settings.session() is session and (gb.settings.tiered, gb.settings.interpret) == (True, interpret)
 
 
 BEHIND = re.compile(r"(\w+)\W*(?:&&|\|\||\?)[^;{}]*?__(?:ballot|any|all|shfl|match|sync)")

@@ -87,7 +87,7 @@ STATEMENTS = [
     ("s(p.S) << 1", TYPE, ["Scalars"]),
     ("s << v", DIMENSION, ["shape"]),
     ("int(none)", "EmptyObject", [".get"]),
-    ("v.apply('+', right=none)", "EmptyObject", []),
+    ("v.apply('+', right=none).new()", "EmptyObject", []),
     ("v[x.reduce(monoid.plus).new(float)]", TYPE, ["integer"]),
     ("p.S == p.S", TYPE, ["__eq__"]),
     ("bool(p.S)", TYPE, ["nvals"]),

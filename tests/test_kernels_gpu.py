@@ -347,18 +347,18 @@ EWISE = [
 CHAINED = Spec(op=binary.minus[INT32], a=INT32, b=INT32, out=FP64, then=binary.truediv[FP64], c=FP32)
 
 
-@pytest.mark.parametrize("side", ["", "union", "defaults"])
+@pytest.mark.parametrize("lone", ["", "union", "defaults"])
 @pytest.mark.parametrize(
     "spec", [Spec(op=op, a=a, b=b, out=out) for op, a, b, out in EWISE] + [CHAINED, CHAINED._replace(flip=True)]
 )
-def test_ewise(pair, spec, side):
+def test_ewise(pair, spec, lone):
     third = spec.c or INT64
     for n in SIZES:
         for flags in (0, k.AFULL, k.BFULL, k.CFULL, k.AFULL | k.BFULL | k.CFULL | k.OUTFULL):
             rng = rng_of("ewise", n, flags)
             ours, theirs = pair.run(
                 "ewise",
-                spec._replace(side=side),
+                spec._replace(lone=lone),
                 n=n,
                 avals=values(rng, max(n, 1), spec.a),
                 astride=1,
@@ -381,15 +381,15 @@ def test_ewise(pair, spec, side):
             same_dense(n, "out_words", "out_vals", ours, theirs)
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("flip", [False, True])
 @pytest.mark.parametrize(("op", "a", "b", "out"), EWISE)
-def test_ewise_list(pair, op, a, b, out, side):
+def test_ewise_list(pair, op, a, b, out, flip):
     for n in SIZES:
         rng = rng_of("ewise_list", n)
         x = Sparse(rng, n, a, k.XLIST)
         ours, theirs = pair.run(
             "ewise_list",
-            Spec(op=op, a=a, b=b, out=out, side=side),
+            Spec(op=op, a=a, b=b, out=out, flip=flip),
             count=x.count,
             slots=x.slots,
             avals=x.vals,
@@ -416,15 +416,15 @@ MAPS = [
 ]
 
 
-@pytest.mark.parametrize(("op", "b", "side", "thunk"), MAPS)
-def test_apply(pair, op, b, side, thunk):
+@pytest.mark.parametrize(("op", "b", "bound", "thunk"), MAPS)
+def test_apply(pair, op, b, bound, thunk):
     for n in SIZES:
         for form in (0, k.XLIST):
             rng = rng_of("apply", n, form)
             x = Sparse(rng, n, b, form)
             ours, theirs = pair.run(
                 "apply",
-                Spec(op=op, b=b, out=op.return_type, side=side),
+                Spec(op=op, b=b, out=op.return_type, bound=bound),
                 n=n,
                 count=x.count,
                 slots=x.slots,

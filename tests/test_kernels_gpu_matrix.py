@@ -19,7 +19,7 @@ from gbgpu.device import cuda
 from gbgpu.device.cpu import CpuDevice
 from gbgpu.kernels import interface as k
 from gbgpu.kernels.interface import Spec
-from gbgpu.semiring._types import BOOL, FP32, FP64, INT32, INT64
+from gbgpu.semiring._types import BOOL, FP32, FP64, INT32, INT64, UINT8, UINT32, UINT64
 
 __test__ = bool(cuda.available())
 
@@ -100,10 +100,39 @@ def test_matrix_apply(pair, op, thunk):
         same(ours["out_vals"], theirs["out_vals"])
 
 
-@pytest.mark.parametrize("side", ["", "defaults"])
+@pytest.mark.parametrize(("dtype", "wide"), [(UINT8, "int32"), (UINT32, "int64"), (UINT64, "int32")])
+@pytest.mark.parametrize("iso", [False, True])
+def test_move_rows(pair, dtype, wide, iso):
+    for n, m, hubs in MATRIX_SHAPES:
+        rng = rng_of("move rows", n, m)
+        A = Csr(rng, n, Map(m), INT64, hubs, wide, wide)
+        slots = rng.integers(-1, n, 2 * n) if n else np.zeros(0, np.int64)
+        lengths = np.where(slots >= 0, np.diff(A.indptr, append=0)[slots], 0) if n else slots
+        begins, names = offsets(lengths, slots), rng.permutation(max(Map(m).starts[-1], 1)).astype(wide)
+        for renamed in (0, 1):
+            ours, theirs = pair.run(
+                "move_rows",
+                Spec(a=dtype, ptr=wide, idx=wide, iso=iso),
+                n=len(slots),
+                slots=slots,
+                indptr=A.indptr,
+                cols=A.cols,
+                avals=A.vals.astype(dtype.np_type),
+                astride=1,
+                names=names,
+                renamed=renamed,
+                out_begins=begins[:-1],
+                out_cols=np.zeros(begins[-1], wide),
+                out_vals=np.zeros(begins[-1], dtype.np_type),
+            )
+            same(ours["out_cols"], theirs["out_cols"])
+            same(ours["out_vals"], theirs["out_vals"])
+
+
+@pytest.mark.parametrize("lone", ["", "defaults"])
 @pytest.mark.parametrize("op", [None, binary.minus[FP64], binary.firstj[INT64]], ids=repr)
 @pytest.mark.parametrize("keep", [k.A_ONLY | k.B_ONLY | k.BOTH, k.BOTH, k.A_ONLY | k.BOTH, k.B_ONLY, k.A_ONLY])
-def test_merge(pair, op, keep, side):
+def test_merge(pair, op, keep, lone):
     for n, m, hubs in MATRIX_SHAPES:
         rng = rng_of("merge", n, m)
         columns = Map(m)
@@ -114,7 +143,7 @@ def test_merge(pair, op, keep, side):
         total = int(ours["out_lengths"].sum())
         ours, theirs = pair.run(
             "merge",
-            Spec(op=op, a=FP64, b=INT32, out=FP64, side=side if op is not None else ""),
+            Spec(op=op, a=FP64, b=INT32, out=FP64, lone=lone if op is not None else ""),
             **pattern,
             starts=columns.starts,
             bounds=columns.bounds,
@@ -156,9 +185,10 @@ def test_buffers(pair):
 def test_transpose(pair, ordered):
     for n, m, hubs in MATRIX_SHAPES:
         A = Csr(rng_of("transpose", n, m), n, Map(m), BOOL, hubs)
-        args, width = (A.indptr, A.cols), Map(m).n
-        ours = HOST.transpose(n, width, *args, ordered)
-        theirs = pair.device.transpose(n, width, *map(pair.device.put, args), ordered)
+        args, width = (A.indptr, A.cols, np.arange(len(A.cols), dtype=np.int64)), Map(m).n
+        ours = HOST.transpose(n, width, *args[: 3 if ordered else 2], *(() if ordered else (None,)))
+        there = [pair.device.put(x) for x in args[: 3 if ordered else 2]]
+        theirs = pair.device.transpose(n, width, *there, *(() if ordered else (None,)))
         for mine, other in list(zip(ours, theirs, strict=True))[: 3 if ordered else 2]:
             np.testing.assert_array_equal(mine, pair.device.get(other))
 

@@ -14,29 +14,30 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 EVERYONE = {"errors", "settings", "trace", "interrupts"}  # these import nothing of ours
-USER = {"unary", "binary", "monoid", "select", "indexunary", "agg", "op", "dtypes", "exceptions"}
-HANDLES = {"typed", "masks", "expr", "infix", "index", "update", "handle", "arrays", "compose", "aggregator"}
-HANDLES |= {"formatting", "matrix", "vector", "scalar", "ss", "configuration"}
-MACHINERY = {"semiring", *USER, "device", "kernels", "distribute", "balance", *HANDLES}
+USER = {"unary", "binary", "monoid", "select", "indexunary", "agg", "op", "dtypes", "exceptions", "ss"}
+MACHINERY = {"semiring", *USER, "device", "kernels", "distribute", "balance", "language"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in EVERYONE},
+    "interrupts": {"trace"},  # which tells how long compilers took
     "semiring": set(),
     **{name: {"semiring"} for name in USER},
     "device": set(),
     "kernels": {"semiring", "device"},
     "distribute": {"device"},
     "balance": set(),
-    **{name: {"semiring", "distribute", *HANDLES} for name in HANDLES},
-    "agg": {"aggregator"},
+    "language": {"semiring"},
+    "agg": {"language"},
+    "ss": {"language"},
     "op": {"semiring", "agg"},
-    "arrays": {"semiring", "expr", "index", "device"},  # arrays of a GPU
+    "configuration": {"semiring"},
     "engine": MACHINERY,
     "io": {"public"},
     "sparse": {"public"},
     "core": {"public"},
     "report": set(),
-    "public": {*MACHINERY, "engine", "io", "sparse", "core", "report"},  # gbgpu/__init__.py puts the face together
+    # gbgpu/__init__.py puts the face together
+    "public": {*MACHINERY, "configuration", "engine", "io", "sparse", "core", "report"},
     "algos": {"public"},
 }
 LATE = {"cupy", "cupyx", "mpi4py", "matplotlib", "networkx", "pymetis", "pyscipopt"}

@@ -291,3 +291,19 @@ def test_minus_zero_is_false_in_a_value_mask(devices, dtype):
     assert list(w) == [2, 3]
     M = m.diag()
     assert sorted(M.V.new()) == [(2, 2), (3, 3)] == sorted(M.select("!=", 0).new())
+
+
+def test_an_index_vector_may_lie_as_a_list(devices):
+    """Its values were taken in the order of the list's entries, not in that of its rows."""
+    n, places = 150, np.random.default_rng(3).permutation(150)
+    A = gb.Matrix.from_coo(np.arange(n), places, 1, nrows=n, ncols=n)
+    x = gb.Vector.from_dense(np.random.default_rng(4).permutation(n))
+    ids = gb.Vector(int, n)
+    ids(direction="push", form="list") << semiring.any_first(x @ A)
+    found = ids.to_coo()[1]
+    data, sums = gb.Vector.from_dense(np.arange(n) * 10), gb.Vector.from_dense(np.zeros(n, int))
+    assert data[ids].new().to_coo()[1].tolist() == (found * 10).tolist()
+    B = gb.Matrix.from_coo(np.arange(n), np.arange(n), np.arange(n), nrows=n, ncols=n)
+    assert B[ids, :].new().to_coo()[2].tolist() == found.tolist()
+    sums(binary.plus)[ids] << data
+    assert sums.to_coo()[1][found].tolist() == (np.arange(n) * 10).tolist()

@@ -1,8 +1,10 @@
 """Reports from trace records."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -104,3 +106,102 @@ def test_plot_of_little(records, tmp_path, kept):
 def test_steps_of_unknown_kinds_are_drawn(tmp_path):
     records = [Record(k, "s", f"kind{k}", "gpu", k, k + 1) for k in range(20)]
     report.plot(records, tmp_path / "picture.png")
+
+
+def noise(count: int) -> list[Record]:
+    """Steps of nine kinds on three lanes: most are brief, some are long, and so is what lies between them."""
+    rng = np.random.default_rng(count)
+    kinds = ("push", "pull", "exchange", "combine", "write", "mask", "ewise", "odd", "rare")
+    found = []
+    for lane, device in enumerate(("cpu:0", "cpu:1", "host")):
+        lengths, gaps = (rng.exponential(1, count) ** 3 * 1e-5 * (lane + 1) for _ in range(2))
+        ends = np.cumsum(lengths + gaps)
+        steps = rng.choice(kinds, count, p=[0.2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.0999, 0.0001])
+        found += map(Record, range(count), ["s"] * count, steps, [device] * count, ends - lengths, ends)
+    return found
+
+
+def drawn(records: list[Record], path, monkeypatch):
+    """The figure, before it is written."""
+    from matplotlib.figure import Figure
+
+    kept = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Figure, "savefig", lambda figure, *_, **__: kept.append(figure))
+        report.plot(records, path)
+    return kept[0]
+
+
+def areas(ax) -> dict[tuple[str, str], float]:
+    """By lane and colour's name in the legend: what is painted, over the height of a lane."""
+    from matplotlib.collections import PolyCollection
+    from matplotlib.colors import to_hex
+
+    lanes = [label.get_text() for label in ax.get_yticklabels()]
+    names = {to_hex(patch.get_facecolor()): text.get_text().split()[0]
+             for patch, text in zip(ax.get_legend().get_patches(), ax.get_legend().get_texts(), strict=True)}
+    found: Counter = Counter()
+    for image in ax.images:
+        left, right, low, high = image.get_extent()
+        pixels = image.get_array().reshape(-1, 4)
+        for colour, count in zip(*np.unique(pixels, axis=0, return_counts=True), strict=True):
+            if colour[3]:
+                where = lanes[round((high + low) / 2)], names[to_hex(colour / 255)]
+                found[where] += (right - left) * (low - high) * count / len(pixels)
+    for bars in ax.collections:
+        if isinstance(bars, PolyCollection):
+            for path in bars.get_paths():
+                (left, high), (right, low) = path.vertices.min(0), path.vertices.max(0)
+                where = lanes[round((high + low) / 2)], names[to_hex(bars.get_facecolor()[0])]
+                found[where] += (right - left) * (low - high)
+    return {where: area / 0.8 for where, area in found.items()}
+
+
+@pytest.mark.parametrize("count", [40, 30_000])
+def test_what_is_painted_is_the_time_of_the_trace(count, tmp_path, monkeypatch):
+    records = noise(count)
+    figure = drawn(records, tmp_path / "picture.png", monkeypatch)
+    ax, times = figure.axes[0], Counter()
+    unit = {"µs": 1e6, "ms": 1e3, "s": 1}[ax.get_xlabel()[6:-1]]
+    named = {text.get_text().split()[0] for text in ax.get_legend().get_texts()}
+    for r in records:
+        times[r.device, r.step if r.step in named else "others"] += (r.end - r.start) * unit
+    span, painted = (max(r.end for r in records) - min(r.start for r in records)) * unit, areas(ax)
+    for where in {*times, *painted}:
+        assert painted.get(where, 0) == pytest.approx(times[where], rel=0.01, abs=1e-4 * span)
+    for text in ax.get_legend().get_texts():
+        kind, total, _ = text.get_text().replace(",", "").split()
+        assert float(total) == pytest.approx(sum(time for (_, step), time in times.items() if step == kind), rel=0.01)
+
+
+@pytest.mark.parametrize("count", [40, 30_000])
+def test_pixels_are_coloured_as_long_as_lanes_work(count, tmp_path, monkeypatch):
+    records = noise(count)
+    figure = drawn(records, tmp_path / "picture.png", monkeypatch)
+    ax = figure.axes[0]
+    for lines in ax.collections[:]:
+        if type(lines).__name__ == "LineCollection":
+            lines.remove()  # the edges of lanes
+        else:
+            lines.set_color("black")
+    for image in ax.images:
+        image.set_data(image.get_array() * np.array([0, 0, 0, 1], np.uint8))
+    figure.set_dpi(150)
+    figure.canvas.draw()
+    dark = 1 - np.asarray(figure.canvas.buffer_rgba())[::-1, :, 0] / 255
+    span = max(r.end for r in records) - min(r.start for r in records)
+    for lane, device in enumerate(label.get_text() for label in ax.get_yticklabels()):
+        corners = [(ax.dataLim.x0, lane + 0.45), (ax.dataLim.x1, lane - 0.45)]
+        (left, low), (right, high) = np.rint(ax.transData.transform(corners)).astype(int)
+        busy = sum(r.end - r.start for r in records if r.device == device)
+        assert dark[low:high, left:right].mean() * 0.9 / 0.8 == pytest.approx(busy / span, abs=0.015)
+
+
+def test_full_outputs_and_the_edges_of_products_are_seen_whole(tmp_path, monkeypatch):
+    records = [Record(k, "t << plus_times(A @ x)", step, "cpu:0", k, k + 0.5, way, nvals=n, edges=e)
+               for k in range(9) for step, way, n, e in (("pull", "pull", None, 70_000), ("move", None, 1000 * k, 0))]
+    ax = drawn(records, tmp_path / "picture.png", monkeypatch).axes[1]
+    points = np.concatenate([line.get_xydata() for line in ax.lines])
+    assert sorted(points[:, 1]) == sorted([70_000] * 9 + [1000 * k for k in range(9)])
+    for low, high, values in ((*ax.get_xlim(), points[:, 0]), (*ax.get_ylim(), points[:, 1])):
+        assert low < values.min() and values.max() < high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 
@@ -36,7 +37,7 @@ def kept(x):
         # SciPy adds entries to 0, which turns -0.0 into 0.0
         return (type(x).__name__, x.shape, x.dtype, x.nnz, digits(data), digits(x.toarray() + 0))
     if isinstance(x, (np.ndarray, np.generic)):
-        return type(x).__name__, x.shape, x.dtype, digits(x)
+        return isinstance(x, np.ndarray) or type(x).__name__, x.shape, x.dtype, digits(x)
     return tuple(map(kept, x)) if isinstance(x, tuple) else x
 
 
@@ -69,13 +70,16 @@ A.astype(bool) - A.astype(bool) | A.astype(bool) + A.astype(bool) | -A.astype(bo
 A ** 2.0 | A ** 0 | A ** -1 | A ** 0.5 | A.astype(np.int8) ** 5 | A.astype(bool) ** 2 | A.power(3, dtype=np.float32)
 abs(-A) | abs(A.astype(bool)) | round(A * 1.4) | A.sin() | A.sqrt() | A.sign() | (A * 1.5).rint() | (A * -0.5).rint()
 (A * np.float32(0.5)).rint() | np.sin(A) | np.abs(-A) | A.astype(np.int64) + A.astype(np.uint64)
-A.astype(np.int8) + A.astype(np.uint8) | A.conj() | A.dot(2)
+A.astype(np.int8) + A.astype(np.uint8) | A.conj() | A.dot(2) | A.real | A.imag | (A * 1.5).imag
+round(A * 1.26, 1) | round(A * 26, -1) | round(A * np.float32(1.26), 1) | round(A, 1) | round(A * 260, -2)
+round((A * 26).astype(np.uint8), -1) | round(A * 26.5, -1)
 """
 PRODUCTS = """
 A @ np.array([1, 2, 3]) | A @ [1.5, 2, 3] | np.array([1, 2]) @ A | A @ np.ones((3, 2)) | np.ones((1, 2)) @ A | A @ 2
 A @ np.array([[1], [2], [3]]) | A @ np.ones(2) | A @ np.ones((2, 2)) | A @ A.T | A.tocsc() @ A.T | A.tocoo() @ A.T
 A.T @ A | A @ A | A.dot(A.T) | A.astype(bool) @ A.T.astype(bool) | A.astype(np.int8) @ A.astype(np.uint8).T
 A[0] @ A.T | A @ A[0] | A[0] @ A[0] | A[0] @ np.array([1, 2, 3]) | A[0] @ np.ones((3, 2)) | np.array([1, 2]) @ A[:, 0]
+A @ np.arange(15).reshape(3, 5) | A.T @ np.arange(12).reshape(2, 6) | (A > 0) @ np.ones((3, 4), bool)
 A[0] @ np.array([[1], [2], [3]]) | (A @ sp.csr_array((3, 2))).nnz | sp.csr_array([[1, 1]]) @ sp.csr_array([[1], [-1]])
 """
 COMPARISONS = """
@@ -135,6 +139,11 @@ sp.kron(A, DENSE * 0.5, format='coo') | sp.tril(A) | sp.triu(A, 1) | sp.tril(A, 
 sp.vstack([A, A.tocsc()]) | sp.hstack([A, A.T]) | sp.block_array([[A, None], [None, A]], format='csr')
 sp.block_array([[A, None], [None, A]]) | sp.block_diag([A, A.T], format='csr')
 sp.hstack([A, A * 0.5], dtype=np.float32) | sp.find(A) | sp.vstack([A, A], format='csc')
+sp.vstack([A[:0], A]) | sp.hstack([A[:, :0], A]) | sp.vstack([sp.csr_array((2, 3)), A]) | sp.bmat([[A], [A]])
+sp.block_array([[A, None, A * 2], [None, A.T @ A, None]]) | sp.eye(3, 4, 1).toarray() | sp.eye(2, dtype=int).toarray()
+sp.diags([1, 2, 3], dtype=float).toarray() | sp.diags([[1, 2], [3]], [0, 1], (2, 2), 'csr', int).toarray()
+sp.random(5, 6, 0.5, rng=1).shape | sp.random(5, 6, 0.5, 'csr', np.int8).nnz | sp.csr_matrix(A).toarray()
+sp.random(2, 2, 1, data_rvs=np.ones).toarray() | sp.isspmatrix(2) | sp.coo_matrix((2, 3)).shape
 """
 
 
@@ -313,7 +322,87 @@ def test_large_products_and_sums(devices):
     np.testing.assert_allclose(mine[rows].toarray(), A[rows].toarray())
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.float32, np.float64, bool])
+def test_rows_and_tiles_of_random_arrays(devices, dtype):
+    """Rows in any order, with repetitions; tiles of all heights, of one value too; elements, old and new ones."""
+    rng = np.random.default_rng(3)
+    A = sp.random_array((90, 70), density=0.05, rng=rng, data_sampler=lambda size: np.ones(size)).tocsr().astype(dtype)
+    B = sp.random_array((31, 70), density=0.1, rng=rng).tocsr().astype(dtype)
+    B.eliminate_zeros()
+    mine, other = gs.csr_array(A), gs.csr_array(B)
+    ones = gs.csr_array(gb.Matrix.from_coo([0, 30, 7], [3, 69, 0], True, dtype, nrows=31, ncols=70))
+    for rows in (rng.integers(0, 90, 200), np.arange(3, 80), np.arange(89, -1, -1), [5], [], [7, 7, 7]):
+        assert kept(mine[rows]) == kept(A[rows])
+    assert kept(gs.vstack([mine, other, ones])) == kept(sp.vstack([A, B, ones.to_scipy()]))
+    assert kept(gs.hstack([other, ones, other])) == kept(sp.hstack([B, ones.to_scipy(), B]))
+    assert kept(gs.vstack([ones.T, ones.T])) == kept(sp.vstack([ones.to_scipy().T] * 2))
+    for i, j in ((0, 0), (89, 69), (40, 3), (40, 3), (40, 69)):
+        mine[i, j] = A[i, j] = 1
+        ones[i % 31, j] = 0
+        assert kept(mine) == kept(A)
+    assert ones.nnz == 7 and ones.sum() == 3
+    empty = gs.csr_array((64, 64), dtype=dtype)
+    empty[1, 2] = True
+    assert empty.sum() == 1 and empty.dtype == dtype
+
+
 # -- neighbours
+
+
+def test_scipy_s_solvers_take_ours(devices):
+    import scipy.sparse.linalg as la
+
+    S = sp.random_array((20, 20), density=0.2, rng=1)
+    S = (S + S.T + 9 * sp.eye_array(20)).tocsr()
+    A, b, X = gs.csr_array(S), np.arange(20.0), np.ones((20, 3))
+    for solve in (
+        lambda A: la.cg(A, b)[0], lambda A: la.gmres(A, b)[0], lambda A: la.lsqr(A, b)[0],
+        lambda A: la.eigsh(A, k=2, v0=b)[0], lambda A: np.sort(la.svds(A, k=2, v0=b)[1]),
+        lambda A: la.aslinearoperator(A).rmatvec(b), lambda A: la.aslinearoperator(A).matmat(X),
+        lambda A: la.aslinearoperator(A).rmatmat(X),
+    ):  # fmt: skip
+        np.testing.assert_allclose(solve(A), solve(S), rtol=1e-4)
+    assert la.aslinearoperator(A[:5]).shape == (5, 20) and la.aslinearoperator(A).dtype == np.float64
+    np.testing.assert_allclose(la.spsolve(A.to_scipy().tocsc(), b), la.spsolve(S.tocsc(), b))
+
+
+def test_scipy_s_constructors_name_to_scipy(devices):
+    from scipy.sparse.linalg import spsolve
+
+    A = gs.csr_array(np.eye(2))
+    for call in (
+        lambda: sp.csr_array(A), lambda: sp.coo_array(A), lambda: sp.csc_matrix(A), lambda: sp.vstack([A, A]),
+        lambda: spsolve(A, np.ones(2)),
+    ):  # fmt: skip
+        with pytest.raises((TypeError, ValueError)) as raised:
+            call()
+        assert "A.to_scipy()" in f"{raised.value} {raised.value.__cause__}"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("A.tolil()", "A.to_scipy().tolil()"), ("A.todia()", "A.to_scipy().todia()"), ("A.H", "A.T"),
+        ("A.whatever", "A.to_scipy()"), ("gs.lil_array", "csr_array"), ("gs.linalg.cg", "scipy.sparse.linalg"),
+        ("gs.spdiags", "diags_array"), ("gs.whatever", "docs/scipy.md"),
+    ],
+)  # fmt: skip
+def test_missing_names_say_what_there_is(devices, text, hint):
+    with pytest.raises(AttributeError, match=re.escape(hint)):
+        eval(text, {"gs": gs, "A": gs.csr_array(DENSE)})
+
+
+def test_data_that_is_changed_says_what_to_write(devices):
+    A = gs.csr_array(DENSE)
+    for change in ("A.data *= 2", "A.data[0] = 2", "A.data += [1, 1, 1]", "np.add(A.data, 1, out=A.data)"):
+        with pytest.raises(ValueError, match=r"read-only.*A \*= 2"):
+            exec(change, {"A": A, "np": np})
+    more, copy, wide = A.data * 2, A.data.copy(), A.data.astype(float)
+    more[0] = copy[0] = wide[0] = 7
+    wide *= 2
+    assert type(more) is type(copy) is np.ndarray and repr(A.data) == "array([1, 2, 3])" and A.data.sum() == 6
+    A.data = A.data[::-1]
+    assert A.toarray().tolist() == [[3, 0, 2], [0, 1, 0]] and type(pickle.loads(pickle.dumps(A.data))) is np.ndarray
 
 
 def test_scipy_and_gbgpu_take_each_other(devices):

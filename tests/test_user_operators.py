@@ -14,8 +14,10 @@ from user_functions import USER, clipped
 
 from gbgpu import binary, exceptions, select, unary
 from gbgpu.dtypes import BOOL, FP32, FP64, INT8, INT32, INT64, UINT8, UINT64, lookup_dtype
+from gbgpu.semiring import _paths
 from gbgpu.semiring._functions import from_function
 from gbgpu.semiring._lower import to_python
+from gbgpu.semiring._scalar import ordered
 from gbgpu.semiring._types import SUPPORTED as TYPES
 
 
@@ -336,6 +338,8 @@ def test_a_file_that_changed_is_not_read(tmp_path):
     assert to_python(unary.register_anonymous(space["f"])[INT64].program)(5) == 5
     file.write_text("def f(x):\n    return x if x < 3 else -x\n")
     exec(compile("def f(x):\n    return x if x > 3 else +x\n", file, "exec"), space)
+    assert to_python(unary.register_anonymous(space["f"])[INT64].program)(-2) == -2
+    exec(compile("def f(x):\n    return (1).real if x > 3 else +x\n", file, "exec"), space)
     with pytest.raises(exceptions.UdfParseError, match="has changed since it was loaded"):
         unary.register_anonymous(space["f"])[INT64]
 
@@ -347,6 +351,120 @@ def nested(count):
         return x
 
     return f
+
+
+def counted(x, y):
+    count = 0
+    for c in COEFFICIENTS:
+        if x > c:
+            count += 1
+        elif y == c:
+            break
+    return count
+
+
+def deeper(x, y, left=3):
+    return x if not left or x > y else deeper(x + y, y, left=left - 1)
+
+
+def guarded(x, y):
+    i = 0
+    while i < 4 and x > i:
+        i += 1
+    return i if y else -i
+
+
+PATHS = [*USER, counted, deeper, guarded]
+PATHS += [lambda x, y: any(x > c for c in COEFFICIENTS) or y, lambda x, y: sum(c for c in COEFFICIENTS if c < x) + y]
+PATHS += [lambda x, y: max([x, y, 2]), lambda x, y: 0 < x <= y != 3, lambda x, y: x and y or 3, lambda x, y: not x]
+PATHS += [lambda x, y: NUMBERS[1] * x if x > y else math.hypot(x, y), lambda x, y: bool(x) + (not y) * 2]
+PATHS += [lambda x, y: (x if x > 0 else -x) + (y if y > 0 else -y), lambda x, y: math.copysign(x, -1 if y else 1)]
+
+
+@pytest.mark.parametrize("number", range(len(PATHS)))
+@pytest.mark.parametrize("dtype", [INT64, FP64])
+def test_paths_give_what_python_gives(number, dtype):
+    function = PATHS[number]
+    params = [("x", dtype), ("y", dtype)]
+    program = _paths.program(function, params)
+    assert program.result is from_function(function, params).result
+    run = to_python(program)
+    values = [-3, -1, 0, 1, 2, 3, 5] if dtype is INT64 else [-2.5, -1.0, 0.0, 1.0, 2.5, 3.0, math.inf, math.nan]
+    for x in values:
+        for y in values:
+            try:
+                with np.errstate(all="ignore"):
+                    expected = function(dtype.np_type.type(x), dtype.np_type.type(y))
+            except (ZeroDivisionError, OverflowError):
+                continue
+            found = run(x, y)
+            own = math.nan in (x, y) and function is clipped  # its min and max leave out NaN
+            assert own or found == expected or found != found and expected != expected, (x, y, found, expected)
+
+
+def changing(x, seen=COEFFICIENTS):
+    seen += [1]
+    return x + len(seen) if x > 0 else -x
+
+
+def in_place(x, seen=NUMBERS):
+    seen += 1
+    return x * seen[0] if x > 0 else -x
+
+
+REFUSED_PATHS = {
+    "changes a list": changing,
+    "read-only": in_place,
+    "more than 64 paths": lambda x: sum(x > c for c in range(70) if x != c),
+    "Python needs the number": lambda x: COEFFICIENTS[x] if x else 0,
+    "`in` is not allowed": lambda x: 1 if x in (1, x) else 0,
+    "does not fit INT8": lambda x: 300 if x > 1 else x,
+    "every path must return": silent,
+}
+
+
+@pytest.mark.parametrize("word", REFUSED_PATHS)
+def test_what_paths_refuse_is_told_with_the_line(word):
+    function = REFUSED_PATHS[word]
+    params = [(name, INT8) for name in "xy"[: function.__code__.co_argcount - len(function.__defaults__ or ())]]
+    with pytest.raises(exceptions.UdfParseError, match=r"\) in line \d+$") as caught:
+        _paths.program(function, params)
+    assert word in str(caught.value)
+    assert COEFFICIENTS == [1, 2, 3] and NUMBERS.tolist() == [1.0, 2.0]
+
+
+def test_programs_of_paths_share_what_they_have_in_common():
+    def steps(x):
+        for c in range(6):
+            x = x + 1 if x > c else x
+        return x
+
+    assert len(ordered(_paths.program(steps, [("x", INT64)]).body)) < 300
+
+
+PLAIN_PYTHON = """
+import gbgpu as gb
+gb.init("cpu:1")
+v = gb.Vector.from_coo([0, 1, 2], [5, -7, 2])
+def f(x):
+    if x > 3:
+        return 10
+    return -x if x < 0 else x
+print(v.apply(f).new().to_coo()[1].tolist())
+op = gb.binary.register_anonymous(lambda x, y: x if x is y else y)
+try:
+    gb.semiring.register_anonymous(gb.monoid.plus, op)(v @ v)
+except gb.exceptions.UdfParseError as error:
+    print(error)
+"""
+
+
+def test_branches_work_in_plain_python():
+    """They needed the source, which `python -c` does not keep; a semiring told a KeyError instead."""
+    done = subprocess.run([sys.executable, "-c", PLAIN_PYTHON], capture_output=True, text=True, check=True)
+    values, error = done.stdout.splitlines()
+    assert values == "[10, 7, 2]"
+    assert "uses `is` in line 10" in error
 
 
 @pytest.mark.parametrize("count", [60, 70, 2000])
@@ -361,7 +479,7 @@ def test_formulas_that_are_too_long_or_too_deep_are_refused(tmp_path):
     with pytest.raises(exceptions.UdfParseError, match="a formula of 5100 operations is too long; at most 5000"):
         to_python(unary.register_anonymous(nested(5100))[INT64].program)
     file = tmp_path / "deep.py"
-    file.write_text("def f(x):\n    return 1 if x > 3 else " + "x + " * 800 + "1\n")
+    file.write_text("def f(x):\n    return (1).real if x > 3 else " + "x + " * 800 + "1\n")
     space: dict = {}
     exec(compile(file.read_text(), file, "exec"), space)
     with pytest.raises(exceptions.UdfParseError, match="nested too deep"):

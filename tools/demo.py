@@ -42,14 +42,14 @@ class Line:
 def run(A: gb.Matrix, label: str) -> Line:
     """Run twice (the first run may compile kernels), check the second result."""
     algorithm = runs.ALGORITHMS[label]
-    source = runs.choose_source(A, None) if algorithm.takes_source else None
-    _, first = timed(algorithm, A, source)
-    outcome, again = timed(algorithm, A, source)
+    chosen = algorithm.choose(A, {}).values()
+    _, first = timed(algorithm, A, *chosen)
+    outcome, again = timed(algorithm, A, *chosen)
     numbers = list(algorithm.summary(outcome).items())[:2]  # those that fit a line
     result = ", ".join(f"{key} {plain(value)}" for key, value in numbers)
     line = Line(label, first, again, result)
     try:
-        algorithm.verify(A, source, outcome)
+        algorithm.verify(A, *chosen, outcome)
     except VerificationError as error:
         line.failure = str(error)
     return line

@@ -27,7 +27,7 @@ def find_opclass(operator: Any) -> tuple[Any, str]:
 def _from_string(text: str) -> Any:
     for module in (op, indexunary, select, agg):
         try:
-            return module.from_string(text)  # type: ignore[attr-defined]
+            return module.from_string(text)
         except ValueError:
             continue
     return text

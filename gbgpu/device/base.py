@@ -48,6 +48,18 @@ class Device(Protocol):
     def hold(self, buffer: Any, reader: Any) -> None:
         """Keep a buffer of this device until the device `reader` has done what it was given."""
 
+    def truths(self, flags: Any) -> Any:
+        """How many booleans are true: one int64 on the device."""
+
+    def has_empty(self, indptr: Any) -> bool:
+        """Whether two neighbours in row offsets are equal."""
+
+    def longest(self, indptr: Any) -> int:
+        """The largest difference of neighbours in row offsets."""
+
+    def equal(self, one: Any, two: Any) -> bool:
+        """Whether two arrays of one type are equal in each bit."""
+
     def owners(self, indptr: Any, total: int) -> Any:
         """For each of `total` entries the row whose part of `indptr` it lies in."""
 
@@ -64,9 +76,8 @@ class Device(Protocol):
     def order(self, keys: Any) -> Any:
         """The permutation that sorts integers; equal ones keep their order."""
 
-    def transpose(self, n: int, m: int, indptr: Any, cols: Any, ordered: bool) -> tuple[Any, Any, Any]:
-        """CSR of the transposed n x m pattern: (indptr, cols, order); `ordered`: with the place of each of its entries
-        in the original."""
+    def transpose(self, n: int, m: int, indptr: Any, cols: Any, vals: Any) -> tuple[Any, Any, Any]:
+        """CSR of the transposed n x m matrix: (indptr, cols, vals); None for values: none."""
 
     def memory(self) -> tuple[int, int]:
         """(free, total) bytes."""

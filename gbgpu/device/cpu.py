@@ -72,6 +72,18 @@ class CpuDevice:
     def hold(self, buffer: Any, reader: Any) -> None:
         pass
 
+    def truths(self, flags: np.ndarray) -> np.ndarray:
+        return np.array([np.count_nonzero(flags)])
+
+    def has_empty(self, indptr: np.ndarray) -> bool:
+        return bool((np.diff(indptr) == 0).any())
+
+    def longest(self, indptr: np.ndarray) -> int:
+        return int(np.diff(indptr).max(initial=0))
+
+    def equal(self, one: np.ndarray, two: np.ndarray) -> bool:
+        return np.array_equal(one.view(f"u{one.itemsize}"), two.view(f"u{two.itemsize}"))
+
     def owners(self, indptr: np.ndarray, total: int) -> np.ndarray:
         return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
@@ -94,11 +106,11 @@ class CpuDevice:
         return np.argsort(keys, kind="stable")
 
     def transpose(
-        self, n: int, m: int, indptr: np.ndarray, cols: np.ndarray, ordered: bool
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        order = np.arange(len(cols), dtype=np.int64)
-        t = imported("scipy.sparse").csr_array((order, cols, indptr), shape=(n, m)).tocsc()
-        return t.indptr, t.indices, t.data
+        self, n: int, m: int, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        bits = np.zeros(len(cols), np.uint8) if vals is None else vals.view(f"u{vals.itemsize}")
+        t = imported("scipy.sparse").csr_array((bits, cols, indptr), shape=(n, m)).tocsc()
+        return t.indptr, t.indices, None if vals is None else t.data.view(vals.dtype)
 
     def memory(self) -> tuple[int, int]:
         return host_memory()

@@ -5,7 +5,7 @@ work.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import addressof, c_void_p, create_string_buffer
 from functools import cache, cached_property
@@ -44,6 +44,30 @@ KERNELS(1, unsigned char)
 KERNELS(2, unsigned short)
 KERNELS(4, unsigned)
 KERNELS(8, unsigned long long)
+
+extern "C" __global__ void truths(const unsigned char *in, unsigned long long *out, long long n) {
+    unsigned mine = 0;
+    LOOP(n) mine += in[i] != 0;
+    mine = __reduce_add_sync(~0u, mine);
+    if (threadIdx.x % 32 == 0 && mine) atomicAdd(out, (unsigned long long)mine);
+}
+// Flags: whether a row has no entries, and whether two arrays differ in a bit.
+#define FLAGS(size, type) \
+extern "C" __global__ void empties##size(const type *indptr, long long *out, long long n) { \
+    LOOP(n) if (indptr[i] == indptr[i + 1]) *out = 1; \
+} \
+extern "C" __global__ void longest##size(const type *indptr, long long *out, long long n) { \
+    long long mine = 0; \
+    LOOP(n) mine = max(mine, (long long)(indptr[i + 1] - indptr[i])); \
+    if (mine > *(volatile long long *)out) atomicMax(out, mine); \
+} \
+extern "C" __global__ void differ##size(const type *one, const type *two, long long *out, long long n) { \
+    LOOP(n) if (one[i] != two[i]) *out = 1; \
+}
+FLAGS(1, unsigned char)
+FLAGS(2, unsigned short)
+FLAGS(4, unsigned)
+FLAGS(8, unsigned long long)
 
 #define COUNTS(size, type) \
 extern "C" __global__ void counts##size(const type *ids, unsigned long long *out, long long n) { \
@@ -221,7 +245,10 @@ class CudaDevice:
         self.processors: int = found["processors"]
         self.l2: int = found["l2"]  # bytes
         self._total: int = found["memory"]
+        self.journal: Any = None  # hears of buffers and launches, while a loop is captured
+        self.thin = 0  # blocks at most that work on lists, while a loop of short ones is captured
         self._used = 0  # of the zeroed words
+        self._counting: Iterator[Any] | None = None  # words that a loop's body clears itself
         self._switch, self._context = switch, cupy.cuda.Device(gpu) if switch else nullcontext()
         self._held: list[tuple[Any, Any]] = []
 
@@ -240,6 +267,8 @@ class CudaDevice:
                 buffer = cupy.ndarray((room,), dtype)
         except cupy.cuda.memory.OutOfMemoryError as error:
             raise self._out_of_memory(room * dtype.itemsize) from error
+        if self.journal is not None:
+            buffer = self.journal.given(buffer)
         return buffer if room == n else buffer[:n]
 
     def zeros(self, n: int, dtype: Any) -> Any:
@@ -249,11 +278,23 @@ class CudaDevice:
 
     def _zero(self) -> Any:
         """One word, from many cleared at once: most statements count something."""
+        if self._counting is not None:
+            return next(self._counting)
         at = self._used % ZEROS
         if at == 0:
             self._words = self._set_bytes(self.empty(ZEROS, np.int64), 0).data
         self._used += 1
         return cupy.ndarray((1,), np.int64, self._words + 8 * at)  # a slice takes longer
+
+    @contextmanager
+    def captured(self, words: Iterator[Any], journal: Any, thin: int) -> Iterator[None]:
+        """Words of zero are those given, which are cleared elsewhere; `journal` hears of buffers and launches; at most
+        `thin` blocks work on a list, unless it is 0."""
+        self._counting, self.journal, self.thin = words, journal, thin
+        try:
+            yield
+        finally:
+            self._counting, self.journal, self.thin = None, None, 0
 
     def full(self, n: int, value: Any, dtype: Any) -> Any:
         buffer = self.empty(n, dtype)
@@ -268,9 +309,15 @@ class CudaDevice:
     def put(self, array: np.ndarray) -> Any:
         buffer = self.empty(array.size, array.dtype)
         if array.size:
+            self._only_here()
             with self.here():
                 buffer.set(np.ascontiguousarray(array))
         return buffer
+
+    def _only_here(self) -> None:
+        """The host's memory is not there any more when a captured loop runs."""
+        if self.journal is not None:
+            raise DeviceError(f"{self.name}: host memory in a loop that is captured")
 
     def get(self, buffer: Any) -> np.ndarray:
         counters.host_reads += 1
@@ -295,8 +342,11 @@ class CudaDevice:
         if not target.size:
             return
         counters.launches += 1
+        if self.journal is not None:
+            self.journal.launched([target, source])
         with self.here():
             if isinstance(source, np.ndarray):
+                self._only_here()
                 target.set(np.ascontiguousarray(source, target.dtype))
             elif source.dtype == target.dtype and source.size == target.size:
                 target.data.copy_from_device_async(source.data, target.nbytes)
@@ -341,6 +391,31 @@ class CudaDevice:
             args = indptr, len(indptr) - 1, 0 if cols is None else cols, bits, out, total
             self._run(name, (total + 7) // 8, args)  # a block takes 2048
         return out
+
+    # CuPy's own reductions take a second or more to compile.
+
+    def truths(self, flags: Any) -> Any:
+        out = self.zeros(1, np.int64)
+        if flags.size:
+            self._run("truths", flags.size, (flags, out, flags.size))
+        return out
+
+    def has_empty(self, indptr: Any) -> bool:
+        return self._flag(f"empties{indptr.itemsize}", len(indptr) - 1, indptr)
+
+    def longest(self, indptr: Any) -> int:
+        out = self.zeros(1, np.int64)
+        self._run(f"longest{indptr.itemsize}", len(indptr) - 1, (indptr, out, len(indptr) - 1))
+        return int(self.get(out)[0])
+
+    def equal(self, one: Any, two: Any) -> bool:
+        return one.size == two.size and not self._flag(f"differ{one.itemsize}", one.size, one, two)
+
+    def _flag(self, name: str, n: int, *arrays: Any) -> bool:
+        out = self.zeros(1, np.int64)
+        if n > 0:
+            self._run(name, n, (*arrays, out, n))
+        return bool(self.get(out)[0])
 
     def counts(self, ids: Any, n: int) -> Any:
         """How often each of 0 .. n - 1 is among ids (of 4 or 8 bytes), as int64. CuPy's bincount takes n words for each
@@ -403,17 +478,18 @@ class CudaDevice:
         with self._allocating(keys.size * 8):
             keys.sort()
 
-    def transpose(self, n: int, m: int, indptr: Any, cols: Any, ordered: bool) -> tuple[Any, Any, Any]:
-        """(offsets, rows, the order of the entries if asked for) of the m columns."""
+    def transpose(self, n: int, m: int, indptr: Any, cols: Any, vals: Any) -> tuple[Any, Any, Any]:
+        """(offsets, rows, values if there are any) of the m columns."""
         if not cols.size:
-            return self.zeros(m + 1, indptr.dtype), self.empty(0, cols.dtype), self.empty(0, np.int64)
+            return self.zeros(m + 1, indptr.dtype), self.empty(0, cols.dtype), vals
         counters.launches += 4
         bits = max(n - 1, 1).bit_length()
         with self._allocating(cols.size * 40):
-            if ordered or bits + max(m - 1, 1).bit_length() > 62:
+            if vals is not None or bits + max(m - 1, 1).bit_length() > 62:
                 order = cupy.argsort(cols)  # stable: the rows of a column stay ascending
                 rows, sought = self.owners(indptr, cols.size)[order], cupy.arange(m + 1, dtype=cols.dtype)
-                return cupy.searchsorted(cols[order], sought).astype(indptr.dtype), rows, order
+                begins = cupy.searchsorted(cols[order], sought).astype(indptr.dtype)
+                return begins, rows, None if vals is None else vals[order]
             keys = self._owners(indptr, cols.size, cols, bits)
             keys.sort()
             begins = cupy.searchsorted(keys, cupy.arange(m + 1) << bits).astype(indptr.dtype)
@@ -454,12 +530,19 @@ class CudaDevice:
         """Start a kernel on the current stream. Arrays go as pointers, int as int64, NumPy scalars as they are.
         `shared`: bytes of dynamic shared memory."""
         counters.launches += 1
+        if self.journal is not None:
+            self.journal.launched([arg for arg in args if isinstance(arg, cupy.ndarray)])
         kernel.fill(args)
         stream = cupy.cuda.get_current_stream().ptr
+        how = kernel.ptr, grid, 1, 1, block, 1, 1, shared, stream, kernel.places, 0
         try:
-            cupy.cuda.driver.launchKernel(kernel.ptr, grid, 1, 1, block, 1, 1, shared, stream, kernel.places, 0)
+            cupy.cuda.driver.launchKernel(*how)
         except (CUDADriverError, CUDARuntimeError) as error:
-            raise DeviceError(f"{self.name}: {error}") from error
+            if "INVALID_CONTEXT" not in str(error):
+                raise DeviceError(f"{self.name}: {error}") from error
+            cupy.cuda.runtime.setDevice(self.gpu)  # a thread that has not used the GPU before
+            cupy.cuda.runtime.free(0)
+            cupy.cuda.driver.launchKernel(*how)
 
     @cached_property
     def _pinned(self) -> Any:
@@ -468,14 +551,17 @@ class CudaDevice:
     @cached_property
     def _functions(self) -> dict[str, Any]:
         kernel = self.load(compile_cubin(TEXT, self.arch))
-        names = [f"{work}{size}" for work in ("fill", "copy", "cut") for size in (1, 2, 4, 8)]
-        names += ["counts4", "counts8", "cut_counts"]
+        names = [
+            f"{work}{size}" for work in ("fill", "copy", "cut", "empties", "longest", "differ") for size in (1, 2, 4, 8)
+        ]
+        names += ["counts4", "counts8", "cut_counts", "truths"]
         names += [f"owners{offset}{column}" for offset in (4, 8) for column in (4, 8)]
         return {name: kernel(name) for name in names}
 
     def _run(self, name: str, n: int, args: tuple) -> None:
+        most = self.thin if self.thin and name.startswith("copy") else self.processors * 8
         with self.here():
-            self.launch(self._functions[name], min((n + BLOCK - 1) // BLOCK, self.processors * 8), BLOCK, args)
+            self.launch(self._functions[name], min((n + BLOCK - 1) // BLOCK, most), BLOCK, args)
 
     def _set_bytes(self, buffer: Any, byte: int) -> Any:
         if buffer.size:

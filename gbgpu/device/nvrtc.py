@@ -34,6 +34,17 @@ def compile_cubin(text: str, arch: str, fmad: bool = False) -> bytes:
     return cubin
 
 
+def compile_ptx(text: str, arch: str) -> bytes:
+    """PTX of a text that calls functions of the device runtime, which the driver links. Cached as cubins are."""
+    options = (f"-arch={arch.replace('sm', 'compute')}", *OPTIONS, "-rdc=true")
+    name = f"{hashlib.sha256(chr(0).join((text, *options, repr(version()))).encode()).hexdigest()[:32]}.ptx"
+    ptx = store.get("cuda", name)
+    if ptx is None:
+        ptx = _compile(text, options, "PTX")
+        store.put("cuda", name, ptx)
+    return ptx
+
+
 def version() -> tuple[int, int]:
     """(major, minor) of NVRTC."""
     major, minor = ctypes.c_int(), ctypes.c_int()
@@ -61,7 +72,8 @@ def _open() -> Any:
         except OSError:
             continue
     raise DeviceError(
-        "expected NVRTC, the CUDA run-time compiler; came none. Hint: pip install gbgpu[cuda12] or gbgpu[cuda13]"
+        "expected NVRTC, the CUDA run-time compiler; came none. Hint: in a clone of gbgpu, "
+        "pip install '.[cuda12]' or '.[cuda13]'"
     )
 
 
@@ -70,7 +82,7 @@ def _check(status: int) -> None:
         raise Panic(f"NVRTC: {_library().nvrtcGetErrorString(status).decode()}")
 
 
-def _compile(text: str, options: tuple[str, ...]) -> bytes:
+def _compile(text: str, options: tuple[str, ...], form: str = "CUBIN") -> bytes:
     nvrtc, program = _library(), ctypes.c_void_p()
     _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"gbgpu.cu", 0, None, None))
     try:
@@ -82,7 +94,7 @@ def _compile(text: str, options: tuple[str, ...]) -> bytes:
                 .decode(errors="replace")
             )
             raise Panic(f"a generated kernel does not compile ({' '.join(options)}):\n{log}\n{_numbered(text)}")
-        return _text(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
+        return _text(program, getattr(nvrtc, f"nvrtcGet{form}Size"), getattr(nvrtc, f"nvrtcGet{form}"))
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 

@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
+from functools import cache
 from itertools import count
 from pathlib import Path
 from threading import Lock
@@ -40,6 +41,26 @@ def get(part: str, name: str) -> bytes | None:
     except OSError:
         return None
     return found[32:] if found[:32] == _digest(name, found[32:]) else None
+
+
+def code_name(text: str) -> str:
+    """A short name for a text, another one for any other."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def has(part: str, start: str) -> bool:
+    """Whether something was stored under names that begin so, of the length of `code_name`, when the process first
+    asked."""
+    folder = settings.cache_directory()
+    return folder is not None and start in _starts(folder / part)
+
+
+@cache
+def _starts(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(name[:32] for name in os.listdir(folder))
+    except OSError:
+        return frozenset()
 
 
 def put(part: str, name: str, content: bytes) -> None:
@@ -118,4 +139,4 @@ class Recent:
             return self._held[key]
 
 
-__all__ = ["Recent", "get", "put", "sweep"]
+__all__ = ["Recent", "code_name", "get", "has", "put", "sweep"]

@@ -1,11 +1,15 @@
 """Vectors and matrices as row blocks. A block's buffers are private to its device, and the owner writes."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..device.base import Device
 from ..errors import NotImplementedException, message
 from .partition import RowMap
+
+KNOWN = ("full", "bitmap", "list")  # forms that every step takes; for steps that don't take others, plans make bitmaps
 
 
 class VectorBlock:
@@ -18,6 +22,16 @@ class VectorBlock:
 
     def __init__(self, n: int, vals: Any, stride: int, words: Any = None, slots: Any = None, count: Any = None):
         self.n, self.vals, self.stride, self.words, self.slots, self.count = n, vals, stride, words, slots, count
+
+    @property
+    def listed(self) -> tuple[Any, Any, Any, int]:
+        """A list, as kernels take it."""
+        return self.count, self.slots, self.vals, self.stride
+
+    @property
+    def full(self) -> bool:
+        """Whether it is of form `full`."""
+        return self.words is None and self.slots is None
 
 
 class VectorStore:
@@ -42,6 +56,11 @@ class MatrixBlock:
         self.empty_rows, self.whole = empty_rows, True  # whole: not a part of another
         self.views: dict[Any, Any] = {}  # of the pattern, prepared by backends
         self.slices: dict[Any, list[Any]] = {}  # values in the order of views that have another one
+
+    @property
+    def csr(self) -> tuple[Any, Any, Any, int]:
+        """As kernels take it."""
+        return self.indptr, self.cols, self.vals, self.stride
 
     def with_values(self, vals: Any, stride: int) -> "MatrixBlock":
         """The same pattern, shared, with other values."""
@@ -90,7 +109,7 @@ class MatrixStore:
         self.nvals, self.idx = sum(numbers.lengths), numbers.colmap.slot_type()
         self.transposed: MatrixStore | None = None
         self.symmetric: bool | None = None
-        self.diagonal = False  # whether it is known to have every entry of its diagonal, and no other
+        self.diagonal: bool | None = None  # whether it has every entry of its diagonal, and no other; None: not known
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
 
 
@@ -114,7 +133,7 @@ def offset_type(nnz: int) -> str:
 
 
 def split_vector(
-    map: RowMap, dtype: Any, devices: list, ids: np.ndarray, vals: np.ndarray, iso: bool, own: bool = False
+    map: RowMap, dtype: Any, devices: Sequence[Device], ids: np.ndarray, vals: np.ndarray, iso: bool, own: bool = False
 ) -> VectorStore:
     """Distribute host entries (ids ascending and unique; one value each, or a single one if iso) as lists, or as full
     where dense. `own`: nobody else keeps the values, so blocks may be parts of them."""
@@ -139,7 +158,7 @@ def split_matrix(
     rowmap: RowMap,
     colmap: RowMap,
     dtype: Any,
-    devices: list,
+    devices: Sequence[Device],
     indptr: np.ndarray,
     cols: np.ndarray,
     vals: np.ndarray,
@@ -177,17 +196,19 @@ def split_matrix(
     return assembled(rowmap, colmap, dtype, iso, blocks)
 
 
-def handed_over(device: Any, array: np.ndarray) -> Any:
+def handed_over(device: Device, array: np.ndarray) -> Any:
     """A host array that nobody else keeps as the device's: on the CPU as it is, unless it must be padded."""
     return array if device.kind == "cpu" and array.itemsize >= 4 else device.put(array)
 
 
 def matrix_block(
-    device: Any, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, lengths: Any = None
+    device: Device, indptr: Any, cols: Any, vals: Any, stride: int, nnz: int, lengths: Any = None
 ) -> MatrixBlock:
     """A block with the facts of its row lengths (taken from `indptr` unless the host has them)."""
     n = len(indptr) - 1
     if n >= 2**31:
         raise NotImplementedException(message("blocks of fewer than 2**31 rows", n, "use more devices"))
-    lengths = device.xp.diff(indptr) if lengths is None else lengths
-    return MatrixBlock(n, indptr, cols, vals, stride, nnz, bool(n) and bool((lengths == 0).any()))
+    if nnz < n:
+        return MatrixBlock(n, indptr, cols, vals, stride, nnz, True)
+    empty = device.has_empty(indptr) if lengths is None else bool((lengths == 0).any())
+    return MatrixBlock(n, indptr, cols, vals, stride, nnz, bool(n) and empty)

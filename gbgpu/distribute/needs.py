@@ -1,10 +1,12 @@
 """What must move: arrivals of one device, and the transfers that fill them. `transport.carry` moves them; nothing here
 touches a device's content, and arrivals are combined by kernels at the owner."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..device.base import Device
 from .blocks import MatrixStore, VectorStore
 from .partition import RowMap
 
@@ -46,7 +48,7 @@ class Message(NamedTuple):
     count: Any
 
 
-def whole_vector(store: VectorStore, devices: list, me: int) -> tuple[Dense, list[Transfer]]:
+def whole_vector(store: VectorStore, devices: Sequence[Device], me: int) -> tuple[Dense, list[Transfer]]:
     """The whole of a full or bitmap vector on device `me`. Where it lies on one device, that one's buffers serve."""
     blocks, map = store.blocks, store.map
     if map.p == 1 and me == map.tasks[0].device:
@@ -66,7 +68,9 @@ def whole_vector(store: VectorStore, devices: list, me: int) -> tuple[Dense, lis
     return Dense(vals, 0 if store.iso else 1, words), transfers
 
 
-def messages(bins: list[Bins], map: RowMap, devices: list, b: int, iso: bool) -> tuple[list[Message], list[Transfer]]:
+def messages(
+    bins: list[Bins], map: RowMap, devices: Sequence[Device], b: int, iso: bool
+) -> tuple[list[Message], list[Transfer]]:
     """The messages for the owner of block b: its own part first, as it lies; then those of the others that are not
     known to be empty."""
     me = map.tasks[b].device
@@ -103,7 +107,7 @@ class Pieces(NamedTuple):
     stride: int
 
 
-def whole_matrix(store: MatrixStore, devices: list, me: int) -> tuple[Pieces, list[Transfer]]:
+def whole_matrix(store: MatrixStore, devices: Sequence[Device], me: int) -> tuple[Pieces, list[Transfer]]:
     """All rows of a matrix on device `me`, block after block. Where it lies on one device, that one's buffers serve."""
     blocks, map = store.blocks, store.rowmap
     if map.p == 1 and me == map.tasks[0].device:

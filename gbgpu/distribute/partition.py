@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..device.base import Device
 from ..errors import InvalidValue, message
 
 WORD = 64  # rows of a presence word; every block starts on one
@@ -13,7 +14,7 @@ WORD = 64  # rows of a presence word; every block starts on one
 
 class Partition:
     """How rows are divided among p devices. `bounds(n, p, lengths)` gives p + 1 user ids; `lengths` are entries a row,
-    or None."""
+    an empty array where no row has any, or None."""
 
     def __init__(self, name: str, bounds: Callable[[int, int, np.ndarray | None], np.ndarray]):
         self.name = name
@@ -42,8 +43,11 @@ def equal_edges() -> Partition:
     def bounds(n: int, p: int, lengths: np.ndarray | None) -> np.ndarray:
         if lengths is None or n == 0:
             return _cut(n, np.ones(p))
-        work = np.cumsum(lengths, dtype=np.int64) + np.arange(1, n + 1)
-        inner = np.minimum(np.searchsorted(work, work[-1] * np.arange(1, p) / p, side="left") + 1, n)
+        if len(lengths):
+            work = np.cumsum(lengths, dtype=np.int64) + np.arange(1, n + 1)
+            inner = np.minimum(np.searchsorted(work, work[-1] * np.arange(1, p) / p, side="left") + 1, n)
+        else:
+            inner = -(-n * np.arange(1, p) // p)
         if n >= p * WORD * WORD:  # whole words: slots are then the user ids, and nothing has to be translated
             inner = inner // WORD * WORD
         return np.concatenate([[0], inner, [n]]).astype(np.int64)
@@ -109,6 +113,8 @@ class RowMap:
         """Slots of user ids, int64."""
         if self.p == 1:
             return np.asarray(ids, np.int64)
+        if len(ids) > self.n:
+            return self.slots(np.arange(self.n))[ids]
         block = self.owner(ids)
         return ids + (self.starts[:-1] - self.bounds[:-1])[block]
 
@@ -126,10 +132,12 @@ class RowMap:
         """User ids of slots, int64."""
         if self.p == 1:
             return np.asarray(slots, np.int64)
+        if len(slots) > self.nslots:  # each slot looked up once
+            return self.users(np.arange(self.nslots))[slots]
         block = np.searchsorted(self.starts, slots, side="right") - 1
         return slots + (self.bounds[:-1] - self.starts[:-1])[block]
 
-    def tables(self, device: Any) -> tuple[Any, Any]:
+    def tables(self, device: Device) -> tuple[Any, Any]:
         """(starts, bounds) in the device's memory."""
         found = self._tables.get(device.name)
         if found is None:

@@ -1,11 +1,13 @@
 """Moves what must move, and is the only place that knows how: copies within and between the memories of one process."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..device.base import Device
 from .needs import Transfer
 
 
-def carry(devices: list, transfers: list[Transfer]) -> tuple[int, list[tuple[Any, int]]]:
+def carry(devices: Sequence[Device], transfers: list[Transfer]) -> tuple[int, list[tuple[Any, int]]]:
     """Carry out the transfers to one device. Returns the bytes that came from other devices, and for those whose number
     only the devices know (count, bytes an entry)."""
     moved, unknown = 0, []

@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute.blocks import VectorBlock
+from ..device.base import Device
+from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock
 from ..kernels.interface import Spec
 from .matrix.csr import entries_of
 
 
-def spec_of(store: Any) -> Spec:
+def spec_of(store: MatrixStore) -> Spec:
     """Offset and slot types of a matrix."""
     return Spec(ptr=store.ptr, idx=store.idx)
 
@@ -108,27 +109,28 @@ def sorted_csr(
     return indptr, cols, vals
 
 
-def block_to_host(device: Any, block: VectorBlock) -> tuple[np.ndarray, np.ndarray]:
+def block_to_host(device: Device, block: VectorBlock) -> tuple[np.ndarray, np.ndarray]:
     """(local rows ascending, values) of a block; only entries travel."""
-    rows, vals = (np.arange(block.n), block.vals) if block.slots is block.words is None else entries_of(device, block)
+    rows, vals = (np.arange(block.n), block.vals) if block.full else entries_of(device, block)
     host = rows if isinstance(rows, np.ndarray) else device.get(rows)
     vals = device.get(vals)
     return host.astype(np.int64, copy=False), vals[: len(host)] if block.stride else np.repeat(vals[:1], len(host))
 
 
-def vector_element(device: Any, block: VectorBlock, row: int) -> Any:
+def vector_element(device: Device, block: VectorBlock, row: int) -> Any:
     """The value of a local row, or None."""
-    if block.slots is not None:
+    if block.words is not None:
+        if not (int(device.get(block.words[row >> 6 : (row >> 6) + 1])[0]) >> (row & 63)) & 1:
+            return None
+    elif not block.full:
         rows, vals = block_to_host(device, block)
         found = np.searchsorted(rows, row)
         return vals[found].item() if found < len(rows) and rows[found] == row else None
-    if block.words is not None and not (int(device.get(block.words[row >> 6 : (row >> 6) + 1])[0]) >> (row & 63)) & 1:
-        return None
     at = row * block.stride
     return device.get(block.vals[at : at + 1])[0].item()
 
 
-def matrix_element(device: Any, block: Any, row: int, slot: int) -> Any:
+def matrix_element(device: Device, block: MatrixBlock, row: int, slot: int) -> Any:
     """The value at a local row and a column slot, or None."""
     begin, end = (int(x) for x in device.get(block.indptr[row : row + 2]))
     cols = device.get(block.cols[begin:end])

@@ -7,9 +7,10 @@ index.
 
 from typing import Any
 
-from ..expr import Expression
+from ..language.expr import Expression
 from ..semiring._algebra import Monoid, get_semiring
 from ..semiring._operators import BinaryOp
+from .context import Context
 
 
 def order_matters(monoid: Any) -> bool:
@@ -17,7 +18,7 @@ def order_matters(monoid: Any) -> bool:
     return monoid.is_any or (monoid.dtype.kind == "f" and monoid.name not in ("min", "max"))
 
 
-def by_rows(session: Any, semiring: Any) -> bool:
+def by_rows(session: Context, semiring: Any) -> bool:
     """Whether a product must go by rows. Terms that are all one are the same in any order."""
     ones = semiring.monoid.is_any and not semiring.multiply.program.uses
     return session.deterministic and order_matters(semiring.monoid) and not ones

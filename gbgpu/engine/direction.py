@@ -4,22 +4,26 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute.blocks import VectorBlock, VectorStore
+from ..distribute.blocks import KNOWN, MatrixStore, VectorBlock, VectorStore
 from ..distribute.partition import RowMap
-from ..expr import Transposed
 from ..kernels.interface import XLIST, Costs, ends_soon
+from ..language.expr import Transposed
+from ..semiring._types import INT64
 from . import build
+from .context import Context
 from .deterministic import by_rows
+from .plan import Step, Value
 
 FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a frontier are not worth a read from a GPU
+COUNT = 2e-6  # seconds that counting the edges of a frontier takes at least, and a wrong guess may cost
 DENSE = 4  # a push of a quarter as many entries as there are rows fills a bitmap instead of a list
 
 
-def product_of(session: Any, statement: Any, held: Any) -> tuple[tuple, dict[str, Any]]:
+def product_of(session: Context, statement: Any, held: VectorStore | None) -> tuple[tuple, dict[str, Any]]:
     """The fields of the Product of a statement, and what it binds: the matrix by rows "A", the vector "x", and the
     predicted "seconds". `held`: the store of the mask's parent, or None."""
     expr, costs, mask = statement.expr, session.kernels.costs, statement.mask
-    flip = bool(expr.option)
+    flip = expr.left.ndim == 1
     operand = expr.right if flip else expr.left
     turned = isinstance(operand, Transposed)
     matrix = operand.matrix if turned else operand
@@ -32,13 +36,18 @@ def product_of(session: Any, statement: Any, held: Any) -> tuple[tuple, dict[str
         x = session.content(expr.left if flip else expr.right)
     count = session.known_count(x)
     allowed = None  # output rows that the mask lets through
-    if mask is not None and mask.structural:
+    if held is not None and mask.structural:
         entries = session.known_count(held)
         allowed = entries if entries is None or not mask.complement else outer.n - entries
     rows = expr.kind == "reduce_rows" or by_rows(session, expr.op)
     direction = "pull" if rows else statement.hints.get("direction")
-    edges = None if direction or count is None else frontier_edges(session, x, count, store, not pull_turned)
     pull = pull_seconds(costs, expr.op, store, outer, inner, count, allowed)
+    if direction or count is None:
+        edges = None
+    elif max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
+        edges = count * store.nvals // max(inner.n, 1)
+    else:
+        edges = frontier_edges(session, x, count, store, not pull_turned)
     push = push_seconds(costs, expr.op, store, outer, edges)
     direction = direction or ("push" if push < pull else "pull")
     few = edges is not None and DENSE * edges >= outer.n
@@ -51,7 +60,13 @@ def product_of(session: Any, statement: Any, held: Any) -> tuple[tuple, dict[str
 
 
 def pull_seconds(
-    costs: Costs, semiring: Any, store: Any, outer: RowMap, inner: RowMap, count: int | None, allowed: int | None
+    costs: Costs,
+    semiring: Any,
+    store: MatrixStore,
+    outer: RowMap,
+    inner: RowMap,
+    count: int | None,
+    allowed: int | None,
 ) -> float:
     """Predicted seconds on a device. `count`: entries of the vector, `allowed`: unmasked output rows; None where only
     the devices know."""
@@ -63,7 +78,7 @@ def pull_seconds(
     return costs.step + rows * (costs.row + length * costs.pull_edge) / outer.p + moved
 
 
-def push_seconds(costs: Costs, semiring: Any, store: Any, outer: RowMap, edges: int | None) -> float:
+def push_seconds(costs: Costs, semiring: Any, store: MatrixStore, outer: RowMap, edges: int | None) -> float:
     """Predicted seconds on a device. `edges`: entries in the rows of the frontier, None where only the devices
     know."""
     edges = store.nvals if edges is None else edges
@@ -71,7 +86,7 @@ def push_seconds(costs: Costs, semiring: Any, store: Any, outer: RowMap, edges: 
     return (1 + 2 * (outer.p > 1)) * costs.step + edges * edge / outer.p
 
 
-def ones_vector(session: Any, map: RowMap, dtype: Any) -> VectorStore:
+def ones_vector(session: Context, map: RowMap, dtype: Any) -> VectorStore:
     return session.once(
         ("ones vector", map, dtype),
         lambda: VectorStore(
@@ -84,23 +99,30 @@ def ones_vector(session: Any, map: RowMap, dtype: Any) -> VectorStore:
     )
 
 
-def frontier_edges(session: Any, x: VectorStore, count: int, store: Any, turned: bool) -> int:
+def frontier_edges(session: Context, x: VectorStore, count: int, store: MatrixStore, turned: bool) -> int:
     """Entries in the rows of the frontier: counted, or (where that needs a read and the frontier is small)
     estimated by the mean degree."""
     if x.form == "full":
         return store.nvals
     held = store if not turned or store.symmetric else store.transposed
     seen = session.devices[0].peek(session.nil(0).words) is not None
-    plain = not seen and not FEW <= count <= MANY * x.map.n
+    plain = x.form not in KNOWN or not seen and not FEW <= count <= MANY * x.map.n
     if held is None or x.map is not held.rowmap or plain:
         return count * store.nvals // max(x.map.n, 1)
-    kernel = session.once(
-        ("edges", held.ptr, held.idx), lambda: session.kernels.get("frontier_edges", build.spec_of(held))
-    )
-    totals = []
-    for b, block in enumerate(x.blocks):
-        nil, listed = session.nil(b), x.form == "list"
-        slots, words = (block.slots, nil.words) if listed else (nil.slots(held.idx), block.words)
-        totals.append(session.devices[b].zeros(1, np.int64))
-        kernel(block.n, block.count, slots, words, XLIST if listed else 0, held.blocks[b].indptr, totals[-1])
-    return sum(int(total[0]) if seen else int(session.devices[b].get(total)[0]) for b, total in enumerate(totals))
+    step = session.once(("counting", held.ptr, held.idx, x.map), lambda: _counting(held, x.map))
+
+    def counted() -> int:
+        kernel = session.kernels.get("frontier_edges", step.spec)
+        totals = []
+        for b, block in enumerate(x.blocks):
+            nil, listed = session.nil(b), x.form == "list"
+            slots, words = (block.slots, nil.words) if listed else (nil.slots(held.idx), block.words)
+            totals.append(session.devices[b].zeros(1, np.int64))
+            kernel(block.n, block.count, slots, words, XLIST if listed else 0, held.blocks[b].indptr, totals[-1])
+        return sum(int(total[0]) if seen else int(session.devices[b].get(total)[0]) for b, total in enumerate(totals))
+
+    return session.aside(step, counted)
+
+
+def _counting(held: MatrixStore, map: RowMap) -> Step:
+    return Step("count", Value("edges", None, INT64, True, map), ("x",), build.spec_of(held), "edges of x")

@@ -11,16 +11,17 @@ import numpy as np
 
 from ..errors import InvalidValue, message
 from .build import check_duplicates
+from .context import Context
 from .matrix.csr import Rows, slots_of, store_of
 from .matrix.mxm import combined
 
 CHUNK: int | None = None  # None: one for each 256 bytes of the GPU's memory
 
 
-def from_coo(session: Any, shape: tuple[int, int], rows: Any, cols: Any, vals: Any, iso: bool, dup_op: Any) -> Rows:
+def from_coo(session: Context, shape: tuple[int, int], rows: Any, cols: Any, vals: Any, iso: bool, dup_op: Any) -> Rows:
     """CSR with ascending columns (user ids) from entries in any order; equal places are combined in input order."""
-    device, xp = session.devices[0], session.devices[0].xp
-    nrows, bits = shape[0], max(shape[1] - 1, 1).bit_length()
+    device: Any = session.devices[0]  # a GPU, which does more than what is asked of every device
+    xp, nrows, bits = device.xp, shape[0], max(shape[1] - 1, 1).bit_length()
     if max(nrows - 1, 1).bit_length() + bits > 62:
         raise InvalidValue(message("a shape of at most 2**62 places", shape, "arrays on the host may be larger"))
     indptr, kept, held, above = device.zeros(nrows + 1, np.int64), [], [], 0
@@ -50,7 +51,7 @@ def from_coo(session: Any, shape: tuple[int, int], rows: Any, cols: Any, vals: A
     return Rows(indptr, _joined(xp, kept) if kept else device.empty(0, np.int32), values, 0 if iso else 1)
 
 
-def from_csr(session: Any, ncols: int, indptr: Any, cols: Any, vals: Any, iso: bool) -> Rows:
+def from_csr(session: Context, ncols: int, indptr: Any, cols: Any, vals: Any, iso: bool) -> Rows:
     """CSR with ascending columns. Raises ValueError for duplicates."""
     device, n = session.devices[0], len(indptr) - 1
     begins = device.zeros(len(cols) + 1, np.bool_)
@@ -60,11 +61,11 @@ def from_csr(session: Any, ncols: int, indptr: Any, cols: Any, vals: Any, iso: b
     return Rows(indptr.astype(np.int64), cols.copy(), vals.copy(), 0 if iso else 1)
 
 
-def distribute(session: Any, matrix: Any, rows: Rows, iso: bool) -> None:
+def distribute(session: Context, matrix: Any, rows: Rows, iso: bool) -> None:
     """Give a matrix these rows, cut into the blocks of its devices."""
-    first, ptr = session.devices[0], rows.indptr
+    first, ptr, (nrows, ncols) = session.devices[0], rows.indptr, matrix.shape
     lengths = first.get(first.xp.diff(ptr)) if len(session.devices) > 1 else None
-    rowmap, colmap = session.maps.of_matrix(*matrix.shape, len(rows.cols), lengths)
+    rowmap, colmap = session.maps.of_matrix(nrows, ncols, len(rows.cols), lengths)
     parts = [rows]
     if rowmap.p > 1:
         bounds, parts = first.get(ptr[rowmap.bounds]).tolist(), []

@@ -5,16 +5,19 @@ and nothing is read.
 depends on; names are registers that the runner fills. What varies from run to run without changing the plan is a
 parameter."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from ..distribute.blocks import KNOWN
+from ..distribute.partition import RowMap
 from ..kernels.interface import Spec
 from ..semiring._operators import UnaryOp
 
 
 class Value(NamedTuple):
     """What a plan knows of a register: its name, form (None: a scalar for all rows; "empty": no content; "csr": a
-    matrix by rows), type, whether it is iso, and its row map."""
+    matrix by rows), type, whether it is iso, and its row map (None: a scalar that is the result)."""
 
     name: str
     form: str | None
@@ -36,8 +39,8 @@ class Product(NamedTuple):
 
     direction: str
     dense: bool  # a push fills a bitmap, as it reaches many rows
-    inner: Any
-    outer: Any
+    inner: RowMap
+    outer: RowMap
     flip: bool  # x @ A
     by: str  # "rows" or "columns" of A: its orientation
     ptr: str
@@ -57,7 +60,7 @@ class Reduced(NamedTuple):
     """How a vector becomes a scalar: its entries count as one each; `over`: on this map first, for a fixed order."""
 
     counted: bool
-    over: Any
+    over: RowMap | None
 
 
 class Asked(NamedTuple):
@@ -99,12 +102,13 @@ class Write(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Step:
     """One operation on all blocks. `into` is the register it fills; `sources` those it reads, `parameters` what it
-    reads beside; `spec` what its kernels are compiled for; `option` a record of the step's kind."""
+    reads beside; `spec` what its kernels are compiled for (empty: nothing, or the runner knows); `option` a record of
+    the step's kind."""
 
     kind: str
     into: Value
     sources: tuple[str, ...]
-    spec: Spec | None
+    spec: Spec
     text: str
     option: Any = None
     parameters: tuple[str, ...] = ()
@@ -124,8 +128,15 @@ class Plan:
     steps: tuple[Step, ...]
     direction: str | None = None
 
+    def after(self, steps: Sequence[Step]) -> "Plan":
+        """The same with other steps before its own."""
+        return replace(self, steps=(*steps, *self.steps))
+
     def __str__(self) -> str:
         return "\n".join(f"  {i}. {step.kind:<9} {step.text}" for i, step in enumerate(self.steps, 1))
+
+
+NOTHING = Plan((), (), ())  # of a statement that only moves what others made
 
 
 class Planner:
@@ -148,7 +159,7 @@ class Planner:
         kind: str,
         into: Value,
         sources: tuple[str, ...],
-        spec: Spec | None,
+        spec: Spec,
         text: str,
         option: Any = None,
         parameters: tuple[str, ...] = (),
@@ -167,19 +178,27 @@ class Planner:
 
     def _hinted(self, t: Value) -> Value:
         form = self.asked.form
-        return t if form is None or t.form is None else self.as_form(t, form)
+        return t if form is None or t.form is None else self.as_form(self.known(t), form)
 
     # -- operands
 
-    def operand(self, name: str, map: Any = None) -> Value:
-        """An operand, moved to `map` if it lives on another one."""
-        value = self.values[name]
+    def operand(self, name: str, map: RowMap | None = None) -> Value:
+        """An operand in a form that every step takes, moved to `map` if it lives on another one."""
+        value = self.known(self.values[name])
         if map is None or value.map is map:
             return value
         return self._remap(value, map)
 
-    def _remap(self, value: Value, map: Any) -> Value:
-        dense = self.as_form(value, "bitmap") if value.form == "list" else value
+    def known(self, value: Value) -> Value:
+        """The value in a form that every step takes."""
+        return value if value.form in KNOWN else self.as_form(value, "bitmap")
+
+    def dense(self, value: Value) -> Value:
+        """The value as it is if full or a scalar, else as a bitmap."""
+        return value if value.form in (None, "full") else self.as_form(value, "bitmap")
+
+    def _remap(self, value: Value, map: RowMap) -> Value:
+        dense = self.dense(value)
         moved = Value(value.name + "r", "bitmap", value.dtype, False, map)
         return self.emit("remap", moved, (dense.name,), Spec(b=value.dtype), f"{value.name} to the rows of the output")
 
@@ -190,7 +209,7 @@ class Planner:
         changed = value._replace(name=value.name + form[0], form=form)
         return self.emit("convert", changed, (value.name,), Spec(b=value.dtype), f"{value.name} {value.form} -> {form}")
 
-    def mask_words(self, map: Any) -> str:
+    def mask_words(self, map: RowMap) -> str:
         """The register of the mask's bits over `map`, made at the first need; "" where there is no mask."""
         mask = self.mask
         if mask is None:
@@ -224,8 +243,9 @@ class Planner:
         if iso and semiring.multiply.name == "pair" and self.asked.accum is None:
             semiring = self._of_output_type(semiring)
         spec = Spec(semiring, matrix.dtype, x.dtype, semiring.return_type, product.ptr, product.idx, product.flip, iso)
-        mask = self.mask_words(product.outer)
-        self._masked = True
+        mask = ""
+        if not self.asked.placed:  # else the mask is that of the whole output, not of the part that this is for
+            mask, self._masked = self.mask_words(product.outer), True
         text = f"{semiring!r} by {product.by} of A, {x.name} {x.form}{self._masked_by(mask)}"
         way = self._pull if product.direction == "pull" else self._push
         return way(product, x, spec, mask, text)
@@ -239,11 +259,11 @@ class Planner:
     _reduce_rows = _product
 
     def _pull(self, product: Product, x: Value, spec: Spec, mask: str, text: str) -> Value:
-        x = self.as_form(x, "bitmap") if x.form == "list" else x
+        x = self.dense(x)
         full, p = x.form == "full" and not mask and not product.empty_rows, product.outer.p
         t = Value("t", "full" if full else "bitmap", spec.out, spec.iso, product.outer)
         if p > 1:
-            x = self.emit("gather", x._replace(name="X"), (x.name,), None, f"{x.name} {x.form} to all {p} devices")
+            x = self.emit("gather", x._replace(name="X"), (x.name,), Spec(), f"{x.name} {x.form} to all {p} devices")
         text = f"{text} -> {t.form}{' iso' if t.iso else ''}"
         return self.emit("pull", t, ("A", x.name, mask), spec, text, product, ("seconds",))
 
@@ -277,26 +297,26 @@ class Planner:
             return self._ewise(*((z, made) if flip else (made, z)), op, "")
         full = z.form == "full" and _all_rows(x, y, side)
         t = Value("t", "full" if full else "bitmap", op.return_type, False, x.map)
-        spec = Spec(inner, x.dtype, y.dtype, op.return_type, flip=flip, side=side, then=op, c=z.dtype)
+        spec = Spec(inner, x.dtype, y.dtype, op.return_type, flip=flip, lone=side, then=op, c=z.dtype)
         text = f"{op!r} on {_ewise_text(inner, x, y, side)}, and {z.form}"
         return self.emit("ewise", t, (x.name, y.name, z.name), spec, text, None, _defaults(side))
 
     def _ewise(self, x: Value, y: Value, op: Any, side: str, name: str = "t") -> Value:
         both = _ewise_text(op, x, y, side)
         if not side and (x.form == "list") != (y.form == "list"):
-            listed, dense, which = (x, y, "left") if x.form == "list" else (y, x, "right")
+            listed, dense = (x, y) if x.form == "list" else (y, x)
             t = Value(name, "list", op.return_type, False, x.map)
-            spec = Spec(op=op, a=listed.dtype, b=dense.dtype, out=op.return_type, side=which)
+            spec = Spec(op=op, a=listed.dtype, b=dense.dtype, out=op.return_type, flip=listed is y)
             return self.emit("ewise_list", t, (listed.name, dense.name), spec, both)
-        x, y = (self.as_form(v, "bitmap") if v.form == "list" else v for v in (x, y))
+        x, y = (self.dense(v) for v in (x, y))
         t = Value(name, "full" if _all_rows(x, y, side) else "bitmap", op.return_type, False, x.map)
-        spec = Spec(op=op, a=x.dtype, b=y.dtype, out=op.return_type, side=side)
+        spec = Spec(op=op, a=x.dtype, b=y.dtype, out=op.return_type, lone=side)
         return self.emit("ewise", t, (x.name, y.name), spec, both, None, _defaults(side))
 
     def _apply(self) -> Value:
         x, op = self.operand("x"), self.asked.op
         t = Value("t", x.form, op.return_type, keeps_iso(op, x.iso), x.map)
-        spec = Spec(op=op, b=x.dtype, out=op.return_type, side=self.asked.detail)
+        spec = Spec(op=op, b=x.dtype, out=op.return_type, bound=self.asked.detail)
         return self.emit("apply", t, (x.name,), spec, f"{op!r} on {x.form}", None, ("thunk",))
 
     def _select(self) -> Value:
@@ -307,7 +327,7 @@ class Planner:
     def _reduce(self) -> Value:
         x, op = self.operand("x", self.asked.detail.over), self.asked.op
         if self.asked.detail.over is not None:  # by index
-            x = self.as_form(x, "bitmap") if x.form == "list" else x
+            x = self.dense(x)
         t = Value("t", None, self.asked.dtype, True, None)
         return self.emit("reduce", t, (x.name,), Spec(op=op, b=x.dtype), f"{op!r} of {x.form}", self.asked.detail)
 
@@ -315,8 +335,8 @@ class Planner:
         x = self.operand("x")
         if "i" in self.values:
             t = Value("t", "full", x.dtype, False, self.values["i"].map)
-            return self.emit("take", t, (x.name, "i"), None, f"rows of {x.name} that a vector names", None, ("ids",))
-        dense = self.as_form(x, "bitmap") if x.form == "list" else x
+            return self.emit("take", t, (x.name, "i"), Spec(), f"rows of {x.name} that a vector names", None, ("ids",))
+        dense = self.dense(x)
         t, text = Value("t", "bitmap", x.dtype, False, self.asked.detail), f"indexed rows of {x.name} {x.form}"
         return self.emit("extract", t, (dense.name,), Spec(b=x.dtype), text, None, ("ids",))
 
@@ -326,7 +346,7 @@ class Planner:
     def _fill(self) -> Value:
         dtype = self.asked.dtype if self.asked.accum is not None else self.asked.output.dtype
         t = Value("t", None, dtype, True, self.asked.output.map)
-        return self.emit("scalar", t, (), None, f"{dtype}", self.asked.dtype, ("value",))
+        return self.emit("scalar", t, (), Spec(), f"{dtype}", self.asked.dtype, ("value",))
 
     # -- the write rule
 
@@ -381,7 +401,7 @@ class Planner:
     def _as_vector(self, t: Value) -> Value:
         if t.form is not None:
             return t
-        return self.emit("spread", t._replace(form="full"), (t.name,), None, "scalar to every row")
+        return self.emit("spread", t._replace(form="full"), (t.name,), Spec(), "scalar to every row")
 
     def _fill_of_mask(self, t: Value, w: Value) -> Value:
         """A scalar under a listed mask is a list: the mask's rows, one value."""
@@ -396,7 +416,8 @@ class Planner:
         ):
             return t
         self._masked = self._covers = True
-        return self.emit("borrow", t._replace(name="tl", form="list"), (t.name, "m"), None, "scalar on the mask's rows")
+        listed = t._replace(name="tl", form="list")
+        return self.emit("borrow", listed, (t.name, "m"), Spec(), "scalar on the mask's rows")
 
     def _place(self, t: Value, w: Value) -> Value:
         """T on the rows that the index names: a list for a scalar without a mask, else a bitmap and the region's
@@ -405,11 +426,11 @@ class Planner:
         if t.form is None and self.mask is None:
             self._covers = True
             t = t._replace(name="tl", form="list")
-            return self.emit("place_scalar", t, ("t",), None, f"scalar on {rows}", None, ("place",))
-        self.emit("region", Value("R", "bitmap", None, False, w.map), (), None, rows, None, ("place",))
+            return self.emit("place_scalar", t, ("t",), Spec(), f"scalar on {rows}", None, ("place",))
+        self.emit("region", Value("R", "bitmap", None, False, w.map), (), Spec(), rows, None, ("place",))
         if t.form is None:
             return t
-        dense = self.as_form(t, "bitmap") if t.form == "list" else t
+        dense = self.dense(t)
         placed = Value("tp", "bitmap", t.dtype, False, w.map)
         return self.emit("place", placed, (dense.name,), Spec(b=t.dtype), f"{t.form} on {rows}", None, ("place",))
 
@@ -417,12 +438,13 @@ class Planner:
         t = self._as_vector(t)
         if t.dtype is not w.dtype:
             spec = Spec(op=UnaryOp.registry["identity"][w.dtype], b=t.dtype, out=w.dtype)
+            t = self.known(t)
             cast = t._replace(name="tc", dtype=w.dtype)
             t = self.emit("apply", cast, (t.name,), spec, f"{t.dtype} -> {w.dtype}")
         elif (self.asked.kind == "copy" and t.name == "x") or (self.steps and self.steps[-1].kind == "borrow"):
-            t = self.emit("dup", t._replace(name="t"), (t.name,), None, f"copy of {t.form}")
+            t = self.emit("dup", t._replace(name="t"), (t.name,), Spec(), f"copy of {t.form}")
         text = f"{t.form}{' iso' if t.iso else ''} becomes the output"
-        self.emit("move", t._replace(name="w"), (t.name,), None, text)
+        self.emit("move", t._replace(name="w"), (t.name,), Spec(), text)
 
     def _write_list(self, t: Value, w: Value, accum: Any, mask: str) -> None:
         full = w.form == "full"
@@ -430,7 +452,7 @@ class Planner:
         self.emit("write_list", self._into(w, full), (t.name, mask), Spec(op=accum, a=w.dtype, b=t.dtype), text)
 
     def _write_dense(self, t: Value, w: Value, accum: Any, mask: str, indexed: bool, replace: bool) -> None:
-        t = self.as_form(t, "bitmap") if t.form == "list" else t
+        t = self.dense(t)
         tfull = t.form in (None, "full")
         full = w.form == "full" and (accum is not None or tfull) and not (mask and replace)
         text = f"{t.form or 'scalar'} into {'full' if full else 'bitmap'}{_by(accum)}{self._masked_by(mask)}"

@@ -1,9 +1,11 @@
 """Buffers that statements share: dummies, workspaces of pushes, single values, and whatever is made once a session."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+from ..device.base import Device
 
 LIMIT = 10_000  # things kept
 
@@ -11,7 +13,7 @@ LIMIT = 10_000  # things kept
 class Nil:
     """Arguments of one device that a call does not need, of the right types; and places whose content nobody reads."""
 
-    def __init__(self, device: Any):
+    def __init__(self, device: Device):
         self.words, self.stats, self.scratch = (device.zeros(n, np.int64) for n in (1, 4, 1))
         self._slots = {"int32": device.zeros(1, np.int32), "int64": self.words}
 
@@ -22,7 +24,7 @@ class Nil:
 class Workspace:
     """Room for a push over `n` slots; between steps vals are all `start` and words are zero."""
 
-    def __init__(self, device: Any, n: int, monoid: Any, iso: bool, touched: bool = True):
+    def __init__(self, device: Device, n: int, monoid: Any, iso: bool, touched: bool = True):
         self.start = monoid.start
         self.vals = device.empty(1, monoid.dtype.np_type) if iso else device.full(n, monoid.start, monoid.dtype.np_type)
         self.words = device.zeros(-(-n // 64), np.int64)
@@ -32,7 +34,7 @@ class Workspace:
 class Pool:
     """What the devices of a session keep between statements."""
 
-    def __init__(self, devices: Sequence[Any]):
+    def __init__(self, devices: Sequence[Device]):
         self._devices = devices
         self.nils = [Nil(device) for device in devices]
         self._spaces: dict[Any, Workspace] = {}
@@ -53,7 +55,7 @@ class Pool:
             found = self._spaces[key] = Workspace(self._devices[d], n, monoid, iso)
         return found
 
-    def once(self, key: Any, make: Any) -> Any:
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
         found = self._cached.get(key)
         if found is None:
             found = self._cached[key] = make()

@@ -7,20 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute.blocks import VectorBlock, VectorStore
+from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
 from ..distribute.partition import RowMap
-from ..expr import Transposed
+from ..language.expr import Transposed
+from .context import Context
 from .deterministic import order_matters
 from .direction import product_of
 from .matrix.mxm import choose
 from .plan import Chain, Reduced
 
 
-def of_vectors(session: Any, statement: Any) -> tuple[tuple, dict[str, Any]]:
+def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]:
     """What the plan of a statement on vectors is made of and kept by; stores by register and values by parameter."""
     expr, output = statement.expr, statement.output
     kind, option = expr.kind, expr.option
-    detail = product = mask = None
+    detail: Any = None
+    mask: tuple[bool, bool, bool] | None = None
+    product: tuple | None = None
     bound: dict[str, Any] = {}
     operands: list[tuple] = []
     placed, named = "", None  # named: a vector of ids, on one side of the statement
@@ -64,13 +67,13 @@ def of_vectors(session: Any, statement: Any) -> tuple[tuple, dict[str, Any]]:
         elif kind == "reduce":
             fixed = session.deterministic and order_matters(expr.op) and not expr.op.is_any
             over = (x.map if x.map.p == 1 else session.maps.whole(x.map.n)) if fixed else None
-            detail = Reduced(option[0], over)
+            detail = Reduced(option.counted, over)
         elif kind == "extract":
             bound["ids"], named = option, option.vector
             detail = session.maps.of(len(option)) if named is None else None
     w = output._store
     if not output.ndim:
-        target = ("w", None, output.dtype, True, None)
+        target: tuple = ("w", None, output.dtype, True, None)
     elif w is None:
         target = ("w", "empty", output.dtype, False, session.maps.of(output.shape[0]))
     else:
@@ -85,10 +88,11 @@ def of_vectors(session: Any, statement: Any) -> tuple[tuple, dict[str, Any]]:
     return asked, bound
 
 
-def of_matrices(session: Any, statement: Any) -> tuple[tuple, dict[str, Any]]:
+def of_matrices(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]:
     """The same of a statement whose output is a matrix. Its content "w" is bound where the plan needs it."""
     expr, output, given = statement.expr, statement.output, statement.mask
-    kind, option, detail = expr.kind, expr.option, None
+    kind, option = expr.kind, expr.option
+    detail: Any = None
     bound: dict[str, Any] = {}
     if given is not None:
         bound["m"] = session.matrix_store(given.parent)
@@ -96,12 +100,15 @@ def of_matrices(session: Any, statement: Any) -> tuple[tuple, dict[str, Any]]:
         bound["value"], like = option, session.matrix_store(output)
         maps = like.rowmap, like.colmap
         if statement.index is not None:
-            maps = session.maps.pair(*(len(index) for index in statement.index), like.rowmap.p)
+            rows, cols = statement.index
+            maps = session.maps.pair(len(rows), len(cols), like.rowmap.p)
         detail = expr.dtype, maps
     elif expr.left.ndim == 1:
         bound["x"], bound["diagonal"] = session.content(expr.left), option
     else:
         bound["x"] = _by_rows(session, expr.left)
+    if kind == "concat":
+        bound["tiles"] = [[session.matrix_store(tile) for tile in line] for line in option]
     if kind == "mxm":
         mask = given if statement.index is None else None  # else it is that of the whole output
         detail = choose(session, expr, mask, statement.hints.get("method"))
@@ -118,6 +125,9 @@ def of_matrices(session: Any, statement: Any) -> tuple[tuple, dict[str, Any]]:
         bound["y"] = _by_rows(session, expr.right)
     if statement.index is not None:
         bound["place"] = statement.index
+        named = all(len(index) == 1 and index.vector is None for index in statement.index)
+        if kind == "fill" and named and given is None and statement.accum is None:
+            kind, detail = "element", None
     operands = tuple(_described(name, bound[name]) for name in ("m", "x", "y") if name in bound)
     mask = None if given is None else (given.structural, given.complement, False)
     fresh = output._store is None or output._store.nvals == 0
@@ -128,19 +138,19 @@ def of_matrices(session: Any, statement: Any) -> tuple[tuple, dict[str, Any]]:
     return asked, bound
 
 
-def _described(name: str, store: Any) -> tuple:
+def _described(name: str, store: VectorStore | MatrixStore) -> tuple:
     if isinstance(store, VectorStore):
         return name, store.form, store.dtype, store.iso, store.map
     return name, "csr", store.dtype, store.iso, store.rowmap
 
 
-def _by_rows(session: Any, operand: Any) -> Any:
+def _by_rows(session: Context, operand: Any) -> MatrixStore:
     """A matrix, or a transposed one, by rows."""
     turned = isinstance(operand, Transposed)
     return session.oriented(operand.matrix if turned else operand, turned)
 
 
-def _values(session: Any, matrix: Any) -> VectorStore:
+def _values(session: Context, matrix: Any) -> VectorStore:
     """The values of a matrix or a transpose as a full vector, for reductions: as they lie, but by rows where the order
     of a sum is fixed."""
     turned = isinstance(matrix, Transposed)
@@ -159,5 +169,5 @@ def _is_twin(statement: Any) -> bool:
 
 
 def _one_sided(expr: Any) -> str:
-    """What an elementwise expression makes of entries of one operand alone, as Spec.side."""
+    """What an elementwise expression makes of entries of one operand alone, as Spec.lone."""
     return "" if expr.kind == "intersect" else "union" if expr.option is None else "defaults"

@@ -1,5 +1,6 @@
-"""Statement -> statements: what is composed of several is computed by them, and one is left. Index Vectors become
-products with a selection matrix, diagonals a few statements."""
+"""Statement -> statements: what is composed of several is computed by them, and one is left. Expressions of expressions
+become one where kernels can do both (`flatten`), index Vectors products with a selection matrix, diagonals a few
+statements."""
 
 from typing import Any
 
@@ -7,32 +8,77 @@ import numpy as np
 
 from ..distribute.blocks import MatrixStore
 from ..distribute.partition import Task
-from ..expr import Expression
-from ..expr import new_like as _new
-from ..index import Index
-from ..infix import product
+from ..kernels.interface import Spec
+from ..language.expr import Expression
+from ..language.expr import new_like as _new
+from ..language.index import Index
+from ..language.infix import product
+from ..language.update import Updater
 from ..semiring._algebra import Monoid, get_semiring
 from ..semiring._operators import BinaryOp, SelectOp
 from ..semiring._types import BOOL
-from ..update import Updater
 from .deterministic import order_matters
+from .flatten import filling, flat
 from .matrix import csr, shapes
-from .plan import Value
+from .plan import Step, Value
 
 
 def rewritten(statement: Any) -> Any:
     """The statement that is carried out instead of this one, or None. What it needs beside is computed now, by
     statements of its own."""
     expr, index = statement.expr, statement.index
-    if expr.kind == "deferred":
-        return _again(statement, expr.resolved(), index)
-    if expr.kind == "diagonal":
-        return _diagonal(statement)
+    if expr.kind == "number":
+        return _again(statement, Expression("fill", None, statement.output, None, expr.dtype, (), expr._read()))
+    if expr.nested:
+        return _again(statement, filling(expr, expr.option) if expr.kind == "fill" else flat(expr), index)
+    if expr.kind in _COMPOSED:
+        return _COMPOSED[expr.kind](statement)
     if index is not None and statement.output.ndim == 1 and (index.vector is not None or _meets(statement)):
         return None if _scatters(statement) else _assign(statement)
     if expr.kind == "extract" and isinstance(expr.option, Index) and expr.option.vector is not None:
         return None if _takes(expr) else _extract(statement)
     return None
+
+
+def _evaluated(statement: Any) -> Any:
+    """A composition: what its function gives is the right-hand side."""
+    output, expr = statement.output, statement.expr
+    operands = (expr.left,) if expr.right is None else (expr.left, expr.right)
+    made = expr.option.function(*operands)
+    if made.dtype is not expr.dtype:
+        made = made.new(expr.dtype) if made.lazy else made.dup(expr.dtype)
+    if made.lazy:
+        return _again(statement, made._node(), statement.index)
+    fresh = all(made is not operand for operand in operands)
+    plain = statement.mask is None and statement.accum is None and statement.index is None
+    if fresh and plain and output.dtype is made.dtype and (made.ndim == 0 or _in_place(output, made)):
+        return _again(statement, Expression("move", None, made, None, made.dtype, made.shape))
+    if made.ndim == 0:
+        return _again(statement, Expression("fill", None, made, None, made.dtype, (), made.value))
+    return _again(statement, _copy(made), statement.index)
+
+
+def _in_place(output: Any, made: Any) -> bool:
+    """Whether the rows of a handle lie where the output's do."""
+    mine, other = output._store, made._store
+    if other is None or made.ndim == 2:
+        return other is None or mine is None or (mine.rowmap is other.rowmap and mine.colmap is other.colmap)
+    return other.map is (output._session.maps.of(output.shape[0]) if mine is None else mine.map)
+
+
+def _line(statement: Any) -> Any:
+    """`v << A[i, J]`: any_second(e_i @ A), or any_first(A @ e_j) of a column."""
+    expr = statement.expr
+    x, place = expr.left, expr.option
+    row = place.line == 0
+    unit = _new(x.shape[:1] if row else x.shape[1:], x.dtype)
+    Updater(unit)[place.ints[0 if row else 1]] << True
+    along = place.parts[1 if row else 0]
+    semiring = _any("second" if row else "first")[x.dtype]
+    line = Expression("product", semiring, *((unit, x) if row else (x, unit)), x.dtype, (along.n,))
+    if not along.is_all:
+        line = Expression("extract", None, line, None, x.dtype, expr.shape, along)
+    return _again(statement, line, statement.index)
 
 
 def _meets(statement: Any) -> bool:
@@ -72,7 +118,8 @@ def selection(session: Any, index: Index) -> Any:
         return csr.store_of(session, rowmap, colmap, BOOL, True, parts)
 
     into = Value(matrix.name, "csr", BOOL, True, rowmap)
-    matrix._store = session.aside("selection", into, f"a matrix with an entry for each of {index!r}", made)
+    step = Step("selection", into, (), Spec(), f"a matrix with an entry for each of {index!r}")
+    matrix._store = session.aside(step, made)
     return matrix
 
 
@@ -85,7 +132,7 @@ def _extract(statement: Any) -> Any:
 
 def _takes(expr: Expression) -> bool:
     """Whether each device takes what it owns, as the vector is full."""
-    source = expr.session.content(expr.left)
+    source = expr._session.content(expr.left)
     return source.form == "full" and not source.iso and source.map.n > 0
 
 
@@ -150,3 +197,6 @@ def _diagonal(statement: Any) -> Any:
     first = max(0, -k)
     part = Index.of(slice(first, first + n), rows.size)
     return _again(statement, Expression("extract", None, rows, None, expr.dtype, (n,), part), statement.index)
+
+
+_COMPOSED = {"deferred": _evaluated, "line": _line, "diagonal": _diagonal}

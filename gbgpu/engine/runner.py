@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..trace import listeners
+from .context import Context
 from .plan import Plan, Step
 from .watch import Watched
 
@@ -13,7 +14,7 @@ class Runner:
 
     __slots__ = ("session", "plan", "registers", "title", "step")
 
-    def __init__(self, session: Any, plan: Plan, bound: dict[str, Any], title: object):
+    def __init__(self, session: Context, plan: Plan, bound: dict[str, Any], title: object):
         self.session, self.plan, self.registers, self.title = session, plan, bound, title
         self.step: Step = plan.steps[0]
 

@@ -1,28 +1,32 @@
 """A session: devices, kernels, row maps, plans. Handles give it their statements; nothing else reaches the devices."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from threading import RLock, get_ident
 from typing import Any
 
 from .. import settings
+from ..device.base import Device
+from ..distribute.blocks import VectorStore
 from ..distribute.partition import Partition, RowMap, Task
 from ..errors import message
 from ..kernels.backends import open_devices
+from ..language.recording import Recorder
 from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
-from . import forks  # noqa: F401  (forks: registered by its import)
+from . import forks, loop  # noqa: F401  (forks: registered by its import)
+from .context import Context
 from .deterministic import settled
 from .maps import Maps
 from .matrix import MatrixRun
 from .matrix.plan import MatrixPlanner
-from .plan import Plan, Planner, Step, revived
+from .plan import NOTHING, Plan, Planner, Step, revived
 from .pool import Pool
 from .prepare import of_matrices, of_vectors
 from .rewrite import rewritten
 from .run import Run
 from .run.steps import cast
+from .runner import Runner
 from .stores import STATEMENT, Stores, out_of_memory
 from .watch import Watched
 
@@ -45,13 +49,16 @@ class Session(Stores):
         self.pool = Pool(self.devices)
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
         self.plans: dict[Any, Plan] = {}
+        self.recorders: dict[int, Recorder] = {}  # by thread: where the body of a loop is written down
         self._explaining: dict[int, list[list[str]]] = {}
         self.alive = True
         self.broken: str | None = None  # why nothing works any more
         self.lock = RLock()
+        self.loop_index: tuple[Any, Any] | None = None  # the loop that is captured, and where its device counts rounds
+        self.blind = False  # plans are made as if counts were unknown: they hold for any
         self.made: list[Step] | None = None  # steps that the statement in hand took before its own
         self.watched: Watched | None = None  # the step in hand, while somebody traces
-        self._watched: list[tuple[Any, Any, type, str]] = []
+        self._watched: list[tuple[Device, Any, type[Exception], str]] = []
 
     def __repr__(self) -> str:
         return f"Session({', '.join(device.name for device in self.devices)})"
@@ -81,19 +88,28 @@ class Session(Stores):
             return [work(tasks[0])]
         return self.device_set.over(tasks, work, seconds, whole)
 
-    def account(self, d: int, moved: int, unknown: Any = ()) -> None:
+    def account(self, d: int, moved: int, unknown: Sequence[tuple[Any, int]] = ()) -> None:
         """Bytes that arrived at device d; of messages whose length only devices know, (count, bytes an entry)."""
         counters.moved(moved)
         if self.watched is not None:
             self.watched.moved[d] += moved
             self.watched.sent[d].extend(unknown)
 
-    def assignment(self, map: RowMap, frontier: Any = None) -> Sequence[Task]:
+    def assignment(self, map: RowMap, frontier: VectorStore | None = None) -> Sequence[Task]:
         """Who computes what of a product: each owner its block. Tasks of a pull are rows of `map`, those of a push the
         entries of a listed frontier, else its rows."""
         return map.tasks
 
     # -- statements
+
+    def carry_out(self, recorded: Any) -> None:
+        """Run a recorded loop to its end."""
+        loop.carry_out(self, recorded)
+
+    @property
+    def recording(self) -> bool:
+        """Whether this thread records the body of a loop."""
+        return bool(self.recorders) and get_ident() in self.recorders
 
     @property
     def explaining(self) -> list[list[str]]:
@@ -113,6 +129,8 @@ class Session(Stores):
     def run(self, statement: Any) -> Any:
         """Rewrite, plan (or find the plan) and run; returns the statement. Its plan has the steps of all statements
         that it took."""
+        if self.recorders and (here := self.recorders.get(get_ident())) is not None:
+            return here.statement(statement)
         try:
             with self.lock:
                 return self._run(statement)
@@ -134,7 +152,7 @@ class Session(Stores):
             # what a statement needs beside is computed, also where its plan is wanted
             plans = self.explaining if self._explaining and above is None else ()
             self._finish(inner, statement, plans)
-            statement.plan = inner.plan
+            statement.carried = inner.carried
         finally:
             self.made = above
         if above is not None:
@@ -144,6 +162,8 @@ class Session(Stores):
     def _finish(self, statement: Any, title: Any, plans: Any) -> None:
         """Carry out a statement that stays as it is, or put its plan among `plans`."""
         output, expr = statement.output, statement.expr
+        if expr.kind == "move":
+            return self._moved(statement, title, plans)
         if output.ndim:
             if output.ndim == 1:
                 found = self._carry_out(statement, title, plans, of_vectors, Planner, Run)
@@ -160,14 +180,22 @@ class Session(Stores):
         found = self._carry_out(statement, title, plans, of_vectors, Planner, Run)
         if found is None:
             return
-        found = *found, expr.option[1]
+        found = *found, expr.option.empty
         if output.dtype is expr.dtype:
             output._store = found
         else:
             value = self.read_scalar(found)
             output.value = None if value is None else cast(value, expr.dtype, output.dtype)
 
-    def _carry_out(self, statement: Any, title: Any, plans: Any, prepare: Any, planner: Any, runner: Any) -> Any:
+    def _carry_out(
+        self,
+        statement: Any,
+        title: Any,
+        plans: Any,
+        prepare: Callable[[Context, Any], tuple[tuple, dict[str, Any]]],
+        planner: type[Planner | MatrixPlanner],
+        runner: type[Runner],
+    ) -> Any:
         """What the last step left, or None: nothing runs where plans are wanted."""
         counters.statements += 1
         asked, bound = prepare(self, statement)
@@ -176,7 +204,7 @@ class Session(Stores):
             if len(self.plans) >= settings.kept_kernels:  # each anonymous function makes plans of its own
                 self.plans.clear()
             plan = self.plans[asked] = planner(revived(asked)).plan()
-        statement.plan = plan if not self.made else replace(plan, steps=(*self.made, *plan.steps))
+        statement.carried = self.made, plan
         if plans or settings.verbose & 3:
             self._tell(statement.plan, title, plans)
         if plans:
@@ -189,12 +217,23 @@ class Session(Stores):
             self.pool.distrust()
             raise
 
-    def _tell(self, plan: Any, title: Any, plans: Any) -> None:
+    def _tell(self, plan: Plan | str, title: Any, plans: Any) -> None:
         text = f"{title!r}\n{plan}"
         if plans:
             plans[-1].append(text)
         elif settings.verbose & 3:
             print(text if settings.verbose & 2 else repr(title))
+
+    def _moved(self, statement: Any, title: Any, plans: Any) -> None:
+        """The output takes what was computed for it."""
+        statement.carried = self.made, NOTHING
+        if plans or settings.verbose & 3:
+            self._tell(statement.plan, title, plans)
+        if not plans:
+            output, made = statement.output, statement.expr.left
+            output._store = made._store
+            if output.ndim == 0:
+                output._value = made._value
 
     def _scalar_on_host(self, statement: Any, title: Any, plans: Any) -> None:
         """`s(accum) << x.reduce(...)`, `s(accum) << value`: on the host, as a scalar's value is read there anyway."""
@@ -205,7 +244,7 @@ class Session(Stores):
             term = output.dup(clear=True, name=output.name)
             self.run(type(statement)(term, None, None, False, expr, None, statement.hints))
             new = term.value
-        statement.plan = Plan((), (), tuple(self.made))
+        statement.carried = self.made, NOTHING
         if plans:
             return self._tell(statement.plan if self.made else "  on the host", title, plans)
         old = output.value

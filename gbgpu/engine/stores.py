@@ -1,19 +1,31 @@
 """What handles hold: building it, reading it, and turning it round. The face that handles see of their session, but for
 running statements."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial, wraps
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from ..device.base import Device
 from ..device.cpu import LARGE, host_room
-from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore, split_matrix, split_vector
+from ..distribute.blocks import (
+    MatrixStore,
+    VectorBlock,
+    VectorStore,
+    assembled,
+    matrix_block,
+    split_matrix,
+    split_vector,
+)
 from ..distribute.partition import Task
 from ..errors import DeviceError, InvalidValue, OutOfMemory, OutputNotEmpty, message
-from ..typed import accumulator
+from ..kernels.interface import Spec
+from ..language.recording import Recorder, recorder
+from ..language.typed import accumulator
+from ..trace import listeners
 from . import build, gate
-from .maps import Maps
+from .context import Context
 from .matrix.transpose import same, transpose
 from .plan import Plan, Step, Value
 from .runner import Runner
@@ -23,11 +35,18 @@ BUILD, STATEMENT, READ = 24, 40, 24  # bytes a row, at most, that a matrix takes
 HYPERSPARSE = "every row takes room; number the ids in use anew, np.unique(ids, return_inverse=True)"
 
 
-def memory_checked(method: Any) -> Any:
+W = TypeVar("W")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def memory_checked(method: Callable[Concatenate["Stores", W, P], R]) -> Callable[Concatenate["Stores", W, P], R]:
     """One thread at a time; and running out of memory becomes OutOfMemory: the first argument says what for."""
 
     @wraps(method)
-    def checked(session: Any, what: Any, *arguments: Any, **keywords: Any) -> Any:
+    def checked(session: "Stores", what: W, *arguments: P.args, **keywords: P.kwargs) -> R:
+        if session.recorders and (here := recorder(session)) is not None:
+            return here.asked(method, session, what, arguments, keywords)
         try:
             with session.lock:
                 return method(session, what, *arguments, **keywords)
@@ -37,7 +56,7 @@ def memory_checked(method: Any) -> Any:
     return checked
 
 
-def out_of_memory(session: Any, what: Any, error: MemoryError) -> OutOfMemory:
+def out_of_memory(session: Context, what: Any, error: MemoryError) -> OutOfMemory:
     free, total = session.devices[0].memory()
     came = f"{free} of {total} bytes free"
     return OutOfMemory(message(f"memory for {_named(what)}", came, _hint(what) or str(error)))
@@ -51,17 +70,16 @@ def _hint(what: Any) -> str:
     return HYPERSPARSE if getattr(getattr(what, "output", what), "ndim", 0) == 2 else ""
 
 
-class Stores:
+class Stores(Context):
     """The content of handles on the devices of a session."""
 
-    devices: Sequence[Any]
-    maps: Maps
     alive: bool
     broken: str | None
     lock: Any
-    over: Callable[..., list[Any]]
     made: list[Step] | None
-    _watched: list[tuple[Any, Any, type, str]]
+    recorders: dict[int, Recorder]
+    blind: bool
+    _watched: list[tuple[Device, Any, type[Exception], str]]
 
     def check(self) -> None:
         if not self.alive:
@@ -77,7 +95,7 @@ class Stores:
 
     # -- what the devices find wrong
 
-    def watch(self, device: Any, flag: Any, kind: type, text: str) -> None:
+    def watch(self, device: Device, flag: Any, kind: type[Exception], text: str) -> None:
         """Raise kind(text) at the next read, if the device finds `flag` true by then."""
         self._watched.append((device, flag, kind, text))
 
@@ -99,10 +117,19 @@ class Stores:
 
     # -- content
 
+    def host_of(self, array: Any) -> np.ndarray:
+        """A copy on the host of an array of any library that lies on a GPU, whatever devices the session has."""
+        from ..device.cuda import as_host
+
+        return as_host(array)
+
     def attach(self, handle: Any) -> None:
         """A new or cleared handle: no content."""
         self.check()
-        handle._store = None
+        if self.recorders and (here := recorder(self)) is not None:
+            here.add("clear", handle, lambda: self.attach(handle))
+        else:
+            handle._store = None
 
     def check_empty(self, handle: Any) -> None:
         if handle.nvals:
@@ -155,8 +182,8 @@ class Stores:
         dup_op = _duplicates(dup_op, matrix.dtype)
         if isinstance(rows, np.ndarray):
             self.room(matrix.shape[0], BUILD, matrix)
-            seconds = len(rows) * SORTED
-            arrays = self._away(lambda: build.sorted_matrix(*matrix.shape, rows, cols, vals, iso, dup_op), seconds)
+            (nrows, ncols), seconds = matrix.shape, len(rows) * SORTED
+            arrays = self._away(lambda: build.sorted_matrix(nrows, ncols, rows, cols, vals, iso, dup_op), seconds)
             return self._split(matrix, *arrays, iso)
         found = gate.from_coo(self, matrix.shape, rows, cols, self._here(vals), iso, dup_op)
         return gate.distribute(self, matrix, found, iso)
@@ -185,11 +212,12 @@ class Stores:
     def _split(
         self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, own: bool = False
     ) -> None:
-        rowmap, colmap = self.maps.of_matrix(*matrix.shape, len(cols), np.diff(indptr))
+        nrows, ncols = matrix.shape
+        rowmap, colmap = self.maps.of_matrix(nrows, ncols, len(cols), np.diff(indptr))
         devices = self.devices[: rowmap.p]
         matrix._store = split_matrix(rowmap, colmap, matrix.dtype, devices, indptr, cols, vals, iso, own)
 
-    def _away(self, work: Callable[[], Any], seconds: float) -> Any:
+    def _away(self, work: Callable[[], R], seconds: float) -> R:
         """work() on the host, where Ctrl-C needn't wait for it if that takes long."""
         return self.over((Task(0, 0, 0, 0),), lambda task: work(), seconds)[0]
 
@@ -214,20 +242,20 @@ class Stores:
             return True
         return False if one.ndim == 2 and a.transposed is b and a.symmetric is False else None
 
-    def matrix_store(self, matrix: Any) -> Any:
+    def matrix_store(self, matrix: Any) -> MatrixStore:
         """The matrix's content; an empty one gets its blocks now."""
         if matrix._store is None:
             self.room(matrix.shape[0], BUILD, matrix)
-            self._split(
-                matrix,
-                np.zeros(matrix.shape[0] + 1, np.int64),
-                np.zeros(0, np.int64),
-                np.zeros(1, matrix.dtype.np_type),
-                True,
-            )
+            nrows, ncols = matrix.shape
+            rowmap, colmap = self.maps.of_matrix(nrows, ncols, 0, np.zeros(0, np.int64))
+            blocks = []
+            for device, n in zip(self.devices, rowmap.rows, strict=False):
+                cols, vals = device.empty(0, colmap.slot_type()), device.zeros(1, matrix.dtype.np_type)
+                blocks.append(matrix_block(device, device.zeros(n + 1, np.int32), cols, vals, 0, 0))
+            matrix._store = assembled(rowmap, colmap, matrix.dtype, True, blocks)
         return matrix._store
 
-    def oriented(self, matrix: Any, transposed: bool) -> Any:
+    def oriented(self, matrix: Any, transposed: bool) -> MatrixStore:
         """The matrix by rows, or by columns (built at the first need and kept; a symmetric one serves both ways)."""
         store = self.matrix_store(matrix)
         if not transposed or store.symmetric:
@@ -235,7 +263,7 @@ class Stores:
         if store.transposed is None:
             self.room(matrix.shape[1], BUILD, matrix)
             other = self._turned(matrix, store)
-            store.symmetric = store.rowmap is store.colmap and same(store, other)
+            store.symmetric = store.rowmap is store.colmap and same(store, other, self.devices)
             if store.symmetric:
                 return store
             store.transposed, other.transposed, other.symmetric = other, store, False
@@ -244,18 +272,21 @@ class Stores:
     def _turned(self, matrix: Any, store: MatrixStore) -> MatrixStore:
         """The transpose."""
         into = Value(matrix.name, "csr", store.dtype, store.iso, store.colmap)
-        work = partial(self._away, partial(transpose, store, self.devices), store.nvals * SORTED)
-        return self.aside("transpose", into, f"{matrix.name} by columns, kept with it", work)
+        step = Step("transpose", into, (), Spec(), f"{matrix.name} by columns, kept with it")
+        return self.aside(step, partial(transpose, self, store))
 
-    def aside(self, kind: str, into: Value, text: str, work: Callable[[], Any]) -> Any:
+    def aside(self, step: Step, work: Callable[[], Any]) -> Any:
         """work(), as a step of the statement in hand that its plan does not have."""
-        step = Step(kind, into, (), None, text)
         if self.made is not None:
             self.made.append(step)
-        return Runner(self, Plan((), (), (step,)), {}, into.name).made(step, lambda _: work())
+        if not listeners:
+            return work()
+        return Runner(self, Plan((), (), (step,)), {}, step.into.name).made(step, lambda _: work())
 
     def known_count(self, store: VectorStore) -> int | None:
         """Entries of a vector, if the host can tell without reading from a device."""
+        if self.blind and store.form != "full":
+            return None
         if store.nvals is None:
             total = 0
             for device, block in zip(self.devices, store.blocks, strict=False):

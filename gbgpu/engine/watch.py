@@ -5,37 +5,42 @@ from typing import Any
 
 import numpy as np
 
+from ..device.base import Device
 from ..distribute.partition import Task
-from ..trace import Record, counters, emit, now
+from ..trace import Record, asides, beside, counters, emit, now
+from .plan import Step
 
 
 class Watched:
     """One step under way: counts on the devices, spans of time, bytes that arrived."""
 
-    __slots__ = ("before", "start", "stats", "moved", "sent", "spans")
+    __slots__ = ("before", "beside", "start", "stats", "moved", "sent", "spans")
 
-    def __init__(self, devices: Sequence[Any]):
+    def __init__(self, devices: Sequence[Device]):
         self.before = counters.launches, counters.host_reads
         self.stats = [device.zeros(4, np.int64) for device in devices]
         self.moved, self.sent = [0] * len(devices), [[] for _ in devices]  # type: tuple[list[int], list[list[Any]]]
         self.spans: list[tuple[float, float] | None] = [None] * len(devices)
-        self.start = now()
+        self.beside, self.start = beside.seconds, now()
 
     def timed(self, work: Callable[[Task], Any]) -> Callable[[Task], Any]:
         def timed(task: Task) -> Any:
-            start, before = now(), self.spans[task.device]
+            span, lost, start = self.spans[task.device], beside.seconds, now()
             result = work(task)
-            self.spans[task.device] = before[0] if before else start, now()
+            self.spans[task.device] = (span[0] if span else start) + beside.seconds - lost, now()
             return result
 
         return timed
 
     def record(
-        self, devices: Sequence[Any], title: object, step: Any, direction: str | None, counts: list[Any] | None
+        self, devices: Sequence[Device], title: object, step: Step, direction: str | None, counts: list[Any] | None
     ) -> None:
-        """A record for each device; the launches and host reads of all are with the first."""
+        """A record for each device; the launches and host reads of all are with the first. Before them what was done
+        aside."""
         launches, reads = counters.launches - self.before[0], counters.host_reads - self.before[1]
-        whole, text = (self.start, now()), repr(title)
+        whole, text = (self.start + beside.seconds - self.beside, now()), repr(title)
+        for start, end, what in asides():
+            emit(Record(counters.statements, text, what, "host", start=start, end=end))
         for b, device in enumerate(devices):
             record = Record(counters.statements, text, step.kind, device.name, direction, step.into.form)
             record.moved, (record.start, record.end) = self.moved[b], self.spans[b] or whole

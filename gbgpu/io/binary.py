@@ -196,7 +196,7 @@ def _read(opened: Source) -> tuple[Header, list[np.ndarray]]:
         raise _refused(f"{places[-1]} bytes", opened.size, "it was cut off?")
     for k, (dtype, length) in enumerate(header.sections()):
         data = _taken(opened, places[k + 1] - places[k])
-        checksum = zlib.crc32(data, checksum)
+        checksum = zlib.crc32(data.data, checksum)
         used = dtype.itemsize * length
         if data[used:].any():
             raise _refused("zeros between the arrays", "others", "the file was changed")

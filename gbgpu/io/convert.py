@@ -7,6 +7,7 @@ import numpy as np
 from gbgpu import Matrix, Vector, dtypes
 from gbgpu.errors import InvalidValue, checked_text, message
 
+_NUMBERS = (int, float, np.number, np.bool_)
 _FORMATS = ("bsr", "csr", "csc", "coo", "lil", "dia", "dok")
 
 
@@ -25,7 +26,7 @@ def from_networkx(
 
     Values are the edges' attribute `weight`, 1 where it is missing or `weight` is None. An undirected graph makes a
     symmetric matrix; parallel edges of a multigraph are summed. Raises ImportError without NetworkX, NetworkXError for
-    a `nodelist` that is not one of the graph's.
+    a `nodelist` that is not one of the graph's, TypeError for a weight that is no number.
     """
     networkx = _networkx()
     if not isinstance(G, networkx.Graph):
@@ -33,7 +34,14 @@ def from_networkx(
     np_type = None if dtype is None else dtypes.lookup_dtype(dtype).np_type
     if not len(G):
         return Matrix(float if dtype is None else dtype, 0, 0, name=name)
-    found = networkx.to_scipy_sparse_array(G, nodelist=nodelist, dtype=np_type, weight=weight)
+    try:
+        found = networkx.to_scipy_sparse_array(G, nodelist=nodelist, dtype=np_type, weight=weight)
+    except (TypeError, ValueError) as error:
+        wrong = next(((u, v, w) for u, v, w in G.edges(data=weight, default=1) if not isinstance(w, _NUMBERS)), None)
+        if wrong is None:
+            raise
+        came = f"{wrong[2]!r} at the edge ({wrong[0]!r}, {wrong[1]!r})"
+        raise TypeError(message(f"numbers as the attribute {weight!r}", came, "weight=None takes 1")) from error
     found.sum_duplicates()
     values = found.data
     iso = values.size > 0 and bool((values == values[0]).all())

@@ -5,13 +5,15 @@ Ids are indices: a vertex that no edge names is an isolated one.
 """
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
 
 from gbgpu import Matrix, dtypes
 from gbgpu.errors import InvalidValue, message
-from gbgpu.io import checks, entries
+from gbgpu.io import checks, entries, repeats
 from gbgpu.io.entries import Entries, Layout
 from gbgpu.io.files import open_bytes, writing
 from gbgpu.io.matrixmarket import Coordinates, to_matrix
@@ -67,7 +69,8 @@ def read_edgelist(
         symmetric = not directed and (found.values is None or dup_op is None)  # operators may meet repeats either way
         if found.values is None and dup_op is None:
             dup_op = "any"
-        return _matrix(found, nrows, dtype, dup_op, name, symmetric)
+        again = partial(repeats.lines, source, limit, found.rows, found.cols, 0, not directed, 0)
+        return _matrix(found, nrows, dtype, dup_op, name, again, symmetric)
 
 
 def _stated_nodes(text: Text) -> int:
@@ -97,12 +100,20 @@ def _both_ways(found: Entries) -> Entries:
     return Entries(rows, cols, None if found.values is None else np.concatenate((found.values, found.values[off])))
 
 
-def _matrix(found: Entries, n: int, dtype: Any, dup_op: Any, name: str | None, symmetric: bool = False) -> Matrix:
+def _matrix(
+    found: Entries,
+    n: int,
+    dtype: Any,
+    dup_op: Any,
+    name: str | None,
+    again: Callable[[], str],
+    symmetric: bool = False,
+) -> Matrix:
     values = found.values
     if dtype is not None and values is not None:
         values = checks.fitting(values, dtypes.lookup_dtype(dtype))
     read = Coordinates(n, n, found.rows, found.cols, values, symmetric)
-    return to_matrix(read, dtype=dtype, dup_op=dup_op, name=name)
+    return to_matrix(read, again, dtype=dtype, dup_op=dup_op, name=name)
 
 
 def write_edgelist(
@@ -177,7 +188,8 @@ def read_dimacs(
             text.drop()
             layout = Layout(kind, prefix=b"a", comments=b"cc", nrows=n, ncols=n, count=count, widen=dtype is None)
             found = entries.read_entries(text, layout)
-        return _matrix(found, n, dtype, dup_op, name)
+        again = partial(repeats.lines, source, limit, found.rows, found.cols, 1, False, 0)
+        return _matrix(found, n, dtype, dup_op, name, again)
 
 
 def _problem(text: bytes, line: int) -> tuple[int, int]:

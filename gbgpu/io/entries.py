@@ -146,6 +146,7 @@ class _Reader:
         layout = self.layout
         if len(found) != layout.width or (layout.prefix and found[0] != layout.prefix):
             hint = "a comment may not stand here" if text[:1] in b"%#" else ""
+            hint = hint or ("numbers stand apart by blanks: tr ',' ' ' <FILE" if b"," in text or b";" in text else "")
             raise malformed(self.text.line, f'"{layout.text}"', shown(text), hint)
         found = found[1:] if layout.prefix else found
         row, col = self._ids(found, text) if layout.ids else (0, 0)

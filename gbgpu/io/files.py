@@ -139,7 +139,8 @@ def atomic_file(path: Any) -> Iterator[IO[bytes]]:
 def _packed(raw: IO[bytes], path: str) -> Any:
     """A file object that packs what is written to it, as the name asks."""
     if path.endswith(".gz"):
-        return gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)  # the same bytes every time
+        # a fifth larger than by level 6, in a quarter of the time
+        return gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0)  # the same bytes every time
     if path.endswith((".bz2", ".xz")):
         return (bz2 if path.endswith(".bz2") else lzma).open(raw, "wb")
     return contextlib.nullcontext(raw)

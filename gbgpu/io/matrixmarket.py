@@ -1,7 +1,9 @@
 """Matrix Market files (Boisvert, Pozo, Remington: The Matrix Market Exchange Formats, NISTIR 5935, 1996), and the
 `unsigned-integer` field that SciPy adds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from gbgpu import Matrix, dtypes
 from gbgpu.errors import FileFormatError, InvalidValue, NotImplementedException, message
-from gbgpu.io import checks, entries
+from gbgpu.io import checks, entries, repeats
 from gbgpu.io.entries import Layout
 from gbgpu.io.files import open_bytes, writing
 from gbgpu.io.text import Text, malformed, shown, whole, words
@@ -36,6 +38,7 @@ class Coordinates:
     cols: np.ndarray
     values: np.ndarray | None
     symmetric: bool = False  # surely; the comparison is spared
+    both: bool = False  # the file has one triangle
 
 
 @dataclass(frozen=True)
@@ -94,11 +97,25 @@ def mmread(
     if options:
         raise TypeError(message("no more keywords for this engine", ", ".join(options), 'engine="fmm"'))
     with checks.memory("the matrix of a file"):
-        return to_matrix(read_coordinates(source, limit), dup_op=dup_op, name=name)
+        read = read_coordinates(source, limit)
+        again = partial(repeats.lines, source, limit, read.rows, read.cols, 1, read.both, 1)
+        return to_matrix(read, again, dup_op=dup_op, name=name)
 
 
-def to_matrix(read: Coordinates, *, dtype: Any = None, dup_op: Any = None, name: str | None = None) -> Matrix:
-    """The Matrix of what a file holds; a pattern is one of ones, FP64 unless `dtype` says otherwise."""
+def to_matrix(
+    read: Coordinates, again: Callable[[], str], *, dtype: Any = None, dup_op: Any = None, name: str | None = None
+) -> Matrix:
+    """The Matrix of what a file holds; a pattern is one of ones, FP64 unless `dtype` says otherwise. `again()` tells
+    where an entry comes twice."""
+    try:
+        return _matrix(read, dtype, dup_op, name)
+    except ValueError as error:
+        if str(error) != _DUPLICATES:
+            raise
+        raise ValueError(f"{_DUPLICATES}{again()}") from None
+
+
+def _matrix(read: Coordinates, dtype: Any, dup_op: Any, name: str | None) -> Matrix:
     shape: dict[str, Any] = {"nrows": read.nrows, "ncols": read.ncols, "name": name}
     iso = read.values is None and (dup_op is None or isinstance(dup_op, str) and dup_op == "any")
     values: Any = 1.0 if iso else np.ones(read.rows.size) if read.values is None else read.values
@@ -163,7 +180,7 @@ def _banner(text: bytes) -> _Header:
 def _size(text: bytes, number: int, banner: _Header) -> _Header:
     form = banner.form
     what = ("rows", "columns", "entries")[: 3 if form == "coordinate" else 2]
-    sizes = [whole(word) for word in words(text) if word.isdigit()]
+    sizes = [size for word in words(text) if word.isdigit() and (size := whole(word)) is not None]
     if not text:
         raise malformed(number - 1, "a line with the sizes", "the end of the file")
     if len(sizes) != len(what) or len(words(text)) != len(what):
@@ -192,7 +209,8 @@ def _mirror(found: entries.Entries, header: _Header) -> Coordinates:
         if values is not None:
             mirrored = _negated(values[off]) if header.symmetry == "skew-symmetric" else values[off]
             values = np.concatenate((values, mirrored))
-    return Coordinates(header.nrows, header.ncols, rows, cols, values, _GAPS[header.symmetry] == 0)
+    gap = _GAPS[header.symmetry]
+    return Coordinates(header.nrows, header.ncols, rows, cols, values, gap == 0, gap != entries.ANY)
 
 
 def _negated(values: np.ndarray) -> np.ndarray:

@@ -288,6 +288,7 @@ def passed(text, at, comments):
     return at, line
 
 
+@compiled_apart
 @_compiled
 def lines(text, at, prefix, comments, ids, first, bounds, gap, kind, count, seen, rows, cols, words):
     """Read lines `[prefix] [row column] [value]` of `text` from the place `at` on.
@@ -340,6 +341,7 @@ def _scattered(number, key):
     return number ^ (number >> np.uint64(32))
 
 
+@compiled_apart
 @_compiled
 def asymmetry(offsets, cols, values, keys):
     """0 if a square matrix equals its transpose, and hardly ever for another one; `values` (unsigned) has one for each

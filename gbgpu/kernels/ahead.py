@@ -1,13 +1,17 @@
-"""GPU kernels compiled before they are needed, also where no GPU is: a program is rehearsed on CPU devices that plan as
-GPUs do, and what it asked for is compiled into the on-disk cache."""
+"""Kernels compiled before they are needed, into the on-disk cache. Those of GPUs also where no GPU is: a program is
+rehearsed on CPU devices that plan as GPUs do, and what it asked for is compiled. For CPUs the program just runs."""
 
 import multiprocessing
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakValueDictionary
 
 from .. import settings
+from ..device.store import Recent
+from ..trace import aside, compiling
+from . import cpu
 from .cpu import CpuKernels
 from .gpu import GpuKernels, compile
 from .interface import Spec, sums_whole_rows
@@ -29,18 +33,32 @@ class Rehearsal(CpuKernels):
     def get(self, kind: str, spec: Spec) -> Any:
         self._asked[kind, spec] = None
         if kind == "pull" and sums_whole_rows(spec):  # GPUs take large matrices as a stream
-            self._asked.update(dict.fromkeys(("pull_stream", spec._replace(side=side)) for side in ("", "partial")))
+            self._asked.update(
+                dict.fromkeys(("pull_stream", spec._replace(partial=partial)) for partial in (False, True))
+            )
         return super().get(kind, spec)
 
 
 @contextmanager
 def rehearsed() -> Iterator[Asked]:
     """Sessions that begin inside are rehearsals, whatever devices they name; gives the instances asked for so far."""
-    settings.rehearsal = asked = {}
+    asked: Asked = {}
+    settings.rehearsal = asked
     try:
         yield asked
     finally:
         settings.rehearsal = None
+
+
+@contextmanager
+def compiled_at_once() -> Iterator[None]:
+    """CPU kernels that are asked for inside are loaded or compiled at their first call, whatever was before."""
+    before = settings.tiered, settings.interpret, cpu._recent, cpu._compiled
+    settings.tiered, settings.interpret, cpu._recent, cpu._compiled = False, False, Recent(), WeakValueDictionary()
+    try:
+        yield
+    finally:
+        settings.tiered, settings.interpret, cpu._recent, cpu._compiled = before
 
 
 def compile_all(asked: Asked, arch: str, processes: int | None = None) -> int:
@@ -49,8 +67,10 @@ def compile_all(asked: Asked, arch: str, processes: int | None = None) -> int:
     count = min(processes or len(os.sched_getaffinity(0)), max(len(jobs), 1))
     global _jobs
     _jobs = jobs  # inherited by the processes: operators of user functions can't be sent
-    with multiprocessing.get_context("fork").Pool(count) as pool:
-        return len(pool.map(_compile, range(len(jobs)), chunksize=1))
+    with aside("compile"), multiprocessing.get_context("fork").Pool(count) as pool:
+        for (kind, _, _), _ in zip(jobs, pool.imap(_compile, range(len(jobs))), strict=True):
+            compiling.kernel(kind)
+    return len(jobs)
 
 
 _jobs: list[tuple[str, Spec, str]] = []

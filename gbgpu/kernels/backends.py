@@ -4,16 +4,17 @@ file."""
 import os
 import re
 from collections.abc import Callable
-from typing import Any
 
 from .. import settings
+from ..device.base import DeviceSet
 from ..errors import DeviceError, NotImplementedException, message
 from ..interrupts import imported
+from .interface import Kernels
 
 _EXAMPLES = 'such as "auto", "cpu:4", "cuda:0", "cuda:0*3"'
 
 
-def _cpu(first: int, last: int | None, copies: int, spec: str) -> tuple[Any, Any]:
+def _cpu(first: int, last: int | None, copies: int, spec: str) -> tuple[DeviceSet, Kernels]:
     """cpu:k is k virtual devices."""
     from ..device.cpu import CpuDevices
     from .cpu import CpuKernels
@@ -23,7 +24,7 @@ def _cpu(first: int, last: int | None, copies: int, spec: str) -> tuple[Any, Any
     return CpuDevices(first), CpuKernels()
 
 
-def _cuda(first: int, last: int | None, copies: int, spec: str) -> tuple[Any, Any]:
+def _cuda(first: int, last: int | None, copies: int, spec: str) -> tuple[DeviceSet, Kernels]:
     """cuda:i is a GPU, cuda:i*k are k logical devices on it."""
     cuda = imported("gbgpu.device.cuda")
     last, found = first if last is None else last, cuda.available()
@@ -41,7 +42,7 @@ def _cuda(first: int, last: int | None, copies: int, spec: str) -> tuple[Any, An
     return devices, GpuKernels(devices)
 
 
-def _rehearsal(copies: int) -> tuple[Any, Any]:
+def _rehearsal(copies: int) -> tuple[DeviceSet, Kernels]:
     """As many CPU devices as the string names logical ones, which tell as little as GPUs; kernels are noted."""
     from ..device.cpu import CpuDevices
     from .ahead import Rehearsal
@@ -52,10 +53,10 @@ def _rehearsal(copies: int) -> tuple[Any, Any]:
     return devices, Rehearsal(settings.rehearsal)
 
 
-BACKENDS: dict[str, Callable[[int, int | None, int, str], tuple[Any, Any]]] = {"cpu": _cpu, "cuda": _cuda}
+BACKENDS: dict[str, Callable[[int, int | None, int, str], tuple[DeviceSet, Kernels]]] = {"cpu": _cpu, "cuda": _cuda}
 
 
-def open_devices(spec: str) -> tuple[Any, Any]:
+def open_devices(spec: str) -> tuple[DeviceSet, Kernels]:
     """(device set, kernels) for a device string. Raises DeviceError with the strings that are understood, or with what
     is missing."""
     if not isinstance(spec, str):

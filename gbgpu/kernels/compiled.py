@@ -1,6 +1,5 @@
 """CPU kernels as numba compiles them: modules that live in memory, with their machine code in the store on disk."""
 
-import hashlib
 import platform
 import sys
 import weakref
@@ -16,22 +15,25 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from ..device import store
+from ..trace import compiling
 
 _VERSIONS = numba.__version__, llvmlite.__version__, platform.python_version()
 
 
-def compiled(name: str, text: str) -> Any:
+def compiled(kind: str, text: str) -> Any:
     """The function `kernel` of a module text; machine code is loaded or made when it is first called."""
-    module = sys.modules[name] = ModuleType(name)  # numba asks there for the globals of what it loads
-    exec(compile(text, f"<{name}>", "exec"), module.__dict__)  # our own text
+    stored = store.code_name(text)  # its files begin so
+    module = ModuleType(f"gbgpu_{kind}_{stored}")
+    exec(compile(text, f"<{module.__name__}>", "exec"), module.__dict__)  # our own text
     # numba's tables hold the globals of what it compiled: with the kernel among them it would stay for ever.
     kernel = module.__dict__.pop("kernel")
     weakref.finalize(kernel, _forget, module).atexit = False
-    kernel._cache = _Stored(text)
+    kernel._cache = _Stored(kind, stored, module)
     return kernel
 
 
 def _forget(module: ModuleType) -> None:
+    """The module of a kernel that is gone."""
     if sys.modules.get(module.__name__) is module:
         del sys.modules[module.__name__]
     module.__dict__.clear()
@@ -40,15 +42,16 @@ def _forget(module: ModuleType) -> None:
 class _Stored(NullCache):
     """Where numba looks for the machine code of one kernel, and leaves it."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, kind: str, name: str, module: ModuleType) -> None:
+        self._kind, self._of_text, self._module = kind, name, module
 
     def _name(self, sig: Any, codegen: Any) -> str:
         """Of the text, the types of the arguments, the processor and the compiler."""
-        key = repr((self._text, str(sig), codegen.magic_tuple(), _VERSIONS))
-        return f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.code"
+        return f"{self._of_text}-{store.code_name(repr((str(sig), codegen.magic_tuple(), _VERSIONS)))}.code"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        compiling.kernel(self._kind)
+        sys.modules[self._module.__name__] = self._module  # numba asks there for the globals of what it loads
         target_context.refresh()
         found = store.get("numba", self._name(sig, target_context.codegen()))
         return None if found is None else CompileResult._rebuild(target_context, *loads(found))

@@ -1,20 +1,23 @@
 """The CPU backend: kernel instances as generated modules, compiled by numba at first use; the machine code is kept on
 disk."""
 
-import hashlib
 import sys
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from .. import settings
-from ..device.store import Recent
+from ..device import store
+from ..device.store import Recent, code_name
 from ..interrupts import apart, compiled_apart
 from .cpu_source import source
 from .interface import Costs, Layout, Spec, mxm_room
 from .interpreted import interpreted
 from .lengths import pull_by_rows
+from .tiered import Tiered
 
+_compiled: WeakValueDictionary[str, Any] = WeakValueDictionary()  # by text, while somebody has them
 _recent = Recent()  # of all sessions; equal formulas, such as one lambda written twice, are one kernel
 
 
@@ -23,13 +26,13 @@ class CpuKernels:
 
     kind = "cpu"
     dense, touches = False, True
-    mxm = ("dot", "rows", "hash", "dense", "sort")
+    mxm: tuple[str, ...] = ("dot", "rows", "hash", "dense", "sort")
     costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
 
     def __init__(self, interpret: bool | None = None) -> None:
         self._loaded: dict[tuple[str, Spec], Any] = {}
         self.atomic = not (settings.interpret if interpret is None else interpret)
-        self._make = _load if self.atomic else interpreted
+        self._make = interpreted if not self.atomic else _tiered if settings.tiered else _load
 
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
         return pull_by_rows(device, block, spec, x, masked)
@@ -39,6 +42,9 @@ class CpuKernels:
 
     def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool) -> Any:
         return device.zeros(mxm_room(entries, width, hashed), np.int64 if hashed else np.int32)
+
+    def uncut(self, kernel: Any) -> bool:
+        return self.atomic and type(kernel) is not Tiered
 
     def get(self, kind: str, spec: Spec) -> Any:
         kernel = self._loaded.get((kind, spec))
@@ -52,12 +58,22 @@ class CpuKernels:
         if len(self._loaded) >= settings.kept_kernels:
             self._loaded.clear()  # each lambda makes specs of its own
         self._loaded[kind, spec] = kernel
+        if type(kernel) is Tiered:
+            kernel.kept(self._loaded, (kind, spec))
         return kernel
+
+
+def _tiered(kind: str, text: str) -> Any:
+    stored = store.has("numba", code_name(text))
+    return Tiered(kind, interpreted(kind, text), lambda: _load(kind, text), stored)
 
 
 def _load(kind: str, text: str) -> Any:
     from .compiled import compiled  # numba takes a second to import
 
-    if settings.verbose & 4:
-        print(text, file=sys.stderr)
-    return compiled_apart(compiled(f"gbgpu_{kind}_{hashlib.sha256(text.encode()).hexdigest()[:24]}", text))
+    found = _compiled.get(text)  # one at most: its machine code finds what it refers to by its name
+    if found is None:
+        if settings.verbose & 4:
+            print(text, file=sys.stderr)
+        found = _compiled[text] = compiled_apart(compiled(kind, text))
+    return found

@@ -424,9 +424,13 @@ BODIES = {
     "matrix_select_count": """
     for r in range(n):
         length = 0
-        for e in range(np.intp(indptr[r]), np.intp(indptr[r + 1])):
-            if {op_entry}:
-                length += 1
+        begin, end = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
+        if astride == 1:
+            for e in range(begin, end):
+                length += 1 if {op_plain} else 0
+        else:
+            for e in range(begin, end):
+                length += 1 if {op_entry} else 0
         out_lengths[r] = length
 """,
     "matrix_select": """
@@ -443,6 +447,21 @@ BODIES = {
     for r in range(n):
         for e in range(np.intp(indptr[r]), np.intp(indptr[r + 1])):
             out_vals[e] = {op_entry}
+""",
+    "move_rows": """
+    for k in range(n):
+        r = np.intp(slots[k])
+        if r < 0:
+            continue
+        begin, end = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
+        to = np.uintp(out_begins[k])
+        if renamed:
+            for q in range(end - begin):
+                out_cols[to + q] = names[np.uintp(cols[begin + q])]
+        else:
+            for q in range(end - begin):
+                out_cols[to + q] = cols[begin + q]
+        {values}
 """,
     "merge_count": """
     for r in range(n):

@@ -116,16 +116,17 @@ BODIES = {
     {iso_value}
     for r in range(n):
         begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
-        base = np.intp(out_indptr[r])
-        for e in range(begin, end):
+        base, done = np.intp(out_indptr[r]), 0
+        {quads}
+        for e in range(begin if done < width else end, end):
             k = np.intp(cols[e])
             first = np.intp(bptr[k])
             if e == begin:
-                for c in range(width):
+                for c in range(done, width):
                     f, q = first + c, base + c
                     {assign}
             else:
-                for c in range(width):
+                for c in range(done, width):
                     f, q = first + c, base + c
                     {accumulate}
 """,
@@ -197,6 +198,19 @@ else:
     out_cols[first:top].sort()"""
 
 
+# Four columns at a time, whose sums stay in registers.
+_QUADS = """while astride == 1 and bstride == 1 and begin < end and done + 4 <= width:
+    k = np.uintp(cols[begin])
+    f, a = np.uintp(bptr[k]) + np.uintp(done), avals[np.uintp(begin)]
+    {first}
+    for e in range(np.uintp(begin + 1), np.uintp(end)):
+        k = np.uintp(cols[e])
+        f, a = np.uintp(bptr[k]) + np.uintp(done), avals[e]
+        {further}
+    {store}
+    done += 4"""
+
+
 def names(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
     """What fills the gaps of a body."""
     if kind == "combine_runs":
@@ -220,11 +234,12 @@ def _terms(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
     if kind == "mxm_dense":
         ids["j"] = "c"
 
-    def term(x: str, y: str) -> str:
-        return f"to_sum({parts.call('mult', multiply.program, x=f'cast_a({x})', y=f'cast_b({y})', **ids)})"
+    def term(x: str, y: str, **others: str) -> str:
+        values = {"x": f"cast_a({x})", "y": f"cast_b({y})", **ids, **others}
+        return f"to_sum({parts.call('mult', multiply.program, **values)})"
 
     value = term("avals[e * astride]", "bvals[f * bstride]")
-    gaps = dict.fromkeys(("iso_value", "start", "accumulate", "assign", "stop", "count_hits"), "")
+    gaps = dict.fromkeys(("iso_value", "start", "accumulate", "assign", "stop", "count_hits", "quads"), "")
     gaps["clear"] = "" if spec.hashed else _clear(kind)
     if spec.iso:
         # an iso product has no positions: one term of any two entries is the value of all
@@ -241,6 +256,12 @@ def _terms(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
             }
             | ({"accumulate": ""} if kind == "mxm_dense" else {})
         )
+    terms = [term("a", f"bvals[f + np.uintp({i})]", j=f"done + {i}") for i in range(4)]
+    gaps["quads"] = (
+        _QUADS.replace("{first}", "; ".join(f"s{i} = {one}" for i, one in enumerate(terms)))
+        .replace("{further}", "; ".join(f"s{i} = add(s{i}, {one})" for i, one in enumerate(terms)))
+        .replace("{store}", "; ".join(f"out_vals[base + done + {i}] = s{i}" for i in range(4)))
+    )
     start = literal_numba(monoid.start, monoid.dtype)
     stop = (
         ""

@@ -5,7 +5,7 @@ from ..semiring._types import BOOL
 from . import cpu_mxm
 from .cpu_bodies import ALLOW, BLENDED_LOOP, BODIES, FLAGS, LOWEST, POPCOUNT, SPARSE_LOOP, SPREAD, SPREAD_LOOP, USER_ID
 from .inline import inlined
-from .interface import KINDS, Spec
+from .interface import KINDS, ROLES, Spec
 
 _CHEAP = ("first", "second", "pair", "plus", "times", "min", "max")  # defined for whatever bits an absent value has
 
@@ -113,63 +113,52 @@ def _full_loop(value, stop):
     return f"if {strides}:\n{loop.format(value=plain)}else:\n{loop.format(value=value)}hit = True"
 
 
-def _names(kind, spec, parts):
-    """What fills the gaps of a body."""
+def _combine(kind, spec, parts):
+    if spec.iso:
+        return {"scatter": ""}
+    parts.define("add", spec.op.binary.program)
+    first, later = "if new:\n    acc_vals[c] = vals[q]", "acc_vals[c] = add(acc_vals[c], vals[q])"
+    return {"scatter": first if spec.op.is_any else later}
+
+
+def _drain(kind, spec, parts):
+    return {"move": "" if spec.iso else "out_vals[at] = acc_vals[c]\nacc_vals[c] = start"}
+
+
+def _reduce(kind, spec, parts):
     op = spec.op
-    if kind in ("pull", "push"):
-        return _product(kind, spec, parts)
-    if kind == "combine":
-        if not spec.iso:
-            parts.define("add", op.binary.program)
-        if spec.iso:
-            return {"scatter": ""}
-        return {
-            "scatter": "if new:\n    acc_vals[c] = vals[q]" if op.is_any else "acc_vals[c] = add(acc_vals[c], vals[q])"
-        }
-    if kind == "drain":
-        return {"move": "" if spec.iso else "out_vals[at] = acc_vals[c]\nacc_vals[c] = start"}
-    if kind in ("write", "write_list"):
-        return _write(kind, spec, parts)
-    if kind in ("ewise", "ewise_list"):
-        return _ewise(kind, spec, parts)
-    if kind == "reduce":
-        parts.define("add", op.binary.program)
-        parts.cast("cast_b", spec.b, op.dtype)
-        parts.text.append(f"START = {literal_numba(op.start, op.dtype)}")
-        takes = {
-            "take_q": "acc = add(acc, cast_b(xvals[q * xstride]))",
-            "take_r": "acc = add(acc, cast_b(xvals[r * xstride]))",
-        }
-        if op.is_any:
-            return {
-                "take_q": "acc = cast_b(xvals[q * xstride])",
-                "take_r": "acc = cast_b(xvals[r * xstride])",
-                "stop": "break",
-            }
-        if op.terminal is None:
-            return {**takes, "stop": ""}
+    parts.define("add", op.binary.program)
+    parts.cast("cast_b", spec.b, op.dtype)
+    parts.text.append(f"START = {literal_numba(op.start, op.dtype)}")
+    take = "acc = cast_b(xvals[{} * xstride])" if op.is_any else "acc = add(acc, cast_b(xvals[{} * xstride]))"
+    stop = "break" if op.is_any else ""
+    if not op.is_any and op.terminal is not None:
         parts.text.append(f"TERMINAL = {literal_numba(op.terminal, op.dtype)}")
-        return {**takes, "stop": "if acc == TERMINAL:\n    break"}
-    if kind in ("apply", "select", "select_list"):
-        return _map(kind, spec, parts)
-    if kind in ("matrix_select_count", "matrix_select", "matrix_apply"):
-        parts.define("op", op.program)
-        parts.cast("cast_a", spec.a, op.dtypes[0])
-        return {
-            "op_entry": parts.call(
-                "op",
-                op.program,
-                x="cast_a(avals[e * astride])",
-                i="row0 + r",
-                j="user_id(np.int64(cols[e]), starts, bounds)",
-                t="thunk",
-            )
-        }
-    if kind == "merge":
-        return _merge(spec, parts)
-    if kind in cpu_mxm.BODIES:
-        return cpu_mxm.names(kind, spec, parts)
-    return {}
+        stop = "if acc == TERMINAL:\n    break"
+    return {"take_q": take.format("q"), "take_r": take.format("r"), "stop": stop}
+
+
+def _matrix_map(kind, spec, parts):
+    op = spec.op
+    parts.define("op", op.program)
+    parts.cast("cast_a", spec.a, op.dtypes[0])
+    ids = {"i": "row0 + r", "j": "user_id(np.int64(cols[e]), starts, bounds)", "t": "thunk"}
+    return {
+        "op_entry": parts.call("op", op.program, x="cast_a(avals[np.intp(e) * astride])", **ids),
+        "op_plain": parts.call("op", op.program, x="cast_a(avals[e])", **ids),
+    }
+
+
+def _moving(kind, spec, parts):
+    return {"values": "" if spec.iso else _MOVED}
+
+
+_MOVED = """if astride == 1:
+    for q in range(end - begin):
+        out_vals[to + q] = avals[begin + q]
+else:
+    for q in range(end - begin):
+        out_vals[to + q] = avals[0]"""
 
 
 def _rows(word: str, statement: str) -> str:
@@ -208,7 +197,7 @@ def _ewise(kind, spec, parts):
     op = spec.op
     first, second = op.dtypes
     parts.define("op", op.program)
-    swapped = kind == "ewise_list" and spec.side == "right"
+    swapped = kind == "ewise_list" and spec.flip
     parts.cast("cast_a", spec.a, second if swapped else first)
     parts.cast("cast_b", spec.b, first if swapped else second)
     if kind == "ewise_list":
@@ -230,7 +219,7 @@ def _ewise(kind, spec, parts):
         return _rows(word, f"out_vals[r] = {_then(spec, parts, value) if spec.then else value}")
 
     names = {"third": third, "both_rows": rows("both", both), "one_sided": "", "present": "both"}
-    if not spec.side:
+    if not spec.lone:
         return names
     only_a, only_b = _one_sided(
         spec._replace(out=op.return_type) if spec.then else spec,
@@ -264,7 +253,7 @@ def inner_id(op, row, column):
 
 def _one_sided(spec, parts, a, b, **ids):
     """What an entry of one operand alone becomes: itself, or the operator's result with the other's default."""
-    if spec.side == "defaults":
+    if spec.lone == "defaults":
         calls = ({"x": f"cast_a({a})", "y": "bdefault"}, {"x": "adefault", "y": f"cast_b({b})"})
         if "cast_out" not in parts.names:
             parts.cast("cast_out", spec.op.return_type, spec.out)
@@ -278,9 +267,9 @@ def _map(kind, spec, parts):
     op = spec.op
     parts.define("op", op.program)
     stored = "cast_b(xvals[q * xstride])"
-    if spec.side:  # a binary operator with one side bound
-        x, y = ("thunk", stored) if spec.side == "left" else (stored, "thunk")
-        parts.cast("cast_b", spec.b, op.dtypes[1 if spec.side == "left" else 0])
+    if spec.bound:  # a binary operator with one side bound
+        x, y = ("thunk", stored) if spec.bound == "left" else (stored, "thunk")
+        parts.cast("cast_b", spec.b, op.dtypes[1 if spec.bound == "left" else 0])
     else:
         x, y = stored, ""
         parts.cast("cast_b", spec.b, op.dtypes[0])
@@ -288,7 +277,7 @@ def _map(kind, spec, parts):
     return {"op_x": parts.call("op", op.program, x=x, y=y, i="row0 + r", j="0", k="0", t="thunk"), "row_of_entry": row}
 
 
-def _merge(spec, parts):
+def _merge(kind, spec, parts):
     if spec.op is None:
         only_a, only_b = _one_sided(spec, parts, "avals[i * astride]", "bvals[j * bstride]")
         return {"op_merge": only_a, "only_a": only_a, "only_b": only_b}
@@ -301,6 +290,28 @@ def _merge(spec, parts):
     inner = parts.call("op", spec.op.program, x="cast_a(avals[i * astride])", y="cast_b(bvals[j * bstride])", **ids)
     only_a, only_b = _one_sided(spec, parts, "avals[i * astride]", "bvals[j * bstride]", **ids)
     return {"op_merge": f"cast_out({inner})", "only_a": only_a, "only_b": only_b}
+
+
+_GAPS = {
+    "product": _product,
+    "combine": _combine,
+    "drain": _drain,
+    "write": _write,
+    "ewise": _ewise,
+    "map": _map,
+    "reduce": _reduce,
+    "matrix_map": _matrix_map,
+    "merge": _merge,
+    "mxm": cpu_mxm.names,
+    "moved": _moving,
+    "runs": cpu_mxm.names,
+}
+
+
+def _names(kind, spec, parts):
+    """What fills the gaps of a body, by the role of its kind."""
+    fill = _GAPS.get(ROLES.get(kind, ""))
+    return {} if fill is None else fill(kind, spec, parts)
 
 
 def _fill(body: str, names: dict[str, str]) -> str:

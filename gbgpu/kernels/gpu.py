@@ -15,9 +15,10 @@ from .. import settings
 from ..device import nvrtc
 from ..device.store import Recent
 from ..semiring._types import BOOL
+from ..trace import aside, compiling
 from . import gpu_streams
 from .gpu_source import fused, source, thunk_type
-from .interface import KINDS, MASKED, TRACE, XFULL, XLIST, Costs, Layout, Spec, reads, sums_whole_rows
+from .interface import INTEGERS, KINDS, MASKED, TRACE, XFULL, XLIST, Costs, Layout, Spec, reads, sums_whole_rows
 from .lengths import pull_by_rows
 
 __all__ = ["GpuKernels", "compile", "source"]
@@ -29,14 +30,6 @@ STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tabl
 PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
 PARTIAL_SUMS = 512  # reduce: blocks at most
-INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "astride", "bstride", "tstride", "xstride", "width"}
-TRANSLATED = {
-    "matrix_select_count",
-    "matrix_select",
-    "matrix_apply",
-    "merge",
-}  # kinds that also take the number of blocks of `starts`
-
 ABSENT = ("mxm_rows", "mxm_pattern")  # kinds of ways to multiply that GPUs do not offer
 
 Launch = Callable[..., None]
@@ -58,7 +51,7 @@ class GpuKernels:
 
     kind = "cuda"
     dense, touches, atomic = True, False, False
-    mxm = ("dot", "dense", "sort")
+    mxm: tuple[str, ...] = ("dot", "dense", "sort")
     costs = Costs(
         push_edge=4e-11, push_first=4e-11, pull_edge=1.2e-11, row=4e-12, byte=5e-13, step=8e-6
     )  # an H200, from its launch and gather rates
@@ -67,6 +60,9 @@ class GpuKernels:
         self._devices = devices
         self._launchers: dict[tuple[str, Spec], Launch] = {}
         self._scratch: dict[tuple[str, int], Any] = {}
+
+    def uncut(self, kernel: Any) -> bool:
+        return True  # a launch
 
     def get(self, kind: str, spec: Spec) -> Launch:
         launcher = self._launchers.get((kind, spec))
@@ -92,7 +88,7 @@ class GpuKernels:
         if block.whole and not masked and sums_whole_rows(spec):
             views = gpu_streams.streams_of(device, block, width, spec.b.np_type.itemsize if reads_x and x.stride else 0)
             if views:
-                exact = spec._replace(side="" if x.words is None else "partial")
+                exact = spec if x.words is None else spec._replace(partial=True)
                 values = gpu_streams.values_of(device, block, views, reads_a)
                 return plain._replace(kind="pull_stream", spec=exact, rows=(views, block.cols, values, block.stride))
         if gpu_streams.is_short(device, block):
@@ -119,7 +115,9 @@ class GpuKernels:
 
     def _on_every_gpu(self, kind: str, spec: Spec) -> Launch:
         gpus = {device.gpu: device for device in self._devices.devices}
-        launchers = {gpu: self._on(device, kind, spec) for gpu, device in gpus.items()}
+        with aside("compile"):
+            compiling.kernel(kind)
+            launchers = {gpu: self._on(device, kind, spec) for gpu, device in gpus.items()}
         if len(launchers) == 1:
             return next(iter(launchers.values()))
         current = self._devices.current_gpu
@@ -133,11 +131,12 @@ class GpuKernels:
         return _SPECIAL.get(kind, _plain)(self, device, module, kind, spec)
 
 
-def _run(device: Any, module: Any, name: str) -> Callable[[int, tuple], None]:
+def _run(device: Any, module: Any, name: str) -> Callable[..., None]:
     function, launch, most = module(name), device.launch, device.processors * BLOCKS_EACH
 
-    def run(blocks: int, args: tuple) -> None:
-        launch(function, min(max(blocks, 1), most), BLOCK, args)
+    def run(blocks: int, args: tuple, listed: bool = False) -> None:
+        """`listed`: the work is that of a list, which may be short, whatever room it has."""
+        launch(function, min(max(blocks, 1), device.thin if listed and device.thin else most), BLOCK, args)
 
     return run
 
@@ -187,18 +186,21 @@ def _size(kind: str) -> Callable[[tuple], int]:
 def _plain(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """One thread an element. Nothing is launched for nothing."""
     run, scalars, size = _run(device, module, kind), _scalars(kind, spec), _size(kind)
+    names = KINDS[kind]
+    lists = bool({"slots", "tslots", "touched"} & set(names))
+    flags = names.index("flags") if lists and "n" in names else None
 
     def launch(*args: Any) -> None:
         if need := size(args):
-            run((need + BLOCK - 1) // BLOCK, scalars(args))
+            run((need + BLOCK - 1) // BLOCK, scalars(args), lists and (flags is None or bool(args[flags] & XLIST)))
 
     return launch
 
 
 def _matrix(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
-    """A warp a row, or a thread an entry (matrix_apply)."""
+    """A warp a row, or a thread an entry (matrix_apply). The number of blocks goes with `starts`."""
     run, scalars, names = _run(device, module, kind), _scalars(kind, spec), KINDS[kind]
-    starts = names.index("starts") if kind in TRANSLATED else None
+    starts = names.index("starts") if "starts" in names else None
     entries = names.index("cols") if kind == "matrix_apply" else None
 
     def launch(*args: Any) -> None:
@@ -241,7 +243,7 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
     """x into the order of use, if there is one; as many blocks as the multiprocessors hold, each with the table of
     hubs; then the rows that tiles share."""
     function, join, ordering = module("pull_stream"), module("pull_stream_join"), module("pull_stream_order")
-    held, partial, reads_x = spec.b.np_type.itemsize, spec.side == "partial", reads(spec)[1]
+    held, partial, reads_x = spec.b.np_type.itemsize, spec.partial, reads(spec)[1]
 
     def ordered(order: Any, entries: int, xvals: Any, xstride: int, xwords: Any) -> tuple[Any, Any, bool]:
         """(values, presence words, whether absent values are marked as such instead) in the order of use."""
@@ -294,13 +296,13 @@ def _push(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
         _scalars(kind, spec),
         _size(kind),
     )
-    cols, starts = (KINDS[kind].index(name) for name in ("cols", "starts"))
+    cols, starts, flags = (KINDS[kind].index(name) for name in ("cols", "starts", "flags"))
 
     def launch(*args: Any, hubs: bool = True) -> None:
         most = args[cols].size // HUB if hubs else 0
         queue = kernels.scratch("push", device, 2 + most)
         values = (*scalars(args), args[starts].size - 1, queue)
-        run((size(args) + BLOCK // 32 - 1) // (BLOCK // 32), values)
+        run((size(args) + BLOCK // 32 - 1) // (BLOCK // 32), values, bool(args[flags] & XLIST))
         if most:
             run_hubs(2 * most, values)
 
@@ -368,7 +370,9 @@ def _runs(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
 
 
 _SPECIAL: dict[str, Any] = {
-    **dict.fromkeys((*TRANSLATED, "merge_count", "merge"), _matrix),
+    **dict.fromkeys(
+        ("matrix_select_count", "matrix_select", "matrix_apply", "merge_count", "merge", "move_rows"), _matrix
+    ),
     **dict.fromkeys(("mxm_dense", "mxm_expand"), _mxm),
     "mxm_dot": _mxm_dot,
     "combine_runs": _runs,

@@ -1,10 +1,12 @@
-"""Texts of the CUDA kernels: a header generated for one instance, and the pieces of src/ that its kind is made of.
+"""Texts of the CUDA kernels: a header generated for one instance, and the text of its kind in src/ with what that
+includes.
 
 The header has the types (T_A, T_B, T_OUT, Z of the monoid), what the operators read (READS_*, USES_*), and the
-operators as device functions (term, add, both, of_entry ...) with their casts. Nothing is included: a bare NVRTC has no
-headers.
+operators as device functions (term, add, both, of_entry ...) with their casts: what the role of its kind asks for.
+Included texts are put in here: a bare NVRTC has no headers.
 """
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,26 +14,10 @@ from typing import Any
 from ..semiring._lower import cast_program, literal_cuda, to_cuda
 from ..semiring._types import BOOL, DataType
 from . import interface
-from .interface import Spec
+from .interface import ROLES, Spec
 
 SOURCES = Path(__file__).parent / "src"
 FLAGS = [name for name, value in vars(interface).items() if name.isupper() and isinstance(value, int)]
-MATRIX = ("matrix_select_count", "matrix_select", "matrix_apply")
-PIECES = {
-    "pull": ("monoid",),
-    "pull_stream": (),
-    "push": ("atomics", "arrive"),
-    "combine": ("atomics", "arrive"),
-    "reduce": ("monoid",),
-    "matrix_select_count": ("matrix_entries", "rows"),
-    "matrix_select": ("matrix_entries", "rows"),
-    "matrix_apply": ("matrix_entries",),
-    "merge_count": ("rows", "merge_rows"),
-    "merge": ("rows", "merge_rows"),
-    "mxm_dot": ("monoid", "mxm"),
-    "mxm_dense": ("mxm",),
-    "mxm_expand": ("mxm",),
-}
 
 
 def source(kind: str, spec: Spec) -> str:
@@ -39,23 +25,21 @@ def source(kind: str, spec: Spec) -> str:
     header = _Header()
     header.types(PTR=_C_INDEX[spec.ptr], IDX=_C_INDEX[spec.idx])
     header.constants(ISO=spec.iso)
-    _FILL.get(kind, lambda spec, header: None)(spec, header)
+    if kind in ROLES:
+        _FILL[ROLES[kind]](spec, header)
     flags = "".join(f"const long long {name} = {getattr(interface, name)};\n" for name in FLAGS)
-    pieces = [_piece(f"{name}.cuh") for name in PIECES.get(kind, ())]
-    return "\n".join([flags, _piece("prelude.cuh"), *header.text, "", *pieces, _piece(f"{kind}.cu")])
+    return "\n".join([flags, _piece("prelude.cuh"), *header.text, "", _piece(f"{kind}.cu")])
 
 
 def fused(kind: str, spec: Spec) -> bool:
     """Whether the instance may use fused multiply-add: only the built-in plus_times."""
-    return (
-        kind in ("pull", "pull_stream", "push", "mxm_dot", "mxm_dense", "mxm_expand") and spec.op.name == "plus_times"
-    )
+    return ROLES.get(kind) in ("product", "mxm") and spec.op.name == "plus_times"
 
 
 def thunk_type(spec: Spec) -> DataType | None:
     """The type of the run-time scalar of an operator, or None if it has none."""
     types = dict(spec.op.program.params)
-    return types.get({"left": "x", "right": "y"}.get(spec.side, "t"))
+    return types.get({"left": "x", "right": "y"}.get(spec.bound, "t"))
 
 
 _C_INDEX = {"int32": "int", "int64": "long long"}
@@ -63,7 +47,8 @@ _C_INDEX = {"int32": "int", "int64": "long long"}
 
 @cache
 def _piece(name: str) -> str:
-    return (SOURCES / name).read_text()
+    """A text of src/, with those that it includes."""
+    return re.sub(r'#include "(.+)"\n', lambda found: _piece(found[1]) + "\n", (SOURCES / name).read_text())
 
 
 class _Header:
@@ -140,7 +125,7 @@ def _product(spec: Spec, header: _Header) -> None:
     uses = multiply.program.uses
     reads_a, reads_x = interface.reads(spec)
     header.constants(READS_A=reads_a, READS_X=reads_x)
-    header.constants(PARTIAL=spec.side == "partial")
+    header.constants(PARTIAL=spec.partial)
     header.constants(USES_INNER="k" in uses, USES_OUTER=("j" if flip else "i") in uses)
 
 
@@ -182,8 +167,8 @@ def _ewise(spec: Spec, header: _Header) -> None:
     out = spec.out or spec.op.return_type
     made = out if spec.then is None else spec.op.return_type
     header.types(T_A=spec.a, T_B=spec.b, T_C=spec.c or out, T_MADE=made, T_OUT=out)
-    header.constants(IS_UNION=spec.side in ("union", "defaults"), IS_CHAIN=spec.then is not None)
-    _both(spec, header, made, "T_MADE both(T_A a, T_B b, i64 row, i64 col)", swapped=spec.side == "right")
+    header.constants(IS_UNION=bool(spec.lone), IS_CHAIN=spec.then is not None)
+    _both(spec, header, made, "T_MADE both(T_A a, T_B b, i64 row, i64 col)", swapped=spec.flip and spec.then is None)
     _one_sided(spec, header, made, "T_MADE")
     if spec.then is None:
         return header.define("T_OUT then(T_MADE made, T_C)", "made")
@@ -209,7 +194,7 @@ def _one_sided(spec: Spec, header: _Header, out: DataType, result: str = "T_OUT"
     """only_a, only_b: what an entry of one operand alone becomes (itself, or the operator with the other's default)."""
     first, second = (BOOL, BOOL) if spec.op is None else spec.op.dtypes
     header.types(DEFAULT_A=first, DEFAULT_B=second)
-    if spec.side == "defaults":
+    if spec.lone == "defaults":
         for name, x, y in (("a", "cast_a(v)", "bdefault"), ("b", "adefault", "cast_b(v)")):
             call = _call("binary", spec.op.program, x=x, y=y, **_ids(spec.op))
             kept, other = ("T_A", "DEFAULT_B bdefault") if name == "a" else ("T_B", "DEFAULT_A adefault")
@@ -255,16 +240,16 @@ def _runs(spec: Spec, header: _Header) -> None:
 def _map(spec: Spec, header: _Header, stored: DataType, kept: str) -> None:
     """of_entry(x, row, col, thunk): a unary, index-unary or select operator, or a binary one with the thunk bound."""
     op, thunk = spec.op, thunk_type(spec)
-    operand = dict(op.program.params).get("y" if spec.side == "left" else "x", stored)
+    operand = dict(op.program.params).get("y" if spec.bound == "left" else "x", stored)
     header.types(**{kept: stored}, T_OUT=spec.out or op.return_type, THUNK=thunk or "long long")
     header.cast("cast_x", stored, operand)
     header.cast("to_out", op.return_type, spec.out or op.return_type)
     header.function("operation", op.program)
-    x, y = ("thunk", "cast_x(x)") if spec.side == "left" else ("cast_x(x)", "thunk")
+    x, y = ("thunk", "cast_x(x)") if spec.bound == "left" else ("cast_x(x)", "thunk")
     call = _call("operation", op.program, x=x, y=y, t="thunk", i="row", k="0", j="col")
     header.define(f"{op.return_type.c_type} of_entry({kept} x, i64 row, i64 col, THUNK thunk)", call)
     uses = op.program.uses
-    header.constants(READS_X=("y" if spec.side == "left" else "x") in uses, USES_ROW="i" in uses, USES_COL="j" in uses)
+    header.constants(READS_X=("y" if spec.bound == "left" else "x") in uses, USES_ROW="i" in uses, USES_COL="j" in uses)
 
 
 def _values(spec: Spec, header: _Header) -> None:
@@ -276,6 +261,10 @@ def _truth(spec: Spec, header: _Header) -> None:
     header.cast("truth", spec.b, BOOL)
 
 
+def _moved(spec: Spec, header: _Header) -> None:
+    header.types(T_A=spec.a)
+
+
 def _map_vector(spec: Spec, header: _Header) -> None:
     _map(spec, header, spec.b, "T_B")
 
@@ -285,17 +274,18 @@ def _map_matrix(spec: Spec, header: _Header) -> None:
 
 
 _FILL: dict[str, Any] = {
-    **dict.fromkeys(("pull", "pull_stream", "push"), _product),
-    **dict.fromkeys(("write", "write_list"), _write),
-    **dict.fromkeys(("ewise", "ewise_list"), _ewise),
-    **dict.fromkeys(("apply", "select", "select_list"), _map_vector),
-    **dict.fromkeys(MATRIX, _map_matrix),
-    **dict.fromkeys(("mask_words", "list_words"), _truth),
-    **dict.fromkeys(("mask_list", "scatter", "compact", "gather"), _values),
+    "product": _product,
     "combine": _combine,
     "drain": _drain,
+    "write": _write,
+    "ewise": _ewise,
+    "map": _map_vector,
     "reduce": _reduce,
+    "truth": _truth,
+    "values": _values,
+    "matrix_map": _map_matrix,
     "merge": _merge,
-    "combine_runs": _runs,
-    **dict.fromkeys(("mxm_dot", "mxm_dense", "mxm_expand"), _mxm),
+    "mxm": _mxm,
+    "runs": _runs,
+    "moved": _moved,
 }

@@ -163,4 +163,4 @@ def _coded(device: Any, block: Any, width: int) -> tuple[Any, Any]:
     order, place = _ranked(device, counts)
     if most < 1 or int(device.get(device.xp.cumsum(counts[order[:most]])[-1:])[0]) < SHARE * block.nnz:
         return block.cols, None
-    return place[block.cols], order[: int(device.get((counts > 0).sum(keepdims=True))[0])]
+    return place[block.cols], order[: int(device.get(device.truths(counts > 0))[0])]

@@ -64,7 +64,11 @@ class Spec(NamedTuple):
     # leave values alone
     iso: bool = False
     hashed: bool = False  # mxm: `marks` is a hash table, for rows far shorter than the matrix is wide
-    side: str = ""  # bound scalar of a binary operator in `apply`: "left" or "right"; list operand of `ewise_list`
+    bound: str = ""  # apply: where the thunk of a binary operator stands, "left" or "right"
+    # what an entry of one operand alone becomes: "defaults": op(a, bdefault) or op(adefault, b); "union": itself, cast
+    # to out (of merge that is always so); "": nothing
+    lone: str = ""
+    partial: bool = False  # pull_stream: x is not full
     # ewise: typed binary operator of the result so far and a third operand (which is its left one if flip)
     then: Any = None
     c: Any = None  # DataType of the third operand's values
@@ -86,239 +90,96 @@ def sums_whole_rows(spec: Spec) -> bool:
     return not spec.iso and not spec.op.monoid.is_any and not spec.op.multiply.program.uses & {"i", "j", "k"}
 
 
-_MXM = ("n", "indptr", "cols", "avals", "astride", "bptr", "bcols", "bvals", "bstride")
+# Groups of arguments, each given as one thing: a block of a matrix by rows (MatrixBlock.csr), a vector as every row
+# has a place (Steps.dense) or as a list (VectorBlock.listed), how slots become ids, what is written.
+_CSR = ("indptr", "cols", "avals", "astride")
+_X, _LIST = ("xvals", "xstride", "xwords"), ("count", "slots", "xvals", "xstride")
+_IDS = ("starts", "bounds", "row0")
+_OUT, _OUT_LIST = ("out_vals", "out_words", "count"), ("out_slots", "out_vals", "out_count")
+_SPACE = ("acc_vals", "acc_words", "touched", "touched_count")
+_MXM = ("n", *_CSR, "bptr", "bcols", "bvals", "bstride")
 _TABLES = ("kstarts", "kbounds", "jstarts", "jbounds", "row0")
 
 KINDS: dict[str, tuple[str, ...]] = {
     # -- products. In x @ A (flip) the terms are mult(x_k, a_kj) with i = 0, k inner, j the output row; in A @ x
-    # mult(a_ik, x_k) with i the
-    # output row, k inner, j = 0. Matrix rows are output rows in pull, inner indices in push. op: TypedSemiring; a, b:
-    # types of A and x.
+    # mult(a_ik, x_k) with i the output row, k inner, j = 0. Matrix rows are output rows in pull, inner indices in push.
+    # op: TypedSemiring; a, b: types of A and x.
     # Every row that the mask lets through gathers its terms; stops at the monoid's terminal value. Writes all of
     # out_words, values of present rows.
-    "pull": (
-        "n",
-        "indptr",
-        "cols",
-        "avals",
-        "astride",
-        "xvals",
-        "xstride",
-        "xwords",
-        "mwords",
-        "flags",
-        "starts",
-        "bounds",
-        "row0",
-        "heavy",
-        "out_vals",
-        "out_words",
-        "count",
-        "stats",
-    ),
+    "pull": ("n", *_CSR, *_X, "mwords", "flags", *_IDS, "heavy", *_OUT, "stats"),
     # The same for a monoid that is not any, from streams of entries and the values of each; mask, ids and heavy are not
-    # read. Spec.side "partial": x is not full. Only backends whose layout names it.
-    "pull_stream": (
-        *("n", "streams", "cols", "avals", "astride", "xvals", "xstride", "xwords", "mwords", "flags"),
-        *("starts", "bounds", "row0", "heavy", "out_vals", "out_words", "count", "stats"),
-    ),
-    # Present rows of x scatter into a workspace over all output slots (acc_vals = start and acc_words = 0 before).
-    # The first arrival at a slot
-    # appends it to touched. Slots own_lo <= s < own_hi pass only if the mask of the own block (bit s - own_lo) lets
-    # them.
+    # read. Only backends whose layout names it.
+    "pull_stream": ("n", "streams", *_CSR[1:], *_X, "mwords", "flags", *_IDS, "heavy", *_OUT, "stats"),
+    # Present rows of x scatter into a workspace over all output slots (acc_vals = start and acc_words = 0 before). The
+    # first arrival at a slot appends it to touched. Slots own_lo <= s < own_hi pass only if the mask of the own block
+    # (bit s - own_lo) lets them.
     "push": (
-        "n",
-        "count",
-        "slots",
-        "xvals",
-        "xstride",
-        "xwords",
-        "flags",
-        "indptr",
-        "cols",
-        "avals",
-        "astride",
-        "starts",
-        "bounds",
-        "row0",
-        "mwords",
-        "own_lo",
-        "own_hi",
-        "acc_vals",
-        "acc_words",
-        "touched",
-        "touched_count",
-        "stats",
+        *("n", *_LIST, "xwords", "flags", *_CSR, *_IDS, "mwords", "own_lo", "own_hi"),
+        *(*_SPACE, "stats"),
     ),
     # Arrivals of another device at the owner: same workspace rule over the own rows. op: TypedMonoid; b: type of vals
     # (= the monoid's).
-    "combine": ("count", "slots", "vals", "mwords", "flags", "acc_vals", "acc_words", "touched", "touched_count"),
+    "combine": ("count", "slots", "vals", "mwords", "flags", *_SPACE),
     # Empties a workspace into one list for each of the p owners (entries relative to starts[b]), stored at offset
-    # starts[b] of out_slots
-    # and out_vals; restores acc_vals to `start` and acc_words to zero. out: type of values.
+    # starts[b] of out_slots and out_vals; restores acc_vals to `start` and acc_words to zero. out: type of values.
     "drain": (
-        "touched_count",
-        "touched",
-        "acc_vals",
-        "acc_words",
-        "start",
-        "starts",
-        "p",
-        "out_slots",
-        "out_vals",
-        "out_counts",
+        *("touched_count", "touched", "acc_vals", "acc_words", "start", "starts", "p"),
+        *("out_slots", "out_vals", "out_counts"),
     ),
     # Sum of row lengths over the present rows of x.
     "frontier_edges": ("n", "count", "slots", "xwords", "flags", "indptr", "out"),
     # -- the write rule C<M, accum, replace> = T. op: typed binary accumulator or None; a: type of C; b: type of T.
     # dense, in place on C. Rows in the region: mask bit set: T present -> accum(C, T) if both, else T; T absent ->
-    # deleted, kept if accum.
-    # Mask bit not set: kept, deleted if REPLACE. Rows outside the region: kept, deleted if REPLACE and the mask bit
-    # is not set.
+    # deleted, kept if accum. Mask bit not set: kept, deleted if REPLACE. Rows outside the region: kept, deleted if
+    # REPLACE and the mask bit is not set.
     "write": ("n", "cvals", "cwords", "tvals", "tstride", "twords", "mwords", "rwords", "flags", "count"),
     # T is a list: entries that pass the mask are accumulated or stored; nothing is deleted. count is C's own and
     # grows by new entries.
     "write_list": ("tcount", "tslots", "tvals", "tstride", "mwords", "flags", "cvals", "cwords", "count"),
-    # -- elementwise. op: typed binary; rows with both get op(a, b). Spec.side "union": those with one stay (cast to
-    # out); "defaults": they get op(a, bdefault) or op(adefault, b); "": only rows with both. With Spec.then, what this
-    # gives (of op's type) and c are combined in rows that have both.
+    # -- elementwise. op: typed binary; rows with both get op(a, b), those with one what Spec.lone says. With Spec.then,
+    # what this gives (of op's type) and c are combined in rows that have both.
     "ewise": (
-        "n",
-        "avals",
-        "astride",
-        "awords",
-        "bvals",
-        "bstride",
-        "bwords",
-        "cvals",
-        "cstride",
-        "cwords",
-        "flags",
-        "row0",
-        "adefault",
-        "bdefault",
-        "out_vals",
-        "out_words",
-        "count",
+        *("n", "avals", "astride", "awords", "bvals", "bstride", "bwords", "cvals", "cstride", "cwords"),
+        *("flags", "row0", "adefault", "bdefault", *_OUT),
     ),
-    # intersection of a list with a dense operand; the list is the operand named by Spec.side; a: type of the list, b:
-    # of the dense one.
+    # intersection of a list with a dense operand; a: type of the list, which is the right operand if flip; b: of the
+    # dense one.
     "ewise_list": (
-        "count",
-        "slots",
-        "avals",
-        "astride",
-        "bvals",
-        "bstride",
-        "bwords",
-        "flags",
-        "row0",
-        "out_slots",
-        "out_vals",
-        "out_count",
+        *("count", "slots", "avals", "astride", "bvals", "bstride", "bwords", "flags", "row0"),
+        *_OUT_LIST,
     ),
-    # op: typed unary, index-unary (t = thunk) or binary with the thunk bound at Spec.side. Dense: rows 0..n-1 (absent
-    # ones too); list: entries.
-    "apply": ("n", "count", "slots", "xvals", "xstride", "thunk", "flags", "row0", "out_vals"),
+    # op: typed unary, index-unary (t = thunk) or binary with the thunk at Spec.bound. Dense: rows 0..n-1 (absent ones
+    # too); list: entries.
+    "apply": ("n", *_LIST, "thunk", "flags", "row0", "out_vals"),
     # op: typed select operator. Dense: bits of the kept rows; list: compacted.
-    "select": ("n", "xvals", "xstride", "xwords", "flags", "row0", "thunk", "out_words", "count"),
-    "select_list": ("count", "slots", "xvals", "xstride", "row0", "thunk", "out_slots", "out_vals", "out_count"),
+    "select": ("n", *_X, "flags", "row0", "thunk", "out_words", "count"),
+    "select_list": (*_LIST, "row0", "thunk", *_OUT_LIST),
     # op: TypedMonoid; out_val[0] = sum of the present values, out_words[0] = 1 if there was any (bit 0 of one word);
     # both set by the kernel.
-    "reduce": ("n", "count", "xvals", "xstride", "xwords", "flags", "out_vals", "out_words"),
+    "reduce": ("n", "count", *_X, "flags", "out_vals", "out_words"),
     # -- forms and masks (b: type of the values)
-    "mask_words": ("n", "xvals", "xstride", "xwords", "flags", "out_words"),  # bits of present and true rows
-    "list_words": (
-        "count",
-        "slots",
-        "xvals",
-        "xstride",
-        "flags",
-        "out_words",
-    ),  # out_words zeroed by the caller; VALUED: true ones only
-    "mask_list": (
-        "count",
-        "slots",
-        "xvals",
-        "xstride",
-        "mwords",
-        "flags",
-        "out_slots",
-        "out_vals",
-        "out_count",
-    ),  # entries that pass the mask
-    "scatter": (
-        "count",
-        "slots",
-        "xvals",
-        "xstride",
-        "out_vals",
-        "out_words",
-    ),  # list -> bitmap; out_words zeroed by the caller
-    "compact": (
-        "n",
-        "xvals",
-        "xstride",
-        "xwords",
-        "flags",
-        "out_slots",
-        "out_vals",
-        "out_count",
-    ),  # dense -> list, ascending where cheap
+    "mask_words": ("n", *_X, "flags", "out_words"),  # bits of present and true rows
+    "list_words": (*_LIST, "flags", "out_words"),  # out_words zeroed by the caller; VALUED: true ones only
+    "mask_list": (*_LIST, "mwords", "flags", *_OUT_LIST),  # entries that pass the mask
+    "scatter": (*_LIST, "out_vals", "out_words"),  # list -> bitmap; out_words zeroed by the caller
+    "compact": ("n", *_X, "flags", *_OUT_LIST),  # dense -> list, ascending where cheap
     # rows of a new layout: out row r = x at global slot index[r] (int64; -1: absent)
-    "gather": ("n", "index", "xvals", "xstride", "xwords", "flags", "out_vals", "out_words", "count"),
+    "gather": ("n", "index", *_X, "flags", *_OUT),
     # -- matrices. Two passes: lengths of the rows (int64), then, with out_indptr made of them, the entries. a: type
     # of the values.
-    "matrix_select_count": (
-        "n",
-        "indptr",
-        "cols",
-        "avals",
-        "astride",
-        "thunk",
-        "starts",
-        "bounds",
-        "row0",
-        "out_lengths",
-    ),
-    "matrix_select": (
-        "n",
-        "indptr",
-        "cols",
-        "avals",
-        "astride",
-        "thunk",
-        "starts",
-        "bounds",
-        "row0",
-        "out_indptr",
-        "out_cols",
-        "out_vals",
-    ),
-    "matrix_apply": ("n", "indptr", "cols", "avals", "astride", "thunk", "starts", "bounds", "row0", "out_vals"),
+    "matrix_select_count": ("n", *_CSR, "thunk", *_IDS, "out_lengths"),
+    "matrix_select": ("n", *_CSR, "thunk", *_IDS, "out_indptr", "out_cols", "out_vals"),
+    "matrix_apply": ("n", *_CSR, "thunk", *_IDS, "out_vals"),
     # rows of two matrices with ascending columns; keep says which entries survive (A_ONLY | B_ONLY | BOTH); both:
-    # op(a, b), or a if op is None. Spec.side "defaults": an entry of one side gets op(a, bdefault) or op(adefault, b).
+    # op(a, b), or a if op is None; one alone: as Spec.lone says.
     "merge_count": ("n", "aptr", "acols", "bptr", "bcols", "keep", "out_lengths"),
     "merge": (
-        "n",
-        "aptr",
-        "acols",
-        "avals",
-        "astride",
-        "bptr",
-        "bcols",
-        "bvals",
-        "bstride",
-        "keep",
-        "starts",
-        "bounds",
-        "row0",
-        "adefault",
-        "bdefault",
-        "out_indptr",
-        "out_cols",
-        "out_vals",
+        *("n", "aptr", "acols", "avals", "astride", "bptr", "bcols", "bvals", "bstride", "keep", *_IDS),
+        *("adefault", "bdefault", "out_indptr", "out_cols", "out_vals"),
     ),
+    # Row slots[k] (none, if that is -1) is put at out_begins[k] and on; column c is names[c] there, if `renamed`.
+    # Values are only moved: a is an unsigned type of their size; with Spec.iso they stay where they are.
+    "move_rows": ("n", "slots", *_CSR, "names", "renamed", "out_begins", "out_cols", "out_vals"),
     # -- products of matrices: rows of A on this device, all rows of B (by slot). op: TypedSemiring; a, b: types of A
     # and B. k* translate inner slots, j* column slots. `marks`: workspace as mxm_room says; for
     # backends without "rows" the rows of A with at least HEAVY entries.
@@ -340,6 +201,30 @@ KINDS: dict[str, tuple[str, ...]] = {
     # run q: vals[order[starts[q]]] and on, up to the next run, combined in this order. op: a typed monoid or binary.
     "combine_runs": ("n", "starts", "order", "vals", "out_vals"),
 }
+
+# Kinds whose Spec means the same, so that their texts are given the same names for its operators and types (by
+# cpu_source.py and gpu_source.py). Kinds that are in no row need none.
+_ROLES: dict[str, tuple[str, ...]] = {
+    "product": ("pull", "pull_stream", "push"),
+    "combine": ("combine",),
+    "drain": ("drain",),
+    "write": ("write", "write_list"),
+    "ewise": ("ewise", "ewise_list"),
+    "map": ("apply", "select", "select_list"),
+    "reduce": ("reduce",),
+    "truth": ("mask_words", "list_words"),
+    "values": ("mask_list", "scatter", "compact", "gather"),
+    "matrix_map": ("matrix_select_count", "matrix_select", "matrix_apply"),
+    "merge": ("merge",),
+    "mxm": ("mxm_rows", "mxm_dot", "mxm_dense", "mxm_expand", "mxm_pattern"),
+    "moved": ("move_rows",),
+    "runs": ("combine_runs",),
+}
+ROLES = {kind: role for role, kinds in _ROLES.items() for kind in kinds}
+
+# Arguments that are whole numbers of the host.
+INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "width", "renamed"}
+INTEGERS |= {"astride", "bstride", "tstride", "xstride"}
 
 
 class Costs(NamedTuple):
@@ -384,6 +269,10 @@ class Kernels(Protocol):
 
     def get(self, kind: str, spec: Spec) -> Any:
         """The kernel instance as a callable; compiled or loaded from the cache at first use."""
+        ...
+
+    def uncut(self, kernel: Any) -> bool:
+        """Whether a call that has begun is carried out, whatever signals come."""
         ...
 
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:

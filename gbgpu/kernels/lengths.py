@@ -33,14 +33,14 @@ def lengths(device: Any) -> Any:
         vals[...] = found
         present = found > 0
         words[...] = words_of(device, present)
-        count += present.sum(keepdims=True)
+        count += device.truths(present)
 
     return kernel
 
 
 def pull_by_rows(device: Any, block: Any, spec: Spec, x: Any, masked: bool) -> Layout:
     """A block as it is."""
-    rows = block.indptr, block.cols, block.vals, block.stride
+    rows = block.csr
     if not masked and x.words is None and counts(spec):
         return Layout(lengths(device), "pull", None, rows, block.cols, _NOTHING)
     return _new(Layout, (None, "pull", None, rows, block.cols, _NOTHING))

@@ -32,13 +32,20 @@ from gbgpu.semiring._types import (
 )
 
 
+def _found(op: Any, key: object) -> Any:
+    """op[key], or None where there is none. What a user's function does wrong is raised: it is no matter of types."""
+    try:
+        return op[key]
+    except (KeyError, TypeError, NotImplementedException):
+        return None
+
+
 def _works(op: Any, key: object) -> bool:
     """Whether op[key] gives a typed operator."""
     try:
-        op[key]
-    except (KeyError, TypeError, NotImplementedException, UdfParseError):
+        return _found(op, key) is not None
+    except UdfParseError:
         return False
-    return True
 
 
 class TypedMonoid:
@@ -350,17 +357,18 @@ class Semiring:
 
     def _make(self, dtype: DataType) -> TypedSemiring:
         multiply = self._multiply(dtype)
-        if multiply is None or multiply.return_type not in self.monoid:
+        monoid = None if multiply is None else _found(self.monoid, multiply.return_type)
+        if multiply is None or monoid is None:
             raise KeyError(f"{self.name} does not work with {dtype.name}")
-        return TypedSemiring(self, self.monoid[multiply.return_type], multiply)
+        return TypedSemiring(self, monoid, multiply)
 
     def _multiply(self, dtype: DataType) -> Typed | None:
         """The typed multiply operator for inputs of `dtype`, or None: python-graphblas's table as rules."""
         if {self.monoid.name, self.binaryop.name} <= set(BITWISE):
             dtype = _UNSIGNED.get(dtype, dtype)
-        if dtype not in self.binaryop:
+        multiply, monoid = _found(self.binaryop, dtype), self.monoid
+        if multiply is None:
             return None
-        multiply, monoid = self.binaryop[dtype], self.monoid
         if monoid.is_logical:
             if multiply.return_type is BOOL:
                 return multiply

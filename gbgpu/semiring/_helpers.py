@@ -1,6 +1,6 @@
 """Functions with loops or with two results, which no formula gives: printed inside the programs that call them.
 
-Each has a numba text and a CUDA text that do the same steps; gcd and ipow take UINT64, binom INT64.
+Each has a numba text and a CUDA text that do the same steps; gcd and ipow take UINT64, binom and comb INT64.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from gbgpu.semiring._scalar import Program, ordered
 from gbgpu.semiring._types import FP32
 
+# python-graphblas's: 0 as soon as a step does not fit, though the result might.
 _BINOM = (
     """
 def binom(n, k):
@@ -27,6 +28,35 @@ auto binom = [](long long n, long long k) -> long long {
     for (long long i = 0; i < (k < n - k ? k : n - k); ++i) {
         if (value > 9223372036854775807LL / (n - i)) return 0;
         value = value * (n - i) / (i + 1);
+    }
+    return value;
+};
+""",
+)
+# Right up to the largest result that fits, 0 beyond: what a step divides by goes first.
+_COMB = (
+    """
+def comb(n, k):
+    if k > n or k < 0:
+        return np.int64(0)
+    value = np.int64(1)
+    for i in range(min(k, n - k)):
+        part = value % (i + 1) * (n - i) // (i + 1)
+        value = value // (i + 1)
+        if value > (9223372036854775807 - part) // (n - i):
+            return np.int64(0)
+        value = np.int64(value * (n - i) + part)
+    return value
+""",
+    """
+auto comb = [](long long n, long long k) -> long long {
+    if (k > n || k < 0) return 0;
+    long long value = 1;
+    for (long long i = 0; i < (k < n - k ? k : n - k); ++i) {
+        const long long part = value % (i + 1) * (n - i) / (i + 1);
+        value /= i + 1;
+        if (value > (9223372036854775807LL - part) / (n - i)) return 0;
+        value = value * (n - i) + part;
     }
     return value;
 };
@@ -92,7 +122,7 @@ auto frexpe{f} = []({type} x) -> {type} {
 };
 """,
 )
-HELPERS = {"binom": _BINOM, "ipow": _IPOW, "gcd": _GCD, "frexpx": _FREXPX, "frexpe": _FREXPE}
+HELPERS = {"binom": _BINOM, "comb": _COMB, "ipow": _IPOW, "gcd": _GCD, "frexpx": _FREXPX, "frexpe": _FREXPE}
 
 
 def helpers(program: Program, dialect: str) -> list[str]:

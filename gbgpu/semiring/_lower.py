@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ def to_cuda(program: Program, name: str) -> str:
     return "\n".join([declare, *helpers(program, "cuda"), *lines, f"    return {result};", "}", ""])
 
 
+@lru_cache(4096)
 def to_python(program: Program) -> Callable:
     """The program as a Python function of NumPy scalars, for checks and single values."""
     space: dict[str, Any] = {"math": _NumpyMath, "np": np}

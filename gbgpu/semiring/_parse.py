@@ -1,8 +1,8 @@
 """Reads the source of a user function that branches or calls scalar functions, and builds its program.
 
-Allowed: expressions, local assignments, if / else, conditional expressions, comparison chains, min, max, abs, casts,
-`math.*` and NumPy's scalar functions, captured scalars, and calls of other such functions. Both sides of a branch are
-computed and one is selected, so a branch costs both.
+Allowed: expressions, local assignments, if / else, conditional expressions, comparison chains, the functions of
+`_known`, captured scalars, and calls of other such functions. Both sides of a branch are computed and one is selected,
+so a branch costs both; a row of branches costs each of them once, where paths (`_paths`) would multiply.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ import __future__
 import ast
 import builtins
 import inspect
-import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-import numpy as np
-
 from gbgpu.errors import UdfParseError
 from gbgpu.semiring import _scalar as sc
+from gbgpu.semiring._known import known
 from gbgpu.semiring._scalar import Program, Sym
-from gbgpu.semiring._types import BOOL, FP64, INT64, SUPPORTED, DataType
+from gbgpu.semiring._types import DataType
 
 _BINARY = {
     **{ast.Add: sc.add, ast.Sub: sc.sub, ast.Mult: sc.mul, ast.Div: sc.truediv, ast.FloorDiv: sc.floordiv},
@@ -35,96 +33,9 @@ _COMPARE = {ast.Eq: sc.eq, ast.NotEq: sc.ne, ast.Lt: sc.lt, ast.LtE: sc.le, ast.
 _DEEPEST = 20  # calls of functions inside functions
 
 
-def _weak(value: Sym) -> Sym:
-    """What Python's own functions return: a Python number, which takes the type of what it meets."""
-    return Sym(value.node, weak=True)
-
-
-def _math(name: str) -> Callable:
-    return lambda *values: _weak(sc.call(name, *[sc.cast(v, FP64) for v in values]))
-
-
-def _whole(name: str) -> Callable:
-    """math.floor and its kin: a Python int."""
-    return lambda value: _weak(sc.cast(sc.call(name, value), INT64))
-
-
-def _numpy(name: str) -> Callable:
-    return lambda *values: sc.call(name, *map(sc.as_near_float, values))
-
-
-def _nan_first(choose: Callable) -> Callable:
-    """np.minimum and np.maximum: NaN wins."""
-    return lambda a, b: sc.select(sc.isnan(a), a, sc.select(sc.isnan(b), b, choose(a, b)))
-
-
-def _folded(choose: Callable) -> Callable:
-    def fold(first, *rest):
-        if not rest:
-            raise UdfParseError("min and max take two or more scalars here")
-        for value in rest:
-            first = choose(first, value)
-        return first
-
-    return fold
-
-
-def _round(value, digits=None) -> Sym:
-    if digits is not None:
-        raise UdfParseError("round takes no digits here")
-    return _whole("rint")(value)
-
-
-def _functions() -> dict[object, Callable]:
-    known: dict[object, Callable] = {
-        abs: sc.absolute,
-        min: _folded(sc.minimum),
-        max: _folded(sc.maximum),
-        round: _round,
-        bool: sc.truth,
-        pow: sc.power,
-        int: lambda v: _weak(sc.cast(v, INT64)),
-        float: lambda v: _weak(sc.cast(v, FP64)),
-        math.fabs: lambda v: _weak(sc.absolute(sc.cast(v, FP64))),
-        **{getattr(math, name): _whole(name) for name in ("floor", "ceil", "trunc")},
-        **{getattr(math, name): getattr(sc, name) for name in ("isnan", "isinf", "isfinite")},
-        **{getattr(np, name): getattr(sc, name) for name in ("isnan", "isinf", "isfinite", "sign")},
-        **{np.absolute: sc.absolute, np.fabs: lambda v: sc.absolute(sc.as_float(v)), np.negative: sc.negative},
-        **{np.add: sc.add, np.subtract: sc.sub, np.multiply: sc.mul, np.divide: sc.truediv},
-        **{np.floor_divide: sc.floordiv, np.remainder: sc.mod, np.power: sc.power, np.square: lambda v: sc.mul(v, v)},
-        **{np.fmin: sc.minimum, np.fmax: sc.maximum, np.where: sc.select},
-        **{np.minimum: _nan_first(sc.minimum), np.maximum: _nan_first(sc.maximum)},
-        **{np.logical_and: sc.both, np.logical_or: sc.either, np.logical_not: sc.logical_not},
-    }
-    names = "sqrt exp expm1 log log2 log10 log1p sin cos tan sinh cosh tanh hypot copysign fmod pow asin acos atan"
-    for name in [*names.split(), "asinh", "acosh", "atanh", "atan2", "cbrt", "exp2"]:
-        inverse = name.replace("a", "arc", 1) if name.startswith("a") else name
-        for module, spelling, make in ((math, name, _math), (np, inverse, _numpy)):
-            if hasattr(module, spelling):
-                known.setdefault(getattr(module, spelling), make(name))
-    for name in ("floor", "ceil", "trunc", "rint"):
-        known[getattr(np, name)] = _numpy(name)
-    for dtype in SUPPORTED:
-        known[dtype.np_type.type] = sc.truth if dtype is BOOL else (lambda d: lambda v: sc.cast(v, d))(dtype)
-    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "eq", "ne", "lt", "le", "gt", "ge"):
-        known[getattr(operator, name)] = getattr(sc, name)
-    return known
-
-
-KNOWN = _functions()
-
-
-def _known(function: object) -> Callable | None:
-    """The builder of a function that operators may call by its own name."""
-    try:
-        return KNOWN.get(function)
-    except TypeError:  # no hash
-        return None
-
-
 def read(function: Callable, params: Sequence[tuple[str, DataType]], why: str) -> Program:
     """The program of `function`, from its source; `why` it has to be read. Raises UdfParseError with the line."""
-    build = _known(function) or _Reader(function, 0, why).call
+    build = known(function) or _Reader(function, 0, why).call
     try:
         return sc.of_result(build(*sc.user_params(params)), params)
     except RecursionError:
@@ -211,13 +122,15 @@ class _Reader:
         try:
             self.tree, self.lines = _source(self.function.__code__, self.file)
         except OSError as error:
-            raise UdfParseError(f"{name} {why}, and its source can't be read: {error}") from None
+            raise UdfParseError(
+                f"{name} {why}, and its source can't be read: {error}. Hint: save it in a file"
+            ) from None
         self.spaces = (inspect.getclosurevars(self.function).nonlocals, self.function.__globals__, vars(builtins))
 
-    def call(self, *values: object) -> object:
+    def call(self, *values: object, **named: object) -> object:
         """The function's result for these arguments; defaults fill the rest."""
         try:
-            bound = inspect.signature(self.function, follow_wrapped=False).bind(*self.owner, *values)
+            bound = inspect.signature(self.function, follow_wrapped=False).bind(*self.owner, *values, **named)
         except TypeError as error:
             raise self.error(self.tree, str(error)) from None
         bound.apply_defaults()
@@ -379,13 +292,15 @@ class _Reader:
 
     def on_Call(self, n: ast.Call, local: dict[str, object]) -> object:
         function = self.value(n.func, local)
-        known = _known(function)
-        if known is None and _python(function) is None:
+        build = known(function)
+        if build is None and _python(function) is None:
             raise self.error(n, f"{getattr(function, '__name__', function)} is not allowed in an operator")
-        if n.keywords or any(isinstance(a, ast.Starred) for a in n.args):
-            raise self.error(n, "keyword and starred arguments are not allowed in an operator")
+        if any(k.arg is None for k in n.keywords) or any(isinstance(a, ast.Starred) for a in n.args):
+            raise self.error(n, "starred arguments are not allowed in an operator")
         values = [self.value(a, local) for a in n.args]
-        return self.guard(n, known or (lambda *v: _Reader(function, self.depth + 1).call(*v)), *values)
+        named = {str(k.arg): self.value(k.value, local) for k in n.keywords}
+        call = build or (lambda *v, **k: _Reader(function, self.depth + 1).call(*v, **k))
+        return self.guard(n, lambda *v: call(*v, **named), *values)
 
 
 def _plain(n: ast.expr) -> Callable:
@@ -416,4 +331,4 @@ def _kind(n: ast.AST) -> str:
     return f"`{_WORDS.get(word, word)}`"
 
 
-__all__ = ["KNOWN", "read"]
+__all__ = ["read"]

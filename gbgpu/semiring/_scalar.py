@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import reduce
 from types import MethodType
 from typing import Any
@@ -32,8 +33,12 @@ from gbgpu.semiring._types import (
 )
 
 
-class Branches(Exception):
-    """A traced function asked for the truth or the number behind a Sym: its source has to be read instead."""
+class Branches(TypeError):
+    """A traced function asked for the truth or the number behind a Sym."""
+
+
+# What answers `bool(sym)` while a function is traced, given the node of the question; None: nobody does.
+deciding: ContextVar[Callable[[Node], bool] | None] = ContextVar("deciding", default=None)
 
 
 class Node:
@@ -128,15 +133,16 @@ def _infix(function: str, swap: bool = False) -> Callable:
     return method
 
 
-def _needs_source(self, *args):
-    raise Branches
+def _number(self, *args):
+    raise Branches("an operand stands where Python needs the number itself")
 
 
 class Sym:
-    """A symbolic scalar. Its operators build nodes; asking for its truth or its number raises Branches."""
+    """A symbolic scalar. Its operators build nodes; asking for its number raises Branches, for its truth what
+    `deciding` says."""
 
     __slots__ = ("node", "weak")
-    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None  # so that NumPy's scalars leave their operators to ours
 
     def __init__(self, n: Node, weak: bool = False) -> None:
         self.node = n
@@ -159,8 +165,14 @@ class Sym:
     __lshift__, __rshift__ = _infix("shift_left"), _infix("shift_right")
     __eq__, __ne__ = _infix("eq"), _infix("ne")
     __lt__, __le__, __gt__, __ge__ = _infix("lt"), _infix("le"), _infix("gt"), _infix("ge")
-    __bool__ = __int__ = __float__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _needs_source
-    __repr__ = __str__ = __format__ = _needs_source
+    __int__ = __float__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _number
+    __hash__ = __repr__ = __str__ = __format__ = _number
+
+    def __bool__(self) -> bool:
+        decide = deciding.get()
+        if decide is None:
+            raise Branches("the truth of an operand is asked")
+        return decide(truth(self).node)
 
     def __neg__(self) -> Sym:
         return negative(self)
@@ -173,9 +185,6 @@ class Sym:
 
     def __invert__(self) -> Sym:
         return invert(self)
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        raise Branches  # the reader of the source knows NumPy's functions
 
 
 def param(name: str, dtype: DataType) -> Sym:

@@ -2,20 +2,29 @@
 
 Results, dtypes, formats and stored zeros are SciPy's; integers, bools and floats of all sizes that gbgpu has work on
 CPU and GPU. `.matrix` is the gbgpu.Matrix behind an array, `.to_scipy()` the SciPy array. SciPy is imported only
-there and for .npz files."""
+there and for .npz files.
+
+`csr_matrix`, `csc_matrix` and `coo_matrix` make these arrays too: `*` is elementwise, `@` the product."""
+
+from typing import NoReturn
 
 from gbgpu.sparse._base import SparseArray, coo_array, csc_array, csr_array
 from gbgpu.sparse._common import issparse
+from gbgpu.sparse._common import issparse as isspmatrix
 from gbgpu.sparse._construct import (
     block_array,
     block_diag,
+    bmat,
+    diags,
     diags_array,
+    eye,
     eye_array,
     find,
     hstack,
     identity,
     kron,
     load_npz,
+    random,
     random_array,
     save_npz,
     tril,
@@ -23,24 +32,53 @@ from gbgpu.sparse._construct import (
     vstack,
 )
 
+csr_matrix, csc_matrix, coo_matrix = csr_array, csc_array, coo_array
+
 __all__ = [
     "SparseArray",
     "block_array",
     "block_diag",
+    "bmat",
     "coo_array",
+    "coo_matrix",
     "csc_array",
+    "csc_matrix",
     "csr_array",
+    "csr_matrix",
+    "diags",
     "diags_array",
+    "eye",
     "eye_array",
     "find",
     "hstack",
     "identity",
     "issparse",
+    "isspmatrix",
     "kron",
     "load_npz",
+    "random",
     "random_array",
     "save_npz",
     "tril",
     "triu",
     "vstack",
 ]
+
+# what else scipy.sparse has -> what there is
+_INSTEAD = {
+    **{f"{kind}_{form}": "csr_array; A.to_scipy() converts to others"
+       for kind in ("dia", "bsr", "lil", "dok") for form in ("array", "matrix")},
+    "linalg": "scipy.sparse.linalg.cg(A, b) and its like take A; spsolve and splu take A.to_scipy()",
+    "csgraph": "gbgpu's own algorithms, or scipy.sparse.csgraph with A.to_scipy()",
+    "rand": "random_array((m, n), density=0.01)",
+    "spdiags": "diags_array",
+    "kronsum": "kron",
+    "sparray": "SparseArray",
+    "spmatrix": "SparseArray",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> NoReturn:
+    instead = "isinstance(A, csr_array)" if name.startswith("isspmatrix_") else None
+    instead = instead or _INSTEAD.get(name, "A.to_scipy() for SciPy's functions; docs/scipy.md lists what is here")
+    raise AttributeError(f"module 'gbgpu.sparse' has no attribute {name!r}. Hint: {instead}")

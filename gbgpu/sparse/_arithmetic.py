@@ -13,7 +13,7 @@ from gbgpu.errors import message
 from ._common import checked_dtype, formats, is_scalar, issparse, made, operator, products, sparse, united, zeroless
 
 _NEGATED = {"eq": "ne", "le": "gt", "ge": "lt"}
-_COLUMNS = 32  # dense matrices of at most so many columns are multiplied column by column
+_COLUMNS = 2  # dense matrices of at most so many columns are multiplied column by column
 _UFUNCS = (
     "sin tan arcsin arctan sinh tanh arcsinh arctanh rint sign expm1 log1p deg2rad rad2deg floor ceil trunc sqrt"
 ).split()
@@ -57,10 +57,18 @@ class Arithmetic:
             raise NotImplementedError("negating a boolean sparse array is not supported")
         return self._mapped(gb.unary.ainv, self.dtype)
 
-    def __round__(self, ndigits: int = 0) -> Any:
-        if ndigits:
-            raise NotImplementedError("round to integers only. Hint: round(A * 10**n) / 10**n")
-        return self.rint() if self.dtype.kind == "f" else self.copy()  # type: ignore[attr-defined]
+    def round(self, decimals: int = 0) -> Any:
+        """Each stored value as numpy.round gives it; negative `decimals` round to tens, hundreds, and so on."""
+        whole = self.dtype.kind != "f"
+        if decimals == 0 or (whole and decimals > 0):
+            return self.copy() if whole else self.rint()  # type: ignore[attr-defined]
+        dtype = np.dtype(np.float64) if whole else self.dtype
+        factor = dtype.type(10.0 ** abs(decimals))
+        before, after = ("times", "truediv") if decimals > 0 else ("truediv", "times")
+        rounded = self._mapped(getattr(gb.binary, before)[dtype], dtype, factor).rint()
+        return rounded._mapped(getattr(gb.binary, after)[dtype], dtype, factor).astype(self.dtype, copy=False)
+
+    __round__ = round
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Each stored value to the power n. Raises NotImplementedError for n = 0, which would fill the array."""
@@ -231,6 +239,16 @@ class Arithmetic:
     def dot(self, other: Any) -> Any:
         """`self * other` for a scalar, else `self @ other`."""
         return self.multiply(other) if is_scalar(other) else self @ other
+
+    def matvec(self, x: Any) -> Any:
+        """`self @ x`; with `rmatvec`, `matmat` and `rmatmat` what scipy.sparse.linalg asks of an operator."""
+        return self @ x
+
+    def rmatvec(self, x: Any) -> Any:
+        """`self.T @ x`."""
+        return self.transpose() @ x
+
+    matmat, rmatmat = matvec, rmatvec
 
     def _matmul_dense(self, array: Any) -> Any:
         _check_inner(self._shape2[1], array)
@@ -403,11 +421,7 @@ def _matmul(A: Any, B: Any, dtype: np.dtype) -> Any:
 
 def _full(array: Any) -> Any:
     """A matrix with every element of a dense array."""
-    if hasattr(array, "__cuda_array_interface__"):
-        return gb.Matrix.from_dense(array)
-    n, k = array.shape
-    offsets, columns = np.arange(0, n * k + 1, k) if k else np.zeros(n + 1, int), np.tile(np.arange(k), n)
-    return gb.Matrix.from_csr(offsets, columns, np.ravel(array), ncols=k)
+    return gb.Matrix.from_dense(array)
 
 
 def _along(A: Any, line: Any) -> Any:

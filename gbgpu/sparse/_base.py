@@ -1,5 +1,6 @@
 """The three classes: constructors, attributes, conversions, changes in place."""
 
+import sys
 from math import prod
 from typing import Any
 
@@ -12,6 +13,55 @@ from ._arithmetic import Arithmetic
 from ._common import checked_dtype, class_of, formats, issparse, made, summing, zeroless
 from ._reduce import Reductions
 from ._subscript import Subscripts
+
+# what else SciPy's arrays have -> what to write
+_INSTEAD = {
+    **{f"to{format}": f"A.to_scipy().to{format}()" for format in ("lil", "dok", "dia", "bsr")},
+    **{
+        "A": "A.toarray()",
+        "H": "A.T",
+        "getH": "A.T",
+        "getrow": "A[[i]]",
+        "getcol": "A[:, [j]]",
+        "get_shape": "A.shape",
+    },
+}
+
+
+class ReadOnly(np.ndarray):
+    """Values as they were read from the devices. To change them raises ValueError, which says what to write; what is
+    computed of them is an ordinary array."""
+
+    def _check(self) -> None:
+        if not self.flags.writeable:
+            what = "the data of a sparse array are a read-only copy of what lies on the devices"
+            raise ValueError(f"{what}. Hint: A *= 2, or A.data = A.data * 2")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._check()
+        super().__setitem__(key, value)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        for one in out or ():
+            if isinstance(one, ReadOnly):
+                one._check()
+        if out is not None:
+            options["out"] = tuple(_plain(one) for one in out)
+        return getattr(ufunc, method)(*(_plain(x) for x in inputs), **options)
+
+    def copy(self, order: Any = "C") -> Any:
+        return np.array(self, order=order)
+
+    def __repr__(self) -> str:
+        return repr(_plain(self))
+
+    def __reduce__(self) -> Any:
+        return _plain(self).__reduce__()
+
+
+def _plain(x: Any) -> Any:
+    return x.view(np.ndarray) if isinstance(x, ReadOnly) else x
+
 
 _NAMES = {"csr": "Compressed Sparse Row", "csc": "Compressed Sparse Column", "coo": "COOrdinate"}
 
@@ -141,6 +191,8 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     shape = property(lambda self: self._shape)
     ndim = property(lambda self: len(self._shape))
+    real = property(lambda self: self.copy(), doc="This array: there are no complex ones.")
+    imag = property(lambda self: self * self.dtype.type(0), doc="Zeros, as many as there are entries.")
     T = property(lambda self: self.transpose())
 
     @property
@@ -181,15 +233,15 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
     @property
     def data(self) -> np.ndarray:
         """The values, read to the host. Assign an array of this length to change them; the one read is read-only."""
-        return self._arrays()[2]
+        return self._arrays()[2].view(ReadOnly)
 
     @data.setter
     def data(self, values: Any) -> None:
         data = np.asarray(values)
         checked_dtype(data.dtype)
-        if data.shape != self.data.shape:
+        if data.shape != (self.nnz,):
             raise ValueError(message(f"{self.nnz} values, one for each entry", f"shape {data.shape}"))
-        self._become(self._rebuilt(data))
+        self._become(self._rebuilt(_plain(data)))
 
     @property
     def _coords(self) -> tuple:
@@ -287,7 +339,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
         if prod(new) != prod(self._shape):
             raise ValueError(f"cannot reshape array of size {prod(self._shape)} into shape {new}")
         flat = np.ravel_multi_index([c.astype(np.int64) for c in self._coords], self._shape, order=order)  # type: ignore
-        data = self.tocoo().data
+        data = self.tocoo()._arrays()[2]
         return formats["coo"]((data, np.unravel_index(flat, new, order=order)), shape=new)  # type: ignore
 
     # -- in place
@@ -346,7 +398,9 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     def __str__(self) -> str:
         text, rows = repr(self), [c.tolist() for c in self._coords]
-        lines = [f"  {at}\t{value}" for at, value in zip(zip(*rows, strict=True), self.tocoo().data, strict=True)]
+        lines = [
+            f"  {at}\t{value}" for at, value in zip(zip(*rows, strict=True), self.tocoo()._arrays()[2], strict=True)
+        ]
         if len(lines) > 50:
             lines = [*lines[:25], "  :\t:", *lines[-25:]]
         return "\n".join([text, "  Coords\tValues", *lines]) if lines else text
@@ -365,7 +419,23 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     def __reduce__(self) -> Any:
         data = self.tocoo()
-        return _restored, (self.format, data.data, data._coords, self._shape)
+        return _restored, (self.format, data._arrays()[2], data._coords, self._shape)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        hint = _INSTEAD.get(name, "A.to_scipy() has all that SciPy's arrays have")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}. Hint: {hint}")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """An array of this one object, as NumPy makes of SciPy's: operators then leave the work to its methods. SciPy's
+        constructors would only find an array without a shape: they get an error that says more."""
+        caller = sys._getframe(1)
+        if caller.f_code.co_name == "__init__" and caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
+            raise TypeError(message("SciPy's sparse array", f"{type(self).__name__} of gbgpu", "A.to_scipy()"))
+        found = np.empty((), object)
+        found[()] = self
+        return found if dtype is None else found.astype(dtype)
 
 
 class csr_array(SparseArray):  # noqa: N801 (SciPy's name)

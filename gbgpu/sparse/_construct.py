@@ -1,5 +1,6 @@
 """Functions that make sparse arrays. Those of SciPy that give a diagonal or block format give CSR here."""
 
+from functools import cache, partial
 from math import prod
 from typing import Any
 
@@ -25,6 +26,11 @@ def eye_array(m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, f
     return made(A).asformat(format)
 
 
+def eye(m: int, n: int | None = None, k: int = 0, dtype: Any = float, format: str | None = None) -> Any:
+    """`eye_array`, as older code calls it."""
+    return eye_array(m, n, k=k, dtype=dtype, format=format)
+
+
 def identity(n: int, dtype: Any = "d", format: str | None = None) -> Any:
     """The identity of n x n."""
     return eye_array(n, dtype=dtype, format=format)
@@ -48,6 +54,11 @@ def diags_array(
     parts = [_diagonal(d, k, shape) for d, k in zip(lines, offsets, strict=True)]
     row, col, data = (np.concatenate(part) for part in zip(*parts, strict=True))
     return formats["csr"]((data, (row, col)), shape=shape, dtype=dtype).asformat(format)
+
+
+def diags(diagonals: Any, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = None) -> Any:
+    """`diags_array`, as older code calls it."""
+    return diags_array(diagonals, offsets=offsets, shape=shape, format=format, dtype=dtype)
 
 
 def _diagonal(values: np.ndarray, k: int, shape: tuple) -> tuple:
@@ -78,6 +89,16 @@ def random_array(
     else:
         data = rng.integers(0, 2, size).astype(bool) if dtype.kind == "b" else _integers(rng, dtype, size)
     return formats["coo"]((data, places), shape=shape).asformat(format)
+
+
+def random(
+    m: int, n: int, density: float = 0.01, format: str = "coo", dtype: Any = None, rng: Any = None,
+    data_rvs: Any = None, *, random_state: Any = None,
+) -> Any:  # fmt: skip
+    """`random_array`, as older code calls it; `data_rvs(k)` gives k values."""
+    sampler = None if data_rvs is None else lambda size: data_rvs(size)
+    rng = random_state if rng is None else rng
+    return random_array((m, n), density=density, format=format, dtype=dtype, rng=rng, data_sampler=sampler)
 
 
 def _integers(rng: Any, dtype: np.dtype, size: int) -> np.ndarray:
@@ -124,12 +145,18 @@ def block_array(blocks: Any, *, format: str | None = None, dtype: Any = None) ->
     present = [x for row in grid for x in row if x is not None]
     kinds = {x.format for x in present}
     found = checked_dtype(np.result_type(*(x.dtype for x in present)) if dtype is None else dtype)
-    tiles = [[gb.Matrix(found, h, w) if x is None else x._A for x, w in zip(row, widths, strict=True)]
+    empty = cache(partial(gb.Matrix, found))
+    tiles = [[empty(h, w) if x is None else x._A for x, w in zip(row, widths, strict=True)]
              for row, h in zip(grid, heights, strict=True)]  # fmt: skip
     whole = gb.Matrix(found, sum(heights), sum(widths))
     whole.ss.concat(tiles)
     natural = kinds.pop() if len(kinds) == 1 and len(present) == len(heights) * len(widths) else "coo"
     return made(whole, format or natural)
+
+
+def bmat(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
+    """`block_array`, as older code calls it."""
+    return block_array(blocks, format=format, dtype=dtype)
 
 
 def _extent(line: list, axis: int, where: str) -> int:

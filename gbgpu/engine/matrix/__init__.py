@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ...distribute.blocks import MatrixStore, assembled, matrix_block, offset_type, revalued, split_matrix
+from ...distribute.blocks import MatrixBlock, MatrixStore, assembled, matrix_block, offset_type, revalued, split_matrix
 from ...distribute.partition import RowMap, Task
 from ...kernels.interface import B_ONLY, BOTH, Spec
 from ..plan import Step, keeps_iso
+from ..run.steps import cast
 from ..runner import Runner
 from . import shapes
 from .csr import offsets
@@ -29,18 +30,21 @@ class MatrixRun(Runner):
         if not step.sources:
             places = maps[0].n, maps[1].n
             self.session.room(places[0] * places[1], 12, f"an entry at each of {places} places")
-            return shapes.filled(self.session, *maps, dtype, value)
+            return shapes.filled(self.session, maps[0], maps[1], dtype, value)
         store = self.registers[step.sources[0]]
         ones = [device.full(1, value, dtype.np_type) for device in self.session.devices[: store.rowmap.p]]
         blocks = [block.with_values(one, 0) for block, one in zip(store.blocks, ones, strict=True)]
         return revalued(store, dtype, True, blocks)
 
+    def _element(self, step: Step) -> MatrixStore:
+        (i, j), value = (int(index.ids()[0]) for index in self.registers["place"]), self.registers["value"]
+        return shapes.with_element(self.session, self.registers["w"], i, j, cast(value, *step.option))
+
     def _copy(self, step: Step) -> MatrixStore:
         return self.registers[step.sources[0]]
 
     def _apply(self, step: Step) -> MatrixStore:
-        assert step.spec is not None
-        return self.apply(self.registers["x"], step.option, step.spec.side, self.registers["thunk"])
+        return self.apply(self.registers["x"], step.option, step.spec.bound, self.registers["thunk"])
 
     def _cast(self, step: Step) -> MatrixStore:
         return self.apply(self.registers["t"], step.option, "", 0)
@@ -58,9 +62,8 @@ class MatrixRun(Runner):
         return self.merge(one, two, keep, op, dtype, self.registers["defaults"] if step.parameters else None)
 
     def _mxm(self, step: Step) -> MatrixStore:
-        (a, b, *mask), spec = self._sources(step), step.spec
-        assert spec is not None
-        return Product(self.session, spec.op, step.option).result(a, b, mask[0] if mask else None, self.aligned)
+        a, b, *mask = self._sources(step)
+        return Product(self.session, step.spec.op, step.option).result(a, b, mask[0] if mask else None, self.aligned)
 
     def _kron(self, step: Step) -> MatrixStore:
         one, two = self._sources(step)
@@ -70,6 +73,9 @@ class MatrixRun(Runner):
     def _extract(self, step: Step) -> MatrixStore:
         return shapes.extract(self.session, self.registers["x"], *self.registers["ids"])
 
+    def _concat(self, step: Step) -> MatrixStore:
+        return shapes.concat(self.session, self.registers["tiles"], step.into.dtype)
+
     def _diag(self, step: Step) -> MatrixStore:
         return shapes.diag(self.session, self.registers["x"], self.registers["diagonal"])
 
@@ -77,18 +83,20 @@ class MatrixRun(Runner):
         return shapes.column(self.session, self.registers["x"])
 
     def _transpose(self, step: Step) -> MatrixStore:
-        return transpose(self.registers["t"], self.session.devices)
+        return transpose(self.session, self.registers["t"])
 
     def _place(self, step: Step) -> MatrixStore:
         t, w = self._sources(step)
-        return shapes.place(self.session, t, *self.registers["place"], w, step.option)
+        rows, cols = self.registers["place"]
+        return shapes.place(self.session, t, rows, cols, w, step.option)
 
     def _region(self, step: Step) -> MatrixStore:
-        return shapes.region(self.session, self.registers[step.sources[0]], *self.registers["place"], step.option)
+        rows, cols = self.registers["place"]
+        return shapes.region(self.session, self.registers[step.sources[0]], rows, cols, step.option)
 
     # -- one operation on all blocks
 
-    def _each(self, store: MatrixStore, work: Callable[[Task], Any]) -> list[Any]:
+    def _each(self, store: MatrixStore, work: Callable[[Task], MatrixBlock]) -> list[MatrixBlock]:
         return self.session.over(
             store.rowmap.tasks, work, store.nvals * self.session.kernels.costs.pull_edge / store.rowmap.p
         )
@@ -96,13 +104,13 @@ class MatrixRun(Runner):
     def apply(self, store: MatrixStore, op: Any, side: str, thunk: Any) -> MatrixStore:
         positional = bool(op.program.uses & {"i", "j", "k"})
         iso, devices, session = keeps_iso(op, store.iso), self.session.devices, self.session
-        spec = Spec(op=op, a=store.dtype, b=store.dtype, out=op.return_type, ptr=store.ptr, idx=store.idx, side=side)
+        spec = Spec(op=op, a=store.dtype, b=store.dtype, out=op.return_type, ptr=store.ptr, idx=store.idx, bound=side)
         kernel = session.kernels.get(
             "matrix_apply" if positional else "apply",
             spec if positional else spec._replace(a=None, ptr="int32", idx="int32"),
         )
 
-        def work(task: Task) -> Any:
+        def work(task: Task) -> MatrixBlock:
             b = task.block
             block, device, nil = store.blocks[b], devices[task.device], session.nil(task.device)
             n = 1 if iso else block.nnz
@@ -118,20 +126,23 @@ class MatrixRun(Runner):
     def _rows(self, store: MatrixStore, b: int, thunk: Any) -> tuple:
         """What kernels over the entries of block b are given first."""
         block, (starts, bounds) = store.blocks[b], store.colmap.tables(self.session.devices[b])
-        csr = block.n, block.indptr, block.cols, block.vals, block.stride
+        csr = block.n, *block.csr
         return (*csr, thunk, starts, bounds, store.rowmap.first(b))
 
     def select(self, store: MatrixStore, op: Any, thunk: Any) -> MatrixStore:
         spec = Spec(op=op, a=store.dtype, out=store.dtype, ptr=store.ptr, idx=store.idx)
         count, fill = (self.session.kernels.get(kind, spec) for kind in ("matrix_select_count", "matrix_select"))
 
-        def work(task: Task) -> Any:
+        def work(task: Task) -> MatrixBlock:
             b = task.block
             given = self._rows(store, b, thunk)
             passes = (lambda lengths: count(*given, lengths)), (lambda *out: fill(*given, *out))
-            return self._two_passes(store, b, *passes, store.dtype, store.iso, store.ptr)
+            return self._two_passes(store, b, *passes, store.dtype, store.iso, store.ptr, part=True)
 
-        return assembled(store.rowmap, store.colmap, store.dtype, store.iso, self._each(store, work))
+        blocks = self._each(store, work)
+        if all(new is old for new, old in zip(blocks, store.blocks, strict=True)):
+            return store
+        return assembled(store.rowmap, store.colmap, store.dtype, store.iso, blocks)
 
     def merge(
         self, one: MatrixStore, two: MatrixStore, keep: int, op: Any, dtype: Any = None, defaults: Any = None
@@ -152,11 +163,11 @@ class MatrixRun(Runner):
         pattern = op is None and not keep & B_ONLY  # of `two` only the pattern matters: one kernel for all its types
         spec = Spec(ptr=ptr, idx=one.idx)
         count = self.session.kernels.get("merge_count", spec)
-        spec = spec._replace(op=op, a=one.dtype, b=one.dtype if pattern else two.dtype, out=dtype, side=side)
+        spec = spec._replace(op=op, a=one.dtype, b=one.dtype if pattern else two.dtype, out=dtype, lone=side)
         fill = self.session.kernels.get("merge", spec)
         defaults = (0, 0) if defaults is None else defaults
 
-        def work(task: Task) -> Any:
+        def work(task: Task) -> MatrixBlock:
             b = task.block
             x, y, tables = one.blocks[b], two.blocks[b], one.colmap.tables(self.session.devices[b])
             xptr, yptr = (block.indptr.astype(ptr, copy=False) for block in (x, y))
@@ -173,12 +184,17 @@ class MatrixRun(Runner):
 
         return assembled(one.rowmap, one.colmap, dtype, iso, self._each(one, work))
 
-    def _two_passes(self, store: MatrixStore, b: int, count: Any, fill: Any, dtype: Any, iso: bool, ptr: str) -> Any:
-        """Row lengths, offsets made of them (of one type in all blocks), then the entries."""
+    def _two_passes(
+        self, store: MatrixStore, b: int, count: Any, fill: Any, dtype: Any, iso: bool, ptr: str, part: bool = False
+    ) -> Any:
+        """Row lengths, offsets made of them (of one type in all blocks), then the entries; but the block itself, where
+        the result is a part of it that turns out to be all."""
         block, device = store.blocks[b], self.session.devices[b]
         lengths = device.empty(block.n, np.int64)
         count(lengths)
         indptr, nnz = offsets(device, lengths)
+        if part and nnz == block.nnz:
+            return block
         indptr = indptr.astype(ptr, copy=False)
         cols, vals = device.empty(nnz, store.idx), device.empty(max(nnz, 1), dtype.np_type)
         fill(indptr, cols, vals)

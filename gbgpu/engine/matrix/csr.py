@@ -4,14 +4,19 @@ Nothing here knows types or operators; values only move. `Rows` has int64 offset
 int64 offsets, and `store_of` gives all blocks of a matrix the same narrow type.
 """
 
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...device.base import Device
 from ...distribute import needs, transport
 from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore, assembled, matrix_block, offset_type
 from ...distribute.needs import Dense
-from ...distribute.partition import RowMap
+from ...distribute.partition import RowMap, Task
+from ...kernels.interface import Spec
+from ...semiring._types import UNSIGNED
+from ..context import Context
 
 
 class Rows(NamedTuple):
@@ -27,12 +32,12 @@ class Rows(NamedTuple):
         return len(self.indptr) - 1
 
 
-def read(device: Any, buffer: Any, at: int) -> int:
+def read(device: Device, buffer: Any, at: int) -> int:
     """One integer of a buffer on the host."""
     return int(device.get(buffer[at:][:1])[0])
 
 
-def offsets(device: Any, lengths: Any) -> tuple[Any, int]:
+def offsets(device: Device, lengths: Any) -> tuple[Any, int]:
     """(int64 offsets, their last) of row lengths."""
     xp = device.xp
     indptr = device.zeros(len(lengths) + 1, np.int64)
@@ -40,40 +45,59 @@ def offsets(device: Any, lengths: Any) -> tuple[Any, int]:
     return indptr, read(device, indptr, -1)
 
 
-def entries_of(device: Any, block: VectorBlock) -> tuple[Any, Any]:
+def entries_of(device: Device, block: VectorBlock) -> tuple[Any, Any]:
     """(local rows ascending, values or the one value) of a block."""
     xp = device.xp
     if block.slots is not None:
         rows = block.slots[: read(device, block.count, 0)]
         order = device.order(rows)
         return rows[order], block.vals[: len(rows)][order] if block.stride else block.vals
-    if block.words is None:
+    if block.full:
         return xp.arange(block.n), block.vals[: block.n] if block.stride else block.vals
     bits = xp.unpackbits(block.words.view(np.uint8), bitorder="little")[: block.n]
     rows = xp.flatnonzero(bits)
     return rows, block.vals[rows] if block.stride else block.vals
 
 
-def take_rows(device: Any, rows: Rows, slots: Any) -> Rows:
+def take_rows(session: Any, device: Any, rows: Rows, slots: Any) -> Rows:
     """Row k of the result is row slots[k] of `rows`, empty where that is -1."""
-    xp = device.xp
     if not len(slots) or not rows.n:
         return Rows(device.zeros(len(slots) + 1, np.int64), rows.cols[:0], rows.vals[: 1 - rows.stride], rows.stride)
-    begins = rows.indptr[slots].astype(np.int64)
-    lengths = xp.where(slots >= 0, rows.indptr[slots + 1] - begins, 0)
+    slots = slots.astype(np.int64, copy=False)
+    lengths = device.xp.where(slots >= 0, rows.indptr[slots + 1] - rows.indptr[slots], 0).astype(np.int64, copy=False)
     indptr, total = offsets(device, lengths)
-    source = xp.arange(total) + (begins - indptr[:-1])[device.owners(indptr, total)]
-    return Rows(indptr, rows.cols[source], rows.vals[source] if rows.stride else rows.vals, rows.stride)
+    cols = device.empty(total, rows.cols.dtype)
+    vals = device.empty(total, rows.vals.dtype) if rows.stride else None
+    move_rows(session, device, rows, slots, indptr[:-1], cols, vals)
+    return Rows(indptr, cols, rows.vals if vals is None else vals, rows.stride)
 
 
-def keep_entries(device: Any, rows: Rows, keep: Any) -> Rows:
+def move_rows(
+    session: Any, device: Any, rows: Rows, slots: Any, begins: Any, cols: Any, vals: Any, names: Any = None
+) -> None:
+    """Put row slots[k] of `rows` at begins[k] and on of `cols` and (unless None) `vals`; `names`: the new ids of all
+    columns."""
+    size, iso = rows.vals.itemsize, vals is None
+    spec = Spec(a=_BITS[size], ptr=rows.indptr.dtype.name, idx=rows.cols.dtype.name, iso=iso)
+    old, new = (x.view(f"u{size}") for x in (rows.vals, rows.vals if iso else vals))
+    ids = cols if names is None else names
+    kernel = session.kernels.get("move_rows", spec)
+    kernel(len(slots), slots, rows.indptr, rows.cols, old, rows.stride, ids, int(names is not None), begins, cols, new)
+
+
+_BITS = {
+    dtype.np_type.itemsize: dtype for dtype in UNSIGNED
+}  # values that only move are the bits that they are made of
+
+
+def keep_entries(device: Device, rows: Rows, keep: Any) -> Rows:
     """The entries where `keep` is true."""
     indptr, _ = offsets(device, keep)
     vals = rows.vals[: len(keep)][keep] if rows.stride else rows.vals
     return Rows(indptr[rows.indptr], rows.cols[keep], vals, rows.stride)
 
 
-def by_row_and_column(device: Any, n: int, rows: Any, cols: Any, width: int) -> tuple[Any, Any, Any]:
+def by_row_and_column(device: Device, n: int, rows: Any, cols: Any, width: int) -> tuple[Any, Any, Any]:
     """(order, first, indptr): the stable order of entries by row and column, which of them in that order are the first
     of their place, and the offsets of rows of n when only those are kept."""
     xp = device.xp
@@ -85,14 +109,14 @@ def by_row_and_column(device: Any, n: int, rows: Any, cols: Any, width: int) -> 
     return order, first, xp.searchsorted(keys[first], xp.arange(n + 1) * width)
 
 
-def last_of(device: Any, first: Any) -> Any:
+def last_of(device: Device, first: Any) -> Any:
     """Which entries of sorted runs are the last of theirs."""
     last = device.xp.ones(len(first), bool)
     last[:-1] = first[1:]
     return last
 
 
-def store_of(session: Any, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, parts: list[Rows]) -> MatrixStore:
+def store_of(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, parts: list[Rows]) -> MatrixStore:
     """The matrix whose blocks have these rows."""
     ptr, idx = offset_type(max(len(part.cols) for part in parts)), colmap.slot_type()
     blocks = []
@@ -103,14 +127,14 @@ def store_of(session: Any, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool
     return assembled(rowmap, colmap, dtype, iso, blocks)
 
 
-def whole_vector(session: Any, store: VectorStore, d: int) -> Dense:
+def whole_vector(session: Context, store: VectorStore, d: int) -> Dense:
     """The whole of a full or bitmap vector on device d."""
     dense, transfers = needs.whole_vector(store, session.devices, d)
     session.account(d, *transport.carry(session.devices, transfers))
     return dense
 
 
-def gathered(session: Any, store: MatrixStore, d: int) -> Rows:
+def gathered(session: Context, store: MatrixStore, d: int) -> Rows:
     """All rows of a matrix on device d, by slot (padding is empty rows)."""
     pieces, transfers = needs.whole_matrix(store, session.devices, d)
     session.account(d, *transport.carry(session.devices, transfers))
@@ -126,7 +150,104 @@ def gathered(session: Any, store: MatrixStore, d: int) -> Rows:
     return Rows(indptr, pieces.cols, pieces.vals, pieces.stride)
 
 
-def slots_of(device: Any, map: RowMap, users: Any) -> Any:
+class Piece(NamedTuple):
+    """Rows lo .. hi - 1 of what device `d` has, which are its entries begin .. end - 1."""
+
+    d: int
+    rows: Rows
+    lo: int
+    hi: int
+    begin: int
+    end: int
+
+
+def joined(session: Any, store: MatrixStore, d: int, pieces: list[Piece], into: tuple[Any, Any] | None = None) -> Rows:
+    """Pieces of a matrix one below the other on device d; `into`: in these columns and values."""
+    device, total = session.devices[d], sum(piece.end - piece.begin for piece in pieces)
+    made = 1 if store.iso else total
+    idx = pieces[0].rows.cols.dtype if pieces else store.idx
+    cols, vals = (device.empty(total, idx), device.empty(made, store.dtype.np_type)) if into is None else into
+    indptr, transfers, offsets, above, row = device.zeros(1 + sum(p.hi - p.lo for p in pieces), np.int64), [], [], 0, 0
+    for s, rows, lo, hi, begin, end in pieces:
+        offsets.append(device.empty(hi - lo + 1, rows.indptr.dtype))
+        pairs = [(rows.indptr[lo : hi + 1], offsets[-1]), (rows.cols[begin:end], cols[above : above + end - begin])]
+        pairs.append((rows.vals[:1], vals) if store.iso else (rows.vals[begin:end], vals[above : above + end - begin]))
+        transfers += [needs.Transfer(s, d, data, target) for data, target in pairs]
+        above += end - begin
+    session.account(d, *transport.carry(session.devices, transfers))
+    above = 0
+    for piece, arrived in zip(pieces, offsets, strict=True):
+        n = len(arrived) - 1
+        indptr[row + 1 : row + n + 1] = arrived[1:]
+        indptr[row + 1 : row + n + 1] += above - piece.begin
+        row, above = row + n, above + piece.end - piece.begin
+    return Rows(indptr, cols, vals, 0 if store.iso else 1)
+
+
+def here(session: Any, store: MatrixStore, d: int, pieces: list[Piece]) -> Rows:
+    """Pieces of a matrix as one: as it lies, if it lies on device d."""
+    if len(pieces) != 1 or pieces[0].d != d:
+        return joined(session, store, d, pieces)
+    piece = pieces[0]
+    return piece.rows._replace(indptr=piece.rows.indptr[piece.lo : piece.hi + 1])
+
+
+def side_by_side(session: Any, device: Any, rows: list[Rows], cols: Any, vals: Any, names: Any = ()) -> Any:
+    """Put rows side by side into `cols` and (unless None) `vals`; returns their offsets. `names`: the new ids of the
+    columns of each, or None, as `move_rows` takes them."""
+    lengths = [device.xp.diff(one.indptr).astype(np.int64, copy=False) for one in rows]
+    indptr, slots = offsets(device, sum(lengths))[0], device.xp.arange(len(lengths[0]))
+    begins = indptr[:-1]
+    for one, length, new in zip_longest(rows, lengths, names):
+        move_rows(session, device, one, slots, begins, cols, vals, new)
+        begins = begins + length
+    return indptr
+
+
+def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -> list[Rows]:
+    """Row k of the result, which is on `rowmap`, is row ids[k] of the matrix, on as many devices. Only rows that are
+    asked for move."""
+    source, targets = store.rowmap, rowmap.bounds.tolist()
+    owners = source.owner(ids)
+    mine = [np.flatnonzero(owners == b) for b in range(source.p)]  # places in the result, ascending
+    cuts = [np.searchsorted(places, rowmap.bounds).tolist() for places in mine]
+    seconds = len(ids) * (store.nvals / max(source.n, 1) * session.kernels.costs.pull_edge + session.kernels.costs.row)
+
+    def sent(task: Task) -> list[Piece | None]:
+        """What goes to each other device, as its owner takes it."""
+        b, device = task.block, session.devices[task.device]
+        found: list[Piece | None] = [None] * rowmap.p
+        for t, (lo, hi) in enumerate(zip(cuts[b], cuts[b][1:], strict=False)):
+            if t != b and lo < hi:
+                slots = device.put(ids[mine[b][lo:hi]] - source.first(b))
+                rows = take_rows(session, device, Rows(*store.blocks[b].csr), slots)
+                found[t] = Piece(task.device, rows, 0, hi - lo, 0, len(rows.cols))
+        return found
+
+    pieces = session.over(source.tasks, sent, seconds / source.p)
+
+    def part(task: Task) -> Rows:
+        t, device = task.block, session.devices[task.device]
+        parts = []
+        for b, places in enumerate(mine):
+            lo, hi = cuts[b][t : t + 2]
+            if lo < hi:
+                rows = Rows(*store.blocks[t].csr) if b == t else joined(session, store, task.device, [pieces[b][t]])
+                slots = device.put(ids[places[lo:hi]] - source.first(t)) if b == t else device.xp.arange(hi - lo)
+                parts.append((rows, slots, device.put(places[lo:hi] - targets[t])))
+        lengths = device.zeros(rowmap.rows[t], np.int64)
+        for rows, slots, places in parts:
+            lengths[places] = rows.indptr[slots + 1] - rows.indptr[slots]
+        indptr, total = offsets(device, lengths)
+        cols, vals = device.empty(total, store.idx), None if store.iso else device.empty(total, store.dtype.np_type)
+        for rows, slots, places in parts:
+            move_rows(session, device, rows, slots, indptr[places], cols, vals)
+        return Rows(indptr, cols, store.blocks[t].vals if vals is None else vals, 0 if store.iso else 1)
+
+    return session.over(rowmap.tasks, part, seconds / rowmap.p)
+
+
+def slots_of(device: Device, map: RowMap, users: Any) -> Any:
     """Slots of user ids on the device; of ids outside 0 .. n - 1 it is -1."""
     if map.p == 1:
         slots = users
@@ -137,7 +258,7 @@ def slots_of(device: Any, map: RowMap, users: Any) -> Any:
     return device.xp.where((users >= 0) & (users < map.n), slots, -1)
 
 
-def users_of(device: Any, map: RowMap, slots: Any) -> Any:
+def users_of(device: Device, map: RowMap, slots: Any) -> Any:
     """User ids (int64) of slots on the device."""
     slots = slots.astype(np.int64)
     if map.p == 1:

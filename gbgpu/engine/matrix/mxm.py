@@ -6,16 +6,19 @@ its entries. sort: all terms are made, sorted and combined. scale: a factor is a
 and is given all of B.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ... import settings
-from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore, revalued
-from ...distribute.partition import Task
+from ...device.base import Device
+from ...distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore, revalued
+from ...distribute.partition import RowMap, Task
 from ...errors import InvalidValue, message
-from ...expr import Transposed
 from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec
+from ...language.expr import Transposed
+from ..context import Context
 from ..plan import is_idempotent
 from .csr import Rows, by_row_and_column, gathered, keep_entries, offsets, read, store_of, whole_vector
 from .plan import Multiply
@@ -31,13 +34,13 @@ def values_of(store: MatrixStore) -> tuple[Any, list[tuple[Any, int]]]:
     return store.dtype, [(block.vals, block.stride) for block in store.blocks]
 
 
-def valued(session: Any, pattern: MatrixStore, op: Any, left: tuple, right: tuple) -> MatrixStore:
+def valued(session: Context, pattern: MatrixStore, op: Any, left: tuple, right: tuple) -> MatrixStore:
     """A pattern with op(x, y) for its values; sides as `values_of` gives them, one value an entry or one for all."""
     (a, xs), (b, ys) = left, right
     kernel = session.kernels.get("ewise", Spec(op=op, a=a, b=b, out=op.return_type))
     iso = not any(stride for _, stride in (*xs, *ys))
 
-    def work(task: Task) -> Any:
+    def work(task: Task) -> MatrixBlock:
         i, device, nil = task.block, session.devices[task.device], session.nil(task.device)
         block = pattern.blocks[i]
         n = 1 if iso else block.nnz
@@ -50,12 +53,12 @@ def valued(session: Any, pattern: MatrixStore, op: Any, left: tuple, right: tupl
     return revalued(pattern, op.return_type, iso, session.over(pattern.rowmap.tasks, work, seconds))
 
 
-def choose(session: Any, expr: Any, mask: Any, hint: str | None) -> Multiply:
+def choose(session: Context, expr: Any, mask: Any, hint: str | None) -> Multiply:
     """The way to carry out `semiring(A @ B)` inside a mask (or None). Raises InvalidValue for a hint that can't be."""
     a, b = (_base(session, x) for x in (expr.left, expr.right))
     narrow = mask is not None and not mask.complement
     held = _base(session, mask.parent) if narrow else None
-    scales = None if hint else _diagonal(expr, a, b)
+    scales = None if hint else _diagonal(session, expr, a, b)
     rows, cols = expr.right.shape
     full = b.nvals == rows * cols
     offered = session.kernels.mxm
@@ -67,11 +70,13 @@ def choose(session: Any, expr: Any, mask: Any, hint: str | None) -> Multiply:
     return Multiply(way, mask is not None and way in ("dot", "rows", "hash"), narrow, scales)
 
 
-def _base(session: Any, operand: Any) -> MatrixStore:
+def _base(session: Context, operand: Any) -> MatrixStore:
     return session.matrix_store(operand.matrix if isinstance(operand, Transposed) else operand)
 
 
-def _cheapest(expr: Any, a: MatrixStore, b: MatrixStore, held: Any, offered: tuple[str, ...], full: bool) -> str:
+def _cheapest(
+    expr: Any, a: MatrixStore, b: MatrixStore, held: MatrixStore | None, offered: tuple[str, ...], full: bool
+) -> str:
     inside = held is not None and _dot_cost(expr, b, held) < _rows_cost(expr, a, b, held)
     if full and not inside:
         return "dense"
@@ -94,13 +99,26 @@ def _rows_cost(expr: Any, a: MatrixStore, b: MatrixStore, held: MatrixStore) -> 
     return 1.5 * a.nvals * b.nvals / max(expr.right.shape[0], 1) + 2 * held.nvals + (0 if ready else 8 * b.nvals)
 
 
-def _diagonal(expr: Any, a: MatrixStore, b: MatrixStore) -> str | None:
+def _is_diagonal(session: Any, store: MatrixStore) -> bool:
+    """Whether a matrix has every entry of its diagonal, and no other; looked up once."""
+    if store.diagonal is None:
+        store.diagonal = store.rowmap is store.colmap and store.lengths == tuple(store.rowmap.rows)
+        for task, block in zip(store.rowmap.tasks, store.blocks, strict=True) if store.diagonal else ():
+            slots = session.devices[task.device].xp.arange(block.n + 1)
+            lined = (block.indptr == slots).all() & (
+                block.cols == slots[:-1] + store.rowmap.first_slot(task.block)
+            ).all()
+            store.diagonal = store.diagonal and bool(lined)
+    return store.diagonal
+
+
+def _diagonal(session: Any, expr: Any, a: MatrixStore, b: MatrixStore) -> str | None:
     """The side that is a diagonal which only scales the rows or columns of the other."""
     if expr.op.multiply.program.uses & {"i", "j", "k"}:
         return None
-    if b.diagonal and (a.colmap if not isinstance(expr.left, Transposed) else a.rowmap) is b.rowmap:
+    if _is_diagonal(session, b) and (a.colmap if not isinstance(expr.left, Transposed) else a.rowmap) is b.rowmap:
         return "right"
-    if a.diagonal and (b.rowmap if not isinstance(expr.right, Transposed) else b.colmap) is a.rowmap:
+    if _is_diagonal(session, a) and (b.rowmap if not isinstance(expr.right, Transposed) else b.colmap) is a.rowmap:
         return "left"
     return None
 
@@ -108,11 +126,17 @@ def _diagonal(expr: Any, a: MatrixStore, b: MatrixStore) -> str | None:
 class Product:
     """`semiring(A @ B)` on its way."""
 
-    def __init__(self, session: Any, op: Any, how: Multiply):
+    def __init__(self, session: Context, op: Any, how: Multiply):
         self.session, self.op, self.how = session, op, how
         self.way, self.narrow = how.way, how.narrow
 
-    def result(self, a: MatrixStore, b: MatrixStore, mask: MatrixStore | None, aligned: Any) -> MatrixStore:
+    def result(
+        self,
+        a: MatrixStore,
+        b: MatrixStore,
+        mask: MatrixStore | None,
+        aligned: Callable[[MatrixStore, RowMap, RowMap], MatrixStore],
+    ) -> MatrixStore:
         """The product of A by rows and B by rows (by columns for dot), where `mask` has entries;
         `aligned(store, rowmap, colmap)` brings a matrix onto maps."""
         if self.how.scales:
@@ -171,6 +195,7 @@ class Product:
     def _inside(self, b: int) -> Rows:
         """The product's entries at those of the mask."""
         device, operands, tables, _ = self._operands(b)
+        assert self.m is not None
         held = self.m.blocks[b]
         at = Rows(held.indptr.astype(self.ptr, copy=False), held.cols, held.vals, 0)
         return self._fill(b, operands, tables, at, "mxm_dot" if self.way == "dot" else "mxm_rows")
@@ -217,7 +242,8 @@ class Product:
         spec = Spec(ptr=self.ptr, idx=self.a.idx, hashed=hashed)
         kernel, lengths = self.session.kernels.get("mxm_pattern", spec), device.empty(n, np.int64)
         shared = n, indptr, cols, whole.indptr, whole.cols, mptr, mcols, flags, width, marks
-        pieces, progress = [], np.zeros(2, np.int64)
+        pieces: list[Any] = []
+        progress = np.zeros(2, np.int64)
         while progress[0] < n:
             found = device.empty(max(width, COLUMNS), self.colmap.slot_type())
             kernel(*shared, progress, lengths, found)
@@ -226,7 +252,7 @@ class Product:
         pattern = Rows(offsets(device, lengths)[0], found, None, 0)
         return self._fill(b, operands, tables, pattern, "mxm_rows", whole=True)
 
-    def _terms(self, device: Any, whole: Rows, cols: Any) -> Any:
+    def _terms(self, device: Device, whole: Rows, cols: Any) -> Any:
         """How many terms each entry of A has."""
         return device.xp.diff(whole.indptr).astype(np.int64)[cols]
 
@@ -260,7 +286,7 @@ class Product:
             row = last
         return _stacked(device, parts, self.op.return_type, cols)
 
-    def _sort_some(self, device: Any, operands: tuple, tables: tuple, begins: Any, total: int) -> Rows:
+    def _sort_some(self, device: Device, operands: tuple, tables: tuple, begins: Any, total: int) -> Rows:
         n, width = operands[0], max(self.colmap.nslots, 1)
         keys, vals = device.empty(total, np.int64), device.empty(max(total, 1), self.op.return_type.np_type)
         kernel = self.session.kernels.get("mxm_expand", self.spec)
@@ -271,7 +297,7 @@ class Product:
         )
 
 
-def combined(session: Any, device: Any, op: Any, order: Any, first: Any, vals: Any) -> Any:
+def combined(session: Context, device: Device, op: Any, order: Any, first: Any, vals: Any) -> Any:
     """One value for each run of a sorted order, its entries combined in that order."""
     xp = device.xp
     starts = xp.flatnonzero(first)
@@ -282,7 +308,7 @@ def combined(session: Any, device: Any, op: Any, order: Any, first: Any, vals: A
     return out
 
 
-def _stacked(device: Any, parts: list[Rows], dtype: Any, like: Any) -> Rows:
+def _stacked(device: Device, parts: list[Rows], dtype: Any, like: Any) -> Rows:
     """Groups of rows one below the other."""
     xp = device.xp
     if len(parts) == 1:

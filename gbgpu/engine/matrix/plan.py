@@ -50,7 +50,7 @@ class MatrixPlanner:
         parameters: tuple[str, ...] = (),
     ) -> None:
         value = Value(into, "csr", self.asked.dtype, False, self.asked.output.map)
-        self.steps.append(Step(kind, value, sources, spec, text, option, parameters))
+        self.steps.append(Step(kind, value, sources, spec or Spec(), text, option, parameters))
 
     def plan(self) -> Plan:
         asked, output = self.asked, self.asked.output
@@ -59,9 +59,9 @@ class MatrixPlanner:
             self.mask = "M"
             self.emit("mask", ("m",), "the mask's true entries", true, into="M")
         getattr(self, "_" + asked.kind)()
-        if asked.dtype is not output.dtype:
+        if asked.dtype is not output.dtype and asked.kind != "element":
             self.emit("cast", ("t",), f"{asked.dtype} -> {output.dtype}", UnaryOp.registry["identity"][output.dtype])
-        if asked.placed:
+        if asked.placed and asked.kind != "element":
             self._place()
         if asked.accum is not None:
             self.emit("merge", ("w", "t"), f"union with the output by {asked.accum!r}", Merge(UNION, asked.accum))
@@ -110,12 +110,16 @@ class MatrixPlanner:
         self.emit("fill", sources, f"{self.asked.dtype} scalar", self.asked.detail, parameters=("value",))
         self.inside = self.placed = within
 
+    def _element(self) -> None:
+        types = self.asked.dtype, self.asked.output.dtype
+        self.emit("element", ("w",), f"one value, {types[1]}", types, parameters=("value", "place"))
+
     def _copy(self) -> None:
         self.emit("copy", ("x",), "shared, as content never changes in place")
 
     def _apply(self) -> None:
         op, side = self.asked.op, self.asked.detail
-        self.emit("apply", ("x",), f"{op!r}", op, spec=Spec(side=side), parameters=("thunk",))
+        self.emit("apply", ("x",), f"{op!r}", op, spec=Spec(bound=side), parameters=("thunk",))
 
     def _select(self) -> None:
         self.emit("select", ("x",), f"{self.asked.op!r}", self.asked.op, parameters=("thunk",))
@@ -140,6 +144,9 @@ class MatrixPlanner:
 
     def _extract(self) -> None:
         self.emit("extract", ("x",), "indexed rows and columns", parameters=("ids",))
+
+    def _concat(self) -> None:
+        self.emit("concat", ("x",), "tiles side by side and one below the other", parameters=("tiles",))
 
     def _diag(self) -> None:
         self.emit("diag", ("x",), "a vector on a diagonal", parameters=("diagonal",))

@@ -3,23 +3,39 @@
 Each device makes its own rows from what it gathers; ids of an index that is a Vector stay on the devices.
 """
 
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...distribute.blocks import MatrixStore, VectorStore, assembled, matrix_block, offset_type
+from ...device.base import Device
+from ...distribute.blocks import (
+    MatrixBlock,
+    MatrixStore,
+    VectorBlock,
+    VectorStore,
+    assembled,
+    matrix_block,
+    offset_type,
+)
 from ...distribute.partition import RowMap, Task
 from ...errors import IndexOutOfBound, NotImplementedException, message
-from ...index import Index
 from ...kernels.interface import AFULL, BFULL, OUTFULL, Spec
+from ...language.index import Index
+from ..context import Context
 from .csr import (
+    Piece,
     Rows,
+    brought,
     by_row_and_column,
     entries_of,
     gathered,
+    here,
+    joined,
     keep_entries,
     last_of,
     offsets,
+    side_by_side,
     slots_of,
     store_of,
     take_rows,
@@ -34,32 +50,31 @@ class Ids:
     """The ids of an Index on the devices, as slots of a row map; out of range ones of a Vector are -1, and reported
     at the next read."""
 
-    def __init__(self, session: Any, index: Index, map: RowMap):
+    def __init__(self, session: Context, index: Index, map: RowMap):
         self.session, self.index, self.map = session, index, map
+        self.store = None if index.vector is None else _by_row(session, session.content(index.vector))
         self.ascending = index.vector is None and _ascending(index)
 
     def all(self, b: int) -> Any:
         """Every one, on device b."""
         device = self.session.devices[b]
-        if self.index.vector is None:
+        if self.store is None:
             return device.put(self.map.slots(self.index.ids()))
-        store = self.session.content(self.index.vector)
-        dense = whole_vector(self.session, store, b)
-        return self._checked(device, _in_user_order(device, store.map, dense.vals, dense.stride))
+        dense = whole_vector(self.session, self.store, b)
+        return self._checked(device, _in_user_order(device, self.store.map, dense.vals, dense.stride))
 
     def part(self, b: int, over: RowMap) -> Any:
         """Those of the positions that device b owns in `over`."""
         lo, hi = int(over.bounds[b]), int(over.bounds[b + 1])
-        if self.index.vector is None:
+        if self.store is None:
             return self.session.devices[b].put(self.map.slots(self.index.ids()[lo:hi]))
-        store = self.session.content(self.index.vector)
-        if store.map is over and not store.iso:
-            return self._checked(self.session.devices[b], store.blocks[b].vals[: hi - lo])
+        if self.store.map is over and not self.store.iso:
+            return self._checked(self.session.devices[b], self.store.blocks[b].vals[: hi - lo])
         return self.all(b)[lo:hi]
 
     def take(self, vals: Any, b: int, over: RowMap) -> Any:
         """What a full vector over the map has at those of the positions that device b owns in `over`."""
-        index = None if self.index.vector is None else self.session.content(self.index.vector)
+        index = self.store
         if self.map.p > 1 or index is None or index.map is not over or index.iso:
             return vals[self.part(b, over)]
         device = self.session.devices[b]
@@ -67,14 +82,27 @@ class Ids:
         self._watch(device, bad)
         return taken
 
-    def _checked(self, device: Any, users: Any) -> Any:
+    def _checked(self, device: Device, users: Any) -> Any:
         slots, bad = device.checked(users, self.map.n, "int64" if self.map.p > 1 else self.map.slot_type())
         self._watch(device, bad)
         return slots_of(device, self.map, slots) if self.map.p > 1 else slots
 
-    def _watch(self, device: Any, bad: Any) -> None:
+    def _watch(self, device: Device, bad: Any) -> None:
         found = f"ids from 0 to {self.map.n - 1} in an index"
         self.session.watch(device, bad, IndexOutOfBound, message(found, "one out of range", "ids are indices, from 0"))
+
+
+def _by_row(session: Context, store: VectorStore) -> VectorStore:
+    """The content of a Vector that has every row, with the values in the order of rows."""
+    if store.form in ("full", "bitmap"):
+        return store
+
+    def part(task: Task) -> VectorBlock:
+        block = store.blocks[task.block]
+        return VectorBlock(block.n, entries_of(session.devices[task.device], block)[1], block.stride)
+
+    blocks = session.over(store.map.tasks, part, store.map.n * session.kernels.costs.row)
+    return VectorStore(store.map, store.dtype, "full", store.iso, blocks)
 
 
 def _ascending(index: Index) -> bool:
@@ -82,7 +110,7 @@ def _ascending(index: Index) -> bool:
     return len(ids) < 2 or bool(np.all(ids[1:] > ids[:-1]))
 
 
-def _in_user_order(device: Any, map: RowMap, vals: Any, stride: int) -> Any:
+def _in_user_order(device: Device, map: RowMap, vals: Any, stride: int) -> Any:
     if not stride:
         return device.xp.repeat(vals[:1], map.n)
     return vals if map.p == 1 else vals[device.put(map.slots(np.arange(map.n)))]
@@ -91,10 +119,10 @@ def _in_user_order(device: Any, map: RowMap, vals: Any, stride: int) -> Any:
 def own(store: MatrixStore, b: int) -> Rows:
     """The rows that device b owns."""
     block = store.blocks[b]
-    return Rows(block.indptr, block.cols, block.vals, block.stride)
+    return Rows(*block.csr)
 
 
-def extract(session: Any, store: MatrixStore, rows: Index, cols: Index) -> MatrixStore:
+def extract(session: Context, store: MatrixStore, rows: Index, cols: Index) -> MatrixStore:
     """Row k, column l of the result is row rows[k], column cols[l]."""
     if not rows.is_all:
         store = _rows(session, store, rows)
@@ -102,28 +130,25 @@ def extract(session: Any, store: MatrixStore, rows: Index, cols: Index) -> Matri
         return store
     if cols.vector is None and _ascending(cols):
         return _columns(session, store, cols)
-    return transpose(_rows(session, transpose(store, session.devices), cols), session.devices)
+    return transpose(session, _rows(session, transpose(session, store), cols))
 
 
-def _rows(session: Any, store: MatrixStore, index: Index) -> MatrixStore:
+def _rows(session: Context, store: MatrixStore, index: Index) -> MatrixStore:
     p = store.rowmap.p
     rowmap, ids = session.maps.pair(len(index), 1, p)[0], Ids(session, index, store.rowmap)
 
     def part(task: Task) -> Rows:
         b = task.block
-        return take_rows(session.devices[b], gathered(session, store, b), ids.part(b, rowmap))
+        return take_rows(session, session.devices[b], gathered(session, store, b), ids.part(b, rowmap))
 
-    return store_of(
-        session,
-        rowmap,
-        store.colmap,
-        store.dtype,
-        store.iso,
-        session.over(store.rowmap.tasks, part, _seconds(session, store)),
-    )
+    if index.vector is None and p > 1:
+        parts = brought(session, store, index.ids(), rowmap)
+    else:
+        parts = session.over(store.rowmap.tasks, part, _seconds(session, store))
+    return store_of(session, rowmap, store.colmap, store.dtype, store.iso, parts)
 
 
-def _columns(session: Any, store: MatrixStore, index: Index) -> MatrixStore:
+def _columns(session: Context, store: MatrixStore, index: Index) -> MatrixStore:
     """Columns by ascending ids, which keep their order."""
     p = store.rowmap.p
     colmap, ids = session.maps.pair(1, len(index), p)[1], Ids(session, index, store.colmap)
@@ -146,8 +171,83 @@ def _columns(session: Any, store: MatrixStore, index: Index) -> MatrixStore:
     )
 
 
+class Tile(NamedTuple):
+    """One of the matrices that are put together: its pieces for each block of the result, and the new slots of its
+    columns (None: the old ones)."""
+
+    store: MatrixStore
+    pieces: list[list[Piece]]
+    names: np.ndarray | None
+
+
+def concat(session: Any, grid: list[list[MatrixStore]], dtype: Any) -> MatrixStore:
+    """Matrices of one type, side by side and one below the other. Whole rows move, each to its place."""
+    heights, widths = [line[0].rowmap.n for line in grid], [tile.colmap.n for tile in grid[0]]
+    nnz = sum(tile.nvals for line in grid for tile in line)
+    rowmap, colmap = session.maps.of_matrix(sum(heights), sum(widths), nnz, None)
+    lefts, names = np.cumsum([0, *widths]).tolist(), cache(partial(_names, colmap))
+    lines, top = [], 0
+    for line, height in zip(grid, heights, strict=True):
+        filled = [(tile, left) for tile, left in zip(line, lefts, strict=False) if tile.nvals] or [(line[0], 0)]
+        pieces = [_pieces(session, tile, rowmap.bounds - top) for tile, _ in filled]
+        lines.append(
+            [Tile(tile, mine, names(tile.colmap, left)) for (tile, left), mine in zip(filled, pieces, strict=True)]
+        )
+        top += height
+
+    def part(task: Task) -> Rows:
+        b, device = task.block, session.devices[task.device]
+        bands = [[(tile, tile.pieces[b]) for tile in line] for line in lines if line[0].pieces[b]]
+        sizes = [sum(piece.end - piece.begin for _, pieces in band for piece in pieces) for band in bands]
+        indptr, cols = device.zeros(rowmap.rows[b] + 1, np.int64), device.empty(sum(sizes), colmap.slot_type())
+        vals, row, at = device.empty(sum(sizes), dtype.np_type), 0, 0
+        for band, size in zip(bands, sizes, strict=True):
+            found = _band(session, task.device, band, (cols[at : at + size], vals[at : at + size]))
+            indptr[row + 1 : row + len(found)] = found[1:] + at
+            row, at = row + len(found) - 1, at + size
+        return Rows(indptr, cols, vals, 1)
+
+    parts = session.over(rowmap.tasks, part, nnz * session.kernels.costs.pull_edge / rowmap.p)
+    return store_of(session, rowmap, colmap, dtype, False, parts)
+
+
+def _band(session: Any, d: int, band: list[tuple[Tile, list[Piece]]], into: tuple[Any, Any]) -> Any:
+    """Put rows of tiles side by side; returns their offsets."""
+    device, (tile, pieces) = session.devices[d], band[0]
+    if len(band) == 1 and tile.names is None and not tile.store.iso:
+        return joined(session, tile.store, d, pieces, into).indptr
+    rows = [here(session, tile.store, d, pieces) for tile, pieces in band]
+    rows = [one._replace(cols=one.cols.astype(into[0].dtype, copy=False)) for one in rows]
+    names = [None if tile.names is None else device.put(tile.names) for tile, _ in band]
+    return side_by_side(session, device, rows, *into, names)
+
+
+def _names(colmap: RowMap, old: RowMap, left: int) -> np.ndarray | None:
+    """The new slots of all columns of a tile, by the old ones; None where they are the same."""
+    ids = np.arange(old.n)
+    was, now = old.slots(ids), colmap.slots(ids + left)
+    if old.slot_type() == colmap.slot_type() and np.array_equal(was, now):
+        return None
+    table = np.zeros(max(old.nslots, 1), colmap.slot_type())
+    table[was] = now
+    return table
+
+
+def _pieces(session: Any, store: MatrixStore, bounds: np.ndarray) -> list[list[Piece]]:
+    """The rows between each two of `bounds` that the matrix has, as pieces of its blocks."""
+    map = store.rowmap
+    found: list[list[Piece]] = [[] for _ in bounds[1:]]
+    for task, block, rows in zip(map.tasks, store.blocks, map.rows, strict=True):
+        device, cuts = session.devices[task.device], (bounds - map.first(task.block)).clip(0, rows)
+        ends = device.get(block.indptr[device.put(cuts)]).tolist()
+        for b, (lo, hi) in enumerate(zip(cuts.tolist(), cuts[1:].tolist(), strict=False)):
+            if lo < hi:
+                found[b].append(Piece(task.device, Rows(*block.csr), lo, hi, ends[b], ends[b + 1]))
+    return found
+
+
 def place(
-    session: Any, store: MatrixStore, rows: Index, cols: Index, like: MatrixStore, monoid: Any = None
+    session: Context, store: MatrixStore, rows: Index, cols: Index, like: MatrixStore, monoid: Any = None
 ) -> MatrixStore:
     """A matrix on the maps of `like` with row k of `store` in row rows[k], its column l in cols[l]. Entries that meet
     are combined by `monoid`; without one the last stays."""
@@ -160,7 +260,7 @@ def place(
         device, lo, n = session.devices[b], like.rowmap.first_slot(b), like.rowmap.rows[b]
         targets = row_ids.all(b)
         mine = device.xp.flatnonzero((targets >= lo) & (targets < lo + n))
-        taken = take_rows(device, gathered(session, store, b), slots_of(device, store.rowmap, mine))
+        taken = take_rows(session, device, gathered(session, store, b), slots_of(device, store.rowmap, mine))
         line = (targets[mine] - lo)[device.owners(taken.indptr, len(taken.cols))]
         columns = col_ids.all(b)[users_of(device, store.colmap, taken.cols)]
         if cols.vector is not None:  # entries whose column is out of range go nowhere
@@ -178,12 +278,46 @@ def place(
     return store_of(session, like.rowmap, like.colmap, store.dtype, store.iso, parts)
 
 
-def _counted(device: Any, line: Any, n: int) -> Any:
+def with_element(session: Any, store: MatrixStore, i: int, j: int, value: Any) -> MatrixStore:
+    """The matrix with one value set. Blocks of other rows are shared."""
+    rowmap, blocks = store.rowmap, list(store.blocks)
+    b, slot = int(rowmap.owner(i)), int(store.colmap.slots(np.array([j]))[0])
+    ptr = np.promote_types(store.ptr, offset_type(blocks[b].nnz + 1))  # one type in all blocks
+
+    def of(task: Task) -> Any:
+        device, block, row = session.devices[task.device], store.blocks[b], i - rowmap.first(b)
+        begin, end = device.get(block.indptr[row : row + 2]).tolist()
+        held = device.get(block.cols[begin:end])
+        at = begin + int(np.searchsorted(held, slot))
+        old = at < end and held[at - begin] == slot
+        vals = device.full(block.nnz + (not old), value, store.dtype.np_type)
+        vals[:at], vals[at + 1 :] = (
+            (block.vals[:at], block.vals[at + old : block.nnz]) if block.stride else (block.vals[:1], block.vals[:1])
+        )
+        if old:
+            return block.with_values(vals, 1)
+        cols, indptr = device.empty(block.nnz + 1, store.idx), device.empty(block.n + 1, ptr)
+        cols[:at], cols[at + 1 :] = block.cols[:at], block.cols[at : block.nnz]
+        cols[at : at + 1] = slot
+        indptr[: row + 1] = block.indptr[: row + 1]
+        device.xp.add(block.indptr[row + 1 :], 1, out=indptr[row + 1 :])
+        return matrix_block(device, indptr, cols, vals, 1, block.nnz + 1)
+
+    [blocks[b]] = session.over(rowmap.tasks[b : b + 1], of, rowmap.n * session.kernels.costs.row / rowmap.p)
+    for task, block in zip(rowmap.tasks, blocks, strict=True):
+        if not block.stride or block.indptr.dtype != ptr:
+            vals = block.vals if block.stride else session.devices[task.device].xp.repeat(block.vals[:1], block.nnz + 1)
+            indptr, rest = block.indptr.astype(ptr, copy=False), (block.nnz, block.empty_rows)
+            blocks[task.block] = MatrixBlock(block.n, indptr, block.cols, vals, 1, *rest)
+    return assembled(rowmap, store.colmap, store.dtype, False, blocks)
+
+
+def _counted(device: Device, line: Any, n: int) -> Any:
     """Offsets of rows from the ascending rows of entries."""
     return device.xp.searchsorted(line, device.xp.arange(n + 1), side="left")
 
 
-def region(session: Any, store: MatrixStore, rows: Index, cols: Index, inside: bool) -> MatrixStore:
+def region(session: Context, store: MatrixStore, rows: Index, cols: Index, inside: bool) -> MatrixStore:
     """The entries whose row and column an index pair names (or, not `inside`, all others)."""
     row_ids, col_ids = Ids(session, rows, store.rowmap), Ids(session, cols, store.colmap)
 
@@ -202,7 +336,7 @@ def region(session: Any, store: MatrixStore, rows: Index, cols: Index, inside: b
     return store_of(session, store.rowmap, store.colmap, store.dtype, store.iso, parts)
 
 
-def filled(session: Any, rowmap: RowMap, colmap: RowMap, dtype: Any, value: Any) -> MatrixStore:
+def filled(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, value: Any) -> MatrixStore:
     """One value at every position."""
     blocks, m = [], colmap.n
     for b, n in enumerate(rowmap.rows):
@@ -216,7 +350,7 @@ def filled(session: Any, rowmap: RowMap, colmap: RowMap, dtype: Any, value: Any)
 # -- vectors as matrices
 
 
-def column(session: Any, store: VectorStore) -> MatrixStore:
+def column(session: Context, store: VectorStore) -> MatrixStore:
     """A vector as a matrix of one column."""
     map = store.map
 
@@ -230,7 +364,7 @@ def column(session: Any, store: VectorStore) -> MatrixStore:
     return store_of(session, map, session.maps.pair(map.n, 1, map.p)[1], store.dtype, store.iso, parts)
 
 
-def diag(session: Any, store: VectorStore, k: int) -> MatrixStore:
+def diag(session: Context, store: VectorStore, k: int) -> MatrixStore:
     """A square matrix with the vector on its diagonal k."""
     single, n = column(session, store), store.map.n
     down, right = max(0, -k), max(0, k)
@@ -240,17 +374,17 @@ def diag(session: Any, store: VectorStore, k: int) -> MatrixStore:
         b = task.block
         device, xp = session.devices[b], session.devices[b].xp
         ids = xp.arange(int(rowmap.bounds[b]), int(rowmap.bounds[b + 1])) - down
-        taken = take_rows(device, gathered(session, single, b), slots_of(device, single.rowmap, ids))
+        taken = take_rows(session, device, gathered(session, single, b), slots_of(device, single.rowmap, ids))
         columns = ids[device.owners(taken.indptr, len(taken.cols))] + right
         return taken._replace(cols=slots_of(device, colmap, columns))
 
     parts = session.over(rowmap.tasks, part, n * session.kernels.costs.row)
     made = store_of(session, rowmap, colmap, store.dtype, store.iso, parts)
-    made.diagonal = k == 0 and store.form == "full"
+    made.diagonal = True if k == 0 and store.form == "full" else None
     return made
 
 
-def kron(session: Any, one: MatrixStore, two: MatrixStore, op: Any) -> MatrixStore:
+def kron(session: Context, one: MatrixStore, two: MatrixStore, op: Any) -> MatrixStore:
     """Each entry of one, an operator, and each entry of two."""
     if op.program.uses & {"i", "j", "k"}:
         raise NotImplementedException(message("an operator of values in kronecker", repr(op)))
@@ -290,5 +424,5 @@ def _spans(rows: Rows, slots: Any) -> tuple[Any, Any]:
     return begin, rows.indptr[slots + 1] - begin
 
 
-def _seconds(session: Any, store: MatrixStore) -> float:
+def _seconds(session: Context, store: MatrixStore) -> float:
     return store.nvals * session.kernels.costs.pull_edge / store.rowmap.p

@@ -1,77 +1,69 @@
 """The other orientation of a distributed matrix, and whether it equals this one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...distribute import needs, transport
+from ...device.base import Device
 from ...distribute.blocks import MatrixStore, assembled, matrix_block, offset_type
+from ...distribute.partition import Task
+from .csr import Piece, Rows, here, side_by_side, store_of
 
 
-def transpose(store: MatrixStore, devices: list) -> MatrixStore:
+def transpose(session: Any, store: MatrixStore) -> MatrixStore:
     """The other orientation: the owner of each block of columns collects their entries from the row blocks, in the
     order of rows."""
-    parts = [_by_column(store, devices[task.device], task.block) for task in store.rowmap.tasks]
+    seconds = store.nvals * SORTED / store.rowmap.p
+    parts = session.over(store.rowmap.tasks, lambda task: _by_column(session, store, task), seconds)
     if store.rowmap.p == 1:
-        (indptr, cols, vals), block = parts[0], store.blocks[0]
-        blocks = [matrix_block(devices[0], indptr, cols, vals, block.stride, block.nnz)]
-    else:
-        offsets = [
-            devices[t.device].get(part[0]).astype(np.int64) for t, part in zip(store.rowmap.tasks, parts, strict=True)
+        block, (indptr, cols, vals, stride) = store.blocks[0], parts[0]
+        indptr = indptr[: store.colmap.n + 1].astype(offset_type(block.nnz), copy=False)
+        blocks = [matrix_block(session.devices[0], indptr, cols, vals, stride, block.nnz)]
+        return assembled(store.colmap, store.rowmap, store.dtype, store.iso, blocks)
+    map, cuts = store.colmap, []
+    for task, turned in zip(store.rowmap.tasks, parts, strict=True):
+        device, ends = session.devices[task.device], np.append(map.starts[:-1], map.nslots)
+        cuts.append(device.get(turned.indptr[device.put(ends)]).tolist())
+
+    def part(task: Task) -> Rows:
+        b, lo = task.block, map.first_slot(task.block)
+        pieces = [
+            Piece(owner.device, rows, lo, lo + map.rows[b], *cut[b : b + 2])
+            for owner, rows, cut in zip(store.rowmap.tasks, parts, cuts, strict=True)
         ]
-        ptr = offset_type(store.nvals)
-        blocks = [_merge_columns(store, parts, offsets, ptr, devices, b) for b in range(store.colmap.p)]
-    return assembled(store.colmap, store.rowmap, store.dtype, store.iso, blocks)
+        device, total = session.devices[task.device], sum(piece.end - piece.begin for piece in pieces)
+        rows = [here(session, store, task.device, [piece]) for piece in pieces]
+        cols = device.empty(total, store.rowmap.slot_type())
+        vals = None if store.iso else device.empty(total, store.dtype.np_type)
+        indptr = side_by_side(session, device, rows, cols, vals)
+        return Rows(indptr, cols, store.blocks[b].vals if vals is None else vals, 0 if store.iso else 1)
+
+    made = session.over(map.tasks, part, seconds)
+    return store_of(session, map, store.rowmap, store.dtype, store.iso, made)
 
 
-def _by_column(store: MatrixStore, device: Any, b: int) -> tuple[Any, Any, Any]:
-    """Block b as CSR of its transpose over all column slots; its columns are global row slots."""
-    block = store.blocks[b]
+SORTED = 2e-8  # seconds an entry that is sorted
+
+
+def _by_column(session: Any, store: MatrixStore, task: Task) -> Rows:
+    """A block as CSR of its transpose over all column slots; its columns are global row slots."""
+    block, device = store.blocks[task.block], session.devices[task.device]
     ordered = bool(block.stride and block.nnz)
-    indptr, rows, order = device.transpose(block.n, max(store.colmap.nslots, 1), block.indptr, block.cols, ordered)
-    vals = block.vals[order] if ordered else block.vals
+    width, given = max(store.colmap.nslots, 1), block.vals[: block.nnz] if ordered else None
+    indptr, rows, moved = device.transpose(block.n, width, block.indptr, block.cols, given)
+    vals = moved if ordered else block.vals
     slots = rows.astype(store.rowmap.slot_type(), copy=False)
-    if first := store.rowmap.first_slot(b):
+    if first := store.rowmap.first_slot(task.block):
         slots = slots + slots.dtype.type(first)
-    if store.colmap.p == 1:
-        indptr = indptr[: store.colmap.n + 1]
-    return indptr.astype(offset_type(block.nnz)), slots, vals
+    return Rows(indptr, slots, vals, block.stride)
 
 
-def _merge_columns(store: MatrixStore, parts: list, offsets: list[np.ndarray], ptr: str, devices: list, b: int) -> Any:
-    """Block b of the transpose: in each row, the pieces of all row blocks side by side."""
-    map = store.colmap
-    lo, n, me = map.first_slot(b), map.rows[b], map.tasks[b].device
-    device, mine = devices[me], [offset[lo : lo + n + 1] for offset in offsets]
-    lengths = np.sum([np.diff(offset) for offset in mine], axis=0)
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    nnz = int(indptr[-1])
-    cols = device.empty(nnz, store.rowmap.slot_type())
-    vals = store.blocks[b].vals if store.iso else device.empty(max(nnz, 1), store.dtype.np_type)
-    filled = indptr[:-1].copy()
-    for task, part, offset in zip(store.rowmap.tasks, parts, mine, strict=True):
-        first, last, length = int(offset[0]), int(offset[-1]), np.diff(offset)
-        if last > first:
-            place = device.put(np.repeat(filled - (offset[:-1] - first), length) + np.arange(last - first))
-            for target, source in ((cols, part[1]),) if store.iso else ((cols, part[1]), (vals, part[2])):
-                arrived = device.empty(last - first, source.dtype)
-                transport.carry(devices, [needs.Transfer(task.device, me, source[first:last], arrived)])
-                target[place] = arrived
-            filled += length
-    return matrix_block(device, device.put(indptr.astype(ptr)), cols, vals, 0 if store.iso else 1, nnz, lengths)
-
-
-def same(one: MatrixStore, other: MatrixStore) -> bool:
+def same(one: MatrixStore, other: MatrixStore, devices: Sequence[Device]) -> bool:
     """Whether two matrices on the same maps have equal entries (compared where they lie; values bit by bit: 0 and -0
     differ)."""
-    pairs = zip(one.blocks, other.blocks, strict=True)
+    triples = zip(devices, one.blocks, other.blocks, strict=False)
     return one.lengths == other.lengths and all(
-        bool((a.indptr == b.indptr).all())
-        and bool((a.cols == b.cols).all())
-        and (one.iso or bool((_bits(a.vals) == _bits(b.vals)).all()))
-        for a, b in pairs
+        device.equal(a.indptr, b.indptr) and device.equal(a.cols, b.cols) and (one.iso or device.equal(a.vals, b.vals))
+        for device, a, b in triples
     )
-
-
-def _bits(vals: Any) -> Any:
-    return vals.view(f"i{vals.itemsize}")

@@ -5,19 +5,20 @@ from typing import Any
 
 from ..plan import Step
 from .elementwise import Elementwise
-from .operands import Operands
 from .output import Output
 from .products import Products
 from .steps import copied
 
 
-class Run(Operands, Products, Elementwise, Output):
+class Run(Products, Elementwise, Output):
     """A plan carried out on what its registers and parameters are bound to."""
 
     __slots__ = ()
 
     def counts(self, step: Step, result: Any) -> list[Any] | None:
-        if step.kind not in ("move", "write", "write_list") or step.into.form == "full":
+        if step.kind not in ("move", "write", "write_list"):
             return None
+        if step.into.form == "full":
+            return [block.n for block in result.blocks]
         blocks = zip(self.session.devices, result.blocks, strict=False)
         return [copied(device, block.count) for device, block in blocks]  # a later statement may change it

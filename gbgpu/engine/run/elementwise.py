@@ -35,22 +35,9 @@ class Elementwise(Steps):
                 | (k.CFULL if three and three.words is None else 0)
                 | (k.OUTFULL if full else 0)
             )
-            kernel(
-                one.n,
-                one.vals,
-                one.stride,
-                self.words(one.words, b),
-                two.vals,
-                two.stride,
-                self.words(two.words, b),
-                *((three.vals, three.stride, self.words(three.words, b)) if three else (nil.words, 0, nil.words)),
-                flags,
-                x.map.first(b),
-                *defaults,
-                vals,
-                words,
-                count,
-            )
+            last_one = self.dense(three, b) if three else (nil.words, 0, nil.words)
+            given = *self.dense(one, b), *self.dense(two, b), *last_one
+            kernel(one.n, *given, flags, x.map.first(b), *defaults, vals, words, count)
             return VectorBlock(one.n, vals, 1, None if full else words, count=count)
 
         return self.store(self.session.over(x.map.tasks, work, self.rows(x.map)))
@@ -64,20 +51,7 @@ class Elementwise(Steps):
             one, two = x.blocks[b], y.blocks[b]
             slots, vals, count = self.fresh_list(len(one.slots), b, dtype, one.slots)
             flags = k.BFULL if two.words is None else 0
-            kernel(
-                one.count,
-                one.slots,
-                one.vals,
-                one.stride,
-                two.vals,
-                two.stride,
-                self.words(two.words, b),
-                flags,
-                x.map.first(b),
-                slots,
-                vals,
-                count,
-            )
+            kernel(*one.listed, *self.dense(two, b), flags, x.map.first(b), slots, vals, count)
             return VectorBlock(one.n, vals, 1, slots=slots, count=count)
 
         return self.store(self.session.over(x.map.tasks, work, self.entries(x)))
@@ -93,18 +67,9 @@ class Elementwise(Steps):
             n = 1 if iso else len(block.slots) if listed else block.n
             vals = device.empty(n, dtype.np_type)
             flags = k.XLIST if listed and not iso else 0
-            count = block.count if flags else nil.words
-            kernel(
-                n,
-                count,
-                block.slots if listed else nil.slots(x.map.slot_type()),
-                block.vals,
-                block.stride,
-                thunk,
-                flags,
-                x.map.first(b),
-                vals,
-            )
+            slots = block.slots if listed else nil.slots(x.map.slot_type())
+            given = block.count if flags else nil.words, slots, block.vals, block.stride
+            kernel(n, *given, thunk, flags, x.map.first(b), vals)
             words, count = block.words, block.count
             if not (iso or listed):
                 words, count = (None if part is None else copied(device, part) for part in (words, count))
@@ -116,9 +81,7 @@ class Elementwise(Steps):
         x, thunk, devices = self.registers[step.sources[0]], self.registers["thunk"], self.session.devices
         if x.form == "list":
             kernel = self.kernel("select_list")
-            return self._filtered(
-                x, lambda b, one: (one.count, one.slots, one.vals, one.stride, x.map.first(b), thunk), kernel
-            )
+            return self._filtered(x, lambda b, one: (*one.listed, x.map.first(b), thunk), kernel)
         kernel = self.kernel("select")
 
         def work(task: Task) -> VectorBlock:
@@ -126,17 +89,7 @@ class Elementwise(Steps):
             block, device = x.blocks[b], devices[task.device]
             words, count = device.empty((block.n + 63) >> 6, np.int64), device.zeros(1, np.int64)
             flags = k.XFULL if block.words is None else 0
-            kernel(
-                block.n,
-                block.vals,
-                block.stride,
-                self.words(block.words, b),
-                flags,
-                x.map.first(b),
-                thunk,
-                words,
-                count,
-            )
+            kernel(block.n, *self.dense(block, b), flags, x.map.first(b), thunk, words, count)
             vals = block.vals if x.iso else copied(device, block.vals)
             return VectorBlock(block.n, vals, block.stride, words, count=count)
 
@@ -144,9 +97,7 @@ class Elementwise(Steps):
 
     def _filter(self, step: Step) -> VectorStore:
         x, kernel, name = self.registers[step.sources[0]], self.kernel("mask_list"), step.sources[1]
-        return self._filtered(
-            x, lambda b, one: (one.count, one.slots, one.vals, one.stride, *self.bits(name, b)), kernel
-        )
+        return self._filtered(x, lambda b, one: (*one.listed, *self.bits(name, b)), kernel)
 
     def _filtered(self, x: VectorStore, arguments: Callable[[int, VectorBlock], tuple], kernel: Any) -> VectorStore:
         """The entries of a list that a kernel keeps. (Its values are compacted too, the one of an iso list into place
@@ -189,17 +140,8 @@ class Elementwise(Steps):
             both = device.empty(2, np.int64)
             vals, words = both.view(monoid.dtype.np_type)[:1], both[1:]
             given, stride = (device.full(1, 1, x.dtype.np_type), 0) if counted else (block.vals, block.stride)
-            room = len(block.slots) if x.form == "list" else block.n
-            kernel(
-                room,
-                block.count if x.form == "list" else nil.words,
-                given,
-                stride,
-                self.words(block.words, b),
-                form,
-                vals,
-                words,
-            )
+            room, count = (len(block.slots), block.count) if x.form == "list" else (block.n, nil.words)
+            kernel(room, count, given, stride, self.words(block.words, b), form, vals, words)
             return both, vals
 
         parts = self.session.over(x.map.tasks, work, self.entries(x))

@@ -7,9 +7,9 @@ import numpy as np
 
 from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.partition import Task
-from ...expr import Operand
 from ...kernels import interface as k
 from ...kernels.interface import Spec
+from ...language.scalar import Scalar
 from ..matrix.csr import whole_vector
 from ..matrix.shapes import Ids
 from ..plan import Step
@@ -61,7 +61,7 @@ class Operands(Steps):
             vals, words, count = self.fresh_bitmap(n, b, source.dtype)
             index = devices[b].put(slots[map.bounds[b] : map.bounds[b + 1]])
             flags = k.XFULL if dense.words is None else 0
-            kernel(n, index, dense.vals, dense.stride, self.words(dense.words, b), flags, vals, words, count)
+            kernel(n, index, *self.dense(dense, b), flags, vals, words, count)
             return VectorBlock(n, vals, 1, words, count=count)
 
         return self.store(self.session.over(map.tasks, work, self.rows(map)))
@@ -83,7 +83,7 @@ class Operands(Steps):
                 device.zeros(1, np.int64),
             )
             flags = k.XFULL if block.words is None else 0
-            kernel(block.n, block.vals, block.stride, self.words(block.words, b), flags, slots, vals, count)
+            kernel(block.n, *self.dense(block, b), flags, slots, vals, count)
             return VectorBlock(block.n, vals, block.stride, slots=slots, count=count)
 
         return work
@@ -108,22 +108,12 @@ class Operands(Steps):
                 if iso:
                     kernel(block.count, block.slots, block.vals, 0, 0, words)
                 else:
-                    kernel(block.count, block.slots, block.vals, block.stride, vals, words)
+                    kernel(*block.listed, vals, words)
                 count = block.count if iso else copied(device, block.count)
                 return VectorBlock(n, vals, 0 if iso else 1, words, count=count)
             vals, words, count = self.fresh_bitmap(n, b, store.dtype)
             flags = k.XFULL if block.words is None else 0
-            kernel(
-                n,
-                pool.rows(b, n),
-                block.vals,
-                block.stride,
-                self.words(block.words, b),
-                flags,
-                vals,
-                words,
-                count,
-            )
+            kernel(n, pool.rows(b, n), *self.dense(block, b), flags, vals, words, count)
             return VectorBlock(n, vals, 1, words, count=count)
 
         return work
@@ -142,17 +132,10 @@ class Operands(Steps):
                 return self.session.pool.ones(b, block.n)
             if store.form == "list":
                 words = device.zeros(nwords, np.int64)
-                kernel(block.count, block.slots, block.vals, block.stride, 0 if structural else k.VALUED, words)
+                kernel(*block.listed, 0 if structural else k.VALUED, words)
             else:
                 words = device.empty(nwords, np.int64)
-                kernel(
-                    block.n,
-                    block.vals,
-                    block.stride,
-                    self.words(block.words, b),
-                    k.XFULL if block.words is None else 0,
-                    words,
-                )
+                kernel(block.n, *self.dense(block, b), k.XFULL if block.words is None else 0, words)
             return words
 
         return work
@@ -169,7 +152,7 @@ class Operands(Steps):
         """One value for all rows; one that waits on the first device (Scalar.waits) is copied, never read."""
         map, dtype, given, session = step.into.map, step.into.dtype, step.option, self.session
         value, held = self.registers["value"], None
-        if isinstance(value, Operand):
+        if isinstance(value, Scalar):
             held = value._store[1] if value.waits and dtype is given else None
             value = None if held is not None else value.value
         if held is None:

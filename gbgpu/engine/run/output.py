@@ -11,10 +11,11 @@ from ...interrupts import held
 from ...kernels import interface as k
 from ..matrix.shapes import Ids
 from ..plan import Step
-from .steps import Steps, copied
+from .operands import Operands
+from .steps import copied
 
 
-class Output(Steps):
+class Output(Operands):
     """Steps that end a statement."""
 
     __slots__ = ()
@@ -49,6 +50,7 @@ class Output(Steps):
             return VectorStore(map, step.into.dtype, "bitmap", False, blocks)
         if w.form == form and not w.iso:
             return w
+        assert form is not None
         blocks = self.session.over(map.tasks, self._to_bitmap(w, False), self.entries(w))
         if form == "full":
             blocks = [VectorBlock(block.n, block.vals, 1) for block in blocks]
@@ -61,18 +63,9 @@ class Output(Steps):
         calls = []
         for task, block in zip(w.map.tasks, w.blocks, strict=True):
             given, (mwords, flags) = t.blocks[task.block], self.bits(step.sources[1], task.block)
-            call = (
-                given.count,
-                given.slots,
-                given.vals,
-                given.stride,
-                mwords,
-                flags | (k.CFULL if full else 0),
-                block.vals,
-                self.words(block.words, task.device),
-                self.session.nil(task.device).scratch if full else block.count,
-            )
-            calls.append(call)
+            count = self.session.nil(task.device).scratch if full else block.count
+            into = block.vals, self.words(block.words, task.device), count
+            calls.append((*given.listed, mwords, flags | (k.CFULL if full else 0), *into))
         return self._changed(w, kernel, calls, w.blocks, self.entries(t))
 
     def _write(self, step: Step) -> VectorStore:
@@ -90,19 +83,11 @@ class Output(Steps):
             blocks.append(block)
             given, (mwords, flags) = t.blocks[b], self.bits(step.sources[1], b)
             rwords, region = self.bits(step.sources[2], b, k.REGION)
-            call = (
-                block.n,
-                block.vals,
-                self.words(block.words, b),
-                given.vals,
-                given.stride,
-                self.words(given.words, b),
-                mwords,
-                rwords,
-                base | flags | region,
-                self.session.nil(task.device).scratch if full else block.count,
+            into, count = (block.vals, self.words(block.words, b)), block.count
+            masks = mwords, rwords, base | flags | region
+            calls.append(
+                (block.n, *into, *self.dense(given, b), *masks, self.session.nil(b).scratch if full else count)
             )
-            calls.append(call)
         return self._changed(w, kernel, calls, blocks, self.rows(w.map))
 
     def _scatter(self, step: Step) -> VectorStore:
@@ -120,11 +105,21 @@ class Output(Steps):
     ) -> VectorStore:
         """A store written in place, one call of the kernel a block, which has `blocks` then: all of it, or nothing if
         something stops the statement. What may fail is done before: only kernels run here."""
-        session, done = self.session, []
+        session = self.session
         if w.form != "full":
             w.nvals = None
+        uncut = session.kernels.uncut(kernel)
+        if uncut and len(calls) == 1 and blocks[0] is w.blocks[0]:  # it happens, or it does not
+            session.over(w.map.tasks, lambda task: kernel(*calls[0]), seconds, whole=True)
+            return w
+        done: list[Any] = []
         try:
-            if session.kernels.atomic and session.watched is None and session.device_set.inline(w.map.p, seconds):
+            if (
+                uncut
+                and session.kernels.atomic
+                and session.watched is None
+                and session.device_set.inline(w.map.p, seconds)
+            ):
                 done.extend(starmap(kernel, calls))  # one step of the interpreter: nothing comes between two calls
             else:
 

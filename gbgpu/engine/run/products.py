@@ -1,12 +1,14 @@
 """Push and pull on row blocks, the exchange around them, and the combination of arrivals."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...device.base import Device
 from ...distribute import needs, transport
-from ...distribute.blocks import VectorBlock, VectorStore
-from ...distribute.partition import Task
+from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
+from ...distribute.partition import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ..deterministic import by_rows
@@ -22,7 +24,7 @@ class Reached(NamedTuple):
     """What a device scattered: its workspace, where the value of all is if they are iso, and how many slots it
     reached."""
 
-    space: Any
+    space: Workspace
     value: Any
     count: Any
 
@@ -60,29 +62,18 @@ class Products(Steps):
             x = source[task.device] if gathered else source.blocks[b]
             traced, stats = self.stats(task.device)
             kernel, kind, exact, rows, heavy, options = layout(device, block, spec, x, inner.nslots, bool(mask), fixed)
-            (kernel or self.kernel(kind, exact))(
-                block.n,
-                *rows,
-                x.vals,
-                x.stride,
-                nil.words if x.words is None else x.words,
-                mwords,
-                flags | traced | (k.XFULL if x.words is None else 0),
-                *inner.tables(device),
-                row0,
-                heavy,
-                vals,
-                words,
-                count,
-                stats,
-                **options,
-            )
+            given = x.vals, x.stride, nil.words if x.words is None else x.words
+            flags |= traced | (k.XFULL if x.words is None else 0)
+            ids, out = (*inner.tables(device), row0), (vals, words, count, stats)
+            (kernel or self.kernel(kind, exact))(block.n, *rows, *given, mwords, flags, *ids, heavy, *out, **options)
             return VectorBlock(block.n, vals, stride, None if full else words, count=count) if shared is None else count
 
         done = self.session.over(tasks, work, self.registers["seconds"])
         return self.store(done if shared is None else self._joined(outer, tasks, shared, done, stride, full))
 
-    def _joined(self, map: Any, tasks: Any, shared: list, counts: list, stride: int, full: bool) -> list[VectorBlock]:
+    def _joined(
+        self, map: RowMap, tasks: Sequence[Task], shared: list, counts: list, stride: int, full: bool
+    ) -> list[VectorBlock]:
         """Blocks whose rows several tasks have made."""
         devices = self.session.devices
         for task, count in zip(tasks, counts, strict=True):
@@ -95,7 +86,7 @@ class Products(Steps):
             VectorBlock(n, vals, stride, None if full else words, count=count) for n, (vals, words, count) in blocks
         ]
 
-    def _push(self, step: Step) -> Any:
+    def _push(self, step: Step) -> VectorStore | list[Reached]:
         """Scatter into a workspace of each device (DENSE: one that becomes the result)."""
         source, matrix = self.registers[step.sources[1]], self.registers["A"]
         product, spec, session, mask = step.option, step.spec, self.session, step.sources[2]
@@ -113,30 +104,11 @@ class Products(Steps):
                 block, x, row0 = _part(device, block, x, task, row0)
             (mwords, flags), (traced, stats), own = self.bits(mask, d), self.stats(d), outer.first_slot(d)
             space, value, count = reached[d]
-            kernel(
-                block.n,
-                x.count if listed else nil.words,
-                x.slots if listed else nil.slots(spec.idx),
-                x.vals,
-                x.stride,
-                nil.words if x.words is None else x.words,
-                flags | form | traced,
-                block.indptr,
-                block.cols,
-                block.vals,
-                block.stride,
-                *outer.tables(device),
-                row0,
-                mwords,
-                own,
-                own + outer.rows[d],
-                value,
-                space.words,
-                space.touched,
-                count,
-                stats,
-                **options(block),
-            )
+            given = x.listed if listed else (nil.words, nil.slots(spec.idx), x.vals, x.stride)
+            present, flags = nil.words if x.words is None else x.words, flags | form | traced
+            ids, mine = (*outer.tables(device), row0), (mwords, own, own + outer.rows[d])
+            into = value, space.words, space.touched, count, stats
+            kernel(block.n, *given, present, flags, *block.csr, *ids, *mine, *into, **options(block))
 
         self.session.over(tasks, work, self.registers["seconds"])
         if not dense:
@@ -153,7 +125,7 @@ class Products(Steps):
         value = device.empty(1, monoid.dtype.np_type) if spec.iso else space.vals
         return _new(Reached, (space, value, device.zeros(1, np.int64)))
 
-    def _drain(self, step: Step) -> Any:
+    def _drain(self, step: Step) -> VectorStore | list[needs.Bins]:
         """Empty workspaces into lists by owner; with one owner that is the result."""
         reached, map, p = self.registers[step.sources[0]], step.into.map, step.into.map.p
 
@@ -211,7 +183,9 @@ class Products(Steps):
         return self.store(self.session.over(outer.tasks, work, self.registers["seconds"] / 4))
 
 
-def _part(device: Any, block: Any, x: VectorBlock, task: Task, row0: int) -> tuple[Any, VectorBlock, int]:
+def _part(
+    device: Device, block: MatrixBlock, x: VectorBlock, task: Task, row0: int
+) -> tuple[MatrixBlock, VectorBlock, int]:
     """The part of a block and of its frontier that a task is for: places of a list, else rows."""
     lo, hi = task.lo, task.hi
     if x.slots is not None:

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...device.base import Device
 from ...distribute.blocks import VectorBlock, VectorStore
+from ...distribute.needs import Dense
+from ...distribute.partition import RowMap
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...semiring._lower import cast_program, to_python
@@ -26,9 +29,11 @@ class Steps(Runner):
         if found is None:
             made = self.step.spec if spec is None else spec if isinstance(spec, Spec) else spec()
             found = self.step.kernels[key] = self.session.kernels.get(kind, made)
+            if hasattr(found, "kept"):
+                found.kept(self.step.kernels, key)
         return found
 
-    def rows(self, map: Any) -> float:
+    def rows(self, map: RowMap) -> float:
         """Predicted seconds of a pass over the rows."""
         if map.seconds is None:
             map.seconds = map.n * self.session.kernels.costs.row / map.p
@@ -51,6 +56,11 @@ class Steps(Runner):
         words, flags = self.registers[name][b]
         return words, flags if bit == k.MASKED else bit
 
+    def dense(self, block: VectorBlock | Dense, b: int) -> tuple[Any, int, Any]:
+        """A block with a place for each row, as kernels take it."""
+        words = block.words
+        return block.vals, block.stride, self.session.nil(b).words if words is None else words
+
     def words(self, words: Any, b: int) -> Any:
         """Presence words, or a dummy where every row is present."""
         return self.session.nil(b).words if words is None else words
@@ -58,6 +68,7 @@ class Steps(Runner):
     def store(self, blocks: list[VectorBlock]) -> VectorStore:
         """What the step in hand fills, of these blocks."""
         into = self.step.into
+        assert into.form is not None
         return VectorStore(into.map, into.dtype, into.form, into.iso, blocks)
 
     def fresh_list(self, room: int, b: int, dtype: Any, like: Any) -> tuple[Any, Any, Any]:
@@ -75,7 +86,7 @@ class Steps(Runner):
         )
 
 
-def copied(device: Any, buffer: Any) -> Any:
+def copied(device: Device, buffer: Any) -> Any:
     fresh = device.empty(len(buffer), buffer.dtype)
     device.copy(fresh, buffer)
     return fresh

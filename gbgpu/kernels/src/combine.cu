@@ -1,3 +1,6 @@
+#include "atomics.cuh"
+#include "arrive.cuh"
+
 // Arrivals of another device at the owner, or of an assignment; slot -1 is none.
 KERNEL combine(const i64 *count, const IDX *slots, const Z *vals, const i64 *mwords, i64 flags, Z *acc_vals,
                i64 *acc_words, IDX *touched, i64 *touched_count) {

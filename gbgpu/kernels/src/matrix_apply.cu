@@ -1,3 +1,5 @@
+#include "matrix_entries.cuh"
+
 // Entry by entry; the row of an entry is searched for only if the operator wants it.
 KERNEL matrix_apply(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, THUNK thunk,
                     const i64 *starts, const i64 *bounds, i64 row0, T_OUT *out_vals, i64 p) {

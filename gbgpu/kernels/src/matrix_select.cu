@@ -1,3 +1,6 @@
+#include "matrix_entries.cuh"
+#include "rows.cuh"
+
 // An iso matrix stays iso: its value is not copied.
 KERNEL matrix_select(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, THUNK thunk,
                      const i64 *starts, const i64 *bounds, i64 row0, const PTR *out_indptr, IDX *out_cols,

@@ -1,3 +1,6 @@
+#include "matrix_entries.cuh"
+#include "rows.cuh"
+
 KERNEL matrix_select_count(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, THUNK thunk,
                            const i64 *starts, const i64 *bounds, i64 row0, i64 *out_lengths, i64 p) {
     each_row(

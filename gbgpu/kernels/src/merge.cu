@@ -1,3 +1,6 @@
+#include "rows.cuh"
+#include "merge_rows.cuh"
+
 KERNEL merge(i64 n, const PTR *aptr, const IDX *acols, const T_A *avals, i64 astride, const PTR *bptr, const IDX *bcols,
              const T_B *bvals, i64 bstride, i64 keep, const i64 *starts, const i64 *bounds, i64 row0, DEFAULT_A adefault,
              DEFAULT_B bdefault, const PTR *out_indptr, IDX *out_cols, T_OUT *out_vals, i64 p) {

@@ -1,3 +1,6 @@
+#include "rows.cuh"
+#include "merge_rows.cuh"
+
 KERNEL merge_count(i64 n, const PTR *aptr, const IDX *acols, const PTR *bptr, const IDX *bcols, i64 keep,
                    i64 *out_lengths) {
     each_row(

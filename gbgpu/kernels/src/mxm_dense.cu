@@ -1,3 +1,5 @@
+#include "mxm.cuh"
+
 // B has all its entries: a thread a value of the result, neighbours share the row of A and read B's rows together.
 KERNEL mxm_dense(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const PTR *bptr,
                  const IDX *bcols, const T_B *bvals, i64 bstride, i64 width, const i64 *kstarts, const i64 *kbounds,

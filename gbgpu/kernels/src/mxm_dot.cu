@@ -1,3 +1,6 @@
+#include "monoid.cuh"
+#include "mxm.cuh"
+
 // Entries of M row by row: the columns of A's row go into a table in shared memory; groups of lanes take entries of M
 // and look each column of B's row up, or search for A's columns there if that row is much longer. A warp takes a row of
 // fewer than `limit` entries, a block each longer one, as many entries at a time as fill half its table.

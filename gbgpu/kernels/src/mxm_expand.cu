@@ -1,3 +1,5 @@
+#include "mxm.cuh"
+
 // A thread a term.
 KERNEL mxm_expand(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const PTR *bptr,
                   const IDX *bcols, const T_B *bvals, i64 bstride, const i64 *begins, i64 width, const i64 *kstarts,

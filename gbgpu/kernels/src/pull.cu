@@ -1,3 +1,5 @@
+#include "monoid.cuh"
+
 // Products, row by row: each row that the mask lets through gathers its terms. A group of `lanes` lanes takes a row; a
 // warp takes at least 8 rows, so that it writes whole bytes of out_words. Rows of at least `limit` entries are left to
 // pull_heavy.

@@ -1,3 +1,6 @@
+#include "atomics.cuh"
+#include "arrive.cuh"
+
 // Products, frontier vertex by frontier vertex: the entries of its row scatter into a workspace. A warp takes up to 32
 // vertices and walks their entries together, as one run of entries. Vertices of at least HUB entries go to a queue for
 // push_hubs.

@@ -1,3 +1,5 @@
+#include "monoid.cuh"
+
 // Sum of all values: a partial sum a block, and the block that ends last sums these in order. For a given n the order
 // of additions is fixed. scratch[0]: blocks that are done; scratch[1 + 2 b], scratch[2 + 2 b]: value and presence of
 // block b's part.

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import DimensionMismatch, message
 from .arrays import numbers
-from .errors import DimensionMismatch, message
-from .expr import Expression, Operand, Statement, _kinds, computed, is_tensor, new_like
+from .expr import Expression, Operand, Statement, _kinds, is_tensor, new_like
 from .index import Index, is_integer
 from .masks import Mask, checked_mask, fitting, one_session, replace
-from .semiring._operators import BinaryOp
-from .typed import accumulator, any_of
+from .typed import accumulator
 
 # of a product; of the result before it is written; of a product of matrices
 _HINTS = {
@@ -153,20 +152,7 @@ def _block_of(cls: Any, x: Any, place: Place) -> Part:
 
 
 def _line_of(cls: Any, x: Any, place: Place) -> Part:
-    """A row is any_second(e_i @ A), a column any_first(A @ e_j)."""
-    row = place.line == 0
-    unit = _kinds["vector"].from_coo([place.ints[0 if row else 1]], True, x.dtype, size=x.shape[0 if row else 1])
-    along = place.parts[1 if row else 0]
-    op = any_of(BinaryOp.registry["second" if row else "first"])[x.dtype]
-    sides = (unit, x) if row else (x, unit)
-    if along.is_all:
-        return cls("product", op, *sides, x.dtype, place.shape, row)
-
-    def extract() -> Any:
-        line = Expression("product", op, *sides, x.dtype, (along.n,), row).new()
-        return Expression("extract", None, line, None, x.dtype, place.shape, along).new()
-
-    return cls("deferred", None, x, None, x.dtype, place.shape, (extract, f"{x.name}[{place!r}]"))
+    return cls("line", None, x, None, x.dtype, place.shape, place)
 
 
 def reading(x: Any, key: Any) -> Any:
@@ -354,6 +340,6 @@ def _placed(output: Any, value: Any, place: Place, dtype: Any) -> Expression:
         return output._source(value, place.full)
     if value.shape != place.shape:
         raise DimensionMismatch(message(f"a right-hand side of shape {place.shape}", f"{value.shape}"))
-    v = computed(value)
+    v = value._node()
     one_session(v, output._session)
     return Expression("row" if place.line == 0 else "column", None, v, None, v.dtype, place.full)

@@ -22,6 +22,8 @@ def facts(x: Any) -> tuple[str, list[str], list[str]]:
 
 def handle(x: Any) -> str:
     """The facts, then the values of a small object."""
+    if x._session.recording:
+        return f"{x.name}: gb.{type(x).__name__} of {x.dtype}, shape {x.shape}, in a loop that is being recorded"
     kind, names, values = facts(x)
     text = _aligned([[f'"{x.name}"', *names], [kind, *values]])
     grid = table(x)
@@ -32,6 +34,8 @@ def handle(x: Any) -> str:
 
 def handle_html(x: Any) -> str:
     """The same as HTML tables."""
+    if x._session.recording:
+        return f"<p>{escape(handle(x))}</p>"
     kind, names, values = facts(x)
     rows = [[kind, *names], [x.name, *values]]
     return f"<div><details open><summary>{_html_table(rows)}</summary>{_html_table(table(x))}</details></div>"
@@ -110,6 +114,8 @@ def _dtype(expr: Any) -> str:
 
 def expression(expr: Any, small: bool) -> str:
     """The expression, its shape and type; its result if that is small; and how to compute it."""
+    if expr._node()._session.recording:
+        return f"{expr.text}, in a loop that is being recorded"
     described = _described(expr)
     head = _aligned([[name for name, _ in described], [value for _, value in described]])
     parts = [expr.text, head]

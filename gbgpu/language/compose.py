@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DimensionMismatch, message
-from .expr import Expression, _kinds, computed, deferred, ewise, is_tensor, new_like, plain
+from ..errors import DimensionMismatch, message
+from ..semiring._operators import BinaryOp
+from .expr import Expression, _kinds, computed, deferred, ewise, is_tensor, like, new_like, plain
 from .infix import product
 from .masks import Mask, checked_mask
-from .semiring._operators import BinaryOp
+from .recording import unknown
 from .typed import any_of, elementwise, multiplier, united, untyped
 
 
@@ -38,53 +39,58 @@ def by_rows(order: str) -> bool:
 def inner(semiring: Any, x: Any, y: Any) -> Expression:
     """reduce(monoid, multiply(x & y)); positions come from x as a row and y as a column."""
 
-    def compute() -> Any:
+    def compute(x: Any, y: Any) -> Any:
         if not semiring.multiply.is_positional:
             terms = Expression("intersect", semiring.multiply, x, y, semiring.multiply.return_type, x.shape)
-            return terms.new().reduce(semiring.monoid).new()
-        column = Expression("column", None, y, None, y.dtype, (y.shape[0], 1)).new()
-        return product(semiring, x, column).new().reduce(semiring.monoid).new()
+            return terms.reduce(semiring.monoid)
+        column = Expression("column", None, y, None, y.dtype, (y.shape[0], 1))
+        return product(semiring, x, column).reduce(semiring.monoid)
 
-    return deferred(compute, x, semiring.return_type, (), f"{semiring!r}({x.name} @ {y.name})".replace("semiring.", ""))
+    text = f"{semiring!r}({x.name} @ {y.name})".replace("semiring.", "")
+    return deferred(compute, (x, y), semiring.return_type, (), text)
 
 
 def outer(x: Any, y: Any, op: Any) -> Expression:
     """The Kronecker product of a column and a row; with positions the matrix product of them."""
-    x, y = x._computed(), of_ndim(y, 1)._computed()
+    x, y = x._node(), of_ndim(y, 1)._node()
     found = elementwise(op, x.dtype, y.dtype)
     shape = (x.shape[0], y.shape[0])
 
-    def compute() -> Any:
-        column = Expression("column", None, x, None, x.dtype, (shape[0], 1)).new()
-        row = Expression("row", None, y, None, y.dtype, (1, shape[1])).new()
+    def compute(x: Any, y: Any) -> Any:
+        column = Expression("column", None, x, None, x.dtype, (shape[0], 1))
+        row = Expression("row", None, y, None, y.dtype, (1, shape[1]))
         if found.is_positional:
-            return product(any_of(untyped(found)), column, row).new()
-        return Expression("kron", found, column, row, found.return_type, shape).new()
+            return product(any_of(untyped(found)), column, row)
+        return Expression("kron", found, column, row, found.return_type, shape)
 
-    return deferred(compute, x, found.return_type, shape, f"{x.name}.outer({y.name}, {found!r})")
+    return deferred(compute, (x, y), found.return_type, shape, f"{x.name}.outer({y.name}, {found!r})")
 
 
 def broadcast(kind: str, x: Any, y: Any, op: Any, defaults: Any) -> Expression:
     """A vector beside a matrix: repeated in each row (on the right) or column (on the left), then elementwise."""
-    matrix, vector, right = (x, y, True) if x.ndim == 2 else (y, x, False)
+    right = x.ndim == 2
+    matrix, vector = (x, y) if right else (y, x)
     along = matrix.shape[1 if right else 0]
     if vector.shape[0] != along:
         raise DimensionMismatch(message(f"a Vector of size {along} beside {matrix.name}", vector.shape[0]))
     types = (x.dtype, y.dtype)
-    found = elementwise(op, *types) if defaults is None else united(op, types, defaults)[0]
+    found = (
+        elementwise(op, *types) if defaults is None else united(op, types, (like(defaults[0]), like(defaults[1])))[0]
+    )
 
-    def compute() -> Any:
+    def compute(x: Any, y: Any) -> Any:
+        matrix, vector = (x, y) if right else (y, x)
         other = _repeated(vector, matrix.shape, right) if kind == "union" else _spread(vector, matrix, right)
-        return ewise(kind, *((x, other) if right else (other, y)), found if defaults is None else op, defaults).new()
+        return ewise(kind, *((x, other) if right else (other, y)), found if defaults is None else op, defaults)
 
     sign = "|" if kind == "union" else "&"
-    return deferred(compute, matrix, found.return_type, matrix.shape, f"{found!r}({x.name} {sign} {y.name})")
+    return deferred(compute, (x, y), found.return_type, matrix.shape, f"{found!r}({x.name} {sign} {y.name})")
 
 
 def _repeated(vector: Any, shape: tuple, right: bool) -> Any:
     """A matrix whose rows (or columns) all are the vector."""
     ones = _kinds["vector"].from_scalar(True, shape[0 if right else 1])
-    return outer(ones, vector, "second").new() if right else outer(vector, ones, "first").new()
+    return outer(ones, vector, "second") if right else outer(vector, ones, "first")
 
 
 def _spread(vector: Any, matrix: Any, right: bool) -> Any:
@@ -93,7 +99,7 @@ def _spread(vector: Any, matrix: Any, right: bool) -> Any:
     D = vector.diag()
     found = (second if right else first)[vector.dtype]
     sides = (matrix, D) if right else (D, matrix)
-    return Expression("mxm", found, *sides, vector.dtype, matrix.shape).new()
+    return Expression("mxm", found, *sides, vector.dtype, matrix.shape)
 
 
 def spread_rows(vector: Any, matrix: Any) -> Any:
@@ -113,7 +119,7 @@ def power(A: Any, n: Any, op: Any) -> Expression:
     if n == 0 and monoid is None:
         raise ValueError(message("a semiring whose multiplication has an identity, for n=0", repr(semiring)))
 
-    def compute() -> Any:
+    def compute(A: Any) -> Any:
         if n == 0:
             return _kinds["vector"].from_scalar(monoid.identity, A.shape[0], A.dtype).diag()
         result: Any = None
@@ -123,10 +129,10 @@ def power(A: Any, n: Any, op: Any) -> Expression:
                 result = square if result is None else product(semiring, square, result).new(A.dtype)
             left >>= 1
             if not left:
-                return result.dup() if result is A else result
+                return result
             square = product(semiring, square, square).new(A.dtype)
 
-    return deferred(compute, A, A.dtype, A.shape, f"{A.name}.power({n}, op={semiring!r})")
+    return deferred(compute, (A,), A.dtype, A.shape, f"{A.name}.power({n}, op={semiring!r})")
 
 
 def integral(value: Any, name: str) -> int:
@@ -155,27 +161,29 @@ def _moved(x: Any, windows: tuple, shape: tuple) -> Any:
     target = tuple(window[1] for window in windows)
     made = new_like(shape, x.dtype)
     if all(window.stop > window.start for window in source):
-        part = x[source if len(shape) == 2 else source[0]].new()
-        made[target if len(shape) == 2 else target[0]] << part
+        made[target if len(shape) == 2 else target[0]] << x[source if len(shape) == 2 else source[0]]
     return made
 
 
 def reposition_vector(x: Any, offset: int, size: int) -> Expression:
     """w[a + offset : b + offset] << x[a:b]"""
     windows = (_window(offset, x.shape[0], size),)
-    return deferred(lambda: _moved(x, windows, (size,)), x, x.dtype, (size,), f"{x.name}.reposition({offset})")
+    text = f"{x.name}.reposition({offset})"
+    return deferred(lambda x: _moved(x, windows, (size,)), (x,), x.dtype, (size,), text)
 
 
 def reposition_matrix(x: Any, offsets: tuple[int, int], shape: tuple[int, int]) -> Expression:
     """C[a + p : b + p, c + q : d + q] << A[a:b, c:d]"""
     windows = tuple(_window(*three) for three in zip(offsets, x.shape, shape, strict=True))
     text = f"{x.name}.reposition({offsets[0]}, {offsets[1]})"
-    return deferred(lambda: _moved(x, windows, shape), x, x.dtype, shape, text)
+    return deferred(lambda x: _moved(x, windows, shape), (x,), x.dtype, shape, text)
 
 
 def resize(x: Any, shape: tuple) -> None:
     """The handle takes the content of its repositioned self."""
     x._session.check()
+    if x._session.recording:
+        raise unknown(f"the shape of {x.name} after resize")
     if shape != x.shape:
         windows = tuple(_window(0, old, new) for old, new in zip(x.shape, shape, strict=True))
         moved = _moved(x, windows, shape)
@@ -192,9 +200,7 @@ def diagonal_size(shape: tuple[int, ...], k: int) -> int:
 
 def _on_diagonal(v: Any, k: int, shape: tuple[int, int]) -> Any:
     """A matrix of this shape with v on its k'th diagonal."""
-    D = v.diag(k)
-    D.resize(*shape)
-    return D
+    return v.diag(k).reposition(0, 0, nrows=shape[0], ncols=shape[1]).new()
 
 
 def setdiag(A: Any, values: Any, k: Any, mask: Any, accum: Any, hints: dict) -> None:
@@ -208,7 +214,8 @@ def setdiag(A: Any, values: Any, k: Any, mask: Any, accum: Any, hints: dict) -> 
         raise DimensionMismatch(message(f"{size} values for diagonal {k} of shape {A.shape}", v.shape[0]))
     D = _on_diagonal(v, k, A.shape)
     if mask is None:
-        inside = D.S if accum is not None or v.nvals == size else _on_diagonal(full(size), k, A.shape).S
+        whole = accum is not None or (not A._session.recording and v.nvals == size)
+        inside = D.S if whole else _on_diagonal(full(size), k, A.shape).S
     else:
         inside = _diagonal_mask(A, checked_mask(mask), k, size)
     A(mask=inside, accum=accum, **hints) << D

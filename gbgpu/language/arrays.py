@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from . import settings
-from .errors import IndexOutOfBound, InvalidValue, message
+from .. import settings
+from ..errors import IndexOutOfBound, InvalidValue, message
+from ..semiring._types import cast_array, lookup_dtype, whole
 from .expr import plain
 from .index import is_integer, listed, on_gpu
-from .semiring._types import cast_array, lookup_dtype, whole
 
 
 def host(values: Any) -> Any:
@@ -18,9 +18,7 @@ def host(values: Any) -> Any:
     if isinstance(values, (np.ndarray, list, tuple, np.generic, int, float)):
         return values
     if on_gpu(values):
-        from .device.cuda import as_host
-
-        return as_host(values)
+        return settings.session().host_of(values)
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
         return np.from_dlpack(values)
     return values if hasattr(values, "__len__") or not hasattr(values, "__iter__") else list(values)
@@ -161,18 +159,20 @@ def room_for(shape: tuple, dtype: Any) -> None:
 def filled(shape: tuple, where: tuple, vals: np.ndarray, fill_value: Any, dtype: Any) -> np.ndarray:
     """A dense array with `fill_value` where no entry is. Raises TypeError if one is needed and none is given."""
     room_for(shape, vals.dtype)
-    missing = len(vals) != prod(shape)
+    missing = vals.size != prod(shape)
     if hasattr(fill_value, "_computed"):
         fill_value = plain(fill_value)
     if fill_value is None and missing:
-        came = f"{len(vals)} entries of {prod(shape)}"
+        came = f"{vals.size} entries of {prod(shape)}"
         raise TypeError(message("a fill_value, since some entries are missing", came, "to_dense(0)"))
     if fill_value is None:
-        dense = np.empty(shape, vals.dtype)
-    else:
-        fill = numbers(fill_value, None if dtype is None else vals.dtype)
-        if fill.ndim:
-            raise TypeError(message("a scalar as fill_value", type(fill_value).__name__))
-        dense = np.full(shape, fill, np.promote_types(vals.dtype, fill.dtype))
+        return vals.reshape(shape)  # entries come by row and column
+    fill = numbers(fill_value, None if dtype is None else vals.dtype)
+    if fill.ndim:
+        raise TypeError(message("a scalar as fill_value", type(fill_value).__name__))
+    both = np.promote_types(vals.dtype, fill.dtype)
+    if not missing:
+        return vals.astype(both, copy=False).reshape(shape)
+    dense = np.full(shape, fill, both)
     dense[where] = vals
     return dense

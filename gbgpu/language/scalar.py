@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from .errors import EmptyObject, message
-from .expr import Expression, Lazy, Operand, Statement, _kinds, deferred, plain
+from ..errors import EmptyObject, message
+from ..semiring._lower import cast_program, to_python
+from ..semiring._types import INT64, DataType, exact, lookup_dtype, of_value
+from .expr import Composed, Expression, Lazy, Operand, Statement, _kinds, bound, like, plain, read, thunk
 from .handle import Handle, close
-from .masks import checked_mask
-from .semiring._lower import cast_program, to_python
-from .semiring._types import DataType, exact, lookup_dtype, of_value
-from .typed import applied, dtype_or, elementwise, selected, united
+from .masks import values_of
+from .recording import later
+from .typed import dtype_or, elementwise, selected, united
 from .update import Place, Updater
 
 
@@ -43,12 +44,19 @@ class Scalar(Handle):
     def value(self) -> Any:
         """The value as a Python scalar, None if there is none. The first access of a computed value reads from the
         devices."""
+        if self._session.recorders:
+            found = later(self, self.dtype, self.name, lambda: self.value)
+            if found is not None:
+                return found
         if self._store is not None:
             self._session.settle(self)
         return self._value
 
     @value.setter
     def value(self, value: Any) -> None:
+        if self._session.recording:
+            self << value
+            return
         if isinstance(value, Operand):
             found: Any = value if value.ndim else value._computed()  # plain refuses vectors and matrices
             value = None if not found.ndim and found.value is None else plain(found)
@@ -63,33 +71,23 @@ class Scalar(Handle):
 
     def get(self, default: Any = None) -> Any:
         """The value, or `default`."""
-        return default if self.value is None else self.value
+        found = later(self, self.dtype, self.name, lambda: self.get(default))
+        return found if found is not None else default if self.value is None else self.value
 
     @property
-    def nvals(self) -> int:
-        return 0 if self.value is None else 1
+    def nvals(self) -> Any:
+        found = later(self, INT64, f"{self.name}.nvals", lambda: self.nvals)
+        return found if found is not None else 0 if self.value is None else 1
 
     def clear(self) -> None:
         """Make it empty."""
         self.value = None
 
-    def __lshift__(self, value: Any) -> Any:
-        if isinstance(value, Expression) and value.kind == "deferred" and value.dtype is self.dtype and not value.shape:
-            made = value.new()
-            self._store, self._value = made._store, made._value  # on the devices still, if it is
-            return Statement(self, None, None, False, value, None, {})
-        return super().__lshift__(value)
-
     def _scalar_source(self, value: Any, wanted: tuple) -> Expression:
-        """Like a handle's, but nothing empties it."""
-        if isinstance(value, Operand):
-            value = value._computed()
-        if value is None or (isinstance(value, Scalar) and value.value is None):
+        """Like a handle's, but None empties it."""
+        if value is None:
             return Expression("fill", None, self, None, self.dtype, (), None)
         return super()._scalar_source(value, wanted)
-
-    def _as_fill(self) -> Expression:
-        return Expression("fill", None, self, None, self.dtype, (), self.value)
 
     def dup(
         self, dtype: Any = None, *, clear: bool = False, is_cscalar: bool | None = None, name: str | None = None
@@ -97,7 +95,9 @@ class Scalar(Handle):
         """A copy (of `dtype`; empty if `clear`)."""
         target = dtype_or(dtype, self.dtype)
         copy = Scalar(target, name=name)
-        if not clear and self.value is not None:
+        if self._session.recording:
+            copy << (None if clear else self)
+        elif not clear and self.value is not None:
             copy.value = self.value if target is self.dtype else cast(self.value, self.dtype, target)
         return copy
 
@@ -106,6 +106,9 @@ class Scalar(Handle):
     def _number(self) -> Any:
         if self.value is None:
             raise EmptyObject(message("a scalar with a value", "an empty one", ".get(default)"))
+        return self.value
+
+    def _read(self) -> Any:
         return self.value
 
     def __bool__(self) -> bool:
@@ -144,61 +147,55 @@ class Scalar(Handle):
 
     # -- operators, on the host
 
-    def _apply(self, op: Any, right: Any, left: Any) -> Expression:
-        found, (side, thunk) = applied(op, self.dtype, plain(right), plain(left))
+    @staticmethod
+    def _applied(x: Any, op: Any, right: Any, left: Any) -> Expression:
+        found, option = bound(op, x.dtype, right, left)
 
         def work(value: Any) -> Any:
+            side, scalar = thunk(found, option)
             if side:
-                return _call(found, value, thunk) if side == "right" else _call(found, thunk, value)
-            return _call(found, value) if len(found.dtypes) == 1 else _call(found, value, 0, 0, thunk)
+                return _call(found, value, scalar) if side == "right" else _call(found, scalar, value)
+            return _call(found, value) if len(found.dtypes) == 1 else _call(found, value, 0, 0, scalar)
 
-        return self._mapped(work, found.return_type, f"{self.name}.apply({found!r})")
+        unary = found if len(found.program.params) == 1 else None
+        return _mapped(x, work, found.return_type, f"{x.name}.apply({found!r})", unary)
 
-    def _select(self, op: Any, thunk: Any) -> Expression:
-        found, thunk = selected(op, self.dtype, plain(thunk))
-        return self._kept(lambda value: _call(found, value, 0, 0, thunk), repr(found))
+    @staticmethod
+    def _selected(x: Any, op: Any, limit: Any) -> Expression:
+        found, fixed = selected(op, x.dtype, like(limit))
+        limit = limit if isinstance(limit, Operand) else fixed
+        return _kept(x, lambda value: _call(found, value, 0, 0, read(limit, found.dtypes[1])), repr(found))
 
-    def _select_inside(self, op: Any) -> Expression:
+    @staticmethod
+    def _selected_inside(x: Any, op: Any) -> Expression:
         if not isinstance(op, Operand) or op.ndim:
-            checked_mask(op)
+            values_of(op)
             raise TypeError(message("a scalar condition to select a scalar by", type(op).__name__))
-        return self._kept(lambda value: op._computed().value, "condition")
-
-    def _kept(self, keep: Any, text: str) -> Expression:
-        return self._mapped(lambda value: value if keep(value) else None, self.dtype, f"{self.name}.select({text})")
-
-    def _mapped(self, work: Any, dtype: DataType, text: str) -> Expression:
-        def compute() -> Scalar:
-            made = Scalar(dtype)
-            made.value = None if self.value is None else work(self.dtype.np_type.type(self.value))
-            return made
-
-        return deferred(compute, self, dtype, (), text)
+        return _kept(x, lambda value: op._node()._read(), "condition")
 
     @staticmethod
     def _ewise(kind: str, left: Any, right: Any, op: Any, defaults: Any) -> Expression:
         """op(left, right) of two scalars; "union": the value that is there, where the other is missing."""
-        x, y = _scalar(left), _scalar(right)
+        x, y = (side._node() if isinstance(side, Operand) else _literal(side) for side in (left, right))
         if defaults is None:
             found = elementwise(op, x.dtype, y.dtype)
         else:
-            found, defaults = united(op, (x.dtype, y.dtype), defaults)
+            found = united(op, (x.dtype, y.dtype), (like(defaults[0]), like(defaults[1])))[0]
 
-        def compute() -> Scalar:
-            a, b, made = x.value, y.value, Scalar(found.return_type)
+        def compute(a: Any, b: Any) -> Any:
             if (a is None and b is None) or ((a is None or b is None) and kind == "intersect"):
-                return made
+                return None
             if defaults is not None:
-                a, b = (defaults[0] if a is None else a), (defaults[1] if b is None else b)
+                a = exact(plain(defaults[0]), found.dtypes[0]) if a is None else a
+                b = exact(plain(defaults[1]), found.dtypes[1]) if b is None else b
             if a is None or b is None:
                 value, dtype = (b, y.dtype) if a is None else (a, x.dtype)
-                made.value = cast(value, dtype, found.return_type)
-            else:
-                made.value = _call(found, cast(a, x.dtype, found.dtypes[0]), cast(b, y.dtype, found.dtypes[-1]))
-            return made
+                return cast(value, dtype, found.return_type)
+            return _call(found, cast(a, x.dtype, found.dtypes[0]), cast(b, y.dtype, found.dtypes[-1]))
 
         text = f"{found!r}({x.name} {'|' if kind == 'union' else '&'} {y.name})"
-        return deferred(compute, x, found.return_type, (), text)
+        how = kind if defaults is None else "defaults"
+        return Expression("number", found, x, y, found.return_type, (), Composed(compute, text, how))
 
     def _as_vector(self, *, name: str | None = None) -> Any:
         vector = _kinds["vector"](self.dtype, 1, name=name)
@@ -209,9 +206,27 @@ class Scalar(Handle):
         return _restored, (self.value, self.dtype.name, self._name)
 
 
+def _literal(value: Any) -> Scalar:
+    """A number in an expression."""
+    scalar = Scalar(of_value(value))
+    scalar._value = exact(value, scalar.dtype).item()
+    return scalar
+
+
+def _kept(x: Any, keep: Any, text: str) -> Expression:
+    return _mapped(x, lambda value: value if keep(value) else None, x.dtype, f"{x.name}.select({text})")
+
+
+def _mapped(x: Any, work: Any, dtype: DataType, text: str, op: Any = None) -> Expression:
+    """work(value) of a scalar, on the host."""
+    kind = x.dtype.np_type.type
+    compute = Composed(lambda value: None if value is None else work(kind(value)), text)
+    return Expression("number", op, x, None, dtype, (), compute)
+
+
 def cast(value: Any, source: DataType, target: DataType) -> Any:
     """A host value of type `source` as one of `target`, as kernels cast."""
-    return to_python(cast_program(source, target))(source.np_type.type(value))
+    return value if source is target else to_python(cast_program(source, target))(source.np_type.type(value))
 
 
 def _call(op: Any, *values: Any) -> Any:
@@ -219,10 +234,6 @@ def _call(op: Any, *values: Any) -> Any:
     given = (*values, 0, 0, 0)[: len(op.program.params)]
     types = [dtype.np_type.type for _, dtype in op.program.params]
     return to_python(op.program)(*[kind(value) for kind, value in zip(types, given, strict=True)])
-
-
-def _scalar(value: Any) -> Scalar:
-    return value._computed() if isinstance(value, Operand) else Scalar.from_value(value)
 
 
 def _compared(other: Any, check_dtype: bool) -> tuple[Scalar, bool]:
@@ -256,6 +267,10 @@ class Element(Lazy):
         return self.parent.dtype
 
     @property
+    def _session(self) -> Any:
+        return self.parent._session
+
+    @property
     def text(self) -> str:
         return f"{self.parent.name}[{', '.join(map(str, self.position))}]"
 
@@ -264,8 +279,12 @@ class Element(Lazy):
         """The value, or None."""
         return self.parent.get(*self.position)
 
-    def _computed(self) -> Scalar:
-        return self.new()  # read anew each time: the parent may have changed
+    def get(self, default: Any = None) -> Any:
+        """The value, or `default`."""
+        return self.parent.get(*self.position, default)
+
+    def _read(self) -> Any:
+        return self.value
 
     def new(self, dtype: Any = None, *, is_cscalar: bool = False, name: str | None = None, **hints: Any) -> Scalar:
         """The element as a Scalar."""

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from .errors import DimensionMismatch, InvalidValue, message
-from .semiring._operators import BinaryOp, SelectOp, UnaryOp
-from .semiring._types import BOOL
+from ..errors import DimensionMismatch, InvalidValue, message
+from ..semiring._operators import BinaryOp, SelectOp, UnaryOp
+from ..semiring._types import BOOL
 
 
 class _Replace:
@@ -92,13 +92,18 @@ def checked_mask(mask: Any) -> Mask:
     """A mask, or a BOOL object or expression taken as its values."""
     if isinstance(mask, Mask):
         return mask
-    if not getattr(mask, "ndim", 0) or not hasattr(mask, "_computed"):
-        raise TypeError(message("a mask such as v.S, ~v.S, v.V", type(mask).__name__))
-    if mask.dtype is not BOOL:
+    return Mask(values_of(mask).parent._materialized(), False)
+
+
+def values_of(x: Any) -> Mask:
+    """The values of a BOOL object or expression as a mask. Raises TypeError."""
+    if not getattr(x, "ndim", 0) or not hasattr(x, "_computed"):
+        raise TypeError(message("a mask such as v.S, ~v.S, v.V", type(x).__name__))
+    if x.dtype is not BOOL:
         raise TypeError(
-            f"Mask must be a BOOL object (got {mask.dtype}) or say what it uses: structure (M.S) or values (M.V)"
+            f"Mask must be a BOOL object (got {x.dtype}) or say what it uses: structure (M.S) or values (M.V)"
         )
-    return Mask(mask._materialized(), False)
+    return Mask(x, False)
 
 
 def fitting(mask: Mask, shape: tuple, session: Any) -> Mask:

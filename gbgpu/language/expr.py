@@ -1,25 +1,24 @@
-"""Lazy expressions: what every operand can do (`Operand`), and right-hand sides (`Expression`). Shapes and types are
-checked when an expression is built.
+"""Lazy expressions: what every operand can do (`Operand`), and right-hand sides (`Expression`). An expression is a tree
+of nodes over handles: shapes and types are checked when it is built, values are read when its statement runs.
 
 A handle carries its session; `output << expression` builds a Statement and gives it to that session, which is the one
 upward call."""
 
 from collections.abc import Callable
-from itertools import count
+from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
-from .errors import DimensionMismatch, EmptyObject, message
-from .masks import Mask, checked_mask, one_session, replace
-from .semiring._algebra import Monoid
-from .semiring._compose import compose, is_plain
-from .semiring._operators import BinaryOp, UnaryOp, from_string
-from .semiring._types import BOOL, DataType, lookup_dtype
+from ..errors import DimensionMismatch, EmptyObject, message
+from ..semiring._algebra import Monoid
+from ..semiring._operators import BinaryOp, UnaryOp, from_string
+from ..semiring._types import BOOL, DataType, exact, lookup_dtype
+from .masks import Mask, one_session, replace, values_of
 from .typed import applied, comparison, dtype_or, elementwise, kind_of, reducer, selected, united
 
 __all__ = ["Expression", "Mask", "Operand", "Statement", "Transposed", "replace"]
 
-_names = count()
+_SCALARS = ("apply", "select", "union", "fill")  # kinds whose option has scalars
 _kinds: dict[str, Any] = {}  # "vector", "matrix", "scalar", "element", "infix" -> class, filled by their modules
 _SMALL = 10_000  # places of a result that `repr` computes
 
@@ -28,12 +27,20 @@ class Statement:
     """`output(mask, accum, replace) << expression`. `index` is None (everything), an Index (the assigned part of a
     vector) or a pair of them (of a matrix). Light: it refers, never copies."""
 
-    __slots__ = ("output", "mask", "accum", "replace", "expr", "index", "hints", "plan")
+    __slots__ = ("output", "mask", "accum", "replace", "expr", "index", "hints", "carried")
 
     def __init__(self, output: Any, mask: Mask | None, accum: Any, replace: bool, expr: Any, index: Any, hints: dict):
         self.output, self.mask, self.accum, self.replace = output, mask, accum, replace
         self.expr, self.index, self.hints = expr, index, hints
-        self.plan: Any = None
+        self.carried: Any = None  # (the steps it took beside, its own plan), once it is planned
+
+    @property
+    def plan(self) -> Any:
+        """All steps that it took; None before it ran."""
+        if self.carried is None:
+            return None
+        beside, plan = self.carried
+        return plan.after(beside) if beside else plan
 
     def __repr__(self) -> str:
         arguments = [repr(self.mask)] if self.mask is not None else []
@@ -46,8 +53,7 @@ class Statement:
 
 
 class Operand:
-    """Anything that may stand in an expression: handles, transposes, and expressions, which are computed once when they
-    are used as operands.
+    """Anything that may stand in an expression: handles, transposes, and expressions.
 
     Arithmetic is elementwise. `+ | ^` and `-` work on the union of the entries (`-` takes 0 for what is missing);
     `* / // % ** &` and comparisons on the intersection. One side may be a scalar: entries are combined with it."""
@@ -59,10 +65,19 @@ class Operand:
     ndim: int
     shape: tuple[int, ...]
     dtype: DataType
+    lazy = False  # whether it has to be computed before it can be read
+
+    def _node(self) -> Any:
+        """What stands for it in an expression: `a @ b` becomes the product that it means."""
+        return self
 
     def _computed(self) -> Any:
-        """The handle (or transpose) that it stands for."""
+        """The handle (or transpose) that it stands for, computed now."""
         return self
+
+    def _read(self) -> Any:
+        """What a scalar holds now, None if nothing."""
+        raise NotImplementedError
 
     def _materialized(self) -> Any:
         """The handle that it stands for, transposes carried out."""
@@ -81,34 +96,29 @@ class Operand:
 
     def ewise_union(self, other: Any, op: Any, left_default: Any, right_default: Any) -> "Expression":
         """Places where a side has an entry; op(left or left_default, right or right_default)."""
-        return ewise("union", self, other, op, (plain(left_default), plain(right_default)))
+        return ewise("union", self, other, op, (left_default, right_default))
 
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> "Expression":
         """Each value through a unary operator, an index-unary one (thunk `right`), or a binary one with a bound
         scalar."""
-        x: Any = self if _chains(self) else self._computed()
+        x = self._node()
         if x.ndim == 0:
-            return x._apply(op, right, left)
-        found, option = applied(op, x.dtype, plain(right), plain(left))
-        if x is self and isinstance(self, Expression):
-            chain = self._chained(found, option)
-            if chain is not None:
-                return chain
-            x = self._computed()
+            return _kinds["scalar"]._applied(x, op, right, left)
+        found, option = bound(op, x.dtype, right, left)
         return Expression("apply", found, x, None, found.return_type, x.shape, option)
 
     def select(self, op: Any, thunk: Any = None) -> "Expression":
         """The entries for which op(value, row, column, thunk) is true. `op`: a select operator, a string such as ">=",
         a function; or a mask or a BOOL object: the entries that it lets through."""
-        x = self._computed()
+        x = self._node()
         if isinstance(op, (Mask, Operand)):
             if thunk is not None:
                 raise TypeError("thunk argument not None when calling select with a mask or a BOOL object")
             return _select_inside(x, op)
         if x.ndim == 0:
-            return x._select(op, thunk)
-        found, option = selected(op, x.dtype, plain(thunk))
-        return Expression("select", found, x, None, x.dtype, x.shape, option)
+            return _kinds["scalar"]._selected(x, op, thunk)
+        found, fixed = selected(op, x.dtype, like(thunk))
+        return Expression("select", found, x, None, x.dtype, x.shape, thunk if isinstance(thunk, Operand) else fixed)
 
     def _apply_unary(self, op: Any, right: Any = None, *, left: Any = None) -> "Expression":
         if self.ndim == 0 and is_tensor(right):  # binary.plus(s, A)
@@ -205,12 +215,12 @@ class Operand:
         return _infix("intersect", "ge", self, other)
 
     def __eq__(self, other: Any) -> Any:
-        if self.ndim == 0 and not is_tensor(other):
+        if self.ndim == 0 and not is_tensor(other) and not _recorded(self, other):
             return self._computed().isequal(other)
         return _infix("intersect", "eq", self, other)
 
     def __ne__(self, other: Any) -> Any:
-        if self.ndim == 0 and not is_tensor(other):
+        if self.ndim == 0 and not is_tensor(other) and not _recorded(self, other):
             return not self._computed().isequal(other)
         return _infix("intersect", "ne", self, other)
 
@@ -243,11 +253,13 @@ class Operand:
         )
 
 
-def _chains(x: Any) -> bool:
-    """Whether x is an elementwise expression that nobody has computed: an operator on it makes one of both."""
-    return (
-        isinstance(x, Expression) and x.kind in ("apply", "intersect", "chain") and x._value is None and bool(x.shape)
-    )
+def _recorded(*scalars: Any) -> bool:
+    """Whether the body of a loop is recorded, where comparisons say what to compute."""
+    return any(isinstance(x, Operand) and x._node()._session.recording for x in scalars)
+
+
+def _operand(x: Any) -> bool:
+    return isinstance(x, Operand)
 
 
 def is_tensor(x: Any) -> bool:
@@ -255,10 +267,37 @@ def is_tensor(x: Any) -> bool:
 
 
 def computed(x: Any, wanted: str = "a Vector or a Matrix") -> Any:
-    """The handle or transpose behind an operand that is no scalar."""
+    """The handle or transpose behind an operand that is no scalar, computed now."""
     if not is_tensor(x):
         raise TypeError(message(wanted, type(x).__name__))
     return x._computed()
+
+
+def like(value: Any) -> Any:
+    """A number of a scalar operand's type, which speaks for it until its value is read; anything else as it is."""
+    if not isinstance(value, Operand):
+        return value
+    if value.ndim:
+        raise TypeError(message("a scalar", type(value).__name__, "A | v, A & v combine entries"))
+    return value.dtype.np_type.type(0)
+
+
+def bound(op: Any, dtype: DataType, right: Any, left: Any) -> "tuple[Any, Bound]":
+    """(typed operator, scalar) of `x.apply(op, right, left=left)`; a scalar operand stays one."""
+    found, (side, thunk) = applied(op, dtype, like(right), like(left))
+    scalar = right if left is None else left
+    return found, Bound(side, scalar if isinstance(scalar, Operand) and len(found.dtypes) > 1 else thunk)
+
+
+def read(value: Any, dtype: DataType) -> Any:
+    """The value that a scalar operand has now, as `dtype` holds it; anything else as it is."""
+    return exact(plain(value), dtype) if isinstance(value, Operand) else value
+
+
+def thunk(op: Any, option: "Bound") -> "Bound":
+    """What `bound` gave, its scalar read."""
+    side, value = option
+    return Bound(side, read(value, op.dtypes[0 if side == "left" else -1]))
 
 
 def plain(value: Any) -> Any:
@@ -267,10 +306,10 @@ def plain(value: Any) -> Any:
         return value
     if value.ndim:
         raise TypeError(message("a scalar", type(value).__name__, "A | v, A & v combine entries"))
-    scalar = value._computed()
-    if scalar.value is None:
+    found = value._node()._read()
+    if found is None:
         raise EmptyObject(message("a scalar with a value", "an empty one", ".get(default)"))
-    return scalar.dtype.np_type.type(scalar.value)
+    return value.dtype.np_type.type(found)
 
 
 def ewise(kind: str, left: Any, right: Any, op: Any, defaults: tuple[Any, Any] | None = None) -> "Expression":
@@ -280,50 +319,20 @@ def ewise(kind: str, left: Any, right: Any, op: Any, defaults: tuple[Any, Any] |
         return _kinds["scalar"]._ewise(kind, left, right, op, defaults)
     if not all(tensors):
         raise TypeError(message("a Vector or a Matrix", type(right if tensors[0] else left).__name__))
-    if kind == "intersect" and (_chains(left) or _chains(right)) and left.shape == right.shape:
-        chain = _both_chained(left, right, op)
-        if chain is not None:
-            return chain
-    if kind == "intersect" and (chain := _third(left, right, op)) is not None:
-        return chain
-    x, y = computed(left), computed(right)
+    x, y = left._node(), right._node()
     if x.ndim != y.ndim:
         return _kinds["broadcast"](kind, x, y, op, defaults)
     if x.shape != y.shape:
         sign = "|" if kind == "union" else "&"
         raise DimensionMismatch(message(f"equal shapes on both sides of {sign}", f"{x.shape} and {y.shape}"))
+    option: tuple | None = None
     if defaults is None:
         found = elementwise(op, x.dtype, y.dtype)
     else:
-        found, defaults = united(op, (x.dtype, y.dtype), defaults)
-    return Expression(kind, found, x, y, found.return_type, x.shape, defaults)
-
-
-def _both_chained(left: Any, right: Any, op: Any) -> Any:
-    """`op(f(x) & g(y))` as one operator of x and y, or None."""
-    unary = [_chains(side) and side.kind == "apply" and is_plain(side.op, 1) for side in (left, right)]
-    found = elementwise(op, left.dtype, right.dtype)
-    if not any(unary) or not is_plain(found, 2):
-        return None
-    inner = [side.op if one else None for side, one in zip((left, right), unary, strict=True)]
-    x, y = (side.left if one else computed(side) for side, one in zip((left, right), unary, strict=True))
-    whole = compose(found, *inner)
-    return Expression("intersect", whole, x, y, whole.return_type, x.shape)
-
-
-def _third(left: Any, right: Any, op: Any) -> Any:
-    """`op(f(x | y) & z)` of vectors as one expression, and the other way round; or None."""
-    for inner, other in ((left, right), (right, left)):
-        if not isinstance(inner, Expression) or inner.kind not in ("union", "intersect") or inner._value is not None:
-            continue
-        if inner.ndim != 1 or not is_tensor(other) or inner.shape != other.shape:
-            continue
-        found = elementwise(op, left.dtype, right.dtype)
-        if is_plain(inner.op, 2) and is_plain(found, 2):
-            option = computed(other), inner, inner is right
-            one_session(option[0], inner.session)
-            return Expression("chain", found, inner.left, inner.right, found.return_type, inner.shape, option)
-    return None
+        found, fixed = united(op, (x.dtype, y.dtype), (like(defaults[0]), like(defaults[1])))
+        pairs = zip(defaults, fixed, strict=True)
+        option = tuple(given if isinstance(given, Operand) else value for given, value in pairs)
+    return Expression(kind, found, x, y, found.return_type, x.shape, option)
 
 
 def _infix(kind: str, name: str, left: Any, right: Any) -> Any:
@@ -349,26 +358,46 @@ def _select_inside(x: Any, op: Any) -> "Expression":
     """`x.select(mask)`; `x.select(x < 7)` is a select by value."""
     found = comparison(op, x) if isinstance(op, Expression) and x.ndim else None
     if found is not None:
-        return x.select(found, op.option[1])
+        return x.select(found, op.option.scalar)
     if x.ndim == 0:
-        return x._select_inside(op)
-    mask = checked_mask(op)
-    return deferred(lambda: x.dup(mask=mask), x, x.dtype, x.shape, f"{x.name}.select({mask.name})")
+        return _kinds["scalar"]._selected_inside(x, op)
+    mask = op if isinstance(op, Mask) else values_of(op)
+    how, text = (mask.structural, mask.complement), f"{x.name}.select({mask.name})"
+
+    def compute(x: Any, parent: Any) -> Any:
+        return x.dup(mask=Mask(parent._materialized(), *how))
+
+    return deferred(compute, (x, mask.parent._node()), x.dtype, x.shape, text)
+
+
+# of what only handles have, that which makes another node of an expression; anything else computes it
+_NODES = {"T", "vxm", "mxv", "mxm", "inner", "outer", "kronecker", "power", "reposition"}
+_NODES |= {"reduce", "reduce_rowwise", "reduce_columnwise", "reduce_scalar"}
 
 
 class Lazy(Operand):
-    """Computed once, when it is used as an operand or asked for what only a computed object has (`nvals`, `to_coo`)."""
+    """Computed when the statement that it stands in runs, or each time it is asked for what only a computed object has
+    (`nvals`, `to_coo`)."""
 
     __slots__ = ()
-    _value: Any
+    lazy = True
+    nested = False  # whether operands of it are lazy too
+
+    @property
+    def text(self) -> str:
+        """The expression in one line."""
+        raise NotImplementedError
 
     def new(self, dtype: Any = None, *, mask: Any = None, name: str | None = None, **hints: Any) -> Any:
         raise NotImplementedError
 
     def _computed(self) -> Any:
-        if self._value is None:
-            self._value = self.new()
-        return self._value
+        return self.new()
+
+    @property
+    def name(self) -> str:
+        """As what it appears in another's text."""
+        return self.text
 
     def dup(
         self, dtype: Any = None, *, clear: bool = False, mask: Any = None, name: str | None = None, **hints: Any
@@ -380,6 +409,8 @@ class Lazy(Operand):
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in _readable(len(self.shape)):
+            if name in _NODES:
+                return getattr(_class_of(len(self.shape)), name).__get__(self._node())
             return getattr(self._computed(), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -387,9 +418,7 @@ class Lazy(Operand):
         return sorted({*super().__dir__(), *_readable(len(self.shape))})
 
     def __getitem__(self, key: Any) -> Any:
-        part = self._computed()[key]
-        part.parent = self  # nothing can be assigned to it
-        return part
+        return _kinds["vector"].__getitem__(self._node(), key)
 
     def __contains__(self, key: Any) -> bool:
         return key in self._computed()
@@ -432,37 +461,52 @@ class Lazy(Operand):
 _CHANGES = {"build", "clear", "resize", "setdiag", "update"}  # methods that expressions do not have
 
 
+@cache
 def _readable(ndim: int) -> set[str]:
     """Names of a computed object that an expression passes on."""
-    cls = _kinds[("scalar", "vector", "matrix")[ndim]]
-    return {n for n in dir(cls) if not n.startswith(("_", "from_"))} - _CHANGES
+    return {n for n in dir(_class_of(ndim)) if not n.startswith(("_", "from_"))} - _CHANGES
 
 
-class Expression(Lazy):
-    """A lazy right-hand side. `kind` says which; `dtype` and `shape` are those of the result. `.new()` or `<<` computes
-    it."""
+def _class_of(ndim: int) -> Any:
+    return _kinds[("scalar", "vector", "matrix")[ndim]]
 
-    __slots__ = ("kind", "op", "left", "right", "dtype", "shape", "session", "option", "_value")
 
-    def __init__(self, kind: str, op: Any, left: Any, right: Any, dtype: DataType, shape: tuple, option: Any = None):
-        self.kind, self.op, self.left, self.right = kind, op, left, right
-        self.dtype, self.shape, self.option = dtype, shape, option
-        self.session, self._value = left._session, None
-        if right is not None:
-            one_session(right, self.session)
+class Bound(NamedTuple):
+    """Of `apply`: the scalar (or thunk) beside a value, and on which side of a binary operator it stands ("": it is no
+    binary one)."""
 
-    def _chained(self, outer: Any, option: tuple[str, Any]) -> Any:
-        """`outer` on this elementwise expression, as one; None if one of the two is no operator of values alone."""
-        inputs, side = 1 if is_plain(self.op, 1) else 2, option[0]
-        if not is_plain(self.op, inputs):
-            return None
-        if side and inputs == 1 and is_plain(outer, 2):
-            whole = compose(outer, *((self.op, None) if side == "right" else (None, self.op)))
-        elif not side and is_plain(outer, 1):
-            whole, option = compose(outer, self.op), self.option
-        else:
-            return None
-        return Expression(self.kind, whole, self.left, self.right, whole.return_type, self.shape, option)
+    side: str
+    scalar: Any
+
+
+class Third(NamedTuple):
+    """Of `chain`, op(inner & z): z is the left operand if `flip`."""
+
+    z: Any
+    inner: "Expression"
+    flip: bool
+
+
+class Whole(NamedTuple):
+    """Of `reduce`: entries count as one each; what comes without entries."""
+
+    counted: bool
+    empty: Any
+
+
+class Composed(NamedTuple):
+    """Of `deferred`: what gives its right-hand side of the operands. Of `number`: what gives the value of theirs, and
+    what is done where one is missing ("intersect": nothing comes out)."""
+
+    function: Callable[..., Any]
+    text: str
+    missing: str = "intersect"
+
+
+class Shaped(Lazy):
+    """Of a `shape` that each object has."""
+
+    __slots__ = ()
 
     @property
     def ndim(self) -> int:  # type: ignore[override]
@@ -472,17 +516,46 @@ class Expression(Lazy):
     nrows = property(lambda self: self.shape[0])
     ncols = property(lambda self: self.shape[1])
 
+
+class Expression(Shaped):
+    """A lazy right-hand side. `kind` says which; `dtype` and `shape` are those of the result. `.new()` or `<<` computes
+    it. `option` is what a kind needs beside its operands: `apply` Bound, `select` its thunk, `union` the two defaults
+    or None, `chain` Third, `reduce` Whole, `extract` an Index (of a matrix two), `line` a Place, `concat` the tiles,
+    `diag` and `diagonal` which one, `fill` the value, `deferred` and `number` Composed."""
+
+    __slots__ = ("kind", "op", "left", "right", "dtype", "shape", "_session", "option", "nested")
+    nested: bool
+
+    def __init__(self, kind: str, op: Any, left: Any, right: Any, dtype: DataType, shape: tuple, option: Any = None):
+        self.kind, self.op, self.left, self.right = kind, op, left, right
+        self.dtype, self.shape, self.option = dtype, shape, option
+        self._session, self.nested = left._session, left.lazy
+        if right is not None:
+            one_session(right, self._session)
+            self.nested = self.nested or right.lazy
+        if kind in _SCALARS and not self.nested:
+            given = option.scalar if kind == "apply" else option
+            self.nested = any(map(_operand, given)) if type(given) is tuple else isinstance(given, Operand)
+
+    def _read(self) -> Any:
+        """Numbers are computed on the host, however many there are in one another."""
+        if self.kind != "number":
+            return self.new().value
+        known: dict[int, Any] = {}
+        waiting: list[Any] = [self]
+        while waiting:
+            node = waiting[-1]
+            parts = [x for x in (node.left, node.right) if x is not None]
+            ahead = [x for x in parts if id(x) not in known and getattr(x, "kind", "") == "number"]
+            waiting += ahead
+            if not ahead:
+                found = node.option.function(*[known[id(x)] if id(x) in known else x._read() for x in parts])
+                known[id(waiting.pop())] = None if found is None else exact(found, node.dtype).item()
+        return known[id(self)]
+
     def new(self, dtype: Any = None, *, mask: Any = None, name: str | None = None, **hints: Any) -> Any:
         """Compute into a new object of `dtype` (default: the expression's). Hints: those of `w(mask, **hints)`."""
         hints.pop("is_cscalar", None)
-        value = None
-        if mask is None and (dtype is None or lookup_dtype(dtype) is self.dtype):
-            value, self._value = self._value, None  # computed already: whoever asks now owns it
-            if value is None and self.kind == "deferred":
-                value = self.option[0]()
-        if value is not None and value.dtype is self.dtype:
-            value._name = value._name if name is None else name
-            return value
         output = new_like(self.shape, self.dtype if dtype is None else lookup_dtype(dtype), name)
         if mask is None and not hints:
             output << self
@@ -490,14 +563,10 @@ class Expression(Lazy):
             output(mask=mask, **hints) << self
         return output
 
-    def resolved(self) -> "Expression":
-        """One that the session carries out: what is composed of several statements is computed first."""
-        if self.kind != "deferred":
-            return self
-        handle = self.option[0]()
-        if handle.ndim == 0:
-            return handle._as_fill()
-        return Expression("copy", None, handle, None, handle.dtype, handle.shape)
+    @property
+    def name(self) -> str:
+        """Its text, but of what is in it only the outermost: trees may be deep, and share branches."""
+        return f"{self.op!r}(...)" if self.nested and self.kind not in ("deferred", "number") else self.text
 
     @property
     def text(self) -> str:
@@ -512,15 +581,16 @@ def new_like(shape: tuple, dtype: DataType, name: str | None = None) -> Any:
     return _kinds["vector"](dtype, *shape, name=name) if shape else _kinds["scalar"](dtype, name=name)
 
 
-def deferred(function: Callable[[], Any], like: Any, dtype: DataType, shape: tuple, text: str) -> Expression:
-    """A right-hand side of several statements: `function` runs them and returns a fresh handle."""
-    return Expression("deferred", None, like, None, dtype, shape, (function, text))
+def deferred(function: Callable[..., Any], operands: tuple, dtype: DataType, shape: tuple, text: str) -> Expression:
+    """A right-hand side of several statements: `function` of the (at most two) operands, computed, gives an expression
+    of `dtype`, or a handle that nobody else has."""
+    left, right = operands if len(operands) == 2 else (*operands, None)
+    return Expression("deferred", None, left, right, dtype, shape, Composed(function, text))
 
 
 def _bound(e: Expression) -> str:
-    if e.option is None or not e.option[0] and not e.option[1]:
-        return ""
-    return f", {e.option[0] or 'right'}={e.option[1]}"
+    side, scalar = e.option
+    return f", {side or 'right'}={getattr(scalar, 'name', scalar)}" if side or scalar else ""
 
 
 _TEXT: dict[str, Callable[[Expression], str]] = {
@@ -529,20 +599,28 @@ _TEXT: dict[str, Callable[[Expression], str]] = {
     "kron": lambda e: f"{e.left.name}.kronecker({e.right.name}, {e.op!r})",
     "union": lambda e: f"{e.op!r}({e.left.name} | {e.right.name}{_defaults(e.option)})",
     "intersect": lambda e: f"{e.op!r}({e.left.name} & {e.right.name})",
-    "chain": lambda e: f"{e.op!r}({' & '.join([e.option[1].text, e.option[0].name][:: -1 if e.option[2] else 1])})",
+    "chain": lambda e: f"{e.op!r}({' & '.join(_both(e.option))})",
+    "line": lambda e: f"{e.left.name}[{e.option!r}]",
     "apply": lambda e: f"{e.left.name}.apply({e.op!r}{_bound(e)})",
     "select": lambda e: f"{e.left.name}.select({e.op!r}, {e.option})",
     "reduce": lambda e: f"{e.left.name}.reduce({e.op!r})",
     "reduce_rows": lambda e: f"{e.left.name}.reduce_rowwise({e.op!r})",
     "extract": lambda e: f"{e.left.name}[{', '.join(map(repr, e.option)) if type(e.option) is tuple else e.option!r}]",
+    "concat": lambda e: f"{len(e.option)} x {len(e.option[0])} tiles",
     "diag": lambda e: f"{e.left.name}.diag({e.option})",
     "diagonal": lambda e: f"{e.left.name}.diag({e.option})",
     "column": lambda e: f"{e.left.name} as a column",
     "row": lambda e: f"{e.left.name} as a row",
     "copy": lambda e: e.left.name,
     "fill": lambda e: f"{getattr(e.option, 'name', e.option)}",
-    "deferred": lambda e: e.option[1],
+    "deferred": lambda e: e.option.text,
+    "number": lambda e: e.option.text,
 }
+
+
+def _both(option: Third) -> tuple[str, str]:
+    sides = option.inner.text, option.z.name
+    return (sides[1], sides[0]) if option.flip else sides
 
 
 def _defaults(option: Any) -> str:
@@ -556,7 +634,7 @@ def reduction(x: Any, op: Any, allow_empty: bool) -> Expression:
         return aggregator.reduce(x, allow_empty)
     monoid = reducer(op, x.dtype)
     empty = None if allow_empty else monoid.identity.item()
-    return Expression("reduce", monoid, x, None, monoid.dtype, (), (False, empty))
+    return Expression("reduce", monoid, x, None, monoid.dtype, (), Whole(False, empty))
 
 
 def aggregator_of(op: Any) -> Any:
@@ -575,6 +653,10 @@ class Transposed(Operand):
     def __init__(self, matrix: Any):
         self.matrix, self.dtype, self._session = matrix, matrix.dtype, matrix._session
         self.shape = matrix.shape[::-1]
+
+    @property
+    def lazy(self) -> bool:  # type: ignore[override]
+        return self.matrix.lazy
 
     @property
     def name(self) -> str:

@@ -2,38 +2,30 @@
 
 from typing import Any
 
-from .errors import DimensionMismatch, message
-from .expr import Expression, Lazy, _kinds, ewise, is_tensor, plain
-from .semiring._algebra import Monoid, find_semiring
-from .semiring._types import BOOL, DataType
+from ..errors import DimensionMismatch, message
+from ..semiring._algebra import Monoid, find_semiring
+from ..semiring._types import BOOL, DataType
+from .expr import Expression, Shaped, _kinds, ewise, is_tensor
 from .typed import multiplier
 
 
-class Infix(Lazy):
+class Infix(Shaped):
     """`a @ b`, `a | b` or `a & b`: `semiring(a @ b)`, `binary(a | b)`. Without an operator `@` means plus_times, and
     the others `lor` and `land` of BOOL objects. `plus(a | b | c)` is plus(plus(a | b) | c)."""
 
-    __slots__ = ("sign", "left", "right", "shape", "_value")
+    __slots__ = ("sign", "left", "right", "shape")
 
     def __init__(self, sign: str, left: Any, right: Any):
-        self.sign, self.left, self.right, self._value = sign, left, right, None
+        self.sign, self.left, self.right = sign, left, right
         self.shape = _product_shape(left, right) if sign == "@" else _ewise_shape(sign, left, right)
-
-    @property
-    def ndim(self) -> int:  # type: ignore[override]
-        return len(self.shape)
-
-    size = property(lambda self: self.shape[0])
-    nrows = property(lambda self: self.shape[0])
-    ncols = property(lambda self: self.shape[1])
 
     def _sides(self, op: Any, **defaults: Any) -> tuple[Any, Any]:
         """Both operands; those made by the same sign through the same operator."""
         left, right = self.left, self.right
         if type(left) is Infix and left.sign == self.sign:
-            left = op(left, **defaults).new()
+            left = op(left, **defaults)
         if type(right) is Infix and right.sign == self.sign:
-            right = op(right, **defaults).new()
+            right = op(right, **defaults)
         return left, right
 
     def _apply_semiring(self, semiring: Any) -> Expression:
@@ -55,9 +47,9 @@ class Infix(Lazy):
             hint = "op(x | y, left_default=0, right_default=0)"
             raise TypeError(message("both left_default and right_default, beside x | y", f"x {self.sign} y", hint))
         left, right = self._sides(op, left_default=left_default, right_default=right_default)
-        return ewise("union", left, right, op, (plain(left_default), plain(right_default)))
+        return ewise("union", left, right, op, (left_default, right_default))
 
-    def _expression(self) -> Expression:
+    def _node(self) -> Expression:
         """What it means without an operator."""
         if self.sign == "@":
             return self._apply_semiring(find_semiring("plus_times"))
@@ -72,11 +64,11 @@ class Infix(Lazy):
 
     @property
     def dtype(self) -> DataType:  # type: ignore[override]
-        return self._expression().dtype
+        return self._node().dtype
 
     def new(self, dtype: Any = None, *, mask: Any = None, name: str | None = None, **hints: Any) -> Any:
         """Compute what it means without an operator."""
-        return self._expression().new(dtype, mask=mask, name=name, **hints)
+        return self._node().new(dtype, mask=mask, name=name, **hints)
 
     @property
     def text(self) -> str:
@@ -110,16 +102,15 @@ def _product_shape(left: Any, right: Any) -> tuple[int, ...]:
 
 
 def product(op: Any, left: Any, right: Any, shape: tuple[int, ...] | None = None) -> Expression:
-    """`x @ A`, `A @ x`, `A @ B` or `x @ y`. Operand order is kept; a product with a vector has as `option` whether the
-    vector is the left operand. `shape`: that of the result, if it is known."""
+    """`x @ A`, `A @ x`, `A @ B` or `x @ y`. Operand order is kept. `shape`: that of the result, if it is known."""
     shape = _product_shape(left, right) if shape is None else shape
-    left, right = left._computed(), right._computed()
+    left, right = left._node(), right._node()
     found = multiplier(op, left.dtype, right.dtype)
     if len(shape) == 0:
         return _kinds["inner"](found, left, right)
     if len(shape) == 2:
         return Expression("mxm", found, left, right, found.return_type, shape)
-    return Expression("product", found, left, right, found.return_type, shape, left.ndim == 1)
+    return Expression("product", found, left, right, found.return_type, shape)
 
 
 _kinds["infix"] = Infix

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from . import settings
-from .errors import IndexOutOfBound, message
+from .. import settings
+from ..errors import IndexOutOfBound, message
 from .expr import _kinds
 
 
@@ -35,7 +35,7 @@ class Index:
         if isinstance(key, range):
             key = np.arange(key.start, key.stop, key.step)
         if not isinstance(key, _kinds["vector"]) and on_gpu(key):
-            key = _kinds["vector"].from_dense(key)  # type: ignore[attr-defined]
+            key = _kinds["vector"].from_dense(key)
         if isinstance(key, _kinds["vector"]):
             return cls._of_vector(key, n)
         return cls(n, ids=checked(listed(key), n))
@@ -44,7 +44,7 @@ class Index:
     def _of_vector(cls, key: Any, n: int) -> "Index":
         if key.dtype.kind not in "iu":
             raise TypeError(message("a Vector of an integer type as an index", key.dtype, "masks go into w(mask)"))
-        if key.nvals == key.size and key.size:
+        if key._session.recording or (key.nvals == key.size and key.size):
             return cls(n, vector=key)
         return cls(n, ids=checked(key.to_coo(indices=False)[1], n))
 

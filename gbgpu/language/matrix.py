@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import DimensionMismatch, InvalidValue, message
+from ..interrupts import imported
+from ..semiring._types import cast_array, lookup_dtype
 from . import compose, formatting
 from .arrays import (
     array_of,
@@ -18,12 +21,10 @@ from .arrays import (
     present,
     reader,
 )
-from .errors import DimensionMismatch, InvalidValue, message
 from .expr import Expression, Transposed, _kinds, aggregator_of, reduction
 from .handle import Readable, Tensor, Tools
 from .infix import product
-from .interrupts import imported
-from .semiring._types import cast_array, lookup_dtype
+from .recording import known, later
 from .typed import elementwise, row_reducer
 from .update import position
 from .vector import _no_values, _unzipped
@@ -42,6 +43,9 @@ class MatrixFace(Readable):
 
     def get(self, row: int, col: int, default: Any = None) -> Any:
         """The value at (row, col), or `default`."""
+        found = later(self, self.dtype, f"element ({row}, {col})", lambda: self.get(row, col, default))
+        if found is not None:
+            return found
         value = self._at((position(row, self.shape[0]), position(col, self.shape[1])))
         return default if value is None else value
 
@@ -51,7 +55,7 @@ class MatrixFace(Readable):
     def __contains__(self, key: Any) -> bool:
         if not isinstance(key, tuple) or len(key) != 2:
             raise TypeError(message("(row, column), two ints", repr(key), "(i, j) in A"))
-        return self.get(*key) is not None
+        return known(self.get(*key)) is not None
 
     def _csr(self, dtype: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         indptr, cols, vals = self._session.matrix_to_host(self._materialized())  # type: ignore[attr-defined]
@@ -103,8 +107,12 @@ class MatrixFace(Readable):
 
     def to_dense(self, fill_value: Any = None, dtype: Any = None) -> np.ndarray:
         """A NumPy array with `fill_value` where no entry is present (required unless all are)."""
-        i, j, vals = self.to_coo(dtype)
-        return filled(self.shape, (i, j), vals, fill_value, dtype)
+        indptr, cols, vals = self._csr(dtype)
+        lengths, m = np.diff(indptr), self.shape[1]
+        rows = np.flatnonzero(lengths)
+        if len(rows) * m == len(vals):  # whole rows
+            return filled(self.shape, (rows,), vals.reshape(len(rows), m), fill_value, dtype)
+        return filled(self.shape, (np.repeat(np.arange(len(lengths)), lengths), cols), vals, fill_value, dtype)
 
     # -- products, reductions, compositions
 
@@ -118,7 +126,7 @@ class MatrixFace(Readable):
 
     def kronecker(self, other: Any, op: Any = "times") -> Expression:
         """A matrix of (nrows * nrows, ncols * ncols) with op(self[i, j], other[k, l]) for each pair of entries."""
-        other = compose.of_ndim(other, 2)._computed()
+        other = compose.of_ndim(other, 2)._node()
         found = elementwise(op, self.dtype, other.dtype)
         shape = (self.shape[0] * other.shape[0], self.shape[1] * other.shape[1])
         return Expression("kron", found, self, other, found.return_type, shape)
@@ -129,7 +137,7 @@ class MatrixFace(Readable):
         if aggregator is not None:
             return aggregator.reduce_rows(self)
         semiring = row_reducer(op, self.dtype)
-        return Expression("reduce_rows", semiring, self, None, semiring.return_type, self.shape[:1], False)
+        return Expression("reduce_rows", semiring, self, None, semiring.return_type, self.shape[:1])
 
     def reduce_columnwise(self, op: Any = "plus") -> Expression:
         """A vector: the values of each column combined by a monoid or an aggregator; empty columns absent."""
@@ -320,6 +328,12 @@ class Matrix(MatrixFace, Tensor):
         array: Any = numbers(values, dtype)
         if array.ndim != 2:
             raise DimensionMismatch(message("a two-dimensional array", f"{array.ndim} dimensions"))
+        if missing_value is None and isinstance(array, np.ndarray):
+            matrix, (n, m) = cls(array.dtype, *array.shape, name=name), array.shape
+            vals = np.array(array, matrix.dtype.np_type).reshape(-1)
+            offsets = np.arange(n + 1) * m
+            matrix._session.build_csr(matrix, offsets, np.tile(np.arange(m), n), vals, False, trusted=True)
+            return matrix
         i, j = np.nonzero(present(array if dtype is None else array_of(values), missing_value))
         return cls.from_coo(i, j, array[i, j], nrows=array.shape[0], ncols=array.shape[1], name=name)
 
@@ -415,7 +429,7 @@ class TransposedMatrix(MatrixFace, Transposed):
     nvals = property(lambda self: self.matrix.nvals)
 
     def _at(self, where: tuple[int, int]) -> Any:
-        return self.matrix._at(where[::-1])
+        return self.matrix.get(*where[::-1])
 
     def __reduce__(self) -> Any:
         return getattr, (self.matrix, "T")

@@ -1,38 +1,41 @@
 """What Vector, Matrix and Scalar share: a name, a session, a type, a shape; masks, calls, `<<`, in-place operators."""
 
+from itertools import count
 from typing import Any
 
 import numpy as np
 
-from . import formatting, settings
-from .errors import DimensionMismatch, checked_text, message
-from .expr import Expression, Lazy, Operand, Statement, _infix, _names, is_tensor, logical, new_like, plain
+from .. import settings
+from ..errors import DimensionMismatch, checked_text, message
+from ..semiring._operators import BinaryOp
+from ..semiring._types import INT64, lookup_dtype, of_value
+from . import formatting
+from .expr import Expression, Operand, Statement, _infix, is_tensor, logical, new_like
 from .infix import Infix
 from .masks import Mask, one_session
-from .semiring._operators import BinaryOp
-from .semiring._types import lookup_dtype, of_value
+from .recording import later
 from .update import Place, Updater, reading
+
+_numbers = count()
 
 
 class Handle(Operand):
     """An object of the session: what it holds lies on the devices."""
 
-    __slots__ = ("_session", "_store", "_name", "dtype", "shape", "__weakref__")
+    __slots__ = ("_session", "_store", "_name", "_made_as", "dtype", "shape", "__weakref__")
     ndim = 0
 
     def __init__(self, dtype: Any, shape: tuple, name: str | None):
         self._session = settings.session()
         self.dtype = lookup_dtype(dtype)
         self.shape = shape
-        self._name = name
+        self._name, self._made_as = name, next(_numbers)
         self._store: Any = None
 
     @property
     def name(self) -> str:
-        """The given name, or one made up at the first need."""
-        if self._name is None:
-            self._name = f"{type(self).__name__[0].lower()}_{next(_names)}"
-        return self._name
+        """The given name, or one that says how many objects were made before it."""
+        return f"{type(self).__name__[0].lower()}_{self._made_as}" if self._name is None else self._name
 
     @name.setter
     def name(self, value: str) -> None:
@@ -53,31 +56,25 @@ class Handle(Operand):
     def _source(self, value: Any, wanted: tuple | None = None) -> Expression:
         """The right-hand side as an expression of the shape `wanted` (default: this output's)."""
         wanted = self.shape if wanted is None else wanted
-        if isinstance(value, Lazy):
-            value = value._expression() if isinstance(value, Infix) else value
-        if isinstance(value, Expression):
-            if not value.shape and self.ndim:
-                return self._scalar_source(value.new(), wanted)
+        if not isinstance(value, Operand):
+            return self._scalar_source(value, wanted)
+        if value.lazy:
+            value = value._node()
+        if isinstance(value, Expression) and (value.shape or not self.ndim):
             expr = value
-        elif not is_tensor(value):
+        elif not value.ndim:
             return self._scalar_source(value, wanted)
         else:
             expr = Expression("copy", None, value, None, value.dtype, value.shape)
         if expr.shape != wanted:
             raise DimensionMismatch(message(f"a right-hand side of shape {wanted}", f"{expr.shape}"))
-        one_session(expr.left, self._session)
+        one_session(expr, self._session)
         return expr
 
     def _scalar_source(self, value: Any, wanted: tuple) -> Expression:
-        """One value everywhere; an empty scalar deletes, as an empty vector does."""
+        """One value everywhere. A scalar operand is read when the statement runs."""
         if isinstance(value, Operand):
-            scalar = value._computed()
-            if self.ndim == 1 and scalar.waits:
-                return Expression("fill", None, self, None, scalar.dtype, wanted, scalar)
-            if scalar.value is None:
-                empty = new_like(wanted, self.dtype)
-                return Expression("copy", None, empty, None, self.dtype, wanted)
-            value = plain(scalar)
+            return Expression("fill", None, self, None, value.dtype, wanted, value)
         if not isinstance(value, (bool, int, float, np.generic)):
             raise TypeError(
                 message(
@@ -139,7 +136,12 @@ class Handle(Operand):
 
     @property
     def nvals(self) -> int:
-        """Number of entries present. Reads from the devices if the host does not know."""
+        """Number of entries present. Reads from the devices if the host does not know; while a loop is recorded, a
+        recorded scalar."""
+        if self._session.recorders:
+            found = later(self, INT64, f"{self.name}.nvals", lambda: self._session.nvals(self), "nvals")
+            if found is not None:
+                return found  # type: ignore[return-value]
         return self._session.nvals(self)
 
     @property
@@ -268,6 +270,6 @@ class Tools:
         self._name = name
 
     def __get__(self, parent: Any, cls: Any) -> Any:
-        from . import ss
+        from . import tools
 
-        return getattr(ss, self._name)(parent)
+        return getattr(tools, self._name)(parent)

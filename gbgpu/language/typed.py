@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from .errors import DomainMismatch, message
-from .semiring._algebra import get_semiring
-from .semiring._operators import BinaryOp, SelectOp, UnaryOp, resolve
-from .semiring._types import DataType, exact, lookup_dtype, of_value, unify
+from ..errors import DomainMismatch, message
+from ..semiring._algebra import get_semiring
+from ..semiring._operators import BinaryOp, SelectOp, UnaryOp, resolve
+from ..semiring._types import DataType, exact, lookup_dtype, of_value, unify
 
 
 def typed(op: Any, first: DataType, second: DataType) -> Any:
@@ -120,7 +120,7 @@ def selected(op: Any, dtype: DataType, thunk: Any) -> tuple[Any, Any]:
 
 def comparison(expr: Any, parent: Any) -> Any:
     """The select operator that `parent.select(parent < 7)` means, or None."""
-    if expr.kind != "apply" or expr.left is not parent or expr.option[0] != "right":
+    if expr.kind != "apply" or expr.left is not parent or expr.option.side != "right":
         return None
     return SelectOp.registry.get(f"value{expr.op.name}")
 

@@ -5,14 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from . import compose, settings
+from .. import settings
+from ..errors import DimensionMismatch, message
+from ..semiring._types import cast_array, lookup_dtype
+from . import compose
 from .arrays import array_of, checked_ids, checked_size, checked_values, filled, ignored, numbers, present
-from .errors import DimensionMismatch, message
 from .expr import Expression, _kinds, reduction
 from .handle import Readable, Tensor, Tools
 from .index import on_gpu
 from .infix import product
-from .semiring._types import cast_array, lookup_dtype
+from .recording import known, later
 from .update import position
 
 
@@ -81,6 +83,10 @@ class Vector(Readable, Tensor):
         array = numbers(values, dtype)
         if array.ndim != 1:
             raise DimensionMismatch(message("a one-dimensional array", f"{array.ndim} dimensions"))
+        if missing_value is None:
+            vector = cls(array.dtype, len(array), name=name)
+            vector._session.build_vector(vector, np.arange(len(array)), array, False, None)
+            return vector
         ids = np.flatnonzero(present(array if dtype is None else array_of(values), missing_value))
         return cls.from_coo(ids, array[ids], size=len(array), name=name)
 
@@ -142,11 +148,14 @@ class Vector(Readable, Tensor):
 
     def get(self, index: int, default: Any = None) -> Any:
         """The value at `index`, or `default`."""
+        found = later(self, self.dtype, f"{self.name}[{index}]", lambda: self.get(index, default))
+        if found is not None:
+            return found
         value = self._session.element(self, (position(index, self.size),))
         return default if value is None else value
 
     def __contains__(self, index: Any) -> bool:
-        return self.get(index) is not None
+        return known(self.get(index)) is not None
 
     def __reduce__(self) -> Any:
         ids, vals = self.to_coo()

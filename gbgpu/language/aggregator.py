@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import message
+from ..semiring._algebra import Monoid, find_semiring, get_semiring
+from ..semiring._operators import BinaryOp, IndexUnaryOp, SelectOp, UnaryOp
+from ..semiring._types import BOOL, FP64, INT32, INT64, SUPPORTED, DataType, lookup_dtype, of_value
 from .compose import spread_rows
-from .errors import message
-from .expr import Expression, _kinds, deferred, is_tensor
-from .semiring._algebra import Monoid, find_semiring, get_semiring
-from .semiring._operators import BinaryOp, IndexUnaryOp, SelectOp, UnaryOp
-from .semiring._types import BOOL, FP64, INT32, INT64, SUPPORTED, DataType, lookup_dtype, of_value
+from .expr import Expression, Whole, _kinds, deferred, is_tensor
 from .typed import row_reducer
 
 binary, index = BinaryOp.registry, IndexUnaryOp.registry
@@ -116,10 +116,10 @@ def _called(op: Any, x: Any, rowwise: bool, columnwise: bool) -> Expression:
     if x.ndim == 1:
         if rowwise or columnwise:
             raise ValueError(message("a Matrix for rowwise and columnwise", "a Vector", f"{op!r}(v)"))
-        return x._computed().reduce(op)
+        return x.reduce(op)
     if rowwise and columnwise:
         raise ValueError(message("rowwise or columnwise", "both"))
-    A = x._computed()
+    A: Any = x
     return A.reduce_rowwise(op) if rowwise else A.reduce_columnwise(op) if columnwise else A.reduce_scalar(op)
 
 
@@ -144,7 +144,7 @@ class _MonoidAggregator(Aggregator):
 
     def rows(self, A: Any) -> Expression:
         semiring = row_reducer(self.monoid, A.dtype)
-        return Expression("reduce_rows", semiring, A, None, semiring.return_type, A.shape[:1], False)
+        return Expression("reduce_rows", semiring, A, None, semiring.return_type, A.shape[:1])
 
 
 class _Counter(Aggregator):
@@ -159,12 +159,12 @@ class _Counter(Aggregator):
 
     def scalar(self, x: Any, allow_empty: bool) -> Expression:
         if self.name == "count":
-            return Expression("reduce", self.monoid[INT64], x, None, INT64, (), (True, None))
-        return deferred(lambda: _reduced(_ones(x), self.monoid[INT64]).new(), x, INT64, (), f"{self!r}({x.name})")
+            return Expression("reduce", self.monoid[INT64], x, None, INT64, (), Whole(True, None))
+        return deferred(lambda x: _reduced(_ones(x), self.monoid[INT64]), (x,), INT64, (), f"{self!r}({x.name})")
 
     def rows(self, A: Any) -> Expression:
         semiring = get_semiring(self.monoid, binary["pair"])[INT64]
-        return Expression("reduce_rows", semiring, A, None, INT64, A.shape[:1], False)
+        return Expression("reduce_rows", semiring, A, None, INT64, A.shape[:1])
 
 
 def _ones(x: Any) -> Any:
@@ -193,12 +193,12 @@ class _MappedAggregator(Aggregator):
     def _finished(self, x: Any, shape: tuple, reduce: Callable[[Any, Any], Expression]) -> Expression:
         semiring = self._typed(x.dtype)
 
-        def compute() -> Any:
+        def compute(x: Any) -> Any:
             bound = {self.side: self.initval}
-            total = reduce(x.apply(semiring.multiply, **bound).new(), semiring.monoid)
-            return total.new() if self.after is None else total.apply(self.after).new()
+            total = reduce(x.apply(semiring.multiply, **bound), semiring.monoid)
+            return total if self.after is None else total.apply(self.after)
 
-        return deferred(compute, x, self.return_type(x.dtype), shape, f"{self!r}({x.name})")
+        return deferred(compute, (x,), self.return_type(x.dtype), shape, f"{self!r}({x.name})")
 
     def scalar(self, x: Any, allow_empty: bool) -> Expression:
         return self._finished(x, (), _reduced)
@@ -223,11 +223,11 @@ class _CompositeAggregator(Aggregator):
     def _formed(self, x: Any, shape: tuple, reduce: Callable[[Aggregator, Any], Expression]) -> Expression:
         dtype = self.return_type(x.dtype)
 
-        def compute() -> Any:
-            values = _cast(x, dtype) if x.dtype.kind in "iu" and dtype.kind == "f" else x
-            return self.formula(*[reduce(part, values).new() for part in self.parts]).new(dtype)
+        def compute(x: Any) -> Any:
+            values = x.dup(dtype) if x.dtype.kind in "iu" and dtype.kind == "f" else x
+            return self.formula(*[reduce(part, values).new() for part in self.parts])
 
-        return deferred(compute, x, dtype, shape, f"{self!r}({x.name})")
+        return deferred(compute, (x,), dtype, shape, f"{self!r}({x.name})")
 
     def scalar(self, x: Any, allow_empty: bool) -> Expression:
         return self._formed(x, (), lambda part, values: part.scalar(values, True))
@@ -243,8 +243,8 @@ def _varp(n: Any, x: Any, squares: Any) -> Any:
 
 def _vars(n: Any, x: Any, squares: Any) -> Any:
     """<x^2> / (n - 1) - <x>^2 / (n (n - 1))"""
-    less = (n - 1).new()
-    return binary["minus"]((squares / less).new() & (((x**2) / n).new() / less).new())
+    less = n - 1
+    return binary["minus"](squares / less & x**2 / n / less)
 
 
 class _PlaceAggregator(Aggregator):
@@ -266,27 +266,28 @@ class _PlaceAggregator(Aggregator):
 
     def scalar(self, x: Any, allow_empty: bool) -> Expression:
         compute, dtype = (self._of_vector if x.ndim == 1 else self._of_matrix), self.return_type(x.dtype)
-        return deferred(lambda: _cast(compute(x), dtype), x, dtype, (), f"{self!r}({x.name})")
+        return deferred(compute, (x,), dtype, (), f"{self!r}({x.name})")
 
     def rows(self, A: Any) -> Expression:
         dtype = self.return_type(A.dtype)
-        return deferred(lambda: _cast(self._of_rows(A), dtype), A, dtype, A.shape[:1], f"{self!r}({A.name})")
+        return deferred(self._of_rows, (A,), dtype, A.shape[:1], f"{self!r}({A.name})")
 
     def _of_vector(self, v: Any) -> Any:
         if self.key == "value":
             best = v.reduce(self.monoid[v.dtype]).new()
             if best.value is None:
                 return _kinds["scalar"](INT64)
-            equal = v.apply(binary["eq"], best).new()
-            return equal.select(SelectOp.registry["valuene"], 0).new().apply(index["index"]).new().reduce("min").new()
-        found = v.apply(index["index"]).new().reduce(self.monoid[INT64]).new()
+            equal = v.apply(binary["eq"], best)
+            return equal.select(SelectOp.registry["valuene"], 0).apply(index["index"]).reduce("min")
+        found = v.apply(index["index"]).reduce(self.monoid[INT64])
         if self.what == "column":
             return found
-        return _kinds["scalar"](v.dtype) if found.value is None else v[found].new()
+        place = found.new().value
+        return _kinds["scalar"](v.dtype) if place is None else v[place].new()
 
     def _of_matrix(self, A: Any) -> Any:
-        row = A.apply(index["rowindex"]).new().reduce_scalar(self.monoid[INT64]).new()
-        return _kinds["scalar"](A.dtype) if row.value is None else self._of_vector(A[row, :].new())
+        row = A.apply(index["rowindex"]).reduce_scalar(self.monoid[INT64]).new().value
+        return _kinds["scalar"](A.dtype) if row is None else self._of_vector(A[row, :].new())
 
     def _of_rows(self, A: Any) -> Any:
         """The entries whose key is the best of their row; of these the first."""
@@ -297,12 +298,12 @@ class _PlaceAggregator(Aggregator):
             return best
         equal = keys.ewise_mult(spread_rows(best, keys), "eq").new()
         if self.what == "column":
-            return columns.dup(mask=equal.V).reduce_rowwise("min").new()
-        return A.dup(mask=equal.V).reduce_rowwise("any").new()
+            return columns.dup(mask=equal.V).reduce_rowwise("min")
+        return A.dup(mask=equal.V).reduce_rowwise("any")
 
 
 def _cast(x: Any, dtype: DataType) -> Any:
-    return x if x.dtype is dtype else x.dup(dtype)
+    return x if x.dtype is dtype else deferred(lambda x: x.dup(dtype), (x,), dtype, x.shape, x.name)
 
 
 def _quotient(dtype: DataType) -> DataType:
@@ -356,7 +357,7 @@ def _same(dtype: DataType) -> DataType:
 
 
 def _root(x: Any) -> Any:
-    return x.new().apply(UnaryOp.registry["sqrt"])
+    return x.apply(UnaryOp.registry["sqrt"])
 
 
 _fill()

@@ -1,0 +1,153 @@
+"""Loops that run on one GPU: a CUDA graph with a WHILE node, whose body is what a stream was given while captured.
+
+Needs cuda-bindings, and a driver of CUDA 12.4 or later: `available` says whether they are there.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import DeviceError
+
+WORDS = 4096  # that a body may count in: the last kernel of a round clears them
+_PATIENCE = 3e-4  # seconds of asking again and again whether a loop has ended; then it is asked every so often
+
+
+@cache
+def _driver() -> Any:
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        return None
+    return driver if hasattr(driver, "cuStreamBeginCaptureToGraph") else None
+
+
+def available() -> bool:
+    """Whether graphs can loop here."""
+    driver = _driver()
+    return driver is not None and int(driver.cuDriverGetVersion()[1]) >= 12040
+
+
+def _checked(result: Any) -> Any:
+    error, *found = result
+    if int(error):
+        raise DeviceError(f"CUDA graph: {error}")
+    return found[0] if len(found) == 1 else found
+
+
+class Journal:
+    """What a captured round makes and launches, in order. `instead`: buffers that are given in place of new ones, by
+    their number."""
+
+    def __init__(self, instead: dict[int, Any]):
+        self._instead = instead
+        self._made: list[tuple[int, int]] = []  # (address, launches before)
+        self._launched: list[set[int]] = []
+
+    def given(self, buffer: Any) -> Any:
+        found = self._instead.get(len(self._made))
+        if found is not None and (found.size, found.dtype) == (buffer.size, buffer.dtype):
+            buffer = found
+        self._made.append((address(buffer), len(self._launched)))
+        return buffer
+
+    def launched(self, arrays: list[Any]) -> None:
+        self._launched.append({address(array) for array in arrays})
+
+    def replaceable(self, made: Any, place: Any) -> int | None:
+        """The number of the buffer `made`, if nothing looks at `place` any more once it is there; else None."""
+        numbers = [number for number, (at, _) in enumerate(self._made) if at == address(made)]
+        if not numbers or made.size != place.size:
+            return None
+        later = self._launched[self._made[numbers[-1]][1] :]
+        return None if any(address(place) in launch for launch in later) else numbers[-1]
+
+
+def address(array: Any) -> int:
+    return int(array.data.ptr) if hasattr(array, "data") and hasattr(array.data, "ptr") else id(array)
+
+
+class WhileGraph:
+    """`with graph.body(journal, thin):` captures; `launch` runs the body again and again until a kernel in it has told
+    `handle` to stop."""
+
+    def __init__(self, devices: Sequence[Any]):
+        from .cuda import cupy
+
+        self._driver, self._devices, self._cupy = _driver(), devices, cupy
+        self._pool, self._stream = cupy.cuda.MemoryPool(), cupy.cuda.Stream(non_blocking=True)
+        self._whole = _checked(self._driver.cuGraphCreate(0))
+        self._runs: Any = None
+        self.words = devices[0].empty(WORDS, np.int64)  # that the body counts in
+        self.used = 0  # of these
+        self._abort = cupy.cuda.alloc_pinned_memory(8)
+        np.frombuffer(self._abort, np.int64, 1)[0] = 0
+        context = _checked(self._driver.cuCtxGetCurrent())
+        self.handle = _checked(self._driver.cuGraphConditionalHandleCreate(self._whole, context, 1, 1))
+        node = self._driver.CUgraphNodeParams()
+        node.type = self._driver.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
+        node.conditional.handle, node.conditional.ctx, node.conditional.size = self.handle, context, 1
+        node.conditional.type = self._driver.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
+        _checked(self._driver.cuGraphAddNode(self._whole, None, None, 0, node))
+        self._body = node.conditional.phGraph_out[0]
+
+    @property
+    def abort(self) -> int:
+        """Where the host tells a loop to stop: the address of a word."""
+        return int(self._abort.ptr)
+
+    @contextmanager
+    def body(self, journal: Journal, thin: int) -> Iterator[None]:
+        """What the device is given inside becomes the body; nothing runs. Buffers come from the graph's own memory."""
+        driver, relaxed = self._driver, self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        with self._cupy.cuda.using_allocator(self._pool.malloc), self._stream:
+            begin = driver.cuStreamBeginCaptureToGraph(self._stream.ptr, self._body, None, None, 0, relaxed)
+            _checked((begin[0], None))
+            try:
+                with ExitStack() as devices:
+                    words = self._counted()
+                    for device in self._devices:
+                        devices.enter_context(device.captured(words, journal, thin))
+                    yield
+            finally:
+                ended = driver.cuStreamEndCapture(self._stream.ptr)
+            _checked((ended[0], None))
+
+    def _counted(self) -> Iterator[Any]:
+        for self.used in range(1, WORDS + 1):
+            yield self.words[self.used - 1 : self.used]
+
+    def finish(self) -> None:
+        self._runs = _checked(self._driver.cuGraphInstantiate(self._whole, 0))
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the body has."""
+        return int(_checked(self._driver.cuGraphGetNodes(self._body))[1])
+
+    def launch(self) -> None:
+        """Run the loop to its end. Ctrl-C stops it after the round in hand."""
+        current = self._cupy.cuda.get_current_stream()
+        self._devices[0].clear(self.words)  # the rounds clear what they use
+        self._stream.wait_event(current.record())
+        _checked((self._driver.cuGraphLaunch(self._runs, self._stream.ptr)[0], None))
+        start = time.perf_counter()
+        try:
+            while not self._stream.done:
+                if time.perf_counter() - start > _PATIENCE:
+                    time.sleep(5e-5)
+        except BaseException:
+            np.frombuffer(self._abort, np.int64, 1)[0] = 1
+            raise
+        finally:
+            self._stream.synchronize()
+            np.frombuffer(self._abort, np.int64, 1)[0] = 0
+
+    def __del__(self) -> None:
+        if self._runs is not None:
+            self._driver.cuGraphExecDestroy(self._runs)
+        self._driver.cuGraphDestroy(self._whole)

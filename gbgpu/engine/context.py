@@ -1,0 +1,64 @@
+"""A session as runners see it, and what prepares their plans."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..device.base import Device, DeviceSet
+from ..distribute.blocks import MatrixStore, VectorStore
+from ..distribute.partition import RowMap, Task
+from ..kernels.interface import Kernels
+from ..semiring._types import DataType
+from .maps import Maps
+from .plan import Step
+from .pool import Nil, Pool
+from .watch import Watched
+
+
+class Context(Protocol):
+    """Devices, what they share, and what handles hold."""
+
+    device_set: DeviceSet
+    devices: Sequence[Device]
+    kernels: Kernels
+    maps: Maps
+    pool: Pool
+    nil: Callable[[int], Nil]  # the dummies of a device
+    once: Callable[[Any, Callable[[], Any]], Any]  # what is made for a key, kept
+    int64: DataType
+    deterministic: bool
+    watched: Watched | None  # the step in hand, while somebody traces
+
+    def over(
+        self, tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float, whole: bool = False
+    ) -> list[Any]:
+        """work(task) for every task, each on its device (see DeviceSet.over)."""
+
+    def account(self, d: int, moved: int, unknown: Sequence[tuple[Any, int]] = ()) -> None:
+        """Bytes that arrived at device d; of messages whose length only devices know, (count, bytes an entry)."""
+
+    def assignment(self, map: RowMap, frontier: VectorStore | None = None) -> Sequence[Task]:
+        """Who computes what of a product: rows of `map`, or the entries of a listed frontier."""
+
+    def room(self, n: int, each: int, what: Any) -> None:
+        """Raises OutOfMemory unless the host can hold `n` elements of `each` bytes."""
+
+    def watch(self, device: Device, flag: Any, kind: type[Exception], text: str) -> None:
+        """Raise kind(text) at the next read, if the device finds `flag` true by then."""
+
+    def raise_watched(self, reading: bool = False) -> None: ...
+
+    def content(self, handle: Any) -> VectorStore: ...
+
+    def aside(self, step: Step, work: Callable[[], Any]) -> Any:
+        """work(), as a step of the statement in hand that its plan does not have."""
+
+    def known_count(self, store: VectorStore) -> int | None:
+        """Entries of a vector, if the host can tell without reading from a device."""
+
+    def matrix_store(self, matrix: Any) -> MatrixStore: ...
+
+    def oriented(self, matrix: Any, transposed: bool) -> MatrixStore: ...
+
+    def store_to_host(self, store: MatrixStore) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...

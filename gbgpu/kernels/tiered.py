@@ -1,0 +1,72 @@
+"""CPU kernels that run uncompiled until that has cost as much as compiling them would: on small objects numba is never
+imported. Both ways run the same text."""
+
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..interrupts import apart
+from .interface import KINDS
+
+ELEMENT = 1.5e-6  # seconds that plain Python takes for an element
+COMPILE, LOAD, IMPORT = 0.3, 0.02, 0.7  # seconds: a kernel's machine code made, or found on disk; numba imported
+_HOMES = 256
+
+_spent = 0.0  # by all kernels of the process, uncompiled
+
+
+class Tiered:
+    """A kernel of which nobody knows yet whether it is worth compiling. `homes`: where it is kept, by key: the compiled
+    one takes its place there."""
+
+    __slots__ = ("kind", "plain", "compile", "seconds", "limit", "compiled", "homes")
+
+    def __init__(self, kind: str, plain: Any, compile: Callable[[], Any], stored: bool):
+        self.kind, self.plain, self.compile, self.compiled = kind, plain, compile, None
+        self.seconds, self.limit = 0.0, LOAD if stored else COMPILE
+        self.homes: list[tuple[dict, Any]] = []
+
+    def __call__(self, *arguments: Any) -> None:
+        global _spent
+        if self.compiled is None and self._pays(work(self.kind, arguments) * ELEMENT):
+            self._settle()
+        if self.compiled is not None:
+            return self.compiled(*arguments)
+        start = perf_counter()
+        self.plain(*arguments)
+        took = perf_counter() - start
+        self.seconds += took
+        _spent += took
+
+    def _pays(self, seconds: float) -> bool:
+        """Whether compiling costs less than what was spent until now and another call."""
+        ready = _spent + seconds > IMPORT or "numba" in sys.modules
+        return ready and self.seconds + seconds > self.limit
+
+    def _settle(self) -> None:
+        self.compiled = apart(lambda: self.compiled or self.compile())  # threads of devices may come together
+        for home, key in self.homes:
+            if home.get(key) is self:
+                home[key] = self.compiled
+        self.homes.clear()
+
+    def kept(self, home: dict, key: Any) -> None:
+        """It is in `home` now, which asks for it by `key`."""
+        if len(self.homes) < _HOMES:
+            self.homes.append((home, key))
+
+
+def work(kind: str, arguments: tuple) -> int:
+    """Elements that a call looks at, at most: those of its longest array; terms, of products of matrices."""
+    longest = max(getattr(argument, "size", 1) for argument in arguments)
+    if not kind.startswith("mxm"):
+        return longest
+    given = dict(zip(KINDS[kind], arguments, strict=True))
+    cols, lengths = given["cols"], np.diff(given["bptr"])
+    if kind == "mxm_dot":
+        rows = np.diff(given["indptr"])
+        return max(longest, len(given["mcols"]) * int(max(rows, default=0) + max(lengths, default=0)))
+    return max(longest, int(lengths[cols].sum()) if len(lengths) else 0)

@@ -1,0 +1,1 @@
+"""What a user writes: nodes, masks, indices, updates; Vector, Matrix, Scalar, aggregators."""

@@ -1,0 +1,259 @@
+"""`gb.loop`: statements that are written once and run again and again. While its body is recorded nothing runs: numbers
+that only a run will know (`q.nvals`, `s.value`, `it.index`) are recorded scalars, and what needs them now is refused.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from operator import eq, ge, gt, le, lt, ne
+from threading import get_ident
+from typing import Any, NamedTuple
+
+from .. import settings
+from ..errors import InvalidValue, message
+from ..semiring._types import BOOL, INT64, DataType
+from .expr import Lazy, Operand, Statement, _infix, new_like
+from .index import is_integer
+
+_BUILDS = {"build_vector", "build_matrix", "build_csr", "adopt_dense", "declare_symmetric"}
+_HINT = "it.until(condition) ends the loop, `with it.when(condition):` guards statements"
+
+
+class Recorded(Lazy):
+    """A number that is known when the loop runs. Arithmetic and comparisons make others."""
+
+    __slots__ = ("dtype", "_text", "read", "_session", "source")
+    ndim = 0
+    shape = ()
+
+    def __init__(self, session: Any, dtype: DataType, text: str, read: Callable[[], Any], source: tuple = ("", None)):
+        self._session, self.dtype, self._text, self.read = session, dtype, text, read
+        self.source = source  # what it is, for who computes it elsewhere: ("nvals", handle), ("index", loop)
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    def new(self, dtype: Any = None, *, mask: Any = None, name: str | None = None, **hints: Any) -> Any:
+        """Its value as a Scalar: read when the loop runs, or now if none is recorded."""
+        scalar = new_like((), self.dtype if dtype is None else dtype, name)
+        if recorder(self._session) is not None:
+            scalar << self
+        else:
+            scalar.value = self.read()
+        return scalar
+
+    def __eq__(self, other: Any) -> Any:
+        return _infix("intersect", "eq", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return _infix("intersect", "ne", self, other)
+
+    __hash__ = Operand.__hash__
+
+    def __repr__(self) -> str:
+        return f"{self._text}, known when the loop runs"
+
+    def _read(self) -> Any:
+        return self.read()
+
+    def _unknown(self, *arguments: Any) -> Any:
+        raise unknown(self._text)
+
+    __bool__ = __int__ = __float__ = __index__ = _unknown
+
+
+def known(value: Any) -> Any:
+    """A value as it is. Raises TypeError for a recorded one."""
+    if isinstance(value, Recorded):
+        raise unknown(value.text)
+    return value
+
+
+def unknown(what: str) -> TypeError:
+    return TypeError(message("a number that is known while a loop is recorded", f"{what}, known when it runs", _HINT))
+
+
+class Operation(NamedTuple):
+    """One line of a body: `run()` does it. `kind`: "statement", "clear", "build", "until", "when" or "loop"; `what`:
+    the statement, the handle, the condition."""
+
+    kind: str
+    what: Any
+    run: Callable[[], Any]
+
+
+class Recorder:
+    """The body of a loop, or what `it.when` guards, as it is written."""
+
+    def __init__(self, session: Any, above: "Recorder | None"):
+        self.session, self.above = session, above
+        self.operations: list[Operation] = []
+
+    def add(self, kind: str, what: Any, run: Callable[[], Any]) -> None:
+        self.operations.append(Operation(kind, what, run))
+
+    def statement(self, statement: Statement) -> Statement:
+        self.add("statement", statement, lambda: self.session.run(statement))
+        return statement
+
+    def run(self) -> None:
+        for operation in self.operations:
+            operation.run()
+
+    def asked(self, method: Callable[..., Any], session: Any, what: Any, arguments: tuple, keywords: dict) -> Any:
+        """What makes an object is done in every round; what reads one is refused."""
+        if method.__name__ not in _BUILDS:
+            raise unknown(f"the content of {getattr(what, 'name', what)}")
+        return self.add("build", what, lambda: method(session, what, *arguments, **keywords))
+
+    def __enter__(self) -> "Recorder":
+        self.session.recorders[get_ident()] = self
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        if self.above is None:
+            del self.session.recorders[get_ident()]
+        else:
+            self.session.recorders[get_ident()] = self.above
+
+
+def recorder(session: Any) -> Recorder | None:
+    """Where this thread's statements are recorded, if they are."""
+    return session.recorders.get(get_ident()) if session.recorders else None
+
+
+def later(x: Any, dtype: DataType, text: str, read: Callable[[], Any], what: str = "") -> Recorded | None:
+    """What `read` will give when the loop runs that is being recorded; None if none is."""
+    return Recorded(x._session, dtype, text, read, (what, x)) if recorder(x._session) is not None else None
+
+
+class Loop:
+    """`with gb.loop() as it:` records its body and then runs it, at least once, until the condition of `it.until` holds
+    at the end of a round, or `max_iterations` rounds are done.
+
+    `index`: the round's number from 0, for statements and conditions. Afterwards `rounds` says how many were done,
+    `converged` whether the condition ended it, and `how` what ran them: "statements", or a graph of the device.
+    `on_iteration(rounds)` is called after every `every` rounds.
+
+    A body may have whatever a statement can be, `.new()`, `.clear()`, vectors and matrices made inside (empty again in
+    each round), loops, and `with it.when(condition):`. What reads values (`to_coo`, `int(v.nvals)`, Python's `if`)
+    raises TypeError. Raises InvalidValue for a loop without a condition and without `max_iterations`."""
+
+    def __init__(self, max_iterations: int | None, on_iteration: Callable[[int], Any] | None, every: int):
+        for name, value in (("max_iterations", max_iterations), ("every", every)):
+            if value is not None and (not is_integer(value) or value < 1):
+                raise InvalidValue(message(f"{name} of at least 1", repr(value)))
+        self.max_iterations = None if max_iterations is None else int(max_iterations)
+        self._call, self._every = on_iteration, int(every)
+        self._session = settings.session()
+        self._body = Recorder(self._session, recorder(self._session))
+        self._conditions: list[Any] = []
+        self.rounds, self.converged, self.how = 0, False, "statements"
+        self.index = Recorded(self._session, INT64, "it.index", lambda: self.rounds, ("index", self))
+
+    def until(self, condition: Any) -> None:
+        """End after the round in which `condition`, a recorded BOOL scalar, holds when this place is passed."""
+        truth = _condition(condition, "it.until")
+        here = recorder(self._session)
+        if here is None:
+            raise InvalidValue(message("it.until inside the body of its loop", "it outside"))
+        self._conditions.append(condition)
+        here.add("until", condition._node(), lambda: self._end(truth))
+
+    def _end(self, truth: Callable[[], bool]) -> None:
+        self.converged = truth() or self.converged
+
+    @contextmanager
+    def when(self, condition: Any) -> Iterator[None]:
+        """Statements inside run in the rounds in which `condition`, a recorded BOOL scalar, holds here."""
+        truth, here = _condition(condition, "it.when"), recorder(self._session)
+        if here is None:
+            raise InvalidValue(message("it.when inside the body of its loop", "it outside"))
+        with Recorder(self._session, here) as inner:
+            yield
+        here.add("when", inner, lambda: inner.run() if truth() else None)
+
+    # -- recording, then running
+
+    def __enter__(self) -> "Loop":
+        self._session.check()
+        self._body.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, *failure: Any) -> None:
+        self._body.__exit__()
+        if kind is not None:
+            return
+        if not self._conditions and self.max_iterations is None:
+            raise InvalidValue(message("a loop that ends", "no it.until and no max_iterations"))
+        if self._body.above is None:
+            self._session.carry_out(self)
+        else:
+            self._body.above.add("loop", self, lambda: self._session.carry_out(self))
+
+    # -- running, for the session
+
+    @property
+    def body(self) -> list[Operation]:
+        return self._body.operations
+
+    @property
+    def told(self) -> bool:
+        """Whether somebody wants to hear of rounds."""
+        return self._call is not None
+
+    @property
+    def over(self) -> bool:
+        return self.converged or self.rounds == self.max_iterations
+
+    def begin(self) -> None:
+        self.rounds, self.converged, self.how = 0, False, "statements"
+
+    def round(self) -> None:
+        """One round, statement by statement."""
+        self._body.run()
+        self.rounds += 1
+        if self._call is not None and self.rounds % self._every == 0:
+            self._call(self.rounds)
+
+    def __repr__(self) -> str:
+        most = "" if self.max_iterations is None else f"max_iterations={self.max_iterations}"
+        return f"gb.loop({most})"
+
+
+def loop(
+    max_iterations: int | None = None, *, on_iteration: Callable[[int], Any] | None = None, every: int = 1
+) -> Loop:
+    """A loop whose body is recorded once: see Loop.
+
+    with gb.loop() as it:
+        level(q.S) << it.index
+        q(~level.S, replace) << any_pair(q @ A)
+        it.until(q.nvals == 0)
+    """
+    return Loop(max_iterations, on_iteration, every)
+
+
+def _condition(condition: Any, where: str) -> Callable[[], bool]:
+    """What tells whether a condition holds. Raises TypeError unless it is a BOOL scalar."""
+    if not isinstance(condition, Operand) or condition.ndim or condition.dtype is not BOOL:
+        came = f"{condition.dtype} of shape {condition.shape}" if isinstance(condition, Operand) else repr(condition)
+        raise TypeError(message(f"a recorded BOOL scalar in {where}", came, f"{where}(q.nvals == 0)"))
+    node = condition._node()
+    quick = _quick(node)
+    return quick if quick is not None else lambda: bool(node._read())
+
+
+_COMPARED = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
+
+
+def _quick(node: Any) -> Callable[[], bool] | None:
+    """A comparison of a whole number that is recorded with one that is not, as Python does it: the most frequent
+    condition costs no more than in a loop of Python's."""
+    compare = _COMPARED.get(getattr(getattr(node.op, "op", None), "name", "")) if hasattr(node, "op") else None
+    if compare is None or not isinstance(node.left, Recorded) or node.right is None:
+        return None
+    left, right = node.left, node.right
+    if left.dtype is not INT64 or isinstance(right, Lazy) or right.dtype is not INT64:
+        return None
+    return lambda: (found := left.read()) is not None and compare(found, right.value)

@@ -1,0 +1,541 @@
+"""Helpers under the name that python-graphblas gives SuiteSparse's: `A.ss`, `v.ss`, `Matrix.ss`, and this module.
+
+Imports, exports, and what orders the entries of a row go through the host."""
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DimensionMismatch, checked_text, message
+from ..semiring._lower import to_python
+from .arrays import array_of, checked_size, room_for
+from .compose import by_rows, integral, of_ndim
+from .expr import Expression, _kinds, computed, is_tensor, new_like
+from .typed import dtype_or, reducer
+
+
+def concat(tiles: Any, dtype: Any = None, *, name: str | None = None) -> Any:
+    """One matrix of a list of lists of tiles, of the first one's type; a list of vectors makes a vector."""
+    tiles = tiles if isinstance(tiles, (list, tuple)) else []
+    grid = [list(row) if isinstance(row, (list, tuple)) else [row] for row in tiles]
+    if not grid or not all(is_tensor(x) for row in grid for x in row):
+        raise TypeError(message("a list of lists of matrices, or a list of vectors", repr(tiles)[:60]))
+    if all(x.ndim == 1 for row in grid for x in row) and not any(isinstance(row, (list, tuple)) for row in tiles):
+        return _stacked([row[0]._computed() for row in grid], dtype, name)
+    return _tiled([[_as_matrix(x) for x in row] for row in grid], dtype, name)
+
+
+def _as_matrix(x: Any) -> Any:
+    x = x._materialized()
+    return x if x.ndim == 2 else x._as_matrix()
+
+
+def _common(tiles: list, dtype: Any) -> Any:
+    return dtype_or(dtype, tiles[0].dtype)
+
+
+def _stacked(vectors: list, dtype: Any, name: str | None) -> Any:
+    made = new_like((sum(v.size for v in vectors),), _common(vectors, dtype), name)
+    start = 0
+    for v in vectors:
+        made[start : start + v.size] << v
+        start += v.size
+    return made
+
+
+def _tiled(grid: list[list], dtype: Any, name: str | None) -> Any:
+    heights, widths = [row[0].nrows for row in grid], [x.ncols for x in grid[0]]
+    for i, row in enumerate(grid):
+        if len(row) != len(widths) or any(x.shape != (heights[i], w) for x, w in zip(row, widths, strict=False)):
+            raise DimensionMismatch(message("tiles that fit together", [[x.shape for x in row] for row in grid]))
+    made = new_like((sum(heights), sum(widths)), _common([x for row in grid for x in row], dtype), name)
+    tiles = [[x if x.dtype is made.dtype else x.dup(made.dtype) for x in row] for row in grid]
+    made << Expression("concat", None, tiles[0][0], None, made.dtype, made.shape, tiles)
+    return made
+
+
+def diag(x: Any, k: int = 0, dtype: Any = None, *, name: str | None = None) -> Any:
+    """The k'th diagonal of a matrix as a Vector, or a matrix with a vector on it."""
+    made = computed(x).diag(k)
+    return made if dtype is None and name is None else made.dup(dtype, name=name)
+
+
+class _Tools:
+    """What `A.ss` and `v.ss` share."""
+
+    def __init__(self, parent: Any = None):
+        self._parent = parent
+
+    @property
+    def is_iso(self) -> bool:
+        """Whether all values are one, and stored once."""
+        store = self._parent._store
+        return bool(store is not None and store.iso)
+
+    @property
+    def iso_value(self) -> Any:
+        """The one value, as a Scalar. Raises ValueError unless is_iso."""
+        if not self.is_iso:
+            raise ValueError(message("an iso object: one value for all entries", repr(self._parent.name)))
+        x = self._parent
+        return (x.reduce("any") if x.ndim == 1 else x.reduce_scalar("any")).new()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays on the devices."""
+        store = self._parent._store
+        blocks = [] if store is None else store.blocks
+        held: list[Any] = [getattr(block, slot, None) for block in blocks for slot in _slots(block)]
+        return sum(int(x.nbytes) for x in held if hasattr(x, "nbytes"))
+
+    def _items(self, seek: int) -> list:
+        ids, vals = self._entries()
+        start = max(0, len(vals) + seek) if seek < 0 else seek
+        return list(zip(ids[start:], vals[start:].tolist(), strict=True))
+
+    def _entries(self) -> tuple[list, np.ndarray]:
+        *ids, vals = self._parent.to_coo()
+        return (ids[0].tolist() if len(ids) == 1 else list(zip(*(i.tolist() for i in ids), strict=True))), vals
+
+    def iteritems(self, seek: int = 0) -> Any:
+        """(index, value) of a vector, (row, column, value) of a matrix, from the entry number `seek` on."""
+        matrix = self._parent.ndim == 2
+        return iter([(*where, value) if matrix else (where, value) for where, value in self._items(seek)])
+
+    def iterkeys(self, seek: int = 0) -> Any:
+        """Indices of entries, from the entry number `seek` on."""
+        return iter([where for where, _ in self._items(seek)])
+
+    def itervalues(self, seek: int = 0) -> Any:
+        """Values of entries, from the entry number `seek` on."""
+        return iter([value for _, value in self._items(seek)])
+
+    def head(self, n: int = 10, dtype: Any = None, *, sort: bool = False) -> tuple:
+        """The indices and values of the first n entries."""
+        return tuple(part[:n] for part in self._parent.to_coo(dtype))
+
+
+def _slots(block: Any) -> list[str]:
+    return [slot for cls in type(block).__mro__ for slot in getattr(cls, "__slots__", ())] or list(vars(block))
+
+
+def _rank(lines: np.ndarray) -> np.ndarray:
+    """The place of each entry in its row, for ascending rows."""
+    starts = np.flatnonzero(np.r_[True, lines[1:] != lines[:-1]]) if len(lines) else np.zeros(0, np.int64)
+    lengths = np.diff(np.r_[starts, len(lines)])
+    return np.arange(len(lines)) - np.repeat(starts, lengths)
+
+
+def _lines(x: Any, order: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(row, column, value) by row; columns as rows unless `order` is by rows. A vector is one row."""
+    if x.ndim == 1:
+        ids, vals = x.to_coo()
+        return np.zeros(len(ids), np.int64), ids, vals
+    return (x if by_rows(order) else x.T).to_coo()
+
+
+def _built(x: Any, order: str, lines: Any, where: Any, vals: Any, width: int | None = None, name: Any = None) -> Any:
+    """An object of rows like `x` (columns, by `order`), of `width`."""
+    if x.ndim == 1:
+        return _kinds["vector"].from_coo(where, vals, vals.dtype, size=x.size if width is None else width, name=name)
+    n = x.shape[0 if by_rows(order) else 1]
+    width = x.shape[1 if by_rows(order) else 0] if width is None else width
+    if by_rows(order):
+        return _kinds["matrix"].from_coo(lines, where, vals, vals.dtype, nrows=n, ncols=width, name=name)
+    return _kinds["matrix"].from_coo(where, lines, vals, vals.dtype, nrows=width, ncols=n, name=name)
+
+
+def _arranged(lines: np.ndarray, vals: np.ndarray, how: str) -> np.ndarray:
+    """A permutation of the entries that leaves rows together; equal values stay in order."""
+    if how == "first":
+        return np.arange(len(lines))
+    if how == "last":
+        return np.lexsort((-np.arange(len(lines)), lines))
+    if how == "random":
+        return np.lexsort((np.random.default_rng().random(len(lines)), lines))
+    if how in ("smallest", "largest"):
+        rank = np.unique(vals, return_inverse=True)[1]  # NaN is the largest
+        return np.lexsort((rank if how == "smallest" else -rank, lines))
+    raise ValueError(message("how: random, first, last, smallest or largest", repr(how)))
+
+
+def _selectk(x: Any, how: str, k: int, order: str, name: Any) -> Any:
+    lines, where, vals = _lines(x, order)
+    chosen = _arranged(lines, vals, how)
+    chosen = np.sort(chosen[_rank(lines[chosen]) < checked_size(k)])
+    return _built(x, order, lines[chosen], where[chosen], vals[chosen], name=name)
+
+
+def _compactify(x: Any, how: str, k: int | None, order: str, reverse: bool, asindex: bool, name: Any) -> Any:
+    lines, where, vals = _lines(x, order)
+    chosen = _arranged(lines, vals, how)
+    place = _rank(lines[chosen])
+    width = (int(place.max()) + 1 if len(place) else 0) if k is None else checked_size(k)
+    chosen, place = chosen[place < width], place[place < width]
+    if reverse:
+        counts = np.bincount(lines[chosen], minlength=1)
+        place = counts[lines[chosen]] - 1 - place
+    what = (where.astype(np.uint64) if asindex else vals)[chosen]
+    return _built(x, order, lines[chosen], place, what, width, name)
+
+
+def _sorted(x: Any, op: Any, order: str, values: bool, permutation: bool) -> tuple:
+    name = str(getattr(op, "name", op)).removeprefix("is")
+    name = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}.get(name, name)
+    if name not in ("lt", "gt", "le", "ge"):
+        raise ValueError(message("an ordering such as binary.lt or binary.gt", repr(op)))
+    lines, where, vals = _lines(x, order)
+    chosen = _arranged(lines, vals, "smallest" if name[0] == "l" else "largest")
+    place = _rank(lines)
+    first = _built(x, order, lines, place, vals[chosen]) if values else None
+    second = _built(x, order, lines, place, where[chosen].astype(np.uint64)) if permutation else None
+    return first, second
+
+
+def _scanned(x: Any, op: Any, order: str, name: Any) -> Any:
+    """Every entry replaced by the reduction of its row up to it."""
+    monoid = reducer(op, x.dtype)
+    combine = to_python(monoid.program)
+    lines, where, vals = _lines(x, order)
+    out = vals.astype(monoid.dtype.np_type)
+    for k in np.flatnonzero(lines[1:] == lines[:-1]):
+        out[k + 1] = combine(out[k], out[k + 1])
+    return _built(x, order, lines, where, out, name=name)
+
+
+def _chunks(given: Any, n: int) -> list[int]:
+    """Sizes of the pieces of a dimension: one size for all, a list of them, or None."""
+    if given is None:
+        return [n]
+    if np.ndim(given) == 0:
+        step = checked_size(given)
+        if not step:
+            raise ValueError(message("chunks of at least 1", 0))
+        return [min(step, n - start) for start in range(0, n, step)] or [0]
+    sizes = [checked_size(size) for size in given]
+    if sum(sizes) != n:
+        raise DimensionMismatch(message(f"chunks of {n} in all", sum(sizes)))
+    return sizes
+
+
+class MatrixTools(_Tools):
+    """`A.ss`; as `Matrix.ss` its import functions."""
+
+    format = property(lambda self: "csr")
+    orientation = property(lambda self: "rowwise")
+
+    def build_diag(self, vector: Any, k: int = 0) -> None:
+        """The parent becomes the diagonal matrix of a vector."""
+        made = of_ndim(vector, 1)._computed().diag(k)
+        made.resize(*self._parent.shape) if made.shape != self._parent.shape else None
+        self._parent << made
+
+    def build_scalar(self, rows: Any, columns: Any, value: Any) -> None:
+        """Fill an empty matrix with one value at the given places."""
+        self._parent.build(rows, columns, value)
+
+    def concat(self, tiles: Any) -> None:
+        """The parent becomes the matrix of these tiles."""
+        self._parent << concat(tiles, self._parent.dtype)
+
+    def split(self, chunks: Any, *, name: str | None = None) -> list[list]:
+        """Tiles of the given sizes: one for both dimensions, or (rows, columns), each a size, a list or None."""
+        A = self._parent
+        pair = chunks if isinstance(chunks, (tuple, list)) and len(chunks) == 2 else (chunks, chunks)
+        tops, lefts = (np.cumsum([0, *_chunks(c, n)]).tolist() for c, n in zip(pair, A.shape, strict=True))
+        name = A.name if name is None else name
+        return [
+            [A[a:b, c:d].new(name=f"{name}_{i}x{j}") for j, (c, d) in enumerate(zip(lefts, lefts[1:], strict=False))]
+            for i, (a, b) in enumerate(zip(tops, tops[1:], strict=False))
+        ]
+
+    def flatten(self, order: str = "rowwise", *, name: str | None = None) -> Any:
+        """A vector of nrows * ncols: rows (or columns) one after another."""
+        A = self._parent
+        lines, where, vals = _lines(A, order)
+        width = A.shape[1 if by_rows(order) else 0]
+        return _kinds["vector"].from_coo(lines * width + where, vals, size=A.nrows * A.ncols, dtype=A.dtype, name=name)
+
+    def reshape(
+        self, nrows: int, ncols: int | None = None, order: str = "rowwise", *, inplace: bool = False, name: Any = None
+    ) -> Any:
+        """The same entries, counted in order, in another shape (one size may be -1); `inplace`: the parent's."""
+        flat = self.flatten(order)
+        made = _folded(flat, nrows, ncols, order, name)
+        if not inplace:
+            return made
+        self._parent.shape, self._parent._store = made.shape, made._store
+        return None
+
+    def selectk(self, how: str, k: int, order: str = "rowwise", *, name: str | None = None) -> Any:
+        """At most k entries of each row: the first, last, smallest, largest (of equal ones the first), or any
+        ("random")."""
+        return _selectk(self._parent, how, k, order, name)
+
+    def compactify(
+        self, how: str = "first", k: int | None = None, order: str = "rowwise", *, reverse: bool = False,
+        asindex: bool = False, name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """The first, last, smallest, largest or random entries of each row, moved to its start."""
+        return _compactify(self._parent, how, k, order, reverse, asindex, name)
+
+    def sort(
+        self, op: Any = "lt", order: str = "rowwise", *, values: bool = True, permutation: bool = True
+    ) -> tuple[Any, Any]:
+        """(values of each row in order from its start, where they were)."""
+        return _sorted(self._parent, op, order, values, permutation)
+
+    def scan(self, op: Any = "plus", order: str = "rowwise", *, name: str | None = None) -> Any:
+        """Each entry becomes the reduction of its row's entries up to it."""
+        return _scanned(self._parent, op, order, name)
+
+    def export(self, format: str | None = None, *, sort: bool = False, raw: bool = False, **opts: Any) -> dict:
+        """Arrays in a format: csr (default), csc, hypercsr, hypercsc, coo, coor, cooc, bitmapr, bitmapc, fullr,
+        fullc."""
+        format = "csr" if format is None else checked_text(format, "a format").lower()
+        exporter = _EXPORTS.get(format)
+        if exporter is None:
+            raise ValueError(message(f"a format among {', '.join(_EXPORTS)}", format))
+        A = self._parent
+        made = exporter(A) | {"format": format, "nrows": A.nrows, "ncols": A.ncols, "is_iso": self.is_iso}
+        if self.is_iso and A.nvals:
+            made["values"] = np.ravel(made["values"])[:1] if "bitmap" not in made else np.array([self.iso_value.value])
+        return made
+
+    @classmethod
+    def import_csr(cls, *, nrows: int, ncols: int, indptr: Any, values: Any, col_indices: Any, **opts: Any) -> Any:
+        kept = _import_options(values, opts)
+        return _kinds["matrix"].from_csr(indptr, col_indices, *kept, nrows=nrows, ncols=ncols, name=opts.get("name"))
+
+    @classmethod
+    def import_csc(cls, *, nrows: int, ncols: int, indptr: Any, values: Any, row_indices: Any, **opts: Any) -> Any:
+        kept = _import_options(values, opts)
+        return _kinds["matrix"].from_csc(indptr, row_indices, *kept, nrows=nrows, ncols=ncols, name=opts.get("name"))
+
+    @classmethod
+    def import_hypercsr(
+        cls, *, nrows: int, ncols: int, rows: Any, indptr: Any, values: Any, col_indices: Any, **opts: Any
+    ) -> Any:
+        kept, sizes = _import_options(values, opts), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
+        return _kinds["matrix"].from_dcsr(rows, indptr, col_indices, *kept, **sizes)
+
+    @classmethod
+    def import_hypercsc(
+        cls, *, nrows: int, ncols: int, cols: Any, indptr: Any, values: Any, row_indices: Any, **opts: Any
+    ) -> Any:
+        kept, sizes = _import_options(values, opts), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
+        return _kinds["matrix"].from_dcsc(cols, indptr, row_indices, *kept, **sizes)
+
+    @classmethod
+    def import_coo(cls, rows: Any, cols: Any, values: Any, *, nrows: int, ncols: int, **opts: Any) -> Any:
+        kept, sizes = _import_options(values, opts), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
+        return _kinds["matrix"].from_coo(rows, cols, *kept, **sizes)
+
+    import_coor = import_cooc = import_coo
+
+    @classmethod
+    def import_bitmapr(cls, *, bitmap: Any, values: Any, nrows: Any = None, ncols: Any = None, **opts: Any) -> Any:
+        return _dense(values, bitmap, nrows, ncols, False, opts)
+
+    @classmethod
+    def import_bitmapc(cls, *, bitmap: Any, values: Any, nrows: Any = None, ncols: Any = None, **opts: Any) -> Any:
+        return _dense(values, bitmap, nrows, ncols, True, opts)
+
+    @classmethod
+    def import_fullr(cls, values: Any, *, nrows: Any = None, ncols: Any = None, **opts: Any) -> Any:
+        return _dense(values, None, nrows, ncols, False, opts)
+
+    @classmethod
+    def import_fullc(cls, values: Any, *, nrows: Any = None, ncols: Any = None, **opts: Any) -> Any:
+        return _dense(values, None, nrows, ncols, True, opts)
+
+    @classmethod
+    def import_any(cls, *, format: str | None = None, **given: Any) -> Any:
+        """By `format`, or by the names of the arrays."""
+        return _importer(cls, format or _guessed(given))(**{k: v for k, v in given.items() if v is not None})
+
+
+def _importer(cls: Any, format: str) -> Any:
+    """The function that imports a format. Raises ValueError for one that there is none for."""
+    found = getattr(cls, f"import_{format}", None)
+    if found is None or format == "any":
+        names = ", ".join(n.removeprefix("import_") for n in dir(cls) if n.startswith("import_") and n != "import_any")
+        raise ValueError(message(f"a format among {names}", repr(format)))
+    return found
+
+
+def _guessed(given: dict) -> str:
+    names = {name for name, value in given.items() if value is not None}
+    if "bitmap" in names:
+        return "bitmapr"
+    if "indptr" in names:
+        by_row = "col_indices" in names
+        return ("hyper" if ("rows" if by_row else "cols") in names else "") + ("csr" if by_row else "csc")
+    return "coo" if "rows" in names else "fullr"
+
+
+def _import_options(values: Any, opts: dict) -> tuple[Any, Any]:
+    """(values, dtype); an iso array as its one value."""
+    array = array_of(values)
+    return (array.reshape(-1)[0] if opts.get("is_iso") and array.size else array), opts.get("dtype")
+
+
+def _dense(values: Any, bitmap: Any, nrows: Any, ncols: Any, by_column: bool, opts: dict) -> Any:
+    kept, dtype = _import_options(values, opts)
+    like = array_of(bitmap) if bitmap is not None else array_of(values)
+    shape: Any = like.shape if like.ndim == 2 else (nrows, ncols)
+    if None in shape:
+        raise TypeError(message("nrows and ncols beside flat arrays", shape))
+    order: Any = "F" if by_column else "C"
+    vals = np.broadcast_to(kept, shape) if np.ndim(kept) == 0 else kept.reshape(shape, order=order)
+    keep = np.ones(shape, bool) if bitmap is None else array_of(bitmap).astype(bool).reshape(shape, order=order)
+    i, j = np.nonzero(keep)
+    return _kinds["matrix"].from_coo(i, j, vals[i, j], dtype, nrows=shape[0], ncols=shape[1], name=opts.get("name"))
+
+
+def _compressed(A: Any, hyper: bool, by_row: bool) -> dict:
+    parts = (A.to_dcsr() if hyper else A.to_csr()) if by_row else (A.to_dcsc() if hyper else A.to_csc())
+    other, line = ("col_indices", "rows") if by_row else ("row_indices", "cols")
+    names = [line, "indptr", other, "values"] if hyper else ["indptr", other, "values"]
+    found = dict(zip(names, parts, strict=True)) | {"sorted_cols" if by_row else "sorted_rows": True}
+    return found | ({"nvec": len(parts[0])} if hyper else {})
+
+
+def _coordinates(A: Any, by_row: bool) -> dict:
+    i, j, vals = A.to_coo()
+    if not by_row:
+        j, i, vals = A.T.to_coo()
+    return {"rows": i, "cols": j, "values": vals, "sorted_rows": by_row, "sorted_cols": not by_row or A.nrows < 2}
+
+
+def _bitmap(A: Any, order: Any) -> dict:
+    i, j, vals = A.to_coo()
+    room_for(A.shape, vals.dtype)
+    bitmap, dense = np.zeros(A.shape, bool, order=order), np.zeros(A.shape, vals.dtype, order=order)
+    bitmap[i, j], dense[i, j] = True, vals
+    return {"bitmap": bitmap, "values": dense, "nvals": len(vals)}
+
+
+_EXPORTS: dict[str, Any] = {
+    "csr": lambda A: _compressed(A, False, True),
+    "csc": lambda A: _compressed(A, False, False),
+    "hypercsr": lambda A: _compressed(A, True, True),
+    "hypercsc": lambda A: _compressed(A, True, False),
+    "coo": lambda A: _coordinates(A, True),
+    "coor": lambda A: _coordinates(A, True),
+    "cooc": lambda A: _coordinates(A, False),
+    "bitmapr": lambda A: _bitmap(A, "C"),
+    "bitmapc": lambda A: _bitmap(A, "F"),
+    "fullr": lambda A: {"values": A.to_dense()},
+    "fullc": lambda A: {"values": np.asfortranarray(A.to_dense())},
+}
+
+
+class VectorTools(_Tools):
+    """`v.ss`; as `Vector.ss` its import functions."""
+
+    @property
+    def format(self) -> str:
+        """How it lies on the devices now: "sparse", "bitmap" or "full"."""
+        store = self._parent._store
+        return store.form if store is not None and store.form in ("bitmap", "full") else "sparse"
+
+    def build_diag(self, matrix: Any, k: int = 0) -> None:
+        """The parent becomes a diagonal of a matrix."""
+        self._parent << of_ndim(matrix, 2)._computed().diag(k)
+
+    def build_scalar(self, indices: Any, value: Any) -> None:
+        """Fill an empty vector with one value at the given indices."""
+        self._parent.build(indices, value)
+
+    def concat(self, tiles: Any) -> None:
+        """The parent becomes these vectors, one after another."""
+        self._parent << concat(tiles, self._parent.dtype)
+
+    def split(self, chunks: Any, *, name: str | None = None) -> list:
+        """Pieces of the given size, or sizes."""
+        v = self._parent
+        ends, name = np.cumsum([0, *_chunks(chunks, v.size)]).tolist(), v.name if name is None else name
+        return [v[a:b].new(name=f"{name}_{i}") for i, (a, b) in enumerate(zip(ends, ends[1:], strict=False))]
+
+    def reshape(self, nrows: int, ncols: int | None = None, order: str = "rowwise", *, name: Any = None) -> Any:
+        """A matrix filled by rows (or columns) with the vector (one size may be -1)."""
+        return _folded(self._parent, nrows, ncols, order, name)
+
+    def selectk(self, how: str, k: int, *, name: str | None = None) -> Any:
+        """At most k entries: the first, last, smallest, largest (of equal ones the first), or any ("random")."""
+        return _selectk(self._parent, how, k, "rowwise", name)
+
+    def compactify(
+        self, how: str = "first", size: int | None = None, *, reverse: bool = False, asindex: bool = False,
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """The first, last, smallest, largest or random entries, moved to the start."""
+        return _compactify(self._parent, how, size, "rowwise", reverse, asindex, name)
+
+    def sort(self, op: Any = "lt", *, values: bool = True, permutation: bool = True) -> tuple[Any, Any]:
+        """(values in order from the start, where they were)."""
+        return _sorted(self._parent, op, "rowwise", values, permutation)
+
+    def scan(self, op: Any = "plus", *, name: str | None = None) -> Any:
+        """Each entry becomes the reduction of the entries up to it."""
+        return _scanned(self._parent, op, "rowwise", name)
+
+    def export(self, format: str | None = None, *, sort: bool = False, raw: bool = False, **opts: Any) -> dict:
+        """Arrays in a format: sparse (default), bitmap, full."""
+        v, format = self._parent, "sparse" if format is None else checked_text(format, "a format").lower()
+        ids, vals = v.to_coo()
+        iso = self.is_iso and len(vals) > 0
+        if format == "sparse":
+            made = {"size": v.size, "indices": ids, "values": vals[:1] if iso else vals, "sorted_index": True}
+            made["nvals"] = len(ids)
+        elif format == "bitmap":
+            room_for(v.shape, vals.dtype)
+            bitmap, dense = np.zeros(v.size, bool), np.zeros(v.size, vals.dtype)
+            bitmap[ids], dense[ids] = True, vals
+            made = {"bitmap": bitmap, "values": vals[:1] if iso else dense, "nvals": len(ids)}
+        elif format == "full":
+            made = {"size": v.size, "values": vals[:1] if iso else v.to_dense()}
+        else:
+            raise ValueError(message("a format among sparse, bitmap, full", format))
+        return made | {"format": format, "is_iso": iso}
+
+    @classmethod
+    def import_sparse(cls, *, size: int, indices: Any, values: Any, **opts: Any) -> Any:
+        return _kinds["vector"].from_coo(indices, *_import_options(values, opts), size=size, name=opts.get("name"))
+
+    @classmethod
+    def import_bitmap(cls, *, bitmap: Any, values: Any, size: int | None = None, **opts: Any) -> Any:
+        keep, (vals, dtype) = array_of(bitmap).astype(bool), _import_options(values, opts)
+        ids, n = np.flatnonzero(keep), len(keep) if size is None else size
+        return _kinds["vector"].from_coo(ids, vals if np.ndim(vals) == 0 else vals[ids], dtype, size=n)
+
+    @classmethod
+    def import_full(cls, values: Any, *, size: int | None = None, **opts: Any) -> Any:
+        vals, dtype = _import_options(values, opts)
+        if np.ndim(vals):
+            return _kinds["vector"].from_dense(vals, dtype=dtype, name=opts.get("name"))
+        if size is None:
+            raise TypeError(message("a size beside one value", "none"))
+        return _kinds["vector"].from_scalar(vals, size, dtype, name=opts.get("name"))
+
+    @classmethod
+    def import_any(cls, *, format: str | None = None, **given: Any) -> Any:
+        """By `format`, or by the names of the arrays."""
+        given = {name: value for name, value in given.items() if value is not None}
+        guess = "bitmap" if "bitmap" in given else "sparse" if "indices" in given else "full"
+        return _importer(cls, format or guess)(**given)
+
+
+def _folded(flat: Any, nrows: int, ncols: int | None, order: str, name: Any) -> Any:
+    """A vector as a matrix, filled by rows or columns."""
+    if ncols is None:
+        nrows, ncols = nrows if isinstance(nrows, tuple) else (nrows, -1)
+    nrows, ncols = integral(nrows, "nrows"), integral(ncols, "ncols")
+    nrows = flat.size // max(ncols, 1) if nrows == -1 else nrows
+    ncols = flat.size // max(nrows, 1) if ncols == -1 else ncols
+    if nrows * ncols != flat.size:
+        raise ValueError(message(f"a shape of {flat.size} places to reshape into", f"({nrows}, {ncols})"))
+    ids, vals = flat.to_coo()
+    i, j = np.divmod(ids, ncols) if by_rows(order) else np.divmod(ids, nrows)[::-1]
+    return _kinds["matrix"].from_coo(i, j, vals, flat.dtype, nrows=nrows, ncols=ncols, name=name)

@@ -1,0 +1,257 @@
+"""`gb.loop`: a body recorded once does what the same statements do when Python repeats them."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import nullcontext
+
+import assignments as a
+import numpy as np
+import programs as p
+import pytest
+import statements as s
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+from oracle import namespace, read, same
+
+import gbgpu as gb
+from gbgpu import binary, monoid, replace
+from gbgpu.semiring import any_pair, min_plus, plus_times
+
+KINDS = [s.vector_product, s.mxm, s.elementwise, s.union, s.chain, s.infix, s.broadcast, s.in_place, s.unary, s.bound]
+KINDS += [s.select, s.select_inside, s.reduce, s.aggregate, s.inner, a.assign, a.assign_within, a.assign_line]
+KINDS += [a.assign_element, a.copy, a.extract, a.line, a.element, s.outer, a.diag, a.setdiag]
+GUARDS = ["", "", "", "it.index % 2 == 0", "(it.index * 3) % 4 < 2", "loop 2"]
+
+
+def recorded(space: dict, body: list[tuple[str, str]], rounds: int) -> None:
+    with gb.loop() as it:
+        for guard, text in body:
+            with it.when(eval(guard)) if "it" in guard else gb.loop(2) if guard else nullcontext():
+                exec(text, space)
+        it.until(it.index == rounds - 1)
+    assert it.rounds == rounds and it.converged
+
+
+def unrolled(space: dict, body: list[tuple[str, str]], rounds: int) -> None:
+    class it:
+        index = 0
+
+    for it.index in range(rounds):
+        for guard, text in body:
+            for _ in range(2 if guard == "loop 2" else 1 if "it" not in guard or eval(guard) else 0):
+                exec(text, space)
+
+
+def agree(program: p.Program, body: list[tuple[str, str]], rounds: int, rtol: float = 0.0) -> None:
+    """Recorded and unrolled give the same, or the same error."""
+    ours, theirs = namespace(gb, program), namespace(gb, program)
+    try:
+        unrolled(theirs, body, rounds)
+    except Exception as error:
+        with pytest.raises(type(error)):
+            recorded(ours, body, rounds)
+        return
+    recorded(ours, body, rounds)
+    for key in program.contents:
+        mine, other = read(ours[key.name], key), read(theirs[key.name], key)
+        assert mine[0] == other[0] and np.array_equal(mine[1], other[1]), key
+        assert same(mine[2], other[2]).all() or rtol and np.allclose(mine[2], other[2], rtol, equal_nan=True), key
+
+
+@settings(max_examples=1500 if p.WIDE else 60)
+@given(data=st.data())
+def test_random_bodies(devices, data):
+    program = data.draw(p.programs(KINDS, most=5, small=True))
+    body = [(data.draw(st.sampled_from(GUARDS)), statement.text()) for statement in program.statements]
+    rounds = data.draw(st.integers(1, 3))
+    note(f"{devices.text()} {rounds} rounds of {body}")
+    agree(program, body, rounds)
+
+
+def graph(n: int = 60, m: int = 150):
+    rng = np.random.default_rng(4)
+    i, j = rng.integers(0, n, (2, m))
+    return gb.Matrix.from_coo(i, j, rng.integers(1, 9, m), nrows=n, ncols=n, dup_op="first")
+
+
+def test_levels_of_a_search(devices):
+    A = graph()
+    level, q = gb.Vector(int, 60), gb.Vector(bool, 60)
+    q[3] = True
+    with gb.loop() as it:
+        level(q.S) << it.index
+        q(~level.S, replace) << any_pair(q @ A)
+        it.until(q.nvals == 0)
+    expected, frontier, depth = {}, {3}, 0
+    i, j, _ = A.to_coo()
+    while frontier:
+        expected |= dict.fromkeys(frontier, depth)
+        frontier = {int(b) for a, b in zip(i, j, strict=True) if a in frontier} - set(expected)
+        depth += 1
+    assert level.to_dict() == expected and it.rounds == depth and it.converged
+
+
+def test_temporaries_scalars_and_what_is_made_inside(devices):
+    A, d = graph(), gb.Vector(int, 60)
+    d[0] = 0
+    total, best = gb.Scalar(int), gb.Scalar.from_value(10**6)
+    with gb.loop(max_iterations=40) as it:
+        new = min_plus(d @ A).new()
+        seen = gb.Vector(bool, 60)  # empty in each round
+        seen(new.S) << True
+        new(~d.S) << new
+        before = d.dup()
+        d(binary.min) << new
+        total << d.reduce()
+        best << best - 1
+        it.until(binary.isne(before & d).reduce("lor") == False)  # noqa: E712
+        it.until(seen.nvals == -1)
+    check, rounds = gb.Vector(int, 60), 0
+    check[0] = 0
+    while True:
+        before, rounds = check.dup(), rounds + 1
+        check(binary.min) << min_plus(check @ A)
+        if not binary.isne(before & check).new().reduce("lor").new().value:
+            break
+    assert d.isequal(check) and total.value == check.reduce().new().value
+    assert it.rounds == rounds and best.value == 10**6 - rounds
+
+
+CONDITIONS = [
+    "v.nvals > 2", "v.nvals == it.index", "(s + 1) * 2 > 9", "s == 3", "s != t", "abs(-s) >= t", "v[1] == 7",
+    "s.value < 4",
+    "v.get(0, 5) == 5", "v.get(1) > 6", "v.reduce('max') == 9", "gb.agg.mean(v) > 7.9", "v.is_empty", "s.nvals == 1",
+    "none.nvals == 0", "none.get(2) == 2", "~(s < 2)", "(s > 1) & (t > 1)", "(s > 5) | (t < 2)", "(u @ v) > 3",
+    "s % 2 == 1", "binary.max(s | t) == 3", "(v * u).nvals == 2", "s.select('>', 2).nvals == 1", "A.nvals == 3",
+    "A[0, 1] == 2", "A.T.nvals == 3", "A.reduce_scalar() == 9", "it.index + s > 3", "v.isequal is None or s == 3",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_conditions_mean_what_they_mean_outside(devices, text):
+    space = {"gb": gb, "binary": binary, "A": gb.Matrix.from_coo([0, 1, 3], [1, 2, 0], [2, 3, 4], nrows=4, ncols=4)}
+    space |= {"v": gb.Vector.from_coo([1, 2, 3], [7, 8, 9], size=4), "u": gb.Vector.from_coo([1, 3], [1, 1], size=4)}
+    space |= {"s": gb.Scalar.from_value(3), "t": gb.Scalar.from_value(1.5), "none": gb.Scalar(int)}
+    with gb.loop(2) as it:
+        met = gb.Scalar(bool)
+        met << False
+        with it.when(eval(text, space | {"it": it})):
+            met << True
+        it.until(it.index == 0)
+
+    class now:
+        index = 0
+
+    expected = eval(text, space | {"it": now})
+    assert met.value == bool(expected) and it.rounds == 1
+
+
+REFUSED = [
+    ("if v.nvals: pass", "v.nvals|_"), ("int(s.value)", "known when it runs"), ("float(v.nvals)", "known"),
+    ("v.to_coo()", "content"), ("bool(s)", "known"), ("v.resize(2)", "resize"), ("it.until(3)", "BOOL"),
+    ("it.until(v)", "BOOL"), ("it.until(s)", "BOOL"), ("it.when(1).__enter__()", "BOOL"), ("v.isequal(v)", "known"),
+    ("s == 3 and 1", "known"), ("v[s]", "known"), ("v.to_dense(0)", "content"), ("A.to_coo()", "content"),
+    ("range(v.nvals)", "known"), ("v.to_dict()", "content"), ("list(v)", "content"), ("3 in v", "known"),
+    ("[1, 2, 3][s]", "known"), ("while v.nvals > 3: pass", "known"), ("import pickle; pickle.dumps(v)", "content"),
+    ("v.isclose(v)", "known|content"), ("float(s)", "known"), ("v << int(it.index)", "known"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSED)
+def test_what_reads_values_is_refused(devices, text, words):
+    v, s, A = gb.Vector.from_coo([1, 2], [3, 4], size=4, name="v"), gb.Scalar.from_value(1), graph(4, 5)
+    before = v.to_dict(), s.value, A.nvals
+    with pytest.raises(TypeError, match=words), gb.loop(3) as it:
+        v << 5
+        exec(text, {"v": v, "s": s, "A": A, "it": it})
+    assert (v.to_dict(), s.value, A.nvals) == before  # nothing ran, and nothing is recorded any more
+
+
+def test_loops_that_would_not_end(devices):
+    v = gb.Vector(int, 3)
+    with pytest.raises(gb.exceptions.InvalidValue, match="ends"), gb.loop():
+        v << 1
+    assert v.nvals == 0
+    for most in (0, -1, 1.5, True, "3"):
+        with pytest.raises(gb.exceptions.InvalidValue, match="max_iterations"):
+            gb.loop(most)
+    with gb.loop(7) as it:
+        v << it.index
+        it.until(v.nvals == 4)
+    assert it.rounds == 7 and not it.converged and v.to_dense().tolist() == [6, 6, 6]
+    with pytest.raises(gb.exceptions.InvalidValue, match="inside"):
+        it.until(gb.Scalar.from_value(True) & True)
+
+
+def test_rounds_are_told_and_may_stop_it(devices):
+    v, told = gb.Vector.from_dense([0, 0]), []
+
+    def enough(rounds: int) -> None:
+        told.append((rounds, v[0].value))
+        if rounds == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), gb.loop(100, on_iteration=enough, every=2):
+        v << v + 1
+    assert told == [(2, 2), (4, 4), (6, 6)]
+    v << v + 1  # the session goes on
+    assert v[1].value == 7
+
+
+def test_loops_in_loops(devices):
+    A, counts = graph(), gb.Vector.from_dense(np.zeros(60, int))
+    with gb.loop() as outer:
+        q = gb.Vector(bool, 60)
+        level = gb.Vector(int, 60)
+        with outer.when(outer.index == 0):
+            q[0] = True
+        with outer.when(outer.index > 0):
+            q[5] = True
+        with gb.loop() as inner:
+            level(q.S) << inner.index
+            q(~level.S, replace) << any_pair(q @ A)
+            inner.until(q.nvals == 0)
+        counts(binary.plus) << level
+        outer.until(outer.index == 1)
+    expected = np.zeros(60, int)
+    for source in (0, 5):
+        level, q, depth = gb.Vector(int, 60), gb.Vector(bool, 60), 0
+        q[source] = True
+        while q.nvals:
+            level(q.S) << depth
+            q(~level.S, replace) << any_pair(q @ A)
+            depth += 1
+        expected += level.to_dense(0)
+    np.testing.assert_array_equal(counts.to_dense(), expected)
+
+
+def test_loops_leave_nothing_behind(devices):
+    A, x = graph(), gb.Vector.from_dense(np.ones(60))
+
+    def once() -> None:
+        with gb.loop(2) as it:
+            y = plus_times(A @ x).new()
+            it.until(y.reduce(monoid.max) < 0)
+
+    for _ in range(5):
+        once()
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(50):
+        once()
+    gc.collect()
+    assert len(gc.get_objects()) - before < 100 and not gb.settings.session().recorders
+
+
+def test_other_threads_run_while_one_records(devices):
+    from threading import Thread
+
+    v, found = gb.Vector.from_dense([1, 2, 3]), []
+    with gb.loop(2):
+        w = v.dup()
+        thread = Thread(target=lambda: found.append((v + v).new().to_dense().tolist()))
+        thread.start()
+        thread.join()
+        v << w + 1
+    assert found == [[2, 4, 6]] and v.to_dense().tolist() == [3, 4, 5]

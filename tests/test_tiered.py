@@ -1,0 +1,112 @@
+"""Kernels that run uncompiled until that has cost as much as compiling them: the same results, before and after."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import programs as p
+import pytest
+import scipy.sparse
+import test_statements as statements
+from hypothesis import given, settings
+from oracle import Run
+
+import gbgpu as gb
+from gbgpu.device import store
+from gbgpu.kernels import cpu, tiered
+from gbgpu.semiring import min_plus, plus_times
+
+EARLY = """
+import sys, gbgpu as gb, algos
+from gbgpu.semiring import any_pair
+i, j = zip(*[(0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (6, 7)])
+A = gb.Matrix.from_coo(i + j, j + i, 1.0, nrows=9, ncols=9)
+q = gb.Vector(bool, size=9)
+q[0] = True
+q << any_pair(q @ A)
+print(q.nvals, *algos.bfs(A, 0)[0].to_dense(-1), *algos.connected_components(A).to_dense(), "numba" in sys.modules)
+"""
+
+
+@pytest.fixture
+def begun(devices, monkeypatch):
+    """Kernels of this session begin uncompiled."""
+    if not devices.spec.startswith("cpu"):
+        pytest.skip("kernels of GPUs are compiled")
+    monkeypatch.setattr(gb.settings, "tiered", True)
+    monkeypatch.setattr(gb.settings, "interpret", False)
+    monkeypatch.setattr(cpu, "_recent", store.Recent())  # what other sessions have compiled is not theirs
+    devices.start()
+
+
+def square(n: int, seed: int = 1) -> scipy.sparse.csr_array:
+    return scipy.sparse.random_array((n, n), density=0.1, rng=seed, format="csr")
+
+
+def test_small_programs_never_import_the_compiler(tmp_path):
+    environment = {**os.environ, "GBGPU_CACHE_DIR": str(tmp_path), "GBGPU_TIERED": "1", "GBGPU_INTERPRET": "0"}
+    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.split() == "2 0 1 2 3 1 2 -1 -1 -1 0 0 0 0 0 0 6 6 8 False".split()
+
+
+def test_a_kernel_is_compiled_when_that_pays(begun, monkeypatch):
+    A, made = square(40), []
+    compile = tiered.Tiered._settle
+    monkeypatch.setattr(tiered.Tiered, "_settle", lambda kernel: made.append(kernel.kind) or compile(kernel))
+    monkeypatch.setattr(tiered, "COMPILE", 0.001)
+    monkeypatch.setattr(tiered, "LOAD", 0.001)
+    monkeypatch.setattr(tiered, "IMPORT", 0.0)
+    B, x = gb.Matrix.from_scipy_sparse(A), np.arange(40.0)
+    v, w = gb.Vector.from_dense(x), gb.Vector(float, size=40)
+    for _ in range(300):
+        statement = w << plus_times(B @ v.apply(lambda a: a * 1.5 + 0.0078125))
+        np.testing.assert_allclose(w.to_dense(0), A @ (x * 1.5 + 0.0078125))
+        if "apply" in made:
+            break
+    kernels = [kernel for step in statement.plan.steps for kernel in step.kernels.values()]
+    settled = made.count("apply")
+    assert settled and kernels
+    w << plus_times(B @ v.apply(lambda a: a * 1.5 + 0.0078125))
+    assert made.count("apply") == settled  # the compiled one has taken its place
+
+
+def test_what_is_large_is_compiled_at_once(begun, monkeypatch):
+    made = []
+    monkeypatch.setattr(tiered.Tiered, "_settle", lambda kernel: made.append(kernel.kind) or _compiled(kernel))
+    monkeypatch.setattr(tiered, "_spent", 0.0)
+    v = gb.Vector.from_dense(np.arange(1_500_000.0))
+    w = v.apply(lambda a: a * 1.5).new()
+    assert made and w[1_499_999].value == 1_499_999 * 1.5
+
+
+def _compiled(kernel) -> None:
+    kernel.compiled = kernel.compile()
+
+
+@pytest.mark.parametrize("n", [1, 30])
+def test_the_work_of_products_is_their_terms(begun, monkeypatch, n):
+    """Against the number of terms that SciPy counts: pattern(A) @ row lengths of B."""
+    seen = {}
+    count = tiered.work
+    monkeypatch.setattr(tiered, "work", lambda kind, given: seen.setdefault(kind, []).append(count(kind, given)) or 0)
+    A, B = square(n), square(n, 2)
+    ours = min_plus(gb.Matrix.from_scipy_sparse(A) @ gb.Matrix.from_scipy_sparse(B)).new(method="hash")
+    terms = int((A != 0).astype(int) @ np.diff(B.indptr) @ np.ones(n, int)) if n > 1 else 0
+    assert sum(max(given) for kind, given in seen.items() if kind == "mxm_pattern") >= terms / 7
+    assert ours.nvals == ((A != 0).astype(int) @ (B != 0).astype(int)).nnz
+
+
+@settings(max_examples=100 if p.WIDE else 12)
+@given(program=p.programs(statements.KINDS["mixed"]))
+def test_random_statements_before_and_after(devices, program):
+    """Each kernel runs uncompiled the first time, compiled from then on."""
+    if not devices.spec.startswith("cpu"):
+        pytest.skip("kernels of GPUs are compiled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gb.settings, "tiered", True)
+        patch.setattr(tiered.Tiered, "_pays", lambda kernel, seconds: kernel.seconds > 0)
+        devices.start()
+        Run(program, devices).all()
