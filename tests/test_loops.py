@@ -24,13 +24,14 @@ KINDS += [a.assign_element, a.copy, a.extract, a.line, a.element, s.outer, a.dia
 GUARDS = ["", "", "", "it.index % 2 == 0", "(it.index * 3) % 4 < 2", "loop 2"]
 
 
-def recorded(space: dict, body: list[tuple[str, str]], rounds: int) -> None:
+def recorded(space: dict, body: list[tuple[str, str]], rounds: int) -> str:
     with gb.loop() as it:
         for guard, text in body:
             with it.when(eval(guard)) if "it" in guard else gb.loop(2) if guard else nullcontext():
                 exec(text, space)
         it.until(it.index == rounds - 1)
     assert it.rounds == rounds and it.converged
+    return it.how
 
 
 def unrolled(space: dict, body: list[tuple[str, str]], rounds: int) -> None:
@@ -43,20 +44,21 @@ def unrolled(space: dict, body: list[tuple[str, str]], rounds: int) -> None:
                 exec(text, space)
 
 
-def agree(program: p.Program, body: list[tuple[str, str]], rounds: int, rtol: float = 0.0) -> None:
-    """Recorded and unrolled give the same, or the same error."""
+def agree(program: p.Program, body: list[tuple[str, str]], rounds: int, rtol: float = 0.0) -> str:
+    """Recorded and unrolled give the same, or the same error. Returns what ran the recorded loop."""
     ours, theirs = namespace(gb, program), namespace(gb, program)
     try:
         unrolled(theirs, body, rounds)
     except Exception as error:
         with pytest.raises(type(error)):
             recorded(ours, body, rounds)
-        return
-    recorded(ours, body, rounds)
+        return "error"
+    how = recorded(ours, body, rounds)
     for key in program.contents:
         mine, other = read(ours[key.name], key), read(theirs[key.name], key)
         assert mine[0] == other[0] and np.array_equal(mine[1], other[1]), key
         assert same(mine[2], other[2]).all() or rtol and np.allclose(mine[2], other[2], rtol, equal_nan=True), key
+    return how
 
 
 @settings(max_examples=1500 if p.WIDE else 60)

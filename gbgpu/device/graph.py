@@ -39,38 +39,6 @@ def _checked(result: Any) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-class Journal:
-    """What a captured round makes and launches, in order. `instead`: buffers that are given in place of new ones, by
-    their number."""
-
-    def __init__(self, instead: dict[int, Any]):
-        self._instead = instead
-        self._made: list[tuple[int, int]] = []  # (address, launches before)
-        self._launched: list[set[int]] = []
-
-    def given(self, buffer: Any) -> Any:
-        found = self._instead.get(len(self._made))
-        if found is not None and (found.size, found.dtype) == (buffer.size, buffer.dtype):
-            buffer = found
-        self._made.append((address(buffer), len(self._launched)))
-        return buffer
-
-    def launched(self, arrays: list[Any]) -> None:
-        self._launched.append({address(array) for array in arrays})
-
-    def replaceable(self, made: Any, place: Any) -> int | None:
-        """The number of the buffer `made`, if nothing looks at `place` any more once it is there; else None."""
-        numbers = [number for number, (at, _) in enumerate(self._made) if at == address(made)]
-        if not numbers or made.size != place.size:
-            return None
-        later = self._launched[self._made[numbers[-1]][1] :]
-        return None if any(address(place) in launch for launch in later) else numbers[-1]
-
-
-def address(array: Any) -> int:
-    return int(array.data.ptr) if hasattr(array, "data") and hasattr(array.data, "ptr") else id(array)
-
-
 class WhileGraph:
     """`with graph.body(journal, thin):` captures; `launch` runs the body again and again until a kernel in it has told
     `handle` to stop."""
@@ -101,7 +69,7 @@ class WhileGraph:
         return int(self._abort.ptr)
 
     @contextmanager
-    def body(self, journal: Journal, thin: int) -> Iterator[None]:
+    def body(self, journal: Any, thin: int) -> Iterator[None]:
         """What the device is given inside becomes the body; nothing runs. Buffers come from the graph's own memory."""
         driver, relaxed = self._driver, self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         with self._cupy.cuda.using_allocator(self._pool.malloc), self._stream:

@@ -32,7 +32,7 @@ class CpuKernels:
     def __init__(self, interpret: bool | None = None) -> None:
         self._loaded: dict[tuple[str, Spec], Any] = {}
         self.atomic = not (settings.interpret if interpret is None else interpret)
-        self._make = interpreted if not self.atomic else _tiered if settings.tiered else _load
+        self._make = interpreted if not self.atomic else _tiered if settings.tiered else load
 
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
         return pull_by_rows(device, block, spec, x, masked)
@@ -52,6 +52,11 @@ class CpuKernels:
             kernel = apart(lambda: self._find(kind, spec))  # the threads of devices may ask together
         return kernel
 
+    def settled(self, kind: str, spec: Spec) -> Any:
+        """The compiled kernel, even if it has not paid yet."""
+        kernel = self.get(kind, spec)
+        return kernel.settled() if type(kernel) is Tiered else kernel
+
     def _find(self, kind: str, spec: Spec) -> Any:
         text = source(kind, spec)
         kernel = _recent.get((self._make, text), lambda: self._make(kind, text))
@@ -65,10 +70,11 @@ class CpuKernels:
 
 def _tiered(kind: str, text: str) -> Any:
     stored = store.has("numba", code_name(text))
-    return Tiered(kind, interpreted(kind, text), lambda: _load(kind, text), stored)
+    return Tiered(kind, interpreted(kind, text), lambda: load(kind, text), stored)
 
 
-def _load(kind: str, text: str) -> Any:
+def load(kind: str, text: str) -> Any:
+    """The kernel of a text, to be compiled when it is first called."""
     from .compiled import compiled  # numba takes a second to import
 
     found = _compiled.get(text)  # one at most: its machine code finds what it refers to by its name

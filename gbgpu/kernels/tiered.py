@@ -2,7 +2,7 @@
 imported. Both ways run the same text."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any
 
@@ -32,7 +32,7 @@ class Tiered:
     def __call__(self, *arguments: Any) -> None:
         global _spent
         if self.compiled is None and self._pays(work(self.kind, arguments) * ELEMENT):
-            self._settle()
+            self.settled()
         if self.compiled is not None:
             return self.compiled(*arguments)
         start = perf_counter()
@@ -46,6 +46,12 @@ class Tiered:
         ready = _spent + seconds > IMPORT or "numba" in sys.modules
         return ready and self.seconds + seconds > self.limit
 
+    def settled(self) -> Any:
+        """The compiled kernel, which is compiled now if it was not before."""
+        if self.compiled is None:
+            self._settle()
+        return self.compiled
+
     def _settle(self) -> None:
         self.compiled = apart(lambda: self.compiled or self.compile())  # threads of devices may come together
         for home, key in self.homes:
@@ -57,6 +63,12 @@ class Tiered:
         """It is in `home` now, which asks for it by `key`."""
         if len(self.homes) < _HOMES:
             self.homes.append((home, key))
+
+
+def price(kernels: Iterable[Any]) -> float:
+    """Seconds that it takes to load or to compile those that are not yet compiled."""
+    left = sum(kernel.limit for kernel in kernels if type(kernel) is Tiered and kernel.compiled is None)
+    return left + IMPORT if left and "numba" not in sys.modules else left
 
 
 def work(kind: str, arguments: tuple) -> int:

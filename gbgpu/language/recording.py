@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from .. import settings
 from ..errors import InvalidValue, message
 from ..semiring._types import BOOL, INT64, DataType
+from ..trace import counters
 from .expr import Lazy, Operand, Statement, _infix, new_like
 from .index import is_integer
 
@@ -149,7 +150,13 @@ class Loop:
         self._body = Recorder(self._session, recorder(self._session))
         self._conditions: list[Any] = []
         self.rounds, self.converged, self.how = 0, False, "statements"
-        self.index = Recorded(self._session, INT64, "it.index", lambda: self.rounds, ("index", self))
+        self.index = Recorded(self._session, INT64, "it.index", self._index, ("index", self))
+
+    def _index(self) -> int:
+        captured = self._session.loop_index
+        if captured is not None and captured[0] is self:
+            counters.read()  # it is on the device, where others would have to be read as well
+        return self.rounds
 
     def until(self, condition: Any) -> None:
         """End after the round in which `condition`, a recorded BOOL scalar, holds when this place is passed."""

@@ -1,19 +1,36 @@
-"""What ends a loop, as a kernel: recorded scalars become CUDA text, what they are made of arguments."""
+"""What ends a loop, as a kernel: recorded scalars become text, what they are made of arguments."""
 
 from typing import Any
 
 from ...language.expr import Expression
 from ...language.recording import Recorded
 from ...language.scalar import Scalar
-from ...semiring._lower import cast_program, literal_cuda, to_cuda
-
-
-class NotCompiled(Exception):
-    """A loop that runs statement by statement, and why."""
+from ...semiring._lower import cast_program, literal_cuda, literal_numba, to_cuda, to_numba
+from .journal import NotCompiled
 
 
 class Condition:
-    """Texts of recorded scalars, and the device arrays that they read."""
+    """Texts of recorded scalars, and the device arrays that they read; a subclass knows the language."""
+
+    literal: Any  # (value, type) -> its text
+    printed: Any  # (program, name) -> a function
+    choice: str  # of {1} if {0}, else {2}
+    both: str
+    either: str
+    no: str
+
+    def first(self, vals: Any, dtype: Any) -> str:
+        """The value in an array of one."""
+        raise NotImplementedError
+
+    def there(self, both: Any) -> str:
+        """Whether the second word of an array says so."""
+        raise NotImplementedError
+
+    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: list[tuple[str, int]]) -> str:
+        """The last kernel of a round: whether it was the last. `copies`: (target, source, bytes) of single values;
+        `limits`: counts above which statements take over."""
+        raise NotImplementedError
 
     def __init__(self) -> None:
         self.functions: list[str] = []
@@ -21,7 +38,7 @@ class Condition:
         self.present: list[str] = []  # what must be there for the condition to hold
 
     def text(self, node: Any) -> str:
-        """A scalar as an expression of C."""
+        """A scalar as an expression."""
         if isinstance(node, Recorded):
             return self._recorded(*node.source)
         if isinstance(node, Expression) and node.kind == "number":
@@ -33,14 +50,13 @@ class Condition:
         if node._store is None:
             if node._value is None:
                 raise NotCompiled(f"{node.name} is empty")
-            return literal_cuda(node._value, node.dtype)
+            return self.literal(node._value, node.dtype)
         both, vals, empty = node._store
-        value = f"(({node.dtype.c_type} *){self._array(vals)})[0]"
-        there = f"(({self._array(both)})[1] & 1)"
+        value, there = self.first(vals, node.dtype), self.there(both)
         if empty is None:
             self.present.append(there)
             return value
-        return f"({there} ? {value} : {literal_cuda(empty, node.dtype)})"
+        return self.choice.format(there, value, self.literal(empty, node.dtype))
 
     def _recorded(self, what: str, x: Any) -> str:
         if what == "index":
@@ -51,9 +67,9 @@ class Condition:
         if x.ndim != 1:
             raise NotCompiled("its condition counts entries of a matrix")
         if store is None:
-            return "0ll"
+            return "0"
         if store.form == "full":
-            return f"{store.map.n}ll"
+            return str(store.map.n)
         return "(" + " + ".join(f"{self._array(block.count)}[0]" for block in store.blocks) + ")"
 
     def _number(self, node: Expression) -> str:
@@ -80,23 +96,38 @@ class Condition:
         return f"a{len(self.arrays) - 1}"
 
     def _function(self, program: Any) -> str:
-        text = to_cuda(program, "NAME")
+        text = self.printed(program, "NAME")
         for number, known in enumerate(self.functions):
             if known == text:
                 return f"f{number}"
         self.functions.append(text)
         return f"f{len(self.functions) - 1}"
 
+    def _told(self, done: list[str], limits: list[tuple[str, int]]) -> tuple[str, str]:
+        """Whether the round was the last, and whether a count is above its limit."""
+        there = "".join(f" {self.both} {present}" for present in self.present)
+        ends = self.either.join(f"(bool({text}){there})" for text in done)
+        return ends or self.no, self.either.join(f"{count} > {limit}" for count, limit in limits) or self.no
+
+
+class CudaCondition(Condition):
+    """Arguments are arrays of words, whatever they hold."""
+
+    literal, printed = staticmethod(literal_cuda), staticmethod(to_cuda)
+    choice, both, either, no = "({} ? {} : {})", "&&", " || ", "false"
+
+    def first(self, vals: Any, dtype: Any) -> str:
+        return f"(({dtype.c_type} *){self._array(vals)})[0]"
+
+    def there(self, both: Any) -> str:
+        return f"({self._array(both)}[1] & 1)"
+
     def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: list[tuple[str, int]]) -> str:
-        """The last kernel of a round: whether it was the last. `copies`: (target, source, bytes) of single values;
-        `limits`: counts above which statements take over."""
         words = {1: "char", 2: "short", 4: "int", 8: "long long"}
         lines = [f"*({words[size]} *){target} = *({words[size]} *){source};" for target, source, size in copies]
         arguments = "".join(f", long long *a{i}" for i in range(len(self.arrays)))
         functions = "\n".join(text.replace(" NAME(", f" f{i}(") for i, text in enumerate(self.functions))
-        there = "".join(f" && {present}" for present in self.present)
-        ends = " || ".join(f"((bool){text}{there})" for text in done) or "false"
-        wide = " || ".join(f"{count} > {limit}ll" for count, limit in limits) or "false"
+        ends, wide = self._told(done, limits)
         return f"""{functions}
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long, unsigned);
 extern "C" __global__ void turn(unsigned long long handle, long long *state, volatile long long *abort, long long most,
@@ -117,4 +148,40 @@ extern "C" __global__ void turn(unsigned long long handle, long long *state, vol
     if (goes_on)
         for (long long i = threadIdx.x; i < used; i += 32) words[i] = 0;
 }}
+"""
+
+
+class CpuCondition(Condition):
+    """Text for numba. Arguments are arrays of their types."""
+
+    literal, printed = staticmethod(literal_numba), staticmethod(to_numba)
+    choice, both, either, no = "({1} if {0} else {2})", "and", " or ", "False"
+
+    def first(self, vals: Any, dtype: Any) -> str:
+        return f"{self._array(vals)}[0]"
+
+    def there(self, both: Any) -> str:
+        return f"({self._array(both)}[1] & 1 != 0)"
+
+    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: list[tuple[str, int]]) -> str:
+        functions = "".join("@njit\n" + text.replace(" NAME(", f" f{i}(") for i, text in enumerate(self.functions))
+        lines = "".join(f"    {target}[0] = {source}[0]\n" for target, source, _ in copies)
+        arguments = "".join(f", a{i}" for i in range(len(self.arrays)))
+        ends, wide = self._told(done, limits)
+        return f"""import math
+import numpy as np
+from numba import njit as _njit
+
+njit = _njit(nogil=True, error_model='numpy')
+
+{functions}
+@njit
+def kernel(state{arguments}):
+    round = state[0]
+    done = {ends}
+{lines}    wide = {wide}
+    state[0] = round + 1
+    state[1] = done
+    state[2] = wide
+    state[3] = not done and not wide and round + 1 < state[4]
 """

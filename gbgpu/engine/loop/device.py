@@ -1,4 +1,5 @@
-"""A recorded loop on one GPU: its statements, captured once, are the body of a CUDA graph that goes round by itself.
+"""A recorded loop that goes round by itself: its statements, written down once, are the body of a CUDA graph, or calls
+that one function of machine code repeats on CPU devices (`tapes.py`).
 
 Rounds run as statements until they ask for the same plans again and again. Then they are planned for any number of
 entries (`Session.blind`), in the directions that they took, until the forms at the end of a round are those at its
@@ -7,6 +8,7 @@ leaves it. A frontier that grows too wide for its pushes ends the graph: stateme
 """
 
 from itertools import product
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,17 +16,22 @@ import numpy as np
 from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore
 from ...interrupts import imported
 from ...kernels.interface import XLIST
+from ...kernels.tiered import price
 from ...language.expr import Expression, Operand, Statement
 from ...language.scalar import Scalar
 from ...trace import counters, listeners
 from .. import build
 from ..direction import pull_seconds
 from ..run.steps import copied
-from .condition import Condition, NotCompiled
+from .condition import Condition
+from .journal import Journal, NotCompiled, address
+from .tapes import CpuTape, CudaTape
 
 THIN, SHORT = 1 << 20, 64  # edges of a frontier that few blocks expand; entries of the longest row of a road map
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it
 ALIKE = 6  # rounds by statements before one is captured: a loop of fewer is not worth it
+_THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
+_spent = 0.0  # seconds by all loops of the process, by statements
 _TRIES = 3  # captures that fail, of one loop
 
 
@@ -36,21 +43,29 @@ class DeviceLoop:
         self.statements = [operation.what for operation in loop.body if operation.kind == "statement"]
         self.plans: Any = None
         self.alike, self.tries = 0, 0
+        self.last = perf_counter()
 
     @classmethod
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
         """None for a loop that runs statement by statement."""
-        one = len(session.devices) == 1 and session.devices[0].kind == "cuda" and not session.deterministic
-        if not one or loop.told or listeners or session.explaining or not _simple(loop):
+        if session.deterministic or loop.told or listeners or session.explaining or not _simple(loop):
             return None
-        return cls(session, loop) if imported("gbgpu.device.graph").available() else None
+        if session.devices[0].kind == "cpu":
+            return cls(session, loop) if session.kernels.atomic else None
+        one = len(session.devices) == 1
+        return cls(session, loop) if one and imported("gbgpu.device.graph").available() else None
 
     def advance(self) -> bool:
+        global _spent
+        now = perf_counter()
+        _spent, self.last = _spent + now - self.last, now
         if self.loop.rounds and self.tries < _TRIES:
             plans = [statement.carried and statement.carried[1] for statement in self.statements]
             same = self.plans is not None and all(a is b for a, b in zip(plans, self.plans, strict=True))
             self.alike, self.plans = self.alike + 1 if same else 0, plans
         if self.alike < ALIKE or self.tries >= _TRIES:
+            return False
+        if _spent < self._price():
             return False
         if self._seconds() > BUSY:
             self.tries, self.loop.how = _TRIES, "statements, as a round keeps the device busy"
@@ -88,13 +103,18 @@ class DeviceLoop:
         costs, total = self.session.kernels.costs, 0.0
         for statement in self.statements:
             expr, direction = statement.expr, statement.carried[1].direction
-            total += (statement.output.shape[0] if statement.output.ndim else 0) * costs.row
+            total += costs.row * sum(map(_rows, statement.plan.steps))
             if direction == "pull" and expr.kind == "product":
                 operand = expr.right if expr.left.ndim == 1 else expr.left
                 if not operand.lazy:
                     store = self.session.matrix_store(getattr(operand, "matrix", operand))
                     total += pull_seconds(costs, expr.op, store, store.rowmap, store.colmap, None, None)
         return total
+
+    def _price(self) -> float:
+        """Seconds that it takes to load or to compile what the loop has run uncompiled."""
+        steps = [step for statement in self.statements for step in statement.plan.steps]
+        return price(kernel for step in steps for kernel in step.kernels.values())
 
     def _pinned(self, statement: Statement) -> Statement:
         """The statement in the direction that it took."""
@@ -118,6 +138,13 @@ class DeviceLoop:
     @property
     def outputs(self) -> list[Any]:
         return list({id(statement.output): statement.output for statement in self.statements}.values())
+
+
+def _rows(step: Any) -> int:
+    """Rows that a step passes over; none, if it works on lists."""
+    if step.kind in _THIN or step.into.form == "list" or step.into.map is None:
+        return 0
+    return int(step.into.map.n)
 
 
 def _form(handle: Any) -> Any:
@@ -180,24 +207,32 @@ class _Graph:
 
     def __init__(self, owner: DeviceLoop, pinned: list[Statement]):
         self.session, self.loop, self.device = owner.session, owner.loop, owner.device
-        self.devices = self.session.devices
-        self.graphs = imported("gbgpu.device.graph")
-        self.state = self.device.zeros(8, np.int64)  # the round, whether it is over, whether it is too wide
+        self.tape = self._new_tape()
         self.index = Scalar(int)
-        self.index._store = (self.device.full(2, -1, np.int64), self.state[:1], 0)
+        self.index._store = (self.device.full(2, -1, np.int64), self.tape.state[:1], 0)
         self.carried, self.inside = _written(self.loop)
         self.places = [self._place(handle) for handle in self.carried]
         self.blocks = [list(place.blocks) if isinstance(place, VectorStore) else None for place in self.places]
         try:
             instead = self._capture(pinned, {})
             if instead:  # again, with results where the next round finds them
+                self.tape = self._new_tape()
+                self.index._store = (self.index._store[0], self.tape.state[:1], 0)
                 self._capture(pinned, instead)
         except NotCompiled:
             raise
         except Exception as error:  # what CUDA does not let a stream do that is captured
+            if self.device.kind == "cpu":
+                raise
             raise NotCompiled(f"capturing failed: {type(error).__name__}: {error}") from error
-        self.graph.finish()
-        self.loop.how = f"a graph of {self.graph.nodes} nodes a round"
+        self.loop.how = self.tape.finish()
+
+    def _new_tape(self) -> Any:
+        return (CpuTape if self.device.kind == "cpu" else CudaTape)(self.session)
+
+    @property
+    def devices(self) -> Any:
+        return self.session.devices
 
     def _restored(self) -> None:
         """Handles hold what lies in their places."""
@@ -233,8 +268,7 @@ class _Graph:
 
     def _capture(self, pinned: list[Statement], instead: dict[int, Any]) -> dict[int, Any]:
         """Capture a round; returns what may be given in place of which of its buffers."""
-        session, device, condition = self.session, self.device, Condition()
-        self.graph, journal = self.graphs.WhileGraph(self.devices), self.graphs.Journal(instead)
+        session, condition, journal = self.session, self.tape.condition, Journal(instead)
         done: list[str] = []
         given = iter(pinned)
 
@@ -242,7 +276,7 @@ class _Graph:
         reads = counters.host_reads
         session.loop_index = self.loop, self.index
         try:
-            with self.graph.body(journal, device.processors if lengths else 0):
+            with self.tape.recording(journal, bool(lengths)):
                 for operation in self.loop.body:
                     if operation.kind == "statement":
                         session.run(next(given))
@@ -254,18 +288,11 @@ class _Graph:
                 if instead and self._replaceable(journal):
                     raise NotCompiled("buffers are not made in the same order twice")
                 copies = [
-                    self._back(condition, handle, place)
-                    for handle, place in zip(self.carried, self.places, strict=True)
+                    self._back(condition, *each) for each in zip(self.carried, self.places, self.blocks, strict=True)
                 ]
                 limits = self._limits(condition, pinned)
                 text = condition.kernel(done, [one for each in copies for one in each], limits)
-                arch = device.arch
-                ptx = imported("gbgpu.device.nvrtc").compile_ptx(text, arch)
-                kernel = self.kernel = device.load(ptx)("turn")
-                most = self.loop.max_iterations or 2**62
-                handle = np.uint64(int(self.graph.handle))
-                own = handle, self.state, self.graph.abort, most, self.graph.words, self.graph.used
-                device.launch(kernel, 1, 32, (*own, *condition.arrays))
+                self.tape.turn(text, self.loop.max_iterations)
         finally:
             session.loop_index = None
             inside = [handle._store for handle in self.inside]
@@ -280,11 +307,11 @@ class _Graph:
         """The arrays of a round's results that are apart from their places, which nobody reads once they are made:
         these places, by the number of the buffer."""
         found: dict[int, Any] = {}
-        for handle, place in zip(self.carried, self.places, strict=True):
+        for handle, place, held in zip(self.carried, self.places, self.blocks, strict=True):
             made = handle._store
-            if handle.ndim == 0 or made is None or _described(made) != _described(place):
+            if held is None or made is None or _described(made) != _described(place):
                 continue
-            blocks = list(zip(made.blocks, place.blocks, strict=True))
+            blocks = list(zip(made.blocks, held, strict=True))
             for (one, two), name in product(blocks, ("slots", "vals", "words")):
                 mine, other = getattr(one, name), getattr(two, name)
                 if mine is None or other is None or mine.size < 2 or not _apart(mine, other):
@@ -300,9 +327,9 @@ class _Graph:
         written = {id(handle) for handle in (*self.carried, *self.inside)}
         return [x for x in (*_handles(statement.expr), *parents) if id(x) not in written]
 
-    def _back(self, condition: Condition, handle: Any, place: Any) -> list[tuple[str, str, int]]:
+    def _back(self, condition: Condition, handle: Any, place: Any, blocks: Any) -> list[tuple[str, str, int]]:
         """What a round has made of a handle goes to where the next one finds it: arrays by launches, single values by
-        the round's last kernel."""
+        the round's last kernel. `blocks`: those of the place; what is written in place has others now."""
         made = handle._store
         if handle.ndim == 0:
             if made is None:
@@ -311,7 +338,7 @@ class _Graph:
         else:
             if made is None or _described(made) != _described(place):
                 raise NotCompiled(f"{handle.name} has another form after a round")
-            triples = zip(self.devices, place.blocks, made.blocks, strict=False)
+            triples = zip(self.devices, blocks, made.blocks, strict=False)
             pairs = [pair for triple in triples for pair in _differing(*triple, place)]
         return [(condition._array(to), condition._array(source), to.itemsize) for to, source in pairs]
 
@@ -359,11 +386,11 @@ class _Graph:
         """Run to the end, or to a frontier that is too wide; handles hold what the last round left."""
         start = np.zeros(8, np.int64)
         start[0] = self.loop.rounds
-        self.device.copy(self.state, start)
+        self.device.copy(self.tape.state, start)
         try:
-            self.graph.launch()
+            self.tape.launch()
         finally:
-            rounds, over, _ = (int(x) for x in self.device.get(self.state)[:3])
+            rounds, over, _ = (int(x) for x in self.device.get(self.tape.state)[:3])
             self.loop.rounds, self.loop.converged = rounds, bool(over)
             self._leave()
 
@@ -424,4 +451,4 @@ def _differing(device: Any, place: VectorBlock, made: VectorBlock, store: Vector
 
 
 def _apart(one: Any, two: Any) -> bool:
-    return one is not two and one.data.ptr != two.data.ptr
+    return one is not two and address(one) != address(two)

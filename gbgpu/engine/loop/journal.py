@@ -1,0 +1,42 @@
+"""What a captured round makes and launches, in order."""
+
+from typing import Any
+
+
+class NotCompiled(Exception):
+    """A loop that runs statement by statement, and why."""
+
+
+class Journal:
+    """`instead`: buffers that are given in place of new ones, by their number."""
+
+    def __init__(self, instead: dict[int, Any]):
+        self._instead = instead
+        self._made: list[tuple[int, int]] = []  # (address, launches before)
+        self._launched: list[set[int]] = []
+
+    def given(self, buffer: Any) -> Any:
+        found = self._instead.get(len(self._made))
+        if found is not None and (found.size, found.dtype) == (buffer.size, buffer.dtype):
+            buffer = found
+        self._made.append((address(buffer), len(self._launched)))
+        return buffer
+
+    def launched(self, arrays: list[Any]) -> None:
+        self._launched.append({address(array) for array in arrays})
+
+    def replaceable(self, made: Any, place: Any) -> int | None:
+        """The number of the buffer `made`, if nothing looks at `place` any more once it is there; else None."""
+        numbers = [number for number, (at, _) in enumerate(self._made) if at == address(made)]
+        if not numbers or made.size != place.size:
+            return None
+        later = self._launched[self._made[numbers[-1]][1] :]
+        return None if any(address(place) in launch for launch in later) else numbers[-1]
+
+
+def address(array: Any) -> int:
+    """Where an array begins, in the memory of its device."""
+    pointer = getattr(getattr(array, "data", None), "ptr", None)
+    if pointer is not None:
+        return int(pointer)
+    return int(array.__array_interface__["data"][0]) if hasattr(array, "__array_interface__") else id(array)

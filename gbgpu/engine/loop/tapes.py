@@ -1,0 +1,169 @@
+"""Where a round is written down, and what runs it: a CUDA graph on a GPU; a list of calls on CPU devices."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ...device.cpu import CpuDevice
+from ...interrupts import imported
+from ...kernels.cpu import load
+from .condition import Condition, CpuCondition, CudaCondition
+from .journal import Journal, NotCompiled
+
+_CHUNK, _PATIENCE = 64, 0.02  # rounds, at first, and seconds for which Ctrl-C waits
+
+
+class CudaTape:
+    """A CUDA graph whose body is what the device was given."""
+
+    def __init__(self, session: Any):
+        self._device = session.devices[0]
+        self._graph = imported("gbgpu.device.graph").WhileGraph(session.devices)
+        self.state = self._device.zeros(8, np.int64)  # the round, whether it is over, whether it is too wide
+        self.condition: Condition = CudaCondition()
+
+    def recording(self, journal: Journal, thin: bool) -> Any:
+        return self._graph.body(journal, self._device.processors if thin else 0)
+
+    def turn(self, text: str, most: int | None) -> None:
+        """The last kernel of a round."""
+        kernel = self._device.load(imported("gbgpu.device.nvrtc").compile_ptx(text, self._device.arch))("turn")
+        graph, handle = self._graph, np.uint64(int(self._graph.handle))
+        own = handle, self.state, graph.abort, most or 2**62, graph.words, graph.used
+        self._device.launch(kernel, 1, 32, (*own, *self.condition.arrays))
+
+    def finish(self) -> str:
+        self._graph.finish()
+        return f"a graph of {self._graph.nodes} nodes a round"
+
+    def launch(self) -> None:
+        self._graph.launch()
+
+
+class CpuTape:
+    """Calls of kernels, which one function goes through on the caller's thread."""
+
+    def __init__(self, session: Any):
+        self._session = session
+        self._replay = imported("gbgpu.kernels.replay").Replay()
+        self.state = self._replay.state
+        self.condition: Condition = CpuCondition()
+        self._most = 2**62
+
+    @contextmanager
+    def recording(self, journal: Journal, thin: bool) -> Iterator[None]:
+        """Devices and kernels of the session write down what they are given; plans that have others are put aside."""
+        session, replay = self._session, self._replay
+        names = ("devices", "device_set", "kernels", "plans")
+        before = [getattr(session, name) for name in names]
+        devices = [_Writing(device, replay, journal) for device in session.devices]
+        written: tuple[Any, ...] = devices, _Inline(devices), _Kernels(session.kernels, replay, journal), {}
+        for name, value in zip(names, written, strict=True):
+            setattr(session, name, value)
+        try:
+            yield
+        finally:
+            for name, value in zip(names, before, strict=True):
+                setattr(session, name, value)
+
+    def turn(self, text: str, most: int | None) -> None:
+        self._most = most or self._most
+        self._replay.call(load("turn", text), (self.state, *self.condition.arrays))
+
+    def finish(self) -> str:
+        self._replay.finish()
+        return f"{self._replay.length} calls a round"
+
+    def launch(self) -> None:
+        """Some rounds at a time: Ctrl-C waits for compiled code of its own thread."""
+        state, chunk = self.state, _CHUNK
+        while not (state[1] or state[2] or state[0] >= self._most):
+            start = perf_counter()
+            self._replay.rounds(min(int(state[0]) + chunk, self._most))
+            if perf_counter() - start < _PATIENCE:
+                chunk *= 2
+
+
+class _Inline:
+    """Devices whose tasks are done one after the other, here."""
+
+    def __init__(self, devices: Sequence[Any]):
+        self.devices = devices
+
+    def inline(self, p: int, seconds: float) -> bool:
+        return True
+
+    def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float, whole: bool = False) -> list[Any]:
+        return [work(task) for task in tasks]
+
+
+class _Kernels:
+    """Kernels that are written down when they are called."""
+
+    def __init__(self, kernels: Any, replay: Any, journal: Journal):
+        self._kernels, self._replay, self._journal = kernels, replay, journal
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernels, name)
+
+    def get(self, kind: str, spec: Any) -> Callable[..., None]:
+        kernel = self._kernels.settled(kind, spec)
+
+        def written(*arguments: Any) -> None:
+            self._replay.call(kernel, arguments)
+            self._journal.launched([x for x in arguments if isinstance(x, np.ndarray)])
+
+        return written
+
+    def pull_layout(self, *arguments: Any) -> Any:
+        layout = self._kernels.pull_layout(*arguments)
+        if layout[0] is not None:
+            raise NotCompiled("rows are counted without a kernel")
+        return layout
+
+
+class _Writing(CpuDevice):
+    """A device that makes buffers, and writes down what would be done to them."""
+
+    def __init__(self, device: CpuDevice, replay: Any, journal: Journal):
+        super().__init__(device.index)
+        self._replay, self._journal = replay, journal
+
+    def empty(self, n: int, dtype: Any) -> np.ndarray:
+        return self._journal.given(super().empty(n, dtype))
+
+    def zeros(self, n: int, dtype: Any) -> np.ndarray:
+        buffer = self.empty(n, dtype)
+        self.clear(buffer)
+        return buffer
+
+    def full(self, n: int, value: Any, dtype: Any) -> np.ndarray:
+        buffer = self.empty(n, dtype)
+        self.copy(buffer, np.full(n, value, dtype))
+        return buffer
+
+    def clear(self, buffer: np.ndarray) -> None:
+        self._replay.clear(buffer)
+
+    def copy(self, target: np.ndarray, source: np.ndarray) -> None:
+        if target.dtype != source.dtype or target.size != source.size:
+            raise NotCompiled("a copy changes types")
+        self._journal.launched([target, source])
+        self._replay.copy(target, source)
+
+    def copy_counted(self, target: np.ndarray, source: np.ndarray, count: np.ndarray) -> None:
+        if min(target.size, source.size):
+            self._journal.launched([target, source, count])
+            self._replay.copy_counted(target, source, count)
+
+    def peek(self, buffer: np.ndarray) -> Any:
+        return None
+
+    def _refused(self, *arguments: Any) -> NoReturn:
+        raise NotCompiled("a statement reads from the device")
+
+    put = get = truths = has_empty = longest = equal = owners = checked = take = order = transpose = _refused  # type: ignore[assignment]
+    xp: Any = property(_refused)

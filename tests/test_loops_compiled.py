@@ -1,0 +1,279 @@
+"""Loops that go round by themselves, as CUDA graphs or as lists of calls: the same as by statements."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import assignments
+import numpy as np
+import programs as p
+import pytest
+import statements
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+from test_loops import KINDS, agree
+
+import gbgpu as gb
+from gbgpu import binary, monoid, replace
+from gbgpu.device import nvrtc
+from gbgpu.engine.loop import condition as condition_module
+from gbgpu.engine.loop import device as compiled
+from gbgpu.engine.loop import tapes
+from gbgpu.semiring import any_pair, any_secondi, min_plus, min_second, plus_times
+
+SETS = [("cpu:1", None), ("cpu:3", (2, 5, 3)), ("cuda:0", None)]
+
+
+@pytest.fixture(params=SETS, ids=lambda each: each[0])
+def machine(request, monkeypatch):
+    """Devices on which kernels are compiled, and loops as soon as may be."""
+    spec, shares = request.param
+    if spec.startswith("cuda"):
+        if "cuda:0" not in os.environ.get("GBGPU_TEST_DEVICES", ""):
+            pytest.skip("needs a GPU")
+        if not pytest.importorskip("gbgpu.device.graph").available():
+            pytest.skip("needs cuda-bindings and CUDA 12.4")
+    monkeypatch.setattr(gb.settings, "interpret", False)
+    monkeypatch.setattr(compiled, "_spent", 1e9)
+    gb.init(spec, partition=shares and gb.partition.shares(*shares))
+
+
+def by_itself(it) -> bool:
+    return not it.how.startswith("statements")
+
+
+def road(n: int = 3000, seed: int = 1):
+    """A ring with some chords: searches of it take hundreds of rounds."""
+    rng = np.random.default_rng(seed)
+    i = np.r_[np.arange(n), rng.integers(0, n, 20)]
+    j = np.r_[(np.arange(n) + 1) % n, (rng.integers(0, 40, 20) + i[n:]) % n]
+    w = rng.integers(1, 9, len(i)).astype(np.float32)
+    return gb.Matrix.from_coo(np.r_[i, j], np.r_[j, i], np.r_[w, w], nrows=n, ncols=n, dup_op="min")
+
+
+def levels(A, rounds=None, repeat=gb.loop):
+    level, q = gb.Vector(int, A.nrows), gb.Vector(bool, A.nrows)
+    q[0] = True
+    with repeat(rounds) as it:
+        level(q.S) << it.index
+        q(~level.S, replace) << any_pair(q @ A)
+        it.until(q.nvals == 0)
+    return it, level, q
+
+
+def by_python(A):
+    level, q, depth = gb.Vector(int, A.nrows), gb.Vector(bool, A.nrows), 0
+    q[0] = True
+    while q.nvals:
+        level(q.S) << depth
+        q(~level.S, replace) << any_pair(q @ A)
+        depth += 1
+    return level, depth
+
+
+def test_levels(machine):
+    A = road()
+    it, level, q = levels(A)
+    expected, depth = by_python(A)
+    assert level.isequal(expected) and it.rounds == depth and it.converged and q.nvals == 0
+    assert by_itself(it), it.how
+    level << level + 1  # what a loop leaves is written as anything else
+    assert level.isequal((expected + 1).new())
+
+
+def test_the_number_of_the_round_is_never_frozen(machine):
+    v, w, x = (gb.Vector.from_dense(np.zeros(5, int)) for _ in range(3))
+    with gb.loop(20) as it:
+        v << it.index
+        w << w + v
+        x << x + (it.index * 2 + 1)
+    assert v[4].value == 19 and w[0].value == sum(range(20)) and x[2].value == 400
+
+
+def test_rounds_are_limited(machine):
+    A = road()
+    for rounds in (1, 5, 8, 9, 10, 11, 50):
+        it, level, _ = levels(A, rounds)
+        assert it.rounds == rounds and not it.converged and int(level.reduce("max").new().value) == rounds - 1
+
+
+def test_parents(machine):
+    A = road()
+    levels_, parents, q = (gb.Vector(int, A.nrows) for _ in range(3))
+    q[0] = 0
+    with gb.loop() as it:
+        levels_(q.S) << it.index
+        parents(q.S) << q
+        q(~parents.S, replace) << any_secondi(q @ A)
+        it.until(q.nvals == 0)
+    assert by_itself(it), it.how
+    import algos.verify
+
+    algos.verify.bfs(A, 0, levels_, parents)
+
+
+def test_distances(machine):
+    A = road()
+    d, q = gb.Vector("FP32", A.nrows), gb.Vector("FP32", A.nrows)
+    d[0], q[0] = 0, 0
+    with gb.loop() as it:
+        new = min_plus(q @ A).new()
+        q(replace, mask=new.S) << new
+        better = binary.islt["FP32"](new & d).new()
+        q(~better.V & d.S, replace) << q if False else q << new
+        it.until(it.index == 40)
+    assert it.rounds == 41
+    expected, step = gb.Vector("FP32", A.nrows), gb.Vector("FP32", A.nrows)
+    step[0] = 0
+    for _ in range(41):
+        step << min_plus(step @ A)
+    assert q.isclose(step) and expected.nvals == 0
+
+
+def test_components(machine):
+    A = road()
+    label, before = gb.Vector.from_dense(np.arange(A.nrows)), gb.Vector(int, A.nrows)
+    with gb.loop() as it:
+        before << label
+        label(binary.min) << min_second(A @ label)
+        it.until(binary.isne(before & label).reduce(monoid.lor["BOOL"] if False else "max") == 0)
+    assert label.to_dense().max() == 0 and by_itself(it), it.how
+
+
+def test_ranks(machine):
+    A = road()
+    n = A.nrows
+    degree = A.reduce_rowwise("plus").new("FP32")
+    r, t, change = (gb.Vector("FP32", n) for _ in range(3))
+    r[:] = 1 / n
+    with gb.loop(200) as it:
+        t << plus_times(A.T @ (r / degree).new())
+        t << t * 0.85 + 0.15 / n
+        change << abs(binary.minus(t & r))
+        r << t
+        it.until(change.reduce() < 1e-7)
+    x, dense = np.full(n, 1 / n, np.float32), A.to_scipy_sparse()
+    for _ in range(it.rounds):
+        x = (dense.T @ (x / degree.to_dense())) * np.float32(0.85) + np.float32(0.15 / n)
+    np.testing.assert_allclose(r.to_dense(), x, rtol=1e-4)
+    assert by_itself(it), it.how
+
+
+def test_a_wide_frontier_goes_back_to_statements(machine):
+    A = gb.io.generate.rmat(14, 8, seed=1, dtype="BOOL")
+    rows, cols, _ = A.to_coo()
+    n = A.nrows
+    tail = np.arange(n, n + 60)
+    i, j = np.r_[rows, tail[:-1], [tail[-1]]], np.r_[cols, tail[1:], [int(rows[0])]]
+    B = gb.Matrix.from_coo(np.r_[i, j], np.r_[j, i], True, nrows=n + 60, ncols=n + 60, dup_op="any")
+    level, q = gb.Vector(int, n + 60), gb.Vector(bool, n + 60)
+    q[n] = True
+    with gb.loop() as it:
+        level(q.S) << it.index
+        q(~level.S, replace) << any_pair(q @ B)
+        it.until(q.nvals == 0)
+    check, front, depth = gb.Vector(int, n + 60), gb.Vector(bool, n + 60), 0
+    front[n] = True
+    while front.nvals:
+        check(front.S) << depth
+        front(~check.S, replace) << any_pair(front @ B)
+        depth += 1
+    assert level.isequal(check) and it.rounds == depth
+
+
+MATRICES = statements.mxm, statements.outer, assignments.diag, assignments.setdiag
+
+
+def test_random_bodies(machine):
+    """From the third round on they go round by themselves, where that can be; most do."""
+    hows = []
+
+    @settings(max_examples=1500 if p.WIDE else 60)
+    @given(data=st.data())
+    def run(data):
+        program = data.draw(p.programs([kind for kind in KINDS if kind not in MATRICES], most=4, small=True))
+        body = [("", statement.text()) for statement in program.statements if len(statement.target.space) < 2]
+        rounds = data.draw(st.integers(7, 12))
+        note(f"{rounds} rounds of {body}")
+        if body:
+            hows.append(agree(program, body, rounds, rtol=1e-5))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "ALIKE", 1)
+        run()
+    assert sum(how != "error" and not how.startswith("statements") for how in hows) > len(hows) / 5
+
+
+def test_a_loop_without_end_is_stopped(machine):
+    import _thread
+    import threading
+
+    A = road()
+    v = gb.Vector.from_dense(np.ones(A.nrows, np.float32))
+    threading.Timer(1.5, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt), gb.loop() as it:
+        v << plus_times(A @ v) * 0.01
+        it.until(it.index < 0)
+    assert it.rounds > 1000
+    v << 1
+    assert v.nvals == A.nrows
+
+
+def test_memory_stays(machine):  # of the process: tests beside it would show
+    A = road(400)
+    for _ in range(5):
+        levels(A)
+    before = used()
+    for _ in range(1000 if p.WIDE else 60):
+        levels(A)
+    assert used() - before < 64 << 20
+
+
+def used() -> int:
+    """Bytes of this process, or of the GPU."""
+    if gb.settings.session().devices[0].kind == "cuda":
+        import cupy
+
+        free, total = cupy.cuda.runtime.memGetInfo()
+        return total - free
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+CONDITIONS = [
+    "q.nvals == 0", "q.nvals < it.index - 30", "v.reduce(monoid.max) > 1e30", "binary.plus(s | 0.5) > 1e9", "~(s < 2.0**40)",
+    "(it.index > 50) | (q.nvals == 0)", "s > float('inf')", "v.reduce(monoid.lor['BOOL']) == False", "abs(s) < 0",
+    "v.reduce(monoid.plus['INT8']) == 77", "(s > 1e9) & (v.reduce('plus') > 1e9)", "s % 2.5 == 2.25",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_conditions_are_written_for_both(text, monkeypatch):
+    """Once compiled they mean what they mean to statements, on CPU devices; as CUDA text they compile."""
+    monkeypatch.setattr(gb.settings, "interpret", False)
+    monkeypatch.setattr(compiled, "_spent", 1e9)
+    gb.init("cpu:1")
+    A, done, seen = road(200), [], []
+    text_of, kernel_of = tapes.CpuCondition.text, tapes.CpuCondition.kernel
+
+    def kernel(condition, *given):
+        other = condition_module.CudaCondition()
+        ends = [other.text(node) for node in seen[:1]]
+        assert nvrtc.compile_ptx(other.kernel(ends, [("a0", "a0", 8)] * bool(other.arrays), [("3", 2**31)]), "sm_90")
+        return kernel_of(condition, *given)
+
+    monkeypatch.setattr(tapes.CpuCondition, "text", lambda self, node: seen.append(node) or text_of(self, node))
+    monkeypatch.setattr(tapes.CpuCondition, "kernel", kernel)
+    for alike in (3, 10**9):
+        monkeypatch.setattr(compiled, "ALIKE", alike)
+        q, v, s = gb.Vector(bool, 200), gb.Vector.from_dense(np.ones(200)), gb.Scalar(float)
+        level = gb.Vector(int, 200)
+        q[0] = True
+        with gb.loop(60) as it:
+            level(q.S) << it.index
+            q(~level.S, replace) << any_pair(q @ A)
+            v << v * 1.5
+            s << v.reduce(monoid.plus, allow_empty=False)
+            it.until(eval(text, {"q": q, "v": v, "s": s, "it": it, "binary": binary, "monoid": monoid}))
+        done.append((it.rounds, it.converged, by_itself(it), level.to_dict(), v[3].value))
+    assert seen and done[0][2] and not done[1][2] and done[0][:2] + done[0][3:] == done[1][:2] + done[1][3:]
