@@ -91,6 +91,27 @@ def test_the_number_of_the_round_is_never_frozen(machine):
     assert v[4].value == 19 and w[0].value == sum(range(20)) and x[2].value == 400
 
 
+SWAPS = ["t = a.dup(); a << b; b << t", "a << b; b << c; c << a", "t = c.dup(); c << b; b << a; a << t"]
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("body", SWAPS)
+def test_vectors_may_change_places(machine, body, full):
+    rounds = 20
+    found = []
+    for repeat in (True, False):
+        make = gb.Vector.from_dense if full else (lambda x: gb.Vector.from_coo(x, x, size=1000))
+        a, b, c = (make(np.array(x)) for x in ([1, 5, 7], [2, 9, 3], [4, 1, 6]))
+        if repeat:
+            with gb.loop(rounds):
+                exec(body)
+        else:
+            for _ in range(rounds):
+                exec(body)
+        found.append([x.to_dict() for x in (a, b, c)])
+    assert found[0] == found[1]
+
+
 def test_rounds_are_limited(machine):
     A = road()
     for rounds in (1, 5, 8, 9, 10, 11, 50):
@@ -241,9 +262,10 @@ def used() -> int:
 
 
 CONDITIONS = [
-    "q.nvals == 0", "q.nvals < it.index - 30", "v.reduce(monoid.max) > 1e30", "binary.plus(s | 0.5) > 1e9", "~(s < 2.0**40)",
-    "(it.index > 50) | (q.nvals == 0)", "s > float('inf')", "v.reduce(monoid.lor['BOOL']) == False", "abs(s) < 0",
-    "v.reduce(monoid.plus['INT8']) == 77", "(s > 1e9) & (v.reduce('plus') > 1e9)", "s % 2.5 == 2.25",
+    "q.nvals == 0", "q.nvals < it.index - 30", "v.reduce(monoid.max) > 1e30", "binary.plus(s | 0.5) > 1e9",
+    "~(s < 2.0**40)", "(it.index > 50) | (q.nvals == 0)", "s > float('inf')", "abs(s) < 0",
+    "v.reduce(monoid.lor['BOOL']) == False", "v.reduce(monoid.plus['INT8']) == 77",
+    "(s > 1e9) & (v.reduce('plus') > 1e9)", "s % 2.5 == 2.25",
 ]  # fmt: skip
 
 
@@ -259,7 +281,8 @@ def test_conditions_are_written_for_both(text, monkeypatch):
     def kernel(condition, *given):
         other = condition_module.CudaCondition()
         ends = [other.text(node) for node in seen[:1]]
-        assert nvrtc.compile_ptx(other.kernel(ends, [("a0", "a0", 8)] * bool(other.arrays), [("3", 2**31)]), "sm_90")
+        text = other.kernel(ends, [("a0", "a0", 8)] * bool(other.arrays), [("3", 2**31)])
+        assert nvrtc.compile_ptx(text, "sm_90")
         return kernel_of(condition, *given)
 
     monkeypatch.setattr(tapes.CpuCondition, "text", lambda self, node: seen.append(node) or text_of(self, node))

@@ -28,8 +28,8 @@ class Condition:
         raise NotImplementedError
 
     def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: list[tuple[str, int]]) -> str:
-        """The last kernel of a round: whether it was the last. `copies`: (target, source, bytes) of single values;
-        `limits`: counts above which statements take over."""
+        """The last kernel of a round: whether it was the last. `copies`: (target, source, bytes) of single values,
+        all read before one is written; `limits`: counts above which statements take over."""
         raise NotImplementedError
 
     def __init__(self) -> None:
@@ -124,7 +124,8 @@ class CudaCondition(Condition):
 
     def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: list[tuple[str, int]]) -> str:
         words = {1: "char", 2: "short", 4: "int", 8: "long long"}
-        lines = [f"*({words[size]} *){target} = *({words[size]} *){source};" for target, source, size in copies]
+        lines = [f"const {words[size]} v{i} = *({words[size]} *){copy[1]};" for i, (*copy, size) in enumerate(copies)]
+        lines += [f"*({words[size]} *){target} = v{i};" for i, (target, _, size) in enumerate(copies)]
         arguments = "".join(f", long long *a{i}" for i in range(len(self.arrays)))
         functions = "\n".join(text.replace(" NAME(", f" f{i}(") for i, text in enumerate(self.functions))
         ends, wide = self._told(done, limits)
@@ -165,7 +166,8 @@ class CpuCondition(Condition):
 
     def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: list[tuple[str, int]]) -> str:
         functions = "".join("@njit\n" + text.replace(" NAME(", f" f{i}(") for i, text in enumerate(self.functions))
-        lines = "".join(f"    {target}[0] = {source}[0]\n" for target, source, _ in copies)
+        lines = "".join(f"    v{i} = {source}[0]\n" for i, (_, source, _) in enumerate(copies))
+        lines += "".join(f"    {target}[0] = v{i}\n" for i, (target, _, _) in enumerate(copies))
         arguments = "".join(f", a{i}" for i in range(len(self.arrays)))
         ends, wide = self._told(done, limits)
         return f"""import math

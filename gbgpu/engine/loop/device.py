@@ -249,10 +249,7 @@ class _Graph:
         if store is None:
             raise NotCompiled(f"{handle.name} is empty")
         if store.form == "list" or store.iso:
-            own = _listed if store.form == "list" else _of_one
-            pairs = zip(self.devices, store.blocks, strict=False)
-            blocks = [own(device, block, store) for device, block in pairs]
-            handle._store = VectorStore(store.map, store.dtype, store.form, store.iso, blocks)
+            handle._store = _owned(self.devices, store)
         return handle._store
 
     def _scalar(self, handle: Any) -> Any:
@@ -284,6 +281,7 @@ class _Graph:
                         operation.what._store = None
                     else:
                         done.append(condition.text(operation.what))
+                self._separate()
                 better = {} if instead else self._replaceable(journal)
                 if instead and self._replaceable(journal):
                     raise NotCompiled("buffers are not made in the same order twice")
@@ -302,6 +300,15 @@ class _Graph:
         self.kept = condition.arrays, inside, pinned
         self.held = [(x, x._store) for statement in pinned for x in self._inputs(statement)]
         return better
+
+    def _separate(self) -> None:
+        """What a handle took from the place of another one is copied, before that place changes: `a << b` shares."""
+        places = {id(handle): _addresses(held) for handle, held in zip(self.carried, self.blocks, strict=True)}
+        for handle in (*self.carried, *self.inside):
+            made = handle._store
+            others = set().union(*(place for key, place in places.items() if key != id(handle)))
+            if handle.ndim and made is not None and _addresses(made.blocks) & others:
+                handle._store = _owned(self.devices, made)
 
     def _replaceable(self, journal: Any) -> dict[int, Any]:
         """The arrays of a round's results that are apart from their places, which nobody reads once they are made:
@@ -406,6 +413,25 @@ class _Graph:
 
 def _described(store: VectorStore) -> tuple:
     return store.form, store.iso, store.dtype, store.map
+
+
+def _addresses(blocks: Any) -> set[int]:
+    """Where the arrays of blocks are."""
+    arrays = [array for block in blocks or () for array in (block.slots, block.vals, block.words)]
+    return {address(array) for array in arrays if array is not None and array.size}
+
+
+def _owned(devices: Any, store: VectorStore) -> VectorStore:
+    """A copy in buffers that nobody shares."""
+    own = _listed if store.form == "list" else _of_one if store.iso else _of_each
+    blocks = [own(device, block, store) for device, block in zip(devices, store.blocks, strict=False)]
+    return VectorStore(store.map, store.dtype, store.form, store.iso, blocks)
+
+
+def _of_each(device: Any, block: VectorBlock, store: VectorStore) -> VectorBlock:
+    parts = block.vals, block.words, block.count
+    vals, words, count = (None if part is None else copied(device, part) for part in parts)
+    return VectorBlock(block.n, vals, block.stride, words, count=count)
 
 
 def _listed(device: Any, block: VectorBlock, store: VectorStore) -> VectorBlock:
