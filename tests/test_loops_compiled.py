@@ -91,14 +91,42 @@ def test_the_number_of_the_round_is_never_frozen(machine):
     assert v[4].value == 19 and w[0].value == sum(range(20)) and x[2].value == 400
 
 
+def test_guards_and_numbers(machine):
+    A, found = road(500), []
+    for alike in (3, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compiled, "ALIKE", alike)
+            q, level, sums = gb.Vector(bool, 500), gb.Vector(int, 500), gb.Vector.from_dense(np.zeros(500))
+            limit, most, odd = gb.Scalar.from_value(2.0), gb.Scalar.from_value(0), gb.Scalar.from_value(1)
+            q[0] = True
+            with gb.loop() as it:
+                with it.when(it.index >= 0):
+                    level(q.S) << it.index
+                with it.when(q.nvals > 10**6):
+                    q.clear()
+                q(~level.S, replace) << any_pair(q @ A)
+                most << binary.max(most | level.reduce(monoid.max, allow_empty=False))
+                with it.when((most % 3) == 1):
+                    limit << limit * 1.5 + odd
+                    odd << odd + 2
+                    sums << sums.apply(binary.plus, limit)
+                    sums << sums.select("<", limit)
+                    sums(~sums.S) << limit
+                t = q.dup()
+                it.until(q.nvals == 0)
+            told = it.rounds, level.to_dict(), sums.to_dict(), limit.value, most.value, odd.value, t.nvals, q.nvals
+            found.append(told)
+            assert by_itself(it) == (alike == 3 and gb.settings.session().devices[0].kind == "cpu"), it.how
+    assert found[0] == found[1] and found[0][0] > 100
+
+
 SWAPS = ["t = a.dup(); a << b; b << t", "a << b; b << c; c << a", "t = c.dup(); c << b; b << a; a << t"]
 
 
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("body", SWAPS)
 def test_vectors_may_change_places(machine, body, full):
-    rounds = 20
-    found = []
+    rounds, found = 20, []
     for repeat in (True, False):
         make = gb.Vector.from_dense if full else (lambda x: gb.Vector.from_coo(x, x, size=1000))
         a, b, c = (make(np.array(x)) for x in ([1, 5, 7], [2, 9, 3], [4, 1, 6]))
@@ -203,18 +231,20 @@ def test_a_wide_frontier_goes_back_to_statements(machine):
     assert level.isequal(check) and it.rounds == depth
 
 
+GUARDS = ["", "", "", "it.index % 2 == 0", "(it.index * 3) % 4 < 2", "it.index < 100", "it.index > 100"]
 MATRICES = statements.mxm, statements.outer, assignments.diag, assignments.setdiag
 
 
 def test_random_bodies(machine):
     """From the third round on they go round by themselves, where that can be; most do."""
-    hows = []
+    hows, on_cpu = [], gb.settings.session().devices[0].kind == "cpu"
 
     @settings(max_examples=1500 if p.WIDE else 60)
     @given(data=st.data())
     def run(data):
         program = data.draw(p.programs([kind for kind in KINDS if kind not in MATRICES], most=4, small=True))
-        body = [("", statement.text()) for statement in program.statements if len(statement.target.space) < 2]
+        bodies = [statement.text() for statement in program.statements if len(statement.target.space) < 2]
+        body = [(data.draw(st.sampled_from(GUARDS)) if on_cpu else "", text) for text in bodies]
         rounds = data.draw(st.integers(7, 12))
         note(f"{rounds} rounds of {body}")
         if body:
@@ -281,7 +311,7 @@ def test_conditions_are_written_for_both(text, monkeypatch):
     def kernel(condition, *given):
         other = condition_module.CudaCondition()
         ends = [other.text(node) for node in seen[:1]]
-        text = other.kernel(ends, [("a0", "a0", 8)] * bool(other.arrays), [("3", 2**31)])
+        text = other.kernel(ends, [("a0", "a0", 8)] * bool(other.arrays), ["3 > 2147483648"])
         assert nvrtc.compile_ptx(text, "sm_90")
         return kernel_of(condition, *given)
 

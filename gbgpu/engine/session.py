@@ -55,6 +55,7 @@ class Session(Stores):
         self.broken: str | None = None  # why nothing works any more
         self.lock = RLock()
         self.loop_index: tuple[Any, Any] | None = None  # the loop that is captured, and where its device counts rounds
+        self.late: Callable[[Any, Any], Any] | None = None  # what stands for a scalar's value while a loop is captured
         self.blind = False  # plans are made as if counts were unknown: they hold for any
         self.made: list[Step] | None = None  # steps that the statement in hand took before its own
         self.watched: Watched | None = None  # the step in hand, while somebody traces

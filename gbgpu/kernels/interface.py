@@ -74,6 +74,12 @@ class Spec(NamedTuple):
     c: Any = None  # DataType of the third operand's values
 
 
+class Late(NamedTuple):
+    """A number among the arguments that is not known when a call is written down: it will lie in an array of one."""
+
+    array: Any
+
+
 def ends_soon(monoid: Any) -> bool:
     """Whether a sum mostly ends before its last term: other types than BOOL rarely meet their terminal value."""
     return monoid.is_any or (monoid.terminal is not None and monoid.dtype is BOOL)

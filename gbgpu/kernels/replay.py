@@ -19,6 +19,7 @@ from numba.core.registry import cpu_target
 
 from ..device.store import Recent
 from ..interrupts import apart
+from .interface import Late
 
 STATE = 8  # words: the round, whether it was the last, whether it is too wide, whether another follows, rounds at most
 
@@ -44,19 +45,28 @@ class Replay:
         self._types: dict[str, Any] = {}  # of functions, by their text
         self._table: list[int] = []
         self._held: list[Any] = []
+        self._late: list[tuple[int, int]] = []  # words of the table that are addresses of others of it
         self._run: Any = None
 
     def call(self, kernel: Any, arguments: Sequence[Any]) -> None:
         """kernel(*arguments), of a function that numba has compiled or will compile now."""
-        kind, type, pointer = _entry(kernel, arguments)
-        words = [pointer]
+        words, numbers = [0], []
         for argument in arguments:
+            if isinstance(argument, Late):
+                numbers.append((argument.array, len(words)))
+                argument = argument.array.dtype.type(0)
             if isinstance(argument, np.ndarray):
                 size = argument.size
                 words += (0, 0, size, argument.itemsize, address(argument), size, *argument.strides)
             else:
                 words.append(_bits(argument))
+        given = [x.array.dtype.type(0) if isinstance(x, Late) else x for x in arguments] if numbers else arguments
+        kind, type, words[0] = _entry(kernel, given)
         self._types[kind] = type
+        at = len(self._table) + 3 * len(numbers)
+        for array, place in numbers:  # they are put into the table
+            self._late.append((len(self._table), at + place))
+            self._add("copy", [0, address(array), array.itemsize], array)
         self._add(kind, words, kernel, arguments)
 
     def clear(self, target: np.ndarray) -> None:
@@ -72,6 +82,13 @@ class Replay:
         words = [address(target), address(source), address(count), target.itemsize]
         self._add("copy_counted", words, target, source, count)
 
+    def begin(self, flag: np.ndarray) -> None:
+        """What comes until `end` is passed over if the flag is 0 then."""
+        self._add("begin", [address(flag)], flag)
+
+    def end(self) -> None:
+        self._add("end", [])
+
     def _add(self, kind: str, words: list[int], *held: Any) -> None:
         self.length += 1
         self._kinds.append(kind)
@@ -81,6 +98,8 @@ class Replay:
     def finish(self) -> None:
         """Make the function, or find one of the same shape."""
         table = np.array([word & 0xFFFF_FFFF_FFFF_FFFF for word in self._table], np.uint64)
+        for word, place in self._late:
+            table[word] = address(table) + 8 * place
         library = _ready.get(tuple(self._kinds), lambda: apart(lambda: _compiled(self._kinds, self._types)))
         function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
         run = function(library.get_pointer_to_function(library.name))
@@ -147,6 +166,7 @@ class _Writer:
         self._module, self._function, self._failed = module, function, failed
         self.begin, self.code, self._at = ir.IRBuilder(begin), ir.IRBuilder(begin), 0
         self._results: dict[str, Any] = {}
+        self._ends: list[Any] = []  # where those go on that pass something over
 
     def to(self, block: Any) -> None:
         self.code = ir.IRBuilder(block)
@@ -184,6 +204,18 @@ class _Writer:
         if found is None:
             found = self._results[str(type)] = self.begin.alloca(type)
         return found
+
+    def _begin(self) -> None:
+        flag = self.code.load(self._take(_WORD.as_pointer()))
+        then, end = (self._function.append_basic_block(name) for name in ("then", "end"))
+        self._ends.append(end)
+        self.code.cbranch(self.code.icmp_signed("!=", flag, _WORD(0)), then, end)
+        self.to(then)
+
+    def _end(self) -> None:
+        end = self._ends.pop()
+        self.code.branch(end)
+        self.to(end)
 
     def _clear(self) -> None:
         fill = self._module.declare_intrinsic("llvm.memset", [_BYTES, _WORD])

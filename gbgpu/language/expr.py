@@ -291,7 +291,11 @@ def bound(op: Any, dtype: DataType, right: Any, left: Any) -> "tuple[Any, Bound]
 
 def read(value: Any, dtype: DataType) -> Any:
     """The value that a scalar operand has now, as `dtype` holds it; anything else as it is."""
-    return exact(plain(value), dtype) if isinstance(value, Operand) else value
+    if not isinstance(value, Operand):
+        return value
+    late = value._node()._session.late  # what stands for values while a loop is captured
+    found = None if late is None else late(value, dtype)
+    return exact(plain(value), dtype) if found is None else found
 
 
 def thunk(op: Any, option: "Bound") -> "Bound":

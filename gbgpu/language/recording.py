@@ -89,6 +89,8 @@ class Recorder:
     def __init__(self, session: Any, above: "Recorder | None"):
         self.session, self.above = session, above
         self.operations: list[Operation] = []
+        self.condition: Any = None  # of what `it.when` guards, and what tells whether it holds
+        self.truth: Callable[[], bool] = bool
 
     def add(self, kind: str, what: Any, run: Callable[[], Any]) -> None:
         self.operations.append(Operation(kind, what, run))
@@ -177,6 +179,7 @@ class Loop:
         if here is None:
             raise InvalidValue(message("it.when inside the body of its loop", "it outside"))
         with Recorder(self._session, here) as inner:
+            inner.condition, inner.truth = condition._node(), truth
             yield
         here.add("when", inner, lambda: inner.run() if truth() else None)
 

@@ -18,6 +18,7 @@ class Condition:
     both: str
     either: str
     no: str
+    before: str  # a function
 
     def first(self, vals: Any, dtype: Any) -> str:
         """The value in an array of one."""
@@ -27,14 +28,15 @@ class Condition:
         """Whether the second word of an array says so."""
         raise NotImplementedError
 
-    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: list[tuple[str, int]]) -> str:
+    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], wide: list[str]) -> str:
         """The last kernel of a round: whether it was the last. `copies`: (target, source, bytes) of single values,
-        all read before one is written; `limits`: counts above which statements take over."""
+        all read before one is written; `wide`: when statements take over."""
         raise NotImplementedError
 
     def __init__(self) -> None:
         self.functions: list[str] = []
         self.arrays: list[Any] = []
+        self.index = "round"  # the number of the round that is asked for
         self.present: list[str] = []  # what must be there for the condition to hold
 
     def text(self, node: Any) -> str:
@@ -60,7 +62,7 @@ class Condition:
 
     def _recorded(self, what: str, x: Any) -> str:
         if what == "index":
-            return "round"
+            return self.index
         if what != "nvals":
             raise NotCompiled("its condition reads a value")
         store = x._store
@@ -70,7 +72,7 @@ class Condition:
             return "0"
         if store.form == "full":
             return str(store.map.n)
-        return "(" + " + ".join(f"{self._array(block.count)}[0]" for block in store.blocks) + ")"
+        return "(" + " + ".join(f"{self.array(block.count)}[0]" for block in store.blocks) + ")"
 
     def _number(self, node: Expression) -> str:
         if node.op is None or node.option.missing != "intersect" and self._may_miss(node):
@@ -91,7 +93,7 @@ class Condition:
             return node._store is None and node._value is None or node._store is not None and node._store[2] is None
         return not (isinstance(node, Expression) and node.kind == "reduce" and node.option.empty is not None)
 
-    def _array(self, array: Any) -> str:
+    def array(self, array: Any) -> str:
         self.arrays.append(array)
         return f"a{len(self.arrays) - 1}"
 
@@ -103,11 +105,27 @@ class Condition:
         self.functions.append(text)
         return f"f{len(self.functions) - 1}"
 
-    def _told(self, done: list[str], limits: list[tuple[str, int]]) -> tuple[str, str]:
-        """Whether the round was the last, and whether a count is above its limit."""
+    def cast(self, text: str, source: Any, target: Any) -> str:
+        """A text of another type."""
+        return text if source is target else f"{self._function(cast_program(source, target))}({text})"
+
+    def negated(self, text: str, holds: bool) -> str:
+        """Whether a text no longer says what it said."""
+        return f"({self.no} == bool({text}))" if holds else f"bool({text})"
+
+    def holds(self, text: str) -> str:
+        """Whether a text says yes, and all that it reads is there."""
         there = "".join(f" {self.both} {present}" for present in self.present)
-        ends = self.either.join(f"(bool({text}){there})" for text in done)
-        return ends or self.no, self.either.join(f"{count} > {limit}" for count, limit in limits) or self.no
+        return f"(bool({text}){there})"
+
+    def any(self, texts: list[str]) -> str:
+        return self.either.join(texts) or self.no
+
+    @property
+    def defined(self) -> str:
+        """The functions that texts call."""
+        texts = (text.replace(" NAME(", f" f{i}(") for i, text in enumerate(self.functions))
+        return "\n".join(f"{self.before}{text}" for text in texts)
 
 
 class CudaCondition(Condition):
@@ -115,30 +133,29 @@ class CudaCondition(Condition):
 
     literal, printed = staticmethod(literal_cuda), staticmethod(to_cuda)
     choice, both, either, no = "({} ? {} : {})", "&&", " || ", "false"
+    before = ""
 
     def first(self, vals: Any, dtype: Any) -> str:
-        return f"(({dtype.c_type} *){self._array(vals)})[0]"
+        return f"(({dtype.c_type} *){self.array(vals)})[0]"
 
     def there(self, both: Any) -> str:
-        return f"({self._array(both)}[1] & 1)"
+        return f"({self.array(both)}[1] & 1)"
 
-    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: list[tuple[str, int]]) -> str:
+    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], wide: list[str]) -> str:
         words = {1: "char", 2: "short", 4: "int", 8: "long long"}
         lines = [f"const {words[size]} v{i} = *({words[size]} *){copy[1]};" for i, (*copy, size) in enumerate(copies)]
         lines += [f"*({words[size]} *){target} = v{i};" for i, (target, _, size) in enumerate(copies)]
         arguments = "".join(f", long long *a{i}" for i in range(len(self.arrays)))
-        functions = "\n".join(text.replace(" NAME(", f" f{i}(") for i, text in enumerate(self.functions))
-        ends, wide = self._told(done, limits)
-        return f"""{functions}
+        return f"""{self.defined}
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long, unsigned);
 extern "C" __global__ void turn(unsigned long long handle, long long *state, volatile long long *abort, long long most,
                                 long long *words, long long used{arguments}) {{
     __shared__ bool goes_on;
     if (threadIdx.x == 0) {{
         const long long round = state[0];
-        const bool done = {ends};
+        const bool done = {self.any([self.holds(text) for text in done])};
         {" ".join(lines)}
-        const bool wide = {wide};
+        const bool wide = {self.any(wide)};
         state[0] = round + 1;
         state[1] = done;
         state[2] = wide;
@@ -157,33 +174,43 @@ class CpuCondition(Condition):
 
     literal, printed = staticmethod(literal_numba), staticmethod(to_numba)
     choice, both, either, no = "({1} if {0} else {2})", "and", " or ", "False"
+    before = "@njit\n"
 
     def first(self, vals: Any, dtype: Any) -> str:
-        return f"{self._array(vals)}[0]"
+        return f"{self.array(vals)}[0]"
 
     def there(self, both: Any) -> str:
-        return f"({self._array(both)}[1] & 1 != 0)"
+        return f"({self.array(both)}[1] & 1 != 0)"
 
-    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: list[tuple[str, int]]) -> str:
-        functions = "".join("@njit\n" + text.replace(" NAME(", f" f{i}(") for i, text in enumerate(self.functions))
-        lines = "".join(f"    v{i} = {source}[0]\n" for i, (_, source, _) in enumerate(copies))
-        lines += "".join(f"    {target}[0] = v{i}\n" for i, (target, _, _) in enumerate(copies))
+    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], wide: list[str]) -> str:
+        lines = [f"v{i} = {source}[0]" for i, (_, source, _) in enumerate(copies)]
+        lines += [f"{target}[0] = v{i}" for i, (target, _, _) in enumerate(copies)]
+        ends = self.any([self.holds(text) for text in done])
+        return self._module(
+            "state",
+            "round = state[0]",
+            f"done = {ends}",
+            *lines,
+            f"wide = {self.any(wide)}",
+            "state[0] = round + 1",
+            "state[1] = done",
+            "state[2] = wide",
+            "state[3] = not done and not wide and round + 1 < state[4]",
+        )
+
+    def computing(self, text: str) -> str:
+        """A kernel that leaves a value."""
+        return self._module("out", f"out[0] = {text}")
+
+    def _module(self, first: str, *lines: str) -> str:
         arguments = "".join(f", a{i}" for i in range(len(self.arrays)))
-        ends, wide = self._told(done, limits)
-        return f"""import math
+        body = "\n".join(f"    {line}" for line in lines)
+        return f"{_HEAD}\n{self.defined}\n@njit\ndef kernel({first}{arguments}):\n{body}\n"
+
+
+_HEAD = """import math
 import numpy as np
 from numba import njit as _njit
 
 njit = _njit(nogil=True, error_model='numpy')
-
-{functions}
-@njit
-def kernel(state{arguments}):
-    round = state[0]
-    done = {ends}
-{lines}    wide = {wide}
-    state[0] = round + 1
-    state[1] = done
-    state[2] = wide
-    state[3] = not done and not wide and round + 1 < state[4]
 """

@@ -10,6 +10,7 @@ import numpy as np
 from ...device.cpu import CpuDevice
 from ...interrupts import imported
 from ...kernels.cpu import load
+from ...kernels.interface import Late
 from .condition import Condition, CpuCondition, CudaCondition
 from .journal import Journal, NotCompiled
 
@@ -23,17 +24,17 @@ class CudaTape:
         self._device = session.devices[0]
         self._graph = imported("gbgpu.device.graph").WhileGraph(session.devices)
         self.state = self._device.zeros(8, np.int64)  # the round, whether it is over, whether it is too wide
-        self.condition: Condition = CudaCondition()
+        self.condition: type[Condition] = CudaCondition
 
     def recording(self, journal: Journal, thin: bool) -> Any:
         return self._graph.body(journal, self._device.processors if thin else 0)
 
-    def turn(self, text: str, most: int | None) -> None:
+    def turn(self, text: str, arrays: list[Any], most: int | None) -> None:
         """The last kernel of a round."""
         kernel = self._device.load(imported("gbgpu.device.nvrtc").compile_ptx(text, self._device.arch))("turn")
         graph, handle = self._graph, np.uint64(int(self._graph.handle))
         own = handle, self.state, graph.abort, most or 2**62, graph.words, graph.used
-        self._device.launch(kernel, 1, 32, (*own, *self.condition.arrays))
+        self._device.launch(kernel, 1, 32, (*own, *arrays))
 
     def finish(self) -> str:
         self._graph.finish()
@@ -50,17 +51,17 @@ class CpuTape:
         self._session = session
         self._replay = imported("gbgpu.kernels.replay").Replay()
         self.state = self._replay.state
-        self.condition: Condition = CpuCondition()
+        self.condition: type[Condition] = CpuCondition
         self._most = 2**62
 
     @contextmanager
     def recording(self, journal: Journal, thin: bool) -> Iterator[None]:
         """Devices and kernels of the session write down what they are given; plans that have others are put aside."""
         session, replay = self._session, self._replay
-        names = ("devices", "device_set", "kernels", "plans")
+        names = ("devices", "device_set", "kernels", "plans", "late")
         before = [getattr(session, name) for name in names]
         devices = [_Writing(device, replay, journal) for device in session.devices]
-        written: tuple[Any, ...] = devices, _Inline(devices), _Kernels(session.kernels, replay, journal), {}
+        written: tuple[Any, ...] = devices, _Inline(devices), _Kernels(session.kernels, replay, journal), {}, _late
         for name, value in zip(names, written, strict=True):
             setattr(session, name, value)
         try:
@@ -69,9 +70,28 @@ class CpuTape:
             for name, value in zip(names, before, strict=True):
                 setattr(session, name, value)
 
-    def turn(self, text: str, most: int | None) -> None:
+    def turn(self, text: str, arrays: list[Any], most: int | None) -> None:
         self._most = most or self._most
-        self._replay.call(load("turn", text), (self.state, *self.condition.arrays))
+        self._replay.call(load("turn", text), (self.state, *arrays))
+
+    def number(self) -> CpuCondition:
+        """For a text that is computed within a round."""
+        found = CpuCondition()
+        found.index = f"{found.array(self.state)}[0]"
+        return found
+
+    def compute(self, out: np.ndarray, condition: Any, text: str) -> None:
+        """Leave the value of a text in an array of one."""
+        self._replay.call(load("number", condition.computing(text)), (out, *condition.arrays))
+
+    @contextmanager
+    def guarded(self, condition: Any, text: str) -> Iterator[None]:
+        """What is written down inside is passed over unless the text holds."""
+        flag = np.zeros(1, np.int64)
+        self.compute(flag, condition, condition.holds(text))
+        self._replay.begin(flag)
+        yield
+        self._replay.end()
 
     def finish(self) -> str:
         self._replay.finish()
@@ -85,6 +105,12 @@ class CpuTape:
             self._replay.rounds(min(int(state[0]) + chunk, self._most))
             if perf_counter() - start < _PATIENCE:
                 chunk *= 2
+
+
+def _late(scalar: Any, dtype: Any) -> Late | None:
+    """What stands for the value of a scalar that a round computes."""
+    waits = not scalar.lazy and scalar.waits and scalar.dtype is dtype
+    return Late(scalar._store[1]) if waits else None
 
 
 class _Inline:

@@ -1,0 +1,108 @@
+"""What a recorded body reads and writes, and which operations a round has."""
+
+from typing import Any, NamedTuple
+
+from ...language.expr import Expression, Operand
+from ...language.recording import Operation, Recorded
+
+
+class Guard(NamedTuple):
+    """What `it.when` said at the beginning of a body, taken for as long as it is so."""
+
+    condition: Any
+    holds: bool
+
+
+def statements_of(operations: list[Operation]) -> list[Any]:
+    """All statements, guarded ones too."""
+    found = []
+    for operation in operations:
+        if operation.kind == "statement":
+            found.append(operation.what)
+        elif operation.kind == "when":
+            found += statements_of(operation.what.operations)
+    return found
+
+
+def simple(loop: Any, guards: bool) -> bool:
+    """Whether a body is statements of vectors and scalars (guarded ones, where that can be), and conditions at its
+    end."""
+    kinds = [operation.kind for operation in loop.body]
+    ends = kinds.count("until")
+    statements = statements_of(loop.body)
+    inner = [one.kind for operation in loop.body if operation.kind == "when" for one in operation.what.operations]
+    if kinds[len(kinds) - ends :] != ["until"] * ends or not statements:
+        return False
+    known = {"statement", "clear"}
+    if not set(inner) <= known or not set(kinds) <= known | {"until"} | ({"when"} if guards else set()):
+        return False
+    return all(statement.output.ndim < 2 for statement in statements)
+
+
+def round_of(loop: Any) -> tuple[list[Operation], list[Guard]]:
+    """The operations of the next rounds, for as long as what guards the body's beginning says what it says now."""
+    operations: list[Operation] = []
+    guards: list[Guard] = []
+    for place, operation in enumerate(loop.body):
+        written = {id(each.what if each.kind == "clear" else each.what.output) for each in operations}
+        if operation.kind != "when" or written & {id(x) for x in handles(operation.what.condition)}:
+            return [*operations, *loop.body[place:]], guards
+        guards.append(Guard(operation.what.condition, operation.what.truth()))
+        operations += operation.what.operations if guards[-1].holds else []
+    return operations, guards
+
+
+def written(operations: list[Operation]) -> tuple[list[Any], list[Any]]:
+    """The handles that a round takes from the one before, as it reads them before it writes them all; and the others
+    that it writes."""
+    outputs: dict[int, Any] = {}
+    taken: dict[int, Any] = {}
+    fresh: set[int] = set()
+
+    def look(operations: list[Operation], sure: bool) -> None:
+        for operation in operations:
+            if operation.kind == "when":
+                taken.update((id(x), x) for x in handles(operation.what.condition) if id(x) not in fresh)
+                look(operation.what.operations, False)
+            if operation.kind not in ("clear", "statement"):
+                continue
+            output, reads = operation.what, []
+            if operation.kind == "statement":
+                output, reads = operation.what.output, reads_of(operation.what)
+            reads += [] if sure else [output]  # it may keep what it was
+            taken.update((id(x), x) for x in reads if id(x) not in fresh)
+            outputs[id(output)] = output
+            if sure:
+                fresh.add(id(output))
+
+    look(operations, True)
+    carried = [x for key, x in outputs.items() if key in taken]
+    return carried, [x for key, x in outputs.items() if key not in taken]
+
+
+def reads_of(statement: Any) -> list[Any]:
+    """The handles that a statement reads; its output too, if it writes only a part."""
+    found = handles(statement.expr)
+    index = getattr(statement.index, "vector", None)
+    if index is not None:
+        found.append(index)
+    if statement.mask is not None:
+        found.append(statement.mask.parent)
+    if statement.mask is not None or statement.accum is not None or statement.index is not None:
+        found.append(statement.output)
+    return found
+
+
+def handles(x: Any) -> list[Any]:
+    """The handles that an expression reads."""
+    found, waiting = [], [x]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Expression):
+            option = node.option if isinstance(node.option, tuple) else (node.option,)
+            waiting += [node.left, node.right, *option]
+        elif isinstance(node, Recorded):
+            waiting.append(node.source[1])
+        elif isinstance(node, Operand) and not node.lazy:
+            found.append(getattr(node, "matrix", node))
+    return found

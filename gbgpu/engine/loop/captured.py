@@ -1,0 +1,297 @@
+"""One round of a loop as it is captured: what runs it again and again, from where to where its results go."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...distribute.blocks import MatrixStore, VectorStore
+from ...kernels.interface import XLIST
+from ...language.expr import Operand, Statement
+from ...language.recording import Operation
+from ...language.scalar import Scalar
+from ...trace import counters
+from .. import build
+from ..direction import pull_seconds
+from .body import handles, round_of, written
+from .buffers import addresses, apart, described, differing, owned
+from .condition import Condition
+from .journal import Journal, NotCompiled
+from .tapes import CpuTape, CudaTape
+
+THIN, SHORT = 1 << 20, 64  # edges of a frontier that few blocks expand; entries of the longest row of a road map
+
+
+class Captured:
+    """The captured round. `pinned`: the statements as they are captured, by those of the loop."""
+
+    def __init__(self, session: Any, loop: Any, pinned: dict[int, Statement]):
+        self.session, self.loop, self.device, self.pinned = session, loop, session.devices[0], pinned
+        self.operations, self.guards = round_of(loop)
+        self.carried, self.inside = written(self.operations)
+        self.places = [self._place(handle) for handle in self.carried]
+        self.blocks = [_blocks(place) for place in self.places]
+        try:
+            instead = self._capture({})
+            if instead:  # again, with results where the next round finds them
+                self._capture(instead)
+        except NotCompiled:
+            raise
+        except Exception as error:  # what CUDA does not let a stream do that is captured
+            if self.device.kind == "cpu":
+                raise
+            raise NotCompiled(f"capturing failed: {type(error).__name__}: {error}") from error
+        loop.how = self.tape.finish()
+
+    @property
+    def devices(self) -> Any:
+        """Those of the session: while a round is captured, others may stand for them."""
+        return self.session.devices
+
+    def _restored(self) -> None:
+        """Handles hold what lies in their places."""
+        for handle, place, held in zip(self.carried, self.places, self.blocks, strict=True):
+            handle._store = place
+            if held is not None:
+                place.blocks = list(held)
+
+    def _place(self, handle: Any) -> Any:
+        """Where a handle's content lies before and after each round: room for all of it, which nobody shares."""
+        store = handle._store
+        if handle.ndim == 0:
+            handle._store = self._scalar(handle)
+        elif store is None:
+            raise NotCompiled(f"{handle.name} is empty")
+        elif store.form == "list" or store.iso:
+            handle._store = owned(self.devices, store)
+        elif store.nvals is not None and store.form != "full":
+            store.nvals = None  # it will change
+        return handle._store
+
+    def _scalar(self, handle: Any) -> Any:
+        mine = self.device.empty(2, np.int64)
+        if handle._store is not None:
+            both, vals, empty = handle._store
+            self.device.copy(mine, both)
+            return mine, mine.view(vals.dtype)[:1], empty
+        if handle._value is None or self.device.kind != "cpu":
+            raise NotCompiled(f"{handle.name} is on the host")
+        vals = mine.view(handle.dtype.np_type)[:1]
+        mine[1], vals[0] = -1, handle._value
+        return mine, vals, 0
+
+    # -- capturing
+
+    def _capture(self, instead: dict[int, Any]) -> dict[int, Any]:
+        """Capture a round; returns what may be given in place of which of its buffers."""
+        session, journal = self.session, Journal(instead)
+        self.tape: Any = (CpuTape if self.device.kind == "cpu" else CudaTape)(session)
+        index = Scalar(int)
+        index._store = (self.device.full(2, -1, np.int64), self.tape.state[:1], 0)
+        condition, done = self.tape.condition(), []
+        lengths = [self._longest(held) for _, _, held in self._pushes()]  # read before
+        reads = counters.host_reads
+        session.loop_index = self.loop, index
+        try:
+            with self.tape.recording(journal, bool(lengths)):
+                done = self._perform(self.operations, condition)
+                self._separate([*self.carried, *self.inside], self.carried, self.blocks)
+                better = self._replaceable(journal)
+                if instead and better:
+                    raise NotCompiled("buffers are not made in the same order twice")
+                pairs = self._brought(zip(self.carried, self.places, self.blocks, strict=True))
+                copies = [(condition.array(to), condition.array(source), to.itemsize) for to, source in pairs]
+                condition.index = "(round + 1)"  # guards are asked at the beginning of the next one
+                wide = [condition.negated(condition.text(x), holds) for x, holds in self.guards]
+                text = condition.kernel(done, copies, wide + self._limits(condition))
+                self.tape.turn(text, condition.arrays, self.loop.max_iterations)
+        finally:
+            session.loop_index = None
+            inside = [handle._store for handle in self.inside]
+            self._restored()
+        if counters.host_reads != reads:
+            raise NotCompiled("a statement reads from the device")
+        self.kept = condition.arrays, inside, index
+        self.held = [(x, x._store) for statement in self.pinned.values() for x in self._inputs(statement)]
+        return better
+
+    def _perform(self, operations: list[Operation], condition: Condition) -> list[str]:
+        """Write operations down; returns the texts of what ends the loop."""
+        done = []
+        for operation in operations:
+            if operation.kind == "statement":
+                statement = self.pinned[id(operation.what)]
+                if not (statement.output.ndim == 0 and self._assigned(statement)):
+                    self.session.run(statement)
+            elif operation.kind == "clear":
+                operation.what._store = None
+            elif operation.kind == "until":
+                done.append(condition.text(operation.what))
+            else:
+                self._guarded(operation.what)
+        return done
+
+    def _assigned(self, statement: Statement) -> bool:
+        """Write down the arithmetic of scalars, where that can be: `s << t + 1`."""
+        output, expr = statement.output, statement.expr
+        number = expr.option if expr.kind == "fill" else expr if expr.kind == "number" else None
+        if self.device.kind != "cpu" or statement.accum is not None or not isinstance(number, Operand):
+            return False
+        condition = self.tape.number()
+        text = condition.cast(condition.text(number), number.dtype, output.dtype)
+        if condition.present:
+            raise NotCompiled(f"{output.name} may be empty")
+        both = np.full(2, -1)
+        vals = both.view(output.dtype.np_type)[:1]
+        self.tape.compute(vals, condition, text)
+        output._store = both, vals, 0
+        return True
+
+    def _guarded(self, inner: Any) -> None:
+        """What runs in some rounds: it leaves its results where they are if it does not run."""
+        changed, more = written(inner.operations)
+        changed += more
+        for handle in changed:
+            if handle._store is None:
+                raise NotCompiled(f"{handle.name} is empty or on the host")
+            handle._store = self._scalar(handle) if handle.ndim == 0 else _own(self.devices, handle._store)
+        places = [handle._store for handle in changed]
+        blocks = [_blocks(place) for place in places]
+        condition = self.tape.number()
+        with self.tape.guarded(condition, condition.text(inner.condition)):
+            self._perform(inner.operations, condition)
+            self._separate(changed, changed, blocks)
+            pairs = list(self._brought(zip(changed, places, blocks, strict=True)))
+            device = self.devices[0]
+            values = [device.empty(1, source.dtype) for _, source in pairs]
+            for value, (_, source) in zip(values, pairs, strict=True):
+                device.copy(value, source)
+            for value, (to, _) in zip(values, pairs, strict=True):
+                device.copy(to, value)
+        for handle, place, held in zip(changed, places, blocks, strict=True):
+            handle._store = place
+            if held is not None:
+                place.blocks = list(held)
+
+    def _separate(self, changed: list[Any], carried: list[Any], blocks: list[Any]) -> None:
+        """What a handle took from the place of another one is copied, before that place changes: `a << b` shares."""
+        places = {id(handle): addresses(held) for handle, held in zip(carried, blocks, strict=True)}
+        for handle in changed:
+            made = handle._store
+            others = set().union(*(place for key, place in places.items() if key != id(handle)))
+            if handle.ndim and made is not None and addresses(made.blocks) & others:
+                handle._store = owned(self.devices, made)
+
+    def _brought(self, results: Any) -> Any:
+        """What was made of handles goes to their places: arrays by launches, pairs of single values are left to be
+        brought. `results`: (handle, place, its blocks: what is written in place has others now)."""
+        for handle, place, blocks in results:
+            made = handle._store
+            if handle.ndim == 0:
+                if made is None:
+                    raise NotCompiled(f"{handle.name} is on the host")
+                yield from ((place[0][:1], made[0][:1]), (place[0][1:], made[0][1:]))
+                continue
+            if made is None or described(made) != described(place):
+                raise NotCompiled(f"{handle.name} has another form after a round")
+            for triple in zip(self.devices, blocks, made.blocks, strict=False):
+                yield from differing(*triple, place)
+
+    def _replaceable(self, journal: Any) -> dict[int, Any]:
+        """The arrays of a round's results that are apart from their places, which nobody reads once they are made:
+        these places, by the number of the buffer."""
+        found: dict[int, Any] = {}
+        for handle, place, held in zip(self.carried, self.places, self.blocks, strict=True):
+            made = handle._store
+            if held is None or made is None or described(made) != described(place):
+                continue
+            blocks = list(zip(made.blocks, held, strict=True))
+            for (one, two), name in product(blocks, ("slots", "vals", "words")):
+                mine, other = getattr(one, name), getattr(two, name)
+                if mine is None or other is None or mine.size < 2 or not apart(mine, other):
+                    continue
+                number = journal.replaceable(mine, other)
+                if number is not None:
+                    found[number] = other
+        return found
+
+    def _inputs(self, statement: Statement) -> list[Any]:
+        """What a statement reads that the loop does not write."""
+        parents = [] if statement.mask is None else [statement.mask.parent]
+        written = {id(handle) for handle in (*self.carried, *self.inside)}
+        return [x for x in (*handles(statement.expr), *parents) if id(x) not in written]
+
+    def _pushes(self) -> list[tuple[Any, Any, MatrixStore]]:
+        """(semiring, frontier, matrix by its rows) of each push over a list."""
+        found = []
+        for statement in self.pinned.values():
+            expr = statement.expr
+            if statement.carried is None or statement.carried[1].direction != "push" or expr.kind != "product":
+                continue
+            flip = expr.left.ndim == 1
+            x, operand = (expr.left, expr.right) if flip else (expr.right, expr.left)
+            if not x.lazy and x._store is not None and x._store.form == "list":
+                matrix = getattr(operand, "matrix", operand)
+                found.append((expr.op, x, self.session.oriented(matrix, (operand is not matrix) != (not flip))))
+        return found
+
+    def _longest(self, held: MatrixStore) -> int:
+        """Entries of the longest row."""
+        for device, block in zip(self.devices, held.blocks, strict=False):
+            if "longest" not in block.views:
+                block.views["longest"] = device.longest(block.indptr)
+        return max(int(block.views["longest"]) for block in held.blocks)
+
+    def _limits(self, condition: Condition) -> list[str]:
+        """What tells that a frontier has more edges than few blocks expand well, or than a pull would look at."""
+        found, costs = [], self.session.kernels.costs
+        for op, x, held in self._pushes():
+            seconds = pull_seconds(costs, op, held, held.colmap, held.rowmap, None, None)
+            edge = costs.push_first if op.monoid.is_any else costs.push_edge
+            most, longest = min(max(int(seconds / edge), 1024), THIN), self._longest(held)
+            kernel = self.session.kernels.get("frontier_edges", build.spec_of(held))
+            for b, (block, rows) in enumerate(zip(x._store.blocks, held.blocks, strict=True)):
+                if longest <= SHORT:  # so many vertices have few edges
+                    found.append(f"{condition.array(block.count)}[0] > {max(most // max(longest, 1), 64)}")
+                    continue
+                edges, words = self.devices[b].zeros(1, np.int64), self.session.nil(b).words
+                kernel(block.n, block.count, block.slots, words, XLIST, rows.indptr, edges)
+                found.append(f"{condition.array(edges)}[0] > {most}")
+        return found
+
+    # -- running
+
+    def run(self) -> None:
+        """Run to the end, or to a frontier that is too wide; handles hold what the last round left."""
+        start = np.zeros(8, np.int64)
+        start[0] = self.loop.rounds
+        self.device.copy(self.tape.state, start)
+        try:
+            self.tape.launch()
+        finally:
+            rounds, over, _ = (int(x) for x in self.device.get(self.tape.state)[:3])
+            self.loop.rounds, self.loop.converged = rounds, bool(over)
+            self._leave()
+
+    def _leave(self) -> None:
+        """Handles get buffers that no graph writes any more."""
+        for handle in self.carried:
+            if handle.ndim and handle._store.form != "full":
+                handle._store.nvals = None
+        for handle, store in zip(self.inside, self.kept[1], strict=True):
+            handle._store = store
+            if handle.ndim and store is not None and store.form != "full":
+                store.nvals = None
+        # this graph is not launched again: its buffers are theirs
+
+
+def _blocks(place: Any) -> Any:
+    """The blocks of a vector's place; None for a scalar's."""
+    return list(place.blocks) if isinstance(place, VectorStore) else None
+
+
+def _own(devices: Any, store: VectorStore) -> VectorStore:
+    """Buffers that no other vector has: others than lists and those of one value never share theirs."""
+    if store.form == "list" or store.iso:
+        return owned(devices, store)
+    return VectorStore(store.map, store.dtype, store.form, store.iso, list(store.blocks))
