@@ -2,9 +2,9 @@
 
 A vertex whose distance fell in the last round is near up to a limit, else far. Near ones are extended: t holds the
 lengths of the paths one arc longer; those that are no shorter than what is known are stale, the others are q, and each
-is near or far in its turn. When no vertex is near, the limit rises by a step above the least of the far distances.
-While near vertices are many, all known distances are extended, which is quicker to look up, as almost every neighbour
-has one, and leaves nothing far but q.
+is near or far in its turn. When no vertex is near, the limit rises by a step above the least distance that is left
+among the far ones. While near vertices are many, all known distances are extended, which is quicker to look up, as
+almost every neighbour has one, and leaves nothing far but q.
 
 Every vertex is near (Bellman-Ford) where few rounds reach all, as through hubs, and where weights are negative: without
 a negative cycle no shortest path has more than n - 1 arcs, so none is left after n rounds.
@@ -14,14 +14,13 @@ Source: Davidson, Baxter, Garland, Owens, "Work-Efficient Parallel GPU Methods f
 Language of Linear Algebra", SIAM 2011.
 """
 
-from itertools import count
 from math import inf
 from typing import Any
 
 from algos import verify
 from algos._inputs import row_lengths, square, vertex
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
-from gbgpu import Matrix, Vector, binary, monoid, replace, select, unary
+from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, replace, select, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import min_plus
 
@@ -43,38 +42,36 @@ def sssp(A: Matrix, source: int) -> Vector:
         A = unary.one(A).new(dtype="INT64")
     step = step_of(A, *check_weights(A))
     dtype = A.dtype.name if A.dtype.name in ("FP32", "FP64") else "INT64"
-    d, q, t, near, far = (Vector(dtype, size=n, name=name) for name in ("d", "q", "t", "near", "far"))
-    stale = Vector(bool, size=n, name="stale")
+    d, q, t, near, left = (Vector(dtype, size=n, name=name) for name in ("d", "q", "t", "near", "left"))
+    stale, far = (Vector(bool, size=n, name=name) for name in ("stale", "far"))
+    limit = Scalar.from_value(0, dtype, name="limit")
     d[source] = near[source] = 0
-    limit = 0.0
-    for done in count(1):
-        many = MANY * near.nvals > n
-        t << min_plus((d if many else near) @ A)
+    with loop(n if step is None else None) as it:
+        with it.when(near.nvals > n // MANY):
+            t << min_plus(d @ A)
+            far.clear()  # these are extended as well
+        with it.when(near.nvals <= n // MANY):
+            t << min_plus(near @ A)
         stale << binary.ge(t & d)
         q(~stale.V, replace) << t
         d(binary.min) << q
         if step is None:
             near << q
-            if not near.nvals:
-                return d
-            if done >= n:
-                what = f"distances that still fall after {n} rounds"
-                raise InvalidValue(message("no negative cycle within reach of the source", what))
-            continue
-        if many:
-            far.clear()  # these were extended as well
-        near << select.valuele(q, limit)
-        far(binary.min) << select.valuegt(q, limit)
-        if near.nvals:
-            continue
-        stale << binary.gt(far & d)
-        far(~stale.V, replace) << far
-        least = far.reduce(monoid.min).new().value
-        if least is None:
-            return d
-        limit = least + step
-        near << select.valuele(far, limit)
-        far << select.valuegt(far, limit)
+        else:
+            near << select.valuele(q, limit)
+            q << select.valuegt(q, limit)
+            far(q.S) << True
+            with it.when(near.nvals == 0):
+                left(form="list") << binary.second[dtype](far & d)
+                left << select.valuegt(left, limit)  # the others fell below it, and were extended
+                limit << left.reduce(monoid.min, allow_empty=False) + step
+                near << select.valuele(left, limit)
+                far(~near.S, replace) << far
+        it.until(near.nvals == 0)
+    if not it.converged:
+        what = f"distances that still fall after {n} rounds"
+        raise InvalidValue(message("no negative cycle within reach of the source", what))
+    return d
 
 
 def check_weights(A: Matrix) -> tuple[float, float]:
@@ -103,7 +100,8 @@ def step_of(A: Matrix, lowest: float, total: float) -> float | None:
     mean = A.nvals / A.nrows
     if row_lengths(A).new(name="degree").reduce(monoid.max).new().value > SKEWED * mean:
         return None
-    return 32 * total / A.nvals / mean
+    step = 32 * total / A.nvals / mean
+    return step if "FP" in A.dtype.name else max(int(step), 1)
 
 
 def _reached(distances: Vector) -> dict[str, Any]:

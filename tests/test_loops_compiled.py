@@ -14,12 +14,14 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from test_loops import KINDS, agree
 
+import algos
+import algos.verify
 import gbgpu as gb
 from gbgpu import binary, monoid, replace
 from gbgpu.device import nvrtc
+from gbgpu.engine.loop import captured, tapes
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
-from gbgpu.engine.loop import tapes
 from gbgpu.semiring import any_pair, any_secondi, min_plus, min_second, plus_times
 
 SETS = [("cpu:1", None), ("cpu:3", (2, 5, 3)), ("cuda:0", None)]
@@ -120,6 +122,27 @@ def test_guards_and_numbers(machine):
     assert found[0] == found[1] and found[0][0] > 100
 
 
+@pytest.mark.parametrize("stop", range(0, 16, 3))
+def test_captures_that_break_off_leave_all_as_it_was(machine, monkeypatch, stop):
+    """Shortest paths, with guards and numbers, whatever operation can't be captured."""
+    perform, count = captured.Captured._perform, iter(range(10**9))
+
+    def some(self, operations, condition):
+        done = []
+        for operation in operations:
+            if next(count) % 17 >= stop:
+                raise captured.NotCompiled("it stops here")
+            done += perform(self, [operation], condition)
+        return done
+
+    monkeypatch.setattr(captured.Captured, "_perform", some)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        i, j = rng.integers(0, 400, (2, 1200))
+        A = gb.Matrix.from_coo(i, j, 1 << rng.integers(0, 20, 1200), nrows=400, ncols=400, dup_op="min")
+        algos.verify.sssp(A, 5, algos.sssp(A, 5))
+
+
 SWAPS = ["t = a.dup(); a << b; b << t", "a << b; b << c; c << a", "t = c.dup(); c << b; b << a; a << t"]
 
 
@@ -157,8 +180,6 @@ def test_parents(machine):
         q(~parents.S, replace) << any_secondi(q @ A)
         it.until(q.nvals == 0)
     assert by_itself(it), it.how
-    import algos.verify
-
     algos.verify.bfs(A, 0, levels_, parents)
 
 

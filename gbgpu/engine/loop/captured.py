@@ -69,10 +69,11 @@ class Captured:
         return handle._store
 
     def _scalar(self, handle: Any) -> Any:
-        mine = self.device.empty(2, np.int64)
+        device = self.devices[0]
+        mine = device.empty(2, np.int64)
         if handle._store is not None:
             both, vals, empty = handle._store
-            self.device.copy(mine, both)
+            device.copy(mine, both)
             return mine, mine.view(vals.dtype)[:1], empty
         if handle._value is None or self.device.kind != "cpu":
             raise NotCompiled(f"{handle.name} is on the host")
@@ -90,7 +91,7 @@ class Captured:
         index._store = (self.device.full(2, -1, np.int64), self.tape.state[:1], 0)
         condition, done = self.tape.condition(), []
         lengths = [self._longest(held) for _, _, held in self._pushes()]  # read before
-        reads = counters.host_reads
+        reads, before = counters.host_reads, [handle._store for handle in self.inside]
         session.loop_index = self.loop, index
         try:
             with self.tape.recording(journal, bool(lengths)):
@@ -108,6 +109,8 @@ class Captured:
         finally:
             session.loop_index = None
             inside = [handle._store for handle in self.inside]
+            for handle, store in zip(self.inside, before, strict=True):
+                handle._store = store
             self._restored()
         if counters.host_reads != reads:
             raise NotCompiled("a statement reads from the device")

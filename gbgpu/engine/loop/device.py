@@ -16,12 +16,13 @@ from ...language.expr import Statement
 from ...language.recording import Operation
 from ...trace import listeners
 from ..direction import pull_seconds
-from .body import simple, statements_of
+from .body import round_of, simple, statements_of
 from .captured import Captured
 from .journal import NotCompiled
 
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it
 ALIKE = 6  # rounds by statements before one is captured: a loop of fewer is not worth it
+SELDOM = 0.1  # rounds in which a guard holds, as a guess
 _THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
 _spent = 0.0  # seconds by all loops of the process, by statements
 _TRIES, WORTH = 3, 50  # captures of one loop that fail, or give up after so few rounds
@@ -97,18 +98,23 @@ class DeviceLoop:
 
     def _seconds(self) -> float:
         """Predicted seconds of a round on the device, of its pulls and of passes over rows."""
-        costs, total = self.session.kernels.costs, 0.0
-        for statement in self.statements:
-            if statement.carried is None:
-                continue
-            expr, direction = statement.expr, statement.carried[1].direction
-            total += costs.row * sum(map(_rows, statement.plan.steps))
-            if direction == "pull" and expr.kind == "product":
-                operand = expr.right if expr.left.ndim == 1 else expr.left
-                if not operand.lazy:
-                    store = self.session.matrix_store(getattr(operand, "matrix", operand))
-                    total += pull_seconds(costs, expr.op, store, store.rowmap, store.colmap, None, None)
+        total = 0.0
+        for operation in round_of(self.loop)[0]:
+            often = SELDOM if operation.kind == "when" else 1.0
+            total += often * sum(map(self._work, statements_of([operation])))
         return total
+
+    def _work(self, statement: Statement) -> float:
+        if statement.carried is None:
+            return 0.0
+        costs, expr, direction = self.session.kernels.costs, statement.expr, statement.carried[1].direction
+        seconds: float = costs.row * sum(map(_rows, statement.plan.steps))
+        if direction == "pull" and expr.kind == "product":
+            operand = expr.right if expr.left.ndim == 1 else expr.left
+            if not operand.lazy:
+                store = self.session.matrix_store(getattr(operand, "matrix", operand))
+                seconds += pull_seconds(costs, expr.op, store, store.rowmap, store.colmap, None, None)
+        return seconds
 
     def _price(self) -> float:
         """Seconds that it takes to load or to compile what the loop has run uncompiled."""
