@@ -16,7 +16,7 @@ import gbgpu as gb
 from algos import verify
 from algos.triangles import by_degree
 
-SCALE = 18
+SCALE, CRAWL = 18, "uk-2007-05_100000"
 
 
 def pattern(A: csr_array) -> gb.Matrix:
@@ -52,12 +52,58 @@ def test_bfs(beside, rmat, start):
     search(beside, A, f"rmat{SCALE}, BFS from {'hub' if start == 'hub' else source}", "cpu:2", source, least=2)
 
 
-@pytest.mark.parametrize("name", ["uk-2007-05_100000", "rail-world"])
+@pytest.mark.parametrize("name", [CRAWL, "rail-world", "luxembourg_osm"])
 @pytest.mark.parametrize("k", [0, 3])
 def test_bfs_of_real_graphs(beside, real, name, k):
     A = real(name, f"{name}, BFS")
     source = sources(A, k + 1)[k]
     search(beside, A, f"{name}, BFS from {source}", "cpu:1", source, least=1)
+
+
+@pytest.mark.parametrize("name", [CRAWL, "rail-world", "luxembourg_osm"])
+def test_sssp_of_real_graphs(beside, real, name):
+    """Weights as given; 1 to 255 where there are none."""
+    A = real(name, f"{name}, sssp").astype(np.float32)
+    if np.ptp(A.data) == 0:
+        A.data[:] = np.random.default_rng(1).integers(1, 256, A.nnz)
+    source = hub(A)
+    gb.init("cpu:1")
+    B = gb.Matrix.from_scipy_sparse(A)
+    verify.sssp(B, source, algos.sssp(B, source))
+    peers = {"SciPy's dijkstra": lambda: csgraph.dijkstra(A, indices=source)}
+    beside(f"{name}, sssp from hub", "cpu:1", lambda: algos.sssp(B, source), peers, rounds=9, least=1)
+
+
+def test_pagerank_of_a_crawl(beside, real):
+    A = real(CRAWL, f"{CRAWL}, PageRank")
+    gb.init("cpu:2")
+    networkit.setNumberOfThreads(2)
+    B, theirs = pattern(A), networkit.GraphFromCoo(A.tocoo().nonzero(), n=A.shape[0], directed=True)
+
+    def peer() -> None:
+        ranks = networkit.centrality.PageRank(theirs, damp=0.85, tol=1e-20)
+        ranks.maxIterations = 20
+        ranks.run()
+
+    verify.pagerank(B, algos.pagerank(B, tol=1e-9, max_iterations=1000).ranks)
+    what = f"{CRAWL}, PageRank, 20 iterations, FP32"
+    ours = lambda: algos.pagerank(B, tol=0, max_iterations=20, dtype="FP32")  # noqa: E731
+    beside(what, "cpu:2", ours, {"networkit": peer}, rounds=9, least=2)
+
+
+def test_triangles_of_a_crawl(beside, real):
+    A = real(CRAWL, f"{CRAWL}, triangles")
+    A = ((A + A.T) > 0).tocsr()
+    gb.init("cpu:2")
+    graphblas.ss.config["nthreads"] = 2
+    B, theirs = pattern(A), graphblas.io.from_scipy_sparse(A)
+
+    def peer(transposed: bool) -> int:
+        return count(graphblas, graphblas.select.tril(theirs, -1).new(), transposed)
+
+    assert algos.triangle_count(B) == peer(False)
+    peers = {"python-graphblas, L @ L": lambda: peer(False), "python-graphblas, L @ L.T": lambda: peer(True)}
+    beside(f"{CRAWL}, triangles", "cpu:2", lambda: algos.triangle_count(B), peers, rounds=3, least=1)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from .interrupts import imported
 from .language.expr import Expression, Statement, new_like
 from .language.masks import replace
 from .language.matrix import Matrix, TransposedMatrix
-from .language.recording import loop
+from .language.recording import Loop, loop
 from .language.scalar import Scalar
 from .language.update import Updater
 from .language.vector import Vector
@@ -138,7 +138,8 @@ class Plans(list):
 
 
 def explain(what: Any = None) -> Any:
-    """The plan of a statement that ran, or of an expression without running it, as text.
+    """The plan of a statement that ran, or of an expression without running it, as text; of a loop that ran, what ran
+    it and the plans that its statements took last.
 
     Without an argument a context in which every statement of this thread is planned and none runs: `with gb.explain()
     as text: ...; print(text)`.
@@ -147,10 +148,14 @@ def explain(what: Any = None) -> Any:
         return _planning()
     if isinstance(what, Statement):
         return PlanText(f"{what!r}\n{what.plan}")
+    if isinstance(what, Loop):
+        return PlanText(what.explained())
     if not isinstance(what, Expression):
         raise TypeError(
             errors.message(
-                "a statement, an expression, or nothing", type(what).__name__, "gb.explain(w << semiring(A @ v))"
+                "a statement, an expression, a loop, or nothing",
+                type(what).__name__,
+                "gb.explain(w << semiring(A @ v))",
             )
         )
     with _planning() as text:

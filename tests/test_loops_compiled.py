@@ -143,6 +143,44 @@ def test_captures_that_break_off_leave_all_as_it_was(machine, monkeypatch, stop)
         algos.verify.sssp(A, 5, algos.sssp(A, 5))
 
 
+def test_rounds_are_told(machine):
+    A, told = road(300), []
+    for every in (1, 7, 50):
+        level, q, heard = gb.Vector(int, 300), gb.Vector(bool, 300), []
+
+        def hear(rounds, heard=heard, level=level, q=q):
+            heard.append((rounds, level.nvals, q.nvals))
+            if rounds == 21:
+                level[299] = 1000  # it goes on from there
+
+        q[0] = True
+        with gb.loop(on_iteration=hear, every=every) as it:
+            level(q.S) << it.index
+            q(~level.S, replace) << any_pair(q @ A)
+            it.until(q.nvals == 0)
+        told.append((heard[: 50 // every], it.rounds, level[298].value))
+        assert [rounds for rounds, *_ in heard] == list(range(every, it.rounds + 1, every))
+        assert by_itself(it) == (gb.settings.session().devices[0].kind == "cpu")
+    first = dict((rounds, counts) for rounds, *counts in told[0][0])
+    assert all(first[rounds] == counts for heard, *_ in told for rounds, *counts in heard)
+    assert all(first[rounds][0] >= rounds for rounds in first)
+
+
+def test_loops_are_explained(machine):
+    A = road(300)
+    it, level, q = levels(A)
+    text = str(gb.explain(it))
+    assert it.how in text and f"{it.rounds} rounds" in text and "until" in text
+    assert ("push" in text and "drain" in text or "pull" in text) and "write" in text and "<<" in text
+    before = level.to_dict(), q.nvals
+    with gb.explain() as plans, gb.loop() as it:
+        level(q.S) << it.index
+        with it.when(q.nvals > 5):
+            q(~level.S, replace) << any_pair(q @ A)
+        it.until(q.nvals == -1)
+    assert str(plans).count("<<") == 2 and it.rounds == 0 and (level.to_dict(), q.nvals) == before
+
+
 SWAPS = ["t = a.dup(); a << b; b << t", "a << b; b << c; c << a", "t = c.dup(); c << b; b << a; a << t"]
 
 

@@ -103,6 +103,13 @@ class Recorder:
         for operation in self.operations:
             operation.run()
 
+    def planned(self) -> None:
+        for operation in self.operations:
+            if operation.kind == "when":
+                operation.what.planned()
+            elif operation.kind in ("statement", "loop"):
+                operation.run()
+
     def asked(self, method: Callable[..., Any], session: Any, what: Any, arguments: tuple, keywords: dict) -> Any:
         """What makes an object is done in every round; what reads one is refused."""
         if method.__name__ not in _BUILDS:
@@ -223,12 +230,44 @@ class Loop:
         """One round, statement by statement."""
         self._body.run()
         self.rounds += 1
+        self.tell()
+
+    def tell(self) -> None:
+        """Tell who wants to hear of this round."""
         if self._call is not None and self.rounds % self._every == 0:
             self._call(self.rounds)
+
+    @property
+    def next_told(self) -> int | None:
+        """The next round that somebody wants to hear of."""
+        return None if self._call is None else (self.rounds // self._every + 1) * self._every
+
+    def planned(self) -> None:
+        """Every statement once, while plans are wanted and nothing runs."""
+        self._body.planned()
+
+    def explained(self) -> str:
+        """What ran it, and the plans that its statements took last."""
+        return "\n".join([f"{self!r}: {self.rounds} rounds, {self.how}", *_lines(self.body)])
 
     def __repr__(self) -> str:
         most = "" if self.max_iterations is None else f"max_iterations={self.max_iterations}"
         return f"gb.loop({most})"
+
+
+def _lines(operations: list[Operation], pad: str = "  ") -> list[str]:
+    """A body as text, with the plans of its statements."""
+    lines = []
+    for kind, what, _ in operations:
+        if kind == "statement":
+            lines += [f"{pad}{what!r}", *(f"{pad}{line}" for line in str(what.plan or "  not run").split("\n"))]
+        elif kind == "when":
+            lines += [f"{pad}when {what.condition.text}", *_lines(what.operations, pad + "  ")]
+        elif kind == "loop":
+            lines += [f"{pad}{what!r}", *_lines(what.body, pad + "  ")]
+        else:
+            lines.append(f"{pad}{kind} {getattr(what, 'text', None) or getattr(what, 'name', what)}")
+    return lines
 
 
 def loop(

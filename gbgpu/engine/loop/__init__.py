@@ -1,13 +1,16 @@
-"""Recorded loops: round after round by statements; on a GPU, rounds that ask for the same again become a CUDA graph."""
+"""Recorded loops: round after round by statements; rounds that ask for the same again go
+round by themselves."""
 
 from typing import Any
 
 from .device import DeviceLoop
 
 
-def carry_out(session: Any, loop: Any) -> None:
-    """Run a loop to its end."""
+def carry_out(session: Any, loop: Any) -> Any:
+    """Run a loop to its end; or plan its statements, where plans are wanted."""
     loop.begin()
+    if session.explaining:
+        return loop.planned()
     compiled = DeviceLoop.of(session, loop)
     while not loop.over:
         if compiled is None or not compiled.advance():

@@ -266,15 +266,23 @@ class Captured:
 
     def run(self) -> None:
         """Run to the end, or to a frontier that is too wide; handles hold what the last round left."""
-        start = np.zeros(8, np.int64)
-        start[0] = self.loop.rounds
+        loop, start = self.loop, np.zeros(8, np.int64)
+        start[0] = loop.rounds
         self.device.copy(self.tape.state, start)
-        try:
-            self.tape.launch()
-        finally:
-            rounds, over, _ = (int(x) for x in self.device.get(self.tape.state)[:3])
-            self.loop.rounds, self.loop.converged = rounds, bool(over)
-            self._leave()
+        wide = False
+        while not (loop.over or wide or self._changed()):
+            try:
+                self.tape.launch(loop.next_told)
+            finally:
+                rounds, over, too_wide = self.device.get(self.tape.state)[:3]
+                loop.rounds, loop.converged, wide = int(rounds), bool(over), bool(too_wide)
+                self._leave()
+            loop.tell()
+
+    def _changed(self) -> bool:
+        """Whether who was told of a round has given handles other content."""
+        triples = zip(self.carried, self.places, self.blocks, strict=True)
+        return any(x._store is not place or held is not None and place.blocks != held for x, place, held in triples)
 
     def _leave(self) -> None:
         """Handles get buffers that no graph writes any more."""

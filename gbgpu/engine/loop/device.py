@@ -7,6 +7,8 @@ beginning; and captured. What a round hands to the next lies in buffers of its o
 leaves it. A frontier that grows too wide for its pushes ends the graph: statements take over, and may come back to it.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
@@ -42,11 +44,11 @@ class DeviceLoop:
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
         """None for a loop that runs statement by statement."""
         here = session.devices[0].kind == "cpu"
-        if session.deterministic or loop.told or listeners or session.explaining or not simple(loop, guards=here):
+        if session.deterministic or listeners or not simple(loop, guards=here):
             return None
         if here:
             return cls(session, loop) if session.kernels.atomic else None
-        one = len(session.devices) == 1
+        one = len(session.devices) == 1 and not loop.told
         return cls(session, loop) if one and imported("gbgpu.device.graph").available() else None
 
     def advance(self) -> bool:
@@ -78,23 +80,32 @@ class DeviceLoop:
         """Capture a round, and run it until the loop is over or the graph gives up."""
         self.tries += 1
         pinned = {id(statement): _pinned(statement) for statement in self.statements}
-        self.session.blind = True
-        try:
-            for _ in range(2):
-                if self.loop.over:
-                    return
-                forms = self._forms()
-                self._round(self.loop.body, pinned)
-                self.loop.rounds += 1
-            if self.loop.over or forms != self._forms():
+        for _ in range(2):
+            if self.loop.over:
                 return
+            forms = self._forms()
+            with self._blind():
+                self._round(self.loop.body, pinned)
+            self.loop.rounds += 1
+            self.loop.tell()
+        if self.loop.over or forms != self._forms():
+            return
+        with self._blind():
             captured = Captured(self.session, self.loop, pinned)
-        finally:
-            self.session.blind = False
+        for statement in self.statements:  # for who asks for plans
+            statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds
         captured.run()
         if self.loop.rounds - before > WORTH:
             self.tries -= 1
+
+    @contextmanager
+    def _blind(self) -> Iterator[None]:
+        self.session.blind = True
+        try:
+            yield
+        finally:
+            self.session.blind = False
 
     def _seconds(self) -> float:
         """Predicted seconds of a round on the device, of its pulls and of passes over rows."""

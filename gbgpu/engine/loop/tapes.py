@@ -40,7 +40,7 @@ class CudaTape:
         self._graph.finish()
         return f"a graph of {self._graph.nodes} nodes a round"
 
-    def launch(self) -> None:
+    def launch(self, until: int | None) -> None:
         self._graph.launch()
 
 
@@ -97,12 +97,12 @@ class CpuTape:
         self._replay.finish()
         return f"{self._replay.length} calls a round"
 
-    def launch(self) -> None:
+    def launch(self, until: int | None) -> None:
         """Some rounds at a time: Ctrl-C waits for compiled code of its own thread."""
-        state, chunk = self.state, _CHUNK
-        while not (state[1] or state[2] or state[0] >= self._most):
+        state, chunk, most = self.state, _CHUNK, min(until or self._most, self._most)
+        while not (state[1] or state[2] or state[0] >= most):
             start = perf_counter()
-            self._replay.rounds(min(int(state[0]) + chunk, self._most))
+            self._replay.rounds(min(int(state[0]) + chunk, most))
             if perf_counter() - start < _PATIENCE:
                 chunk *= 2
 

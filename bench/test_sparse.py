@@ -1,0 +1,60 @@
+"""gbgpu.sparse beside SciPy on a crawl of the web, and writing files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import gbgpu as gb
+from gbgpu import sparse
+
+NAME = "uk-2007-05_100000"
+
+
+def cases(module: Any, A: Any, n: int) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    rows, X, d = rng.integers(0, n, 10_000), rng.random((n, 8)), rng.random(n)
+    return {
+        "A[i]": lambda: A[17_944],
+        "A[rows], 10,000 of them": lambda: A[rows],
+        "vstack([A, A])": lambda: module.vstack([A, A]),
+        "hstack([A, A])": lambda: module.hstack([A, A]),
+        "A @ X, 8 columns": lambda: A @ X,
+        "diags_array(d) @ A": lambda: module.diags_array(d) @ A,
+        "A + A.T": lambda: A + A.T,
+    }
+
+
+@pytest.mark.parametrize("what", list(cases(scipy.sparse, None, 1)))
+def test_operations(beside, real, what):
+    A = real(NAME, f"{NAME}, {what}").astype(float)
+    gb.init("cpu:2")
+    ours, theirs = cases(sparse, sparse.csr_array(A), A.shape[0])[what], cases(scipy.sparse, A, A.shape[0])[what]
+    mine, other = ours(), theirs()
+    assert np.allclose(mine, other) if isinstance(other, np.ndarray) else abs(mine.to_scipy() - other).max() < 1e-9
+    beside(f"{NAME}, {what}", "cpu:2", ours, {"SciPy": theirs}, rounds=15, least=0.5)
+
+
+def test_an_element_of_many_empty_rows(beside):
+    gb.init("cpu:2")
+    A = sparse.csr_array((2**24, 2**24))
+    columns = iter(range(2**24))
+
+    def assign() -> None:
+        A[5, next(columns)] = 1
+
+    beside("A[i, j] = 1, 2^24 rows", "cpu:2", assign, {}, rounds=9, at_most=20)
+
+
+def test_compressed_output(beside, rmat, tmp_path):
+    gb.init("cpu:2")
+    A = gb.Matrix.from_scipy_sparse(rmat(17))
+
+    def write(suffix: str) -> Any:
+        return lambda: gb.io.mmwrite(tmp_path / f"graph.mtx{suffix}", A)
+
+    what, peers = f"rmat17 ({A.nvals} entries) to .mtx.gz", {"plain .mtx": write("")}
+    beside(what, "cpu:2", write(".gz"), peers, rounds=3, least=0.4)
