@@ -7,8 +7,9 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from programs import WIDE
 
 import algos
 import gbgpu as gb
@@ -339,6 +340,7 @@ def test_bad_matrices(devices, run):
             run(other)
 
 
+@settings(max_examples=2000 if WIDE else 40)
 @given(st.data())
 def test_random_graphs(devices, data):
     n = data.draw(st.integers(1, 40))

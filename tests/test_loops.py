@@ -61,7 +61,7 @@ def agree(program: p.Program, body: list[tuple[str, str]], rounds: int, rtol: fl
     return how
 
 
-@settings(max_examples=1500 if p.WIDE else 60)
+@settings(max_examples=1500 if p.WIDE else 40)
 @given(data=st.data())
 def test_random_bodies(devices, data):
     program = data.draw(p.programs(KINDS, most=5, small=True))

@@ -98,6 +98,7 @@ def test_guards_and_numbers(machine):
     for alike in (3, 10**9):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(compiled, "ALIKE", alike)
+            patch.setattr(compiled, "SOON", alike)
             q, level, sums = gb.Vector(bool, 500), gb.Vector(int, 500), gb.Vector.from_dense(np.zeros(500))
             limit, most, odd = gb.Scalar.from_value(2.0), gb.Scalar.from_value(0), gb.Scalar.from_value(1)
             q[0] = True
@@ -298,7 +299,7 @@ def test_random_bodies(machine):
     """From the third round on they go round by themselves, where that can be; most do."""
     hows, on_cpu = [], gb.settings.session().devices[0].kind == "cpu"
 
-    @settings(max_examples=1500 if p.WIDE else 60)
+    @settings(max_examples=1500 if p.WIDE else 40)
     @given(data=st.data())
     def run(data):
         program = data.draw(p.programs([kind for kind in KINDS if kind not in MATRICES], most=4, small=True))
@@ -311,6 +312,7 @@ def test_random_bodies(machine):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "ALIKE", 1)
+        patch.setattr(compiled, "SOON", 1)
         run()
     assert sum(how != "error" and not how.startswith("statements") for how in hows) > len(hows) / 5
 
@@ -378,6 +380,7 @@ def test_conditions_are_written_for_both(text, monkeypatch):
     monkeypatch.setattr(tapes.CpuCondition, "kernel", kernel)
     for alike in (3, 10**9):
         monkeypatch.setattr(compiled, "ALIKE", alike)
+        monkeypatch.setattr(compiled, "SOON", alike)
         q, v, s = gb.Vector(bool, 200), gb.Vector.from_dense(np.ones(200)), gb.Scalar(float)
         level = gb.Vector(int, 200)
         q[0] = True

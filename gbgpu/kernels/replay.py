@@ -44,19 +44,21 @@ class Replay:
         self._kinds: list[str] = []
         self._types: dict[str, Any] = {}  # of functions, by their text
         self._table: list[int] = []
+        self._pointers: list[int] = []  # words of the table that are addresses of buffers
         self._held: list[Any] = []
         self._late: list[tuple[int, int]] = []  # words of the table that are addresses of others of it
         self._run: Any = None
 
     def call(self, kernel: Any, arguments: Sequence[Any]) -> None:
         """kernel(*arguments), of a function that numba has compiled or will compile now."""
-        words, numbers = [0], []
+        words, numbers, pointers = [0], [], []
         for argument in arguments:
             if isinstance(argument, Late):
                 numbers.append((argument.array, len(words)))
                 argument = argument.array.dtype.type(0)
             if isinstance(argument, np.ndarray):
                 size = argument.size
+                pointers.append(len(words) + 4)
                 words += (0, 0, size, argument.itemsize, address(argument), size, *argument.strides)
             else:
                 words.append(_bits(argument))
@@ -66,31 +68,40 @@ class Replay:
         at = len(self._table) + 3 * len(numbers)
         for array, place in numbers:  # they are put into the table
             self._late.append((len(self._table), at + place))
-            self._add("copy", [0, address(array), array.itemsize], array)
-        self._add(kind, words, kernel, arguments)
+            self._add("copy", [0, address(array), array.itemsize], [1], array)
+        self._add(kind, words, pointers, kernel, arguments)
 
     def clear(self, target: np.ndarray) -> None:
         if target.nbytes:
-            self._add("clear", [address(target), target.nbytes], target)
+            self._add("clear", [address(target), target.nbytes], [0], target)
 
     def copy(self, target: np.ndarray, source: np.ndarray) -> None:
         """All of it; they may overlap."""
         if target.nbytes:
-            self._add("copy", [address(target), address(source), target.nbytes], target, source)
+            self._add("copy", [address(target), address(source), target.nbytes], [0, 1], target, source)
 
     def copy_counted(self, target: np.ndarray, source: np.ndarray, count: np.ndarray) -> None:
         words = [address(target), address(source), address(count), target.itemsize]
-        self._add("copy_counted", words, target, source, count)
+        self._add("copy_counted", words, [0, 1, 2], target, source, count)
 
     def begin(self, flag: np.ndarray) -> None:
         """What comes until `end` is passed over if the flag is 0 then."""
-        self._add("begin", [address(flag)], flag)
+        self._add("begin", [address(flag)], [0], flag)
 
     def end(self) -> None:
-        self._add("end", [])
+        self._add("end", [], [])
 
-    def _add(self, kind: str, words: list[int], *held: Any) -> None:
+    def replace(self, buffer: np.ndarray, other: np.ndarray) -> None:
+        """Work on another buffer of the same size and type in place of one, wherever that or a part of it stands."""
+        begin, shift = address(buffer), address(other) - address(buffer)
+        for word in self._pointers:
+            if begin <= self._table[word] < begin + buffer.nbytes:
+                self._table[word] += shift
+        self._held.append(other)
+
+    def _add(self, kind: str, words: list[int], pointers: list[int], *held: Any) -> None:
         self.length += 1
+        self._pointers += [len(self._table) + place for place in pointers]
         self._kinds.append(kind)
         self._table += words
         self._held.append(held)

@@ -116,7 +116,14 @@ class Captured:
             raise NotCompiled("a statement reads from the device")
         self.kept = condition.arrays, inside, index
         self.held = [(x, x._store) for statement in self.pinned.values() for x in self._inputs(statement)]
-        return better
+        pairs = [(journal.buffers[number], place) for number, place in better.items()]
+        if not self.tape.replaced(pairs):
+            return better
+        places = {id(buffer): place for buffer, place in pairs}
+        for block in (block for store in inside if isinstance(store, VectorStore) for block in store.blocks):
+            for name in ("slots", "vals", "words"):
+                setattr(block, name, places.get(id(getattr(block, name)), getattr(block, name)))
+        return {}
 
     def _perform(self, operations: list[Operation], condition: Condition) -> list[str]:
         """Write operations down; returns the texts of what ends the loop."""

@@ -23,7 +23,8 @@ from .captured import Captured
 from .journal import NotCompiled
 
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it
-ALIKE = 6  # rounds by statements before one is captured: a loop of fewer is not worth it
+ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fewer is not worth it
+SOON = 3  # the same on CPU devices
 SELDOM = 0.1  # rounds in which a guard holds, as a guess
 _THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
 _spent = 0.0  # seconds by all loops of the process, by statements
@@ -59,7 +60,7 @@ class DeviceLoop:
             plans = [statement.carried and statement.carried[1] for statement in self.statements]
             same = self.plans is not None and all(a is b for a, b in zip(plans, self.plans, strict=True))
             self.alike, self.plans = self.alike + 1 if same else 0, plans
-        if self.alike < ALIKE or self.tries >= _TRIES:
+        if self.alike < (SOON if self.device.kind == "cpu" else ALIKE) or self.tries >= _TRIES:
             return False
         if _spent < self._price():
             return False

@@ -12,6 +12,7 @@ class Journal:
 
     def __init__(self, instead: dict[int, Any]):
         self._instead = instead
+        self.buffers: list[Any] = []
         self._made: list[tuple[int, int]] = []  # (address, launches before)
         self._launched: list[set[int]] = []
 
@@ -19,6 +20,7 @@ class Journal:
         found = self._instead.get(len(self._made))
         if found is not None and (found.size, found.dtype) == (buffer.size, buffer.dtype):
             buffer = found
+        self.buffers.append(buffer)
         self._made.append((address(buffer), len(self._launched)))
         return buffer
 

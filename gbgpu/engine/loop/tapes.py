@@ -36,6 +36,10 @@ class CudaTape:
         own = handle, self.state, graph.abort, most or 2**62, graph.words, graph.used
         self._device.launch(kernel, 1, 32, (*own, *arrays))
 
+    def replaced(self, pairs: list[tuple[Any, Any]]) -> bool:
+        """Whether buffers could be given in place of others once all is written down."""
+        return False
+
     def finish(self) -> str:
         self._graph.finish()
         return f"a graph of {self._graph.nodes} nodes a round"
@@ -92,6 +96,11 @@ class CpuTape:
         self._replay.begin(flag)
         yield
         self._replay.end()
+
+    def replaced(self, pairs: list[tuple[Any, Any]]) -> bool:
+        for buffer, other in pairs:
+            self._replay.replace(buffer, other)
+        return True
 
     def finish(self) -> str:
         self._replay.finish()
