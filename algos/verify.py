@@ -10,9 +10,6 @@ the habit.
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order
-from scipy.sparse.csgraph import connected_components as scipy_components
 
 from gbgpu import Matrix, Vector
 from gbgpu.errors import GraphblasException
@@ -102,7 +99,9 @@ def connected_components(A: Matrix, labels: Vector) -> None:
     check(label[label] == label, "label: a vertex that has another label itself")
     rows, cols, _ = A.to_coo()
     check(label[rows] == label[cols], "edge: its ends have different labels", rows)
-    count, theirs = scipy_components(_pattern(n, rows, cols), directed=False)
+    from scipy.sparse import csgraph  # half a second, for those who verify
+
+    count, theirs = csgraph.connected_components(_pattern(n, rows, cols), directed=False)
     _, smallest = np.unique(theirs, return_index=True)
     mine = np.unique(label).size
     check(label == smallest[theirs] if n else present, f"count: {mine} labels, {count} components by SciPy")
@@ -147,11 +146,16 @@ def _fail(check: str, vertex: int) -> NoReturn:
     raise VerificationError(f"check failed: {check} (vertex {vertex})")
 
 
-def _pattern(n: int, rows: np.ndarray, cols: np.ndarray) -> csr_array:
+def _pattern(n: int, rows: np.ndarray, cols: np.ndarray) -> Any:
+    """A pattern as SciPy has it."""
+    from scipy.sparse import coo_array
+
     return coo_array((np.ones(rows.size, np.int8), (rows, cols)), shape=(n, n)).tocsr()
 
 
 def _reachable(n: int, rows: np.ndarray, cols: np.ndarray, source: int) -> np.ndarray:
     found = np.zeros(n, bool)
-    found[breadth_first_order(_pattern(n, rows, cols), source, return_predecessors=False)] = True
+    from scipy.sparse import csgraph
+
+    found[csgraph.breadth_first_order(_pattern(n, rows, cols), source, return_predecessors=False)] = True
     return found

@@ -108,6 +108,13 @@ class CpuDevice:
     def transpose(
         self, n: int, m: int, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        nnz = int(indptr[-1])
+        if nnz < FEW:
+            order = np.argsort(cols[:nnz], kind="stable")
+            starts = np.zeros(m + 1, np.int64)
+            np.cumsum(np.bincount(cols[:nnz], minlength=m), out=starts[1:])
+            rows = np.repeat(np.arange(n, dtype=cols.dtype), np.diff(indptr))
+            return starts, rows[order], None if vals is None else vals[order]
         bits = np.zeros(len(cols), np.uint8) if vals is None else vals.view(f"u{vals.itemsize}")
         t = imported("scipy.sparse").csr_array((bits, cols, indptr), shape=(n, m)).tocsc()
         return t.indptr, t.indices, None if vals is None else t.data.view(vals.dtype)
@@ -120,6 +127,7 @@ class CpuDevice:
 
 
 LARGE = 2**24  # elements that are allocated after a look at what is free
+FEW = 2**14  # entries that NumPy transposes in less time than it takes to import SciPy
 
 
 def host_memory() -> tuple[int, int]:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from ...distribute.blocks import MatrixStore, VectorStore
+from ...errors import OutOfMemory
+from ...interrupts import held as uninterrupted
 from ...kernels.interface import XLIST
 from ...language.expr import Operand, Statement
 from ...language.recording import Operation
@@ -29,14 +31,16 @@ class Captured:
         self.session, self.loop, self.device, self.pinned = session, loop, session.devices[0], pinned
         self.operations, self.guards = round_of(loop)
         self.carried, self.inside = written(self.operations)
-        self.places = [self._place(handle) for handle in self.carried]
-        self.blocks = [_blocks(place) for place in self.places]
         try:
+            self.places = [self._place(handle) for handle in self.carried]
+            self.blocks = [_blocks(place) for place in self.places]
             instead = self._capture({})
             if instead:  # again, with results where the next round finds them
                 self._capture(instead)
         except NotCompiled:
             raise
+        except (MemoryError, OutOfMemory) as error:
+            raise NotCompiled("memory is short") from error
         except Exception as error:  # what CUDA does not let a stream do that is captured
             if self.device.kind == "cpu":
                 raise
@@ -48,8 +52,10 @@ class Captured:
         """Those of the session: while a round is captured, others may stand for them."""
         return self.session.devices
 
-    def _restored(self) -> None:
-        """Handles hold what lies in their places."""
+    def _restored(self, before: list[Any]) -> None:
+        """Handles hold what lies in their places, others what they held before."""
+        for handle, store in zip(self.inside, before, strict=True):
+            handle._store = store
         for handle, place, held in zip(self.carried, self.places, self.blocks, strict=True):
             handle._store = place
             if held is not None:
@@ -102,20 +108,17 @@ class Captured:
                     raise NotCompiled("buffers are not made in the same order twice")
                 pairs = self._brought(zip(self.carried, self.places, self.blocks, strict=True))
                 copies = [(condition.array(to), condition.array(source), to.itemsize) for to, source in pairs]
-                condition.index = "(round + 1)"  # guards are asked at the beginning of the next one
-                wide = [condition.negated(condition.text(x), holds) for x, holds in self.guards]
-                text = condition.kernel(done, copies, wide + self._limits(condition))
+                wide = self._unguarded(condition) + self._limits(condition)
+                text = condition.kernel(done, copies, wide)
                 self.tape.turn(text, condition.arrays, self.loop.max_iterations)
         finally:
             session.loop_index = None
             inside = [handle._store for handle in self.inside]
-            for handle, store in zip(self.inside, before, strict=True):
-                handle._store = store
-            self._restored()
+            uninterrupted(lambda: self._restored(before))
         if counters.host_reads != reads:
             raise NotCompiled("a statement reads from the device")
         self.kept = condition.arrays, inside, index
-        self.held = [(x, x._store) for statement in self.pinned.values() for x in self._inputs(statement)]
+        self.inputs = [(x, x._store) for statement in self.pinned.values() for x in self._inputs(statement)]
         pairs = [(journal.buffers[number], place) for number, place in better.items()]
         if not self.tape.replaced(pairs):
             return better
@@ -230,6 +233,14 @@ class Captured:
         parents = [] if statement.mask is None else [statement.mask.parent]
         written = {id(handle) for handle in (*self.carried, *self.inside)}
         return [x for x in (*handles(statement.expr), *parents) if id(x) not in written]
+
+    def _unguarded(self, condition: Condition) -> list[str]:
+        """What tells that the next round begins otherwise than this one."""
+        condition.index, known = "(round + 1)", len(condition.present)
+        found = [condition.negated(condition.text(x), holds) for x, holds in self.guards]
+        if len(condition.present) > known:
+            raise NotCompiled("it.when reads what may be empty")
+        return found
 
     def _pushes(self) -> list[tuple[Any, Any, MatrixStore]]:
         """(semiring, frontier, matrix by its rows) of each push over a list."""

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...device.cpu import CpuDevice
-from ...interrupts import imported
+from ...interrupts import held, imported
 from ...kernels.cpu import load
 from ...kernels.interface import Late
 from .condition import Condition, CpuCondition, CudaCondition
@@ -66,13 +66,11 @@ class CpuTape:
         before = [getattr(session, name) for name in names]
         devices = [_Writing(device, replay, journal) for device in session.devices]
         written: tuple[Any, ...] = devices, _Inline(devices), _Kernels(session.kernels, replay, journal), {}, _late
-        for name, value in zip(names, written, strict=True):
-            setattr(session, name, value)
         try:
+            _give(session, names, written)
             yield
         finally:
-            for name, value in zip(names, before, strict=True):
-                setattr(session, name, value)
+            held(lambda: _give(session, names, before))
 
     def turn(self, text: str, arrays: list[Any], most: int | None) -> None:
         self._most = most or self._most
@@ -114,6 +112,11 @@ class CpuTape:
             self._replay.rounds(min(int(state[0]) + chunk, most))
             if perf_counter() - start < _PATIENCE:
                 chunk *= 2
+
+
+def _give(session: Any, names: Sequence[str], values: Sequence[Any]) -> None:
+    for name, value in zip(names, values, strict=True):
+        setattr(session, name, value)
 
 
 def _late(scalar: Any, dtype: Any) -> Late | None:
