@@ -24,7 +24,7 @@ from .journal import NotCompiled
 
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it
 ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fewer is not worth it
-SOON = 5  # the same on CPU devices
+SOON = 10  # the same on CPU devices, where that costs as much as Python takes for so many
 SELDOM = 0.1  # rounds in which a guard holds, as a guess
 _THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
 _spent = 0.0  # seconds by all loops of the process, by statements
