@@ -96,6 +96,21 @@ if spread:
     continue
 """
 
+# A full vector in four sums side by side: each term then waits for the fourth before it, not for the one before it.
+LANES = """
+if flags & XFULL and xstride == 1 and n >= 16:
+    one, two, three, four = START, START, START, START
+    for q in range(0, n - 3, 4):
+        one = add(one, cast_b(xvals[q]))
+        two = add(two, cast_b(xvals[q + 1]))
+        three = add(three, cast_b(xvals[q + 2]))
+        four = add(four, cast_b(xvals[q + 3]))
+    for q in range(n & ~3, n):
+        one = add(one, cast_b(xvals[q]))
+    acc = add(add(one, two), add(three, four))
+    hit = True
+"""
+
 BODIES = {
     "pull": """
     full = flags & XFULL
@@ -339,7 +354,10 @@ BODIES = {
     "reduce": """
     acc = START
     hit = False
-    if flags & XLIST or flags & XFULL:
+    {lanes}
+    if hit:
+        pass
+    elif flags & XLIST or flags & XFULL:
         size = count[0] if flags & XLIST else n
         for q in range(size):
             {take_q}

@@ -3,7 +3,19 @@
 from ..semiring._lower import literal_numba, to_numba
 from ..semiring._types import BOOL
 from . import cpu_mxm
-from .cpu_bodies import ALLOW, BLENDED_LOOP, BODIES, FLAGS, LOWEST, POPCOUNT, SPARSE_LOOP, SPREAD, SPREAD_LOOP, USER_ID
+from .cpu_bodies import (
+    ALLOW,
+    BLENDED_LOOP,
+    BODIES,
+    FLAGS,
+    LANES,
+    LOWEST,
+    POPCOUNT,
+    SPARSE_LOOP,
+    SPREAD,
+    SPREAD_LOOP,
+    USER_ID,
+)
 from .inline import inlined
 from .interface import KINDS, ROLES, Spec
 
@@ -135,7 +147,8 @@ def _reduce(kind, spec, parts):
     if not op.is_any and op.terminal is not None:
         parts.text.append(f"TERMINAL = {literal_numba(op.terminal, op.dtype)}")
         stop = "if acc == TERMINAL:\n    break"
-    return {"take_q": take.format("q"), "take_r": take.format("r"), "stop": stop}
+    lanes = "" if op.is_any or op.dtype is BOOL else LANES  # those end soon
+    return {"take_q": take.format("q"), "take_r": take.format("r"), "stop": stop, "lanes": lanes}
 
 
 def _matrix_map(kind, spec, parts):
