@@ -147,7 +147,9 @@ def _reduce(kind, spec, parts):
     if not op.is_any and op.terminal is not None:
         parts.text.append(f"TERMINAL = {literal_numba(op.terminal, op.dtype)}")
         stop = "if acc == TERMINAL:\n    break"
-    lanes = "" if op.is_any or op.dtype is BOOL else LANES  # those end soon
+    # Those that end soon go one by one, and sums of floats: their order may not depend on the form.
+    one_by_one = op.is_any or op.dtype is BOOL or (op.dtype.kind == "f" and op.name not in ("min", "max"))
+    lanes = "" if one_by_one else LANES
     return {"take_q": take.format("q"), "take_r": take.format("r"), "stop": stop, "lanes": lanes}
 
 
