@@ -103,3 +103,11 @@ class DeviceSet(Protocol):
         """In a child process, after a fork: begin anew; or say why that can't be."""
 
     def close(self) -> None: ...
+
+
+def address(array: Any) -> int:
+    """Where a buffer begins, in the memory of its device."""
+    pointer = getattr(getattr(array, "data", None), "ptr", None)
+    if pointer is not None:
+        return int(pointer)
+    return int(array.__array_interface__["data"][0]) if hasattr(array, "__array_interface__") else id(array)

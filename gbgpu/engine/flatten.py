@@ -6,13 +6,14 @@ from typing import Any
 
 from ..language.expr import Bound, Expression, Third, Transposed, new_like, read, thunk
 from ..semiring._compose import compose, is_plain
+from ..semiring._scalar import in_order
 
 _CHAINS = ("apply", "intersect", "chain")  # one operator of the values at a place
 
 
 def flat(root: Expression) -> Expression:
     """The expression with handles as its operands, and numbers as its scalars."""
-    order = _in_order(root)
+    order = in_order(root, _inside)
     uses = Counter(id(inner) for node in order for inner in _inside(node))
     found = _Found()
     for node in order:
@@ -31,21 +32,6 @@ def _inside(node: Any) -> list[Any]:
     if not node.nested:
         return []
     return [x for x in (node.left, node.right) if x is not None and x.lazy]
-
-
-def _in_order(root: Any) -> list[Any]:
-    """All nodes, operands before what is made of them. Trees may be deep, and share branches."""
-    order: list[Any] = []
-    seen: set[int] = set()
-    waiting = [(root, False)]
-    while waiting:
-        node, ready = waiting.pop()
-        if ready:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            waiting += [(node, True), *((inner, False) for inner in _inside(node))]
-    return order
 
 
 class _Found(dict[int, Any]):

@@ -17,6 +17,7 @@ from numba import typeof
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
+from ..device.base import address
 from ..device.store import Recent
 from ..interrupts import apart
 from .interface import Late
@@ -29,10 +30,6 @@ _FAILED = -1
 _numbers = count()
 _ready = Recent()
 _entries: WeakKeyDictionary[Any, dict[tuple, tuple[str, Any, int]]] = WeakKeyDictionary()  # by kernel and arguments
-
-
-def address(array: np.ndarray) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 class Replay:

@@ -108,17 +108,22 @@ def _line(n: Node, args: list[str]) -> str:
 
 def ordered(body: Node) -> list[Node]:
     """Every node below `body` once, operands before users."""
+    return in_order(body, lambda n: n.args[::-1])
+
+
+def in_order(root: Any, operands: Callable[[Any], Sequence[Any]]) -> list[Any]:
+    """Every node below `root` once, after its operands; of these the last one first. Graphs may be deep, and share
+    nodes."""
+    order: list[Any] = []
     seen: set[int] = set()
-    order: list[Node] = []
-    stack = [(body, False)]
-    while stack:
-        n, done = stack.pop()
-        if done:
-            order.append(n)
-        elif id(n) not in seen:
-            seen.add(id(n))
-            stack.append((n, True))
-            stack.extend((a, False) for a in reversed(n.args))
+    waiting = [(root, False)]
+    while waiting:
+        node, ready = waiting.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            waiting += [(node, True), *((inner, False) for inner in operands(node))]
     return order
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from ...device.base import address
 from ...distribute.blocks import VectorBlock, VectorStore
 from ..run.steps import copied
-from .journal import address
 
 
 def described(store: VectorStore) -> tuple:
@@ -21,15 +21,9 @@ def addresses(blocks: Any) -> set[int]:
 
 def owned(devices: Any, store: VectorStore) -> VectorStore:
     """A copy in buffers that nobody shares."""
-    own = _listed if store.form == "list" else _of_one if store.iso else _of_each
+    own = _listed if store.form == "list" else _dense
     blocks = [own(device, block, store) for device, block in zip(devices, store.blocks, strict=False)]
     return VectorStore(store.map, store.dtype, store.form, store.iso, blocks)
-
-
-def _of_each(device: Any, block: VectorBlock, store: VectorStore) -> VectorBlock:
-    parts = block.vals, block.words, block.count
-    vals, words, count = (None if part is None else copied(device, part) for part in parts)
-    return VectorBlock(block.n, vals, block.stride, words, count=count)
 
 
 def _listed(device: Any, block: VectorBlock, store: VectorStore) -> VectorBlock:
@@ -46,10 +40,11 @@ def _listed(device: Any, block: VectorBlock, store: VectorStore) -> VectorBlock:
     return VectorBlock(block.n, vals, block.stride, slots=slots, count=count)
 
 
-def _of_one(device: Any, block: VectorBlock, store: VectorStore) -> VectorBlock:
-    """A block of one value that nobody shares."""
-    words, count = (None if part is None else copied(device, part) for part in (block.words, block.count))
-    return VectorBlock(block.n, copied(device, block.vals[:1]), 0, words, count=count)
+def _dense(device: Any, block: VectorBlock, store: VectorStore) -> VectorBlock:
+    """A full block or a bitmap; of one that has one value, that value."""
+    parts = block.vals[:1] if store.iso else block.vals, block.words, block.count
+    vals, words, count = (None if part is None else copied(device, part) for part in parts)
+    return VectorBlock(block.n, vals, 0 if store.iso else block.stride, words, count=count)
 
 
 def differing(device: Any, place: VectorBlock, made: VectorBlock, store: VectorStore) -> list[tuple[Any, Any]]:

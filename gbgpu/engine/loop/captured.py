@@ -15,7 +15,7 @@ from ...language.scalar import Scalar
 from ...trace import counters
 from .. import build
 from ..direction import pull_seconds
-from .body import handles, round_of, written
+from .body import reads_of, round_of, written
 from .buffers import addresses, apart, described, differing, owned
 from .condition import Condition
 from .journal import Journal, NotCompiled
@@ -56,10 +56,7 @@ class Captured:
         """Handles hold what lies in their places, others what they held before."""
         for handle, store in zip(self.inside, before, strict=True):
             handle._store = store
-        for handle, place, held in zip(self.carried, self.places, self.blocks, strict=True):
-            handle._store = place
-            if held is not None:
-                place.blocks = list(held)
+        _put_back(self.carried, self.places, self.blocks)
 
     def _place(self, handle: Any) -> Any:
         """Where a handle's content lies before and after each round: room for all of it, which nobody shares."""
@@ -118,7 +115,7 @@ class Captured:
         if counters.host_reads != reads:
             raise NotCompiled("a statement reads from the device")
         self.kept = condition.arrays, inside, index
-        self.inputs = [(x, x._store) for statement in self.pinned.values() for x in self._inputs(statement)]
+        self.inputs = [x._store for statement in self.pinned.values() for x in reads_of(statement)]
         pairs = [(journal.buffers[number], place) for number, place in better.items()]
         if not self.tape.replaced(pairs):
             return better
@@ -181,10 +178,7 @@ class Captured:
                 device.copy(value, source)
             for value, (to, _) in zip(values, pairs, strict=True):
                 device.copy(to, value)
-        for handle, place, held in zip(changed, places, blocks, strict=True):
-            handle._store = place
-            if held is not None:
-                place.blocks = list(held)
+        _put_back(changed, places, blocks)
 
     def _separate(self, changed: list[Any], carried: list[Any], blocks: list[Any]) -> None:
         """What a handle took from the place of another one is copied, before that place changes: `a << b` shares."""
@@ -227,12 +221,6 @@ class Captured:
                 if number is not None:
                     found[number] = other
         return found
-
-    def _inputs(self, statement: Statement) -> list[Any]:
-        """What a statement reads that the loop does not write."""
-        parents = [] if statement.mask is None else [statement.mask.parent]
-        written = {id(handle) for handle in (*self.carried, *self.inside)}
-        return [x for x in (*handles(statement.expr), *parents) if id(x) not in written]
 
     def _unguarded(self, condition: Condition) -> list[str]:
         """What tells that the next round begins otherwise than this one."""
@@ -312,6 +300,14 @@ class Captured:
             if handle.ndim and store is not None and store.form != "full":
                 store.nvals = None
         # this graph is not launched again: its buffers are theirs
+
+
+def _put_back(handles: list[Any], places: list[Any], blocks: list[Any]) -> None:
+    """Handles hold what lies in their places."""
+    for handle, place, held in zip(handles, places, blocks, strict=True):
+        handle._store = place
+        if held is not None:
+            place.blocks = list(held)
 
 
 def _blocks(place: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ...device.base import address
+
 
 class NotCompiled(Exception):
     """A loop that runs statement by statement, and why."""
@@ -34,11 +36,3 @@ class Journal:
             return None
         later = self._launched[self._made[numbers[-1]][1] :]
         return None if any(address(place) in launch for launch in later) else numbers[-1]
-
-
-def address(array: Any) -> int:
-    """Where an array begins, in the memory of its device."""
-    pointer = getattr(getattr(array, "data", None), "ptr", None)
-    if pointer is not None:
-        return int(pointer)
-    return int(array.__array_interface__["data"][0]) if hasattr(array, "__array_interface__") else id(array)
