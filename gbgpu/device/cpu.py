@@ -110,10 +110,10 @@ class CpuDevice:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         nnz = int(indptr[-1])
         if nnz < FEW:
-            order = np.argsort(cols[:nnz], kind="stable")
+            order = self.order(cols[:nnz])
             starts = np.zeros(m + 1, np.int64)
             np.cumsum(np.bincount(cols[:nnz], minlength=m), out=starts[1:])
-            rows = np.repeat(np.arange(n, dtype=cols.dtype), np.diff(indptr))
+            rows = self.owners(indptr, nnz).astype(cols.dtype)
             return starts, rows[order], None if vals is None else vals[order]
         bits = np.zeros(len(cols), np.uint8) if vals is None else vals.view(f"u{vals.itemsize}")
         t = imported("scipy.sparse").csr_array((bits, cols, indptr), shape=(n, m)).tocsc()
