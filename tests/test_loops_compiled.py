@@ -24,7 +24,7 @@ from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
 from gbgpu.semiring import any_pair, any_secondi, min_plus, min_second, plus_times
 
-SETS = [("cpu:1", None), ("cpu:3", (2, 5, 3)), ("cuda:0", None)]
+SETS = [("cpu:1", None), ("cpu:3", (2, 5, 3)), ("cuda:0", None), ("cuda:0*3", (2, 5, 3))]
 
 
 @pytest.fixture(params=SETS, ids=lambda each: each[0])
@@ -32,7 +32,7 @@ def machine(request, monkeypatch):
     """Devices on which kernels are compiled, and loops as soon as may be."""
     spec, shares = request.param
     if spec.startswith("cuda"):
-        if "cuda:0" not in os.environ.get("GBGPU_TEST_DEVICES", ""):
+        if spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
             pytest.skip("needs a GPU")
         if not pytest.importorskip("gbgpu.device.graph").available():
             pytest.skip("needs cuda-bindings and CUDA 12.4")

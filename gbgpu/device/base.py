@@ -34,19 +34,11 @@ class Device(Protocol):
         """All elements to zero."""
 
     def copy(self, target: Any, source: Any) -> None:
-        """target[:] = source; source may be of another device of the same set."""
+        """target[:] = source; source may be of another device of the same set, as it was before the step in hand: what
+        follows there waits."""
 
     def copy_counted(self, target: Any, source: Any, count: Any) -> None:
-        """Copy the first count[0] elements; the count stays where it is."""
-
-    def event(self) -> Any:
-        """A mark after all that this device was given until now, for others to wait for."""
-
-    def wait(self, event: Any) -> None:
-        """What follows on this device begins after the event of another one."""
-
-    def hold(self, buffer: Any, reader: Any) -> None:
-        """Keep a buffer of this device until the device `reader` has done what it was given."""
+        """Copy the first count[0] elements; the count, of this device, stays where it is."""
 
     def truths(self, flags: Any) -> Any:
         """How many booleans are true: one int64 on the device."""
@@ -86,7 +78,9 @@ class Device(Protocol):
 
 
 class DeviceSet(Protocol):
-    """The devices of a session."""
+    """The devices of a session. `switches`: work goes to a current device, which `over` chooses."""
+
+    switches: bool
 
     @property
     def devices(self) -> Sequence[Device]: ...

@@ -63,15 +63,6 @@ class CpuDevice:
     def copy_counted(self, target: np.ndarray, source: np.ndarray, count: np.ndarray) -> None:
         target[: count[0]] = source[: count[0]]
 
-    def event(self) -> None:
-        return None
-
-    def wait(self, event: Any) -> None:
-        pass
-
-    def hold(self, buffer: Any, reader: Any) -> None:
-        pass
-
     def truths(self, flags: np.ndarray) -> np.ndarray:
         return np.array([np.count_nonzero(flags)])
 
@@ -206,6 +197,8 @@ class CpuDevices:
     interrupt them: Ctrl-C waits for compiled code of its own thread. (A caller that only waits leaves its core idle,
     and two threads woken at once may share the other.)
     """
+
+    switches = False
 
     def __init__(self, k: int):
         self.devices = [CpuDevice(i) for i in range(k)]

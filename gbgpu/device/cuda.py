@@ -1,7 +1,7 @@
 """CUDA devices through CuPy: its current stream, allocator and module loader. The only importer of CuPy in gbgpu.
 
 Several logical devices of one GPU have buffers of their own and share its stream. The caller's thread launches all
-work.
+work, each task while its GPU is CuPy's current one. `peers.py` has what GPUs read of each other.
 """
 
 from collections import Counter
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import DeviceError, OutOfMemory, message
+from ..interrupts import imported
 from ..trace import counters
 from .nvrtc import compile_cubin
 
@@ -231,12 +232,13 @@ class Kernel:
 
 
 class CudaDevice:
-    """A block owner on a GPU. `switch`: other GPUs are in use too, so calls select this one first."""
+    """A block owner on a GPU. `switch`: the machine has others, so calls select this one first. `peers`: those of the
+    same set, if there are any."""
 
     kind = "cuda"
     xp = cupy
 
-    def __init__(self, gpu: int, name: str, switch: bool = False):
+    def __init__(self, gpu: int, name: str, switch: bool = False, peers: Any = None):
         found = info(gpu)
         self.gpu = gpu
         self.name = name
@@ -249,8 +251,7 @@ class CudaDevice:
         self.thin = 0  # blocks at most that work on lists, while a loop of short ones is captured
         self._used = 0  # of the zeroed words
         self._counting: Iterator[Any] | None = None  # words that a loop's body clears itself
-        self._switch, self._context = switch, cupy.cuda.Device(gpu) if switch else nullcontext()
-        self._held: list[tuple[Any, Any]] = []
+        self._context, self._peers = cupy.cuda.Device(gpu) if switch else nullcontext(), peers
 
     def here(self) -> AbstractContextManager:
         """The context in which this device's GPU is CuPy's current one."""
@@ -344,7 +345,7 @@ class CudaDevice:
         counters.launches += 1
         if self.journal is not None:
             self.journal.launched([target, source])
-        with self.here():
+        with self.here(), self._reading(source) as source:
             if isinstance(source, np.ndarray):
                 self._only_here()
                 target.set(np.ascontiguousarray(source, target.dtype))
@@ -356,27 +357,14 @@ class CudaDevice:
     def copy_counted(self, target: Any, source: Any, count: Any) -> None:
         n = min(target.size, source.size)
         if n:
-            self._run(f"copy{target.itemsize}", n, (target, source, count, n))
+            with self.here(), self._reading(source) as source:
+                self._run(f"copy{target.itemsize}", n, (target, source, count, n))
 
-    def event(self) -> Any:
-        """What others wait for: all that was given to this device until now. None where all share a stream."""
-        if not self._switch:
-            return None
-        with self._context:
-            return cupy.cuda.get_current_stream().record()
-
-    def wait(self, event: Any) -> None:
-        """What follows on this device begins after the event of another one."""
-        if event is not None:
-            with self._context:
-                cupy.cuda.get_current_stream().wait_event(event)
-
-    def hold(self, buffer: Any, reader: Any) -> None:
-        """Keep a buffer of this device until `reader` has done what it was given: pools give memory anew in the order
-        of one device's work only."""
-        if reader._switch:
-            self._held = [(held, event) for held, event in self._held if not event.done]
-            self._held.append((buffer, reader.event()))
+    def _reading(self, source: Any) -> AbstractContextManager:
+        """What is there to read of an array, which another GPU may have."""
+        if self._peers is None or isinstance(source, np.ndarray) or source.device.id == self.gpu:
+            return nullcontext(source)
+        return self._peers.reading(self.gpu, source)
 
     # -- matrices
 
@@ -433,7 +421,8 @@ class CudaDevice:
         n, tiles = codes.size, ranks.size - 1
         counts, offsets = self.empty(tiles, np.int64), self.zeros(tiles + 1, np.int64)
         self._run("cut_counts", tiles * 32, (codes, n, low, high, counts))
-        cupy.cumsum(counts, out=offsets[1:])
+        with self.here():
+            cupy.cumsum(counts, out=offsets[1:])
         total = int(self.get(offsets[-1:])[0])
         out, firsts = self.empty(total, source.dtype), self.full(rows + 1, total, np.int64) if rows else 0
         args = codes, n, low, high, offsets, source, out, begins, ranks, firsts
@@ -458,7 +447,13 @@ class CudaDevice:
 
     def adopt(self, array: Any) -> Any:
         with self.here():
-            return view(array)
+            found = view(array)
+        if found.device.id == self.gpu:
+            return found
+        with cupy.cuda.Device(found.device.id):
+            host = found.get()
+        with self.here():
+            return cupy.asarray(host)
 
     def order(self, keys: Any) -> Any:
         """The stable order of keys, as int64."""
@@ -599,11 +594,13 @@ class CudaDevices:
         for gpu in sharing:
             if not 0 <= gpu < count:
                 raise DeviceError(message(f"one of {count} usable GPUs", f"cuda:{gpu}", "cpu:1 works everywhere"))
-        self._switch = len(sharing) > 1
-        if not self._switch:
+        self.switches = count > 1
+        if not self.switches:
             cupy.cuda.Device(pairs[0][0]).use()
+        self._peers = imported("gbgpu.device.peers").Peers(list(sharing)) if len(sharing) > 1 else None
         self.devices = [
-            CudaDevice(gpu, f"cuda:{gpu}/{i}" if sharing[gpu] > 1 else f"cuda:{gpu}", self._switch) for gpu, i in pairs
+            CudaDevice(gpu, f"cuda:{gpu}/{i}" if sharing[gpu] > 1 else f"cuda:{gpu}", self.switches, self._peers)
+            for gpu, i in pairs
         ]
 
     def inline(self, p: int, seconds: float) -> bool:
@@ -611,12 +608,13 @@ class CudaDevices:
 
     def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float, whole: bool = False) -> list[Any]:
         """work(task) for every task, launched one after another from the caller's thread."""
-        if not self._switch:
+        if not self.switches:
             return [work(task) for task in tasks]
         results = []
-        for task in tasks:
-            with self.devices[task.device].here():
-                results.append(work(task))
+        with nullcontext() if self._peers is None else self._peers.step():
+            for task in tasks:
+                with self.devices[task.device].here():
+                    results.append(work(task))
         return results
 
     def current_gpu(self) -> int:

@@ -76,6 +76,7 @@ def messages(
     me = map.tasks[b].device
     lo, hi = map.first_slot(b), map.first_slot(b + 1)
     device, found, transfers = devices[me], [], []
+    value = next(part.vals for part in bins if part.device == me)  # the one of all, if they are iso
     for part in sorted(bins, key=lambda part: part.device != me):
         count, vals = part.counts[b : b + 1], part.vals if iso else part.vals[lo:hi]
         known = devices[part.device].peek(count)
@@ -86,7 +87,7 @@ def messages(
         if part.device != me:
             arrived = Message(
                 device.empty(size, part.slots.dtype),
-                vals if iso else device.empty(size, vals.dtype),
+                value if iso else device.empty(size, vals.dtype),
                 device.empty(1, np.int64),
             )
             pairs = [(message.slots, arrived.slots)] if iso else list(zip(message[:2], arrived[:2], strict=True))

@@ -11,18 +11,13 @@ def carry(devices: Sequence[Device], transfers: list[Transfer]) -> tuple[int, li
     """Carry out the transfers to one device. Returns the bytes that came from other devices, and for those whose number
     only the devices know (count, bytes an entry)."""
     moved, unknown = 0, []
-    waited: set[int] = set()
     for source, target, data, into, count in transfers:
         device = devices[target]
-        if source != target and source not in waited:
-            device.wait(devices[source].event())
-            waited.add(source)
         if count is None:
             device.copy(into, data)
         else:
             device.copy_counted(into, data, count)
         if source != target:
-            devices[source].hold(data, device)
             if count is None:
                 moved += into.nbytes
             else:

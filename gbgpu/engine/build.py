@@ -112,7 +112,7 @@ def sorted_csr(
 def block_to_host(device: Device, block: VectorBlock) -> tuple[np.ndarray, np.ndarray]:
     """(local rows ascending, values) of a block; only entries travel."""
     rows, vals = (np.arange(block.n), block.vals) if block.full else entries_of(device, block)
-    host = rows if isinstance(rows, np.ndarray) else device.get(rows)
+    host = rows if type(rows) is np.ndarray else device.get(rows)
     vals = device.get(vals)
     return host.astype(np.int64, copy=False), vals[: len(host)] if block.stride else np.repeat(vals[:1], len(host))
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..distribute.partition import Task
 from ..errors import InvalidValue, message
 from .build import check_duplicates
 from .context import Context
 from .matrix.csr import Rows, slots_of, store_of
 from .matrix.mxm import combined
+from .run.steps import copied
 
 CHUNK: int | None = None  # None: one for each 256 bytes of the GPU's memory
 
@@ -68,11 +70,21 @@ def distribute(session: Context, matrix: Any, rows: Rows, iso: bool) -> None:
     rowmap, colmap = session.maps.of_matrix(nrows, ncols, len(rows.cols), lengths)
     parts = [rows]
     if rowmap.p > 1:
-        bounds, parts = first.get(ptr[rowmap.bounds]).tolist(), []
-        for b, (lo, hi) in enumerate(zip(bounds, bounds[1:], strict=False)):
-            local = ptr[rowmap.bounds[b] : rowmap.bounds[b + 1] + 1] - lo
-            cols = slots_of(first, colmap, rows.cols[lo:hi].astype(np.int64))
-            parts.append(Rows(local, cols, rows.vals if iso else rows.vals[lo:hi].copy(), rows.stride))
+        cuts = first.get(ptr[rowmap.bounds]).tolist()
+
+        def part(task: Task) -> Rows:
+            b, device = task.block, session.devices[task.device]
+            lo, hi = cuts[b : b + 2]
+
+            def here(array: Any) -> Any:
+                return copied(device, array) if task.device else array
+
+            local = here(ptr[rowmap.bounds[b] : rowmap.bounds[b + 1] + 1]) - lo
+            cols = slots_of(device, colmap, here(rows.cols[lo:hi]).astype(np.int64))
+            vals = here(rows.vals) if iso else copied(device, rows.vals[lo:hi])
+            return Rows(local, cols, vals, rows.stride)
+
+        parts = session.over(rowmap.tasks, part, 0.0)
     matrix._store = store_of(session, rowmap, colmap, matrix.dtype, iso, parts)
 
 

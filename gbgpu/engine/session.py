@@ -85,7 +85,7 @@ class Session(Stores):
         """work(task) for every task, each on its device (see DeviceSet.over)."""
         if self.watched is not None:
             work = self.watched.timed(work)
-        if len(tasks) == 1 and seconds < settings.long_seconds:
+        if len(tasks) == 1 and seconds < settings.long_seconds and not self.device_set.switches:
             return [work(tasks[0])]
         return self.device_set.over(tasks, work, seconds, whole)
 

@@ -185,8 +185,12 @@ class Stores(Context):
             (nrows, ncols), seconds = matrix.shape, len(rows) * SORTED
             arrays = self._away(lambda: build.sorted_matrix(nrows, ncols, rows, cols, vals, iso, dup_op), seconds)
             return self._split(matrix, *arrays, iso)
-        found = gate.from_coo(self, matrix.shape, rows, cols, self._here(vals), iso, dup_op)
-        return gate.distribute(self, matrix, found, iso)
+
+        def built() -> None:
+            found = gate.from_coo(self, matrix.shape, rows, cols, self._here(vals), iso, dup_op)
+            gate.distribute(self, matrix, found, iso)
+
+        return self._away(built, 0.0)
 
     @memory_checked
     def build_csr(
@@ -195,8 +199,12 @@ class Stores(Context):
         """`trusted`: columns ascend in each row, none occurs twice, and the arrays are given away."""
         self.check()
         if not isinstance(cols, np.ndarray):
-            found = gate.from_csr(self, matrix.shape[1], self._here(indptr), cols, self._here(vals), iso)
-            return gate.distribute(self, matrix, found, iso)
+
+            def built() -> None:
+                found = gate.from_csr(self, matrix.shape[1], self._here(indptr), cols, self._here(vals), iso)
+                gate.distribute(self, matrix, found, iso)
+
+            return self._away(built, 0.0)
         arrays = (indptr, cols, vals) if trusted else build.sorted_csr(indptr, cols, vals, iso, matrix.shape[1])
         return self._split(matrix, *arrays, iso, trusted)
 
@@ -218,7 +226,7 @@ class Stores(Context):
         matrix._store = split_matrix(rowmap, colmap, matrix.dtype, devices, indptr, cols, vals, iso, own)
 
     def _away(self, work: Callable[[], R], seconds: float) -> R:
-        """work() on the host, where Ctrl-C needn't wait for it if that takes long."""
+        """work() on the host or the first device, where Ctrl-C needn't wait for it if that takes long."""
         return self.over((Task(0, 0, 0, 0),), lambda task: work(), seconds)[0]
 
     @memory_checked
@@ -318,7 +326,11 @@ class Stores(Context):
         if vector._store is None:
             return np.zeros(0, np.int64), np.zeros(0, vector.dtype.np_type)
         store = vector._store
-        parts = [build.block_to_host(self.devices[b], block) for b, block in enumerate(store.blocks)]
+        parts = self.over(
+            store.map.tasks,
+            lambda task: build.block_to_host(self.devices[task.device], store.blocks[task.block]),
+            store.map.n * self.kernels.costs.row,
+        )
         ids = np.concatenate([rows + first for (rows, _), first in zip(parts, store.map.bounds[:-1], strict=True)])
         return ids, np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
 
@@ -348,10 +360,10 @@ class Stores(Context):
             return None
         map = store.map if handle.ndim == 1 else store.rowmap
         b = int(map.owner(position[0]))
-        device, block, row = self.devices[b], store.blocks[b], position[0] - int(map.bounds[b])
-        if handle.ndim == 1:
-            return build.vector_element(device, block, row)
-        return build.matrix_element(device, block, row, int(store.colmap.slots(np.array([position[1]]))[0]))
+        found = build.vector_element if handle.ndim == 1 else build.matrix_element
+        rest = () if handle.ndim == 1 else (int(store.colmap.slots(np.array([position[1]]))[0]),)
+        entry = store.blocks[b], position[0] - int(map.bounds[b]), *rest
+        return self.over(map.tasks[b : b + 1], lambda task: found(self.devices[task.device], *entry), 0.0)[0]
 
     def settle(self, scalar: Any) -> None:
         """Read the value of a computed scalar, unless another thread did."""

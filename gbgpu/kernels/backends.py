@@ -4,6 +4,7 @@ file."""
 import os
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from .. import settings
 from ..device.base import DeviceSet
@@ -11,34 +12,40 @@ from ..errors import DeviceError, NotImplementedException, message
 from ..interrupts import imported
 from .interface import Kernels
 
-_EXAMPLES = 'such as "auto", "cpu:4", "cuda:0", "cuda:0*3"'
+_EXAMPLES = 'such as "auto", "cpu:4", "cuda:0", "cuda:0-1", "cuda:0*3"'
 
 
-def _cpu(first: int, last: int | None, copies: int, spec: str) -> tuple[DeviceSet, Kernels]:
+class Part(NamedTuple):
+    """A part of a device string: `cuda:0-3*2` has first 0, last 3 and copies 2."""
+
+    kind: str
+    first: int
+    last: int
+    copies: int
+
+
+def _cpu(parts: list[Part], spec: str) -> tuple[DeviceSet, Kernels]:
     """cpu:k is k virtual devices."""
     from ..device.cpu import CpuDevices
     from .cpu import CpuKernels
 
-    if last is not None or copies != 1 or not 1 <= first <= 1024:
+    if len(parts) > 1 or parts[0].last != parts[0].first or parts[0].copies != 1 or not 1 <= parts[0].first <= 1024:
         raise DeviceError(message("cpu:k with k from 1 to 1024", repr(spec)))
-    return CpuDevices(first), CpuKernels()
+    return CpuDevices(parts[0].first), CpuKernels()
 
 
-def _cuda(first: int, last: int | None, copies: int, spec: str) -> tuple[DeviceSet, Kernels]:
-    """cuda:i is a GPU, cuda:i*k are k logical devices on it."""
+def _cuda(parts: list[Part], spec: str) -> tuple[DeviceSet, Kernels]:
+    """cuda:i is a GPU, cuda:i-j are those from i to j, cuda:i*k are k logical devices on one; lists have commas."""
     cuda = imported("gbgpu.device.cuda")
-    last, found = first if last is None else last, cuda.available()
-    if last < first or not 1 <= copies <= 64:
-        raise DeviceError(message(f"a device string {_EXAMPLES}", repr(spec)))
-    if last >= found:
+    gpus = [gpu for part in parts for gpu in range(part.first, part.last + 1)]
+    if not gpus or len(set(gpus)) < len(gpus) or not all(1 <= part.copies <= 64 for part in parts):
+        raise DeviceError(message(f"a device string {_EXAMPLES}, each GPU once", repr(spec)))
+    if max(gpus) >= (found := cuda.available()):
         raise DeviceError(message(f"a GPU that exists ({found} found)", repr(spec), "gb.init('cpu:4') needs none"))
-    if last > first:
-        raise NotImplementedException(
-            f"{spec!r}: several GPUs aren't supported yet. Hint: 'cuda:{first}*{last - first + 1}' is as many on one"
-        )
     from .gpu import GpuKernels
 
-    devices = cuda.CudaDevices([(first, copy) for copy in range(copies)])
+    pairs = [(gpu, i) for part in parts for gpu in range(part.first, part.last + 1) for i in range(part.copies)]
+    devices = cuda.CudaDevices(pairs)
     return devices, GpuKernels(devices)
 
 
@@ -53,7 +60,7 @@ def _rehearsal(copies: int) -> tuple[DeviceSet, Kernels]:
     return devices, Rehearsal(settings.rehearsal)
 
 
-BACKENDS: dict[str, Callable[[int, int | None, int, str], tuple[DeviceSet, Kernels]]] = {"cpu": _cpu, "cuda": _cuda}
+BACKENDS: dict[str, Callable[[list[Part], str], tuple[DeviceSet, Kernels]]] = {"cpu": _cpu, "cuda": _cuda}
 
 
 def open_devices(spec: str) -> tuple[DeviceSet, Kernels]:
@@ -63,16 +70,28 @@ def open_devices(spec: str) -> tuple[DeviceSet, Kernels]:
         raise TypeError(message(f"a device string {_EXAMPLES}", type(spec).__name__))
     if spec == "auto":
         return open_devices(automatic() if settings.rehearsal is None else "cuda:0")
-    match = re.fullmatch(r"([a-z]+):(\d+)(?:-(\d+))?(?:\*(\d+))?", spec)
-    if match and match[1] in BACKENDS and settings.rehearsal is not None:
-        return _rehearsal(int(match[2]) if match[1] == "cpu" else int(match[4] or 1))
-    if match and match[1] in BACKENDS:
-        return BACKENDS[match[1]](int(match[2]), None if match[3] is None else int(match[3]), int(match[4] or 1), spec)
-    if re.fullmatch(r"(?:(?:cpu|cuda):[\d\-*]+,)+(?:cpu|cuda):[\d\-*]+", spec):
+    parts = _parsed(spec)
+    if len(kinds := {part.kind for part in parts}) > 1:
         raise NotImplementedException(
-            f"{spec!r}: a list of several sets isn't supported yet. Hint: name one, {_EXAMPLES}"
+            f"{spec!r}: CPUs beside GPUs aren't supported yet. Hint: name one kind, {_EXAMPLES}"
         )
-    raise DeviceError(message(f"a device string {_EXAMPLES}", repr(spec)))
+    if settings.rehearsal is not None:
+        return _rehearsal(
+            sum(part.copies * (part.last - part.first + 1) for part in parts) if "cuda" in kinds else parts[0].first
+        )
+    return BACKENDS[parts[0].kind](parts, spec)
+
+
+def _parsed(spec: str) -> list[Part]:
+    """The parts of a device string. A kind holds until another one is named: cuda:0,1."""
+    parts: list[Part] = []
+    for text in spec.split(","):
+        match = re.fullmatch(r"(?:([a-z]+):)?(\d+)(?:-(\d+))?(?:\*(\d+))?", text)
+        kind = match and (match[1] or (parts[-1].kind if parts else None))
+        if not match or kind not in BACKENDS:
+            raise DeviceError(message(f"a device string {_EXAMPLES}", repr(spec)))
+        parts.append(Part(kind, int(match[2]), int(match[3] or match[2]), int(match[4] or 1)))
+    return parts
 
 
 def automatic() -> str:

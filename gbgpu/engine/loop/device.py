@@ -49,7 +49,7 @@ class DeviceLoop:
             return None
         if here:
             return cls(session, loop) if session.kernels.atomic else None
-        one = len(session.devices) == 1 and not loop.told
+        one = len({device.gpu for device in session.devices}) == 1 and not loop.told
         return cls(session, loop) if one and imported("gbgpu.device.graph").available() else None
 
     def advance(self) -> bool:

@@ -128,6 +128,8 @@ def _late(scalar: Any, dtype: Any) -> Late | None:
 class _Inline:
     """Devices whose tasks are done one after the other, here."""
 
+    switches = False
+
     def __init__(self, devices: Sequence[Any]):
         self.devices = devices
 

@@ -11,7 +11,15 @@ import numpy as np
 
 from ...device.base import Device
 from ...distribute import needs, transport
-from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore, assembled, matrix_block, offset_type
+from ...distribute.blocks import (
+    MatrixBlock,
+    MatrixStore,
+    VectorBlock,
+    VectorStore,
+    assembled,
+    matrix_block,
+    offset_type,
+)
 from ...distribute.needs import Dense
 from ...distribute.partition import RowMap, Task
 from ...kernels.interface import Spec
@@ -119,12 +127,15 @@ def last_of(device: Device, first: Any) -> Any:
 def store_of(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, parts: list[Rows]) -> MatrixStore:
     """The matrix whose blocks have these rows."""
     ptr, idx = offset_type(max(len(part.cols) for part in parts)), colmap.slot_type()
-    blocks = []
-    for device, part in zip(session.devices, parts, strict=False):
+
+    def block(task: Task) -> MatrixBlock:
+        part, device = parts[task.block], session.devices[task.device]
         vals = part.vals if len(part.vals) else device.zeros(1, dtype.np_type)
         indptr, cols = part.indptr.astype(ptr, copy=False), part.cols.astype(idx, copy=False)
-        blocks.append(matrix_block(device, indptr, cols, vals, 0 if iso else 1, len(cols)))
-    return assembled(rowmap, colmap, dtype, iso, blocks)
+        return matrix_block(device, indptr, cols, vals, 0 if iso else 1, len(cols))
+
+    seconds = rowmap.n * session.kernels.costs.row / rowmap.p
+    return assembled(rowmap, colmap, dtype, iso, session.over(rowmap.tasks, block, seconds))
 
 
 def whole_vector(session: Context, store: VectorStore, d: int) -> Dense:

@@ -103,12 +103,17 @@ def _is_diagonal(session: Any, store: MatrixStore) -> bool:
     """Whether a matrix has every entry of its diagonal, and no other; looked up once."""
     if store.diagonal is None:
         store.diagonal = store.rowmap is store.colmap and store.lengths == tuple(store.rowmap.rows)
-        for task, block in zip(store.rowmap.tasks, store.blocks, strict=True) if store.diagonal else ():
-            slots = session.devices[task.device].xp.arange(block.n + 1)
-            lined = (block.indptr == slots).all() & (
-                block.cols == slots[:-1] + store.rowmap.first_slot(task.block)
-            ).all()
-            store.diagonal = store.diagonal and bool(lined)
+
+        def lined(task: Task) -> bool:
+            block, slots = (
+                store.blocks[task.block],
+                session.devices[task.device].xp.arange(store.blocks[task.block].n + 1),
+            )
+            here = slots[:-1] + store.rowmap.first_slot(task.block)
+            return bool((block.indptr == slots).all() & (block.cols == here).all())
+
+        seconds = store.nvals * session.kernels.costs.row
+        store.diagonal = store.diagonal and all(session.over(store.rowmap.tasks, lined, seconds))
     return store.diagonal
 
 

@@ -280,9 +280,9 @@ def place(
 
 def with_element(session: Any, store: MatrixStore, i: int, j: int, value: Any) -> MatrixStore:
     """The matrix with one value set. Blocks of other rows are shared."""
-    rowmap, blocks = store.rowmap, list(store.blocks)
+    rowmap = store.rowmap
     b, slot = int(rowmap.owner(i)), int(store.colmap.slots(np.array([j]))[0])
-    ptr = np.promote_types(store.ptr, offset_type(blocks[b].nnz + 1))  # one type in all blocks
+    ptr = np.promote_types(store.ptr, offset_type(store.blocks[b].nnz + 1))  # one type in all blocks
 
     def of(task: Task) -> Any:
         device, block, row = session.devices[task.device], store.blocks[b], i - rowmap.first(b)
@@ -303,12 +303,16 @@ def with_element(session: Any, store: MatrixStore, i: int, j: int, value: Any) -
         device.xp.add(block.indptr[row + 1 :], 1, out=indptr[row + 1 :])
         return matrix_block(device, indptr, cols, vals, 1, block.nnz + 1)
 
-    [blocks[b]] = session.over(rowmap.tasks[b : b + 1], of, rowmap.n * session.kernels.costs.row / rowmap.p)
-    for task, block in zip(rowmap.tasks, blocks, strict=True):
-        if not block.stride or block.indptr.dtype != ptr:
-            vals = block.vals if block.stride else session.devices[task.device].xp.repeat(block.vals[:1], block.nnz + 1)
-            indptr, rest = block.indptr.astype(ptr, copy=False), (block.nnz, block.empty_rows)
-            blocks[task.block] = MatrixBlock(block.n, indptr, block.cols, vals, 1, *rest)
+    def alike(task: Task) -> MatrixBlock:
+        """A value for each entry, and offsets of the type of all."""
+        block = of(task) if task.block == b else store.blocks[task.block]
+        if block.stride and block.indptr.dtype == ptr:
+            return block
+        vals = block.vals if block.stride else session.devices[task.device].xp.repeat(block.vals[:1], block.nnz + 1)
+        indptr, rest = block.indptr.astype(ptr, copy=False), (block.nnz, block.empty_rows)
+        return MatrixBlock(block.n, indptr, block.cols, vals, 1, *rest)
+
+    blocks = session.over(rowmap.tasks, alike, rowmap.n * session.kernels.costs.row / rowmap.p)
     return assembled(rowmap, store.colmap, store.dtype, False, blocks)
 
 
@@ -338,13 +342,16 @@ def region(session: Context, store: MatrixStore, rows: Index, cols: Index, insid
 
 def filled(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, value: Any) -> MatrixStore:
     """One value at every position."""
-    blocks, m = [], colmap.n
-    for b, n in enumerate(rowmap.rows):
-        device = session.devices[b]
+    m = colmap.n
+
+    def block(task: Task) -> MatrixBlock:
+        n, device = rowmap.rows[task.block], session.devices[task.device]
         cols = device.xp.tile(device.put(colmap.slots(np.arange(m)).astype(colmap.slot_type())), n)
         indptr = (device.xp.arange(n + 1) * m).astype(offset_type(max(rowmap.rows) * m))
-        blocks.append(matrix_block(device, indptr, cols, device.full(1, value, dtype.np_type), 0, n * m))
-    return assembled(rowmap, colmap, dtype, True, blocks)
+        return matrix_block(device, indptr, cols, device.full(1, value, dtype.np_type), 0, n * m)
+
+    made = session.over(rowmap.tasks, block, rowmap.n * m * session.kernels.costs.row / rowmap.p)
+    return assembled(rowmap, colmap, dtype, True, made)
 
 
 # -- vectors as matrices

@@ -21,10 +21,14 @@ def transpose(session: Any, store: MatrixStore) -> MatrixStore:
         indptr = indptr[: store.colmap.n + 1].astype(offset_type(block.nnz), copy=False)
         blocks = [matrix_block(session.devices[0], indptr, cols, vals, stride, block.nnz)]
         return assembled(store.colmap, store.rowmap, store.dtype, store.iso, blocks)
-    map, cuts = store.colmap, []
-    for task, turned in zip(store.rowmap.tasks, parts, strict=True):
-        device, ends = session.devices[task.device], np.append(map.starts[:-1], map.nslots)
-        cuts.append(device.get(turned.indptr[device.put(ends)]).tolist())
+    map = store.colmap
+    ends = np.append(map.starts[:-1], map.nslots)
+
+    def cut(task: Task) -> list[int]:
+        device = session.devices[task.device]
+        return device.get(parts[task.block].indptr[device.put(ends)]).tolist()
+
+    cuts = session.over(store.rowmap.tasks, cut, 0.0)
 
     def part(task: Task) -> Rows:
         b, lo = task.block, map.first_slot(task.block)

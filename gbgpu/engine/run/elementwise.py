@@ -147,15 +147,19 @@ class Elementwise(Steps):
         parts = self.session.over(x.map.tasks, work, self.entries(x))
         if x.map.p == 1:
             return parts[0]
-        device, nil = session.devices[0], session.nil(0)
-        vals, present = device.empty(x.map.p, monoid.dtype.np_type), device.empty(x.map.p, np.int64)
-        for b, (both, value) in enumerate(parts):
-            device.copy(vals[b : b + 1], value)
-            device.copy(present[b : b + 1], both[1:])
-            if b:
-                self.session.account(0, value.nbytes + 8)
-        words, both = device.zeros((x.map.p + 63) >> 6, np.int64), device.empty(2, np.int64)
-        out = both.view(monoid.dtype.np_type)[:1]
-        self.kernel("mask_words", Spec(b=session.int64))(x.map.p, present, 1, nil.words, k.XFULL, words)
-        self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(x.map.p, nil.words, vals, 1, words, 0, out, both[1:])
-        return both, out
+
+        def last(task: Task) -> tuple[Any, Any]:
+            device, nil, p = session.devices[0], session.nil(0), x.map.p
+            vals, present = device.empty(p, monoid.dtype.np_type), device.empty(p, np.int64)
+            for b, (both, value) in enumerate(parts):
+                device.copy(vals[b : b + 1], value)
+                device.copy(present[b : b + 1], both[1:])
+                if b:
+                    session.account(0, value.nbytes + 8)
+            words, both = device.zeros((p + 63) >> 6, np.int64), device.empty(2, np.int64)
+            out = both.view(monoid.dtype.np_type)[:1]
+            self.kernel("mask_words", Spec(b=session.int64))(p, present, 1, nil.words, k.XFULL, words)
+            self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(p, nil.words, vals, 1, words, 0, out, both[1:])
+            return both, out
+
+        return session.over(x.map.tasks[:1], last, 0.0)[0]

@@ -1,0 +1,91 @@
+"""What several GPUs of one process read of each other: in which order, and by which way.
+
+Each GPU does its work in the order of its own stream. A reader waits for all that the owner was given before the step
+began, and the owner goes on, to write or to free what was read, after the reader. In a step the tasks of all devices
+are given out before any owner waits, so that they run at the same time. All waiting is done by the GPUs.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .. import settings
+from .cuda import CUDARuntimeError, cupy
+
+
+class Peers:
+    """GPUs that read each other's memory."""
+
+    def __init__(self, gpus: Sequence[int]):
+        self._gpus = gpus
+        self._direct = {(a, b) for a in gpus for b in gpus if a != b and _access(a, b)}
+        self._inside = False  # a step
+        self._begun: dict[int, Any] = {}  # what each GPU was given before it, while it runs
+        self._waited: set[tuple[int, int]] = set()
+        self._read: dict[tuple[int, int], Any] = {}  # by (reader, owner): when the reader is done
+        self._held: list[Any] = []
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Tasks of all devices are given out inside."""
+        if self._inside:
+            yield
+            return
+        self._inside = True
+        try:
+            yield
+        finally:
+            self._inside = False
+            for (_, owner), event in self._read.items():
+                _wait(owner, event)
+            for kept in (self._begun, self._waited, self._read, self._held):
+                kept.clear()
+
+    @contextmanager
+    def reading(self, reader: int, buffer: Any) -> Iterator[Any]:
+        """What GPU `reader`, which is the current one, may read in place of an array of another one: the array itself,
+        or a copy of it where there is no way between them but through the host."""
+        owner = buffer.device.id
+        if settings.staged or (reader, owner) not in self._direct:
+            with cupy.cuda.Device(owner):
+                host = buffer.get()
+            yield cupy.asarray(host)
+            return
+        if not self._inside:
+            _wait(reader, _mark(owner))
+            yield buffer
+            _wait(owner, _mark(reader))
+            return
+        if not self._begun:
+            self._begun = {gpu: _mark(gpu) for gpu in self._gpus}
+        if (reader, owner) not in self._waited:
+            self._waited.add((reader, owner))
+            _wait(reader, self._begun[owner])
+        yield buffer
+        self._read[reader, owner] = _mark(reader)
+        self._held.append(buffer)
+
+
+def _mark(gpu: int) -> Any:
+    """An event after all that a GPU was given until now."""
+    with cupy.cuda.Device(gpu):
+        return cupy.cuda.get_current_stream().record(cupy.cuda.Event(disable_timing=True))
+
+
+def _wait(gpu: int, event: Any) -> None:
+    """What follows on a GPU begins after the event."""
+    with cupy.cuda.Device(gpu):
+        cupy.cuda.get_current_stream().wait_event(event)
+
+
+def _access(reader: int, owner: int) -> bool:
+    """Whether a GPU reads another one's memory directly; from now on it does."""
+    runtime = cupy.cuda.runtime
+    if not runtime.deviceCanAccessPeer(reader, owner):
+        return False
+    with cupy.cuda.Device(reader):
+        try:
+            runtime.deviceEnablePeerAccess(owner)
+        except CUDARuntimeError as error:
+            return "AlreadyEnabled" in str(error)
+    return True

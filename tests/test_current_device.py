@@ -1,0 +1,55 @@
+"""Every piece of work is done while its device is the current one: on several GPUs, what is done elsewhere is not in
+the order of the owner's work. Random statements on CPU devices whose arrays say whose they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import ownership
+import programs as p
+import pytest
+from conftest import Devices
+from hypothesis import given, note, settings
+from oracle import Run
+from test_statements import KINDS
+
+import algos
+import gbgpu as gb
+from algos import verify
+from gbgpu.io import rmat
+
+SHARES = (1, 5, 3)
+
+
+@pytest.fixture
+def several():
+    with ownership.several(SHARES) as current:
+        yield current
+
+
+@settings(max_examples=500 if p.WIDE else 60)
+@given(program=p.programs(KINDS["mixed"]))
+def test_random_statements(several, program):
+    devices = Devices("cpu:3", SHARES)
+    note(devices.text())
+    Run(program, devices).all()
+    assert not several.broken, several.broken[:5]
+
+
+def test_algorithms(several):
+    A = rmat(7, 6, seed=3, weights=(1, 255))
+    source = int(np.argmax(np.diff(A.to_csr()[0])))
+    verify.bfs(A, source, *algos.bfs(A, source))
+    verify.sssp(A, source, algos.sssp(A, source))
+    verify.pagerank(A, algos.pagerank(A)[0])
+    verify.connected_components(A, algos.connected_components(A))
+    verify.triangles(A, algos.triangle_count(A))
+    assert not several.broken, several.broken[:5]
+
+
+def test_what_is_done_elsewhere_is_seen(several):
+    blocks = gb.Vector.from_dense(np.ones(640))._store.blocks
+    assert not several.broken
+    np.add(blocks[1].vals, 1)
+    blocks[0].vals[:1] = blocks[2].vals[:1]
+    blocks[1].vals.astype(int)
+    assert len(several.broken) == 4, several.broken  # an assignment is to and from
