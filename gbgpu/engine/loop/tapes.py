@@ -32,6 +32,7 @@ class CudaTape:
     def turn(self, text: str, arrays: list[Any], most: int | None) -> None:
         """The last kernel of a round."""
         kernel = self._device.load(imported("gbgpu.device.nvrtc").compile_ptx(text, self._device.arch))("turn")
+        self._kernel = kernel  # a graph does not keep the code that it launches
         graph, handle = self._graph, np.uint64(int(self._graph.handle))
         own = handle, self.state, graph.abort, most or 2**62, graph.words, graph.used
         self._device.launch(kernel, 1, 32, (*own, *arrays))
