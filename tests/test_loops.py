@@ -44,9 +44,12 @@ def unrolled(space: dict, body: list[tuple[str, str]], rounds: int) -> None:
                 exec(text, space)
 
 
-def agree(program: p.Program, body: list[tuple[str, str]], rounds: int, rtol: float = 0.0) -> str:
-    """Recorded and unrolled give the same, or the same error. Returns what ran the recorded loop."""
-    ours, theirs = namespace(gb, program), namespace(gb, program)
+def agree(
+    program: p.Program, body: list[tuple[str, str]], rounds: int, rtol: float = 0.0, matrices: dict | None = None
+) -> str:
+    """Recorded and unrolled give the same, or the same error. Returns what ran the recorded loop. `matrices`: objects
+    that both take."""
+    ours, theirs = (namespace(gb, program) | (matrices or {}) for _ in range(2))
     try:
         unrolled(theirs, body, rounds)
     except Exception as error:

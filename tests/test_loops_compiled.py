@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gc
 import os
+import weakref
 from pathlib import Path
 
 import assignments
@@ -99,6 +102,7 @@ def test_guards_and_numbers(machine):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(compiled, "ALIKE", alike)
             patch.setattr(compiled, "SOON", alike)
+            gb.settings.session().loops.clear()
             q, level, sums = gb.Vector(bool, 500), gb.Vector(int, 500), gb.Vector.from_dense(np.zeros(500))
             limit, most, odd = gb.Scalar.from_value(2.0), gb.Scalar.from_value(0), gb.Scalar.from_value(1)
             q[0] = True
@@ -307,8 +311,11 @@ def test_random_bodies(machine):
         body = [(data.draw(st.sampled_from(GUARDS)) if on_cpu else "", text) for text in bodies]
         rounds = data.draw(st.integers(7, 12))
         note(f"{rounds} rounds of {body}")
-        if body:
-            hows.append(agree(program, body, rounds, rtol=1e-5))
+        inputs = [key for key in program.contents if len(key.space) == 2]
+        matrices = {key.name: p.build(gb, key, program.contents[key], program.shape) for key in inputs}
+        for seed in range(3 if body else 0):  # later ones may take what the first has captured
+            contents = {key: x._replace(seed=x.seed + seed) for key, x in program.contents.items()}
+            hows.append(agree(dataclasses.replace(program, contents=contents), body, rounds, 1e-5, matrices))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "ALIKE", 1)
@@ -340,6 +347,41 @@ def test_memory_stays(machine):  # of the process: tests beside it would show
     for _ in range(1000 if p.WIDE else 60):
         levels(A)
     assert used() - before < 64 << 20
+
+
+def test_loops_of_the_same_statements_share_a_captured_round(machine, monkeypatch):
+    A, made, sources = road(700), [], (0, 350, 9, 9, 699)
+    plain = captured.Captured.__init__
+    monkeypatch.setattr(captured.Captured, "__init__", lambda self, *rest: made.append(self) or plain(self, *rest))
+    found = [algos.bfs(A, source) for source in sources]
+    for source, (levels_, parents) in zip(sources, found, strict=True):  # those of earlier loops are still theirs
+        algos.verify.bfs(A, source, levels_, parents)
+    assert len(made) == 1
+    found = [algos.sssp(A, source) for source in sources]
+    for source, distances in zip(sources, found, strict=True):
+        algos.verify.sssp(A, source, distances)
+    algos.verify.pagerank(A, algos.pagerank(A, tol=1e-12, max_iterations=500)[0])
+    less, more = (algos.pagerank(A, tol=0, max_iterations=30, damping=damping)[0] for damping in (0.5, 0.9))
+    algos.verify.pagerank(A, less, damping=0.5, tol=1e-3)
+    algos.verify.pagerank(A, more, damping=0.9, tol=1e-3)
+    made.clear()
+    B = road(700, seed=2)
+    algos.verify.bfs(B, 3, *algos.bfs(B, 3))
+    assert len(made) == 1  # of another matrix
+
+
+def test_what_is_kept_of_loops_goes_with_its_matrix(machine):
+    A, loops = road(700), gb.settings.session().loops
+    levels(A)
+    assert loops
+    kept = weakref.ref(next(iter(loops._captured.values()))[0])
+    assert kept() is not None
+    del A
+    gc.collect()
+    assert kept() is None
+    for n in range(900, 920):
+        levels(road(n))
+    assert len(loops._captured) <= 8
 
 
 def used() -> int:
@@ -381,6 +423,7 @@ def test_conditions_are_written_for_both(text, monkeypatch):
     for alike in (3, 10**9):
         monkeypatch.setattr(compiled, "ALIKE", alike)
         monkeypatch.setattr(compiled, "SOON", alike)
+        gb.settings.session().loops.clear()
         q, v, s = gb.Vector(bool, 200), gb.Vector.from_dense(np.ones(200)), gb.Scalar(float)
         level = gb.Vector(int, 200)
         q[0] = True

@@ -37,7 +37,7 @@ class Host:
 
 
 class Gpu:
-    """Bytes of CuPy arrays."""
+    """Bytes of CuPy arrays on the first GPU."""
 
     def __enter__(self):
         from cupy.cuda import memory_hook
@@ -47,11 +47,11 @@ class Gpu:
             now = peak = 0
 
             def malloc_postprocess(self, **call):
-                self.now += call["mem_size"]
+                self.now += call["mem_size"] * (call["device_id"] == 0)
                 self.peak = max(self.peak, self.now)
 
             def free_postprocess(self, **call):
-                self.now -= call["mem_size"]
+                self.now -= call["mem_size"] * (call["device_id"] == 0)
 
         self.hook = Hook()
         self.hook.__enter__()

@@ -526,7 +526,7 @@ class CudaDevice:
         `shared`: bytes of dynamic shared memory."""
         counters.launches += 1
         if self.journal is not None:
-            self.journal.launched([arg for arg in args if isinstance(arg, cupy.ndarray)])
+            self.journal.launched([arg for arg in args if isinstance(arg, cupy.ndarray)], kernel)
         kernel.fill(args)
         stream = cupy.cuda.get_current_stream().ptr
         how = kernel.ptr, grid, 1, 1, block, 1, 1, shared, stream, kernel.places, 0

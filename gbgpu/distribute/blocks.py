@@ -100,7 +100,7 @@ class MatrixStore:
 
     __slots__ = (
         *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals"),
-        *("blocks", "transposed", "symmetric", "diagonal", "entries"),
+        *("blocks", "transposed", "symmetric", "diagonal", "entries", "__weakref__"),
     )
 
     def __init__(self, numbers: MatrixNumbers, blocks: list[MatrixBlock]):

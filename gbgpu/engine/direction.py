@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..distribute.blocks import KNOWN, MatrixStore, VectorBlock, VectorStore
-from ..distribute.partition import RowMap
+from ..distribute.partition import RowMap, Task
 from ..kernels.interface import XLIST, Costs, ends_soon
 from ..language.expr import Transposed
 from ..semiring._types import INT64
@@ -112,14 +112,17 @@ def frontier_edges(session: Context, x: VectorStore, count: int, store: MatrixSt
     step = session.once(("counting", held.ptr, held.idx, x.map), lambda: _counting(held, x.map))
 
     def counted() -> int:
-        kernel = session.kernels.get("frontier_edges", step.spec)
-        totals = []
-        for b, block in enumerate(x.blocks):
-            nil, listed = session.nil(b), x.form == "list"
+        kernel, listed = session.kernels.get("frontier_edges", step.spec), x.form == "list"
+
+        def total(task: Task) -> Any:
+            b = task.block
+            block, nil, found = x.blocks[b], session.nil(b), session.devices[task.device].zeros(1, np.int64)
             slots, words = (block.slots, nil.words) if listed else (nil.slots(held.idx), block.words)
-            totals.append(session.devices[b].zeros(1, np.int64))
-            kernel(block.n, block.count, slots, words, XLIST if listed else 0, held.blocks[b].indptr, totals[-1])
-        return sum(int(total[0]) if seen else int(session.devices[b].get(total)[0]) for b, total in enumerate(totals))
+            kernel(block.n, block.count, slots, words, XLIST if listed else 0, held.blocks[b].indptr, found)
+            return found
+
+        totals = session.over(x.map.tasks, total, count * session.kernels.costs.row)
+        return sum(int(found[0]) if seen else int(session.devices[b].get(found)[0]) for b, found in enumerate(totals))
 
     return session.aside(step, counted)
 

@@ -17,6 +17,7 @@ from ..trace import counters
 from . import forks, loop  # noqa: F401  (forks: registered by its import)
 from .context import Context
 from .deterministic import settled
+from .loop.kept import Kept
 from .maps import Maps
 from .matrix import MatrixRun
 from .matrix.plan import MatrixPlanner
@@ -49,6 +50,7 @@ class Session(Stores):
         self.pool = Pool(self.devices)
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
         self.plans: dict[Any, Plan] = {}
+        self.loops = Kept()
         self.recorders: dict[int, Recorder] = {}  # by thread: where the body of a loop is written down
         self._explaining: dict[int, list[list[str]]] = {}
         self.alive = True
@@ -69,7 +71,7 @@ class Session(Stores):
         with self.lock:
             self.alive = False
             self.device_set.close()
-            for held in (self.plans, self.maps, self.pool):
+            for held in (self.loops, self.plans, self.maps, self.pool):
                 held.clear()
 
     def forked(self) -> None:
@@ -216,6 +218,7 @@ class Session(Stores):
             return runner(self, plan, bound, title).go()
         except BaseException:
             self.pool.distrust()
+            self.loops.clear()  # they use workspaces of the pool
             raise
 
     def _tell(self, plan: Plan | str, title: Any, plans: Any) -> None:

@@ -2,6 +2,7 @@
 
 from itertools import product
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -15,23 +16,35 @@ from ...language.scalar import Scalar
 from ...trace import counters
 from .. import build
 from ..direction import pull_seconds
+from ..run.steps import copied
 from .body import reads_of, round_of, written
 from .buffers import addresses, apart, described, differing, owned
 from .condition import Condition
 from .journal import Journal, NotCompiled
+from .signature import Signature
 from .tapes import CpuTape, CudaTape
 
+SHARE = 1 / 64  # of the memory that what is kept of a loop may take
 THIN, SHORT = 1 << 20, 64  # edges of a frontier that few blocks expand; entries of the longest row of a road map
 
 
 class Captured:
-    """The captured round. `pinned`: the statements as they are captured, by those of the loop."""
+    """The captured round. `pinned`: the statements as they are captured, by those of the loop. Where the loop's
+    signature has a key, and its vectors are small beside the memory, other loops may take the round afterwards:
+    `fits`, `bind`, `run`."""
 
-    def __init__(self, session: Any, loop: Any, pinned: dict[int, Statement]):
+    def __init__(self, session: Any, loop: Any, pinned: dict[int, Statement], signature: Signature):
         self.session, self.loop, self.device, self.pinned = session, loop, session.devices[0], pinned
         self.operations, self.guards = round_of(loop)
         self.carried, self.inside = written(self.operations)
+        self.key = signature.key if not loop.told and self._small(signature.handles) else None
+        changed = {id(x) for x in (*self.carried, *self.inside)}
+        read = [x for x in signature.handles if x.ndim < 2 and id(x) not in changed]
+        before = [(x, x._store) for x in read] if self.key else []
         try:
+            for x, store in before:  # the round reads copies, which others can fill
+                x._store = _copied(self.devices, store)
+            self.inputs = [x._store for x, _ in before]
             self.places = [self._place(handle) for handle in self.carried]
             self.blocks = [_blocks(place) for place in self.places]
             instead = self._capture({})
@@ -45,7 +58,65 @@ class Captured:
             if self.device.kind == "cpu":
                 raise
             raise NotCompiled(f"capturing failed: {type(error).__name__}: {error}") from error
-        loop.how = self.tape.finish()
+        finally:
+            for x, store in before:
+                x._store = store
+        self.how = loop.how = self.tape.finish()
+        if self.key:
+            self._keep(signature, [x for x, _ in before])
+
+    # -- for other loops
+
+    def _small(self, handles: list[Any]) -> bool:
+        words = sum(x.size for x in handles if x.ndim == 1)
+        return words * 16 < self.device.memory()[1] * SHARE
+
+    def _keep(self, signature: Signature, read: list[Any]) -> None:
+        """Remember where the handles of another loop go."""
+        self._numbers = [list(map(signature.number, each)) for each in (self.carried, self.inside, read)]
+        me, loops = ref(self), self.session.loops
+
+        def gone(_: Any) -> None:
+            loops.forget(me())
+
+        self._matrices = [(signature.number(x), ref(x._store, gone)) for x in signature.handles if x.ndim == 2]
+        self._holds = [holds for _, holds in self.guards]
+        self.session.loops.add(self)
+
+    def fits(self, loop: Any, signature: Signature) -> bool:
+        """Whether a loop with this key has what the round starts from."""
+        handles, (carried, _, read) = signature.handles, self._numbers
+        if any(handles[number]._store is not store() for number, store in self._matrices):
+            return False
+        pairs = [*zip(carried, self.places, strict=True), *zip(read, self.inputs, strict=True)]
+        if not all(_alike(handles[number], place) for number, place in pairs):
+            return False
+        return not self._holds or [holds for _, holds in round_of(loop)[1]] == self._holds
+
+    def bind(self, loop: Any, signature: Signature) -> None:
+        """The loop that runs next: its content goes where the round finds it."""
+        self.loop = loop
+        self.carried, self.inside, read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
+        into = [*zip(self.carried, self.places, self.blocks, strict=True)]
+        into += [(x, place, _blocks(place)) for x, place in zip(read, self.inputs, strict=True)]
+        known = [(x, place) for x, place, _ in into if x.ndim == 0 and x._store is None]
+        for x, (both, vals, _) in known:
+            self.device.copy(vals, np.array([x._value], vals.dtype))
+            self.device.copy(both[1:], np.array([-1]))
+        for to, source in list(self._brought(each for each in into if each[0]._store is not None)):
+            self.device.copy(to, source)
+        _put_back(self.carried, self.places, self.blocks)
+
+    def _give(self) -> None:
+        """Handles get copies of what the round left, and are let go."""
+        try:
+            for x in (*self.carried, *self.inside):
+                x._store = _copied(self.devices, x._store)
+        except BaseException:
+            self.session.loops.forget(self)  # what it has is theirs
+            raise
+        self.loop, self.carried, self.inside = None, [], []
+        self.pinned, self.operations, self.guards = {}, [], []
 
     @property
     def devices(self) -> Any:
@@ -114,8 +185,8 @@ class Captured:
             uninterrupted(lambda: self._restored(before))
         if counters.host_reads != reads:
             raise NotCompiled("a statement reads from the device")
-        self.kept = condition.arrays, inside, index
-        self.inputs = [x._store for statement in self.pinned.values() for x in reads_of(statement)]
+        stores = () if self.key else (x._store for statement in self.pinned.values() for x in reads_of(statement))
+        self.kept = condition.arrays, inside, index, journal.held, [*stores]
         pairs = [(journal.buffers[number], place) for number, place in better.items()]
         if not self.tape.replaced(pairs):
             return better
@@ -258,6 +329,8 @@ class Captured:
             seconds = pull_seconds(costs, op, held, held.colmap, held.rowmap, None, None)
             edge = costs.push_first if op.monoid.is_any else costs.push_edge
             most, longest = min(max(int(seconds / edge), 1024), THIN), self._longest(held)
+            if held.nvals <= THIN and self.device.kind != "cpu":
+                continue  # all of it takes less than to begin anew
             kernel = self.session.kernels.get("frontier_edges", build.spec_of(held))
             for b, (block, rows) in enumerate(zip(x._store.blocks, held.blocks, strict=True)):
                 if longest <= SHORT:  # so many vertices have few edges
@@ -283,6 +356,10 @@ class Captured:
                 rounds, over, too_wide = self.device.get(self.tape.state)[:3]
                 loop.rounds, loop.converged, wide = int(rounds), bool(over), bool(too_wide)
                 self._leave()
+                if self.key:
+                    uninterrupted(self._give)
+            if self.key:
+                return
             loop.tell()
 
     def _changed(self) -> bool:
@@ -299,7 +376,24 @@ class Captured:
             handle._store = store
             if handle.ndim and store is not None and store.form != "full":
                 store.nvals = None
-        # this graph is not launched again: its buffers are theirs
+        # unless others take the round, it is not launched again: its buffers are theirs
+
+
+def _copied(devices: Any, store: Any) -> Any:
+    """A copy of what a handle holds, of a vector or a scalar on the devices."""
+    if store is None or isinstance(store, VectorStore):
+        return store and owned(devices, store)
+    both, vals, empty = store
+    mine = copied(devices[0], both)
+    return mine, mine.view(vals.dtype)[:1], empty
+
+
+def _alike(x: Any, place: Any) -> bool:
+    """Whether a place has room for what a handle holds."""
+    store = x._store
+    if x.ndim == 0:
+        return place is not None and (x._value is not None if store is None else store[2] == place[2])
+    return store is place is None or (store is not None and place is not None and described(store) == described(place))
 
 
 def _put_back(handles: list[Any], places: list[Any], blocks: list[Any]) -> None:

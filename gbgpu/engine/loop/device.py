@@ -9,6 +9,7 @@ leaves it. A frontier that grows too wide for its pushes ends the graph: stateme
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -21,9 +22,12 @@ from ..direction import pull_seconds
 from .body import round_of, simple, statements_of
 from .captured import Captured
 from .journal import NotCompiled
+from .signature import Signature
 
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it
 ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fewer is not worth it
+OFTEN = 2 * ALIKE  # rounds by statements of all such loops after which one is captured at once
+CHANCES = 4  # rounds before which others' are looked for
 SOON = 10  # the same on CPU devices, where that costs as much as Python takes for so many
 SELDOM = 0.1  # rounds in which a guard holds, as a guess
 _THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
@@ -38,7 +42,10 @@ class DeviceLoop:
         self.session, self.loop, self.device = session, loop, session.devices[0]
         self.statements = statements_of(loop.body)
         self.plans: Any = None
-        self.alike, self.tries = 0, 0
+        self.alike, self.tries, self.chances = 0, 0, CHANCES
+        self.first = (
+            2 if self.device.kind == "cpu" else 0
+        )  # rounds by statements that take less than to look for others
         self.last = perf_counter()
 
     @classmethod
@@ -56,11 +63,13 @@ class DeviceLoop:
         global _spent
         now = perf_counter()
         _spent, self.last = _spent + now - self.last, now
+        if self._again():
+            return True
         if self.loop.rounds and self.tries < _TRIES:
             plans = [statement.carried and statement.carried[1] for statement in self.statements]
             same = self.plans is not None and all(a is b for a, b in zip(plans, self.plans, strict=True))
             self.alike, self.plans = self.alike + 1 if same else 0, plans
-        if self.alike < (SOON if self.device.kind == "cpu" else ALIKE) or self.tries >= _TRIES:
+        if self.alike < self._soon or self.tries >= _TRIES:
             return False
         if _spent < self._price():
             return False
@@ -72,6 +81,34 @@ class DeviceLoop:
                 self._go()
         except NotCompiled as reason:
             self.tries, self.loop.how = _TRIES, f"statements, as {reason}"
+        self.alike, self.plans, self.last = 0, None, perf_counter()
+        return True
+
+    @cached_property
+    def signature(self) -> Signature:
+        return Signature(self.loop)
+
+    @property
+    def _soon(self) -> int:
+        """Rounds of the same plans after which one is captured. What runs often is worth it from the first on."""
+        if self.device.kind == "cpu":
+            return SOON
+        key, rounds = self.signature.key, self.loop.rounds
+        return 1 if key and rounds and self.session.loops.rounds(key) > OFTEN else ALIKE
+
+    def _again(self) -> bool:
+        """Take a round that another loop has captured, if there is one."""
+        loops, loop = self.session.loops, self.loop
+        if not loops or not self.chances or loop.told or loop.rounds < self.first:
+            return False
+        self.chances -= 1
+        with self.session.lock:
+            captured = loops.find(loop, self.signature)
+            if captured is None:
+                return False
+            captured.bind(loop, self.signature)
+        loop.how = captured.how
+        captured.run()
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
 
@@ -92,7 +129,7 @@ class DeviceLoop:
         if self.loop.over or forms != self._forms():
             return
         with self._blind():
-            captured = Captured(self.session, self.loop, pinned)
+            captured = Captured(self.session, self.loop, pinned, self.signature)
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds

@@ -15,6 +15,7 @@ class Journal:
     def __init__(self, instead: dict[int, Any]):
         self._instead = instead
         self.buffers: list[Any] = []
+        self.held: list[Any] = []  # whatever launches were given, and their code
         self._made: list[tuple[int, int]] = []  # (address, launches before)
         self._launched: list[set[int]] = []
 
@@ -26,7 +27,8 @@ class Journal:
         self._made.append((address(buffer), len(self._launched)))
         return buffer
 
-    def launched(self, arrays: list[Any]) -> None:
+    def launched(self, arrays: list[Any], *code: Any) -> None:
+        self.held += [*arrays, *code]
         self._launched.append({address(array) for array in arrays})
 
     def replaceable(self, made: Any, place: Any) -> int | None:

@@ -237,12 +237,16 @@ def _pieces(session: Any, store: MatrixStore, bounds: np.ndarray) -> list[list[P
     """The rows between each two of `bounds` that the matrix has, as pieces of its blocks."""
     map = store.rowmap
     found: list[list[Piece]] = [[] for _ in bounds[1:]]
-    for task, block, rows in zip(map.tasks, store.blocks, map.rows, strict=True):
-        device, cuts = session.devices[task.device], (bounds - map.first(task.block)).clip(0, rows)
-        ends = device.get(block.indptr[device.put(cuts)]).tolist()
-        for b, (lo, hi) in enumerate(zip(cuts.tolist(), cuts[1:].tolist(), strict=False)):
+
+    def cut(task: Task) -> tuple[list[int], list[int]]:
+        device, cuts = session.devices[task.device], (bounds - map.first(task.block)).clip(0, map.rows[task.block])
+        return cuts.tolist(), device.get(store.blocks[task.block].indptr[device.put(cuts)]).tolist()
+
+    for task, (cuts, ends) in zip(map.tasks, session.over(map.tasks, cut, 0.0), strict=True):
+        rows = Rows(*store.blocks[task.block].csr)
+        for b, (lo, hi) in enumerate(zip(cuts, cuts[1:], strict=False)):
             if lo < hi:
-                found[b].append(Piece(task.device, Rows(*block.csr), lo, hi, ends[b], ends[b + 1]))
+                found[b].append(Piece(task.device, rows, lo, hi, ends[b], ends[b + 1]))
     return found
 
 

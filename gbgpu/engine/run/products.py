@@ -76,11 +76,16 @@ class Products(Steps):
     ) -> list[VectorBlock]:
         """Blocks whose rows several tasks have made."""
         devices = self.session.devices
-        for task, count in zip(tasks, counts, strict=True):
-            owner, total = map.tasks[task.block].device, shared[task.block][2]
-            arrived = devices[owner].empty(1, np.int64)
-            transport.carry(devices, [needs.Transfer(task.device, owner, count, arrived)])
-            total += arrived
+
+        def add(owner: Task) -> None:
+            for task, count in zip(tasks, counts, strict=True):
+                if task.block == owner.block:
+                    arrived = devices[owner.device].empty(1, np.int64)
+                    transport.carry(devices, [needs.Transfer(task.device, owner.device, count, arrived)])
+                    total = shared[owner.block][2]
+                    total += arrived
+
+        self.session.over(map.tasks, add, 0.0)
         blocks = zip(map.rows, shared, strict=True)
         return [
             VectorBlock(n, vals, stride, None if full else words, count=count) for n, (vals, words, count) in blocks

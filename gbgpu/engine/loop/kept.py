@@ -1,0 +1,48 @@
+"""Captured rounds that later loops of the same statements take: they fill in what they start from, and go."""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Any
+
+MOST, ALIKE = 8, 3  # loops that a session keeps, and captured rounds of one: from other forms, in other directions
+SEEN = 256  # loops whose rounds are counted
+
+
+class Kept:
+    """What a session keeps of its loops, by what they are made of."""
+
+    def __init__(self) -> None:
+        self._captured: OrderedDict[Hashable, list[Any]] = OrderedDict()
+        self._rounds: OrderedDict[Hashable, int] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._captured)
+
+    def clear(self) -> None:
+        self._captured.clear()
+
+    def add(self, captured: Any) -> None:
+        alike = self._captured.setdefault(captured.key, [])
+        alike.append(captured)
+        self._captured.move_to_end(captured.key)
+        del alike[:-ALIKE]
+        while len(self._captured) > MOST:
+            self._captured.popitem(last=False)
+
+    def forget(self, captured: Any) -> None:
+        for alike in self._captured.values():
+            if captured in alike:
+                alike.remove(captured)
+
+    def find(self, loop: Any, signature: Any) -> Any:
+        """A captured round that the loop may take now, or None."""
+        alike = self._captured.get(signature.key, ())
+        return next((captured for captured in alike if captured.fits(loop, signature)), None)
+
+    def rounds(self, key: Hashable) -> int:
+        """How many rounds such loops have gone by statements, one more with each call."""
+        self._rounds[key] = found = self._rounds.get(key, 0) + 1
+        self._rounds.move_to_end(key)
+        if len(self._rounds) > SEEN:
+            self._rounds.popitem(last=False)
+        return found
