@@ -330,6 +330,8 @@ def test_a_loop_without_end_is_stopped(machine):
 
     A = road()
     v = gb.Vector.from_dense(np.ones(A.nrows, np.float32))
+    with gb.loop(20):  # what it needs is compiled
+        v << plus_times(A @ v) * 0.01
     threading.Timer(1.5, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt), gb.loop() as it:
         v << plus_times(A @ v) * 0.01

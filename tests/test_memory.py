@@ -45,13 +45,16 @@ class Gpu:
         class Hook(memory_hook.MemoryHook):
             name = "peak"
             now = peak = 0
+            sizes = {}
 
             def malloc_postprocess(self, **call):
-                self.now += call["mem_size"] * (call["device_id"] == 0)
-                self.peak = max(self.peak, self.now)
+                if call["device_id"] == 0:
+                    self.sizes[call["mem_ptr"]] = call["mem_size"]
+                    self.now += call["mem_size"]
+                    self.peak = max(self.peak, self.now)
 
             def free_postprocess(self, **call):
-                self.now -= call["mem_size"] * (call["device_id"] == 0)
+                self.now -= self.sizes.pop(call["mem_ptr"], 0)
 
         self.hook = Hook()
         self.hook.__enter__()

@@ -103,6 +103,8 @@ class Captured:
         for x, (both, vals, _) in known:
             self.device.copy(vals, np.array([x._value], vals.dtype))
             self.device.copy(both[1:], np.array([-1]))
+        for _, place, blocks in (each for each in into if each[0].ndim and each[0]._store is None):
+            _emptied(self.devices, blocks if place is not None else ())
         for to, source in list(self._brought(each for each in into if each[0]._store is not None)):
             self.device.copy(to, source)
         _put_back(self.carried, self.places, self.blocks)
@@ -393,7 +395,17 @@ def _alike(x: Any, place: Any) -> bool:
     store = x._store
     if x.ndim == 0:
         return place is not None and (x._value is not None if store is None else store[2] == place[2])
-    return store is place is None or (store is not None and place is not None and described(store) == described(place))
+    if store is None or place is None:
+        return store is None and (place is None or place.form != "full")
+    return described(store) == described(place)
+
+
+def _emptied(devices: Any, blocks: Any) -> None:
+    """Leave no entry in a list or a bitmap."""
+    for device, block in zip(devices, blocks, strict=False):
+        for array in (block.words, block.count):
+            if array is not None:
+                device.clear(array)
 
 
 def _put_back(handles: list[Any], places: list[Any], blocks: list[Any]) -> None:
