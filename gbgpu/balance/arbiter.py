@@ -3,6 +3,7 @@ of what every decision promised and brought."""
 
 from collections import deque
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,13 @@ class Thresholds(NamedTuple):
     t4: float
 
 
+@lru_cache(maxsize=16)
+def _latent(links: Topology) -> float:
+    """Bytes that a link carries in its latency, the mean of all; infinite without links."""
+    far = (links.bandwidth > 0) & (links.bandwidth < np.inf)
+    return float((links.bandwidth[far] * links.latency[far]).mean()) if far.any() else np.inf
+
+
 @dataclass(frozen=True)
 class Policy:
     """What the arbiter may do. t1 .. t4: see Thresholds; None: derived. overhead: seconds that deciding and moving add
@@ -42,7 +50,8 @@ class Policy:
     rest: int = 64
 
     def thresholds(self, edge_seconds: float, p: float, links: Topology, bytes_per_edge: float) -> Thresholds:
-        """Those given, and for the others the points below which an action can't pay for itself.
+        """Those given, and for the others the points below which an action can't pay for itself. edge_seconds: of the
+        fullest block at home.
 
         Stealing saves at most the time from the mean load to the largest: t1 and t2 are the loads where that is the
         overhead. Folding saves at most the meeting of all devices but one, p (n - 1): a twentieth of a round of t3
@@ -50,13 +59,11 @@ class Policy:
         """
         n = links.n
         edges = self.overhead / edge_seconds if edge_seconds > 0 else np.inf
-        far = ~np.eye(n, dtype=bool) & (links.bandwidth > 0)
-        latent = links.bandwidth[far] * links.latency[far]
         derived = Thresholds(
             edges,
             edges * n / (n - 1) if n > 1 else np.inf,
             p * (n - 1) / _WORTH,
-            float(latent.mean()) / bytes_per_edge if latent.size and bytes_per_edge else np.inf,
+            _latent(links) / bytes_per_edge if bytes_per_edge else np.inf,
         )
         mine = (self.t1, self.t2, self.t3, self.t4)
         return Thresholds(*(got if own is None else own for own, got in zip(mine, derived, strict=True)))
@@ -113,12 +120,12 @@ class Arbiter:
         """costs (n, n), loads (n,), traffic as `solve` takes and refuses them; costs at home are finite."""
         costs, loads = np.asarray(costs, float), np.asarray(loads)
         self._round += 1
-        n, own = len(loads), np.diag(costs)
-        z = float((own * loads).max())
+        n, own = len(loads), costs.diagonal()
+        z, most = float((own * loads).max()), int(loads.argmax())
         plain, everyone = z + self.p * n, tuple(range(n))
         leave = Decision(self._round, "leave", everyone, None, z, plain, plain)
-        limits = self.policy.thresholds(float(np.median(own)), self.p, self.links, self.bytes_per_edge)
-        steal = self._may("steal") and loads.max() >= limits.t1 and loads.max() - loads.min() >= limits.t2
+        limits = self.policy.thresholds(float(own[most]), self.p, self.links, self.bytes_per_edge)
+        steal = self._may("steal") and loads[most] >= limits.t1 and loads[most] - loads.min() >= limits.t2
         overhead = self.policy.overhead
         if self._may("fold") and plain < limits.t3:
             order = reduction(self.links.links, loads)

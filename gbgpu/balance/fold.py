@@ -23,12 +23,14 @@ def reduction(links: Any, loads: Any = None) -> np.ndarray:
     if held.shape != (n, n):
         raise DimensionMismatch(message("a square matrix of bandwidths", held.shape))
     np.fill_diagonal(held, 0.0)
-    weight = np.zeros(n) if loads is None else np.asarray(loads, float)
-    both, left, order = held + held.T, list(range(n)), []
-    while left:
-        lost = both[np.ix_(left, left)].sum(1)
-        gone = min(range(len(left)), key=lambda at: (lost[at], weight[left[at]], -left[at]))
-        order.append(left.pop(gone))
+    both = held + held.T
+    weight, rows, lost = [0] * n if loads is None else list(loads), both.tolist(), both.sum(1).tolist()
+    left, order = list(range(n)), []
+    while left:  # lists: on so few numbers they are faster than arrays
+        gone = min(left, key=lambda at: (lost[at], weight[at], -at))
+        left.remove(gone)
+        order.append(gone)
+        lost = [total - less for total, less in zip(lost, rows[gone], strict=True)]
     return np.array(order[::-1], np.int64)
 
 
@@ -51,7 +53,10 @@ def fold(costs: Any, loads: Any, order: Any, p: float, traffic: Traffic | None =
     n, home = len(order), np.eye(len(order), dtype=bool)
     all_shares = solve(costs if steal else np.where(home, costs, np.inf), loads, traffic)
     best = Fold(tuple(range(n)), all_shares, all_shares.seconds + p * n)
+    work = float(costs[busy].min(1, initial=np.inf) @ loads[busy])  # done where it costs least
     for m in range(1, n):
+        if work / m + p * m >= best.seconds:
+            continue
         if steal and all_shares.bound + p * m >= best.seconds:
             break  # fewer devices are not faster, and more of them cost more
         stays = np.isin(np.arange(n), order[:m])
