@@ -61,11 +61,14 @@ def check(costs, loads, traffic, shares):
     assert shares.bound <= shares.seconds * (1 + 1e-9)
 
 
-@given(problems())
+@given(problems(), st.booleans())
 @FEW
-def test_both_solvers_keep_the_constraints_and_agree(problem):
+def test_both_solvers_keep_the_constraints_and_agree(problem, evict):
     costs, loads, traffic = problem
-    fast, exact = balance.solve(*problem), balance.solve_exact(*problem)
+    if evict:  # nobody computes on device 0
+        costs[:, 0], traffic = np.inf, None
+        loads[~np.isfinite(costs).any(1)] = 0
+    fast, exact = balance.solve(costs, loads, traffic), balance.solve_exact(costs, loads, traffic)
     for shares in (fast, exact):
         check(costs, loads, traffic, shares)
     edge = np.max(costs, where=np.isfinite(costs), initial=0)  # what one more edge may cost, links as well
@@ -168,6 +171,16 @@ def test_what_the_solvers_refuse():
     with pytest.raises(InvalidValue, match="limit"):
         balance.solve_exact(ones, loads, limit=0)
     assert balance.level([0, 0], 0.0, 0.0) == 0
+
+
+@pytest.mark.parametrize("load", [1, 5, 10**6])
+def test_idle_blocks_do_not_keep_devices_from_others(load):
+    """Blocks without work may have no device that would take it."""
+    costs = np.full((4, 4), np.inf)
+    costs[2, :2] = 5.0
+    shares = balance.solve(costs, [0, 0, load, 0])
+    check(costs, [0, 0, load, 0], None, shares)
+    assert shares.seconds == 5 * -(-load // 2)
 
 
 def test_costs_are_not_written_to():

@@ -186,7 +186,9 @@ def _rounded(basis, held, costs, loads, full, x):
     for r in range(len(basis)):
         if basis[r] < n * n:
             i, j = basis[r] // n, basis[r] % n
-            _add(costs, full, x, i, j, min(np.int64(max(held[r], 0.0) * loads[i]), loads[i]))
+            count = min(np.int64(max(held[r], 0.0) * loads[i]), loads[i])
+            if count:  # nothing may well be where costs are infinite
+                _add(costs, full, x, i, j, count)
     for i in range(n):
         left, most = loads[i], 0
         for j in range(n):
