@@ -162,16 +162,17 @@ def test_optional_packages_are_imported_late_and_in_one_place():
     assert not crowded, f"one file each should import: {crowded}"
 
 
-PARSER = ROOT / "gbgpu/io/parse.py"  # the compiled code of text files, itself imported where a text is read
+# Compiled code beside the kernels, itself imported late: what reads text files, and the solver of rounds
+COMPILED = {ROOT / "gbgpu/io/parse.py": "gbgpu.io.parse", ROOT / "gbgpu/balance/simplex.py": "gbgpu.balance.simplex"}
 
 
-def test_numba_only_in_kernels_and_the_parser():
+def test_numba_only_in_kernels_the_parser_and_the_solver():
     for path in sources():
         for name, line, late in imports(path):
             where = f"{path.relative_to(ROOT)}:{line} imports {name}"
             if name.split(".")[0] in ("numba", "llvmlite"):
-                assert package_of(path) == "kernels" or path == PARSER, where
-            assert late or not name.startswith("gbgpu.io.parse"), f"{where} outside a function"
+                assert package_of(path) == "kernels" or path in COMPILED, where
+            assert late or not name.startswith(tuple(COMPILED.values())), f"{where} outside a function"
 
 
 def run(code: str) -> str:
@@ -181,7 +182,7 @@ def run(code: str) -> str:
 
 def test_import_brings_nothing_heavy():
     heavy = "{'cupy', 'cupyx', 'numba', 'llvmlite', 'matplotlib', 'networkx', 'rich', 'scipy', 'mpi4py', 'pyscipopt'}"
-    code = f"import sys, gbgpu; print(sorted({heavy} & {{name.split('.')[0] for name in sys.modules}}))"
+    code = f"import sys, gbgpu, gbgpu.balance; print(sorted({heavy} & {{name.split('.')[0] for name in sys.modules}}))"
     assert run(code).strip() == "[]"
 
 

@@ -1,0 +1,87 @@
+"""Ownership stealing: how many devices a round is worth, since every device that takes part costs the others time
+(GUM, section IV)."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import DimensionMismatch, message
+from .problem import DEVICE, Shares, Traffic, checked
+from .steal import solve
+
+
+def reduction(links: Any, loads: Any = None) -> np.ndarray:
+    """Devices in the order in which they are kept (n,): the first m are those that stay when m do.
+
+    Each step removes the device whose removal keeps the largest aggregate bandwidth of `links` (n, n; the diagonal does
+    not count) (GUM, section IV-A, figure 4b); of equals the one with the smallest of `loads`, then the last. Raises
+    DimensionMismatch.
+    """
+    held = np.array(links, float)
+    n = len(held)
+    if held.shape != (n, n):
+        raise DimensionMismatch(message("a square matrix of bandwidths", held.shape))
+    np.fill_diagonal(held, 0.0)
+    both = held + held.T
+    weight, rows, lost = [0] * n if loads is None else list(loads), both.tolist(), both.sum(1).tolist()
+    left, order = list(range(n)), []
+    while left:  # lists: on so few numbers they are faster than arrays
+        gone = min(left, key=lambda at: (lost[at], weight[at], -at))
+        left.remove(gone)
+        order.append(gone)
+        lost = [total - less for total, less in zip(lost, rows[gone], strict=True)]
+    return np.array(order[::-1], np.int64)
+
+
+class Fold(NamedTuple):
+    """Devices that take part, ascending; what each computes; seconds of the round, meeting included."""
+
+    devices: tuple[int, ...]
+    shares: Shares
+    seconds: float
+
+
+def fold(costs: Any, loads: Any, order: Any, p: float, traffic: Traffic | None = None, *, steal: bool = True) -> Fold:
+    """The m of 1 .. n with the least z(m) + p m, the others evicted (GUM, section IV-B, algorithm 2; section V-A, step
+    3). order: as `reduction` gives it; p: seconds that a device adds to a round. Sizes at which some block can't be
+    reached are left out. Without `steal`, blocks of devices that stay are computed there. Other arguments and errors as
+    `solve`.
+    """
+    order, (loads, checked_costs) = np.asarray(order), checked(costs, loads, traffic)
+    costs, busy = checked_costs[DEVICE], loads > 0
+    n, home = len(order), np.eye(len(order), dtype=bool)
+    all_shares = solve(costs if steal else np.where(home, costs, np.inf), loads, traffic)
+    best = Fold(tuple(range(n)), all_shares, all_shares.seconds + p * n)
+    work = float(costs[busy].min(1, initial=np.inf) @ loads[busy])  # done where it costs least
+    for m in range(1, n):
+        if work / m + p * m >= best.seconds:
+            continue
+        if steal and all_shares.bound + p * m >= best.seconds:
+            break  # fewer devices are not faster, and more of them cost more
+        stays = np.isin(np.arange(n), order[:m])
+        some = costs.copy() if steal else np.where(stays[:, None] & ~home, np.inf, costs)
+        some[:, order[m:]] = np.inf
+        if np.isfinite(some[busy]).any(axis=1).all():
+            shares = solve(some, loads, traffic)
+            if shares.seconds + p * m < best.seconds:
+                best = Fold(tuple(sorted(order[:m].tolist())), shares, shares.seconds + p * m)
+    return best
+
+
+@dataclass
+class Overhead:
+    """p, learnt: the least-squares slope of what rounds took beyond z, by their number of devices; a round counts
+    `memory` times as much as the one after it."""
+
+    p: float  # seconds a device; before the first round, a guess
+    memory: float = 0.9
+    _seconds: float = 0.0
+    _devices: float = 0.0
+
+    def observe(self, m: int, seconds: float, z: float) -> float:
+        """A round of m devices took `seconds`, of which z were computing; returns p."""
+        self._seconds = self.memory * self._seconds + m * max(seconds - z, 0.0)
+        self._devices = self.memory * self._devices + m * m
+        self.p = self._seconds / self._devices
+        return self.p

@@ -1,0 +1,167 @@
+"""What an edge costs: compute seconds learnt from features of the frontier, link seconds from bandwidths, and the cost
+coefficients of a round made of both (GUM, section III-B)."""
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import DimensionMismatch, FileFormatError, InvalidValue, message
+from .features import NAMES, Tally, features
+from .problem import Traffic
+from .topology import Topology
+
+DEGREE = 4
+_POWERS = np.array([p for p in product(range(DEGREE + 1), repeat=len(NAMES)) if sum(p) <= DEGREE])
+_BATCH, _RATE, _MOMENTUM = 32, 0.5, 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial:
+    """Seconds an edge as a polynomial of degree 4 in the features, of degrees the logarithms.
+
+    lowest, highest: of the features in training (4,); seconds: the least and the most there (2,). Outside, the nearest
+    of what was seen is taken: polynomials know nothing there. error: root-mean-square relative error in training.
+    """
+
+    weights: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+    seconds: np.ndarray
+    error: float = 0.0
+
+    def __call__(self, tallies: Sequence[Tally]) -> np.ndarray:
+        """Seconds an edge of each frontier (tallies,)."""
+        return self.predict(features(tallies))
+
+    def predict(self, found: np.ndarray) -> np.ndarray:
+        """Seconds an edge for rows of features (k, 4)."""
+        return np.clip(_terms(found, self.lowest, self.highest) @ self.weights, *self.seconds)
+
+    def rmsre(self, found: np.ndarray, seconds: np.ndarray) -> float:
+        """Root-mean-square relative error (GUM, equation 3)."""
+        return float(np.sqrt(np.mean((self.predict(found) / np.asarray(seconds) - 1) ** 2)))
+
+    def save(self, path: str | Path) -> None:
+        """As JSON; the file is whole or not there."""
+        held = {name: np.asarray(part).tolist() for name, part in vars(self).items()}
+        text = json.dumps({"kind": "seconds an edge", "features": NAMES, "degree": DEGREE, **held}, indent=1)
+        part = Path(f"{path}.{os.getpid()}.part")
+        try:
+            part.write_text(text + "\n", encoding="utf-8")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Polynomial":
+        """What `save` wrote. Raises FileFormatError, OSError."""
+        try:
+            held = json.loads(Path(path).read_text(encoding="utf-8"))
+            if (held["features"], held["degree"]) != (list(NAMES), DEGREE):
+                raise ValueError("other features or another degree")
+            parts = [np.array(held[name], float) for name in ("weights", "lowest", "highest", "seconds")]
+            shapes = [(len(_POWERS),), (len(NAMES),), (len(NAMES),), (2,)]
+            if [part.shape for part in parts] != shapes or not all(np.isfinite(part).all() for part in parts):
+                raise ValueError(f"arrays of other shapes than {shapes}, or numbers that are not finite")
+            weights, lowest, highest, seconds = parts
+            return cls(weights, lowest, highest, seconds, float(held["error"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise FileFormatError(message("a model as Polynomial.save writes it", f"{path}: {error!r}")) from None
+
+
+def constant(seconds: float) -> Polynomial:
+    """A model that knows one number of seconds an edge."""
+    span = np.zeros(len(NAMES)), np.ones(len(NAMES))
+    return Polynomial(np.where(_POWERS.any(1), 0.0, seconds), *span, np.array([seconds, seconds]))
+
+
+def train(found: Any, seconds: Any, seed: int = 0, rounds: int = 200) -> Polynomial:
+    """A model of samples: features (k, 4), seconds an edge (k,), all > 0. The same seed, the same model.
+
+    Stochastic gradient descent on the mean square of relative errors (GUM, equation 3). A sample is drawn as often as
+    its gradient is steep and its step shortened by as much, so that cheap edges, whose relative errors are steepest,
+    do not force tiny steps on all: Needell, Srebro, Ward, "Stochastic gradient descent, weighted sampling, and the
+    randomized Kaczmarz algorithm" (NIPS 2014). Terms are products of Chebyshev polynomials, the same space in better
+    coordinates. Raises DimensionMismatch, InvalidValue.
+    """
+    found, seconds = np.asarray(found, float), np.asarray(seconds, float)
+    k = len(seconds)
+    if found.shape != (k, len(NAMES)) or seconds.shape != (k,):
+        raise DimensionMismatch(message(f"features (k, {len(NAMES)}) and seconds (k,)", (found.shape, seconds.shape)))
+    if not k or not np.isfinite(found).all() or not ((seconds > 0) & (seconds < np.inf)).all():
+        raise InvalidValue(message("finite features and seconds above 0", f"{k} samples"))
+    lowest, highest = found.min(0), found.max(0)
+    unit = float(np.median(seconds))
+    rows = _terms(found, lowest, highest) / (seconds / unit)[:, None]  # their products with weights should be 1
+    steep = (rows**2).sum(1)
+    random = np.random.default_rng(seed)
+    weights, motion, kept = np.zeros(len(_POWERS)), np.zeros(len(_POWERS)), np.zeros(len(_POWERS))
+    steps = rounds * -(-k // _BATCH)
+    drawn = random.choice(k, size=(steps, min(k, _BATCH)), p=steep / steep.sum())
+    for step, chosen in enumerate(drawn):
+        batch = rows[chosen]
+        motion = _MOMENTUM * motion + ((1 - batch @ weights) / steep[chosen]) @ batch / len(chosen)
+        weights = weights + _RATE * motion
+        if 2 * step >= steps:  # the mean of the second half: what is left of the noise goes
+            kept += weights / (steps - -(-steps // 2))
+    model = Polynomial(kept * unit, lowest, highest, np.array([seconds.min(), seconds.max()]))
+    return replace(model, error=model.rmsre(found, seconds))
+
+
+def _terms(found: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    """Products of Chebyshev polynomials (k, 70), of features on -1 .. 1."""
+    low, high, at = (_logarithms(part) for part in (lowest, highest, np.clip(found, lowest, highest)))
+    at = np.divide(2 * (at - low), high - low, out=np.ones_like(at), where=high > low) - 1
+    each = np.polynomial.chebyshev.chebvander(at, DEGREE)  # (k, 4, 5)
+    terms = each[:, 0, _POWERS[:, 0]]
+    for feature in range(1, len(NAMES)):
+        terms = terms * each[:, feature, _POWERS[:, feature]]
+    return terms
+
+
+def _logarithms(found: np.ndarray) -> np.ndarray:
+    """Mean and range of degrees span orders of magnitude; the rest does not."""
+    return np.concatenate([np.log1p(found[..., :2]), found[..., 2:]], axis=-1)
+
+
+def link_seconds(links: Topology, bytes_per_edge: float, replicas: Any = None) -> np.ndarray:
+    """Seconds of the link for an edge of block i on device j (n, n): 0 at home and where `replicas[i, j]` says that j
+    holds a copy, infinite without a route. Latency is a round's, not an edge's: thresholds have it."""
+    with np.errstate(divide="ignore"):
+        seconds = bytes_per_edge / links.bandwidth
+    return np.where(_near(links, replicas), 0.0, seconds)
+
+
+def traffic(links: Topology, bytes_per_edge: float, replicas: Any = None) -> Traffic:
+    """What the links of a device bear together, for `solve`; arguments as `link_seconds`."""
+    return Traffic(np.where(_near(links, replicas), 0.0, bytes_per_edge), links.into, links.out)
+
+
+def costs(
+    edge_seconds: Any, links: Topology, bytes_per_edge: float, replicas: Any = None, evicted: Iterable[int] = ()
+) -> np.ndarray:
+    """c_ij of a round (n, n), seconds an edge: link plus compute. edge_seconds: of blocks (n,), or of blocks on devices
+    (n, n) where devices differ; `evicted` devices cost infinitely much (GUM, section V-A)."""
+    compute = np.asarray(edge_seconds, float)
+    compute = compute[:, None] if compute.ndim == 1 else compute
+    if compute.shape not in ((links.n, 1), (links.n, links.n)):
+        raise DimensionMismatch(message(f"seconds an edge of {links.n} blocks", compute.shape))
+    found = link_seconds(links, bytes_per_edge, replicas) + compute
+    found[:, list(evicted)] = np.inf
+    return found
+
+
+def _near(links: Topology, replicas: Any) -> np.ndarray:
+    near = np.eye(links.n, dtype=bool)
+    if replicas is None:
+        return near
+    held = np.asarray(replicas, bool)
+    if held.shape != near.shape:
+        raise DimensionMismatch(message(f"replicas ({links.n}, {links.n})", held.shape))
+    return near | held

@@ -1,0 +1,46 @@
+"""Frontier stealing: which device computes how many edges of which block, so that the slowest is done first.
+
+Fractions of edges make the problem (`problem.py`) a linear program with a row a device and a row a block, small enough
+for a simplex method inside an iteration; rounding moves z by about an edge. So the gap to the exact optimum
+(`steal_milp.py`) is nothing for loads worth stealing, and some per cent for dozens of edges, which the thresholds of
+`arbiter.py` leave where they are.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..interrupts import imported
+from .problem import Shares, Traffic, arrays, error
+
+
+def solve(costs: Any, loads: Any, traffic: Traffic | None = None) -> Shares:
+    """Shares within one edge or so of the best. costs: seconds that an edge of block i takes on device j (n, n),
+    infinite where it may not go; loads: edges of each block (n,).
+
+    Raises DimensionMismatch (shapes), InvalidValue (negative or NaN; a load that may go nowhere).
+    """
+    loads, all_costs = arrays(costs, loads, traffic)
+    n = len(loads)
+    m = 2 * n if traffic is None else 4 * n
+    edges, scratch = np.zeros((n, n), np.int64), (np.empty((3, n, n)), np.zeros((2, m)), np.zeros((m, m)))
+    wrong, seconds, bound = imported("gbgpu.balance.simplex").solve(
+        all_costs, loads, edges, *scratch, np.empty(m, np.int64)
+    )
+    if wrong:
+        raise error(wrong, all_costs, loads)
+    return Shares(edges, seconds, min(bound, seconds))
+
+
+def level(loads: Any, own: float, remote: float) -> float:
+    """z where an edge takes `own` seconds on its owner and `remote` >= own on any other device, fractions allowed.
+
+    Water-filling: if the k fullest devices give, they end at z as the others do, which fixes z; every k bounds z from
+    below (its prices are feasible in the dual), and the right one reaches it: z is the maximum.
+    """
+    most, given, z = sorted(map(float, loads), reverse=True), 0.0, 0.0
+    total, ratio = sum(most), own / remote if own else 0.0
+    for k, load in enumerate(most, 1):
+        given += load
+        z = max(z, own * (given + ratio * (total - given)) / (k + ratio * (len(most) - k)))
+    return z

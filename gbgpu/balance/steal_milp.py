@@ -1,0 +1,84 @@
+"""The problem of `steal.py` solved exactly, by SCIP (as GUM does, section III-C): milliseconds a call, for tests,
+experiments and rounds that last long enough. The only file that imports PySCIPOpt."""
+
+from functools import cache
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidValue, message
+from .problem import DEVICE, INTO, OUT, Shares, Traffic, checked, seconds_of
+
+
+class Model:
+    """The program for n devices, with or without links; made once, its numbers changed for every call."""
+
+    def __init__(self, n: int, linked: bool) -> None:
+        from pyscipopt import Model, quicksum
+
+        self._lock, self._n = Lock(), n  # SCIP's state is the model's
+        self._model = model = Model()
+        model.hideOutput()
+        model.setParam("presolving/maxrounds", 1)  # there is little to find, and it takes longer than the rest
+        model.setParam("parallel/maxnthreads", 1)
+        z = self._z = model.addVar("z", vtype="C", lb=0, obj=1)
+        self._x = [[model.addVar(f"x{i},{j}", vtype="I", lb=0) for j in range(n)] for i in range(n)]
+        self._sums = [model.addCons(quicksum(row) == 0) for row in self._x]
+        self._full = {}
+        for kind in (DEVICE, INTO, OUT) if linked else (DEVICE,):
+            for at in range(n):
+                line = self._x[at] if kind == OUT else [row[at] for row in self._x]
+                self._full[kind, at] = model.addCons(quicksum(line) - z <= 0)
+        model.setObjective(z)
+
+    def solve(self, costs: np.ndarray, loads: np.ndarray, gap: float, limit: float) -> Shares:
+        """costs (3, n, n), loads (n,): as `checked` gives them."""
+        with self._lock:
+            self._model.setParams({"limits/gap": gap, "limits/time": limit})
+            unit = costs[np.isfinite(costs) & (costs > 0)].min(initial=np.inf)  # SCIP's tolerances are for numbers of 1
+            unit = unit if unit < np.inf else 1.0
+            self._fill(costs / unit, loads)
+            self._model.optimize()
+            if self._model.getStatus() == "userinterrupt":  # SCIP takes Ctrl-C for itself
+                raise KeyboardInterrupt
+            if not self._model.getNSols():
+                raise InvalidValue(message("time in which SCIP finds some assignment", f"limit={limit} seconds"))
+            value = self._model.getSolVal
+            best = self._model.getBestSol()
+            found = np.array([[value(best, x) for x in row] for row in self._x])
+            bound = self._model.getDualbound() * unit
+        edges = np.rint(found).astype(np.int64)
+        edges[np.arange(self._n), edges.argmax(1)] += loads - edges.sum(1)  # integer to SCIP is nearly so
+        z = seconds_of(costs, edges)
+        return Shares(edges, z, min(bound, z))
+
+    def _fill(self, costs: np.ndarray, loads: np.ndarray) -> None:
+        model, n = self._model, self._n
+        model.freeTransform()
+        for i in range(n):
+            model.chgLhs(self._sums[i], float(loads[i]))
+            model.chgRhs(self._sums[i], float(loads[i]))
+            for j in range(n):
+                open = costs[DEVICE, i, j] < np.inf
+                model.chgVarUb(self._x[i][j], float(loads[i]) if open else 0.0)
+        for (kind, at), row in self._full.items():
+            for other in range(n):
+                i, j = (at, other) if kind == OUT else (other, at)
+                cost = costs[kind, i, j]
+                model.chgCoefLinear(row, self._x[i][j], float(cost) if cost < np.inf else 0.0)
+
+
+_model = cache(Model)
+
+
+def solve_exact(
+    costs: Any, loads: Any, traffic: Traffic | None = None, *, gap: float = 1e-5, limit: float = 60.0
+) -> Shares:
+    """The best shares, by SCIP; arguments and errors as `solve`.
+
+    gap: relative, of z and its bound, at which SCIP stops; a smaller one takes long and gives little, since constraints
+    hold to millionths. Dozens of edges on many devices take long too: after `limit` seconds it is the best found.
+    """
+    loads, costs = checked(costs, loads, traffic)
+    return _model(len(loads), traffic is not None).solve(costs, loads, gap, limit)
