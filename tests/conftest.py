@@ -77,8 +77,11 @@ def interpreted(request) -> None:
     gb.init("cpu:1")  # nothing stays of the session before
 
 
-# Files of thousands of small tests: the ordinary run takes them on one device and on three.
-FEWER_DEVICES = {f"test_{name}" for name in "errors language sparse transposed types unchanged".split()}
+# Files of thousands of small tests, and of tests that take long on each set: the ordinary run takes them on one device
+# and on three. Random statements and loops run on seven as well.
+FEWER_DEVICES = {
+    f"test_{name}" for name in "algos errors language memory sparse told transposed types unchanged".split()
+}
 
 
 def pytest_collection_modifyitems(config, items) -> None:
