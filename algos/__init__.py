@@ -10,4 +10,5 @@ from algos.bfs import bfs as bfs, bfs_levels as bfs_levels
 from algos.sssp import sssp as sssp
 from algos.pagerank import pagerank as pagerank
 from algos.components import connected_components as connected_components
+from algos.strong import strongly_connected_components as strongly_connected_components
 from algos.triangles import triangle_count as triangle_count

@@ -107,6 +107,19 @@ def connected_components(A: Matrix, labels: Vector) -> None:
     check(label == smallest[theirs] if n else present, f"count: {mine} labels, {count} components by SciPy")
 
 
+def strongly_connected_components(A: Matrix, labels: Vector) -> None:
+    """A label is the smallest vertex of its component, and components are those that SciPy finds."""
+    label, present = dense(labels, -1)
+    check(present, "presence: a vertex without a label")
+    rows, cols, _ = A.to_coo()
+    from scipy.sparse import csgraph
+
+    count, theirs = csgraph.connected_components(_pattern(A.nrows, rows, cols), connection="strong")
+    smallest = np.full(count, A.nrows)
+    np.minimum.at(smallest, theirs, np.arange(A.nrows))
+    check(label == smallest[theirs], "component: not the smallest vertex of the component by SciPy")
+
+
 def triangles(A: Matrix, count: int) -> None:
     """Six times the count is the number of closed walks of three steps over the edges without loops, as SciPy counts
     them, a thousand rows at a time.
