@@ -230,6 +230,9 @@ def test_larger_graphs(devices):
         np.testing.assert_array_equal(ours.shortest_path(graph, directed=directed, unweighted=True), distances)
     same("minimum_spanning_tree", (graph, graph))
     graph.data = rng.integers(0, 4, graph.nnz).astype(float)  # many of one weight
+    for limit in range(5):  # which many distances meet
+        same("dijkstra", (graph, graph), True, [1, 9], limit=limit)
+        same("dijkstra", (graph, graph), False, [1, 9], unweighted=True, limit=limit, min_only=True)
     same("minimum_spanning_tree", (graph, graph))
 
 
