@@ -28,34 +28,7 @@ from algos.strong import heights, strongly_connected_components
 from gbgpu import Vector, binary, replace
 from gbgpu.semiring import min_plus
 
-__all__ = [
-    "connected_components",
-    "laplacian",
-    "shortest_path",
-    "floyd_warshall",
-    "dijkstra",
-    "bellman_ford",
-    "johnson",
-    "yen",
-    "breadth_first_order",
-    "depth_first_order",
-    "breadth_first_tree",
-    "depth_first_tree",
-    "minimum_spanning_tree",
-    "reverse_cuthill_mckee",
-    "maximum_flow",
-    "maximum_bipartite_matching",
-    "min_weight_full_bipartite_matching",
-    "structural_rank",
-    "construct_dist_matrix",
-    "reconstruct_path",
-    "csgraph_masked_from_dense",
-    "csgraph_from_dense",
-    "csgraph_from_masked",
-    "csgraph_to_dense",
-    "csgraph_to_masked",
-    "NegativeCycleError",
-]
+__all__ = list(scipys.__all__)  # of the version that is installed
 
 _NEGATIVE = (
     "Graph has negative weights: dijkstra will give inaccurate results if the graph contains negative cycles. "
@@ -312,39 +285,23 @@ def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
     return _picked(csr, rows, taken & (csr.data != 0), csr.data)
 
 
-# -- SciPy's own
+# -- SciPy's own: what is sequential, and what reads the graph once where it lies
 
 
-def _scipys(function: Callable[..., Any], why: str) -> Callable[..., Any]:
+def _scipys(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of SciPy's that takes all that is a graph here."""
 
     @wraps(function)
     def passed_on(*arguments: Any, **keywords: Any) -> Any:
-        names = ("csgraph", "graph", "biadjacency")
-        keywords = {name: on_host(given) if name in names else given for name, given in keywords.items()}
+        graphs = ("csgraph", "graph", "biadjacency")
+        keywords = {name: on_host(given) if name in graphs else given for name, given in keywords.items()}
         return function(*map(on_host, arguments[:1]), *arguments[1:], **keywords)
 
     passed_on.__module__ = __name__
-    passed_on.__doc__ = f"SciPy's own function: {why}. What it says of itself:\n\n{function.__doc__}"
+    passed_on.__doc__ = f"SciPy's own function, on the host, of all graphs that others here take.\n\n{function.__doc__}"
     return passed_on
 
 
-_SEQUENTIAL = "its order is that of one search after the other"
-_COPY = "it reads the graph once, on the host"
-
-depth_first_order = _scipys(scipys.depth_first_order, _SEQUENTIAL)
-depth_first_tree = _scipys(scipys.depth_first_tree, _SEQUENTIAL)
-yen = _scipys(scipys.yen, _SEQUENTIAL)
-reverse_cuthill_mckee = _scipys(scipys.reverse_cuthill_mckee, _SEQUENTIAL)
-maximum_flow = _scipys(scipys.maximum_flow, _SEQUENTIAL)
-maximum_bipartite_matching = _scipys(scipys.maximum_bipartite_matching, _SEQUENTIAL)
-min_weight_full_bipartite_matching = _scipys(scipys.min_weight_full_bipartite_matching, _SEQUENTIAL)
-structural_rank = _scipys(scipys.structural_rank, _SEQUENTIAL)
-laplacian = _scipys(scipys.laplacian, _COPY)
-construct_dist_matrix = _scipys(scipys.construct_dist_matrix, _COPY)
-reconstruct_path = _scipys(scipys.reconstruct_path, _COPY)
-csgraph_masked_from_dense = _scipys(scipys.csgraph_masked_from_dense, _COPY)
-csgraph_from_dense = _scipys(scipys.csgraph_from_dense, _COPY)
-csgraph_from_masked = _scipys(scipys.csgraph_from_masked, _COPY)
-csgraph_to_dense = _scipys(scipys.csgraph_to_dense, _COPY)
-csgraph_to_masked = _scipys(scipys.csgraph_to_masked, _COPY)
+for _name in __all__:
+    if _name not in globals():
+        globals()[_name] = _scipys(getattr(scipys, _name))
