@@ -280,8 +280,10 @@ def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
     result, as SciPy has it. `overwrite` changes nothing: the graph is never written to."""
     csr = validated(csgraph)
     rows, order = rows_of(csr), np.argsort(csr.data, kind="stable")
+    place = np.empty(len(rows), np.int64)
+    place[order] = np.arange(len(rows))
     taken = np.zeros(len(rows), bool)
-    taken[order[chosen_edges(csr.shape[0], rows[order], csr.indices[order])]] = True
+    taken[order[chosen_edges(matrix(csr, place), rows[order], csr.indices[order])]] = True
     return _picked(csr, rows, taken & (csr.data != 0), csr.data)
 
 

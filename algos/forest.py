@@ -15,10 +15,9 @@ from gbgpu import Matrix, Vector, binary, monoid, select
 from gbgpu.semiring import min_first, min_second
 
 
-def chosen_edges(n: int, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-    """The places of the forest's edges among rows[k] - cols[k], which are in the order of weights."""
-    place = np.arange(len(rows))
-    C = Matrix.from_coo(rows, cols, place, int, nrows=n, ncols=n, dup_op=binary.min, name="C")
+def chosen_edges(C: Matrix, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    """The places of the forest's edges: C (INT64) holds the place of each, and rows[k] - cols[k] is that of place k."""
+    n = C.nrows
     C = select.offdiag(binary.min(C | C.T)).new(name="C")
     component, taken = np.arange(n), []
     while C.nvals:
@@ -30,7 +29,7 @@ def chosen_edges(n: int, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         number = numbered(joined)
         component = number[component]
         C = contracted(C, number)
-    return np.concatenate(taken) if taken else place[:0]
+    return np.concatenate(taken) if taken else np.arange(0)
 
 
 def numbered(joined: np.ndarray) -> np.ndarray:
