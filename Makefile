@@ -1,5 +1,5 @@
 # Nothing but make and Python 3.11 to 3.13 is needed; everything else goes into .venv.
-#   make demo    five algorithms on real graphs, each verified
+#   make demo    the algorithms on real graphs, each verified
 #   make test    lint, types, layers, tests
 #   make bench   CPU figures beside peers; DATA=dir holds graphs that the project may not ship
 

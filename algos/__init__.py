@@ -10,4 +10,7 @@ from algos.bfs import bfs as bfs, bfs_levels as bfs_levels
 from algos.sssp import sssp as sssp
 from algos.pagerank import pagerank as pagerank
 from algos.components import connected_components as connected_components
+from algos.strong import strongly_connected_components as strongly_connected_components
 from algos.triangles import triangle_count as triangle_count
+from algos.cores import core_numbers as core_numbers
+from algos.independent import maximal_independent_set as maximal_independent_set

@@ -29,8 +29,14 @@ def bfs(A: Matrix, source: int) -> Tree:
     """
     n = square(A)
     source = vertex(source, n)
-    levels, parents, q = (Vector(int, size=n, name=name) for name in ("levels", "parents", "q"))
+    q = Vector(int, size=n, name="q")
     q[source] = source
+    return search(A, q)
+
+
+def search(A: Matrix, q: Vector) -> Tree:
+    """The same from every vertex of q, the value of each its number; q is used up."""
+    levels, parents = (Vector(int, size=q.size, name=name) for name in ("levels", "parents"))
     with loop() as it:
         levels(q.S) << it.index
         parents(q.S) << q

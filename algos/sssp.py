@@ -41,17 +41,32 @@ def sssp(A: Matrix, source: int) -> Vector:
     if A.dtype.name == "BOOL":
         A = unary.one(A).new(dtype="INT64")
     step = step_of(A, *check_weights(A))
-    dtype = A.dtype.name if A.dtype.name in ("FP32", "FP64") else "INT64"
-    d, q, t, near, left = (Vector(dtype, size=n, name=name) for name in ("d", "q", "t", "near", "left"))
+    d = Vector(A.dtype.name if A.dtype.name in ("FP32", "FP64") else "INT64", size=n, name="d")
+    d[source] = 0
+    if not relax(A, d, step, n):
+        what = f"distances that still fall after {n} rounds"
+        raise InvalidValue(message("no negative cycle within reach of the source", what))
+    return d
+
+
+def relax(A: Matrix, d: Vector, step: float | None, rounds: int, most: float | None = None) -> bool:
+    """Let the distances d fall, and reach further vertices, until no arc shortens one; of those above `most` nothing is
+    kept.
+
+    `step` as of `step_of`; without one, they are given up after so many rounds. Whether they came to rest."""
+    n, dtype = d.size, d.dtype.name
+    q, t, near, left = (Vector(dtype, size=n, name=name) for name in ("q", "t", "near", "left"))
     stale, far = (Vector(bool, size=n, name=name) for name in ("stale", "far"))
     limit = Scalar.from_value(0, dtype, name="limit")
-    d[source] = near[source] = 0
-    with loop(n if step is None else None) as it:
+    near << d
+    with loop(rounds if step is None else None) as it:
         with it.when(near.nvals > n // MANY):
             t << min_plus(d @ A)
             far.clear()  # these are extended as well
         with it.when(near.nvals <= n // MANY):
             t << min_plus(near @ A)
+        if most is not None:
+            t << select.valuele(t, most)
         stale << binary.ge(t & d)
         q(~stale.V, replace) << t
         d(binary.min) << q
@@ -68,10 +83,7 @@ def sssp(A: Matrix, source: int) -> Vector:
                 near << select.valuele(left, limit)
                 far(~near.S, replace) << far
         it.until(near.nvals == 0)
-    if not it.converged:
-        what = f"distances that still fall after {n} rounds"
-        raise InvalidValue(message("no negative cycle within reach of the source", what))
-    return d
+    return it.converged
 
 
 def check_weights(A: Matrix) -> tuple[float, float]:

@@ -107,6 +107,52 @@ def connected_components(A: Matrix, labels: Vector) -> None:
     check(label == smallest[theirs] if n else present, f"count: {mine} labels, {count} components by SciPy")
 
 
+def strongly_connected_components(A: Matrix, labels: Vector) -> None:
+    """A label is the smallest vertex of its component, and components are those that SciPy finds."""
+    label, present = dense(labels, -1)
+    check(present, "presence: a vertex without a label")
+    rows, cols, _ = A.to_coo()
+    from scipy.sparse import csgraph
+
+    count, theirs = csgraph.connected_components(_pattern(A.nrows, rows, cols), connection="strong")
+    smallest = np.full(count, A.nrows)
+    np.minimum.at(smallest, theirs, np.arange(A.nrows))
+    check(label == smallest[theirs], "component: not the smallest vertex of the component by SciPy")
+
+
+def core_numbers(A: Matrix, core: Vector) -> None:
+    """Every vertex has enough neighbours of no lower number; and for each number k, those of higher ones are what is
+    left when vertices of at most k neighbours are taken away, again and again.
+    """
+    number, present = dense(core, -1)
+    check(present, "presence: a vertex without a number")
+    rows, cols, _ = A.to_coo()
+    rows, cols = rows[rows != cols], cols[rows != cols]
+    peers = np.bincount(rows[number[cols] >= number[rows]], minlength=A.nrows)
+    check(peers >= number, "core: fewer neighbours in it than its number")
+    left = np.ones(A.nrows, bool)
+    for k in np.unique(number):
+        while True:
+            low = left & (np.bincount(rows, minlength=A.nrows) <= k)
+            if not low.any():
+                break
+            left &= ~low
+            kept = left[rows] & left[cols]
+            rows, cols = rows[kept], cols[kept]
+        check(left == (number > k), f"peeling: not in the core after {k}, or not out of it")
+
+
+def maximal_independent_set(A: Matrix, chosen: Vector) -> None:
+    """No two of the set are joined, and every other vertex is joined to one of it."""
+    member, _ = dense(chosen, False)
+    rows, cols, _ = A.to_coo()
+    rows, cols = rows[rows != cols], cols[rows != cols]
+    check(~(member[rows] & member[cols]), "independence: two of the set are joined", rows)
+    near = member.copy()
+    near[cols[member[rows]]] = True
+    check(near, "maximality: a vertex that could be added")
+
+
 def triangles(A: Matrix, count: int) -> None:
     """Six times the count is the number of closed walks of three steps over the edges without loops, as SciPy counts
     them, a thousand rows at a time.

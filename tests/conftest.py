@@ -64,8 +64,8 @@ def chosen() -> tuple[Devices, ...]:
 # compute is checked on compiled ones by test_statements, test_battery, test_operators, test_algos and others.
 INTERPRETED = {
     f"test_{name}"
-    for name in "chains docs errors exact files hostile io language names operator_objects regressions sparse".split()
-    + "transposed unchanged user_operators".split()
+    for name in "chains csgraph docs errors exact files hostile io language names operator_objects regressions".split()
+    + "sparse transposed unchanged user_operators".split()
 }
 
 
@@ -77,8 +77,11 @@ def interpreted(request) -> None:
     gb.init("cpu:1")  # nothing stays of the session before
 
 
-# Files of thousands of small tests: the ordinary run takes them on one device and on three.
-FEWER_DEVICES = {f"test_{name}" for name in "errors language sparse transposed types unchanged".split()}
+# Files of thousands of small tests, and of tests that take long on each set: the ordinary run takes them on one device
+# and on three. Random statements and loops run on seven as well.
+FEWER_DEVICES = {
+    f"test_{name}" for name in "algos csgraph errors language memory sparse told transposed types unchanged".split()
+}
 
 
 def pytest_collection_modifyitems(config, items) -> None:

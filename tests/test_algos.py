@@ -296,6 +296,52 @@ def test_triangles_need_both_directions(devices):
         algos.triangle_count(matrix((4, [(0, 1), (1, 0), (1, 2)])))
 
 
+@every_graph
+def test_core_numbers(devices, graph):
+    A, G = matrix(both_ways(graph)), digraph(both_ways(graph)).to_undirected()
+    core = algos.core_numbers(A)
+    verify.core_numbers(A, core)
+    G.remove_edges_from(list(nx.selfloop_edges(G)))
+    assert as_dict(core) == nx.core_number(G)
+    assert core.dtype == "INT64"
+
+
+@pytest.mark.parametrize(("changes", "check"), [({2: None}, "presence"), ({2: 3}, "fewer"), ({3: 0}, "peeling")])
+def test_verify_finds_wrong_core_numbers(devices, changes, check):
+    A = matrix(both_ways((7, [(0, 1), (1, 2), (2, 0), (2, 3), (4, 5)])))
+    right = algos.core_numbers(A)
+    assert as_dict(right) == {0: 2, 1: 2, 2: 2, 3: 1, 4: 1, 5: 1, 6: 0}
+    with pytest.raises(verify.VerificationError, match=check):
+        verify.core_numbers(A, changed(right, changes))
+
+
+def test_core_numbers_need_both_directions(devices):
+    with pytest.raises(InvalidValue, match="reverse"):
+        algos.core_numbers(matrix((4, [(0, 1), (1, 0), (1, 2)])))
+
+
+@every_graph
+def test_maximal_independent_set(devices, graph):
+    A = matrix(both_ways(graph))
+    chosen = algos.maximal_independent_set(A)
+    verify.maximal_independent_set(A, chosen)
+    assert set(as_dict(chosen).values()) == {True} and chosen.dtype == "BOOL"
+    assert chosen.isequal(algos.maximal_independent_set(A))
+    first = next(iter(as_dict(chosen)))
+    with pytest.raises(verify.VerificationError, match="maximality|independence"):
+        verify.maximal_independent_set(A, changed(chosen, {first: None}))
+
+
+def test_verify_finds_joined_vertices(devices):
+    A = matrix(both_ways((4, [(0, 1), (1, 2), (2, 3)])))
+    for seed in range(4):
+        verify.maximal_independent_set(A, algos.maximal_independent_set(A, seed))
+    with pytest.raises(verify.VerificationError, match="independence"):
+        verify.maximal_independent_set(A, gb.Vector.from_coo([0, 1, 3], True, size=4))
+    with pytest.raises(InvalidValue, match="reverse"):
+        algos.maximal_independent_set(matrix((4, [(0, 1), (1, 0), (1, 2)])))
+
+
 def test_components_do_not_look_at_values(devices):
     graph = GRAPHS["thin"]
     values = np.full(len(graph[1]), np.nan)
@@ -309,7 +355,8 @@ def test_components_do_not_look_at_values(devices):
 
 def test_graphs_without_vertices(devices):
     A = gb.Matrix(int, 0, 0)
-    assert algos.connected_components(A).size == 0
+    assert algos.connected_components(A).size == algos.strongly_connected_components(A).size == 0
+    assert algos.core_numbers(A).size == algos.maximal_independent_set(A).size == 0
     ranks, iterations, converged = algos.pagerank(A)
     assert (ranks.size, iterations, converged) == (0, 0, True)
     for algorithm in (algos.bfs, algos.sssp):

@@ -410,10 +410,18 @@ for A in (gb.io.grid_road(5, seed=1), gb.io.grid_road(9, seed=1)):
 
 
 def test_what_is_compiled_by_default(monkeypatch):
-    """Every algorithm, on every usual type."""
+    """Every algorithm, on every usual type; here on a smaller graph, without compiling."""
     monkeypatch.setattr(gb.settings, "interpret", True)
+    plain, types = gb.io.generate.rmat, []
+
+    def rmat(scale, degree, **keywords):
+        types.append(keywords["dtype"])
+        return plain(5, 4, **keywords)
+
+    monkeypatch.setattr(gb.io.generate, "rmat", rmat)
     gb.init("cpu:1")
     runs.rehearse()
+    assert types == ["BOOL", "INT64", "FP32", "FP64"]
 
 
 def test_compile_without_a_gpu_leaves_cpu_kernels_for_the_next_process(tmp_path, monkeypatch, capsys):
@@ -424,19 +432,13 @@ def test_compile_without_a_gpu_leaves_cpu_kernels_for_the_next_process(tmp_path,
     command = [sys.executable, "-m", "algos.cli", "run", "bfs", "road:9", "--devices", "cpu:2", "--json"]
     command += ["--source", "3", "--repeat", "2"]
     environment = {**os.environ, "GBGPU_TIERED": "0", "GBGPU_INTERPRET": "0"}
-    told = []
-    for cache in ("empty", "cache"):
-        if cache == "cache":
-            assert main(["compile", str(tmp_path / "search.py")]) == 0
-            assert "kernels compiled" in capsys.readouterr().err
-        environment["GBGPU_CACHE_DIR"] = str(tmp_path / cache)
-        before = set(tmp_path.glob("cache/numba/*"))
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=True)
-        told.append(json.loads(done.stdout))
-        assert cache == "empty" or before == set(tmp_path.glob("cache/numba/*"))
-    cold, warm = told
-    assert before and cold["compile_seconds"] > warm["compile_seconds"] > 0
-    assert max(cold["seconds"]) < cold["compile_seconds"] / 4
+    environment["GBGPU_CACHE_DIR"] = str(tmp_path / "cache")
+    assert main(["compile", str(tmp_path / "search.py")]) == 0
+    compiled = set(tmp_path.glob("cache/numba/*"))  # a file each
+    assert f"{len(compiled)} kernels compiled" in capsys.readouterr().err and len(compiled) > 5
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=True)
+    assert set(tmp_path.glob("cache/numba/*")) == compiled
+    assert json.loads(done.stdout)["compile_seconds"] > 0  # they were loaded
     assert not (tmp_path / "cache/cuda").exists()
 
 

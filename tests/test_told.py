@@ -37,9 +37,16 @@ def plans_of(session, work) -> list:
     return plans
 
 
+@pytest.fixture
+def uncompiled(session, monkeypatch):
+    """`devices` whose kernels are interpreted in the ordinary run: the steps are the same."""
+    monkeypatch.setattr(gb.settings, "interpret", not p.WIDE or gb.settings.interpret)
+    session.start()
+
+
 @settings(max_examples=400 if p.WIDE else 40)
 @given(program=p.programs(KINDS["mixed"], most=8))
-def test_a_trace_has_the_steps_of_the_plans(devices, program):
+def test_a_trace_has_the_steps_of_the_plans(uncompiled, program):
     space, session = namespace(gb, program), gb.settings.session()
     for statement in program.statements:
         text = statement.text()

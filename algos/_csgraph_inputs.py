@@ -1,0 +1,82 @@
+"""Graphs as SciPy's csgraph takes them -> matrices; its indices -> vertices. CuPy's arrays are known by their module,
+which is not imported for them."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse as sp
+from scipy.sparse import csgraph as scipys
+
+from gbgpu import Matrix, binary, select
+
+
+def on_host(graph: Any) -> Any:
+    """What SciPy would be given: a Matrix, an array of gbgpu.sparse, one of CuPy are brought to the host."""
+    if hasattr(graph, "to_scipy_sparse") or isinstance(graph, Matrix):
+        return graph.to_scipy_sparse("csr")
+    if hasattr(graph, "to_scipy"):
+        return graph.to_scipy()
+    if type(graph).__module__.startswith("cupy"):
+        return graph.get()
+    if getattr(graph, "ndim", 0) == 2 and hasattr(graph, "new"):
+        return on_host(graph.new())
+    return graph
+
+
+def validated(graph: Any, directed: bool = True) -> Any:
+    """A square CSR array or matrix of float64, with SciPy's meaning: stored zeros of sparse graphs are edges, those of
+    dense ones, NaN and infinities are none. Entries stay in their order, and twice if they are there twice.
+
+    Raises ValueError as SciPy does for what is not two-dimensional or not square."""
+    graph = on_host(graph)
+    if sp.issparse(graph):
+        if not directed and graph.format == "csc":
+            graph = graph.T
+        graph = graph.tocsr().astype(np.float64, copy=False)
+    elif np.ma.isMaskedArray(graph):
+        graph = scipys.csgraph_from_masked(graph)
+    else:
+        graph = scipys.csgraph_from_dense(graph)
+    if graph.ndim != 2:
+        raise ValueError("compressed-sparse graph must be 2-D")
+    if graph.shape[0] != graph.shape[1]:
+        raise ValueError("compressed-sparse graph must be shape (N, N)")
+    return graph
+
+
+def rows_of(csr: Any) -> np.ndarray:
+    """The row of each entry."""
+    return np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
+
+
+def matrix(csr: Any, values: Any = None) -> Matrix:
+    """The Matrix of a CSR array with its values, or others; of entries at one place the least."""
+    values, n = csr.data if values is None else values, csr.shape[0]
+    if csr.has_canonical_format:
+        return Matrix.from_csr(csr.indptr, csr.indices, values, ncols=n, name="A")
+    return Matrix.from_coo(rows_of(csr), csr.indices, values, nrows=n, ncols=n, dup_op=binary.min, name="A")
+
+
+def pattern(csr: Any, directed: bool) -> Matrix:
+    """Its edges, which all weigh 1; both ways unless directed."""
+    A = matrix(csr, 1.0)
+    return A if directed else binary.max(A | A.T).new(name="A")
+
+
+def weighted(csr: Any, directed: bool) -> Matrix:
+    """Its edges that are of use to paths: not NaN, not inf. Unless directed both ways, with the lesser weight."""
+    A = matrix(csr)
+    if not np.isfinite(csr.data).all():
+        A = select.valuelt(A, np.inf).new(name="A")
+    return A if directed else binary.min(A | A.T).new(name="A")
+
+
+def vertices(indices: Any, n: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The vertices that are asked for, one after the other, and the shape of the question. Negative ones count from the
+    end; ValueError for one that there is not."""
+    asked = np.arange(n) if indices is None else np.array(indices, dtype=np.int32)
+    flat = np.atleast_1d(asked).reshape(-1).astype(np.int64)
+    flat[flat < 0] += n
+    if ((flat < 0) | (flat >= n)).any():
+        raise ValueError("indices out of range 0...N")
+    return flat, asked.shape

@@ -1,0 +1,163 @@
+"""Shortest paths for csgraph: from many sources at once, with predecessors.
+
+The distances from k sources are one vector over k copies of the graph side by side (a Kronecker product with the
+identity), so that the loops of a single source serve them all: `relax` of algos/sssp.py, `search` of algos/bfs.py.
+
+Predecessors follow from distances. An arc i -> j is tight where d_i + A_ij = d_j; a breadth-first tree along tight arcs
+is a tree of shortest paths, also where arcs of length 0 form cycles.
+
+Source: as algos/sssp.py and algos/bfs.py; Johnson 1977 for the distances from everywhere that show negative cycles.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse.csgraph import NegativeCycleError
+
+from algos.bfs import search
+from algos.sssp import relax, step_of
+from gbgpu import Matrix, Vector, binary, monoid, select
+from gbgpu.semiring import any_eq, any_lt, any_plus, min_plus
+
+NOBODY = -9999
+ENTRIES = 1 << 22  # of all copies of a graph together
+TOLERANCE = 1e-15  # by so much a cycle may be negative, as in SciPy
+
+
+class Paths(NamedTuple):
+    """Rows of distances (inf: none) and of predecessors (-9999: none), or None."""
+
+    distances: np.ndarray
+    predecessors: np.ndarray | None
+
+
+def beside(A: Matrix, k: int) -> Matrix:
+    """k copies of a graph."""
+    if k == 1:
+        return A
+    one = Matrix.from_coo(np.arange(k), np.arange(k), True, nrows=k, ncols=k)
+    return one.kronecker(A, binary.second[A.dtype]).new(name="copies")
+
+
+def each(A: Matrix, sources: np.ndarray, trees: bool, **how: Any) -> Paths:
+    """The paths from each source, in a row of its own; `how` as in `among`."""
+    n = A.nrows
+    found = Paths(np.empty((len(sources), n)), np.empty((len(sources), n), np.int32) if trees else None)
+    k = int(min(len(sources), max(ENTRIES // (A.nvals + n + 1), 1)))
+    copies = beside(A, k) if k else A
+    for first in range(0, len(sources), max(k, 1)):
+        some = sources[first : first + k]
+        rows = among(copies, some + n * np.arange(len(some)), trees, n=n, **how)
+        found.distances[first : first + k] = rows.distances.reshape(-1, n)[: len(some)]
+        if trees:
+            tree = rows.predecessors.reshape(-1, n)[: len(some)]
+            found.predecessors[first : first + k] = np.where(tree == NOBODY, NOBODY, tree % n)
+    return found
+
+
+def among(
+    A: Matrix, seeds: np.ndarray, trees: bool, *, n: int, unweighted: bool = False, limit: float | None = None
+) -> Paths:
+    """The paths from the nearest of the seeds, in a graph of components of at most n vertices. Raises
+    NegativeCycleError."""
+    if unweighted:
+        return _levels(A, seeds, trees, limit)
+    d = Vector(float, A.nrows, name="d")
+    if len(seeds):
+        d[seeds] = 0.0
+    lowest, total = _range(A)
+    if not relax(A, d, step_of(A, lowest, total), n, limit) and (late := late_columns(A, d)).size:
+        source = seeds[seeds // n == late[0] // n][0] % n
+        raise NegativeCycleError(f"Negative cycle detected on node {source}")
+    parents = search(tight(A, d), roots(seeds, A.nrows)).parents if trees else None
+    return Paths(d.to_dense(np.inf), None if parents is None else _predecessors(parents, seeds))
+
+
+def _levels(A: Matrix, seeds: np.ndarray, trees: bool, limit: float | None) -> Paths:
+    tree = search(A, roots(seeds, A.nrows))
+    levels = tree.levels.to_dense(-1).astype(float)
+    gone = (levels < 0) | ~(levels <= (np.inf if limit is None else limit)) & (levels != 0)
+    levels[gone] = np.inf
+    if not trees:
+        return Paths(levels, None)
+    parents = _predecessors(tree.parents, seeds)
+    parents[gone] = NOBODY
+    return Paths(levels, parents)
+
+
+def _range(A: Matrix) -> tuple[float, float]:
+    """The least weight and their sum."""
+    if not A.nvals:
+        return 0.0, 0.0
+    return A.reduce_scalar(monoid.min).new().value, A.reduce_scalar(monoid.plus).new().value
+
+
+def roots(seeds: np.ndarray, n: int) -> Vector:
+    """Where a search begins: each seed its own parent."""
+    found = np.unique(seeds)
+    return Vector.from_coo(found, found, int, size=n, name="q")
+
+
+def _predecessors(parents: Vector, seeds: np.ndarray) -> np.ndarray:
+    found = parents.to_dense(NOBODY).astype(np.int32)
+    found[seeds] = NOBODY
+    return found
+
+
+def through(A: Matrix, d: Vector) -> tuple[Matrix, Matrix]:
+    """d_i + A_ij at each arc that begins where d is known; and d as a diagonal."""
+    D = d.diag()
+    return any_plus(D @ A).new(name="through"), D
+
+
+def tight(A: Matrix, d: Vector) -> Matrix:
+    """The arcs that end as early as they can."""
+    lengths, D = through(A, d)
+    return select.valuene(any_eq(lengths @ D).new(), False).new(name="tight")
+
+
+def late_columns(A: Matrix, d: Vector) -> np.ndarray:
+    """The ends of arcs that shorten a distance still, in order: a negative cycle leads there."""
+    lengths, D = through(A, d)
+    shorter = any_lt(lengths.apply(binary.plus, right=TOLERANCE).new() @ D).new()
+    return np.unique(select.valuene(shorter, False).new().to_coo()[1])
+
+
+def check_cycles(A: Matrix) -> None:
+    """NegativeCycleError if there is a negative cycle anywhere, whose length no path from everywhere escapes."""
+    d = Vector(float, A.nrows, name="d")
+    d[:] = 0.0
+    if not relax(A, d, None, A.nrows + 1) and (late := late_columns(A, d)).size:
+        raise NegativeCycleError(f"Negative cycle detected on node {late[0]}")
+
+
+def squared(A: Matrix) -> np.ndarray:
+    """All distances: paths of twice as many arcs in each round, as products of a full matrix with itself. Raises
+    NegativeCycleError."""
+    n = A.nrows
+    D = A.dup()
+    D.setdiag(0.0)
+    for _ in range(n.bit_length() + 1):
+        before = D.dup()
+        D(binary.min) << min_plus(D @ D)
+        check_diagonal(D.diag().to_dense(0.0))
+        if D.isequal(before):
+            break
+    return D.to_dense(np.inf)
+
+
+def check_diagonal(diagonal: np.ndarray) -> None:
+    """NegativeCycleError if some vertex reaches itself by less than nothing."""
+    if (diagonal < 0).any():
+        raise NegativeCycleError(f"Negative cycle in nodes {np.flatnonzero(diagonal < 0)}")
+
+
+def origins(predecessors: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """The root of each vertex's tree (int32), -9999 where no path leads."""
+    own = np.arange(len(predecessors))
+    root = Vector.from_coo(own, np.where(predecessors == NOBODY, own, predecessors), int, size=len(own), name="root")
+    while True:
+        above = root[root].new()
+        if above.isequal(root):
+            return np.where(np.isfinite(distances), root.to_coo()[1], NOBODY).astype(np.int32)
+        root << above

@@ -1,0 +1,60 @@
+"""Core numbers: peeling by degrees.
+
+`degree` holds, for the vertices that are left, how many neighbours are left. Those with no more than k go together, and
+k is their core number; their neighbours lose as many as went. When none is so low, k rises to the lowest degree.
+
+Source: Seidman, "Network Structure and Minimum Degree", Social Networks 1983; peeling of whole levels is that of
+Dasari, Ranjan, Zubair, "ParK: An Efficient Algorithm for k-core Decomposition on Multicore Processors", Big Data 2014.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from algos import verify
+from algos._inputs import row_lengths, square
+from algos.components import has_symmetric_pattern
+from algos.runs import ALGORITHMS, Algorithm, Result
+from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, replace, select
+from gbgpu.errors import InvalidValue, message
+from gbgpu.semiring import plus_pair
+
+
+def core_numbers(A: Matrix) -> Vector:
+    """For every vertex of an undirected graph the largest k such that it lies in a subgraph whose degrees are all at
+    least k (INT64); values and loops are ignored.
+
+    Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (an arc without its reverse).
+    """
+    n = square(A)
+    if not has_symmetric_pattern(A, n):
+        raise InvalidValue(
+            message("a symmetric pattern", "an arc without its reverse", "binary.first(A | A.T) has both")
+        )
+    A = select.offdiag(A).new(name="A")
+    core, degree, q, lost = (Vector(int, n, name=name) for name in ("core", "degree", "q", "lost"))
+    degree[:] = core[:] = 0
+    degree(binary.plus) << row_lengths(A)
+    k = Scalar.from_value(0, name="k")
+    with loop() as it:
+        q << select.valuele(degree, k)
+        with it.when(q.nvals == 0):
+            k << degree.reduce(monoid.min, allow_empty=False)
+            q << select.valuele(degree, k)
+        core(q.S) << k
+        degree(~q.S, replace) << degree
+        lost(degree.S, replace) << plus_pair[int](q @ A)
+        degree(binary.minus) << lost
+        it.until(degree.nvals == 0)
+    return core
+
+
+def _summary(core: Vector) -> dict[str, Any]:
+    _, numbers = core.to_coo()
+    highest = int(numbers.max(initial=0))
+    return {"highest": highest, "vertices": int(np.count_nonzero(numbers == highest))}
+
+
+CORES = Result("vertex", "core")
+
+ALGORITHMS["cores"] = Algorithm(run=core_numbers, verify=verify.core_numbers, summary=_summary, result=CORES, top=CORES)

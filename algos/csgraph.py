@@ -1,0 +1,309 @@
+"""`scipy.sparse.csgraph` on gbgpu: `import algos.csgraph as csgraph` is all that changes in a script.
+
+Names, signatures, defaults, dtypes, sentinels and errors are SciPy's. Graphs are SciPy's sparse arrays and matrices,
+CuPy's, those of gbgpu.sparse, a gbgpu.Matrix, or dense and masked arrays of NumPy; results are NumPy's and SciPy's.
+They are checked and prepared on the host and computed where the session's devices are.
+
+Statements compute shortest paths (`algos/_csgraph_paths.py`), breadth-first orders, components (`algos/components.py`,
+`algos/strong.py`) and spanning forests (`algos/forest.py`). The other functions, which are sequential or one pass over
+what lies on the host, are SciPy's own behind the same inputs; their docstrings say so.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from scipy import sparse as sp
+from scipy.sparse import csgraph as scipys
+from scipy.sparse.csgraph import NegativeCycleError
+
+from algos._csgraph_inputs import matrix, on_host, pattern, rows_of, validated, vertices, weighted
+from algos._csgraph_paths import NOBODY, among, check_cycles, check_diagonal, each, origins, squared
+from algos._inputs import vertex
+from algos.components import connected_components as weak_components
+from algos.forest import chosen_edges
+from algos.strong import heights, strongly_connected_components
+from gbgpu import Vector, binary, replace
+from gbgpu.semiring import min_plus
+
+__all__ = list(scipys.__all__)  # of the version that is installed
+
+_NEGATIVE = (
+    "Graph has negative weights: dijkstra will give inaccurate results if the graph contains negative cycles. "
+    "Consider johnson or bellman_ford."
+)
+
+
+# -- shortest paths
+
+
+def shortest_path(
+    csgraph: Any,
+    method: str = "auto",
+    directed: bool = True,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    overwrite: bool = False,
+    indices: Any = None,
+) -> Any:
+    """All distances (float64, inf: no path), or those from `indices`; with `return_predecessors` also the vertex before
+    the last on each path (int32, -9999: none).
+
+    `method`: "FW", "D", "BF", "J" name the functions below, "auto" takes the one that SciPy would. Raises ValueError
+    for another one, and what they raise."""
+    graph = on_host(csgraph)
+    validated(graph, directed)
+    if method == "auto":
+        method = _method(graph, indices)
+    if method == "FW":
+        if indices is not None:
+            raise ValueError("Cannot specify indices with method == 'FW'.")
+        return floyd_warshall(graph, directed, return_predecessors, unweighted, overwrite)
+    by = {"D": dijkstra, "BF": bellman_ford, "J": johnson}
+    if method not in by:
+        raise ValueError(f"unrecognized method '{method}'")
+    return by[method](graph, directed, indices, return_predecessors, unweighted)
+
+
+def _method(graph: Any, indices: Any) -> str:
+    """SciPy's choice, which shows where weights are negative."""
+    if sp.issparse(graph):
+        edges = graph.tocoo().data
+    elif np.ma.isMaskedArray(graph):
+        edges = graph.compressed()
+    else:
+        edges = np.asarray(graph)[np.isfinite(graph)]
+        edges = edges[edges != 0]
+    if indices is None and edges.size >= np.shape(graph)[0] ** 2 / 4:
+        return "FW"
+    return "J" if np.any(edges < 0) else "D"
+
+
+def dijkstra(
+    csgraph: Any,
+    directed: bool = True,
+    indices: Any = None,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    limit: float = np.inf,
+    min_only: bool = False,
+) -> Any:
+    """Distances from `indices` (all vertices) of at most `limit`, as `shortest_path`. With `min_only` those from the
+    nearest of them: (distances, predecessors, sources), or distances alone.
+
+    Weights that are negative bring SciPy's warning; distances are right all the same, and NegativeCycleError says where
+    there are none. Raises ValueError for indices out of range and a negative limit."""
+    csr = validated(csgraph, directed)
+    if np.any(csr.data < 0):
+        warnings.warn(_NEGATIVE, stacklevel=2)
+    n = csr.shape[0]
+    sources, shape = vertices(indices, n)
+    limit = float(limit)
+    if limit < 0:
+        raise ValueError("limit must be >= 0")
+    A = pattern(csr, directed) if unweighted else weighted(csr, directed)
+    how: dict[str, Any] = {"unweighted": unweighted, "limit": None if limit == np.inf else limit}
+    if not min_only:
+        return _shaped(each(A, sources, return_predecessors, **how), shape, n)
+    found = among(A, sources, return_predecessors, n=max(n, 1), **how)
+    if not return_predecessors:
+        return found.distances
+    return *found, origins(found.predecessors, found.distances)
+
+
+def _shaped(found: Any, shape: tuple[int, ...], n: int) -> Any:
+    """Distances, or distances and predecessors, in the shape of the indices."""
+    results = [part.reshape(*shape, n) for part in found if part is not None]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def bellman_ford(
+    csgraph: Any,
+    directed: bool = True,
+    indices: Any = None,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+) -> Any:
+    """As `shortest_path`, also of negative weights. Raises NegativeCycleError for a cycle within reach of `indices`."""
+    csr = validated(csgraph, directed)
+    sources, shape = vertices(indices, csr.shape[0])
+    A = pattern(csr, directed) if unweighted else weighted(csr, directed)
+    return _shaped(each(A, sources, return_predecessors, unweighted=unweighted), shape, csr.shape[0])
+
+
+def johnson(
+    csgraph: Any,
+    directed: bool = True,
+    indices: Any = None,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+) -> Any:
+    """As `bellman_ford`. Raises NegativeCycleError for a cycle anywhere."""
+    if unweighted:
+        return dijkstra(csgraph, directed, indices, return_predecessors, unweighted)
+    csr = validated(csgraph, directed)
+    sources, shape = vertices(indices, csr.shape[0])
+    A = weighted(csr, directed)
+    if np.any(csr.data < 0):
+        check_cycles(A)
+    return _shaped(each(A, sources, return_predecessors), shape, csr.shape[0])
+
+
+def floyd_warshall(
+    csgraph: Any,
+    directed: bool = True,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    overwrite: bool = False,
+) -> Any:
+    """All distances of a small graph; loops count for nothing. `overwrite` puts them into a dense graph of float64.
+
+    Raises NegativeCycleError, and ValueError for sparse formats but csr, csc and lil."""
+    graph = on_host(csgraph)
+    if sp.issparse(graph) and graph.format not in ("csr", "csc", "lil"):
+        raise ValueError("csgraph must be lil, csr, or csc format")
+    if sp.issparse(graph) and graph.ndim == 2:  # a cast by SciPy would add up what is there twice
+        csr = graph.tocsr()
+        csr = validated(type(csr)((csr.data.astype(np.float64), csr.indices, csr.indptr), csr.shape))
+    else:
+        csr = validated(graph)
+        csr.eliminate_zeros()  # of masked arrays too
+    rows, used = rows_of(csr), ~np.isnan(csr.data) & (csr.data != np.inf)
+    used &= rows != csr.indices
+    data = np.where(np.isfinite(csr.data), 1.0, csr.data) if unweighted else csr.data
+    csr = _picked(csr, rows, used, data)
+    A, n = weighted(csr, directed), csr.shape[0]
+    if return_predecessors:
+        try:
+            found = each(A, np.arange(n), True)
+        except NegativeCycleError:
+            squared(A)  # which tells all its vertices
+            raise
+        check_diagonal(found.distances.diagonal())
+    else:
+        found = squared(A), None
+    if overwrite and isinstance(graph, np.ndarray) and graph.dtype == np.float64 and graph.flags.c_contiguous:
+        graph[...] = found[0]
+        found = graph, found[1]
+    return tuple(found) if return_predecessors else found[0]
+
+
+def _picked(csr: Any, rows: np.ndarray, used: np.ndarray, data: np.ndarray) -> Any:
+    """Some of the entries of a CSR array, in their order, with other values."""
+    offsets = np.zeros(csr.shape[0] + 1, csr.indptr.dtype)
+    np.cumsum(np.bincount(rows[used], minlength=csr.shape[0]), out=offsets[1:])
+    return type(csr)((data[used], csr.indices[used], offsets), csr.shape)
+
+
+# -- searches
+
+
+def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True) -> Any:
+    """The vertices that `i_start` reaches in breadth-first order (int32), and each vertex's predecessor (-9999: none):
+    those that SciPy's queue gives.
+
+    The value of an arc is its place among those of its tail. A vertex takes the least of (tail's place in its level,
+    arc's place), a min-plus product; in the order of these the level is the next. Raises IndexOutOfBound."""
+    csr = validated(csgraph, directed)
+    n = csr.shape[0]
+    start = vertex(int(i_start), n)
+    R, width = _places(csr, directed)
+    seen, q, t = Vector(bool, n, name="seen"), Vector(int, n, name="q"), Vector(int, n, name="t")
+    level, predecessors = np.array([start]), np.full(n, NOBODY, np.int32)
+    levels = [level]
+    while True:
+        q = Vector.from_coo(level, width * np.arange(len(level)), int, size=n, name="q")
+        seen(q.S) << True
+        t(~seen.S, replace) << min_plus[int](q @ R)
+        found, places = t.to_coo()
+        if not len(found):
+            break
+        order = np.argsort(places)
+        found, tails = found[order], places[order] // width
+        predecessors[found] = level[tails]
+        level = found
+        levels.append(level)
+    nodes = np.concatenate(levels).astype(np.int32)
+    return (nodes, predecessors) if return_predecessors else nodes
+
+
+def _places(csr: Any, directed: bool) -> tuple[Any, int]:
+    """A matrix with the place of each arc among those of its tail, arcs in their own direction first; and more than the
+    highest place."""
+
+    def of(csr: Any) -> tuple[Any, int]:
+        place = np.arange(len(csr.indices)) - np.repeat(csr.indptr[:-1], np.diff(csr.indptr))
+        return matrix(csr, place.astype(np.int64)), int(np.diff(csr.indptr).max(initial=0))
+
+    R, width = of(csr)
+    if directed:
+        return R, width + 1
+    back, more = of(csr.T.tocsr())
+    return binary.min(R | back.apply(binary.plus, right=width).new()).new(name="R"), width + more + 1
+
+
+def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any:
+    """The tree of `breadth_first_order`: a sparse matrix of the graph's kind, arcs from predecessors."""
+    graph = on_host(csgraph)
+    return scipys.reconstruct_path(graph, breadth_first_order(graph, i_start, directed)[1], directed)
+
+
+# -- components and trees
+
+
+def connected_components(
+    csgraph: Any, directed: bool = True, connection: str = "weak", return_labels: bool = True
+) -> Any:
+    """(how many, labels int32), or how many. Weak components are numbered in the order of their first vertices, strong
+    ones so that arcs lead to lower numbers: one of the orders in which a search may leave them, as SciPy's is. Raises
+    ValueError for other connections."""
+    if connection.lower() not in ("weak", "strong"):
+        raise ValueError("connection must be 'weak' or 'strong'")
+    strong = directed and connection.lower() == "strong"
+    A = matrix(validated(csgraph, strong), 1.0)
+    firsts = (strongly_connected_components if strong else weak_components)(A).to_coo()[1]
+    names, labels = np.unique(firsts, return_inverse=True)
+    if not return_labels:
+        return len(names)
+    if strong:
+        number = np.empty(len(names), int)
+        number[np.argsort(heights(A, labels), kind="stable")] = np.arange(len(names))
+        labels = number[labels]
+    return len(names), labels.astype(np.int32)
+
+
+def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
+    """The entries of the graph that span it, both directions taken together: a sparse matrix of the graph's kind,
+    float64. Among equal weights the entry that is stored first is taken, and edges of weight 0 are left out of the
+    result, as SciPy has it. `overwrite` changes nothing: the graph is never written to."""
+    csr = validated(csgraph)
+    rows, order = rows_of(csr), np.argsort(csr.data, kind="stable")
+    place = np.empty(len(rows), np.int64)
+    place[order] = np.arange(len(rows))
+    taken = np.zeros(len(rows), bool)
+    taken[order[chosen_edges(matrix(csr, place), rows[order], csr.indices[order])]] = True
+    return _picked(csr, rows, taken & (csr.data != 0), csr.data)
+
+
+# -- SciPy's own: what is sequential, and what reads the graph once where it lies
+
+
+def _scipys(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of SciPy's that takes all that is a graph here."""
+
+    @wraps(function)
+    def passed_on(*arguments: Any, **keywords: Any) -> Any:
+        graphs = ("csgraph", "graph", "biadjacency")
+        keywords = {name: on_host(given) if name in graphs else given for name, given in keywords.items()}
+        return function(*map(on_host, arguments[:1]), *arguments[1:], **keywords)
+
+    passed_on.__module__ = __name__
+    passed_on.__doc__ = f"SciPy's own function, on the host, of all graphs that others here take.\n\n{function.__doc__}"
+    return passed_on
+
+
+for _name in __all__:
+    if _name not in globals():
+        globals()[_name] = _scipys(getattr(scipys, _name))

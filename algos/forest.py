@@ -1,0 +1,53 @@
+"""Minimum spanning forests: every component takes its cheapest edge out, until none leads out.
+
+A matrix of components holds the least entry between each two of them. The least entry of a row is the edge that its
+component takes; the components that such edges join become one, which is a product with the selection matrix of the
+new components on both sides. Entries are the places of edges in the order of their weights, all different: so the
+forest is the one that Kruskal's rule finds in that order, and no cycle can close.
+
+Source: Boruvka 1926; in the language of matrices in Kepner, Gilbert, "Graph Algorithms in the Language of Linear
+Algebra", SIAM 2011, chapter 5.
+"""
+
+import numpy as np
+
+from gbgpu import Matrix, Vector, binary, monoid, select
+from gbgpu.semiring import min_first, min_second
+
+
+def chosen_edges(C: Matrix, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    """The places of the forest's edges: C (INT64) holds the place of each, and rows[k] - cols[k] is that of place k."""
+    n = C.nrows
+    C = select.offdiag(binary.min(C | C.T)).new(name="C")
+    component, taken = np.arange(n), []
+    while C.nvals:
+        mine, edges = C.reduce_rowwise(monoid.min).new().to_coo()
+        taken.append(np.unique(edges))
+        ends = component[rows[edges]], component[cols[edges]]
+        joined = np.arange(C.nrows)
+        joined[mine] = np.where(ends[0] == mine, ends[1], ends[0])
+        number = numbered(joined)
+        component = number[component]
+        C = contracted(C, number)
+    return np.concatenate(taken) if taken else np.arange(0)
+
+
+def numbered(joined: np.ndarray) -> np.ndarray:
+    """The number of each component's tree, where joined[i] is what i takes part with: two that chose each other are the
+    root of a tree."""
+    own = np.arange(len(joined))
+    mutual = (joined[joined] == own) & (own < joined)
+    root = Vector.from_coo(own, np.where(mutual, own, joined), int, size=len(own), name="root")
+    while True:
+        above = root[root].new()
+        if above.isequal(root):
+            return np.unique(root.to_coo()[1], return_inverse=True)[1]
+        root << above
+
+
+def contracted(C: Matrix, number: np.ndarray) -> Matrix:
+    """The least entries between new components."""
+    new = int(number.max(initial=-1)) + 1
+    S = Matrix.from_coo(np.arange(len(number)), number, 1, int, nrows=len(number), ncols=new, name="S")
+    half = min_first[int](C @ S).new(name="half")
+    return select.offdiag(min_second[int](S.T @ half).new()).new(name="C")

@@ -1,0 +1,62 @@
+"""A maximal independent set: vertices of which no two are joined, and to which no other can be added.
+
+Every vertex has a number, in an order drawn at random. Of those left, the ones above all their neighbours join the set,
+and they and their neighbours go. In an order drawn at random few rounds are enough, whatever the graph.
+
+Source: Luby, "A Simple Parallel Algorithm for the Maximal Independent Set Problem", STOC 1985; that one order will do
+for all rounds is from Blelloch, Fineman, Shun, "Greedy Sequential Maximal Independent Set and Matching are Parallel on
+Average", SPAA 2012.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from algos import verify
+from algos._inputs import square
+from algos.components import has_symmetric_pattern
+from algos.runs import ALGORITHMS, Algorithm, Result
+from gbgpu import Matrix, Vector, binary, loop, replace, select
+from gbgpu.errors import InvalidValue, message
+from gbgpu.semiring import any_pair, max_first
+
+
+def maximal_independent_set(A: Matrix, seed: int = 0) -> Vector:
+    """True (BOOL) at the vertices of a set; the same one for the same seed. Values and loops are ignored.
+
+    Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (an arc without its reverse).
+    """
+    n = square(A)
+    if not has_symmetric_pattern(A, n):
+        raise InvalidValue(
+            message("a symmetric pattern", "an arc without its reverse", "binary.first(A | A.T) has both")
+        )
+    A = select.offdiag(A).new(name="A")
+    order = np.random.default_rng(seed).permutation(n)
+    left = Vector.from_coo(np.arange(n), order, int, size=n, name="left")
+    above = Vector(int, n, name="above")
+    chosen, won, lost, below = (Vector(bool, n, name=name) for name in ("chosen", "won", "lost", "below"))
+    with loop() as it:
+        above(left.S, replace) << max_first[int](left @ A)
+        below << binary.lt(left & above)
+        won << binary.pair[bool](left & left)
+        won(below.V) << False
+        won << select.valuene(won, False)
+        chosen(won.S) << True
+        lost << any_pair[bool](won @ A)
+        left(~won.S, replace) << left
+        left(~lost.S, replace) << left
+        it.until(left.nvals == 0)
+    return chosen
+
+
+def _summary(chosen: Vector) -> dict[str, Any]:
+    return {"chosen": chosen.nvals}
+
+
+ALGORITHMS["independent"] = Algorithm(
+    run=maximal_independent_set,
+    verify=verify.maximal_independent_set,
+    summary=_summary,
+    result=Result("vertex", "chosen", lambda chosen: chosen.dup(int)),
+)
