@@ -16,6 +16,8 @@ from oracle import namespace, read, same
 
 import gbgpu as gb
 from gbgpu import binary, monoid, replace
+from gbgpu.engine import loop as loops
+from gbgpu.engine.loop import solo
 from gbgpu.semiring import any_pair, min_plus, plus_times
 
 KINDS = [s.vector_product, s.mxm, s.elementwise, s.union, s.chain, s.infix, s.broadcast, s.in_place, s.unary, s.bound]
@@ -72,6 +74,53 @@ def test_random_bodies(devices, data):
     rounds = data.draw(st.integers(1, 3))
     note(f"{devices.text()} {rounds} rounds of {body}")
     agree(program, body, rounds)
+
+
+class Alone:
+    """A loop of several devices that goes on, and back again, on the first one alone."""
+
+    def __init__(self, session, loop):
+        self.solo, self.rounds = solo.Solo(session, loop), 0
+
+    def advance(self) -> bool:
+        self.rounds += 1
+        if self.rounds == 2:
+            self.solo.enter()
+            self.solo.leave()
+            self.solo.enter()
+        return False
+
+    def close(self) -> None:
+        if self.solo.entered:
+            self.solo.leave()
+
+
+@settings(max_examples=1000 if p.WIDE else 30)
+@given(data=st.data())
+def test_random_bodies_on_one_of_several_devices(data):
+    gb.init("cpu:3", partition=gb.partition.shares(1, 5, 3))
+    kinds = [kind for kind in KINDS if kind not in (s.mxm, s.outer, a.diag, a.setdiag)]
+    program = data.draw(p.programs(kinds, most=5, small=True))
+    body = [("", each.text()) for each in program.statements if len(each.target.space) < 2]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loops.DeviceLoop, "of", lambda session, loop: Alone(session, loop) if not loop.told else None)
+        for rounds in (2, 3) if body else ():
+            note(f"{rounds} rounds of {body}")
+            agree(program, body, rounds)
+    assert not gb.settings.session().maps.alone
+
+
+def test_a_matrix_on_one_device_is_the_same():
+    gb.init("cpu:3", partition=gb.partition.shares(1, 5, 3))
+    A = gb.io.rmat(8, 6, seed=3, weights=(1, 255))
+    x = gb.Vector.from_dense(np.arange(256.0))
+    expected = [plus_times(A @ x).new().to_dict(), plus_times(x @ A).new().to_dict()]
+    store, whole = A._store, solo.replica(A._session, A._store)
+    assert solo.replica(A._session, store) is whole and whole.rowmap.p == 1 and whole.lengths == (A.nvals,)
+    A._store = whole
+    for found in ([plus_times(A @ x).new().to_dict(), plus_times(x @ A).new().to_dict()], expected):
+        assert found == expected
+    A._store = store
 
 
 def graph(n: int = 60, m: int = 150):

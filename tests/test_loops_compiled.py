@@ -27,7 +27,7 @@ from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
 from gbgpu.semiring import any_pair, any_secondi, min_plus, min_second, plus_times
 
-SETS = [("cpu:1", None), ("cpu:3", (2, 5, 3)), ("cuda:0", None), ("cuda:0*3", (2, 5, 3))]
+SETS = [("cpu:1", None), ("cpu:3", (2, 5, 3)), ("cuda:0", None), ("cuda:0*3", (2, 5, 3)), ("cuda:0-1", None)]
 
 
 @pytest.fixture(params=SETS, ids=lambda each: each[0])

@@ -100,7 +100,7 @@ class MatrixStore:
 
     __slots__ = (
         *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals"),
-        *("blocks", "transposed", "symmetric", "diagonal", "entries", "__weakref__"),
+        *("blocks", "transposed", "symmetric", "diagonal", "entries", "replica", "__weakref__"),
     )
 
     def __init__(self, numbers: MatrixNumbers, blocks: list[MatrixBlock]):
@@ -110,6 +110,7 @@ class MatrixStore:
         self.transposed: MatrixStore | None = None
         self.symmetric: bool | None = None
         self.diagonal: bool | None = None  # whether it has every entry of its diagonal, and no other; None: not known
+        self.replica: MatrixStore | None = None  # whole on the first device
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
 
 

@@ -15,6 +15,7 @@ class Maps:
         self._p, self._auto, self._partition = p, auto, partition
         if partition is not None:
             partition.bounds(64, p, None)  # raises now if the weights don't fit the devices
+        self.alone = False  # the first device works alone
         self._made: dict[tuple[int, bool], RowMap] = {}
         self._defaults: dict[int, RowMap] = {}
 
@@ -24,6 +25,8 @@ class Maps:
 
     def of(self, n: int) -> RowMap:
         """The default map of a size: the one its first matrix made, else equal rows (or the session's partition)."""
+        if self.alone:
+            return self.whole(n)
         found = self._defaults.get(n)
         return found if found is not None else self._make(n, self._auto and n < WHOLE, None)
 

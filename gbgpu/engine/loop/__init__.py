@@ -12,6 +12,10 @@ def carry_out(session: Any, loop: Any) -> Any:
     if session.explaining:
         return loop.planned()
     compiled = DeviceLoop.of(session, loop)
-    while not loop.over:
-        if compiled is None or not compiled.advance():
-            loop.round()
+    try:
+        while not loop.over:
+            if compiled is None or not compiled.advance():
+                loop.round()
+    finally:
+        if compiled is not None:
+            compiled.close()

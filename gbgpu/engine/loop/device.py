@@ -13,6 +13,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any
 
+from ...interrupts import held as uninterrupted
 from ...interrupts import imported
 from ...kernels.tiered import price
 from ...language.expr import Statement
@@ -23,6 +24,7 @@ from .body import round_of, simple, statements_of
 from .captured import Captured
 from .journal import NotCompiled
 from .signature import Signature
+from .solo import Solo
 
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it
 ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fewer is not worth it
@@ -43,9 +45,9 @@ class DeviceLoop:
         self.statements = statements_of(loop.body)
         self.plans: Any = None
         self.alike, self.tries, self.chances = 0, 0, CHANCES
-        self.first = (
-            2 if self.device.kind == "cpu" else 0
-        )  # rounds by statements that take less than to look for others
+        several = self.device.kind != "cpu" and len({device.gpu for device in session.devices}) > 1
+        self.solo = Solo(session, loop) if several else None
+        self.first = 2 if self.device.kind == "cpu" else 0  # by statements: they take less than to look for others
         self.last = perf_counter()
 
     @classmethod
@@ -56,8 +58,7 @@ class DeviceLoop:
             return None
         if here:
             return cls(session, loop) if session.kernels.atomic else None
-        one = len({device.gpu for device in session.devices}) == 1 and not loop.told
-        return cls(session, loop) if one and imported("gbgpu.device.graph").available() else None
+        return cls(session, loop) if not loop.told and imported("gbgpu.device.graph").available() else None
 
     def advance(self) -> bool:
         global _spent
@@ -76,6 +77,11 @@ class DeviceLoop:
         if self._seconds() > BUSY:
             self.tries, self.loop.how = _TRIES, "statements, as a round keeps the device busy"
             return False
+        if self._gone_solo():
+            self.alike, self.plans = 0, None
+            return False
+        if self.tries >= _TRIES:
+            return False
         try:
             with self.session.lock:  # what is launched now is captured; then the workspaces are the graph's
                 self._go()
@@ -83,6 +89,23 @@ class DeviceLoop:
             self.tries, self.loop.how = _TRIES, f"statements, as {reason}"
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
+
+    def _gone_solo(self) -> bool:
+        """Leave a thin loop of several GPUs to the first one, if that has room."""
+        if self.solo is None or self.solo.entered:
+            return False
+        if not self.solo.fits():
+            self.tries, self.loop.how = _TRIES, "statements, as one GPU has no room for it"
+            return False
+        with self.session.lock:
+            self.solo.enter()
+        return True
+
+    def close(self) -> None:
+        """The loop is over: what lies on the first GPU goes back to where it belongs."""
+        if self.solo is not None and self.solo.entered:
+            with self.session.lock:
+                uninterrupted(self.solo.leave)
 
     @cached_property
     def signature(self) -> Signature:
@@ -103,6 +126,8 @@ class DeviceLoop:
             return False
         self.chances -= 1
         with self.session.lock:
+            if loops.has(self.signature.key):
+                self._gone_solo()
             captured = loops.find(loop, self.signature)
             if captured is None:
                 return False

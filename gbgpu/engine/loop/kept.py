@@ -18,6 +18,9 @@ class Kept:
     def __bool__(self) -> bool:
         return bool(self._captured)
 
+    def has(self, key: Hashable) -> bool:
+        return bool(self._captured.get(key))
+
     def clear(self) -> None:
         self._captured.clear()
 

@@ -10,7 +10,7 @@ from ...distribute.partition import Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...language.scalar import Scalar
-from ..matrix.csr import whole_vector
+from ..matrix.csr import slots_of, whole_vector
 from ..matrix.shapes import Ids
 from ..plan import Step
 from .steps import Steps, cast, copied
@@ -23,7 +23,7 @@ class Operands(Steps):
 
     def _remap(self, step: Step) -> VectorStore:
         self.session.room(step.into.map.n, 32, "a vector on other rows")
-        return self._gathered(step, np.arange(step.into.map.n))
+        return self._gathered(step, None)
 
     def _extract(self, step: Step) -> VectorStore:
         self.session.room(step.into.map.n, 32, "indexed rows")
@@ -46,20 +46,26 @@ class Operands(Steps):
         target[index.ids()] = np.arange(len(index))
         return self._gathered(step, target)
 
-    def _gathered(self, step: Step, ids: np.ndarray) -> VectorStore:
-        """Row r of the result is the source's entry ids[r] (-1: none)."""
+    def _gathered(self, step: Step, ids: np.ndarray | None) -> VectorStore:
+        """Row r of the result is the source's entry ids[r] (-1: none), or its entry r if there are no ids."""
         source, map, devices, kernel = (
             self.registers[step.sources[0]],
             step.into.map,
             self.session.devices,
             self.kernel("gather"),
         )
-        slots = np.where(ids < 0, -1, source.map.slots(np.maximum(ids, 0))) if source.map.n else np.full(map.n, -1)
+        slots = None
+        if ids is not None:
+            slots = np.where(ids < 0, -1, source.map.slots(np.maximum(ids, 0))) if source.map.n else np.full(map.n, -1)
 
         def work(task: Task) -> VectorBlock:
             b, n, dense = task.block, map.rows[task.block], whole_vector(self.session, source, task.device)
             vals, words, count = self.fresh_bitmap(n, b, source.dtype)
-            index = devices[b].put(slots[map.bounds[b] : map.bounds[b + 1]])
+            lo, hi = map.bounds[b : b + 2].tolist()
+            if slots is None:
+                index = slots_of(devices[b], source.map, devices[b].xp.arange(lo, hi))
+            else:
+                index = devices[b].put(slots[lo:hi])
             flags = k.XFULL if dense.words is None else 0
             kernel(n, index, *self.dense(dense, b), flags, vals, words, count)
             return VectorBlock(n, vals, 1, words, count=count)

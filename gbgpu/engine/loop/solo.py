@@ -1,0 +1,111 @@
+"""Thin loops on several GPUs. Rounds that give each of them microseconds of work take longer to hand out and to
+exchange than to do, so the first GPU does it all: on replicas of matrices, which are kept, and on vectors brought
+together, which go back to where they came from when the loop is over.
+
+This is folding as GUM has it (Shen et al., VLDB 2023, section 4), with all devices but one evicted for a whole loop.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore
+from ...distribute.partition import RowMap
+from ...kernels.interface import Spec
+from ..matrix.csr import Rows, gathered, slots_of, store_of, take_rows, users_of
+from ..plan import Plan, Step, Value
+from ..run import Run
+from .body import handles, reads_of, statements_of
+
+ROOM = 3  # times the bytes of a matrix that must be free for its replica, which may be turned round too
+
+
+class Solo:
+    """A loop on the first device alone, from `enter` to `leave`."""
+
+    def __init__(self, session: Any, loop: Any):
+        self._session = session
+        found = {id(x): x for statement in statements_of(loop.body) for x in (statement.output, *reads_of(statement))}
+        for operation in loop.body:
+            if operation.kind == "until":
+                found.update((id(x), x) for x in handles(operation.what))
+        self._changed = {id(statement.output) for statement in statements_of(loop.body)}
+        self._handles = [x for x in found.values() if x.ndim]
+        self._before: list[tuple[Any, Any]] = []
+
+    @property
+    def entered(self) -> bool:
+        return bool(self._before)
+
+    def fits(self) -> bool:
+        """Whether the first device has room for all of it."""
+        stores = [x._store for x in self._handles if x._store is not None]
+        need = sum(map(_matrix_bytes, (store for store in stores if isinstance(store, MatrixStore))))
+        need += sum(store.map.n * 16 for store in stores if isinstance(store, VectorStore))
+        return ROOM * need < self._session.devices[0].memory()[0]
+
+    def enter(self) -> None:
+        session = self._session
+        self._before = [(x, x._store) for x in self._handles]
+        session.maps.alone = True
+        for x, store in self._before:
+            if isinstance(store, MatrixStore):
+                x._store = replica(session, store)
+            elif store is not None and store.map.p > 1:
+                x._store = _moved(session, store, session.maps.whole(store.map.n))
+
+    def leave(self) -> None:
+        """Vectors that changed go to the rows that they had, or to those that their size has."""
+        session, before, self._before = self._session, self._before, []
+        session.maps.alone = False
+        for x, store in before:
+            if id(x) not in self._changed:
+                x._store = store
+            elif x._store is not None:
+                map = session.maps.of(x.size) if store is None else store.map
+                x._store = x._store if x._store.map is map else _moved(session, x._store, map)
+
+
+def replica(session: Any, store: MatrixStore) -> MatrixStore:
+    """The matrix whole on the first device, made at the first need and kept with it."""
+    if store.rowmap.p == 1 and store.colmap.p == 1:
+        return store
+    if store.replica is None:
+        rowmap, colmap = (session.maps.whole(map.n) for map in (store.rowmap, store.colmap))
+        made = session.over(rowmap.tasks, lambda task: _whole(session, store, task.device), 0.0)
+        store.replica = store_of(session, rowmap, colmap, store.dtype, store.iso, made)
+        store.replica.symmetric = store.symmetric
+        if store.transposed is not None:
+            store.replica.transposed = turned = replica(session, store.transposed)
+            turned.transposed = store.replica
+    return store.replica
+
+
+def _whole(session: Any, store: MatrixStore, d: int) -> Rows:
+    """All rows on device d, rows and columns by their user ids."""
+    device, rows = session.devices[d], gathered(session, store, d)
+    if store.rowmap.nslots != store.rowmap.n:
+        users = device.xp.arange(store.rowmap.n)
+        rows = take_rows(session, device, rows, slots_of(device, store.rowmap, users))
+    if store.colmap.nslots != store.colmap.n:
+        rows = rows._replace(cols=users_of(device, store.colmap, rows.cols))
+    return rows
+
+
+def _matrix_bytes(store: MatrixStore) -> int:
+    each = np.dtype(store.idx).itemsize + (0 if store.iso else store.dtype.np_type.itemsize)
+    return 0 if store.replica is not None or store.rowmap.p == 1 else store.nvals * each + 8 * store.rowmap.n
+
+
+def _moved(session: Any, store: VectorStore, map: RowMap) -> VectorStore:
+    """A vector on other rows: full, or as a bitmap."""
+    value, steps = Value("x", store.form, store.dtype, store.iso, store.map), []
+    if store.form == "list":
+        value = value._replace(form="bitmap")
+        steps.append(Step("convert", value, ("x",), Spec(b=store.dtype), "x list -> bitmap"))
+    value = Value("x", "bitmap", store.dtype, False, map)
+    steps.append(Step("remap", value, ("x",), Spec(b=store.dtype), "x to other rows"))
+    found: VectorStore = Run(session, Plan((), (), tuple(steps)), {"x": store}, "loop").go()
+    if store.form != "full":
+        return found
+    return VectorStore(map, store.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in found.blocks])
