@@ -25,14 +25,17 @@ def on_host(graph: Any) -> Any:
 
 def validated(graph: Any, directed: bool = True) -> Any:
     """A square CSR array or matrix of float64, with SciPy's meaning: stored zeros of sparse graphs are edges, those of
-    dense ones, NaN and infinities are none. Entries stay in their order, and twice if they are there twice.
+    blocks and of dense ones, NaN and infinities are none. Entries stay in their order, and as often as they are there.
 
     Raises ValueError as SciPy does for what is not two-dimensional or not square."""
     graph = on_host(graph)
     if sp.issparse(graph):
         if not directed and graph.format == "csc":
             graph = graph.T
+        blocks = graph.format == "bsr"
         graph = graph.tocsr().astype(np.float64, copy=False)
+        if blocks:  # zeros fill them up; so does SciPy from 1.18 on
+            graph.eliminate_zeros()
     elif np.ma.isMaskedArray(graph):
         graph = scipys.csgraph_from_masked(graph)
     else:

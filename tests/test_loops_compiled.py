@@ -42,6 +42,7 @@ def machine(request, monkeypatch):
     monkeypatch.setattr(gb.settings, "interpret", False)
     monkeypatch.setattr(compiled, "_spent", 1e9)
     gb.init(spec, partition=shares and gb.partition.shares(*shares))
+    return spec
 
 
 def by_itself(it) -> bool:
@@ -300,7 +301,7 @@ MATRICES = statements.mxm, statements.outer, assignments.diag, assignments.setdi
 
 
 def test_random_bodies(machine):
-    """From the third round on they go round by themselves, where that can be; most do."""
+    """From the third round on they go round by themselves, where that can be; many do."""
     hows, on_cpu = [], gb.settings.session().devices[0].kind == "cpu"
 
     @settings(max_examples=1500 if p.WIDE else 40)
@@ -321,7 +322,9 @@ def test_random_bodies(machine):
         patch.setattr(compiled, "ALIKE", 1)
         patch.setattr(compiled, "SOON", 1)
         run()
-    assert sum(how != "error" and not how.startswith("statements") for how in hows) > len(hows) / 5
+    several = machine == "cuda:0-1"  # they work together for some rounds first
+    captured = sum(how != "error" and not how.startswith("statements") for how in hows)
+    assert captured > len(hows) / (20 if several else 5)
 
 
 def test_a_loop_without_end_is_stopped(machine):

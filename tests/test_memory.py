@@ -37,7 +37,7 @@ class Host:
 
 
 class Gpu:
-    """Bytes of CuPy arrays on the first GPU."""
+    """Bytes of CuPy arrays: held on the first GPU, where most is; the peak is that of all, as it is reached there."""
 
     def __enter__(self):
         from cupy.cuda import memory_hook
@@ -45,23 +45,26 @@ class Gpu:
         class Hook(memory_hook.MemoryHook):
             name = "peak"
             now = peak = 0
-            sizes = {}
 
             def malloc_postprocess(self, **call):
-                if call["device_id"] == 0:
-                    self.sizes[call["mem_ptr"]] = call["mem_size"]
-                    self.now += call["mem_size"]
-                    self.peak = max(self.peak, self.now)
+                self.now += call["mem_size"]
+                self.peak = max(self.peak, self.now)
 
             def free_postprocess(self, **call):
-                self.now -= self.sizes.pop(call["mem_ptr"], 0)
+                self.now -= call["mem_size"]
 
-        self.hook = Hook()
+        self.hook, self.before = Hook(), self.used()
         self.hook.__enter__()
         return self
 
+    def used(self) -> int:
+        import cupy
+
+        with cupy.cuda.Device(0):
+            return cupy.get_default_memory_pool().used_bytes()
+
     def read(self) -> tuple[int, int]:
-        return self.hook.now, self.hook.peak
+        return self.used() - self.before, self.hook.peak
 
     def __exit__(self, *error):
         self.hook.__exit__(*error)
