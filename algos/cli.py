@@ -66,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"gbgpu {gb.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     info = commands.add_parser("info", help="show the devices")
+    info.add_argument("--topology", action="store_true", help="measure the links between the devices too")
     info.set_defaults(command=show_info)
     run = add_run(commands)
     for command in (info, run):
@@ -169,8 +170,12 @@ def show_info(arguments: argparse.Namespace) -> int:
     devices = gb.device_info()
     versions = {"python": platform.python_version(), "gbgpu": gb.__version__}
     versions |= {name: version(name) for name in ("numpy", "numba")}
+    links = gb.topology() if arguments.topology else None
     if arguments.json:
-        print(json.dumps({"versions": versions, "devices": devices}, default=str))
+        found: dict[str, Any] = {"versions": versions, "devices": devices}
+        if links is not None:
+            found |= {"bandwidth": links.links.tolist(), "latency": links.latency.tolist()}
+        print(json.dumps(found, default=str))
         return 0
     table = Table()
     columns = list(dict.fromkeys(key for device in devices for key in device))
@@ -181,7 +186,18 @@ def show_info(arguments: argparse.Namespace) -> int:
     console = Console()
     console.print(", ".join(f"{name} {number}" for name, number in versions.items()), highlight=False)
     console.print(table)
+    if links is not None:
+        console.print(links_table(links, [str(device["name"]) for device in devices]))
     return 0
+
+
+def links_table(links: Any, names: list[str]) -> Table:
+    """What goes from the device of a row to that of a column."""
+    table = Table("from, to", *names, title="GB/s, microseconds")
+    for i, name in enumerate(names):
+        pairs = zip(links.links[i] / 1e9, links.latency[i] * 1e6, strict=True)
+        table.add_row(name, *("" if i == j else f"{speed:.0f}, {delay:.1f}" for j, (speed, delay) in enumerate(pairs)))
+    return table
 
 
 def shown(key: str, value: Any) -> str:

@@ -1,13 +1,16 @@
-"""The graphs of the GPU figures, made on the GPU: undirected, without loops, no edge twice; the same seed, the same
-graph on every GPU of one CuPy version."""
+"""The graphs of the GPU figures, made on the GPU or read from files: undirected, without loops, no edge twice; the same
+seed, the same graph on every GPU of one CuPy version."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import cupy
 import numpy as np
+
+import gbgpu as gb
 
 GOLDEN = 0x9E3779B97F4A7C15
 
@@ -74,9 +77,17 @@ GRAPHS: dict[str, Callable[[], tuple[int, cupy.ndarray, cupy.ndarray]]] = {
 }
 
 
-def make(name: str) -> Graph:
-    """The graph of this name, from GRAPHS."""
-    n, tails, heads = GRAPHS[name]()
+def real(path: Path) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+    """A Matrix Market file, every arc both ways."""
+    matrix = gb.io.mmread(path)
+    rows, cols, _ = matrix.to_coo(values=False)
+    return max(matrix.shape), cupy.asarray(rows.astype(np.uint32)), cupy.asarray(cols.astype(np.uint32))
+
+
+def make(name: str, folder: str = "data") -> Graph:
+    """The graph of this name, from GRAPHS, or of a file of this name in the folder."""
+    made = GRAPHS.get(name) or (lambda: real(Path(folder, f"{name}.mtx.gz")))
+    n, tails, heads = made()
     bits = np.int64(max(n - 1, 1).bit_length())
     low, high = cupy.minimum(tails, heads).astype(cupy.int64), cupy.maximum(tails, heads).astype(cupy.int64)
     edges = ((low << bits) | high)[low != high]

@@ -5,9 +5,12 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from . import agg, binary, dtypes, errors, exceptions, indexunary, monoid, op, select, semiring, settings, ss, unary
 from .configuration import MAX_SIZE, config
 from .distribute import partition
+from .distribute.topology import measured
 from .engine.memory import Memory, of_matrix
 from .engine.session import Session
 from .interrupts import imported
@@ -26,11 +29,11 @@ __version__ = "0.1.0"
 def init(devices: str = "auto", partition: Any = None, *, deterministic: bool = False, **others: Any) -> Session:
     """Start a session on `devices` and end the one before, whose handles then raise InvalidValue.
 
-    "auto" (all GPUs this version can use, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0",
-    "cuda:0*3" (three logical devices on one GPU). `partition`: how rows are divided, from `gb.partition`.
-    `deterministic`: sums of floats are the same, bit for bit, from run to run and on any number of devices of one kind,
-    and `any` takes the term of the lowest index in products with a vector; such products go by rows (pull) then, which
-    costs time. Raises DeviceError for a device that is not there.
+    "auto" (the first GPU, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0", "cuda:0-1" and
+    "cuda:0,2" (several GPUs), "cuda:0*3" (three logical devices on one GPU). `partition`: how rows are divided, from
+    `gb.partition`. `deterministic`: sums of floats are the same, bit for bit, from run to run and on any number of
+    devices of one kind, and `any` takes the term of the lowest index in products with a vector; such products go by
+    rows (pull) then, which costs time. Raises DeviceError for a device that is not there.
     """
     if others or devices == "suitesparse":  # as python-graphblas is begun
         came = ", ".join([repr(devices), *(f"{name}={value!r}" for name, value in others.items())])
@@ -53,6 +56,18 @@ def device_info() -> list[dict[str, Any]]:
         free, total = device.memory()
         found.append({"name": device.name, "kind": device.kind, "model": device.model, "free": free, "total": total})
     return found
+
+
+def topology() -> Any:
+    """The links between the devices of the session in force as a `balance.Topology`, measured now by copies (128 MiB on
+    each device): bytes a second and seconds, from each device (row) to each other one. Logical devices of one GPU count
+    as devices."""
+    links = measured(settings.session().devices)
+    np.fill_diagonal(links.bandwidth, 0)
+    names = ", ".join(device.name for device in settings.session().devices)
+    best = links.bandwidth.max(0), links.bandwidth.max(1)  # of all links of a device together no more is known
+    connected = imported("gbgpu.balance.topology").made
+    return connected(names, links.bandwidth, links.latency, *best, simulated=False)
 
 
 def estimate_memory(nrows: int, ncols: int, nvals: int, dtype: Any = "FP64", *, iso: bool = False) -> Memory:

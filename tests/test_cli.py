@@ -167,6 +167,12 @@ def test_info(call):
     code, out, err = call("info")
     assert (code, err) == (0, "")
     assert "cpu:1" in out
+    code, out, _ = call("info", "--json", "--topology")
+    found = json.loads(out)
+    assert code == 0 and np.shape(found["bandwidth"]) == np.shape(found["latency"]) == (2, 2)
+    assert found["bandwidth"][0][0] == 0 < found["bandwidth"][0][1] and found["latency"][1][0] > 0
+    code, out, _ = call("info", "--topology")
+    assert code == 0 and "from, to" in out and "cpu:1" in out
     code, out, _ = call("info", "--json")
     told = json.loads(out)
     assert [device["name"] for device in told["devices"]] == ["cpu:0", "cpu:1"]

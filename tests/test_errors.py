@@ -7,6 +7,8 @@ import pytest
 
 import gbgpu as gb
 from gbgpu import binary, exceptions, monoid, replace, select, semiring, unary  # noqa: F401  (cases are source text)
+from gbgpu.device import cuda
+from gbgpu.kernels import backends
 
 DIMENSION, TYPE, VALUE = "DimensionMismatch", "TypeError", "ValueError"
 BOUND, INDEX, INVALID, DEVICE = "IndexOutOfBound", "IndexError", "InvalidValue", "DeviceError"
@@ -332,6 +334,7 @@ def test_user_functions_outside_the_language(devices, source, word, tmp_path):
 
 
 BAD_SPECS = ["cpu:0", "cpu:-1", "cpu:x", "cpu:", "gpu:1", "", "cpu:2,", "cuda:0*0", "cpu:99999999"]
+BAD_SPECS += ["cpu:1-2", "1,cpu:2", "cpu:1,2", "cuda:1-0", "cuda:0,0", "cuda:0-1,1", "cuda:0-99999", "cuda:0--1"]
 
 
 @pytest.mark.parametrize("spec", BAD_SPECS)
@@ -341,6 +344,30 @@ def test_device_strings(spec):
     assert "expected" in str(caught.value) and "came" in str(caught.value)
     gb.init("cpu:1")
     assert gb.Vector.from_coo([0], [1], size=2).nvals == 1
+
+
+SPECS = {
+    "cuda:0": [(0, 0)],
+    "cuda:0-2": [(0, 0), (1, 0), (2, 0)],
+    "cuda:0,2": [(0, 0), (2, 0)],
+    "cuda:0-1,3": [(0, 0), (1, 0), (3, 0)],
+    "cuda:0*2,cuda:1": [(0, 0), (0, 1), (1, 0)],
+    "cuda:0-1*2": [(0, 0), (0, 1), (1, 0), (1, 1)],
+}
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_lists_of_gpus(spec, monkeypatch):
+    """Pairs of a GPU and a logical device on it."""
+    monkeypatch.setattr(cuda, "available", lambda: 4)
+    monkeypatch.setattr(cuda, "CudaDevices", lambda pairs: pairs)
+    pairs, _ = backends.open_devices(spec)
+    assert pairs == SPECS[spec]
+
+
+def test_cpus_beside_gpus_are_refused_by_name():
+    with pytest.raises(exceptions.NotImplementedException, match="beside"):
+        gb.init("cuda:0,cpu:2")
 
 
 def test_a_device_string_is_a_string():

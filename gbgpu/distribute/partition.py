@@ -82,7 +82,9 @@ class RowMap:
     """User id <-> slot of one index space. Block b owns user ids bounds[b]..bounds[b+1]; its slots begin at starts[b],
     a multiple of 64."""
 
-    __slots__ = ("n", "p", "bounds", "starts", "nslots", "rows", "tasks", "seconds", "_bounds", "_starts", "_tables")
+    __slots__ = (
+        *("n", "p", "bounds", "starts", "nslots", "rows", "tasks", "seconds", "plain", "_bounds", "_starts", "_tables"),
+    )
 
     def __init__(self, bounds: np.ndarray):
         self.bounds = np.asarray(bounds, np.int64)
@@ -94,6 +96,7 @@ class RowMap:
         padded = [-(-r // WORD) * WORD for r in self.rows]
         self.starts = np.concatenate([[0], np.cumsum(padded)]).astype(np.int64)
         self.nslots = int(self.starts[-1])
+        self.plain = bool((self.starts[:-1] == self.bounds[:-1]).all())  # slots are the user ids
         self._bounds, self._starts = self.bounds.tolist(), self.starts.tolist()  # NumPy scalars are slow to pass around
         self._tables: dict[Any, tuple[Any, Any]] = {}
 

@@ -80,7 +80,8 @@ def distribute(session: Context, matrix: Any, rows: Rows, iso: bool) -> None:
                 return copied(device, array) if task.device else array
 
             local = here(ptr[rowmap.bounds[b] : rowmap.bounds[b + 1] + 1]) - lo
-            cols = slots_of(device, colmap, here(rows.cols[lo:hi]).astype(np.int64))
+            cols = rows.cols[lo:hi]
+            cols = copied(device, cols) if colmap.plain else slots_of(device, colmap, here(cols).astype(np.int64))
             vals = here(rows.vals) if iso else copied(device, rows.vals[lo:hi])
             return Rows(local, cols, vals, rows.stride)
 

@@ -84,12 +84,11 @@ def replica(session: Any, store: MatrixStore) -> MatrixStore:
 def _whole(session: Any, store: MatrixStore, d: int) -> Rows:
     """All rows on device d, rows and columns by their user ids."""
     device, rows = session.devices[d], gathered(session, store, d)
-    if store.rowmap.nslots != store.rowmap.n:
-        users = device.xp.arange(store.rowmap.n)
-        rows = take_rows(session, device, rows, slots_of(device, store.rowmap, users))
-    if store.colmap.nslots != store.colmap.n:
-        rows = rows._replace(cols=users_of(device, store.colmap, rows.cols))
-    return rows
+    if store.rowmap.plain:
+        rows = rows._replace(indptr=rows.indptr[: store.rowmap.n + 1])
+    else:
+        rows = take_rows(session, device, rows, slots_of(device, store.rowmap, device.xp.arange(store.rowmap.n)))
+    return rows if store.colmap.plain else rows._replace(cols=users_of(device, store.colmap, rows.cols))
 
 
 def _matrix_bytes(store: MatrixStore) -> int:

@@ -260,7 +260,7 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
 
 def slots_of(device: Device, map: RowMap, users: Any) -> Any:
     """Slots of user ids on the device; of ids outside 0 .. n - 1 it is -1."""
-    if map.p == 1:
+    if map.plain:
         slots = users
     else:
         starts, bounds = map.tables(device)
@@ -272,7 +272,7 @@ def slots_of(device: Device, map: RowMap, users: Any) -> Any:
 def users_of(device: Device, map: RowMap, slots: Any) -> Any:
     """User ids (int64) of slots on the device."""
     slots = slots.astype(np.int64)
-    if map.p == 1:
+    if map.plain:
         return slots
     starts, bounds = map.tables(device)
     return slots + (bounds[:-1] - starts[:-1])[device.xp.searchsorted(starts, slots, side="right") - 1]
