@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 import os
+import threading
 import weakref
 from pathlib import Path
 
@@ -329,7 +330,6 @@ def test_random_bodies(machine):
 
 def test_a_loop_without_end_is_stopped(machine):
     import _thread
-    import threading
 
     A = road()
     v = gb.Vector.from_dense(np.ones(A.nrows, np.float32))
@@ -373,6 +373,26 @@ def test_loops_of_the_same_statements_share_a_captured_round(machine, monkeypatc
     B = road(700, seed=2)
     algos.verify.bfs(B, 3, *algos.bfs(B, 3))
     assert len(made) == 1  # of another matrix
+
+
+def test_threads_do_not_share_a_captured_round(machine):
+    A = road(900)
+    levels(A)
+    wrong = []
+
+    def search(source):
+        for _ in range(5):
+            try:
+                algos.verify.bfs(A, source, *algos.bfs(A, source))
+            except Exception as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=search, args=(source,)) for source in (0, 300, 899)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong, wrong
 
 
 def test_what_is_kept_of_loops_goes_with_its_matrix(machine):

@@ -84,7 +84,9 @@ class Captured:
         self.session.loops.add(self)
 
     def fits(self, loop: Any, signature: Signature) -> bool:
-        """Whether a loop with this key has what the round starts from."""
+        """Whether a loop with this key has what the round starts from, and no other loop is at it."""
+        if self.loop is not None:
+            return False
         handles, (carried, _, read) = signature.handles, self._numbers
         if any(handles[number]._store is not store() for number, store in self._matrices):
             return False

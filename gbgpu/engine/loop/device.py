@@ -132,8 +132,8 @@ class DeviceLoop:
             if captured is None:
                 return False
             captured.bind(loop, self.signature)
-        loop.how = captured.how
-        captured.run()
+            loop.how = captured.how
+            captured.run()
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
 
