@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import DeviceError
 
 WORDS = 4096  # that a body may count in: the last kernel of a round clears them
-_PATIENCE = 3e-4  # seconds of asking again and again whether a loop has ended; then it is asked every so often
+_PATIENCE = 1e-3  # seconds of asking again and again whether a loop has ended; then it is asked every so often
 
 
 @cache

@@ -107,7 +107,13 @@ class Captured:
             self.device.copy(both[1:], np.array([-1]))
         for _, place, blocks in (each for each in into if each[0].ndim and each[0]._store is None):
             _emptied(self.devices, blocks if place is not None else ())
-        for to, source in list(self._brought(each for each in into if each[0]._store is not None)):
+        alike = []
+        for x, place, blocks in into:
+            if x.ndim and x._store is not None and x._store.iso != place.iso:
+                _spread(self.devices, blocks, x._store.blocks)
+            elif x._store is not None:
+                alike.append((x, place, blocks))
+        for to, source in list(self._brought(alike)):
             self.device.copy(to, source)
         _put_back(self.carried, self.places, self.blocks)
 
@@ -399,7 +405,18 @@ def _alike(x: Any, place: Any) -> bool:
         return place is not None and (x._value is not None if store is None else store[2] == place[2])
     if store is None or place is None:
         return store is None and (place is None or place.form != "full")
-    return described(store) == described(place)
+    same = described(store) == described(place)
+    return same or store.iso and store.form != "list" and described(store) == (place.form, True, place.dtype, place.map)
+
+
+def _spread(devices: Any, blocks: Any, given: Any) -> None:
+    """Give every row the one value of a full vector or a bitmap."""
+    for device, block, one in zip(devices, blocks, given, strict=False):
+        if block.n:
+            device.copy(block.vals, one.vals[:1])
+        for to, source in ((block.words, one.words), (block.count, one.count)):
+            if to is not None:
+                device.copy(to, source)
 
 
 def _emptied(devices: Any, blocks: Any) -> None:
