@@ -110,7 +110,8 @@ class GpuKernels:
         """Zeroed words that a kernel leaves zeroed where it counts; kept, and grown, for one purpose on one GPU."""
         held = self._scratch.get((purpose, device.gpu))
         if held is None or held.size < words:
-            held = self._scratch[purpose, device.gpu] = device.zeros(words, "int64")
+            with device.uncaptured():
+                held = self._scratch[purpose, device.gpu] = device.zeros(words, "int64")
         return held
 
     def _on_every_gpu(self, kind: str, spec: Spec) -> Launch:
