@@ -16,7 +16,7 @@ from gbgpu.device import cuda, nvrtc
 from gbgpu.errors import Panic
 from gbgpu.kernels import ahead, gpu
 from gbgpu.kernels.gpu_source import SOURCES, atomic_form
-from gbgpu.kernels.interface import KINDS, Spec
+from gbgpu.kernels.interface import KINDS, Late, Spec
 from gbgpu.semiring import Semiring
 from gbgpu.semiring._lower import to_cuda
 from gbgpu.semiring._operators import BinaryOp, IndexUnaryOp, SelectOp, UnaryOp
@@ -158,6 +158,9 @@ def test_every_kind_compiles(kind, arch, tmp_path, monkeypatch):
         assert gpu.compile(kind, spec, arch).startswith(b"\x7fELF")
 
 
+LATE = ("late", "alate", "blate")
+
+
 def signature(kind: str) -> list[str]:
     text = gpu.source(kind, next(spec for of, spec in INSTANCES if of == kind))
     parameters = re.search(rf"^KERNEL {kind}\(([^)]*)\)", text, re.MULTILINE)
@@ -169,7 +172,36 @@ def test_kernels_take_the_arguments_of_the_contract(kind):
     """What a launcher adds comes after them."""
     names = signature(kind)
     assert tuple(names[: len(KINDS[kind])]) == KINDS[kind]
-    assert set(names[len(KINDS[kind]) :]) <= {"p", "lanes", "limit", "queue", "scratch", "kp", "jp", "total"}
+    assert set(names[len(KINDS[kind]) :]) <= {"p", "lanes", "limit", "queue", "scratch", "kp", "jp", "total", *LATE}
+    assert any(name in LATE for name in names) == (kind in gpu.WAIT)
+
+
+def test_numbers_may_wait_on_the_device():
+    """Their address comes at the end; a 0 of their type stands for them."""
+    waits, spec = Late(np.ones(1, np.float32)), Spec(op=select.valuege[FP32], b=FP32)
+    for kind, op, thunk, end in [
+        ("select", spec, waits, waits.array),
+        ("select", spec, 2.5, 0),
+        ("select", Spec(op=select.tril[FP32], b=FP32), 3, 0),
+        ("select_list", spec, waits, waits.array),
+        ("apply", Spec(op=unary.exp[FP64], b=INT32, out=FP32), waits, 0),  # which has no thunk
+    ]:
+        place, given = KINDS[kind].index("thunk"), [1] * len(KINDS[kind])
+        given[place] = thunk
+        *values, last = gpu._scalars(kind, op)(tuple(given))
+        assert len(values) == len(given) and last is end and values[place] == (0 if thunk is waits else thunk)
+        assert kind == "apply" or type(values[place]) is (np.int64 if thunk == 3 else np.float32)
+    chain = Spec(op=binary.minus[FP32], a=FP32, b=FP32, out=FP32, lone="defaults")
+    given = [1] * len(KINDS["ewise"])
+    given[KINDS["ewise"].index("bdefault")] = waits
+    *_, a, b = gpu._scalars("ewise", chain)(tuple(given))
+    assert a == 0 and b is waits.array
+    other, before = Spec(op=select.valuege[FP64], b=FP64), Spec(op=binary.plus[FP32], a=FP32, bound="right")
+    for kind, op in (("select", other), ("matrix_apply", before)):  # of another type; in a kernel that needs it before
+        given = [1] * len(KINDS[kind])
+        given[KINDS[kind].index("thunk")] = waits
+        with pytest.raises(TypeError):
+            gpu._scalars(kind, op)(tuple(given))
 
 
 def test_atomics_follow_from_the_formula():

@@ -1,6 +1,7 @@
 """What a device can do: hold one-dimensional buffers, copy them, and run work. Everything above sees only this."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,6 +71,9 @@ class Device(Protocol):
 
     def transpose(self, n: int, m: int, indptr: Any, cols: Any, vals: Any) -> tuple[Any, Any, Any]:
         """CSR of the transposed n x m matrix: (indptr, cols, vals); None for values: none."""
+
+    def uncaptured(self) -> AbstractContextManager:
+        """Where what outlives a statement is made: at once, also while a loop is captured."""
 
     def memory(self) -> tuple[int, int]:
         """(free, total) bytes."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 from queue import SimpleQueue
 from threading import Thread
@@ -28,6 +29,9 @@ class CpuDevice:
     def __init__(self, index: int):
         self.index = index
         self.name = f"cpu:{index}"
+
+    def uncaptured(self) -> AbstractContextManager:
+        return nullcontext()
 
     def empty(self, n: int, dtype: Any) -> np.ndarray:
         if n >= LARGE:

@@ -249,6 +249,7 @@ class CudaDevice:
         self._total: int = found["memory"]
         self.journal: Any = None  # hears of buffers and launches, while a loop is captured
         self.thin = 0  # blocks at most that work on lists, while a loop of short ones is captured
+        self._uncaptured: Callable[[], AbstractContextManager] = nullcontext
         self._used = 0  # of the zeroed words
         self._counting: Iterator[Any] | None = None  # words that a loop's body clears itself
         self._context, self._peers = cupy.cuda.Device(gpu) if switch else nullcontext(), peers
@@ -288,14 +289,20 @@ class CudaDevice:
         return cupy.ndarray((1,), np.int64, self._words + 8 * at)  # a slice takes longer
 
     @contextmanager
-    def captured(self, words: Iterator[Any], journal: Any, thin: int) -> Iterator[None]:
+    def captured(
+        self, words: Iterator[Any] | None, journal: Any, thin: int, uncaptured: Callable[[], AbstractContextManager]
+    ) -> Iterator[None]:
         """Words of zero are those given, which are cleared elsewhere; `journal` hears of buffers and launches; at most
-        `thin` blocks work on a list, unless it is 0."""
-        self._counting, self.journal, self.thin = words, journal, thin
+        `thin` blocks work on a list, unless it is 0; `uncaptured` gives way to what is done at once."""
+        before = self._counting, self.journal, self.thin, self._uncaptured
+        self._counting, self.journal, self.thin, self._uncaptured = words, journal, thin, uncaptured
         try:
             yield
         finally:
-            self._counting, self.journal, self.thin = None, None, 0
+            self._counting, self.journal, self.thin, self._uncaptured = before
+
+    def uncaptured(self) -> AbstractContextManager:
+        return self._uncaptured()
 
     def full(self, n: int, value: Any, dtype: Any) -> Any:
         buffer = self.empty(n, dtype)
@@ -315,12 +322,14 @@ class CudaDevice:
                 buffer.set(np.ascontiguousarray(array))
         return buffer
 
-    def _only_here(self) -> None:
-        """The host's memory is not there any more when a captured loop runs."""
+    def _only_here(self, what: str = "host memory") -> None:
+        """The host's memory is not there any more when a captured loop runs; and to wait for a stream that is captured
+        breaks the capture off, after which drivers crash that end the capture around it."""
         if self.journal is not None:
-            raise DeviceError(f"{self.name}: host memory in a loop that is captured")
+            raise DeviceError(f"{self.name}: {what} in a loop that is captured")
 
     def get(self, buffer: Any) -> np.ndarray:
+        self._only_here("a read")
         counters.host_reads += 1
         try:
             with self._context:
@@ -498,6 +507,7 @@ class CudaDevice:
             return free + cupy.get_default_memory_pool().free_bytes(), total
 
     def synchronize(self) -> None:
+        self._only_here("waiting")
         with self.here(), self._naming():
             cupy.cuda.get_current_stream().synchronize()
 
@@ -567,6 +577,7 @@ class CudaDevice:
 
     @contextmanager
     def _allocating(self, need: int):
+        self._only_here("sorting")
         try:
             with self.here():
                 yield

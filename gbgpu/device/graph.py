@@ -5,7 +5,7 @@ Needs cuda-bindings, and a driver of CUDA 12.4 or later: `available` says whethe
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -32,6 +32,11 @@ def available() -> bool:
     return driver is not None and int(driver.cuDriverGetVersion()[1]) >= 12040
 
 
+def _latest(name: str, version: int) -> Any:
+    """A function of the driver as CUDA 13 has it, where CUDA 12 has others by the same name."""
+    return getattr(_driver(), f"{name}_v{version}", None) or getattr(_driver(), name)
+
+
 def _checked(result: Any) -> Any:
     error, *found = result
     if int(error):
@@ -41,7 +46,8 @@ def _checked(result: Any) -> Any:
 
 class WhileGraph:
     """`with graph.body(journal, thin):` captures; `launch` runs the body again and again until a kernel in it has told
-    `handle` to stop."""
+    `handle` to stop. `with graph.guarded(handle):` inside captures what runs in the rounds in which a kernel before it
+    has set a handle of `condition()`."""
 
     def __init__(self, devices: Sequence[Any]):
         from .cuda import cupy
@@ -54,14 +60,11 @@ class WhileGraph:
         self.used = 0  # of these
         self._abort = cupy.cuda.alloc_pinned_memory(8)
         np.frombuffer(self._abort, np.int64, 1)[0] = 0
-        context = _checked(self._driver.cuCtxGetCurrent())
-        self.handle = _checked(self._driver.cuGraphConditionalHandleCreate(self._whole, context, 1, 1))
-        node = self._driver.CUgraphNodeParams()
-        node.type = self._driver.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
-        node.conditional.handle, node.conditional.ctx, node.conditional.size = self.handle, context, 1
-        node.conditional.type = self._driver.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
-        _checked(self._driver.cuGraphAddNode(self._whole, None, None, 0, node))
-        self._body = node.conditional.phGraph_out[0]
+        self._context = _checked(self._driver.cuCtxGetCurrent())
+        self.handle = _checked(self._driver.cuGraphConditionalHandleCreate(self._whole, self._context, 1, 1))
+        kinds = self._driver.CUgraphConditionalNodeType
+        _, self._body = self._conditional(self._whole, [], self.handle, kinds.CU_GRAPH_COND_TYPE_WHILE)
+        self._inner = cupy.cuda.Stream(non_blocking=True)
 
     @property
     def abort(self) -> int:
@@ -71,19 +74,61 @@ class WhileGraph:
     @contextmanager
     def body(self, journal: Any, thin: int) -> Iterator[None]:
         """What the device is given inside becomes the body; nothing runs. Buffers come from the graph's own memory."""
+        cuda = self._cupy.cuda
+        around = cuda.get_current_stream(), cuda.get_allocator()
+
+        @contextmanager
+        def uncaptured() -> Iterator[None]:
+            """Work goes where it went before, and is done before the graph is launched."""
+            with ExitStack() as devices:
+                for device in self._devices:
+                    devices.enter_context(device.captured(None, None, 0, nullcontext))
+                with cuda.using_allocator(around[1]), around[0]:
+                    yield
+
+        with cuda.using_allocator(self._pool.malloc), self._capturing(self._stream, self._body), ExitStack() as devices:
+            words = self._counted()
+            for device in self._devices:
+                devices.enter_context(device.captured(words, journal, thin, uncaptured))
+            yield
+
+    @contextmanager
+    def _capturing(self, stream: Any, into: Any) -> Iterator[None]:
+        """A stream, the current one inside, gives a graph what it is given."""
         driver, relaxed = self._driver, self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        with self._cupy.cuda.using_allocator(self._pool.malloc), self._stream:
-            begin = driver.cuStreamBeginCaptureToGraph(self._stream.ptr, self._body, None, None, 0, relaxed)
+        with stream:
+            begin = driver.cuStreamBeginCaptureToGraph(stream.ptr, into, None, None, 0, relaxed)
             _checked((begin[0], None))
             try:
-                with ExitStack() as devices:
-                    words = self._counted()
-                    for device in self._devices:
-                        devices.enter_context(device.captured(words, journal, thin))
-                    yield
-            finally:
-                ended = driver.cuStreamEndCapture(self._stream.ptr)
+                yield
+            finally:  # a stream that goes on capturing is of no use to anyone
+                ended = driver.cuStreamEndCapture(stream.ptr)
             _checked((ended[0], None))
+
+    def condition(self) -> Any:
+        """A handle for a part of the body that is guarded. A kernel has to set it in each round."""
+        return _checked(self._driver.cuGraphConditionalHandleCreate(self._body, self._context, 0, 0))
+
+    @contextmanager
+    def guarded(self, handle: Any) -> Iterator[None]:
+        """What the device is given inside the body, and inside this, runs if the handle is set by then."""
+        flags = self._driver.CUstreamUpdateCaptureDependencies_flags
+        before = _checked(_latest("cuStreamGetCaptureInfo", 3)(self._stream.ptr))[3]
+        kinds = self._driver.CUgraphConditionalNodeType
+        node, part = self._conditional(self._body, before, handle, kinds.CU_GRAPH_COND_TYPE_IF)
+        only = int(flags.CU_STREAM_SET_CAPTURE_DEPENDENCIES)  # what the stream is given next comes after the node
+        _checked(_latest("cuStreamUpdateCaptureDependencies", 2)(self._stream.ptr, [node], None, 1, only))
+        with self._capturing(self._inner, part):
+            yield
+
+    def _conditional(self, graph: Any, before: Sequence[Any], handle: Any, kind: Any) -> tuple[Any, Any]:
+        """(a new node of a graph, the graph that it runs)."""
+        params = self._driver.CUgraphNodeParams()
+        params.type = self._driver.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
+        params.conditional.handle, params.conditional.ctx, params.conditional.size = handle, self._context, 1
+        params.conditional.type = kind
+        node = _checked(_latest("cuGraphAddNode", 2)(graph, list(before), None, len(before), params))
+        return node, params.conditional.phGraph_out[0]
 
     def _counted(self) -> Iterator[Any]:
         for self.used in range(1, WORDS + 1):

@@ -36,7 +36,7 @@ def compile_cubin(text: str, arch: str, fmad: bool = False) -> bytes:
 
 def compile_ptx(text: str, arch: str) -> bytes:
     """PTX of a text that calls functions of the device runtime, which the driver links. Cached as cubins are."""
-    options = (f"-arch={arch.replace('sm', 'compute')}", *OPTIONS, "-rdc=true")
+    options = (f"-arch={arch.replace('sm', 'compute')}", *OPTIONS, "-fmad=false", "-rdc=true")
     name = f"{hashlib.sha256(chr(0).join((text, *options, repr(version()))).encode()).hexdigest()[:32]}.ptx"
     ptx = store.get("cuda", name)
     if ptx is None:

@@ -94,7 +94,7 @@ def ones_vector(session: Context, map: RowMap, dtype: Any) -> VectorStore:
             dtype,
             "full",
             True,
-            [VectorBlock(map.rows[b], session.devices[b].full(1, 1, dtype.np_type), 0) for b in range(map.p)],
+            [VectorBlock(map.rows[b], session.pool.scalar(b, 1, dtype.np_type), 0) for b in range(map.p)],
         ),
     )
 

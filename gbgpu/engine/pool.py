@@ -52,13 +52,15 @@ class Pool:
         key = d, n, monoid, iso
         found = self._spaces.get(key)
         if found is None:
-            found = self._spaces[key] = Workspace(self._devices[d], n, monoid, iso)
+            with self._devices[d].uncaptured():
+                found = self._spaces[key] = Workspace(self._devices[d], n, monoid, iso)
         return found
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         found = self._cached.get(key)
         if found is None:
-            found = self._cached[key] = make()
+            with self._devices[0].uncaptured():
+                found = self._cached[key] = make()
         return found
 
     def scalar(self, d: int, value: Any, dtype: Any) -> Any:

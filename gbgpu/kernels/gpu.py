@@ -18,7 +18,20 @@ from ..semiring._types import BOOL
 from ..trace import aside, compiling
 from . import gpu_streams
 from .gpu_source import fused, source, thunk_type
-from .interface import INTEGERS, KINDS, MASKED, TRACE, XFULL, XLIST, Costs, Layout, Spec, reads, sums_whole_rows
+from .interface import (
+    INTEGERS,
+    KINDS,
+    MASKED,
+    TRACE,
+    XFULL,
+    XLIST,
+    Costs,
+    Late,
+    Layout,
+    Spec,
+    reads,
+    sums_whole_rows,
+)
 from .lengths import pull_by_rows
 
 __all__ = ["GpuKernels", "compile", "source"]
@@ -31,6 +44,7 @@ PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
 PARTIAL_SUMS = 512  # reduce: blocks at most
 ABSENT = ("mxm_rows", "mxm_pattern")  # kinds of ways to multiply that GPUs do not offer
+WAIT = ("apply", "select", "select_list", "ewise")  # kinds whose numbers may be known only when they run
 
 Launch = Callable[..., None]
 
@@ -110,7 +124,8 @@ class GpuKernels:
         """Zeroed words that a kernel leaves zeroed where it counts; kept, and grown, for one purpose on one GPU."""
         held = self._scratch.get((purpose, device.gpu))
         if held is None or held.size < words:
-            held = self._scratch[purpose, device.gpu] = device.zeros(words, "int64")
+            with device.uncaptured():
+                held = self._scratch[purpose, device.gpu] = device.zeros(words, "int64")
         return held
 
     def _on_every_gpu(self, kind: str, spec: Spec) -> Launch:
@@ -142,18 +157,33 @@ def _run(device: Any, module: Any, name: str) -> Callable[..., None]:
 
 
 def _scalars(kind: str, spec: Spec) -> Callable[[tuple], tuple]:
-    """Brings the scalars among the arguments to the kernel's types: int64, and the operator's for thunk and start."""
-    table = [
-        (i, cast.type if hasattr(cast, "type") else cast or (lambda value: 0)) for i, cast in _scalar_types(kind, spec)
-    ]
+    """Brings the scalars among the arguments to the kernel's types: int64, and the operator's for thunk and start. At
+    the end come the addresses of those that wait on the device, 0 for others: a kernel has one layout for all calls."""
+    types = _scalar_types(kind, spec)
+    table = [(i, cast.type if hasattr(cast, "type") else cast or (lambda value: 0)) for i, cast in types]
+    waiting = [(i, dtype) for i, dtype in types if dtype is not int] if kind in WAIT else []
 
     def scalars(args: tuple) -> tuple:
         values = list(args)
+        late = [_address(values, i, dtype) for i, dtype in waiting]
         for i, cast in table:
             values[i] = cast(values[i])
-        return tuple(values)
+        return (*values, *late)
 
     return scalars
+
+
+def _address(values: list[Any], i: int, dtype: Any) -> Any:
+    """Where a number waits, which a 0 then stands for; 0 if it is known. `dtype` None: the kernel does not read it."""
+    number = values[i]
+    if type(number) is not Late:
+        return 0
+    values[i] = 0
+    if dtype is None:
+        return 0
+    if number.array.dtype != dtype:
+        raise TypeError(f"a number of {number.array.dtype} in place of {dtype}")
+    return number.array
 
 
 def _scalar_types(kind: str, spec: Spec) -> list[tuple[int, Any]]:

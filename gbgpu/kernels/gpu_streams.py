@@ -41,8 +41,9 @@ class Stream(NamedTuple):
 def long_rows(device: Any, block: Any) -> Any:
     """The rows of at least LONG entries (int32), looked for once."""
     if "long" not in block.views:
-        xp = device.xp
-        block.views["long"] = xp.flatnonzero(xp.diff(block.indptr) >= LONG).astype(np.int32)
+        with device.uncaptured():
+            xp = device.xp
+            block.views["long"] = xp.flatnonzero(xp.diff(block.indptr) >= LONG).astype(np.int32)
     return block.views["long"]
 
 
@@ -63,14 +64,16 @@ def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, 
         return ()
     views = block.views
     if 1 not in views:
-        codes, order = _coded(device, block, width)
-        used = width if order is None else len(order)
-        views[1] = (_laid_out(device, block.n, None, block.indptr, codes, order, 0, used),)
+        with device.uncaptured():
+            codes, order = _coded(device, block, width)
+            used = width if order is None else len(order)
+            views[1] = (_laid_out(device, block.n, None, block.indptr, codes, order, 0, used),)
     count = min(-(-views[1][0].high * held // (device.l2 // 2)), int(block.nnz / (EACH * block.n)))
     if count < 2:
         return views[1]
     if count not in views:
-        views[count] = _cut(device, block, views[1][0], count) or views[1]
+        with device.uncaptured():
+            views[count] = _cut(device, block, views[1][0], count) or views[1]
     return views[count]
 
 
@@ -82,10 +85,11 @@ def values_of(device: Any, block: Any, streams: tuple[Stream, ...], needed: bool
     key = tuple((slice.low, slice.high) for slice in streams)
     if key not in block.slices:
         whole = block.views[1][0]
-        block.slices[key] = [
-            device.cut(whole.codes, slice.low, slice.high, block.vals, whole.begins, whole.ranks)[0]
-            for slice in streams
-        ]
+        with device.uncaptured():
+            block.slices[key] = [
+                device.cut(whole.codes, slice.low, slice.high, block.vals, whole.begins, whole.ranks)[0]
+                for slice in streams
+            ]
     return block.slices[key]
 
 
@@ -97,7 +101,8 @@ def likely_first(device: Any, block: Any, width: int) -> Any:
     if asked < PAYS or block.nnz < SMALL or block.cols.dtype != np.int32:
         return None
     if "likely" not in views:
-        views["likely"] = _by_use(device, block, width) if device.memory()[0] > 32 * block.nnz else None
+        with device.uncaptured():
+            views["likely"] = _by_use(device, block, width) if device.memory()[0] > 32 * block.nnz else None
     return views["likely"]
 
 

@@ -79,6 +79,9 @@ class Late(NamedTuple):
 
     array: Any
 
+    def __array__(self, *arguments: Any, **keywords: Any) -> Any:
+        raise TypeError("a number that only a run of the loop will know")  # where a kernel needs it before
+
 
 def ends_soon(monoid: Any) -> bool:
     """Whether a sum mostly ends before its last term: other types than BOOL rarely meet their terminal value."""

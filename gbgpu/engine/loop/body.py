@@ -24,9 +24,8 @@ def statements_of(operations: list[Operation]) -> list[Any]:
     return found
 
 
-def simple(loop: Any, guards: bool) -> bool:
-    """Whether a body is statements of vectors and scalars (guarded ones, where that can be), and conditions at its
-    end."""
+def simple(loop: Any) -> bool:
+    """Whether a body is statements of vectors and scalars, guarded ones too, and conditions at its end."""
     kinds = [operation.kind for operation in loop.body]
     ends = kinds.count("until")
     statements = statements_of(loop.body)
@@ -34,7 +33,7 @@ def simple(loop: Any, guards: bool) -> bool:
     if kinds[len(kinds) - ends :] != ["until"] * ends or not statements:
         return False
     known = {"statement", "clear"}
-    if not set(inner) <= known or not set(kinds) <= known | {"until"} | ({"when"} if guards else set()):
+    if not set(inner) <= known or not set(kinds) <= known | {"until", "when"}:
         return False
     return all(statement.output.ndim < 2 for statement in statements)
 

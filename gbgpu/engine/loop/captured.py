@@ -159,11 +159,12 @@ class Captured:
             both, vals, empty = handle._store
             device.copy(mine, both)
             return mine, mine.view(vals.dtype)[:1], empty
-        if handle._value is None or self.device.kind != "cpu":
-            raise NotCompiled(f"{handle.name} is on the host")
-        vals = mine.view(handle.dtype.np_type)[:1]
-        mine[1], vals[0] = -1, handle._value
-        return mine, vals, 0
+        if handle._value is None:
+            raise NotCompiled(f"{handle.name} is empty")
+        both = np.full(2, -1)  # the second word says that there is a value
+        both.view(handle.dtype.np_type)[:1] = handle._value
+        device.copy(mine, both)
+        return mine, mine.view(handle.dtype.np_type)[:1], 0
 
     # -- capturing
 
@@ -226,16 +227,14 @@ class Captured:
         """Write down the arithmetic of scalars, where that can be: `s << t + 1`."""
         output, expr = statement.output, statement.expr
         number = expr.option if expr.kind == "fill" else expr if expr.kind == "number" else None
-        if self.device.kind != "cpu" or statement.accum is not None or not isinstance(number, Operand):
+        if statement.accum is not None or not isinstance(number, Operand):
             return False
         condition = self.tape.number()
         text = condition.cast(condition.text(number), number.dtype, output.dtype)
         if condition.present:
             raise NotCompiled(f"{output.name} may be empty")
-        both = np.full(2, -1)
-        vals = both.view(output.dtype.np_type)[:1]
-        self.tape.compute(vals, condition, text)
-        output._store = both, vals, 0
+        both = self.tape.compute(output.dtype, condition, text)
+        output._store = both, both.view(output.dtype.np_type)[:1], 0
         return True
 
     def _guarded(self, inner: Any) -> None:

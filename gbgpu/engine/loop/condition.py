@@ -128,6 +128,9 @@ class Condition:
         return "\n".join(f"{self.before}{text}" for text in texts)
 
 
+_SET = 'extern "C" __device__ void cudaGraphSetConditional(unsigned long long, unsigned);'
+
+
 class CudaCondition(Condition):
     """Arguments are arrays of words, whatever they hold."""
 
@@ -145,11 +148,10 @@ class CudaCondition(Condition):
         words = {1: "char", 2: "short", 4: "int", 8: "long long"}
         lines = [f"const {words[size]} v{i} = *({words[size]} *){copy[1]};" for i, (*copy, size) in enumerate(copies)]
         lines += [f"*({words[size]} *){target} = v{i};" for i, (target, _, size) in enumerate(copies)]
-        arguments = "".join(f", long long *a{i}" for i in range(len(self.arrays)))
         return f"""{self.defined}
-extern "C" __device__ void cudaGraphSetConditional(unsigned long long, unsigned);
+{_SET}
 extern "C" __global__ void turn(unsigned long long handle, long long *state, volatile long long *abort, long long most,
-                                long long *words, long long used{arguments}) {{
+                                long long *words, long long used{self._arguments}) {{
     __shared__ bool goes_on;
     if (threadIdx.x == 0) {{
         const long long round = state[0];
@@ -167,6 +169,28 @@ extern "C" __global__ void turn(unsigned long long handle, long long *state, vol
         for (long long i = threadIdx.x; i < used; i += 32) words[i] = 0;
 }}
 """
+
+    def computing(self, text: str, dtype: Any) -> str:
+        """A kernel that leaves a value, and that there is one."""
+        return f"""{self.defined}
+extern "C" __global__ void number(long long *out{self._arguments}) {{
+    *({dtype.c_type} *)out = {text};
+    out[1] = -1;
+}}
+"""
+
+    def guarding(self, text: str) -> str:
+        """A kernel that says whether a part of the round runs."""
+        return f"""{self.defined}
+{_SET}
+extern "C" __global__ void guard(unsigned long long handle{self._arguments}) {{
+    cudaGraphSetConditional(handle, {self.holds(text)});
+}}
+"""
+
+    @property
+    def _arguments(self) -> str:
+        return "".join(f", long long *a{i}" for i in range(len(self.arrays)))
 
 
 class CpuCondition(Condition):

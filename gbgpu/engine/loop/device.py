@@ -54,7 +54,7 @@ class DeviceLoop:
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
         """None for a loop that runs statement by statement."""
         here = session.devices[0].kind == "cpu"
-        if session.deterministic or listeners or not simple(loop, guards=here):
+        if session.deterministic or listeners or not simple(loop):
             return None
         if here:
             return cls(session, loop) if session.kernels.atomic else None

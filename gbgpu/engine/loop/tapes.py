@@ -11,6 +11,7 @@ from ...device.cpu import CpuDevice
 from ...interrupts import held, imported
 from ...kernels.cpu import load
 from ...kernels.interface import Late
+from ...semiring._types import INT64
 from .condition import Condition, CpuCondition, CudaCondition
 from .journal import Journal, NotCompiled
 
@@ -21,21 +22,52 @@ class CudaTape:
     """A CUDA graph whose body is what the device was given."""
 
     def __init__(self, session: Any):
-        self._device = session.devices[0]
+        self._session, self._device = session, session.devices[0]
+        self._kernels: list[Any] = []  # a graph does not keep the code that it launches
         self._graph = imported("gbgpu.device.graph").WhileGraph(session.devices)
         self.state = self._device.zeros(8, np.int64)  # the round, whether it is over, whether it is too wide
         self.condition: type[Condition] = CudaCondition
 
-    def recording(self, journal: Journal, thin: bool) -> Any:
-        return self._graph.body(journal, self._device.processors if thin else 0)
+    @contextmanager
+    def recording(self, journal: Journal, thin: bool) -> Iterator[None]:
+        session, before = self._session, self._session.late
+        try:
+            with self._graph.body(journal, self._device.processors if thin else 0):
+                session.late = _late
+                yield
+        finally:
+            session.late = before
 
     def turn(self, text: str, arrays: list[Any], most: int | None) -> None:
         """The last kernel of a round."""
-        kernel = self._device.load(imported("gbgpu.device.nvrtc").compile_ptx(text, self._device.arch))("turn")
-        self._kernel = kernel  # a graph does not keep the code that it launches
         graph, handle = self._graph, np.uint64(int(self._graph.handle))
         own = handle, self.state, graph.abort, most or 2**62, graph.words, graph.used
-        self._device.launch(kernel, 1, 32, (*own, *arrays))
+        self._once(imported("gbgpu.device.nvrtc").compile_ptx, text, "turn", 32, (*own, *arrays))
+
+    def _once(self, compile: Callable[[str, str], bytes], text: str, name: str, threads: int, args: tuple) -> None:
+        """Launch a kernel of a text."""
+        self._kernels.append(self._device.load(compile(text, self._device.arch))(name))
+        self._device.launch(self._kernels[-1], 1, threads, args)
+
+    def number(self) -> CudaCondition:
+        """For a text that is computed within a round."""
+        return _within(CudaCondition(), self.state)
+
+    def compute(self, dtype: Any, condition: Any, text: str) -> Any:
+        """Two words: the value of a text, and that there is one."""
+        both = self._device.empty(2, np.int64)
+        text = condition.computing(text, dtype)
+        self._once(imported("gbgpu.device.nvrtc").compile_cubin, text, "number", 1, (both, *condition.arrays))
+        return both
+
+    @contextmanager
+    def guarded(self, condition: Any, text: str) -> Iterator[None]:
+        """What is captured inside is passed over unless the text holds."""
+        handle = self._graph.condition()
+        args = np.uint64(int(handle)), *condition.arrays
+        self._once(imported("gbgpu.device.nvrtc").compile_ptx, condition.guarding(text), "guard", 1, args)
+        with self._graph.guarded(handle):
+            yield
 
     def replaced(self, pairs: list[tuple[Any, Any]]) -> bool:
         """Whether buffers could be given in place of others once all is written down."""
@@ -79,20 +111,20 @@ class CpuTape:
 
     def number(self) -> CpuCondition:
         """For a text that is computed within a round."""
-        found = CpuCondition()
-        found.index = f"{found.array(self.state)}[0]"
-        return found
+        return _within(CpuCondition(), self.state)
 
-    def compute(self, out: np.ndarray, condition: Any, text: str) -> None:
-        """Leave the value of a text in an array of one."""
+    def compute(self, dtype: Any, condition: Any, text: str) -> np.ndarray:
+        """Two words: the value of a text, and that there is one."""
+        both = np.full(2, -1)
+        out = both.view(dtype.np_type)[:1]
         self._replay.call(load("number", condition.computing(text)), (out, *condition.arrays))
+        return both
 
     @contextmanager
     def guarded(self, condition: Any, text: str) -> Iterator[None]:
         """What is written down inside is passed over unless the text holds."""
-        flag = np.zeros(1, np.int64)
-        self.compute(flag, condition, condition.holds(text))
-        self._replay.begin(flag)
+        flag = self.compute(INT64, condition, condition.holds(text))
+        self._replay.begin(flag[:1])
         yield
         self._replay.end()
 
@@ -113,6 +145,12 @@ class CpuTape:
             self._replay.rounds(min(int(state[0]) + chunk, most))
             if perf_counter() - start < _PATIENCE:
                 chunk *= 2
+
+
+def _within(condition: Any, state: Any) -> Any:
+    """A condition that is looked at before the round is counted."""
+    condition.index = f"{condition.array(state)}[0]"
+    return condition
 
 
 def _give(session: Any, names: Sequence[str], values: Sequence[Any]) -> None:

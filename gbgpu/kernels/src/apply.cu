@@ -1,6 +1,7 @@
 KERNEL apply(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xstride, THUNK thunk, i64 flags, i64 row0,
-             T_OUT *out_vals) {
+             T_OUT *out_vals, const THUNK *late) {
     const i64 total = flags & XLIST ? count[0] : n;
+    if (late) thunk = *late;
     EACH_PAIR(first, total) {
         T_B x[2];
         i64 row[2];

@@ -1,8 +1,11 @@
 // Row by row: both, only_a, only_b, and (IS_CHAIN) what `then` makes of that and c, where c has an entry too.
 KERNEL ewise(i64 n, const T_A *avals, i64 astride, const i64 *awords, const T_B *bvals, i64 bstride, const i64 *bwords,
              const T_C *cvals, i64 cstride, const i64 *cwords, i64 flags, i64 row0, DEFAULT_A adefault,
-             DEFAULT_B bdefault, T_OUT *out_vals, i64 *out_words, i64 *count) {
+             DEFAULT_B bdefault, T_OUT *out_vals, i64 *out_words, i64 *count, const DEFAULT_A *alate,
+             const DEFAULT_B *blate) {
     i64 found = 0;
+    if (alate) adefault = *alate;
+    if (blate) bdefault = *blate;
     EACH_PAIR(first, n) {
         u32 abits[2], bbits[2], cbits[2];
         T_A a[2];

@@ -1,6 +1,7 @@
 KERNEL select(i64 n, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags, i64 row0, THUNK thunk, i64 *out_words,
-              i64 *count) {
+              i64 *count, const THUNK *late) {
     i64 found = 0;
+    if (late) thunk = *late;
     EACH_PAIR(first, n) {
         u32 bits[2];
         T_B x[2];
