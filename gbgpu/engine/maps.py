@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..distribute.partition import Partition, RowMap, equal_edges, equal_rows
+from ..distribute.partition import WORD, Partition, RowMap, equal_edges, equal_rows
 
 # Rows plus entries below which `auto` keeps an object on one device: its products take less than handing them out.
 WHOLE = 100_000
@@ -29,6 +29,10 @@ class Maps:
             return self.whole(n)
         found = self._defaults.get(n)
         return found if found is not None else self._make(n, self._auto and n < WHOLE, None)
+
+    def plain(self, n: int) -> bool:
+        """Whether slots of a new matrix of this size are the user ids."""
+        return self._p > 1 and self._partition is None and n >= self._p * WORD * WORD
 
     def whole(self, n: int) -> RowMap:
         """All rows in one block."""

@@ -1,4 +1,5 @@
-"""Buffers of what a round hands to the next: copies that nobody shares, and how results come back to their places."""
+"""Buffers of what a round hands to the next: copies that nobody shares, in the form and on the rows that are wanted;
+and how results come back to their places."""
 
 from typing import Any
 
@@ -6,6 +7,10 @@ import numpy as np
 
 from ...device.base import address
 from ...distribute.blocks import VectorBlock, VectorStore
+from ...distribute.partition import RowMap
+from ...kernels.interface import Spec
+from ..plan import Plan, Step, Value
+from ..run import Run
 from ..run.steps import copied
 
 
@@ -71,3 +76,24 @@ def differing(device: Any, place: VectorBlock, made: VectorBlock, store: VectorS
 
 def apart(one: Any, two: Any) -> bool:
     return one is not two and address(one) != address(two)
+
+
+def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorStore:
+    """A vector in another form, or on other rows: full ones stay so, others are lists or bitmaps."""
+    steps, iso = [], store.iso and map is store.map
+    if store.form == "list" != form or store.form == "list" and map is not store.map:
+        steps.append(_step("convert", store, "bitmap", store.iso, store.map))
+    if map is not store.map:
+        steps.append(_step("remap", store, "bitmap", False, map))
+    if form == "list" and (steps or store.form != "list"):
+        steps.append(_step("convert", store, "list", iso, map))
+    if not steps:
+        return store
+    found: VectorStore = Run(session, Plan((), (), tuple(steps)), {"x": store}, "loop").go()
+    if form != "full":
+        return found
+    return VectorStore(map, store.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in found.blocks])
+
+
+def _step(kind: str, store: VectorStore, form: str, iso: bool, map: RowMap) -> Step:
+    return Step(kind, Value("x", form, store.dtype, iso, map), ("x",), Spec(b=store.dtype), f"x, a {form}")

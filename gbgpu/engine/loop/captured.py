@@ -18,7 +18,7 @@ from .. import build
 from ..direction import pull_seconds
 from ..run.steps import copied
 from .body import reads_of, round_of, written
-from .buffers import addresses, apart, described, differing, owned
+from .buffers import addresses, apart, described, differing, moved, owned
 from .condition import Condition
 from .journal import Journal, NotCompiled
 from .signature import Signature
@@ -250,6 +250,9 @@ class Captured:
         condition = self.tape.number()
         with self.tape.guarded(condition, condition.text(inner.condition)):
             self._perform(inner.operations, condition)
+            for handle, place in zip(changed, places, strict=True):
+                if handle.ndim and handle._store is not None and {handle._store.form, place.form} == {"list", "bitmap"}:
+                    handle._store = moved(self.session, handle._store, place.form, handle._store.map)
             self._separate(changed, changed, blocks)
             pairs = list(self._brought(zip(changed, places, blocks, strict=True)))
             device = self.devices[0]
@@ -413,9 +416,9 @@ def _spread(devices: Any, blocks: Any, given: Any) -> None:
     for device, block, one in zip(devices, blocks, given, strict=False):
         if block.n:
             device.copy(block.vals, one.vals[:1])
-        for to, source in ((block.words, one.words), (block.count, one.count)):
-            if to is not None:
-                device.copy(to, source)
+        if block.words is not None:
+            device.copy(block.words, one.words)
+            device.copy(block.count, one.count)
 
 
 def _emptied(devices: Any, blocks: Any) -> None:

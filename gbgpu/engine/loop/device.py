@@ -97,15 +97,21 @@ class DeviceLoop:
         if not self.solo.fits():
             self.tries, self.loop.how = _TRIES, "statements, as one GPU has no room for it"
             return False
-        with self.session.lock:
+        self.session.lock.acquire()  # until it is over: other threads' statements are planned for all devices
+        try:
             self.solo.enter()
+        except BaseException:
+            self.close()
+            raise
         return True
 
     def close(self) -> None:
         """The loop is over: what lies on the first GPU goes back to where it belongs."""
         if self.solo is not None and self.solo.entered:
-            with self.session.lock:
+            try:
                 uninterrupted(self.solo.leave)
+            finally:
+                self.session.lock.release()
 
     @cached_property
     def signature(self) -> Signature:

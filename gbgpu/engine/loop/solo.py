@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...distribute.blocks import MatrixStore, VectorBlock, VectorStore
-from ...distribute.partition import RowMap
-from ...kernels.interface import Spec
+from ...distribute.blocks import MatrixStore, VectorStore
 from ..matrix.csr import Rows, gathered, slots_of, store_of, take_rows, users_of
-from ..plan import Plan, Step, Value
-from ..run import Run
 from .body import handles, reads_of, statements_of
+from .buffers import moved
 
 ROOM = 3  # times the bytes of a matrix that must be free for its replica, which may be turned round too
 
@@ -52,7 +49,7 @@ class Solo:
             if isinstance(store, MatrixStore):
                 x._store = replica(session, store)
             elif store is not None and store.map.p > 1:
-                x._store = _moved(session, store, session.maps.whole(store.map.n))
+                x._store = moved(session, store, store.form, session.maps.whole(store.map.n))
 
     def leave(self) -> None:
         """Vectors that changed go to the rows that they had, or to those that their size has."""
@@ -63,7 +60,7 @@ class Solo:
                 x._store = store
             elif x._store is not None:
                 map = session.maps.of(x.size) if store is None else store.map
-                x._store = x._store if x._store.map is map else _moved(session, x._store, map)
+                x._store = moved(session, x._store, x._store.form, map)
 
 
 def replica(session: Any, store: MatrixStore) -> MatrixStore:
@@ -94,17 +91,3 @@ def _whole(session: Any, store: MatrixStore, d: int) -> Rows:
 def _matrix_bytes(store: MatrixStore) -> int:
     each = np.dtype(store.idx).itemsize + (0 if store.iso else store.dtype.np_type.itemsize)
     return 0 if store.replica is not None or store.rowmap.p == 1 else store.nvals * each + 8 * store.rowmap.n
-
-
-def _moved(session: Any, store: VectorStore, map: RowMap) -> VectorStore:
-    """A vector on other rows: full, or as a bitmap."""
-    value, steps = Value("x", store.form, store.dtype, store.iso, store.map), []
-    if store.form == "list":
-        value = value._replace(form="bitmap")
-        steps.append(Step("convert", value, ("x",), Spec(b=store.dtype), "x list -> bitmap"))
-    value = Value("x", "bitmap", store.dtype, False, map)
-    steps.append(Step("remap", value, ("x",), Spec(b=store.dtype), "x to other rows"))
-    found: VectorStore = Run(session, Plan((), (), tuple(steps)), {"x": store}, "loop").go()
-    if store.form != "full":
-        return found
-    return VectorStore(map, store.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in found.blocks])
