@@ -158,11 +158,15 @@ def _assign(statement: Any) -> Any:
     if given.dtype not in semiring:
         semiring = _any("first")
     term = product(semiring[given.dtype], given, chosen)
+    # A pull would turn round a matrix that is used once.
+    push = {} if session.deterministic else {"direction": "push"}
     if accum is not None:
-        return _again(statement, term)
-    named = product(_any("pair")[BOOL], _full(len(index)), chosen).new()
+        made = _again(statement, term)
+        made.hints = {**push, **statement.hints}
+        return made
+    named = product(_any("pair")[BOOL], _full(len(index)), chosen).new(**push)
     merged = output.dup()
-    Updater(merged, (named.S,)) << term.new()
+    Updater(merged, (named.S,)) << term.new(**push)
     return _again(statement, _copy(merged))
 
 

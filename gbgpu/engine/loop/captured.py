@@ -28,6 +28,10 @@ SHARE = 1 / 64  # of the memory that what is kept of a loop may take
 THIN, SHORT = 1 << 20, 64  # edges of a frontier that few blocks expand; entries of the longest row of a road map
 
 
+class Reordered(Exception):
+    """What is captured twice does not make the same buffers in the same order: something was made for later uses."""
+
+
 class Captured:
     """The captured round. `pinned`: the statements as they are captured, by those of the loop. Where the loop's
     signature has a key, and its vectors are small beside the memory, other loops may take the round afterwards:
@@ -49,7 +53,10 @@ class Captured:
             self.blocks = [_blocks(place) for place in self.places]
             instead = self._capture({})
             if instead:  # again, with results where the next round finds them
-                self._capture(instead)
+                try:
+                    self._capture(instead)
+                except Reordered:
+                    self._capture({})  # results are copied to where the next round finds them
         except NotCompiled:
             raise
         except (MemoryError, OutOfMemory) as error:
@@ -184,7 +191,7 @@ class Captured:
                 self._separate([*self.carried, *self.inside], self.carried, self.blocks)
                 better = self._replaceable(journal)
                 if instead and better:
-                    raise NotCompiled("buffers are not made in the same order twice")
+                    raise Reordered
                 pairs = self._brought(zip(self.carried, self.places, self.blocks, strict=True))
                 copies = [(condition.array(to), condition.array(source), to.itemsize) for to, source in pairs]
                 wide = self._unguarded(condition) + self._limits(condition)
