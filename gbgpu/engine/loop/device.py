@@ -26,6 +26,7 @@ from .journal import NotCompiled
 from .signature import Signature
 from .solo import Solo
 
+HANDED, SETTLED = 3e-4, 2  # seconds that a statement takes to hand out to several GPUs; rounds of the same plans
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it
 ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fewer is not worth it
 OFTEN = 2 * ALIKE  # rounds by statements of all such loops after which one is captured at once
@@ -45,8 +46,8 @@ class DeviceLoop:
         self.statements = statements_of(loop.body)
         self.plans: Any = None
         self.alike, self.tries, self.chances = 0, 0, CHANCES
-        several = self.device.kind != "cpu" and len({device.gpu for device in session.devices}) > 1
-        self.solo = Solo(session, loop) if several else None
+        self.several = self.device.kind != "cpu" and len({device.gpu for device in session.devices}) > 1
+        self.solo = Solo(session, loop) if self.several else None
         self.first = 2 if self.device.kind == "cpu" else 0  # by statements: they take less than to look for others
         self.last = perf_counter()
 
@@ -70,17 +71,14 @@ class DeviceLoop:
             plans = [statement.carried and statement.carried[1] for statement in self.statements]
             same = self.plans is not None and all(a is b for a, b in zip(plans, self.plans, strict=True))
             self.alike, self.plans = self.alike + 1 if same else 0, plans
-        if self.alike < self._soon or self.tries >= _TRIES:
+        if self._gone_solo():
+            return False
+        if self.alike < self._soon or self.tries >= _TRIES or self.several and not (self.solo and self.solo.entered):
             return False
         if _spent < self._price():
             return False
         if self._seconds() > BUSY:
             self.tries, self.loop.how = _TRIES, "statements, as a round keeps the device busy"
-            return False
-        if self._gone_solo():
-            self.alike, self.plans = 0, None
-            return False
-        if self.tries >= _TRIES:
             return False
         try:
             with self.session.lock:  # what is launched now is captured; then the workspaces are the graph's
@@ -90,12 +88,16 @@ class DeviceLoop:
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
 
-    def _gone_solo(self) -> bool:
-        """Leave a thin loop of several GPUs to the first one, if that has room."""
-        if self.solo is None or self.solo.entered:
+    def _gone_solo(self, surely: bool = False) -> bool:
+        """Leave a loop of several GPUs to the first one, if that has room, and takes less time for a round than it
+        takes to hand the work out."""
+        if self.solo is None or self.solo.entered or not (surely or self.alike == SETTLED):
+            return False
+        alone = self._seconds() * len(self.session.devices)
+        if not surely and alone > HANDED * len(self.statements):
             return False
         if not self.solo.fits():
-            self.tries, self.loop.how = _TRIES, "statements, as one GPU has no room for it"
+            self.solo = None
             return False
         self.session.lock.acquire()  # until it is over: other threads' statements are planned for all devices
         try:
@@ -103,6 +105,7 @@ class DeviceLoop:
         except BaseException:
             self.close()
             raise
+        self.alike, self.plans = 0, None
         return True
 
     def close(self) -> None:
@@ -133,7 +136,7 @@ class DeviceLoop:
         self.chances -= 1
         with self.session.lock:
             if loops.has(self.signature.key):
-                self._gone_solo()
+                self._gone_solo(surely=True)
             captured = loops.find(loop, self.signature)
             if captured is None:
                 return False
