@@ -189,7 +189,7 @@ def main() -> None:
         cupy.get_default_memory_pool().free_all_blocks()
     if not options.only:
         name = "gpu" if options.devices == "cuda:0" else "gpu-" + options.devices.replace(":", "").replace("*", "x")
-        print(write(name, f"python -m bench.gpu {' '.join(options.graphs)} --devices {options.devices}", rows))
+        print(write(name, f"python -m bench.gpu {' '.join(sys.argv[1:])}", rows))
 
 
 if __name__ == "__main__":
