@@ -26,7 +26,7 @@ from .journal import NotCompiled
 from .signature import Signature
 from .solo import Solo
 
-HANDED, SETTLED = 3e-4, 2  # seconds that a statement takes to hand out to several GPUs; rounds of the same plans
+HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for each GPU; rounds of the same plans
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it
 ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fewer is not worth it
 OFTEN = 2 * ALIKE  # rounds by statements of all such loops after which one is captured at once
@@ -90,11 +90,10 @@ class DeviceLoop:
 
     def _gone_solo(self, surely: bool = False) -> bool:
         """Leave a loop of several GPUs to the first one, if that has room, and takes less time for a round than it
-        takes to hand the work out."""
+        takes to hand the work out. (Both are p times what is compared here.)"""
         if self.solo is None or self.solo.entered or not (surely or self.alike == SETTLED):
             return False
-        alone = self._seconds() * len(self.session.devices)
-        if not surely and alone > HANDED * len(self.statements):
+        if not surely and self._seconds() > HANDED * len(self.statements):
             return False
         if not self.solo.fits():
             self.solo = None
