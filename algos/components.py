@@ -21,6 +21,7 @@ from algos import verify
 from algos._inputs import row_lengths, square
 from algos.runs import ALGORITHMS, Algorithm, Result
 from gbgpu import Matrix, Vector, binary, indexunary, monoid, select, unary
+from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_pair, min_first, plus_first, plus_second
 
 SHORTCUTS = 2  # more than FastSV has, where all vertices take part: they cost less than the rounds that they save
@@ -107,6 +108,16 @@ def has_symmetric_pattern(A: Matrix, n: int) -> bool:
     x << x.apply(scrambled)
     differs = binary.ne(plus_second[int](A @ x).new() | plus_first[int](x @ A).new()).new()
     return not (differs.nvals and differs.reduce(monoid.lor).new().value)
+
+
+def undirected(A: Matrix) -> int:
+    """The number of vertices; as `square`, and InvalidValue for an arc without its reverse."""
+    n = square(A)
+    if not has_symmetric_pattern(A, n):
+        raise InvalidValue(
+            message("a symmetric pattern", "an arc without its reverse", "binary.first(A | A.T) has both")
+        )
+    return n
 
 
 def _scrambled(x):

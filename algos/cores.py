@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from algos import verify
-from algos._inputs import row_lengths, square
-from algos.components import has_symmetric_pattern
+from algos._inputs import row_lengths
+from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
 from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, replace, select
-from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import plus_pair
 
 
@@ -26,11 +25,7 @@ def core_numbers(A: Matrix) -> Vector:
 
     Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (an arc without its reverse).
     """
-    n = square(A)
-    if not has_symmetric_pattern(A, n):
-        raise InvalidValue(
-            message("a symmetric pattern", "an arc without its reverse", "binary.first(A | A.T) has both")
-        )
+    n = undirected(A)
     A = select.offdiag(A).new(name="A")
     core, degree, q, lost = (Vector(int, n, name=name) for name in ("core", "degree", "q", "lost"))
     degree[:] = core[:] = 0

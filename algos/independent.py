@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from algos import verify
-from algos._inputs import square
-from algos.components import has_symmetric_pattern
+from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
 from gbgpu import Matrix, Vector, binary, loop, replace, select
-from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_pair, max_first
 
 
@@ -26,11 +24,7 @@ def maximal_independent_set(A: Matrix, seed: int = 0) -> Vector:
 
     Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (an arc without its reverse).
     """
-    n = square(A)
-    if not has_symmetric_pattern(A, n):
-        raise InvalidValue(
-            message("a symmetric pattern", "an arc without its reverse", "binary.first(A | A.T) has both")
-        )
+    n = undirected(A)
     A = select.offdiag(A).new(name="A")
     order = np.random.default_rng(seed).permutation(n)
     left = Vector.from_coo(np.arange(n), order, int, size=n, name="left")

@@ -81,7 +81,7 @@ def apart(one: Any, two: Any) -> bool:
 def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorStore:
     """A vector in another form, or on other rows: full ones stay so, others are lists or bitmaps."""
     steps, iso = [], store.iso and map is store.map
-    if store.form == "list" != form or store.form == "list" and map is not store.map:
+    if store.form == "list" and (form != "list" or map is not store.map):
         steps.append(_step("convert", store, "bitmap", store.iso, store.map))
     if map is not store.map:
         steps.append(_step("remap", store, "bitmap", False, map))

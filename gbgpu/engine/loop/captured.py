@@ -108,17 +108,15 @@ class Captured:
         self.carried, self.inside, read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
         into = [*zip(self.carried, self.places, self.blocks, strict=True)]
         into += [(x, place, _blocks(place)) for x, place in zip(read, self.inputs, strict=True)]
-        known = [(x, place) for x, place, _ in into if x.ndim == 0 and x._store is None]
-        for x, (both, vals, _) in known:
-            self.device.copy(vals, np.array([x._value], vals.dtype))
-            self.device.copy(both[1:], np.array([-1]))
-        for _, place, blocks in (each for each in into if each[0].ndim and each[0]._store is None):
-            _emptied(self.devices, blocks if place is not None else ())
         alike = []
         for x, place, blocks in into:
-            if x.ndim and x._store is not None and x._store.iso != place.iso:
+            if x._store is None and x.ndim == 0:
+                self.device.copy(place[0], _words(x))
+            elif x._store is None:
+                _emptied(self.devices, blocks if place is not None else ())
+            elif x.ndim and x._store.iso != place.iso:
                 _spread(self.devices, blocks, x._store.blocks)
-            elif x._store is not None:
+            else:
                 alike.append((x, place, blocks))
         for to, source in list(self._brought(alike)):
             self.device.copy(to, source)
@@ -160,17 +158,12 @@ class Captured:
         return handle._store
 
     def _scalar(self, handle: Any) -> Any:
-        device = self.devices[0]
-        mine = device.empty(2, np.int64)
         if handle._store is not None:
-            both, vals, empty = handle._store
-            device.copy(mine, both)
-            return mine, mine.view(vals.dtype)[:1], empty
+            return _copied(self.devices, handle._store)
         if handle._value is None:
             raise NotCompiled(f"{handle.name} is empty")
-        both = np.full(2, -1)  # the second word says that there is a value
-        both.view(handle.dtype.np_type)[:1] = handle._value
-        device.copy(mine, both)
+        mine = self.devices[0].empty(2, np.int64)
+        self.devices[0].copy(mine, _words(handle))
         return mine, mine.view(handle.dtype.np_type)[:1], 0
 
     # -- capturing
@@ -396,6 +389,13 @@ class Captured:
             if handle.ndim and store is not None and store.form != "full":
                 store.nvals = None
         # unless others take the round, it is not launched again: its buffers are theirs
+
+
+def _words(scalar: Any) -> np.ndarray:
+    """The value that a scalar has on the host, and that there is one, as they lie on devices."""
+    both = np.full(2, -1)
+    both.view(scalar.dtype.np_type)[:1] = scalar._value
+    return both
 
 
 def _copied(devices: Any, store: Any) -> Any:

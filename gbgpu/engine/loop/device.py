@@ -73,7 +73,7 @@ class DeviceLoop:
             self.alike, self.plans = self.alike + 1 if same else 0, plans
         if self._gone_solo():
             return False
-        if self.alike < self._soon or self.tries >= _TRIES or self.several and not (self.solo and self.solo.entered):
+        if self.alike < self._soon() or self.tries >= _TRIES or self.several and not (self.solo and self.solo.entered):
             return False
         if _spent < self._price():
             return False
@@ -119,13 +119,13 @@ class DeviceLoop:
     def signature(self) -> Signature:
         return Signature(self.loop)
 
-    @property
     def _soon(self) -> int:
-        """Rounds of the same plans after which one is captured. What runs often is worth it from the first on."""
+        """Rounds of the same plans after which one is captured. What runs often is worth it from the first on: rounds
+        are counted here."""
         if self.device.kind == "cpu":
             return SOON
         key, rounds = self.signature.key, self.loop.rounds
-        return 1 if key and rounds and self.session.loops.rounds(key) > OFTEN else ALIKE
+        return 1 if key and rounds and self.session.loops.count(key) > OFTEN else ALIKE
 
     def _again(self) -> bool:
         """Take a round that another loop has captured, if there is one."""

@@ -42,8 +42,8 @@ class Kept:
         alike = self._captured.get(signature.key, ())
         return next((captured for captured in alike if captured.fits(loop, signature)), None)
 
-    def rounds(self, key: Hashable) -> int:
-        """How many rounds such loops have gone by statements, one more with each call."""
+    def count(self, key: Hashable) -> int:
+        """One more round by statements; returns how many such loops have gone."""
         self._rounds[key] = found = self._rounds.get(key, 0) + 1
         self._rounds.move_to_end(key)
         if len(self._rounds) > SEEN:
