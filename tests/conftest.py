@@ -31,33 +31,36 @@ settings.load_profile(os.environ.get("GBGPU_TEST_PROFILE", "ci"))
 
 @dataclass(frozen=True)
 class Devices:
-    """What a test runs on: the device string, unequal shares or None, and whether threads are forced."""
+    """What a test runs on: the device string, a partition (its call) or "", and whether threads are forced."""
 
     spec: str
-    shares: tuple[int, ...] | None = None
+    partition: str = ""
     inline: str = "auto"
 
     @property
     def name(self) -> str:
-        return self.spec + (" shares" if self.shares else "") + (" threads" if self.inline == "never" else "")
+        kind = self.partition.partition("(")[0]
+        return self.spec + f" {kind}" * bool(kind) + (" threads" if self.inline == "never" else "")
 
     def text(self) -> str:
         """The call that starts this session."""
-        partition = f", partition=gb.partition.shares{self.shares}" if self.shares else ""
+        partition = f", partition=gb.partition.{self.partition}" if self.partition else ""
         return f"gb.init({self.spec!r}{partition})"
 
     def start(self) -> None:
         gb.settings.inline = self.inline
-        gb.init(self.spec, partition=gb.partition.shares(*self.shares) if self.shares else None)
+        eval(self.text(), {"gb": gb})
 
 
-CPU = (Devices("cpu:1"), Devices("cpu:3", (1, 5, 3), inline="never"), Devices("cpu:7"))
+CPU = (
+    Devices("cpu:1"), Devices("cpu:3", "shares(1, 5, 3)", inline="never"), Devices("cpu:7", "random(7)"),
+)
 
 
 def chosen() -> tuple[Devices, ...]:
     """The CPU sets, or what GBGPU_TEST_DEVICES names; sets of three get unequal shares."""
     specs = os.environ.get("GBGPU_TEST_DEVICES", "").split()
-    return tuple(Devices(spec, (1, 5, 3) if spec.endswith("*3") else None) for spec in specs) or CPU
+    return tuple(Devices(spec, "shares(1, 5, 3)" if spec.endswith("*3") else "") for spec in specs) or CPU
 
 
 # Files that check what statements mean, on thousands of small kernels. The long run compiles these too; what kernels

@@ -8,7 +8,7 @@ from .. import settings
 from ..device.base import Device
 from ..distribute.blocks import VectorStore
 from ..distribute.partition import Partition, RowMap, Task
-from ..errors import message
+from ..errors import InvalidValue, message
 from ..kernels.backends import open_devices
 from ..language.recording import Recorder
 from ..semiring._lower import to_python
@@ -43,6 +43,11 @@ class Session(Stores):
     def __init__(self, spec: str = "auto", partition: Partition | None = None, deterministic: bool = False):
         if partition is not None and not isinstance(partition, Partition):
             raise TypeError(message("a partition such as gb.partition.shares(1, 5, 3)", repr(partition)))
+        if deterministic and partition is not None and partition.permutes:
+            hint = "sums go in the order of ids; equal_rows(), equal_edges() and shares(...) keep it"
+            raise InvalidValue(
+                message("a partition that keeps the order of rows, deterministic", repr(partition), hint)
+            )
         self.spec, self.auto, self.deterministic = spec, spec == "auto", bool(deterministic)
         self.device_set, self.kernels = open_devices(spec)
         self.devices = self.device_set.devices
