@@ -52,23 +52,26 @@ class Devices:
         eval(self.text(), {"gb": gb})
 
 
-CPU = (
-    Devices("cpu:1"), Devices("cpu:3", "shares(1, 5, 3)", inline="never"), Devices("cpu:7", "random(7)"),
+CPU = (Devices("cpu:1"), Devices("cpu:3", "shares(1, 5, 3)", inline="never"), Devices("cpu:7", "random(7)"))
+MORE = (
+    Devices("cpu:2", "degree_sorted()"), Devices("cpu:4", "metis()"), Devices("cpu:5", "segments(2)"), Devices("cpu:7"),
 )
 
 
 def chosen() -> tuple[Devices, ...]:
-    """The CPU sets, or what GBGPU_TEST_DEVICES names; sets of three get unequal shares."""
+    """The CPU sets, in the long run more, or what GBGPU_TEST_DEVICES names; sets of three get unequal shares."""
     specs = os.environ.get("GBGPU_TEST_DEVICES", "").split()
-    return tuple(Devices(spec, "shares(1, 5, 3)" if spec.endswith("*3") else "") for spec in specs) or CPU
+    if not specs:
+        return CPU + MORE if os.environ.get("GBGPU_TEST_PROFILE") == "long" else CPU
+    return tuple(Devices(spec, "shares(1, 5, 3)" if spec.endswith("*3") else "") for spec in specs)
 
 
 # Files that check what statements mean, on thousands of small kernels. The long run compiles these too; what kernels
 # compute is checked on compiled ones by test_statements, test_battery, test_operators, test_algos and others.
 INTERPRETED = {
     f"test_{name}"
-    for name in "chains csgraph docs errors exact files hostile io language names operator_objects regressions".split()
-    + "sparse transposed unchanged user_operators".split()
+    for name in "chains csgraph docs errors exact files hostile io language names operator_objects".split()
+    + "partitions regressions sparse transposed unchanged user_operators".split()
 }
 
 
@@ -90,7 +93,7 @@ FEWER_DEVICES = {
 def pytest_collection_modifyitems(config, items) -> None:
     """Leave the last of the ordinary device sets to the long run, in some files. What takes longest begins first."""
     items.sort(key=lambda item: item.path.stem not in ("test_operators", "test_statements"))
-    if settings.get_current_profile_name() == "long" or chosen() is not CPU:
+    if settings.get_current_profile_name() == "long" or chosen() != CPU:
         return
 
     def left(item) -> bool:

@@ -141,11 +141,9 @@ def metis(seed: int = 0) -> Partition:
     def divide(rows: Rows, p: int) -> tuple[np.ndarray, Order]:
         if rows.cols is None or p == 1 or rows.lengths is None or not rows.lengths.any():
             return _cut_work(rows, p), None
-        indptr, neighbours = _undirected(rows.lengths, rows.cols())
+        graph = pymetis.CSRAdjacency(*_undirected(rows.lengths, rows.cols()))
         options = pymetis.Options(seed=seed)
-        _, owners = pymetis.part_graph(
-            p, xadj=indptr, adjncy=neighbours, vweights=_work(rows), options=options, recursive=False
-        )
+        _, owners = pymetis.part_graph(p, graph, vweights=_work(rows), options=options, recursive=False)
         return _by_owner(np.asarray(owners), p)
 
     return Partition(f"metis({seed})", divide, permutes=True)
@@ -159,6 +157,16 @@ def _undirected(lengths: np.ndarray, cols: np.ndarray) -> tuple[np.ndarray, np.n
     keys = np.concatenate([rows[away] * n + cols[away], cols[away] * np.int64(n) + rows[away]])
     keys = np.unique(keys)
     return np.searchsorted(keys, np.arange(n + 1) * n), keys % n
+
+
+NAMED = {
+    "rows": equal_rows,
+    "edges": equal_edges,
+    "random": random,
+    "segments": segments,
+    "metis": metis,
+    "degree_sorted": degree_sorted,
+}  # those that need no more than a name
 
 
 class Task(NamedTuple):

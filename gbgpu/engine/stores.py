@@ -19,6 +19,7 @@ from ..distribute.blocks import (
     split_vector,
 )
 from ..distribute.partition import Task
+from ..distribute.sets import BlockSets, block_sets
 from ..errors import DeviceError, InvalidValue, OutOfMemory, OutputNotEmpty, message
 from ..kernels.interface import Spec
 from ..language.recording import Recorder, recorder
@@ -229,6 +230,12 @@ class Stores(Context):
     def _away(self, work: Callable[[], R], seconds: float) -> R:
         """work() on the host or the first device, where Ctrl-C needn't wait for it if that takes long."""
         return self.over((Task(0, 0, 0, 0),), lambda task: work(), seconds)[0]
+
+    @memory_checked
+    def block_sets(self, matrix: Any) -> BlockSets:
+        """What each row block reads and writes."""
+        self.check()
+        return block_sets(self.matrix_store(matrix), self.devices, self.over)
 
     @memory_checked
     def declare_symmetric(self, matrix: Any) -> None:
