@@ -71,12 +71,14 @@ def topology() -> Any:
     return connected(names, links.bandwidth, links.latency, *best, simulated=False)
 
 
-def block_sets(matrix: Matrix) -> BlockSets:
-    """What each row block of a matrix reads and writes, and what of that other devices have: edge cut, balance, and
-    bytes of a round. Counted now, where the blocks lie. Raises TypeError for what is no Matrix."""
-    if not isinstance(matrix, Matrix):
-        raise TypeError(errors.message("a Matrix", type(matrix).__name__, "A.T.new() is one"))
-    return matrix._session.block_sets(matrix)
+def block_sets(matrix: Matrix | TransposedMatrix) -> BlockSets:
+    """What each row block of a matrix, or of a transpose, reads and writes, and what of that other devices have: edge
+    cut, balance, and bytes of a round. Counted now, where the blocks lie. Raises TypeError for what is no Matrix."""
+    turned = isinstance(matrix, TransposedMatrix)
+    if not turned and not isinstance(matrix, Matrix):
+        raise TypeError(errors.message("a Matrix, or A.T", type(matrix).__name__))
+    stored = matrix.T if turned else matrix
+    return stored._session.block_sets(stored, turned)
 
 
 def estimate_memory(nrows: int, ncols: int, nvals: int, dtype: Any = "FP64", *, iso: bool = False) -> Memory:

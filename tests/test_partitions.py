@@ -300,6 +300,7 @@ def test_sets_of_blocks(n, m, p, name, seed):
         assert (sets.inputs[b], sets.outputs[b]) == (mine.any(0).sum(), mine.any(1).sum())
         assert (sets.updates[b], sets.cut[b]) == ((mine.any(0) & ~own).sum(), mine[:, ~own].sum())
         assert sets.columns[b] == own.sum()
+    assert gb.block_sets(A.T) == gb.block_sets(A.T.new())
     if n == m and rowmap.order is None:
         indptr, cols, _ = A.to_csr()
         assert balance.vertex_sets(indptr, cols, rowmap.bounds, np.arange(p)) == (list(sets.inputs), list(sets.updates))

@@ -232,10 +232,10 @@ class Stores(Context):
         return self.over((Task(0, 0, 0, 0),), lambda task: work(), seconds)[0]
 
     @memory_checked
-    def block_sets(self, matrix: Any) -> BlockSets:
-        """What each row block reads and writes."""
+    def block_sets(self, matrix: Any, turned: bool) -> BlockSets:
+        """What each row block of a matrix, or of its transpose, reads and writes."""
         self.check()
-        return block_sets(self.matrix_store(matrix), self.devices, self.over)
+        return block_sets(self.oriented(matrix, turned), self.devices, self.over)
 
     @memory_checked
     def declare_symmetric(self, matrix: Any) -> None:
