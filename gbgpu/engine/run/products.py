@@ -52,8 +52,8 @@ class Products(Steps):
             costs, p = session.kernels.costs, len(session.devices)
 
             def pays(few: int, all: int) -> bool:
-                """To pack and unpack them, by two kernels; of values of 8 bytes."""
-                return 2 * costs.step + 2 * few / p * costs.row < 8 * (all - few) / p * costs.byte
+                """By two kernels, in which a value at any place takes four times one of a row; of 8 bytes each."""
+                return 2 * costs.step + 8 * few / p * costs.row < 8 * (all - few) / p * costs.byte
 
             matrix.halo = halo(matrix, session.devices, session.over, pays)
         matrix.pulls += 1
