@@ -1,6 +1,6 @@
 """Partitions of real graphs: DATA=dir python -m bench.experiments.partitions [--devices cpu:4] [--rounds 7]
 
-DATA names a folder of NAME.mtx.gz files. Each graph is divided by each partition (GUM, Shen et al., VLDB 2023, section
+DATA names a folder of NAME.mtx.gz files. Each graph is divided by each partition (GUM, Meng et al., section
 6, experiment 6). `cut`: share of the entries whose row and column have different owners; `rows`, `entries`: of the
 largest block by the mean, both of A.T, by whose rows PageRank pulls. KB of a round of FP64 values, all devices
 together: `all` that others have, those that blocks `need` of them, what a `push` sends at most, and what was counted in
