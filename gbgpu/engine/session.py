@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import settings
 from ..balance.arbiter import Policy
+from ..balance.topology import topology
 from ..device.base import Device
 from ..distribute.partition import Partition, Task
 from ..errors import message
@@ -51,7 +52,8 @@ class Session(Stores):
         if partition is not None and not isinstance(partition, Partition):
             raise TypeError(message("a partition such as gb.partition.shares(1, 5, 3)", repr(partition)))
         self.spec, self.auto, self.deterministic = spec, spec == "auto", bool(deterministic)
-        self.device_set, self.kernels = open_devices(spec)
+        self.simulated = topology(spec) if str(spec).startswith("sim:") else None  # a host that CPU devices stand for
+        self.device_set, self.kernels = open_devices(spec if self.simulated is None else f"cpu:{self.simulated.n}")
         self.devices = self.device_set.devices
         self.assigner = chosen(self, balance)
         self.maps = Maps(len(self.devices), self.auto, partition)
