@@ -34,6 +34,7 @@ GRAPH = f"a file ({FILE}) or {SPEC}, KIND {', '.join(KINDS)}"
 SYMMETRIC = "the graph is undirected: each arc gets its reverse; of two that differ, both have the larger value"
 ONCE = f"{SYMMETRIC}; a .mtx or an edge list that is written has each edge once"
 TWICE = "how arcs that the file has twice become one: plus, min, max, first, second, any, ... (default: an error)"
+PARTITION = f"how rows are divided among the devices: {', '.join(gb.partition.NAMED)} (default: edges)"
 BAD_INPUT = (
     OSError,
     ValueError,
@@ -65,7 +66,10 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"gbgpu {gb.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    info = commands.add_parser("info", help="show the devices")
+    info = commands.add_parser("info", help="show the devices, and how a graph is divided among them")
+    info.add_argument("graph", nargs="?", metavar="GRAPH", help=GRAPH)
+    info.add_argument("--symmetric", action="store_true", help=SYMMETRIC)
+    info.add_argument("--dup-op", type=operator, metavar="OP", help=TWICE)
     info.add_argument("--topology", action="store_true", help="measure the links between the devices too")
     info.set_defaults(command=show_info)
     run = add_run(commands)
@@ -73,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--devices", default="auto", metavar="D", help="auto, cpu:4, cuda:0, cuda:0*3, sim:dgx1-v100, ..."
         )
+        command.add_argument("--partition", choices=list(gb.partition.NAMED), metavar="P", help=PARTITION)
         command.add_argument("--json", action="store_true", help="JSON on stdout, nothing else there")
     balancing.add_replay(commands)
     add_compile(commands)
@@ -166,16 +171,30 @@ def operator(text: str) -> str:
     return text
 
 
+def begin(arguments: argparse.Namespace) -> None:
+    """The session that the arguments ask for."""
+    name = arguments.partition
+    try:
+        gb.init(arguments.devices, None if name is None else gb.partition.NAMED[name]())
+    except ImportError as error:
+        raise errors.InvalidValue(str(error)) from None
+
+
 def show_info(arguments: argparse.Namespace) -> int:
-    gb.init(arguments.devices)
+    begin(arguments)
     devices = gb.device_info()
     versions = {"python": platform.python_version(), "gbgpu": gb.__version__}
     versions |= {name: version(name) for name in ("numpy", "numba")}
     links = gb.topology() if arguments.topology else None
+    sets = None
+    if arguments.graph is not None:
+        sets = gb.block_sets(load(arguments.graph, arguments.symmetric, arguments.dup_op))
     if arguments.json:
         found: dict[str, Any] = {"versions": versions, "devices": devices}
         if links is not None:
             found |= {"bandwidth": links.links.tolist(), "latency": links.latency.tolist()}
+        if sets is not None:
+            found["partition"] = sets._asdict() | dict(measures(sets))
         print(json.dumps(found, default=str))
         return 0
     table = Table()
@@ -189,7 +208,26 @@ def show_info(arguments: argparse.Namespace) -> int:
     console.print(table)
     if links is not None:
         console.print(links_table(links, [str(device["name"]) for device in devices]))
+    if sets is not None:
+        console.print(sets_table(sets, [str(device["name"]) for device in devices]))
+        for name, value in measures(sets):
+            console.print(f"{name.replace('_', ' ')}: {number_text(value)}", highlight=False)
     return 0
+
+
+def measures(sets: gb.BlockSets) -> list[tuple[str, Any]]:
+    """What a partition is judged by; bytes of a round, of values of 8 bytes."""
+    shares = ("edge_cut", "row_balance", "edge_balance")
+    moved = ("pull_bytes", "needed_bytes", "push_bytes")
+    return [(name, getattr(sets, name)) for name in shares] + [(name, getattr(sets, name)()) for name in moved]
+
+
+def sets_table(sets: gb.BlockSets, names: list[str]) -> Table:
+    """A row a block."""
+    table = Table("block", *sets._fields[:-1])
+    for name, *counts in zip(names, *sets[:-1], strict=False):
+        table.add_row(name, *(f"{count:,}" for count in counts))
+    return table
 
 
 def links_table(links: Any, names: list[str]) -> Table:
@@ -274,7 +312,7 @@ def run_algorithm(arguments: argparse.Namespace) -> int:
     check_options(arguments)
     if arguments.plot and find_spec("matplotlib") is None:
         raise errors.InvalidValue("--plot needs matplotlib: pip install matplotlib")
-    gb.init(arguments.devices)
+    begin(arguments)
     with Progress(steps=2 + arguments.repeat) as progress:
         told = measure(arguments, progress)
     if arguments.json:

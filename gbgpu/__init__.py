@@ -10,6 +10,7 @@ import numpy as np
 from . import agg, binary, dtypes, errors, exceptions, indexunary, monoid, op, select, semiring, settings, ss, unary
 from .configuration import MAX_SIZE, config
 from .distribute import partition
+from .distribute.sets import BlockSets
 from .distribute.topology import measured
 from .engine.memory import Memory, of_matrix
 from .engine.session import Session
@@ -79,6 +80,16 @@ def topology() -> Any:
     best = links.bandwidth.max(0), links.bandwidth.max(1)  # of all links of a device together no more is known
     connected = imported("gbgpu.balance.topology").made
     return connected(names, links.bandwidth, links.latency, *best, simulated=False)
+
+
+def block_sets(matrix: Matrix | TransposedMatrix) -> BlockSets:
+    """What each row block of a matrix, or of a transpose, reads and writes, and what of that other devices have: edge
+    cut, balance, and bytes of a round. Counted now, where the blocks lie. Raises TypeError for what is no Matrix."""
+    turned = isinstance(matrix, TransposedMatrix)
+    if not turned and not isinstance(matrix, Matrix):
+        raise TypeError(errors.message("a Matrix, or A.T", type(matrix).__name__))
+    stored = matrix.T if turned else matrix
+    return stored._session.block_sets(stored, turned)
 
 
 def estimate_memory(nrows: int, ncols: int, nvals: int, dtype: Any = "FP64", *, iso: bool = False) -> Memory:
@@ -206,6 +217,7 @@ __all__ = [
     "Vector",
     "agg",
     "binary",
+    "block_sets",
     "compile_ahead",
     "config",
     "device_info",

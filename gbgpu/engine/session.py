@@ -9,7 +9,7 @@ from ..balance.arbiter import Policy
 from ..balance.topology import topology
 from ..device.base import Device
 from ..distribute.partition import Partition, Task
-from ..errors import message
+from ..errors import InvalidValue, message
 from ..kernels.backends import open_devices
 from ..language.recording import Recorder
 from ..semiring._lower import to_python
@@ -51,6 +51,11 @@ class Session(Stores):
     ):
         if partition is not None and not isinstance(partition, Partition):
             raise TypeError(message("a partition such as gb.partition.shares(1, 5, 3)", repr(partition)))
+        if deterministic and partition is not None and partition.permutes:
+            hint = "sums go in the order of ids; equal_rows(), equal_edges() and shares(...) keep it"
+            raise InvalidValue(
+                message("a partition that keeps the order of rows, deterministic", repr(partition), hint)
+            )
         self.spec, self.auto, self.deterministic = spec, spec == "auto", bool(deterministic)
         self.simulated = topology(spec) if str(spec).startswith("sim:") else None  # a host that CPU devices stand for
         self.device_set, self.kernels = open_devices(spec if self.simulated is None else f"cpu:{self.simulated.n}")
