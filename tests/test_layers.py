@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": set(),
     # gbgpu/__init__.py puts the face together
     "public": {*MACHINERY, "configuration", "engine", "io", "sparse", "core", "report"},
-    "algos": {"public", "balance"},  # whose pieces anybody may use: docs/balance.md
+    "algos": {"public"},
 }
 LATE = {"cupy", "cupyx", "mpi4py", "matplotlib", "networkx", "pymetis", "pyscipopt"}
 
@@ -101,7 +101,7 @@ def target_of(name: str) -> str | None:
 
 def is_public(target: str) -> bool:
     """What a user may name: the face, the user namespaces, handles' names, files; nothing behind them."""
-    return target in {"public", "semiring", *USER, "io", "sparse", "report", *EVERYONE}
+    return target in {"public", "semiring", *USER, "io", "sparse", "balance", "report", *EVERYONE}
 
 
 def allowed(source: str, target: str) -> bool:
