@@ -1,4 +1,5 @@
-"""The `gbgpu` command: `info`, `run ALGO GRAPH`, `compile [SCRIPT]`, `convert IN OUT`, `generate KIND`.
+"""The `gbgpu` command: `info`, `run ALGO GRAPH`, `replay TRACE`, `train-balance OUT`, `compile [SCRIPT]`,
+`convert IN OUT`, `generate KIND`.
 
 Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device); errors are one line on
 stderr.
@@ -22,7 +23,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import gbgpu as gb
-from algos import results, runs
+from algos import balancing, results, runs, training
 from algos.graphs import KINDS, SPEC, load, parse_weights, store
 from algos.progress import Progress
 from algos.verify import VerificationError
@@ -75,10 +76,12 @@ def parser() -> argparse.ArgumentParser:
     run = add_run(commands)
     for command in (info, run):
         command.add_argument(
-            "--devices", default="auto", metavar="D", help="auto, cpu:4, cuda:0, cuda:0*3 (default: auto)"
+            "--devices", default="auto", metavar="D", help="auto, cpu:4, cuda:0, cuda:0*3, sim:dgx1-v100, ..."
         )
         command.add_argument("--partition", choices=list(gb.partition.NAMED), metavar="P", help=PARTITION)
         command.add_argument("--json", action="store_true", help="JSON on stdout, nothing else there")
+    balancing.add_replay(commands)
+    training.add_train(commands)
     add_compile(commands)
     add_convert(commands)
     add_generate(commands)
@@ -301,6 +304,7 @@ class Report:
     compile_seconds: float = 0.0  # also loading and importing kernels
     seconds: list[float] = field(default_factory=list)
     result: dict[str, Any] = field(default_factory=dict)
+    predicted: dict[str, Any] | None = None  # of a simulated host: the run was on CPU devices
     top: list[dict[str, Any]] | None = None
     verified: bool | None = None
     failure: str | None = None
@@ -365,8 +369,12 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Report:
     if arguments.top:
         found = results.largest(algorithm.top.of(outcome), arguments.top)
         told.top = [{algorithm.top.id: id, algorithm.top.value: plain(value)} for id, value in found]
-    if arguments.trace or arguments.plot:
-        write_trace(arguments, algorithm, A, *chosen.values())
+    host = gb.settings.session().simulated
+    if arguments.trace or arguments.plot or host is not None:
+        records = write_trace(arguments, algorithm, A, *chosen.values())
+        if host is not None:
+            brought = balancing.predicted(records, host, balancing.POLICIES["auto"])
+            told.predicted = {"host": host.name, "seconds": brought.seconds, "without_balance": brought.alone}
     return told
 
 
@@ -379,7 +387,7 @@ def timed(algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> tuple[Any, f
     return outcome, perf_counter() - start
 
 
-def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> None:
+def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> list[Any]:
     with gb.trace() as records:
         algorithm.run(A, *chosen)
     if arguments.trace:
@@ -388,6 +396,7 @@ def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.
     if arguments.plot:
         title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}"
         report.plot(records, arguments.plot, title=title)
+    return records
 
 
 def flat(told: Report) -> dict[str, Any]:
@@ -417,6 +426,9 @@ def show(told: Report) -> None:
     table.add_row("run", seconds_text(told.seconds))
     for key, value in told.result.items():
         table.add_row(key.replace("_", " "), number_text(value))
+    if told.predicted is not None:
+        host, seconds, alone = told.predicted.values()
+        table.add_row(f"predicted, {host}", f"{seconds:.6f} s; {alone:.6f} s without stealing and folding")
     if told.verified is not None:
         table.add_row("check", "[green]verified[/]" if told.verified else f"[red]{escape(told.failure or '')}[/]")
     console = Console()

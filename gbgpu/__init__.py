@@ -27,20 +27,29 @@ from .trace import compiling, trace
 __version__ = "0.1.0"
 
 
-def init(devices: str = "auto", partition: Any = None, *, deterministic: bool = False, **others: Any) -> Session:
+def init(
+    devices: str = "auto",
+    partition: Any = None,
+    *,
+    deterministic: bool = False,
+    balance: Any = "auto",
+    **others: Any,
+) -> Session:
     """Start a session on `devices` and end the one before, whose handles then raise InvalidValue.
 
     "auto" (the first GPU, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0", "cuda:0-1" and
-    "cuda:0,2" (several GPUs), "cuda:0*3" (three logical devices on one GPU). `partition`: how rows are divided, from
+    "cuda:0,2" (several GPUs), "cuda:0*3" (three logical devices on one GPU), "sim:dgx1-v100" (as many CPU devices as
+    that host has GPUs, for predictions: see docs/balance.md). `partition`: how rows are divided, from
     `gb.partition`. `deterministic`: sums of floats are the same, bit for bit, from run to run and on any number of
     devices of one kind, and `any` takes the term of the lowest index in products with a vector; such products go by
-    rows (pull) then, which costs time. Raises DeviceError for a device that is not there.
+    rows (pull) then, which costs time. `balance`: whether a device computes for another whose part of a frontier is
+    larger, "auto", "off" or a `gb.balance.Policy`; CPU devices only. Raises DeviceError for a device that is not there.
     """
     if others or devices == "suitesparse":  # as python-graphblas is begun
         came = ", ".join([repr(devices), *(f"{name}={value!r}" for name, value in others.items())])
         hint = 'gb.init("cpu:4"), gb.init("cuda:0"), or no call at all; statements run when they are written'
         raise TypeError(errors.message("devices, and perhaps partition and deterministic", came, hint))
-    session = Session(devices, partition, deterministic)
+    session = Session(devices, partition, deterministic, balance)
     old = settings.install(session)
     if old is not None:
         old.close()
@@ -63,6 +72,8 @@ def topology() -> Any:
     """The links between the devices of the session in force as a `balance.Topology`, measured now by copies (128 MiB on
     each device): bytes a second and seconds, from each device (row) to each other one. Logical devices of one GPU count
     as devices."""
+    if settings.session().simulated is not None:
+        return settings.session().simulated
     links = measured(settings.session().devices)
     np.fill_diagonal(links.bandwidth, 0)
     names = ", ".join(device.name for device in settings.session().devices)

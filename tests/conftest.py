@@ -31,11 +31,13 @@ settings.load_profile(os.environ.get("GBGPU_TEST_PROFILE", "ci"))
 
 @dataclass(frozen=True)
 class Devices:
-    """What a test runs on: the device string, a partition (its call) or "", and whether threads are forced."""
+    """What a test runs on: the device string, a partition (its call) or "", whether threads are forced, and who
+    computes what (the policy's call, or "auto")."""
 
     spec: str
     partition: str = ""
     inline: str = "auto"
+    balance: str = "auto"
 
     @property
     def name(self) -> str:
@@ -45,14 +47,22 @@ class Devices:
     def text(self) -> str:
         """The call that starts this session."""
         partition = f", partition=gb.partition.{self.partition}" if self.partition else ""
-        return f"gb.init({self.spec!r}{partition})"
+        balance = f", balance=gb.balance.{self.balance}" if self.balance != "auto" else ""
+        return f"gb.init({self.spec!r}{partition}{balance})"
 
     def start(self) -> None:
         gb.settings.inline = self.inline
         eval(self.text(), {"gb": gb})
 
 
-CPU = (Devices("cpu:1"), Devices("cpu:3", "shares(1, 5, 3)", inline="never"), Devices("cpu:7", "random(7)"))
+# Whatever can be moved to another device is, however little it is worth.
+STEAL = "Policy(fold=False, t1=0, t2=0, overhead=0, rest=0)"
+FOLD = "Policy(t1=0, t2=0, t3=float('inf'), overhead=0, rest=0)"
+CPU = (
+    Devices("cpu:1"),
+    Devices("cpu:3", "shares(1, 5, 3)", "never", STEAL),
+    Devices("cpu:7", "random(7)", balance=FOLD),
+)
 MORE = (
     Devices("cpu:2", "degree_sorted()"), Devices("cpu:4", "metis()"), Devices("cpu:5", "segments(2)"), Devices("cpu:7"),
 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..device.base import Device, DeviceSet
 from ..distribute.blocks import MatrixStore, VectorStore
-from ..distribute.partition import RowMap, Task
+from ..distribute.partition import Task
 from ..kernels.interface import Kernels
 from ..semiring._types import DataType
 from .maps import Maps
@@ -29,6 +29,7 @@ class Context(Protocol):
     int64: DataType
     deterministic: bool
     watched: Watched | None  # the step in hand, while somebody traces
+    assigner: Any  # who computes what of a product (an assign.Assigner); None: each owner its block
 
     def over(
         self, tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float, whole: bool = False
@@ -37,9 +38,6 @@ class Context(Protocol):
 
     def account(self, d: int, moved: int, unknown: Sequence[tuple[Any, int]] = ()) -> None:
         """Bytes that arrived at device d; of messages whose length only devices know, (count, bytes an entry)."""
-
-    def assignment(self, map: RowMap, frontier: VectorStore | None = None) -> Sequence[Task]:
-        """Who computes what of a product: rows of `map`, or the entries of a listed frontier."""
 
     def room(self, n: int, each: int, what: Any) -> None:
         """Raises OutOfMemory unless the host can hold `n` elements of `each` bytes."""

@@ -5,9 +5,10 @@ from threading import RLock, get_ident
 from typing import Any
 
 from .. import settings
+from ..balance.arbiter import Policy
+from ..balance.topology import topology
 from ..device.base import Device
-from ..distribute.blocks import VectorStore
-from ..distribute.partition import Partition, RowMap, Task
+from ..distribute.partition import Partition, Task
 from ..errors import InvalidValue, message
 from ..kernels.backends import open_devices
 from ..language.recording import Recorder
@@ -15,6 +16,7 @@ from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
 from . import forks, loop  # noqa: F401  (forks: registered by its import)
+from .assign import chosen
 from .context import Context
 from .deterministic import settled
 from .loop.kept import Kept
@@ -40,7 +42,13 @@ class Session(Stores):
 
     int64 = INT64
 
-    def __init__(self, spec: str = "auto", partition: Partition | None = None, deterministic: bool = False):
+    def __init__(
+        self,
+        spec: str = "auto",
+        partition: Partition | None = None,
+        deterministic: bool = False,
+        balance: "str | Policy" = "auto",
+    ):
         if partition is not None and not isinstance(partition, Partition):
             raise TypeError(message("a partition such as gb.partition.shares(1, 5, 3)", repr(partition)))
         if deterministic and partition is not None and partition.permutes:
@@ -49,8 +57,10 @@ class Session(Stores):
                 message("a partition that keeps the order of rows, deterministic", repr(partition), hint)
             )
         self.spec, self.auto, self.deterministic = spec, spec == "auto", bool(deterministic)
-        self.device_set, self.kernels = open_devices(spec)
+        self.simulated = topology(spec) if str(spec).startswith("sim:") else None  # a host that CPU devices stand for
+        self.device_set, self.kernels = open_devices(spec if self.simulated is None else f"cpu:{self.simulated.n}")
         self.devices = self.device_set.devices
+        self.assigner = chosen(self, balance)
         self.maps = Maps(len(self.devices), self.auto, partition)
         self.pool = Pool(self.devices)
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
@@ -102,11 +112,6 @@ class Session(Stores):
         if self.watched is not None:
             self.watched.moved[d] += moved
             self.watched.sent[d].extend(unknown)
-
-    def assignment(self, map: RowMap, frontier: VectorStore | None = None) -> Sequence[Task]:
-        """Who computes what of a product: each owner its block. Tasks of a pull are rows of `map`, those of a push the
-        entries of a listed frontier, else its rows."""
-        return map.tasks
 
     # -- statements
 
