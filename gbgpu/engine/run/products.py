@@ -47,7 +47,7 @@ class Products(Steps):
     def _halo(self, source: VectorStore) -> Halo | None:
         """What blocks read of others' rows, if single values are to be brought. It is looked for at the second pull."""
         matrix, session = self.registers["A"], self.session
-        if source.form != "full" or source.iso or session.assignment(matrix.rowmap) is not matrix.rowmap.tasks:
+        if source.form != "full" or source.iso:
             return None
         if matrix.pulls == 1:
             costs, p = session.kernels.costs, len(session.devices)
@@ -116,7 +116,7 @@ class Products(Steps):
                 vals, words, _ = shared[b]
                 vals, words = vals[task.lo * stride : task.hi] if stride else vals, words[lo:hi]
                 mwords, row0, count = mwords[lo:] if mask else mwords, row0 + task.lo, device.zeros(1, np.int64)
-            x = source[task.device] if gathered else source.blocks[b]
+            x = source[b] if gathered else source.blocks[b]  # what the rows read lies with their owner
             traced, stats = self.stats(task.device)
             kernel, kind, exact, rows, heavy, options = layout(device, block, spec, x, inner.nslots, bool(mask), fixed)
             given = x.vals, x.stride, nil.words if x.words is None else x.words
