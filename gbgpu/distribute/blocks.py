@@ -1,11 +1,12 @@
 """Vectors and matrices as row blocks. A block's buffers are private to its device, and the owner writes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..device.base import Device
+from ..device.remote import AWAY
 from ..errors import NotImplementedException, message
 from .partition import RowMap
 
@@ -114,12 +115,13 @@ class MatrixStore:
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
 
 
-def assembled(rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock]) -> MatrixStore:
-    """A matrix of blocks that this process has made, and so knows all about."""
-    lengths, empty_rows = tuple(block.nnz for block in blocks), any(block.empty_rows for block in blocks)
-    return MatrixStore(
-        MatrixNumbers(rowmap, colmap, dtype, iso, blocks[0].indptr.dtype.name, lengths, empty_rows), blocks
-    )
+def assembled(
+    rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock], told: Callable[..., Any]
+) -> MatrixStore:
+    """A matrix of blocks that have just been made; `told` completes what is known of them (Context.told)."""
+    known = [(block.nnz, block.empty_rows, block.indptr is not None and block.indptr.dtype.name) for block in blocks]
+    lengths, empty, ptr = zip(*told(rowmap.tasks, known, "a new matrix"), strict=True)
+    return MatrixStore(MatrixNumbers(rowmap, colmap, dtype, iso, ptr[0], lengths, any(empty)), blocks)
 
 
 def revalued(pattern: MatrixStore, dtype: Any, iso: bool, blocks: list[MatrixBlock]) -> MatrixStore:
@@ -143,6 +145,9 @@ def split_vector(
     cuts = map.bounds if dense else np.searchsorted(ids, map.bounds)
     blocks = []
     for b, device in enumerate(devices[: map.p]):
+        if device.kind == "remote":
+            blocks.append(AWAY)
+            continue
         lo, hi = cuts[b], cuts[b + 1]
         mine = put(device, vals if iso else vals[lo:hi]) if iso or hi > lo else device.empty(1, vals.dtype)
         if dense:
@@ -176,10 +181,15 @@ def split_matrix(
     else:
         slots = colmap.slots(cols).astype(colmap.slot_type(), copy=False)
     ptr = offset_type(int(np.diff(indptr[rowmap.bounds]).max()))
-    blocks = []
+    blocks, entries, empty = [], [], False
     for b, device in enumerate(devices[: rowmap.p]):
         lo, hi = rowmap.bounds[b], rowmap.bounds[b + 1]
-        first, last = int(indptr[lo]), int(indptr[hi])
+        first, last, lengths = int(indptr[lo]), int(indptr[hi]), np.diff(indptr[lo : hi + 1])
+        entries.append(last - first)
+        empty = empty or bool((lengths == 0).any())
+        if device.kind == "remote":
+            blocks.append(AWAY)
+            continue
         local = (indptr[lo : hi + 1] - first).astype(ptr)
         mine = vals if iso else vals[first:last]
         held = put(device, mine) if len(mine) else device.zeros(1, vals.dtype)
@@ -191,10 +201,10 @@ def split_matrix(
                 held,
                 0 if iso else 1,
                 last - first,
-                np.diff(local),
+                lengths,
             )
         )
-    return assembled(rowmap, colmap, dtype, iso, blocks)
+    return MatrixStore(MatrixNumbers(rowmap, colmap, dtype, iso, ptr, tuple(entries), empty), blocks)
 
 
 def handed_over(device: Device, array: np.ndarray) -> Any:

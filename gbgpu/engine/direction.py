@@ -105,7 +105,7 @@ def frontier_edges(session: Context, x: VectorStore, count: int, store: MatrixSt
     if x.form == "full":
         return store.nvals
     held = store if not turned or store.symmetric else store.transposed
-    seen = session.devices[0].peek(session.nil(0).words) is not None
+    seen = session.ranks is None and session.devices[0].peek(session.nil(0).words) is not None
     plain = x.form not in KNOWN or not seen and not FEW <= count <= MANY * x.map.n
     if held is None or x.map is not held.rowmap or plain:
         return count * store.nvals // max(x.map.n, 1)
@@ -122,7 +122,10 @@ def frontier_edges(session: Context, x: VectorStore, count: int, store: MatrixSt
             return found
 
         totals = session.over(x.map.tasks, total, count * session.kernels.costs.row)
-        return sum(int(found[0]) if seen else int(session.devices[b].get(found)[0]) for b, found in enumerate(totals))
+        if seen:
+            return sum(int(found[0]) for found in totals)
+        reads = session.over(x.map.tasks, lambda task: session.devices[task.device].get(totals[task.block]), 0.0)
+        return sum(int(found[0]) for found in session.told(x.map.tasks, reads, "edges of a frontier"))
 
     return session.aside(step, counted)
 

@@ -8,6 +8,7 @@ from .. import settings
 from ..device.base import Device
 from ..distribute.blocks import VectorStore
 from ..distribute.partition import Partition, RowMap, Task
+from ..distribute.ranks import Ranks, joined, wanted
 from ..errors import message
 from ..kernels.backends import open_devices
 from ..language.recording import Recorder
@@ -40,12 +41,23 @@ class Session(Stores):
 
     int64 = INT64
 
-    def __init__(self, spec: str = "auto", partition: Partition | None = None, deterministic: bool = False):
+    def __init__(
+        self,
+        spec: str = "auto",
+        partition: Partition | None = None,
+        deterministic: bool = False,
+        ranks: bool | None = None,
+    ):
         if partition is not None and not isinstance(partition, Partition):
             raise TypeError(message("a partition such as gb.partition.shares(1, 5, 3)", repr(partition)))
         self.spec, self.auto, self.deterministic = spec, spec == "auto", bool(deterministic)
         self.device_set, self.kernels = open_devices(spec)
+        self.ranks: Ranks | None = None
+        if wanted() if ranks is None else ranks:
+            self.ranks = joined(self.device_set, (self.auto, self.deterministic, repr(partition), self.device_set.devices[0].kind))
+            self.device_set = self.device_set if self.ranks is None else self.ranks.devices
         self.devices = self.device_set.devices
+        self.home = next(device for device in self.devices if device.kind != "remote")
         self.maps = Maps(len(self.devices), self.auto, partition)
         self.pool = Pool(self.devices)
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
@@ -61,6 +73,7 @@ class Session(Stores):
         self.blind = False  # plans are made as if counts were unknown: they hold for any
         self.made: list[Step] | None = None  # steps that the statement in hand took before its own
         self.watched: Watched | None = None  # the step in hand, while somebody traces
+        self.doubted = False  # whether devices of any rank may have found something wrong since the last read
         self._watched: list[tuple[Device, Any, type[Exception], str]] = []
 
     def __repr__(self) -> str:
@@ -93,6 +106,8 @@ class Session(Stores):
 
     def account(self, d: int, moved: int, unknown: Sequence[tuple[Any, int]] = ()) -> None:
         """Bytes that arrived at device d; of messages whose length only devices know, (count, bytes an entry)."""
+        if self.ranks is not None and not self.ranks.here(d):
+            return
         counters.moved(moved)
         if self.watched is not None:
             self.watched.moved[d] += moved

@@ -1,7 +1,7 @@
 """What handles hold: building it, reading it, and turning it round. The face that handles see of their session, but for
 running statements."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -10,10 +10,11 @@ import numpy as np
 from ..device.base import Device
 from ..device.cpu import LARGE, host_room
 from ..distribute.blocks import (
+    MatrixBlock,
+    MatrixNumbers,
     MatrixStore,
     VectorBlock,
     VectorStore,
-    assembled,
     matrix_block,
     split_matrix,
     split_vector,
@@ -27,6 +28,7 @@ from ..trace import listeners
 from . import build, gate
 from .context import Context
 from .matrix.transpose import same, transpose
+from .near import near_matrix
 from .plan import Plan, Step, Value
 from .runner import Runner
 
@@ -57,7 +59,9 @@ def memory_checked(method: Callable[Concatenate["Stores", W, P], R]) -> Callable
 
 
 def out_of_memory(session: Context, what: Any, error: MemoryError) -> OutOfMemory:
-    free, total = session.devices[0].memory()
+    if session.ranks is not None:
+        session.ranks.failed(error)  # others may have had the memory
+    free, total = session.home.memory()
     came = f"{free} of {total} bytes free"
     return OutOfMemory(message(f"memory for {_named(what)}", came, _hint(what) or str(error)))
 
@@ -101,6 +105,8 @@ class Stores(Context):
 
     def raise_watched(self, reading: bool = False) -> None:
         """Raise what devices have found wrong: all of it when `reading`, else what the host sees for nothing."""
+        if self.ranks is not None:
+            return self._raise_told(reading)
         if not self._watched:
             return
         waiting, wrong = [], None
@@ -114,6 +120,21 @@ class Stores(Context):
         self._watched = waiting
         if wrong is not None:
             raise wrong
+
+    def _raise_told(self, reading: bool) -> None:
+        """The same of several ranks, which raise alike: at reads after a statement that `doubted`."""
+        assert self.ranks is not None
+        if not (reading and self.doubted):
+            return
+        watched, self._watched, self.doubted = self._watched, [], False
+        wrong = next(((kind, text) for device, flag, kind, text in watched if bool(device.get(flag))), None)
+        for found in self.ranks.gathered(wrong, "what devices found wrong"):
+            if found is not None:
+                raise found[0](found[1])
+
+    def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> Sequence[Any]:
+        """What the host has found for each task, of all ranks. `what` it is, for the error of ranks that differ."""
+        return values if self.ranks is None else self.ranks.told(tasks, values, what)
 
     # -- content
 
@@ -167,11 +188,11 @@ class Stores(Context):
         """The values of a full vector that lies whole on one GPU, or None."""
         self.check()
         store = vector._store
-        if store is None or store.form != "full" or store.map.p > 1 or self.devices[0].kind == "cpu":
+        if store is None or store.form != "full" or store.map.p > 1 or self.home.kind == "cpu":
             return None
         self.raise_watched(reading=True)
         block = store.blocks[0]
-        return block.vals[: block.n] if block.stride else self.devices[0].xp.repeat(block.vals[:1], block.n)
+        return block.vals[: block.n] if block.stride else self.home.xp.repeat(block.vals[:1], block.n)
 
     @memory_checked
     def build_matrix(
@@ -212,7 +233,12 @@ class Stores(Context):
         """Raises OutOfMemory unless the host can hold arrays of `n` elements, `each` bytes an element. `what`: the
         handle that they are for, or a name."""
         if n >= LARGE:
-            host_room(n * each, _named(what), _hint(what))
+            try:
+                host_room(n * each, _named(what), _hint(what))
+            except OutOfMemory as error:
+                if self.ranks is not None:
+                    self.ranks.failed(error)
+                raise
 
     def _here(self, array: Any) -> Any:
         return self.devices[0].put(array) if isinstance(array, np.ndarray) else array
@@ -226,8 +252,9 @@ class Stores(Context):
         matrix._store = split_matrix(rowmap, colmap, matrix.dtype, devices, indptr, cols, vals, iso, own)
 
     def _away(self, work: Callable[[], R], seconds: float) -> R:
-        """work() on the host or the first device, where Ctrl-C needn't wait for it if that takes long."""
-        return self.over((Task(0, 0, 0, 0),), lambda task: work(), seconds)[0]
+        """work() on the host or the first device, where Ctrl-C needn't wait for it if that takes long. Every
+        rank does it: what it raises, all raise."""
+        return work() if self.ranks is not None else self.over((Task(0, 0, 0, 0),), lambda task: work(), seconds)[0]
 
     @memory_checked
     def declare_symmetric(self, matrix: Any) -> None:
@@ -256,11 +283,14 @@ class Stores(Context):
             self.room(matrix.shape[0], BUILD, matrix)
             nrows, ncols = matrix.shape
             rowmap, colmap = self.maps.of_matrix(nrows, ncols, 0, np.zeros(0, np.int64))
-            blocks = []
-            for device, n in zip(self.devices, rowmap.rows, strict=False):
+
+            def block(task: Task) -> MatrixBlock:
+                device, n = self.devices[task.device], rowmap.rows[task.block]
                 cols, vals = device.empty(0, colmap.slot_type()), device.zeros(1, matrix.dtype.np_type)
-                blocks.append(matrix_block(device, device.zeros(n + 1, np.int32), cols, vals, 0, 0))
-            matrix._store = assembled(rowmap, colmap, matrix.dtype, True, blocks)
+                return matrix_block(device, device.zeros(n + 1, np.int32), cols, vals, 0, 0)
+
+            numbers = MatrixNumbers(rowmap, colmap, matrix.dtype, True, "int32", (0,) * rowmap.p, nrows > 0)
+            matrix._store = MatrixStore(numbers, self.over(rowmap.tasks, block, 0.0))
         return matrix._store
 
     def oriented(self, matrix: Any, transposed: bool) -> MatrixStore:
@@ -271,7 +301,7 @@ class Stores(Context):
         if store.transposed is None:
             self.room(matrix.shape[1], BUILD, matrix)
             other = self._turned(matrix, store)
-            store.symmetric = store.rowmap is store.colmap and same(store, other, self.devices)
+            store.symmetric = store.rowmap is store.colmap and same(self, store, other)
             if store.symmetric:
                 return store
             store.transposed, other.transposed, other.symmetric = other, store, False
@@ -295,6 +325,8 @@ class Stores(Context):
         """Entries of a vector, if the host can tell without reading from a device."""
         if self.blind and store.form != "full":
             return None
+        if self.ranks is not None:  # which know the same
+            return store.nvals
         if store.nvals is None:
             total = 0
             for device, block in zip(self.devices, store.blocks, strict=False):
@@ -307,7 +339,7 @@ class Stores(Context):
 
     def nvals(self, handle: Any) -> int:
         store = handle._store
-        if store is not None and store.nvals is not None and self.alive and not self._watched:
+        if store is not None and store.nvals is not None and self.alive and not (self._watched or self.doubted):
             return store.nvals
         with self.lock:
             self.check()
@@ -316,9 +348,12 @@ class Stores(Context):
             if store is None:
                 return 0
             if store.nvals is None and self.known_count(store) is None:
-                pairs = zip(self.devices, store.blocks, strict=False)
-                store.nvals = sum(int(device.get(block.count)[0]) for device, block in pairs)
+                counts = self.over(store.map.tasks, lambda task: self._counted(task, store), 0.0)
+                store.nvals = sum(self.told(store.map.tasks, counts, "the number of entries"))
             return store.nvals
+
+    def _counted(self, task: Task, store: VectorStore) -> int:
+        return int(self.devices[task.device].get(store.blocks[task.block].count)[0])
 
     @memory_checked
     def vector_to_host(self, vector: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -331,6 +366,7 @@ class Stores(Context):
             lambda task: build.block_to_host(self.devices[task.device], store.blocks[task.block]),
             store.map.n * self.kernels.costs.row,
         )
+        parts = self.told(store.map.tasks, parts, "the entries of a vector")
         ids = np.concatenate([rows + first for (rows, _), first in zip(parts, store.map.bounds[:-1], strict=True)])
         return ids, np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
 
@@ -341,8 +377,10 @@ class Stores(Context):
 
     def store_to_host(self, store: MatrixStore) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """CSR of a matrix, columns as user ids."""
+        store = near_matrix(self, store)
         indptrs, cols, vals, above = [np.zeros(1, np.int64)], [], [], 0
-        for device, block in zip(self.devices, store.blocks, strict=False):
+        for given, block in zip(self.devices, store.blocks, strict=False):
+            device = self.home if given.kind == "remote" else given
             indptrs.append(device.get(block.indptr)[1:].astype(np.int64) + above)
             above += block.nnz
             cols.append(store.colmap.users(device.get(block.cols)))
@@ -363,7 +401,9 @@ class Stores(Context):
         found = build.vector_element if handle.ndim == 1 else build.matrix_element
         rest = () if handle.ndim == 1 else (int(store.colmap.slots(np.array([position[1]]))[0]),)
         entry = store.blocks[b], position[0] - int(map.bounds[b]), *rest
-        return self.over(map.tasks[b : b + 1], lambda task: found(self.devices[task.device], *entry), 0.0)[0]
+        owner = map.tasks[b : b + 1]
+        value = self.over(owner, lambda task: found(self.devices[task.device], *entry), 0.0)
+        return self.told(owner, value, "one value")[0]
 
     def settle(self, scalar: Any) -> None:
         """Read the value of a computed scalar, unless another thread did."""
@@ -376,7 +416,7 @@ class Stores(Context):
         self.check()
         self.raise_watched(reading=True)
         both, vals, empty = store
-        read = self.devices[0].get(both)
+        read = self.home.get(both)
         return read.view(vals.dtype)[0].item() if int(read[1]) & 1 else empty
 
     def content(self, handle: Any) -> VectorStore:

@@ -13,6 +13,7 @@ from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ..deterministic import by_rows
 from ..matrix.csr import whole_vector
+from ..near import near_messages, near_vector
 from ..plan import Step
 from ..pool import Workspace
 from .steps import Steps
@@ -35,7 +36,8 @@ class Products(Steps):
     __slots__ = ()
 
     def _gather(self, step: Step) -> list[needs.Dense]:
-        source, session = self.registers[step.sources[0]], self.session
+        session = self.session
+        source = near_vector(session, self.registers[step.sources[0]])
         seconds = source.map.nslots * source.dtype.np_type.itemsize * session.kernels.costs.byte
         return session.over(source.map.tasks, lambda task: whole_vector(session, source, task.device), seconds)
 
@@ -158,11 +160,12 @@ class Products(Steps):
     def _exchange(self, step: Step) -> list[tuple[list[needs.Message], Any]]:
         """The messages for each owner, and the one value of all if they are iso."""
         bins, devices, map = self.registers[step.sources[0]], self.session.devices, step.into.map
+        others = near_messages(self.session, bins, map, step.into.iso)
 
         def work(task: Task) -> Any:
             messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso)
             self.session.account(task.device, *transport.carry(devices, transfers))
-            return messages, bins[task.device].vals
+            return messages + others[task.block], bins[task.device].vals
 
         return self.session.over(map.tasks, work, self.registers["seconds"] / 4)
 

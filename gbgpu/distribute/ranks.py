@@ -1,0 +1,224 @@
+"""Several processes as one session: mpiexec starts them, all run the same program, each holds the blocks of its own
+devices. Nothing else knows of MPI.
+
+Ranks meet at every communication, in the same order: each says what it is there for and how much it has for whom, then
+the messages go. So a rank that took another path, ended, or broke off is named by the others instead of waited for.
+Messages are pickles of arrays and numbers; large arrays go beside them, from buffer to buffer. They lie on the host:
+what lies on a GPU is staged by `Ranks.out` and `Ranks.into`, which is the place for NCCL.
+"""
+
+import atexit
+import os
+import pickle
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NoReturn
+from zlib import crc32
+
+import numpy as np
+
+from .. import settings
+from ..device.base import Device, DeviceSet
+from ..device.remote import SharedDevices
+from ..errors import DeviceError, InvalidValue, message
+from ..interrupts import imported
+from .partition import Task
+
+_LARGE = 1 << 14  # bytes of an array from which it is not part of its message
+_YIELDS, _SLEEP = 2000, 1e-4  # looks at a request before one sleeps in between, and how long
+_GRACE = 1.0  # seconds that what a rank sent before it ended may take
+_HEAD, _BODY, _END = 1, 2, 3  # tags: a message, what lies beside it, the last words of a rank
+_STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_LOCAL_SIZE")
+
+
+def wanted() -> bool:
+    """Whether this process is one of several that mpiexec or srun started; GBGPU_RANKS=1 says so where they don't, 0
+    makes each process one of its own."""
+    if settings.ranks != "auto":
+        return settings.ranks != "0"
+    return any(int(os.environ.get(name, "1") or 1) > 1 for name in _STARTED)
+
+
+@cache
+def world() -> Any:
+    """The communicator of all ranks, once a process; what one raises and nobody catches ends all. Raises DeviceError
+    without mpi4py, or for one of another MPI than mpiexec's."""
+    try:
+        mpi = imported("mpi4py.MPI")
+    except (ImportError, RuntimeError) as error:
+        hint = "pip install '.[mpi]' brings both; GBGPU_RANKS=0 makes each process one of its own"
+        raise DeviceError(message("mpi4py and an MPI in a process that mpiexec started", error, hint)) from error
+    comm = mpi.COMM_WORLD.Dup()
+    promised = max(int(os.environ.get(name, "1") or 1) for name in _STARTED)
+    if comm.size == 1 < promised:
+        hint = "mpiexec and mpi4py belong to different MPIs: python -m mpi4py --mpi-std-version, mpiexec --version"
+        raise DeviceError(message(f"{promised} ranks, as mpiexec says", "one", hint))
+    if comm.size > 1:
+        before = sys.excepthook
+
+        def ended(kind: Any, error: Any, trace: Any) -> None:
+            place = f"rank {comm.rank} of {comm.size} on {mpi.Get_processor_name()}"
+            before(kind, error, trace)
+            print(f"gbgpu: {place} raised {kind.__name__}, which ends all ranks", file=sys.stderr, flush=True)
+            time.sleep(0.2)  # mpiexec hands the text on
+            comm.Abort(1)
+
+        sys.excepthook = ended
+        atexit.register(_last_words, comm, "has ended")
+    return comm
+
+
+def _last_words(comm: Any, text: str) -> None:
+    """Tell all others, who may wait for us, that we come no more."""
+    for rank in range(comm.size):
+        if rank != comm.rank:
+            comm.isend(text, rank, _END)
+
+
+def joined(own: DeviceSet, facts: Any) -> "Ranks | None":
+    """The ranks of a new session, or None where there is but one."""
+    return Ranks(own, facts) if world().size > 1 else None
+
+
+class Ranks:
+    """The ranks of a session and their devices. Everything here is called by all ranks, in the same order."""
+
+    def __init__(self, own: DeviceSet, facts: Any):
+        """`facts`: what all ranks must have asked for alike. Raises InvalidValue unless they did."""
+        self._comm = world()
+        self.rank, self.size = self._comm.rank, self._comm.size
+        self._mpi, self._broken = imported("mpi4py.MPI"), ""
+        self._heard: dict[int, str] = {}
+        told = self.gathered((facts, [device.name for device in own.devices]), "gb.init")
+        for rank, (others, _) in enumerate(told):
+            if others != told[0][0]:
+                raise InvalidValue(message(f"the same gb.init on all ranks: {told[0][0]}", f"{others} on rank {rank}"))
+        names = [f"{rank}/{name}" for rank, (_, held) in enumerate(told) for name in held]
+        self._rank_of = [rank for rank, (_, held) in enumerate(told) for _ in held]
+        self.devices = SharedDevices(own, names, self._rank_of.index(self.rank), self.failed)
+        self.here = self.devices.here
+
+    def rank_of(self, d: int) -> int:
+        """Whose device d is."""
+        return self._rank_of[d]
+
+    def failed(self, error: BaseException) -> None:
+        """This rank broke off something that the others carry out: it meets them no more."""
+        if not self._broken:
+            self._broken = f"broke off with {type(error).__name__}: {error}"
+            _last_words(self._comm, self._broken)
+
+    # -- what ranks tell each other
+
+    def gathered(self, mine: Any, what: str) -> list[Any]:
+        """What each rank has, numbers and arrays of the host, by rank."""
+        found = self.swapped({rank: mine for rank in range(self.size) if rank != self.rank}, what)
+        return [mine if rank == self.rank else found[rank] for rank in range(self.size)]
+
+    def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> list[Any]:
+        """The values of all tasks, on every rank, from those of each rank's own."""
+        mine = [value for task, value in zip(tasks, values, strict=True) if self.here(task.device)]
+        parts = [iter(part) for part in self.gathered(mine, what)]
+        return [next(parts[self.rank_of(task.device)]) for task in tasks]
+
+    def swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
+        """Each rank's parcels go to the ranks that they are for; what came, by sender. To who is not named goes
+        nothing."""
+        if self._broken:
+            raise DeviceError(f"rank {self.rank} {self._broken}; the other ranks went on")
+        try:
+            return self._swapped(parcels, what)
+        except BaseException as error:
+            self.failed(error)
+            raise
+
+    def _swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
+        packed: dict[int, tuple[bytes, list[Any]]] = {}
+        messages, sizes = {}, np.zeros(self.size + 1, np.int64)
+        for rank, parcel in parcels.items():
+            if id(parcel) not in packed:
+                packed[id(parcel)] = _packed(parcel)
+            messages[rank] = packed[id(parcel)]
+            sizes[rank] = len(messages[rank][0])
+        sizes[-1] = crc32(what.encode())
+        table = np.empty((self.size, self.size + 1), np.int64)
+        self._wait(self._comm.Iallgather(sizes, table), what)
+        if (table[:, -1] != sizes[-1]).any():
+            self._apart(what)
+        comm, sent = self._comm, []
+        for rank, (head, beside) in messages.items():
+            sent += [comm.Isend(part, rank, tag) for part, tag in [(head, _HEAD), *((part, _BODY) for part in beside)]]
+        heads = {rank: np.empty(n, np.uint8) for rank, n in enumerate(table[:, self.rank].tolist()) if n}
+        for rank, head in heads.items():
+            self._wait(comm.Irecv(head, rank, _HEAD), what)
+        found = {}
+        for rank, head in heads.items():
+            lengths, begin = _lengths(head)
+            beside = [np.empty(length, np.uint8) for length in lengths]
+            for part in beside:
+                self._wait(comm.Irecv(part, rank, _BODY), what)
+            found[rank] = pickle.loads(memoryview(head)[begin:], buffers=beside)
+        for request in sent:
+            self._wait(request, what)
+        return found
+
+    def _wait(self, request: Any, what: str) -> None:
+        """Until it is done; raises DeviceError if another rank has ended instead."""
+        looks, late = 0, 0.0
+        while not request.Test():
+            looks += 1
+            if looks < _YIELDS:
+                os.sched_yield()
+                continue
+            time.sleep(_SLEEP)
+            self._listen()
+            if self._heard:
+                late = late or time.monotonic() + _GRACE
+                if time.monotonic() > late:
+                    rank, words = next(iter(self._heard.items()))
+                    raise DeviceError(f"rank {rank} {words}, while rank {self.rank} waits for it at {what!r}")
+
+    def _listen(self) -> None:
+        status = self._mpi.Status()
+        while self._comm.Iprobe(self._mpi.ANY_SOURCE, _END, status):
+            self._heard[status.source] = self._comm.recv(source=status.source, tag=_END)
+
+    def _apart(self, what: str) -> NoReturn:
+        """Ranks met for different things: say which."""
+        each = self._comm.allgather(what)
+        places = ", ".join(f"rank {rank} at {place!r}" for rank, place in enumerate(each))
+        hint = "every rank runs the same statements and reads the same values, also where only one prints"
+        raise DeviceError(message("all ranks at the same place of the program", places, hint))
+
+    # -- buffers of devices
+
+    def out(self, device: Device, buffer: Any) -> Any:
+        """A buffer as it is sent."""
+        return buffer if buffer is None or device.kind == "cpu" else device.get(buffer)
+
+    def into(self, device: Device, array: Any) -> Any:
+        """What arrived, in the memory of a device."""
+        return array if array is None or device.kind == "cpu" else device.put(array)
+
+
+def _packed(parcel: Any) -> tuple[Any, list[Any]]:
+    """A message, and the arrays that go beside it: how many, their lengths, and the pickle."""
+    beside: list[Any] = []
+
+    def inside(buffer: pickle.PickleBuffer) -> bool:
+        raw = buffer.raw()
+        if raw.nbytes < _LARGE:
+            return True
+        beside.append(raw)
+        return False
+
+    text = pickle.dumps(parcel, protocol=5, buffer_callback=inside)
+    return np.array([len(beside), *(part.nbytes for part in beside)], np.int64).tobytes() + text, beside
+
+
+def _lengths(head: np.ndarray) -> tuple[list[int], int]:
+    """Lengths of what comes beside a message, and where its pickle begins."""
+    count = int(head[:8].view(np.int64)[0])
+    return head[8 : 8 + 8 * count].view(np.int64).tolist(), 8 + 8 * count
