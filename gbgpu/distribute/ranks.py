@@ -77,7 +77,7 @@ def _last_words(comm: Any, text: str) -> None:
             comm.isend(text, rank, _END)
 
 
-def joined(own: DeviceSet, facts: Any) -> "Ranks | None":
+def joined(own: DeviceSet, facts: tuple) -> "Ranks | None":
     """The ranks of a new session, or None where there is but one."""
     return Ranks(own, facts) if world().size > 1 else None
 
@@ -85,12 +85,13 @@ def joined(own: DeviceSet, facts: Any) -> "Ranks | None":
 class Ranks:
     """The ranks of a session and their devices. Everything here is called by all ranks, in the same order."""
 
-    def __init__(self, own: DeviceSet, facts: Any):
-        """`facts`: what all ranks must have asked for alike. Raises InvalidValue unless they did."""
+    def __init__(self, own: DeviceSet, facts: tuple):
+        """`facts`: what all ranks must have asked for alike. Raises InvalidValue unless they did, and are of a kind."""
         self._comm = world()
         self.rank, self.size = self._comm.rank, self._comm.size
         self._mpi, self._broken = imported("mpi4py.MPI"), ""
         self._heard: dict[int, str] = {}
+        facts = (own.devices[0].kind, *facts)
         told = self.gathered((facts, [device.name for device in own.devices]), "gb.init")
         for rank, (others, _) in enumerate(told):
             if others != told[0][0]:
@@ -151,15 +152,15 @@ class Ranks:
         for rank, (head, beside) in messages.items():
             sent += [comm.Isend(part, rank, tag) for part, tag in [(head, _HEAD), *((part, _BODY) for part in beside)]]
         heads = {rank: np.empty(n, np.uint8) for rank, n in enumerate(table[:, self.rank].tolist()) if n}
-        for rank, head in heads.items():
-            self._wait(comm.Irecv(head, rank, _HEAD), what)
+        for rank, room in heads.items():
+            self._wait(comm.Irecv(room, rank, _HEAD), what)
         found = {}
-        for rank, head in heads.items():
-            lengths, begin = _lengths(head)
-            beside = [np.empty(length, np.uint8) for length in lengths]
-            for part in beside:
-                self._wait(comm.Irecv(part, rank, _BODY), what)
-            found[rank] = pickle.loads(memoryview(head)[begin:], buffers=beside)
+        for rank, arrived in heads.items():
+            lengths, begin = _lengths(arrived)
+            buffers = [np.empty(length, np.uint8) for length in lengths]
+            for buffer in buffers:
+                self._wait(comm.Irecv(buffer, rank, _BODY), what)
+            found[rank] = pickle.loads(arrived[begin:].data, buffers=buffers)
         for request in sent:
             self._wait(request, what)
         return found

@@ -39,12 +39,10 @@ def near_vector(session: Context, store: VectorStore) -> VectorStore:
         block = store.blocks[task.block]
         return block.vals[: block.n if block.stride else 1], block.words
 
-    came, map, stride = _came(session, store.map.tasks, given, "a vector"), store.map, 0 if store.iso else 1
-    blocks = [
-        VectorBlock(map.rows[b], came[b][0], stride, came[b][1]) if b in came else block
-        for b, block in enumerate(store.blocks)
-    ]
-    return VectorStore(map, store.dtype, store.form, store.iso, blocks, store.nvals)
+    blocks, stride = list(store.blocks), 0 if store.iso else 1
+    for b, (vals, words) in _came(session, store.map.tasks, given, "a vector").items():
+        blocks[b] = VectorBlock(store.map.rows[b], vals, stride, words)
+    return VectorStore(store.map, store.dtype, store.form, store.iso, blocks, store.nvals)
 
 
 def near_matrix(session: Context, store: MatrixStore) -> MatrixStore:
@@ -56,11 +54,9 @@ def near_matrix(session: Context, store: MatrixStore) -> MatrixStore:
         block = store.blocks[task.block]
         return block.indptr, block.cols[: block.nnz], block.vals[: block.nnz if block.stride else 1]
 
-    came, map, stride = _came(session, store.rowmap.tasks, given, "a matrix"), store.rowmap, 0 if store.iso else 1
-    blocks = [
-        MatrixBlock(map.rows[b], *came[b], stride, store.lengths[b], store.empty_rows) if b in came else block
-        for b, block in enumerate(store.blocks)
-    ]
+    blocks, stride = list(store.blocks), 0 if store.iso else 1
+    for b, (indptr, cols, vals) in _came(session, store.rowmap.tasks, given, "a matrix").items():
+        blocks[b] = MatrixBlock(store.rowmap.rows[b], indptr, cols, vals, stride, store.lengths[b], store.empty_rows)
     return MatrixStore(store.numbers, blocks)
 
 

@@ -54,7 +54,7 @@ class Session(Stores):
         self.device_set, self.kernels = open_devices(spec)
         self.ranks: Ranks | None = None
         if wanted() if ranks is None else ranks:
-            self.ranks = joined(self.device_set, (self.auto, self.deterministic, repr(partition), self.device_set.devices[0].kind))
+            self.ranks = joined(self.device_set, (self.auto, self.deterministic, repr(partition)))
             self.device_set = self.device_set if self.ranks is None else self.ranks.devices
         self.devices = self.device_set.devices
         self.home = next(device for device in self.devices if device.kind != "remote")

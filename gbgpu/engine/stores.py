@@ -83,6 +83,7 @@ class Stores(Context):
     made: list[Step] | None
     recorders: dict[int, Recorder]
     blind: bool
+    doubted: bool
     _watched: list[tuple[Device, Any, type[Exception], str]]
 
     def check(self) -> None:
@@ -366,7 +367,7 @@ class Stores(Context):
             lambda task: build.block_to_host(self.devices[task.device], store.blocks[task.block]),
             store.map.n * self.kernels.costs.row,
         )
-        parts = self.told(store.map.tasks, parts, "the entries of a vector")
+        parts = list(self.told(store.map.tasks, parts, "the entries of a vector"))
         ids = np.concatenate([rows + first for (rows, _), first in zip(parts, store.map.bounds[:-1], strict=True)])
         return ids, np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
 

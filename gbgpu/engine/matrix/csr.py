@@ -209,14 +209,14 @@ def near_pieces(session: Context, iso: bool, tasks: Sequence[Task], wanted: list
             if piece is not None and ranks.here(piece.d):
                 (indptr, cols, vals, _), begin, end = piece.rows, piece.begin, piece.end
                 arrays = indptr[piece.lo : piece.hi + 1], cols[begin:end], vals[:1] if iso else vals[begin:end]
-                sent = (task.block, i, *(ranks.out(devices[piece.d], array) for array in arrays))
+                sent = task.block, i, *(ranks.out(devices[piece.d], array) for array in arrays)
                 parcels.setdefault(ranks.rank_of(task.device), []).append(sent)
     found = [list(pieces) for pieces in wanted]
     for came in ranks.swapped(parcels, "rows of a matrix").values():
         for b, i, indptr, *rest in came:
             device, piece = devices[tasks[b].device], wanted[b][i]
-            arrays = (ranks.into(device, array) for array in (indptr - indptr[0], *rest))
-            rows = Rows(*arrays, 0 if iso else 1)
+            cols, vals = (ranks.into(device, array) for array in rest)
+            rows = Rows(ranks.into(device, indptr - indptr[0]), cols, vals, 0 if iso else 1)
             found[b][i] = Piece(piece.d, rows, 0, piece.hi - piece.lo, 0, len(rows.cols))
     return found
 
@@ -267,9 +267,9 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
         if pieces[b] is not AWAY:
             return pieces[b][t]
         lo, hi = cuts[b][t : t + 2]
-        return Piece(source.tasks[b].device, None, 0, hi - lo, 0, 0) if b != t and lo < hi else None
+        return Piece(source.tasks[b].device, AWAY, 0, hi - lo, 0, 0) if b != t and lo < hi else None
 
-    wanted = [[piece(b, t) for b in range(source.p)] for t in range(rowmap.p)]
+    wanted: list[list[Any]] = [[piece(b, t) for b in range(source.p)] for t in range(rowmap.p)]
     wanted = near_pieces(session, store.iso, rowmap.tasks, wanted)
 
     def part(task: Task) -> Rows:
