@@ -100,6 +100,11 @@ def session() -> Any:
     return _session if _session is not None else _first()
 
 
+def ranks_in_force() -> Any:
+    """The ranks of the session in force, or None: without a session, and in one of one process."""
+    return None if _session is None else _session.ranks
+
+
 _starting = RLock()
 
 

@@ -20,7 +20,7 @@ from ..distribute.blocks import (
     split_vector,
 )
 from ..distribute.partition import Task
-from ..errors import DeviceError, InvalidValue, OutOfMemory, OutputNotEmpty, message
+from ..errors import DeviceError, InvalidValue, NotImplementedException, OutOfMemory, OutputNotEmpty, message
 from ..kernels.interface import Spec
 from ..language.recording import Recorder, recorder
 from ..language.typed import accumulator
@@ -242,6 +242,8 @@ class Stores(Context):
                 raise
 
     def _here(self, array: Any) -> Any:
+        if self.ranks is not None:
+            raise NotImplementedException(message("arrays on the host, across ranks", "an array on a GPU", "array.get()"))
         return self.devices[0].put(array) if isinstance(array, np.ndarray) else array
 
     def _split(
