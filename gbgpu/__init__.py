@@ -31,6 +31,7 @@ def init(
     partition: Any = None,
     *,
     deterministic: bool = False,
+    balance: Any = "auto",
     ranks: bool | None = None,
     **others: Any,
 ) -> Session:
@@ -40,7 +41,8 @@ def init(
     "cuda:0,2" (several GPUs), "cuda:0*3" (three logical devices on one GPU). `partition`: how rows are divided, from
     `gb.partition`. `deterministic`: sums of floats are the same, bit for bit, from run to run and on any number of
     devices of one kind, and `any` takes the term of the lowest index in products with a vector; such products go by
-    rows (pull) then, which costs time.
+    rows (pull) then, which costs time. `balance`: whether a device computes for another whose part of a frontier is
+    larger, "auto", "off" or a `gb.balance.Policy`; CPU devices only.
 
     In processes that mpiexec started the session has the devices of all of them (docs/clusters.md), each of which calls
     this; `ranks=False` gives each process a session of its own, and True is for what starts processes otherwise. Raises
@@ -50,7 +52,7 @@ def init(
         came = ", ".join([repr(devices), *(f"{name}={value!r}" for name, value in others.items())])
         hint = 'gb.init("cpu:4"), gb.init("cuda:0"), or no call at all; statements run when they are written'
         raise TypeError(errors.message("devices, and perhaps partition and deterministic", came, hint))
-    session = Session(devices, partition, deterministic, ranks)
+    session = Session(devices, partition, deterministic, balance, ranks)
     old = settings.install(session)
     if old is not None:
         old.close()

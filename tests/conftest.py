@@ -31,11 +31,13 @@ settings.load_profile(os.environ.get("GBGPU_TEST_PROFILE", "ci"))
 
 @dataclass(frozen=True)
 class Devices:
-    """What a test runs on: the device string, unequal shares or None, and whether threads are forced."""
+    """What a test runs on: the device string, unequal shares or None, whether threads are forced, and who computes
+    what."""
 
     spec: str
     shares: tuple[int, ...] | None = None
     inline: str = "auto"
+    balance: str | gb.balance.Policy = "auto"
 
     @property
     def name(self) -> str:
@@ -44,14 +46,23 @@ class Devices:
     def text(self) -> str:
         """The call that starts this session."""
         partition = f", partition=gb.partition.shares{self.shares}" if self.shares else ""
-        return f"gb.init({self.spec!r}{partition})"
+        balance = "" if self.balance == "auto" else f", balance=gb.balance.{self.balance}"
+        return f"gb.init({self.spec!r}{partition}{balance})"
 
     def start(self) -> None:
         gb.settings.inline = self.inline
-        gb.init(self.spec, partition=gb.partition.shares(*self.shares) if self.shares else None)
+        partition = gb.partition.shares(*self.shares) if self.shares else None
+        gb.init(self.spec, partition=partition, balance=self.balance)
 
 
-CPU = (Devices("cpu:1"), Devices("cpu:3", (1, 5, 3), inline="never"), Devices("cpu:7"))
+# Whatever can be moved to another device is, however little it is worth.
+STEAL = gb.balance.Policy(fold=False, t1=0, t2=0, overhead=0, rest=0)
+FOLD = gb.balance.Policy(t1=0, t2=0, t3=float("inf"), overhead=0, rest=0)
+CPU = (
+    Devices("cpu:1"),
+    Devices("cpu:3", (1, 5, 3), inline="never", balance=STEAL),
+    Devices("cpu:7", balance=FOLD),
+)
 
 
 def chosen() -> tuple[Devices, ...]:

@@ -90,6 +90,10 @@ class Decision:
         """Predicted, seconds."""
         return self.plain - self.predicted
 
+    def told(self) -> dict[str, Any]:
+        """For JSON, without the shares."""
+        return {key: part for key, part in vars(self).items() if key != "shares"}
+
 
 @dataclass
 class _Account:

@@ -5,9 +5,9 @@ from threading import RLock, get_ident
 from typing import Any
 
 from .. import settings
+from ..balance.arbiter import Policy
 from ..device.base import Device
-from ..distribute.blocks import VectorStore
-from ..distribute.partition import Partition, RowMap, Task
+from ..distribute.partition import Partition, Task
 from ..distribute.ranks import Ranks, joined, wanted
 from ..errors import message
 from ..kernels.backends import open_devices
@@ -16,6 +16,7 @@ from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
 from . import forks, loop  # noqa: F401  (forks: registered by its import)
+from .assign import chosen
 from .context import Context
 from .deterministic import settled
 from .loop.kept import Kept
@@ -46,6 +47,7 @@ class Session(Stores):
         spec: str = "auto",
         partition: Partition | None = None,
         deterministic: bool = False,
+        balance: "str | Policy" = "auto",
         ranks: bool | None = None,
     ):
         if partition is not None and not isinstance(partition, Partition):
@@ -58,6 +60,7 @@ class Session(Stores):
             self.device_set = self.device_set if self.ranks is None else self.ranks.devices
         self.devices = self.device_set.devices
         self.home = next(device for device in self.devices if device.kind != "remote")
+        self.assigner = chosen(self, balance)
         self.maps = Maps(len(self.devices), self.auto, partition)
         self.pool = Pool(self.devices)
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
@@ -112,11 +115,6 @@ class Session(Stores):
         if self.watched is not None:
             self.watched.moved[d] += moved
             self.watched.sent[d].extend(unknown)
-
-    def assignment(self, map: RowMap, frontier: VectorStore | None = None) -> Sequence[Task]:
-        """Who computes what of a product: each owner its block. Tasks of a pull are rows of `map`, those of a push the
-        entries of a listed frontier, else its rows."""
-        return map.tasks
 
     # -- statements
 

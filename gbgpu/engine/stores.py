@@ -243,7 +243,9 @@ class Stores(Context):
 
     def _here(self, array: Any) -> Any:
         if self.ranks is not None:
-            raise NotImplementedException(message("arrays on the host, across ranks", "an array on a GPU", "array.get()"))
+            raise NotImplementedException(
+                message("arrays on the host, across ranks", "an array on a GPU", "array.get()")
+            )
         return self.devices[0].put(array) if isinstance(array, np.ndarray) else array
 
     def _split(

@@ -120,9 +120,9 @@ def atomic_file(path: Any) -> Iterator[IO[bytes]]:
         with _replaced(path) as stream:
             yield stream
         return
-    failure = None
+    failure, nowhere = None, contextlib.nullcontext[Any](_Nowhere())
     try:
-        with _replaced(path) if ranks.rank == 0 else contextlib.nullcontext(_Nowhere()) as stream:
+        with _replaced(path) if ranks.rank == 0 else nowhere as stream:
             yield stream
     except OSError as error:
         failure = error

@@ -7,6 +7,7 @@ from .cpu_bodies import (
     ALLOW,
     BLENDED_LOOP,
     BODIES,
+    COUNT_DEGREE,
     FLAGS,
     LANES,
     LOWEST,
@@ -371,5 +372,7 @@ def source(kind: str, spec: Spec) -> str:
         head.append(LOWEST)
     if "user_id(" in body:
         head.append(USER_ID)
+    if "count_degree(" in body:
+        head.append(COUNT_DEGREE)
     signature = f"@_njit({contract}nogil=True, error_model='numpy')\ndef kernel({', '.join(KINDS[kind])}):"
     return inlined("\n".join(head) + "\n\n" + "\n\n".join(parts.text) + "\n\n\n" + signature + body)

@@ -45,6 +45,7 @@ AFULL = 512  # every row of a is present
 BFULL = 1024  # every row of b is present
 OUTFULL = 2048  # the result is full: no words are written
 DENSE = 8192  # push: nobody reads `touched`, which need not be filled; `touched_count` counts the slots all the same
+TALLY = 16384  # frontier_edges: sums on the way as well
 VALUED = 4096  # a value mask: the entry's value must be true as well
 A_ONLY, B_ONLY, BOTH = 1, 2, 4  # merge: which entries of two rows survive
 
@@ -135,7 +136,8 @@ KINDS: dict[str, tuple[str, ...]] = {
         *("touched_count", "touched", "acc_vals", "acc_words", "start", "starts", "p"),
         *("out_slots", "out_vals", "out_counts"),
     ),
-    # Sum of row lengths over the present rows of x.
+    # Sum of row lengths over the present rows of x. TALLY: out[1 + c] = the sum before place 64 * c of x; TRACE: the
+    # last 64 of out += rows by the binary digits of their length. Both on CPU devices only.
     "frontier_edges": ("n", "count", "slots", "xwords", "flags", "indptr", "out"),
     # -- the write rule C<M, accum, replace> = T. op: typed binary accumulator or None; a: type of C; b: type of T.
     # dense, in place on C. Rows in the region: mask bit set: T present -> accum(C, T) if both, else T; T absent ->

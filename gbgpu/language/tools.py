@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import settings
 from ..errors import DimensionMismatch, checked_text, message
 from ..semiring._lower import to_python
 from .arrays import array_of, checked_size, room_for

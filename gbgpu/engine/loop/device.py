@@ -175,11 +175,12 @@ class DeviceLoop:
 
     @contextmanager
     def _blind(self) -> Iterator[None]:
+        assigner, self.session.assigner = self.session.assigner, None  # owners compute what any number takes
         self.session.blind = True
         try:
             yield
         finally:
-            self.session.blind = False
+            self.session.blind, self.session.assigner = False, assigner
 
     def _seconds(self) -> float:
         """Predicted seconds of a round on the device, of its pulls and of passes over rows."""

@@ -1,6 +1,6 @@
 """Push and pull on row blocks, the exchange around them, and the combination of arrivals."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.partition import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
+from ..assign import tally, tally_masked
 from ..deterministic import by_rows
 from ..matrix.csr import whole_vector
 from ..near import near_messages, near_vector
@@ -47,7 +48,9 @@ class Products(Steps):
         inner, outer, stride, full = product.inner, product.outer, 0 if spec.iso else 1, step.into.form == "full"
         fixed = by_rows(session, spec.op) and not spec.iso  # the order of sums
         layout, gathered = session.kernels.pull_layout, type(source) is list
-        tasks, shared = session.assignment(outer), None
+        tasks, shared = outer.tasks, None
+        if session.assigner is not None and outer.p > 1:
+            tasks = session.assigner.pull(spec, outer, matrix, self.registers.get("probed"))
         if tasks is not outer.tasks:
             shared = [self.fresh_bitmap(n, b, spec.out, spec.iso) for b, n in enumerate(outer.rows)]
 
@@ -70,7 +73,9 @@ class Products(Steps):
             (kernel or self.kernel(kind, exact))(block.n, *rows, *given, mwords, flags, *ids, heavy, *out, **options)
             return VectorBlock(block.n, vals, stride, None if full else words, count=count) if shared is None else count
 
-        done = self.session.over(tasks, work, self.registers["seconds"])
+        if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
+            session.watched.tallies = tally_masked(session, self.registers[mask] if mask else None, matrix)
+        done = self._over(tasks, work)
         return self.store(done if shared is None else self._joined(outer, tasks, shared, done, stride, full))
 
     def _joined(
@@ -100,7 +105,9 @@ class Products(Steps):
         inner, outer, listed, dense = product.inner, product.outer, source.form == "list", product.dense
         form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[source.form] | (k.DENSE if dense else 0)
         kernel, options = self.kernel("push"), session.kernels.push_options
-        tasks = session.assignment(inner, source)
+        tasks = inner.tasks
+        if session.assigner is not None and inner.p > 1:
+            tasks = session.assigner.push(spec, source, matrix, self.registers.get("tallies"))
         room = outer.n if dense else outer.nslots
         reached = [self._workspace(d, room, spec.op.monoid, spec, dense) for d in range(outer.p)]
 
@@ -117,11 +124,23 @@ class Products(Steps):
             into = value, space.words, space.touched, count, stats
             kernel(block.n, *given, present, flags, *block.csr, *ids, *mine, *into, **options(block))
 
-        self.session.over(tasks, work, self.registers["seconds"])
+        if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
+            session.watched.tallies = tally(session, source, matrix)
+        self._over(tasks, work)
         if not dense:
             return reached
         (space, value, count), stride = reached[0], 0 if spec.iso else 1
         return self.store([VectorBlock(outer.n, value, stride, space.words, count=count)])
+
+    def _over(self, tasks: Sequence[Task], work: Callable[[Task], Any]) -> list[Any]:
+        """work(task) for the tasks of a product."""
+        session = self.session
+        found = session.over(tasks, work, self.registers["seconds"])
+        if session.assigner is not None:
+            decision = session.assigner.done()
+            if session.watched is not None:
+                session.watched.decision = decision
+        return found
 
     def _workspace(self, d: int, room: int, monoid: Any, spec: Spec, fresh: bool = False) -> Reached:
         device = self.session.devices[d]
