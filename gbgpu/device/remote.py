@@ -60,6 +60,8 @@ class SharedDevices:
         self.devices[first : self._here.stop] = own.devices
         for device, name in zip(own.devices, names[first:], strict=False):
             device.name = name
+            if device.kind == "cpu":  # no thread of another rank is kept on the same core
+                device.index += first  # type: ignore[attr-defined]
 
     def here(self, d: int) -> bool:
         """Whether device d is one of this process."""

@@ -30,7 +30,7 @@ _LARGE = 1 << 14  # bytes of an array from which it is not part of its message
 _YIELDS, _SLEEP = 2000, 1e-4  # looks at a request before one sleeps in between, and how long
 _GRACE = 1.0  # seconds that what a rank sent before it ended may take
 _HEAD, _BODY, _END = 1, 2, 3  # tags: a message, what lies beside it, the last words of a rank
-_STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_LOCAL_SIZE")
+_STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 
 
 def wanted() -> bool:
@@ -38,23 +38,58 @@ def wanted() -> bool:
     makes each process one of its own."""
     if settings.ranks != "auto":
         return settings.ranks != "0"
-    return any(int(os.environ.get(name, "1") or 1) > 1 for name in _STARTED)
+    return _promised() > 1
+
+
+def _promised() -> int:
+    """How many processes mpiexec says that it has started."""
+    return max(int(os.environ.get(name, "1") or 1) for name in _STARTED)
+
+
+class World:
+    """All ranks, once a process: how they talk, who has ended or broken off (its last words by its number), and whether
+    this one has."""
+
+    def __init__(self, mpi: Any, comm: Any):
+        self.mpi, self.comm, self.rank, self.size = mpi, comm, comm.rank, comm.size
+        self.heard: dict[int, str] = {}
+        self.broken = ""
+        self._sent: list[Any] = []
+
+    def last_words(self, text: str) -> None:
+        """Tell all others, who may wait for us, that we come no more."""
+        if not self.broken:
+            self.broken = text
+            self._sent = [self.comm.isend(text, rank, _END) for rank in range(self.size) if rank != self.rank]
+
+    def beside(self) -> tuple[int, int]:
+        """(which, of how many) ranks this is that share a machine, its cores and GPUs."""
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+        mine = self.mpi.Get_processor_name(), cores, os.environ.get("CUDA_VISIBLE_DEVICES")
+        alike = [rank for rank, theirs in enumerate(self.comm.allgather(mine)) if theirs == mine]
+        return alike.index(self.rank), len(alike)
+
+    def listen(self) -> None:
+        """Hear last words."""
+        status = self.mpi.Status()
+        while self.comm.Iprobe(self.mpi.ANY_SOURCE, _END, status):
+            self.heard[status.source] = self.comm.recv(source=status.source, tag=_END)
 
 
 @cache
-def world() -> Any:
-    """The communicator of all ranks, once a process; what one raises and nobody catches ends all. Raises DeviceError
-    without mpi4py, or for one of another MPI than mpiexec's."""
+def world() -> World:
+    """The ranks of this process's start; what one raises and nobody catches ends all. Raises DeviceError without
+    mpi4py, or for one of another MPI than mpiexec's."""
     try:
         mpi = imported("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:
         hint = "pip install '.[mpi]' brings both; GBGPU_RANKS=0 makes each process one of its own"
         raise DeviceError(message("mpi4py and an MPI in a process that mpiexec started", error, hint)) from error
     comm = mpi.COMM_WORLD.Dup()
-    promised = max(int(os.environ.get(name, "1") or 1) for name in _STARTED)
-    if comm.size == 1 < promised:
+    found = World(mpi, comm)
+    if comm.size == 1 < _promised():
         hint = "mpiexec and mpi4py belong to different MPIs: python -m mpi4py --mpi-std-version, mpiexec --version"
-        raise DeviceError(message(f"{promised} ranks, as mpiexec says", "one", hint))
+        raise DeviceError(message(f"{_promised()} ranks, as mpiexec says", "one", hint))
     if comm.size > 1:
         before = sys.excepthook
 
@@ -66,20 +101,8 @@ def world() -> Any:
             comm.Abort(1)
 
         sys.excepthook = ended
-        atexit.register(_last_words, comm, "has ended")
-    return comm
-
-
-def _last_words(comm: Any, text: str) -> None:
-    """Tell all others, who may wait for us, that we come no more."""
-    for rank in range(comm.size):
-        if rank != comm.rank:
-            comm.isend(text, rank, _END)
-
-
-def joined(own: DeviceSet, facts: tuple) -> "Ranks | None":
-    """The ranks of a new session, or None where there is but one."""
-    return Ranks(own, facts) if world().size > 1 else None
+        atexit.register(found.last_words, "has ended")
+    return found
 
 
 class Ranks:
@@ -87,10 +110,8 @@ class Ranks:
 
     def __init__(self, own: DeviceSet, facts: tuple):
         """`facts`: what all ranks must have asked for alike. Raises InvalidValue unless they did, and are of a kind."""
-        self._comm = world()
-        self.rank, self.size = self._comm.rank, self._comm.size
-        self._mpi, self._broken = imported("mpi4py.MPI"), ""
-        self._heard: dict[int, str] = {}
+        self._world = world()
+        self._comm, self.rank, self.size = self._world.comm, self._world.rank, self._world.size
         facts = (own.devices[0].kind, *facts)
         told = self.gathered((facts, [device.name for device in own.devices]), "gb.init")
         for rank, (others, _) in enumerate(told):
@@ -107,9 +128,7 @@ class Ranks:
 
     def failed(self, error: BaseException) -> None:
         """This rank broke off something that the others carry out: it meets them no more."""
-        if not self._broken:
-            self._broken = f"broke off with {type(error).__name__}: {error}"
-            _last_words(self._comm, self._broken)
+        self._world.last_words(f"broke off with {type(error).__name__}: {error}")
 
     # -- what ranks tell each other
 
@@ -117,6 +136,12 @@ class Ranks:
         """What each rank has, numbers and arrays of the host, by rank."""
         found = self.swapped({rank: mine for rank in range(self.size) if rank != self.rank}, what)
         return [mine if rank == self.rank else found[rank] for rank in range(self.size)]
+
+    def agreed(self, failure: Exception | None, what: str) -> None:
+        """What any rank failed with, or None where all went well: raised by all."""
+        for told in self.gathered(failure, what):
+            if told is not None:
+                raise told
 
     def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> list[Any]:
         """The values of all tasks, on every rank, from those of each rank's own."""
@@ -127,8 +152,8 @@ class Ranks:
     def swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
         """Each rank's parcels go to the ranks that they are for; what came, by sender. To who is not named goes
         nothing."""
-        if self._broken:
-            raise DeviceError(f"rank {self.rank} {self._broken}; the other ranks went on")
+        if self._world.broken:
+            raise DeviceError(f"rank {self.rank} {self._world.broken}; the other ranks went on")
         try:
             return self._swapped(parcels, what)
         except BaseException as error:
@@ -174,17 +199,12 @@ class Ranks:
                 os.sched_yield()
                 continue
             time.sleep(_SLEEP)
-            self._listen()
-            if self._heard:
+            self._world.listen()
+            if self._world.heard:
                 late = late or time.monotonic() + _GRACE
                 if time.monotonic() > late:
-                    rank, words = next(iter(self._heard.items()))
+                    rank, words = next(iter(self._world.heard.items()))
                     raise DeviceError(f"rank {rank} {words}, while rank {self.rank} waits for it at {what!r}")
-
-    def _listen(self) -> None:
-        status = self._mpi.Status()
-        while self._comm.Iprobe(self._mpi.ANY_SOURCE, _END, status):
-            self._heard[status.source] = self._comm.recv(source=status.source, tag=_END)
 
     def _apart(self, what: str) -> NoReturn:
         """Ranks met for different things: say which."""

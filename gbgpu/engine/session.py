@@ -8,7 +8,7 @@ from .. import settings
 from ..balance.arbiter import Policy
 from ..device.base import Device
 from ..distribute.partition import Partition, Task
-from ..distribute.ranks import Ranks, joined, wanted
+from ..distribute.ranks import Ranks, wanted, world
 from ..errors import message
 from ..kernels.backends import open_devices
 from ..language.recording import Recorder
@@ -53,11 +53,12 @@ class Session(Stores):
         if partition is not None and not isinstance(partition, Partition):
             raise TypeError(message("a partition such as gb.partition.shares(1, 5, 3)", repr(partition)))
         self.spec, self.auto, self.deterministic = spec, spec == "auto", bool(deterministic)
-        self.device_set, self.kernels = open_devices(spec)
+        several = wanted() if ranks is None else ranks
+        self.device_set, self.kernels = open_devices(spec, world().beside() if several else (0, 1))
         self.ranks: Ranks | None = None
-        if wanted() if ranks is None else ranks:
-            self.ranks = joined(self.device_set, (self.auto, self.deterministic, repr(partition)))
-            self.device_set = self.device_set if self.ranks is None else self.ranks.devices
+        if several and world().size > 1:
+            self.ranks = Ranks(self.device_set, (self.auto, self.deterministic, repr(partition)))
+            self.device_set = self.ranks.devices
         self.devices = self.device_set.devices
         self.home = next(device for device in self.devices if device.kind != "remote")
         self.assigner = chosen(self, balance)

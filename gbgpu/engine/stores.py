@@ -128,10 +128,8 @@ class Stores(Context):
         if not (reading and self.doubted):
             return
         watched, self._watched, self.doubted = self._watched, [], False
-        wrong = next(((kind, text) for device, flag, kind, text in watched if bool(device.get(flag))), None)
-        for found in self.ranks.gathered(wrong, "what devices found wrong"):
-            if found is not None:
-                raise found[0](found[1])
+        wrong = next((kind(text) for device, flag, kind, text in watched if bool(device.get(flag))), None)
+        self.ranks.agreed(wrong, "what devices found wrong")
 
     def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> Sequence[Any]:
         """What the host has found for each task, of all ranks. `what` it is, for the error of ranks that differ."""
@@ -233,13 +231,17 @@ class Stores(Context):
     def room(self, n: int, each: int, what: Any) -> None:
         """Raises OutOfMemory unless the host can hold arrays of `n` elements, `each` bytes an element. `what`: the
         handle that they are for, or a name."""
-        if n >= LARGE:
-            try:
-                host_room(n * each, _named(what), _hint(what))
-            except OutOfMemory as error:
-                if self.ranks is not None:
-                    self.ranks.failed(error)
-                raise
+        if n < LARGE:
+            return
+        failure = None
+        try:
+            host_room(n * each, _named(what), _hint(what))
+        except OutOfMemory as error:
+            failure = error
+        if self.ranks is not None:
+            self.ranks.agreed(failure, "room for arrays")
+        elif failure is not None:
+            raise failure
 
     def _here(self, array: Any) -> Any:
         if self.ranks is not None:

@@ -126,9 +126,7 @@ def atomic_file(path: Any) -> Iterator[IO[bytes]]:
             yield stream
     except OSError as error:
         failure = error
-    for told in ranks.gathered(failure, "a file"):
-        if told is not None:
-            raise told
+    ranks.agreed(failure, "a file")
 
 
 class _Nowhere(io.RawIOBase):
