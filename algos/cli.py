@@ -165,8 +165,21 @@ def operator(text: str) -> str:
     return text
 
 
+def begin(devices: str) -> None:
+    """Start a session; of several ranks the first one tells what comes of it."""
+    gb.init(devices)
+    if gb.rank():
+        sys.stdout = open(os.devnull, "w")
+
+
+def say(text: str) -> None:
+    """What is no result, on stderr, once."""
+    if gb.rank() == 0:
+        print(text, file=sys.stderr)
+
+
 def show_info(arguments: argparse.Namespace) -> int:
-    gb.init(arguments.devices)
+    begin(arguments.devices)
     devices = gb.device_info()
     versions = {"python": platform.python_version(), "gbgpu": gb.__version__}
     versions |= {name: version(name) for name in ("numpy", "numba")}
@@ -229,7 +242,7 @@ def convert_graph(arguments: argparse.Namespace) -> int:
             A = A.dup(arguments.dtype)
         progress.step("writing")
         store(arguments.output, A, arguments.symmetric, f"gbgpu convert {os.path.basename(arguments.input)}")
-    print(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries", file=sys.stderr)
+    say(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries")
     return 0
 
 
@@ -245,7 +258,7 @@ def write_graph(arguments: argparse.Namespace) -> int:
             f"gbgpu generate {arguments.kind} {kind.names[0]}={first} {kind.names[1]}={second} seed={arguments.seed}"
         )
         store(arguments.output, A, gb.io.form_of(arguments.output) == "mtx", comment)
-    print(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries", file=sys.stderr)
+    say(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries")
     return 0
 
 
@@ -272,7 +285,7 @@ def run_algorithm(arguments: argparse.Namespace) -> int:
     check_options(arguments)
     if arguments.plot and find_spec("matplotlib") is None:
         raise errors.InvalidValue("--plot needs matplotlib: pip install matplotlib")
-    gb.init(arguments.devices)
+    begin(arguments.devices)
     with Progress(steps=2 + arguments.repeat) as progress:
         told = measure(arguments, progress)
     if arguments.json:
@@ -280,7 +293,7 @@ def run_algorithm(arguments: argparse.Namespace) -> int:
     else:
         show(told)
     if told.failure:
-        print(f"gbgpu: {told.failure}", file=sys.stderr)
+        say(f"gbgpu: {told.failure}")
     return 1 if told.failure else 0
 
 
@@ -347,7 +360,7 @@ def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.
     if arguments.trace:
         with gb.io.atomic_file(arguments.trace) as stream:
             stream.write(json.dumps(report.chrome_trace(records)).encode())
-    if arguments.plot:
+    if arguments.plot and gb.rank() == 0:
         title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}"
         report.plot(records, arguments.plot, title=title)
 

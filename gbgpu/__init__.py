@@ -69,14 +69,14 @@ def rank() -> int:
 
 
 def device_info() -> list[dict[str, Any]]:
-    """This process's devices of the session in force: name, kind, model, free and total bytes."""
-    found = []
+    """The devices of the session in force: name, kind, model, free and total bytes."""
+    found, ranks = [], settings.session().ranks
     for device in settings.session().devices:
         if device.kind == "remote":
             continue
         free, total = device.memory()
         found.append({"name": device.name, "kind": device.kind, "model": device.model, "free": free, "total": total})
-    return found
+    return found if ranks is None else sum(ranks.gathered(found, "gb.device_info"), [])
 
 
 def topology() -> Any:

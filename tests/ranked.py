@@ -1,5 +1,5 @@
-"""What test_ranks.py starts under mpiexec: `python ranked.py NAME [ARGUMENT ...]` calls one of the functions below on every
-rank, with the same examples. What fails raises, which ends all ranks; the first one prints what was done."""
+"""What test_ranks.py starts under mpiexec: `python ranked.py NAME [ARGUMENT ...]` calls one of the functions below on
+every rank, with the same examples. What fails raises, which ends all ranks; the first one prints what was done."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ import gbgpu as gb  # noqa: E402
 from gbgpu import exceptions  # noqa: E402
 from gbgpu.device.remote import AWAY  # noqa: E402
 from gbgpu.semiring import min_plus, plus_times  # noqa: E402
-
-SPECS = ("cpu:1", "cpu:2")
 
 
 def say(text: object) -> None:
@@ -42,20 +40,20 @@ def refused(kind: type[Exception], what: str, work) -> None:
         raise AssertionError(f"nothing raised {kind}")
 
 
-def statements(examples: str, *kinds: str) -> None:
-    """Random programs, as python-graphblas carries them out (oracle.py)."""
+def statements(examples: str, specs: str, *kinds: str) -> None:
+    """Random programs of each kind, as python-graphblas carries them out (oracle.py)."""
     import oracle
     import test_statements as t
     from conftest import Devices
     from hypothesis import given, settings
     from programs import programs
 
-    for spec in SPECS:
+    for spec in specs.split(","):
         devices = Devices(spec)
         devices.start()
         for name in kinds or t.KINDS:
             drawn = programs(t.KINDS[name], most=12, small=name == "matrices of vectors")
-            run = given(program=drawn)(lambda program, devices=devices: oracle.Run(program, devices).all())
+            run = given(program=drawn)(lambda program: oracle.Run(program, devices).all())  # noqa: B023
             settings(max_examples=int(examples), derandomize=True, database=None, deadline=None)(run)()
     say(f"{sum(oracle.RAN.values())} statements")
 
@@ -66,7 +64,7 @@ def algorithms(*specs: str) -> None:
 
     for spec in specs:
         gb.init(spec)
-        A = gb.io.rmat(6, 4, seed=1, weights=(1, 9), dtype="INT64")
+        A = gb.io.rmat(5, 4, seed=1, weights=(1, 9), dtype="INT64")
         for algorithm in ALGORITHMS.values():
             chosen = algorithm.choose(A, {}).values()
             algorithm.verify(A, *chosen, algorithm.run(A, *chosen))
@@ -75,13 +73,14 @@ def algorithms(*specs: str) -> None:
 
 def session() -> None:
     """Blocks are with their owners, answers with all, files with the first."""
+    assert gb.init("cpu:1", ranks=False).ranks is None and gb.rank() == 0
     for own in (1, 2):
         here = gb.init(f"cpu:{own}")
         ranks, mine = here.ranks, [f"{gb.rank()}/cpu:{d}" for d in range(own)]
         assert everywhere(gb.rank()) == list(range(ranks.size))
-        assert [device.name for device in here.devices] == sum(everywhere(mine), [])
-        assert [device["name"] for device in gb.device_info()] == mine
-        A = gb.io.rmat(7, 4, seed=1, weights=(1, 9), dtype="INT64")
+        names = [f"{rank}/cpu:{d}" for rank in range(ranks.size) for d in range(own)]
+        assert [device.name for device in here.devices] == [device["name"] for device in gb.device_info()] == names
+        A = gb.io.rmat(5, 4, seed=1, weights=(1, 9), dtype="INT64")
         x, y = gb.Vector.from_dense(np.arange(A.nrows)), gb.Vector(int, A.nrows)
         for made in (A, x, plus_times(A @ x).new(), plus_times(A @ A).new(), A.T.new()):
             held = [block is not AWAY for block in made._store.blocks]
@@ -92,16 +91,16 @@ def session() -> None:
             y(direction="pull") << plus_times(A @ x)
         assert {record.device for record in records} - {"host"} == set(mine)
         arrived = {record.device: record.bytes for record in records if record.step == "gather"}
-        rows = dict(zip((device.name for device in here.devices), x._store.map.rows, strict=True))
+        rows = dict(zip(names, x._store.map.rows, strict=True))
         assert arrived == {name: 8 * (x.size - rows[name]) for name in mine}
         with gb.loop() as it:
             y("min") << min_plus(y @ A)
-            it.until(it.index == 20)
-        assert (it.how, it.rounds) == ("statements, as the session has several ranks", 21)
+            it.until(it.index == 5)
+        assert (it.how, it.rounds) == ("statements, as the session has several ranks", 6)
         drawn = everywhere(A.ss.selectk("random", 1).to_coo()[1].tolist())
         assert drawn == [drawn[0]] * ranks.size
         _raises(A, x)
-        _files(A)
+        _files(A, "A.npz")
     say("a session")
 
 
@@ -112,15 +111,23 @@ def _raises(A: gb.Matrix, x: gb.Vector) -> None:
     refused(exceptions.DimensionMismatch, "", lambda: plus_times(A @ gb.Vector(int, n + 1)))
     refused(exceptions.OutOfMemory, "bytes", lambda: gb.Matrix.from_coo([0], [0], [1], nrows=2**50, ncols=1))
     refused(exceptions.NotImplementedException, "links", gb.topology)
+    refused(exceptions.InvalidValue, "the same gb.init", lambda: gb.init("cpu:1", deterministic=gb.rank() == 0))
     beyond = gb.Vector.from_dense(np.where(np.arange(n) == n - 1, n, 0))  # one rank's device sees it
     refused(exceptions.IndexOutOfBound, "ids from 0", lambda: x[beyond].new().nvals)
-    refused(OSError, "", lambda: gb.io.write("/nowhere/A.mtx", A))
+    refused(OSError, "", lambda: gb.io.write("/nowhere/A.gbgpu", A))
     assert plus_times(A @ x).new().nvals == (np.diff(A.to_csr()[0]) > 0).sum()
 
 
-def _files(A: gb.Matrix) -> None:
+def files(*names: str) -> None:
+    """A graph as files, which the first rank writes and all read."""
+    gb.init("cpu:1")
+    _files(gb.io.rmat(5, 4, seed=1, weights=(1, 9), dtype="INT64"), *names)
+    say(f"{len(names)} files")
+
+
+def _files(A: gb.Matrix, *names: str) -> None:
     folder = Path(everywhere(tempfile.mkdtemp() if gb.rank() == 0 else None)[0])
-    for name in ("A.mtx", "A.npz", "A.gbgpu", "A.gr.gz"):
+    for name in names:
         gb.io.write(folder / name, A)
         assert (folder / name).exists() and gb.io.read(folder / name).to_coo()[2].sum() == A.to_coo()[2].sum()
     everywhere(None)
