@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -119,8 +120,10 @@ def _raises(A: gb.Matrix, x: gb.Vector) -> None:
 
 
 def files(*names: str) -> None:
-    """A graph as files, which the first rank writes and all read."""
+    """A graph as files, which the first rank writes and all read; and a process that ranks start is none."""
     gb.init("cpu:1")
+    child = [sys.executable, "-c", "import gbgpu as gb; print(gb.init('cpu:1'))"]
+    assert subprocess.run(child, text=True, capture_output=True, check=True).stdout == "Session(cpu:0)\n"
     _files(gb.io.rmat(5, 4, seed=1, weights=(1, 9), dtype="INT64"), *names)
     say(f"{len(names)} files")
 

@@ -27,6 +27,7 @@ from ..interrupts import imported
 from .partition import Task
 
 _LARGE = 1 << 14  # bytes of an array from which it is not part of its message
+_POSTED = 512  # bytes of a message for all up to which they read it where they meet
 _YIELDS, _SLEEP = 2000, 1e-4  # looks at a request before one sleeps in between, and how long
 _GRACE = 1.0  # seconds that what a rank sent before it ended may take
 _HEAD, _BODY, _END = 1, 2, 3  # tags: a message, what lies beside it, the last words of a rank
@@ -101,6 +102,7 @@ def world() -> World:
             comm.Abort(1)
 
         sys.excepthook = ended
+        os.environ["GBGPU_RANKS"] = "0"  # processes that this one starts inherit what mpiexec told it, and are no ranks
         atexit.register(found.last_words, "has ended")
     return found
 
@@ -112,6 +114,9 @@ class Ranks:
         """`facts`: what all ranks must have asked for alike. Raises InvalidValue unless they did, and are of a kind."""
         self._world = world()
         self._comm, self.rank, self.size = self._world.comm, self._world.rank, self._world.size
+        # What ranks show each other where they meet: bytes for whom, and for what; a short message for all.
+        shown = [("sizes", "i8", self.size), ("what", "i8"), ("posted", "i8"), ("post", "u1", _POSTED)]
+        self._mine, self._all = np.zeros(1, shown), np.zeros(self.size, shown)
         facts = (own.devices[0].kind, *facts)
         told = self.gathered((facts, [device.name for device in own.devices]), "gb.init")
         for rank, (others, _) in enumerate(told):
@@ -161,34 +166,39 @@ class Ranks:
             raise
 
     def _swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
-        packed: dict[int, tuple[bytes, list[Any]]] = {}
-        messages, sizes = {}, np.zeros(self.size + 1, np.int64)
-        for rank, parcel in parcels.items():
-            if id(parcel) not in packed:
-                packed[id(parcel)] = _packed(parcel)
-            messages[rank] = packed[id(parcel)]
-            sizes[rank] = len(messages[rank][0])
-        sizes[-1] = crc32(what.encode())
-        table = np.empty((self.size, self.size + 1), np.int64)
-        self._wait(self._comm.Iallgather(sizes, table), what)
-        if (table[:, -1] != sizes[-1]).any():
+        comm, mine, all_ = self._comm, self._mine, self._all
+        packed = {id(parcel): _packed(parcel) for parcel in parcels.values()}
+        messages = {rank: packed[id(parcel)] for rank, parcel in parcels.items()}
+        mine["what"], mine["posted"], mine["sizes"] = crc32(what.encode()), False, 0
+        for rank, (head, _) in messages.items():
+            mine["sizes"][0, rank] = len(head)
+        if len(packed) == 1 and len(messages) == self.size - 1:
+            head, beside = next(iter(packed.values()))
+            if len(head) <= _POSTED and not beside:
+                mine["post"][0, : len(head)] = np.frombuffer(head, np.uint8)
+                mine["posted"], messages = True, {}
+        self._wait(comm.Iallgather(mine.view(np.uint8), all_.view(np.uint8)), what)
+        if (all_["what"] != mine["what"]).any():
             self._apart(what)
-        comm, sent = self._comm, []
+        sent, found = [], {}
         for rank, (head, beside) in messages.items():
             sent += [comm.Isend(part, rank, tag) for part, tag in [(head, _HEAD), *((part, _BODY) for part in beside)]]
-        heads = {rank: np.empty(n, np.uint8) for rank, n in enumerate(table[:, self.rank].tolist()) if n}
-        for rank, room in heads.items():
-            self._wait(comm.Irecv(room, rank, _HEAD), what)
-        found = {}
-        for rank, arrived in heads.items():
-            lengths, begin = _lengths(arrived)
-            buffers = [np.empty(length, np.uint8) for length in lengths]
-            for buffer in buffers:
-                self._wait(comm.Irecv(buffer, rank, _BODY), what)
-            found[rank] = pickle.loads(arrived[begin:].data, buffers=buffers)
+        for rank, length in enumerate(all_["sizes"][:, self.rank].tolist()):
+            if length:
+                arrived = all_["post"][rank, :length]
+                if not all_["posted"][rank]:
+                    arrived = self._received(rank, _HEAD, length, what)
+                lengths, begin = _lengths(arrived)
+                beside = [self._received(rank, _BODY, size, what) for size in lengths]
+                found[rank] = pickle.loads(arrived[begin:].data, buffers=beside)
         for request in sent:
             self._wait(request, what)
         return found
+
+    def _received(self, rank: int, tag: int, length: int, what: str) -> np.ndarray:
+        room = np.empty(length, np.uint8)
+        self._wait(self._comm.Irecv(room, rank, tag), what)
+        return room
 
     def _wait(self, request: Any, what: str) -> None:
         """Until it is done; raises DeviceError if another rank has ended instead."""
