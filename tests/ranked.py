@@ -76,6 +76,7 @@ def session() -> None:
     """Blocks are with their owners, answers with all, files with the first."""
     assert gb.init("cpu:1", ranks=False).ranks is None and gb.rank() == 0
     for own in (1, 2):
+        _same_bits(own)
         here = gb.init(f"cpu:{own}")
         ranks, mine = here.ranks, [f"{gb.rank()}/cpu:{d}" for d in range(own)]
         assert everywhere(gb.rank()) == list(range(ranks.size))
@@ -103,6 +104,19 @@ def session() -> None:
         _raises(A, x)
         _files(A, "A.npz")
     say("a session")
+
+
+def _same_bits(own: int) -> None:
+    """What a deterministic session of one process gives, on as many devices."""
+    found = []
+    for ranks in (None, False):
+        here = gb.init(f"cpu:{own}", deterministic=True, ranks=ranks)
+        own = own if here.ranks is None else len(here.devices)
+        random = np.random.default_rng(5)
+        A = gb.Matrix.from_dense(random.random((90, 90)) * (random.random((90, 90)) < 0.3), missing_value=0)
+        made = plus_times(A @ gb.Vector.from_dense(random.random(90))).new()
+        found.append((made.to_dense().tobytes(), made.reduce("plus").new().value, made.reduce("any").new().value))
+    assert found[0] == found[1]
 
 
 def _raises(A: gb.Matrix, x: gb.Vector) -> None:

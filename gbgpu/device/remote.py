@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from .. import settings
 from .base import DeviceSet
 
 
@@ -88,7 +89,8 @@ class SharedDevices:
         return False
 
     def forked(self) -> str | None:
-        return "the process forked, and a rank has no children: start them with GBGPU_RANKS=0 and gb.init() anew"
+        settings.ranks = "0"
+        return "a process that a rank forked is no rank. Hint: gb.init() there begins a session of its own"
 
     def close(self) -> None:
         self._own.close()

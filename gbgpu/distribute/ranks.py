@@ -56,12 +56,17 @@ class World:
         self.heard: dict[int, str] = {}
         self.broken = ""
         self._sent: list[Any] = []
+        self._process = os.getpid()
 
     def last_words(self, text: str) -> None:
         """Tell all others, who may wait for us, that we come no more."""
-        if not self.broken:
+        if not self.broken and self.here():
             self.broken = text
             self._sent = [self.comm.isend(text, rank, _END) for rank in range(self.size) if rank != self.rank]
+
+    def here(self) -> bool:
+        """Whether this process is the rank, and no child that it forked."""
+        return os.getpid() == self._process
 
     def beside(self) -> tuple[int, int]:
         """(which, of how many) ranks this is that share a machine, its cores and GPUs."""
@@ -95,11 +100,12 @@ def world() -> World:
         before = sys.excepthook
 
         def ended(kind: Any, error: Any, trace: Any) -> None:
-            place = f"rank {comm.rank} of {comm.size} on {mpi.Get_processor_name()}"
             before(kind, error, trace)
-            print(f"gbgpu: {place} raised {kind.__name__}, which ends all ranks", file=sys.stderr, flush=True)
-            time.sleep(0.2)  # mpiexec hands the text on
-            comm.Abort(1)
+            if found.here():
+                place = f"rank {comm.rank} of {comm.size} on {mpi.Get_processor_name()}"
+                print(f"gbgpu: {place} raised {kind.__name__}, which ends all ranks", file=sys.stderr, flush=True)
+                time.sleep(0.2)  # mpiexec hands the text on
+                comm.Abort(1)
 
         sys.excepthook = ended
         os.environ["GBGPU_RANKS"] = "0"  # processes that this one starts inherit what mpiexec told it, and are no ranks
