@@ -10,6 +10,7 @@ import numpy as np
 from . import agg, binary, dtypes, errors, exceptions, indexunary, monoid, op, select, semiring, settings, ss, unary
 from .configuration import MAX_SIZE, config
 from .distribute import partition
+from .distribute.sets import BlockSets
 from .distribute.topology import measured
 from .engine.memory import Memory, of_matrix
 from .engine.session import Session
@@ -38,7 +39,8 @@ def init(
     """Start a session on `devices` and end the one before, whose handles then raise InvalidValue.
 
     "auto" (the first GPU, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0", "cuda:0-1" and
-    "cuda:0,2" (several GPUs), "cuda:0*3" (three logical devices on one GPU). `partition`: how rows are divided, from
+    "cuda:0,2" (several GPUs), "cuda:0*3" (three logical devices on one GPU), "sim:dgx1-v100" (as many CPU devices as
+    that host has GPUs, for predictions: see docs/balance.md). `partition`: how rows are divided, from
     `gb.partition`. `deterministic`: sums of floats are the same, bit for bit, from run to run and on any number of
     devices of one kind, and `any` takes the term of the lowest index in products with a vector; such products go by
     rows (pull) then, which costs time. `balance`: whether a device computes for another whose part of a frontier is
@@ -85,12 +87,24 @@ def topology() -> Any:
     as devices. Raises NotImplementedException across ranks."""
     if settings.session().ranks is not None:
         raise errors.NotImplementedException("links between ranks aren't measured yet")
+    if settings.session().simulated is not None:
+        return settings.session().simulated
     links = measured(settings.session().devices)
     np.fill_diagonal(links.bandwidth, 0)
     names = ", ".join(device.name for device in settings.session().devices)
     best = links.bandwidth.max(0), links.bandwidth.max(1)  # of all links of a device together no more is known
     connected = imported("gbgpu.balance.topology").made
     return connected(names, links.bandwidth, links.latency, *best, simulated=False)
+
+
+def block_sets(matrix: Matrix | TransposedMatrix) -> BlockSets:
+    """What each row block of a matrix, or of a transpose, reads and writes, and what of that other devices have: edge
+    cut, balance, and bytes of a round. Counted now, where the blocks lie. Raises TypeError for what is no Matrix."""
+    turned = isinstance(matrix, TransposedMatrix)
+    if not turned and not isinstance(matrix, Matrix):
+        raise TypeError(errors.message("a Matrix, or A.T", type(matrix).__name__))
+    stored = matrix.T if turned else matrix
+    return stored._session.block_sets(stored, turned)
 
 
 def estimate_memory(nrows: int, ncols: int, nvals: int, dtype: Any = "FP64", *, iso: bool = False) -> Memory:
@@ -218,6 +232,7 @@ __all__ = [
     "Vector",
     "agg",
     "binary",
+    "block_sets",
     "compile_ahead",
     "config",
     "device_info",

@@ -140,8 +140,11 @@ def split_vector(
 ) -> VectorStore:
     """Distribute host entries (ids ascending and unique; one value each, or a single one if iso) as lists, or as full
     where dense. `own`: nobody else keeps the values, so blocks may be parts of them."""
-    put = handed_over if own and not iso else lambda device, array: device.put(array)
     dense = len(ids) == map.n and map.n > 0
+    if map.order is not None:
+        order = map.order if dense else np.argsort(map.places(ids))
+        ids, vals, own = map.places(ids)[order], vals if iso else vals[order], True
+    put = handed_over if own and not iso else lambda device, array: device.put(array)
     cuts = map.bounds if dense else np.searchsorted(ids, map.bounds)
     blocks = []
     for b, device in enumerate(devices[: map.p]):
@@ -174,6 +177,9 @@ def split_matrix(
     """Distribute a host CSR (columns as user ids, ascending in a row; one value an entry, or a single one if iso).
 
     `own`: nobody else keeps the arrays, so blocks may be parts of them."""
+    if rowmap.order is not None:
+        indptr, (cols, *moved) = taken_rows(indptr, rowmap.order, cols, *() if iso else (vals,))
+        vals, own = vals if iso else moved[0], True
     put = handed_over if own and not iso else lambda device, array: device.put(array)
     if own:
         slots = cols.astype(colmap.slot_type(), copy=False)
@@ -191,20 +197,32 @@ def split_matrix(
             blocks.append(AWAY)
             continue
         local = (indptr[lo : hi + 1] - first).astype(ptr)
-        mine = vals if iso else vals[first:last]
+        lengths, mine = np.diff(local), vals if iso else vals[first:last]
         held = put(device, mine) if len(mine) else device.zeros(1, vals.dtype)
-        blocks.append(
-            matrix_block(
-                device,
-                handed_over(device, local),
-                handed_over(device, slots[first:last]) if own else device.put(slots[first:last]),
-                held,
-                0 if iso else 1,
-                last - first,
-                lengths,
-            )
-        )
+        offsets = handed_over(device, local)
+        columns = handed_over(device, slots[first:last]) if own else device.put(slots[first:last])
+        if colmap.order is not None:
+            columns, held = ascending(device, offsets, columns, held, not iso, colmap.nslots)
+        blocks.append(matrix_block(device, offsets, columns, held, 0 if iso else 1, last - first, lengths))
     return MatrixStore(MatrixNumbers(rowmap, colmap, dtype, iso, ptr, tuple(entries), empty), blocks)
+
+
+def taken_rows(indptr: np.ndarray, rows: np.ndarray, *entries: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Rows of a host CSR in another order: offsets, and the arrays that have something for each entry."""
+    lengths = np.diff(indptr)[rows]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    places = np.repeat(indptr[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return offsets, [array[places] for array in entries]
+
+
+def ascending(device: Device, indptr: Any, cols: Any, vals: Any, valued: bool, width: int) -> tuple[Any, Any]:
+    """Columns, below `width`, ascending in each row, and the values along with them (`valued`: one an entry)."""
+    n, idx, ptr = len(indptr) - 1, cols.dtype, indptr.dtype
+    if not len(cols):
+        return cols, vals
+    begins, rows, moved = device.transpose(n, width, indptr, cols, vals[: len(cols)] if valued else None)
+    _, cols, moved = device.transpose(width, n, begins.astype(ptr, copy=False), rows.astype(idx, copy=False), moved)
+    return cols.astype(idx, copy=False), moved if valued else vals
 
 
 def handed_over(device: Device, array: np.ndarray) -> Any:

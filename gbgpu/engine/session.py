@@ -6,10 +6,11 @@ from typing import Any
 
 from .. import settings
 from ..balance.arbiter import Policy
+from ..balance.topology import topology
 from ..device.base import Device
 from ..distribute.partition import Partition, Task
 from ..distribute.ranks import Ranks, wanted, world
-from ..errors import message
+from ..errors import InvalidValue, NotImplementedException, message
 from ..kernels.backends import open_devices
 from ..language.recording import Recorder
 from ..semiring._lower import to_python
@@ -52,8 +53,17 @@ class Session(Stores):
     ):
         if partition is not None and not isinstance(partition, Partition):
             raise TypeError(message("a partition such as gb.partition.shares(1, 5, 3)", repr(partition)))
+        if deterministic and partition is not None and partition.permutes:
+            hint = "sums go in the order of ids; equal_rows(), equal_edges() and shares(...) keep it"
+            raise InvalidValue(
+                message("a partition that keeps the order of rows, deterministic", repr(partition), hint)
+            )
         self.spec, self.auto, self.deterministic = spec, spec == "auto", bool(deterministic)
+        self.simulated = topology(spec) if str(spec).startswith("sim:") else None  # a host that CPU devices stand for
+        spec = spec if self.simulated is None else f"cpu:{self.simulated.n}"
         several = wanted() if ranks is None else ranks
+        if several and self.simulated is not None:
+            raise NotImplementedException("sim: devices across ranks aren't there yet. Hint: ranks=False")
         self.device_set, self.kernels = open_devices(spec, world().beside() if several else (0, 1))
         self.ranks: Ranks | None = None
         if several and world().size > 1:

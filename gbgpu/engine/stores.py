@@ -20,6 +20,7 @@ from ..distribute.blocks import (
     split_vector,
 )
 from ..distribute.partition import Task
+from ..distribute.sets import BlockSets, block_sets
 from ..errors import DeviceError, InvalidValue, NotImplementedException, OutOfMemory, OutputNotEmpty, message
 from ..kernels.interface import Spec
 from ..language.recording import Recorder, recorder
@@ -178,7 +179,8 @@ class Stores(Context):
         map, dtype, blocks = self.maps.of(vector.size), vector.dtype.np_type, []
         for b, device in enumerate(self.devices[: map.p]):
             vals = device.empty(map.rows[b], dtype)
-            device.copy(vals, array[int(map.bounds[b]) : int(map.bounds[b + 1])])
+            rows = map.part(b)
+            device.copy(vals, array[rows if isinstance(rows, slice) else self.home.put(rows)])
             blocks.append(VectorBlock(map.rows[b], vals, 1))
         vector._store = VectorStore(map, vector.dtype, "full", False, blocks) if vector.size else None
 
@@ -254,7 +256,7 @@ class Stores(Context):
         self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, own: bool = False
     ) -> None:
         nrows, ncols = matrix.shape
-        rowmap, colmap = self.maps.of_matrix(nrows, ncols, len(cols), np.diff(indptr))
+        rowmap, colmap = self.maps.of_matrix(nrows, ncols, len(cols), np.diff(indptr), lambda: cols)
         devices = self.devices[: rowmap.p]
         matrix._store = split_matrix(rowmap, colmap, matrix.dtype, devices, indptr, cols, vals, iso, own)
 
@@ -262,6 +264,16 @@ class Stores(Context):
         """work() on the host or the first device, where Ctrl-C needn't wait for it if that takes long. Every
         rank does it: what it raises, all raise."""
         return work() if self.ranks is not None else self.over((Task(0, 0, 0, 0),), lambda task: work(), seconds)[0]
+
+    @memory_checked
+    def block_sets(self, matrix: Any, turned: bool) -> BlockSets:
+        """What each row block of a matrix, or of its transpose, reads and writes."""
+        self.check()
+
+        def over(tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> Any:
+            return self.told(tasks, self.over(tasks, work, seconds), "what blocks read and write")
+
+        return block_sets(self.oriented(matrix, turned), self.devices, over)
 
     @memory_checked
     def declare_symmetric(self, matrix: Any) -> None:
@@ -375,7 +387,12 @@ class Stores(Context):
         )
         parts = list(self.told(store.map.tasks, parts, "the entries of a vector"))
         ids = np.concatenate([rows + first for (rows, _), first in zip(parts, store.map.bounds[:-1], strict=True)])
-        return ids, np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
+        vals = np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
+        if store.map.order is None:
+            return ids, vals
+        ids = store.map.order[ids]
+        order = np.argsort(ids)
+        return ids[order], vals[order]
 
     @memory_checked
     def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -393,7 +410,13 @@ class Stores(Context):
             cols.append(store.colmap.users(device.get(block.cols)))
             held = device.get(block.vals)
             vals.append(np.full(block.nnz, held[0]) if store.iso else held[: block.nnz])
-        return np.concatenate(indptrs), np.concatenate(cols).astype(np.int64, copy=False), np.concatenate(vals)
+        indptr, values = np.concatenate(indptrs), np.concatenate(vals)
+        ids = np.concatenate(cols).astype(np.int64, copy=False)
+        rowmap, colmap = store.rowmap, store.colmap
+        if rowmap.order is None and colmap.order is None:
+            return indptr, ids, values
+        rows = np.repeat(np.arange(rowmap.n) if rowmap.order is None else rowmap.order, np.diff(indptr))
+        return build.sorted_matrix(rowmap.n, colmap.n, rows, ids, values, False, None)
 
     @memory_checked
     def element(self, handle: Any, position: tuple[int, ...]) -> Any:
@@ -404,10 +427,11 @@ class Stores(Context):
         if store is None:
             return None
         map = store.map if handle.ndim == 1 else store.rowmap
-        b = int(map.owner(position[0]))
+        place = int(map.places(np.array(position[:1]))[0])
+        b = int(np.searchsorted(map.bounds, place, side="right")) - 1
         found = build.vector_element if handle.ndim == 1 else build.matrix_element
         rest = () if handle.ndim == 1 else (int(store.colmap.slots(np.array([position[1]]))[0]),)
-        entry = store.blocks[b], position[0] - int(map.bounds[b]), *rest
+        entry = store.blocks[b], place - int(map.bounds[b]), *rest
         owner = map.tasks[b : b + 1]
         value = self.over(owner, lambda task: found(self.devices[task.device], *entry), 0.0)
         return self.told(owner, value, "one value")[0]

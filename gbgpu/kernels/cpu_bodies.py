@@ -38,13 +38,23 @@ def count_degree(out, degree):
     out[len(out) - 64 + digits] += 1
 """
 
+# Slots and rows -> user ids, as interface.py tells.
 USER_ID = """
 @njit
 def user_id(slot, starts, bounds):
+    if len(starts) == 1:
+        return bounds[slot]
     b = 0
     while starts[b + 1] <= slot:
         b += 1
     return bounds[b] + slot - starts[b]
+"""
+
+ROW = "row_id(r, row0, users)"
+ROW_ID = """
+@njit
+def row_id(r, row0, users):
+    return row0 + r if row0 >= 0 else users[row0 + r + (1 << 62)]
 """
 
 # Bits of the rows of a word that a mask lets through; a word of ones where there is none.

@@ -74,7 +74,7 @@ class MatrixRun(Runner):
         return shapes.extract(self.session, self.registers["x"], *self.registers["ids"])
 
     def _concat(self, step: Step) -> MatrixStore:
-        return shapes.concat(self.session, self.registers["tiles"], step.into.dtype)
+        return shapes.concat(self.session, self.registers["tiles"], step.into.dtype, self.aligned)
 
     def _diag(self, step: Step) -> MatrixStore:
         return shapes.diag(self.session, self.registers["x"], self.registers["diagonal"])
@@ -118,16 +118,15 @@ class MatrixRun(Runner):
             if positional:
                 kernel(*self._rows(store, b, thunk), vals)
             else:
-                kernel(n, nil.words, nil.slots("int32"), block.vals, block.stride, thunk, 0, 0, vals)
+                kernel(n, nil.words, nil.slots("int32"), block.vals, block.stride, thunk, 0, 0, nil.words, vals)
             return block.with_values(vals, 0 if iso else 1)
 
         return revalued(store, op.return_type, iso, self._each(store, work))
 
     def _rows(self, store: MatrixStore, b: int, thunk: Any) -> tuple:
         """What kernels over the entries of block b are given first."""
-        block, (starts, bounds) = store.blocks[b], store.colmap.tables(self.session.devices[b])
-        csr = block.n, *block.csr
-        return (*csr, thunk, starts, bounds, store.rowmap.first(b))
+        block, device = store.blocks[b], self.session.devices[b]
+        return (block.n, *block.csr, thunk, *store.colmap.tables(device).ids, *store.rowmap.row_ids(device, b))
 
     def select(self, store: MatrixStore, op: Any, thunk: Any) -> MatrixStore:
         spec = Spec(op=op, a=store.dtype, out=store.dtype, ptr=store.ptr, idx=store.idx)
@@ -170,14 +169,15 @@ class MatrixRun(Runner):
 
         def work(task: Task) -> MatrixBlock:
             b = task.block
-            x, y, tables = one.blocks[b], two.blocks[b], one.colmap.tables(self.session.devices[b])
+            x, y, device = one.blocks[b], two.blocks[b], self.session.devices[b]
+            ids = *one.colmap.tables(device).ids, *one.rowmap.row_ids(device, b)
             xptr, yptr = (block.indptr.astype(ptr, copy=False) for block in (x, y))
             sides = xptr, x.cols, x.vals, x.stride, yptr, y.cols, *((x.vals, 0) if pattern else (y.vals, y.stride))
             return self._two_passes(
                 one,
                 b,
                 lambda lengths: count(x.n, xptr, x.cols, yptr, y.cols, keep, lengths),
-                lambda *out: fill(x.n, *sides, keep, *tables, one.rowmap.first(b), *defaults, *out),
+                lambda *out: fill(x.n, *sides, keep, *ids, *defaults, *out),
                 dtype,
                 iso,
                 ptr,

@@ -18,6 +18,7 @@ from ...distribute.blocks import (
     MatrixStore,
     VectorBlock,
     VectorStore,
+    ascending,
     assembled,
     matrix_block,
     offset_type,
@@ -117,6 +118,31 @@ def by_row_and_column(device: Device, n: int, rows: Any, cols: Any, width: int) 
     first = xp.ones(len(keys), bool)
     first[1:] = keys[1:] != keys[:-1]
     return order, first, xp.searchsorted(keys[first], xp.arange(n + 1) * width)
+
+
+def sorted_rows(device: Device, rows: Rows, width: int) -> Rows:
+    """Columns, below `width`, ascending in each row."""
+    return Rows(
+        rows.indptr, *ascending(device, rows.indptr, rows.cols, rows.vals, bool(rows.stride), width), rows.stride
+    )
+
+
+def of_users(device: Device, rows: Rows, map: RowMap) -> Rows:
+    """Columns, slots of the map, as user ids, ascending in each row."""
+    rows = rows._replace(cols=users_of(device, map, rows.cols))
+    return rows if map.order is None else sorted_rows(device, rows, map.n)
+
+
+def to_slots(device: Device, rows: Rows, map: RowMap) -> Rows:
+    """Columns that are user ids as slots of the map, ascending in each row."""
+    rows = rows._replace(cols=slots_of(device, map, rows.cols))
+    return rows if map.order is None else sorted_rows(device, rows, map.nslots)
+
+
+def part_of(device: Device, map: RowMap, b: int) -> Any:
+    """User ids of the rows of block b on the device, in their order."""
+    rows = map.part(b)
+    return device.xp.arange(rows.start, rows.stop) if isinstance(rows, slice) else device.put(rows)
 
 
 def last_of(device: Device, first: Any) -> Any:
@@ -245,6 +271,8 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
     """Row k of the result, which is on `rowmap`, is row ids[k] of the matrix, on as many devices. Only rows that are
     asked for move."""
     source, targets = store.rowmap, rowmap.bounds.tolist()
+    ids = ids if rowmap.order is None else ids[rowmap.order]
+    local = source.slots(ids)
     owners = source.owner(ids)
     mine = [np.flatnonzero(owners == b) for b in range(source.p)]  # places in the result, ascending
     cuts = [np.searchsorted(places, rowmap.bounds).tolist() for places in mine]
@@ -256,7 +284,7 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
         found: list[Piece | None] = [None] * rowmap.p
         for t, (lo, hi) in enumerate(zip(cuts[b], cuts[b][1:], strict=False)):
             if t != b and lo < hi:
-                slots = device.put(ids[mine[b][lo:hi]] - source.first(b))
+                slots = device.put(local[mine[b][lo:hi]] - source.first_slot(b))
                 rows = take_rows(session, device, Rows(*store.blocks[b].csr), slots)
                 found[t] = Piece(task.device, rows, 0, hi - lo, 0, len(rows.cols))
         return found
@@ -279,7 +307,7 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
             lo, hi = cuts[b][t : t + 2]
             if lo < hi:
                 rows = Rows(*store.blocks[t].csr) if b == t else joined(session, store, task.device, [wanted[t][b]])
-                slots = device.put(ids[places[lo:hi]] - source.first(t)) if b == t else device.xp.arange(hi - lo)
+                slots = device.put(local[places[lo:hi]] - source.first_slot(t)) if b == t else device.xp.arange(hi - lo)
                 parts.append((rows, slots, device.put(places[lo:hi] - targets[t])))
         lengths = device.zeros(rowmap.rows[t], np.int64)
         for rows, slots, places in parts:
@@ -295,13 +323,16 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
 
 def slots_of(device: Device, map: RowMap, users: Any) -> Any:
     """Slots of user ids on the device; of ids outside 0 .. n - 1 it is -1."""
+    inside = (users >= 0) & (users < map.n)
     if map.plain:
         slots = users
+    elif map.order is not None:
+        slots = map.tables(device).slots[device.xp.where(inside, users, 0)]
     else:
-        starts, bounds = map.tables(device)
-        block = (device.xp.searchsorted(bounds, users, side="right") - 1).clip(0, map.p - 1)
-        slots = users + (starts[:-1] - bounds[:-1])[block]
-    return device.xp.where((users >= 0) & (users < map.n), slots, -1)
+        tables = map.tables(device)
+        block = (device.xp.searchsorted(tables.bounds, users, side="right") - 1).clip(0, map.p - 1)
+        slots = users + (tables.starts[:-1] - tables.bounds[:-1])[block]
+    return device.xp.where(inside, slots, -1)
 
 
 def users_of(device: Device, map: RowMap, slots: Any) -> Any:
@@ -309,5 +340,8 @@ def users_of(device: Device, map: RowMap, slots: Any) -> Any:
     slots = slots.astype(np.int64)
     if map.plain:
         return slots
-    starts, bounds = map.tables(device)
-    return slots + (bounds[:-1] - starts[:-1])[device.xp.searchsorted(starts, slots, side="right") - 1]
+    tables = map.tables(device)
+    if map.order is not None:
+        return tables.users[slots]
+    block = device.xp.searchsorted(tables.starts, slots, side="right") - 1
+    return slots + (tables.bounds[:-1] - tables.starts[:-1])[block]

@@ -47,7 +47,7 @@ def valued(session: Context, pattern: MatrixStore, op: Any, left: tuple, right: 
         n = 1 if iso else block.nnz
         vals = device.empty(max(n, 1), op.return_type.np_type)
         sides = *xs[i], nil.words, *ys[i], nil.words, nil.words, 0, nil.words
-        kernel(n, *sides, AFULL | BFULL | OUTFULL, 0, 0, 0, vals, nil.words, nil.scratch)
+        kernel(n, *sides, AFULL | BFULL | OUTFULL, 0, nil.words, 0, 0, vals, nil.words, nil.scratch)
         return block.with_values(vals, 0 if iso else 1)
 
     seconds = pattern.nvals * session.kernels.costs.pull_edge / pattern.rowmap.p
@@ -177,7 +177,7 @@ class Product:
         rows = gathered(self.session, self.b, b)
         whole = rows._replace(indptr=rows.indptr.astype(self.ptr, copy=False))
         first = block.n, block.indptr.astype(self.ptr, copy=False), block.cols, block.vals, block.stride
-        tables = *self.a.colmap.tables(device), *self.colmap.tables(device), self.a.rowmap.first(b)
+        tables = *self.a.colmap.tables(device).ids, *self.colmap.tables(device).ids, *self.a.rowmap.row_ids(device, b)
         return device, (*first, *whole), tables, whole
 
     def _scaled(self, a: MatrixStore, b: MatrixStore) -> MatrixStore:
@@ -273,7 +273,7 @@ class Product:
         vals = device.empty(1 if self.iso else max(total, 1), self.op.return_type.np_type)
         kernel = self.session.kernels.get("mxm_dense", self.spec)
         kernel(*operands, m, *tables, out, vals)
-        slots = device.put(self.colmap.slots(np.arange(m)).astype(self.colmap.slot_type()))
+        slots = device.put(np.sort(self.colmap.slots(np.arange(m))).astype(self.colmap.slot_type()))
         return Rows(out, xp.tile(slots, total // max(m, 1)), vals, 0 if self.iso else 1)
 
     def _sorted(self, b: int) -> Rows:
@@ -289,7 +289,7 @@ class Product:
             lo, hi = read(device, indptr, row), read(device, indptr, last)
             piece = indptr[row : last + 1] - indptr.dtype.type(lo)
             some = last - row, piece, cols[lo:hi], avals[lo:hi] if stride else avals, stride, *operands[5:]
-            moved = *tables[:-1], tables[-1] + row
+            moved = *tables[:-2], tables[-2] + row, tables[-1]
             parts.append(
                 self._sort_some(device, some, moved, begins[lo : hi + 1] - begins[lo], int(upto[last] - upto[row]))
             )

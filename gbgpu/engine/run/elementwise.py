@@ -38,7 +38,7 @@ class Elementwise(Steps):
             )
             last_one = self.dense(three, b) if three else (nil.words, 0, nil.words)
             given = *self.dense(one, b), *self.dense(two, b), *last_one
-            kernel(one.n, *given, flags, x.map.first(b), *defaults, vals, words, count)
+            kernel(one.n, *given, flags, *x.map.row_ids(self.session.devices[b], b), *defaults, vals, words, count)
             return VectorBlock(one.n, vals, 1, None if full else words, count=count)
 
         return self.store(self.session.over(x.map.tasks, work, self.rows(x.map)))
@@ -52,7 +52,9 @@ class Elementwise(Steps):
             one, two = x.blocks[b], y.blocks[b]
             slots, vals, count = self.fresh_list(len(one.slots), b, dtype, one.slots)
             flags = k.BFULL if two.words is None else 0
-            kernel(*one.listed, *self.dense(two, b), flags, x.map.first(b), slots, vals, count)
+            kernel(
+                *one.listed, *self.dense(two, b), flags, *x.map.row_ids(self.session.devices[b], b), slots, vals, count
+            )
             return VectorBlock(one.n, vals, 1, slots=slots, count=count)
 
         return self.store(self.session.over(x.map.tasks, work, self.entries(x)))
@@ -70,7 +72,7 @@ class Elementwise(Steps):
             flags = k.XLIST if listed and not iso else 0
             slots = block.slots if listed else nil.slots(x.map.slot_type())
             given = block.count if flags else nil.words, slots, block.vals, block.stride
-            kernel(n, *given, thunk, flags, x.map.first(b), vals)
+            kernel(n, *given, thunk, flags, *x.map.row_ids(device, b), vals)
             words, count = block.words, block.count
             if not (iso or listed):
                 words, count = (None if part is None else copied(device, part) for part in (words, count))
@@ -82,7 +84,7 @@ class Elementwise(Steps):
         x, thunk, devices = self.registers[step.sources[0]], self.registers["thunk"], self.session.devices
         if x.form == "list":
             kernel = self.kernel("select_list")
-            return self._filtered(x, lambda b, one: (*one.listed, x.map.first(b), thunk), kernel)
+            return self._filtered(x, lambda b, one: (*one.listed, *x.map.row_ids(devices[b], b), thunk), kernel)
         kernel = self.kernel("select")
 
         def work(task: Task) -> VectorBlock:
@@ -90,7 +92,7 @@ class Elementwise(Steps):
             block, device = x.blocks[b], devices[task.device]
             words, count = device.empty((block.n + 63) >> 6, np.int64), device.zeros(1, np.int64)
             flags = k.XFULL if block.words is None else 0
-            kernel(block.n, *self.dense(block, b), flags, x.map.first(b), thunk, words, count)
+            kernel(block.n, *self.dense(block, b), flags, *x.map.row_ids(device, b), thunk, words, count)
             vals = block.vals if x.iso else copied(device, block.vals)
             return VectorBlock(block.n, vals, block.stride, words, count=count)
 

@@ -10,7 +10,7 @@ from ...distribute.partition import Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...language.scalar import Scalar
-from ..matrix.csr import slots_of, whole_vector
+from ..matrix.csr import part_of, slots_of, whole_vector
 from ..matrix.shapes import Ids
 from ..near import near_vector
 from ..plan import Step
@@ -63,11 +63,10 @@ class Operands(Steps):
         def work(task: Task) -> VectorBlock:
             b, n, dense = task.block, map.rows[task.block], whole_vector(self.session, source, task.device)
             vals, words, count = self.fresh_bitmap(n, b, source.dtype)
-            lo, hi = map.bounds[b : b + 2].tolist()
             if slots is None:
-                index = slots_of(devices[b], source.map, devices[b].xp.arange(lo, hi))
+                index = slots_of(devices[b], source.map, part_of(devices[b], map, b))
             else:
-                index = devices[b].put(slots[lo:hi])
+                index = devices[b].put(slots[map.part(b)])
             flags = k.XFULL if dense.words is None else 0
             kernel(n, index, *self.dense(dense, b), flags, vals, words, count)
             return VectorBlock(n, vals, 1, words, count=count)
@@ -184,7 +183,7 @@ class Operands(Steps):
     def _place_scalar(self, step: Step) -> VectorStore:
         value, map, devices = self.registers[step.sources[0]], step.into.map, self.session.devices
         ids = self.registers["place"].ids()
-        ids = ids if len(ids) == 1 else np.unique(ids)
+        ids = map.places(ids) if len(ids) == 1 else np.unique(map.places(ids))
         cuts = np.searchsorted(ids, map.bounds)
         blocks = []
         for b, block in enumerate(value.blocks):
@@ -195,11 +194,10 @@ class Operands(Steps):
         return VectorStore(map, value.dtype, "list", True, blocks, len(ids))
 
     def _region(self, step: Step) -> list[tuple[Any, int]]:
-        map = step.into.map
-        bits = []
+        map, bits = step.into.map, []
+        ids = map.places(self.registers["place"].ids())
         for b in range(map.p):
             rows = np.zeros(((map.rows[b] + 63) >> 6) * 64, bool)
-            ids = self.registers["place"].ids()
             rows[ids[(ids >= map.bounds[b]) & (ids < map.bounds[b + 1])] - map.bounds[b]] = True
             words = np.packbits(rows, bitorder="little").view(np.int64)
             bits.append((self.session.devices[b].put(words), k.REGION))

@@ -56,7 +56,7 @@ class Products(Steps):
 
         def work(task: Task) -> Any:
             b, device, nil = task.block, session.devices[task.device], session.nil(task.device)
-            block, (mwords, flags), row0 = matrix.blocks[b], self.bits(mask, b), outer.first(b)
+            block, (mwords, flags), (row0, users) = matrix.blocks[b], self.bits(mask, b), outer.row_ids(device, b)
             if shared is None:
                 vals, words, count = self.fresh_bitmap(block.n, b, spec.out, spec.iso)
             else:
@@ -69,7 +69,7 @@ class Products(Steps):
             kernel, kind, exact, rows, heavy, options = layout(device, block, spec, x, inner.nslots, bool(mask), fixed)
             given = x.vals, x.stride, nil.words if x.words is None else x.words
             flags |= traced | (k.XFULL if x.words is None else 0)
-            ids, out = (*inner.tables(device), row0), (vals, words, count, stats)
+            ids, out = (*inner.tables(device).ids, row0, users), (vals, words, count, stats)
             (kernel or self.kernel(kind, exact))(block.n, *rows, *given, mwords, flags, *ids, heavy, *out, **options)
             return VectorBlock(block.n, vals, stride, None if full else words, count=count) if shared is None else count
 
@@ -113,14 +113,18 @@ class Products(Steps):
 
         def work(task: Task) -> None:
             d, device, nil = task.device, session.devices[task.device], session.nil(task.device)
-            block, x, row0 = matrix.blocks[task.block], source.blocks[task.block], inner.first(task.block)
+            block, x, (row0, users) = (
+                matrix.blocks[task.block],
+                source.blocks[task.block],
+                inner.row_ids(device, task.block),
+            )
             if tasks is not inner.tasks:
                 block, x, row0 = _part(device, block, x, task, row0)
             (mwords, flags), (traced, stats), own = self.bits(mask, d), self.stats(d), outer.first_slot(d)
             space, value, count = reached[d]
             given = x.listed if listed else (nil.words, nil.slots(spec.idx), x.vals, x.stride)
             present, flags = nil.words if x.words is None else x.words, flags | form | traced
-            ids, mine = (*outer.tables(device), row0), (mwords, own, own + outer.rows[d])
+            ids, mine = (*outer.tables(device).ids, row0, users), (mwords, own, own + outer.rows[d])
             into = value, space.words, space.touched, count, stats
             kernel(block.n, *given, present, flags, *block.csr, *ids, *mine, *into, **options(block))
 
@@ -156,7 +160,7 @@ class Products(Steps):
         reached, map, p = self.registers[step.sources[0]], step.into.map, step.into.map.p
 
         def work(task: Task) -> Any:
-            starts = map.tables(self.session.devices[task.device])[0]
+            starts = map.tables(self.session.devices[task.device]).starts
             slots, vals, counts = self._drained(reached[task.device], task.device, map.nslots, starts, p)
             if p > 1:
                 return needs.Bins(task.device, slots, vals, counts)
