@@ -190,11 +190,11 @@ def split_matrix(
     blocks, entries, empty = [], [], False
     for b, device in enumerate(devices[: rowmap.p]):
         lo, hi = rowmap.bounds[b], rowmap.bounds[b + 1]
-        first, last, lengths = int(indptr[lo]), int(indptr[hi]), np.diff(indptr[lo : hi + 1])
+        first, last = int(indptr[lo]), int(indptr[hi])
         entries.append(last - first)
-        empty = empty or bool((lengths == 0).any())
         if device.kind == "remote":
             blocks.append(AWAY)
+            empty = empty or bool((np.diff(indptr[lo : hi + 1]) == 0).any())
             continue
         local = (indptr[lo : hi + 1] - first).astype(ptr)
         lengths, mine = np.diff(local), vals if iso else vals[first:last]
@@ -204,6 +204,7 @@ def split_matrix(
         if colmap.order is not None:
             columns, held = ascending(device, offsets, columns, held, not iso, colmap.nslots)
         blocks.append(matrix_block(device, offsets, columns, held, 0 if iso else 1, last - first, lengths))
+        empty = empty or blocks[-1].empty_rows
     return MatrixStore(MatrixNumbers(rowmap, colmap, dtype, iso, ptr, tuple(entries), empty), blocks)
 
 

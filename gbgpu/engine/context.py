@@ -22,7 +22,7 @@ class Context(Protocol):
 
     device_set: DeviceSet
     devices: Sequence[Device]
-    home: Device  # the first of this process
+    at: int  # the number of the first device of this process
     ranks: Ranks | None  # the processes of the session, if there are several
     kernels: Kernels
     maps: Maps
@@ -42,6 +42,10 @@ class Context(Protocol):
 
     def account(self, d: int, moved: int, unknown: Sequence[tuple[Any, int]] = ()) -> None:
         """Bytes that arrived at device d; of messages whose length only devices know, (count, bytes an entry)."""
+
+    @property
+    def home(self) -> Device:
+        """The first device of this process."""
 
     def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> Sequence[Any]:
         """What the host has found for each task, of all ranks. `what` it is, for the error of ranks that differ."""

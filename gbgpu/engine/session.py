@@ -70,7 +70,7 @@ class Session(Stores):
             self.ranks = Ranks(self.device_set, (self.auto, self.deterministic, repr(partition)))
             self.device_set = self.ranks.devices
         self.devices = self.device_set.devices
-        self.home = next(device for device in self.devices if device.kind != "remote")
+        self.at = next(d for d, device in enumerate(self.devices) if device.kind != "remote")
         self.assigner = chosen(self, balance)
         self.maps = Maps(len(self.devices), self.auto, partition)
         self.pool = Pool(self.devices)

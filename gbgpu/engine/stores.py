@@ -132,6 +132,11 @@ class Stores(Context):
         wrong = next((kind(text) for device, flag, kind, text in watched if bool(device.get(flag))), None)
         self.ranks.agreed(wrong, "what devices found wrong")
 
+    @property
+    def home(self) -> Device:
+        """The first device of this process."""
+        return self.devices[self.at]
+
     def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> Sequence[Any]:
         """What the host has found for each task, of all ranks. `what` it is, for the error of ranks that differ."""
         return values if self.ranks is None else self.ranks.told(tasks, values, what)

@@ -169,5 +169,4 @@ class Elementwise(Steps):
             self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(p, nil.words, vals, 1, words, 0, out, both[1:])
             return both, out
 
-        at = session.devices.index(session.home)
-        return session.over(x.map.tasks[at : at + 1], last, 0.0)[0]
+        return session.over(x.map.tasks[session.at :][:1], last, 0.0)[0]

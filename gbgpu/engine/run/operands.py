@@ -166,9 +166,9 @@ class Operands(Steps):
             value = value if dtype is given else cast(value, given, dtype)
             found = [session.pool.scalar(b, value, dtype.np_type) for b in range(map.p)]
         else:
-            found = [held if device is session.home else copied(device, held) for device in session.devices[: map.p]]
-            for b in range(1, map.p):
-                self.session.account(b, held.nbytes)
+            found = [held if b == session.at else copied(session.devices[b], held) for b in range(map.p)]
+            for b in range(map.p):
+                session.account(b, held.nbytes if b != session.at else 0)
         return VectorStore(map, dtype, "full", True, [VectorBlock(map.rows[b], found[b], 0) for b in range(map.p)])
 
     def _spread(self, step: Step) -> VectorStore:
