@@ -9,6 +9,7 @@ is a tree of shortest paths, also where arcs of length 0 form cycles.
 Source: as algos/sssp.py and algos/bfs.py; Johnson 1977 for the distances from everywhere that show negative cycles.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,18 +42,29 @@ def beside(A: Matrix, k: int) -> Matrix:
 
 def each(A: Matrix, sources: np.ndarray, trees: bool, **how: Any) -> Paths:
     """The paths from each source, in a row of its own; `how` as in `among`."""
+    found = Paths(np.empty((len(sources), A.nrows)), np.empty((len(sources), A.nrows), np.int32) if trees else None)
+    first = 0
+    for some in batches(A, sources, trees, **how):
+        rows = slice(first, first := first + len(some.distances))
+        found.distances[rows] = some.distances
+        if trees:
+            found.predecessors[rows] = some.predecessors
+    return found
+
+
+def batches(A: Matrix, sources: np.ndarray, trees: bool, **how: Any) -> Iterator[Paths]:
+    """The same, as many rows at a time as there are copies of the graph."""
     n = A.nrows
-    found = Paths(np.empty((len(sources), n)), np.empty((len(sources), n), np.int32) if trees else None)
     k = int(min(len(sources), max(ENTRIES // (A.nvals + n + 1), 1)))
     copies = beside(A, k) if k else A
     for first in range(0, len(sources), max(k, 1)):
         some = sources[first : first + k]
         rows = among(copies, some + n * np.arange(len(some)), trees, n=n, **how)
-        found.distances[first : first + k] = rows.distances.reshape(-1, n)[: len(some)]
+        tree = None
         if trees:
             tree = rows.predecessors.reshape(-1, n)[: len(some)]
-            found.predecessors[first : first + k] = np.where(tree == NOBODY, NOBODY, tree % n)
-    return found
+            tree = np.where(tree == NOBODY, NOBODY, tree % n)
+        yield Paths(rows.distances.reshape(-1, n)[: len(some)], tree)
 
 
 def among(

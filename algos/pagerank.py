@@ -3,7 +3,7 @@
 
 Each round every vertex divides damping times its rank among its out-arcs: t, what arrives. The ranks sum to 1, so
 1 - sum(t) is all that does not travel along arcs, the jumps and the rank of vertices without out-arcs (dangling); it
-is spread evenly.
+is spread evenly, or as asked.
 
 Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking", 1999; the treatment of dangling vertices is
 that of LDBC Graphalytics and NetworkX.
@@ -16,7 +16,7 @@ from algos import verify
 from algos._inputs import square
 from algos.runs import ALGORITHMS, Algorithm, Option, Result
 from gbgpu import Matrix, Vector, binary, loop, monoid, select, unary
-from gbgpu.errors import InvalidValue, message
+from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import plus_first, plus_pair, plus_second, plus_times
 
 
@@ -34,14 +34,21 @@ def pagerank(
     dtype: Any = "FP64",
     *,
     weighted: bool = False,
+    personalization: Vector | None = None,
+    dangling: Vector | None = None,
+    start: Vector | None = None,
 ) -> Ranks:
     """Ranks (`dtype`, FP32 or FP64, every vertex, sum 1), the iterations done, and whether the last changed them by
     less than tol.
 
     The change is the sum of absolute differences; with tol = 0 it is not computed and all iterations are done. With
     `weighted` a vertex divides its rank in proportion to A's values, which must not be negative; else every stored
-    entry counts the same. Raises TypeError (A is no Matrix; dtype), DimensionMismatch (A not square), InvalidValue
-    (damping outside [0, 1), tol below 0, max_iterations below 1, a weight below 0 or not finite).
+    entry counts the same. `personalization` says where jumps go, `dangling` where the rank of vertices without out-arcs
+    goes (by default as jumps), `start` the first ranks; each in proportion to its values, and evenly by default.
+
+    Raises TypeError (A is no Matrix; dtype), DimensionMismatch (A not square; a vector of another size), InvalidValue
+    (damping outside [0, 1), tol below 0, max_iterations below 1, a weight below 0 or not finite, a vector that has
+    such values or no sum above 0).
     """
     n = square(A)
     check_parameters(damping, tol, max_iterations)
@@ -54,19 +61,48 @@ def pagerank(
     spread = (plus_times if weighted else plus_second)[dtype]
     r[:] = jump[:] = 1 / n
     t[:] = 0
+    if start is not None:
+        r << distribution(start, n)
+        jump << r
+    jumps = None if personalization is None else distribution(personalization, n)
+    lost = jumps if dangling is None else distribution(dangling, n)
+    apart = None  # what jumps bring beyond what they would if they went as lost rank does
+    if dangling is not None:
+        even = Vector("FP64", size=n, name="even")
+        even[:] = 1 / n
+        apart = binary.minus((even if jumps is None else jumps) & lost).new(name="apart")
+        apart << apart.apply(binary.times, right=1 - damping)
     ranks = binary.plus[dtype](t | jump)  # read where it stands: each use is one pass over t
     with loop(max_iterations) as it:
         share << binary.times(ranks & share_of_arc)
         t << spread(A.T @ share)
         jump[:] = t.reduce(monoid.plus["FP64"], allow_empty=False)  # stays on the devices
         jump << jump.apply(binary.minus, left=1)
-        jump << jump.apply(binary.truediv, right=n)
+        if lost is None:
+            jump << jump.apply(binary.truediv, right=n)
+        else:
+            jump << binary.times(jump & lost)
+        if apart is not None:
+            jump << binary.plus(jump & apart)
         if tol:
             change << unary.abs(binary.minus(ranks & r))
             r << ranks
             it.until(change.reduce(monoid.plus) < tol)
     r << ranks
     return Ranks(r, it.rounds, it.converged)
+
+
+def distribution(v: Vector, n: int) -> Vector:
+    """Its values (FP64) over their sum, 0 where it has none."""
+    if v.size != n:
+        raise DimensionMismatch(message(f"a vector of size {n}", v.size))
+    low, total = (v.reduce(op).new().value for op in (monoid.min, monoid.plus["FP64"]))
+    if not (v.nvals and low >= 0 and 0 < total < inf):
+        raise InvalidValue(message("values from 0 on with a finite sum above 0", f"a sum of {total}, from {low} on"))
+    full = Vector("FP64", size=n, name="distribution")
+    full[:] = 0
+    full(binary.plus) << v.apply(binary.truediv, right=float(total))
+    return full
 
 
 def arc_shares(A: Matrix, n: int, damping: float, dtype: Any, weighted: bool) -> Vector:

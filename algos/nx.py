@@ -1,0 +1,51 @@
+"""NetworkX's backend `gbgpu`: what its entry points load.
+
+`nx.pagerank(G, backend="gbgpu")`, `NETWORKX_BACKEND_PRIORITY=gbgpu python script.py`. Graphs: `algos/_nx_graph.py`;
+functions: the other files `algos/_nx_*.py`, which put them into OFFERS.
+"""
+
+from itertools import islice
+from typing import Any
+
+import networkx
+
+from algos import _nx_paths as _nx_paths
+from algos import _nx_rank as _nx_rank
+from algos import _nx_search as _nx_search
+from algos import _nx_structure as _nx_structure
+from algos._nx_graph import CLASSES, Graph, DiGraph, from_networkx, to_networkx
+from algos._nx_offers import OFFERS
+
+
+class Backend:
+    """Each function of OFFERS is an attribute, as NetworkX wants it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OFFERS:
+            return OFFERS[name].run
+        raise AttributeError(name)
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *OFFERS]
+
+    @staticmethod
+    def convert_from_nx(graph: Any, **preserved: Any) -> Any:
+        """Whatever is to be preserved is: the dictionaries are the graph's own."""
+        return from_networkx(graph)
+
+    @staticmethod
+    def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
+        return to_networkx(result) if type(result) in CLASSES.values() else result
+
+    @staticmethod
+    def can_run(name: str, arguments: tuple, keywords: dict[str, Any]) -> bool | str:
+        """True, or why not. NotImplementedError of the functions says what only a look at the graph shows."""
+        return OFFERS[name].can(arguments, keywords)
+
+    @staticmethod
+    def should_run(name: str, arguments: tuple, keywords: dict[str, Any]) -> bool | str:
+        """True, or why NetworkX would be as quick."""
+        return True
+
+
+backend = Backend()
