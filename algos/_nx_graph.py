@@ -44,6 +44,8 @@ class Arrays:
         if labels == list(range(len(labels))) and set(map(type, labels)) <= {int}:
             labels = range(len(labels))
         rows = list(map(adjacency.__getitem__, labels))
+        if not all(type(row) is dict for row in rows):  # those of a view, which looks at each entry whether it shows
+            rows = list(map(dict, rows))
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=offsets[1:])
         new = cls(labels, offsets, np.zeros(0, np.int64), rows=rows, multigraph=multigraph)

@@ -173,21 +173,22 @@ def is_tree(G: Any) -> bool:
 def is_forest(G: Any) -> bool:
     """A component of k nodes has k - 1 edges at least: all have as many if there are so many in all."""
     _some(G)
-    return len(G) - _count(_weak(G)) == _edges(G)
+    return _edges(G) < len(G) and len(G) - _count(_weak(G)) == _edges(G)
 
 
 def _at_most_one_in(G: Any) -> bool:
-    return bool(G._backwards.degrees(True).max(initial=0) <= 1)
+    _some(G)
+    return bool(G._backwards.degrees(True).max() <= 1)
 
 
 @offer(parallel=True)
 def is_arborescence(G: Any) -> bool:
-    return is_tree(G) and _at_most_one_in(G)
+    return _at_most_one_in(G) and is_tree(G)
 
 
 @offer(parallel=True)
 def is_branching(G: Any) -> bool:
-    return is_forest(G) and _at_most_one_in(G)
+    return _at_most_one_in(G) and is_forest(G)
 
 
 def _spanning(G: Any, weight: Any, largest: bool, ignore_nan: bool) -> tuple[list, list]:
