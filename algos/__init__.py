@@ -14,3 +14,4 @@ from algos.strong import strongly_connected_components as strongly_connected_com
 from algos.triangles import triangle_count as triangle_count
 from algos.cores import core_numbers as core_numbers
 from algos.independent import maximal_independent_set as maximal_independent_set
+from algos.betweenness import betweenness as betweenness, edge_betweenness as edge_betweenness

@@ -3,8 +3,10 @@
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from gbgpu import Matrix, Vector
-from gbgpu.errors import DimensionMismatch, IndexOutOfBound, message
+from gbgpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue, message
 from gbgpu.semiring import plus_pair
 
 
@@ -26,6 +28,27 @@ def vertex(source: Any, n: int) -> int:
     if not 0 <= number < n:
         raise IndexOutOfBound(message(f"a source from 0 to {n - 1}", number) if n else "the graph has no vertex")
     return number
+
+
+def vertices(sources: Any, n: int, seed: int) -> np.ndarray:
+    """Different vertices: all of them for None, so many for a number, drawn at random, or those that are listed.
+
+    Raises TypeError (no whole numbers), InvalidValue (more than there are, one twice), IndexOutOfBound (no vertex)."""
+    if sources is None:
+        return np.arange(n)
+    if isinstance(sources, Vector):
+        sources = sources.to_coo()[0]
+    listed = np.asarray(sources)
+    if listed.size and listed.dtype.kind not in "iu" or listed.ndim > 1:
+        raise TypeError(message("a number of sources, or a list of vertices", repr(sources)))
+    if listed.ndim == 0:
+        if not 0 <= listed <= n:
+            raise InvalidValue(message(f"from 0 to {n} sources", listed, "a list names the vertices themselves"))
+        return np.sort(np.random.default_rng(seed).permutation(n)[: int(listed)])
+    listed = np.array([vertex(source, n) for source in listed.tolist()], int)
+    if len(np.unique(listed)) < len(listed):
+        raise InvalidValue(message("each source once", "one that is listed twice"))
+    return listed
 
 
 def row_lengths(A: Matrix) -> Any:
