@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gbgpu import Matrix, Vector
+from gbgpu import Matrix, Vector, binary
 from gbgpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue, message
 from gbgpu.semiring import plus_pair
 
@@ -51,8 +51,24 @@ def vertices(sources: Any, n: int, seed: int) -> np.ndarray:
     return listed
 
 
+def others(n: int, sources: np.ndarray) -> np.ndarray:
+    """How many of the sources are another vertex, for each vertex; NaN where none is, but others exist."""
+    count = np.full(n, float(len(sources)))
+    count[sources] -= 1
+    count[count == 0] = np.nan if n > 1 else 1
+    return count
+
+
 def row_lengths(A: Matrix) -> Any:
     """The expression of how many entries each row has (INT64), nothing where there is none: out-degrees."""
     ones = Vector(int, size=A.ncols, name="ones")
     ones[:] = 1
     return plus_pair[int](A @ ones)
+
+
+def degrees(A: Matrix) -> Vector:
+    """The same, with 0 where there is none."""
+    degree = Vector(int, A.nrows, name="degree")
+    degree[:] = 0
+    degree(binary.plus) << row_lengths(A)
+    return degree

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from algos._copies import batches
-from algos._inputs import square, vertices
+from algos._inputs import others, square, vertices
 from algos.components import has_symmetric_pattern
 from algos.runs import ALGORITHMS, SAMPLES, Algorithm, Result, highest
-from algos.verify import check, dense
+from algos.verify import check, dense, levels_from
 from gbgpu import Matrix, Vector, binary, replace, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import plus_first, plus_second, plus_times
@@ -123,13 +123,9 @@ def finite(sums: np.ndarray) -> np.ndarray:
 
 def scales(n: int, chosen: np.ndarray, normalized: bool, directed: bool) -> Any:
     """What the sum of each vertex is multiplied by. A source has no part in its own paths: one fewer count for it."""
-    k = len(chosen)
-    if n < 3 or not k:
+    if n < 3 or not len(chosen):
         return 1.0
-    count = np.full(n, float(k if k < n else n - 1))
-    if k < n:
-        count[chosen] -= 1
-    count[count == 0] = np.nan
+    count = others(n, chosen)
     if normalized:
         return 1 / (count * (n - 2))
     return (n - 1) / count / (1 if directed else 2)
@@ -142,7 +138,7 @@ def check_betweenness(A: Matrix, centrality: Vector, sources: Any = None, *, see
     rows, cols, _ = A.to_coo()
     total = np.zeros(n)
     for source in chosen:
-        level = levels_of(n, rows, cols, source)
+        level = levels_from(n, rows, cols, source)
         onward = (level[rows] >= 0) & (level[cols] == level[rows] + 1)
         order = np.argsort(level[rows[onward]], kind="stable")
         tails, heads = rows[onward][order], cols[onward][order]
@@ -161,15 +157,6 @@ def check_betweenness(A: Matrix, centrality: Vector, sources: Any = None, *, see
     check(present, "presence: a vertex without a number")
     right = total * scales(n, chosen, True, True)
     check(np.isclose(found, right, rtol=1e-9, atol=1e-12, equal_nan=True), "betweenness: not what NumPy counts")
-
-
-def levels_of(n: int, rows: np.ndarray, cols: np.ndarray, source: int) -> np.ndarray:
-    """Levels from a source by SciPy, -1 where it does not reach."""
-    from scipy.sparse import csgraph, csr_array
-
-    pattern = csr_array((np.ones(len(rows)), (rows, cols)), shape=(n, n))
-    found = csgraph.dijkstra(pattern, indices=source, unweighted=True)
-    return np.where(np.isfinite(found), found, -1).astype(int)
 
 
 BETWEENNESS = Result("vertex", "betweenness")

@@ -12,6 +12,8 @@ from test_algos import as_dict, both_ways, changed, digraph, matrix, random_arcs
 import algos
 import gbgpu as gb
 from algos.betweenness import check_betweenness
+from algos.closeness import check_closeness
+from algos.clustering import check_clustering
 from algos.verify import VerificationError
 from gbgpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
 
@@ -118,7 +120,7 @@ def test_sources_in_several_batches(devices, monkeypatch):
      (6, InvalidValue, "0 to 5"), (-1, InvalidValue, "0 to 5"), ("all", TypeError, "list"), ([0.5], TypeError, "list")],
 )
 def test_bad_sources(devices, sources, error, text):
-    for algorithm in (algos.betweenness, algos.edge_betweenness):
+    for algorithm in (algos.betweenness, algos.edge_betweenness, algos.closeness, algos.harmonic):
         with pytest.raises(error, match=text):
             algorithm(matrix(PARTS["cycle"]), sources)
 
@@ -141,10 +143,88 @@ def test_verify_finds_wrong_betweenness(devices):
             check_betweenness(A, changed(right, {top: change}), 7)
 
 
+# -- closeness
+
+
+@every_graph
+def test_closeness_and_harmonic(devices, graph):
+    for A, G in ((matrix(graph), digraph(graph)), undirected(graph)):
+        near(algos.closeness(A), nx.closeness_centrality(G), nan_ok=True)
+        near(algos.harmonic(A), nx.harmonic_centrality(G), nan_ok=True)
+    found = algos.closeness(A, wf_improved=False)
+    near(found, nx.closeness_centrality(G, wf_improved=False), nan_ok=True)
+
+
+@pytest.mark.parametrize("listed", [[5], [1, 9, 30, 17]])
+def test_closeness_to_some(devices, listed):
+    A, G = matrix(ALL), digraph(ALL)
+    lengths = [nx.single_source_shortest_path_length(G, source) for source in listed]
+    reach, total, parts = {}, {}, {}
+    for vertex in G:
+        found = [length[vertex] for length in lengths if length.get(vertex)]
+        count = len(set(listed) - {vertex}) or np.nan
+        reach[vertex] = sum(found) and len(found) ** 2 / sum(found) / count
+        parts[vertex] = sum(1 / length for length in found) * (ALL[0] - 1) / count
+        total[vertex] = count
+    expected = {vertex: reach[vertex] if total[vertex] == total[vertex] else np.nan for vertex in G}
+    near(algos.closeness(A, listed), expected, nan_ok=True)
+    near(algos.harmonic(A, listed), parts, nan_ok=True)
+    check_closeness(A, algos.closeness(A, 3), 3)
+
+
+def test_verify_finds_wrong_closeness(devices):
+    A = matrix(PARTS["dense"])
+    right = algos.closeness(A)
+    check_closeness(A, right)
+    for change, check in ((None, "presence"), (0.1, "closeness")):
+        with pytest.raises(VerificationError, match=check):
+            check_closeness(A, changed(right, {3: change}))
+
+
+def test_searches_from_several_sources(devices):
+    A, G = matrix(ALL), digraph(ALL)
+    sources = [*range(0, ALL[0], 7), 0]
+    levels = algos.multi_source_bfs(A, sources)
+    assert (levels.shape, levels.dtype) == ((len(sources), ALL[0]), "INT64")
+    for row, source in enumerate(sources):
+        assert as_dict(levels[row, :].new()) == nx.single_source_shortest_path_length(G, source)
+    assert algos.multi_source_bfs(A, []).shape == (0, ALL[0])
+    with pytest.raises(IndexOutOfBound):
+        algos.multi_source_bfs(A, [ALL[0]])
+
+
+# -- triangles and clustering
+
+
+@every_graph
+def test_triangles_and_clustering(devices, graph):
+    A, G = undirected(graph)
+    G.remove_edges_from(list(nx.selfloop_edges(G)))
+    count = algos.triangles(A)
+    assert count.dtype == "INT64" and as_dict(count) == nx.triangles(G)
+    found = algos.clustering(A)
+    near(found, nx.clustering(G))
+    check_clustering(A, found)
+    assert algos.transitivity(A) == pytest.approx(nx.transitivity(G))
+    assert algos.average_clustering(A) == pytest.approx(nx.average_clustering(G))
+    if any(nx.triangles(G).values()):
+        expected = nx.average_clustering(G, count_zeros=False)
+        assert algos.average_clustering(A, count_zeros=False) == pytest.approx(expected)
+    with pytest.raises(VerificationError, match="presence|clustering"):
+        check_clustering(A, changed(found, {0: None if graph[0] < 9 else 0.5}))
+
+
+def test_triangles_of_vertices_in_the_order_of_degrees(devices):
+    G = nx.barabasi_albert_graph(40, 4, seed=3)
+    A = gb.Matrix.from_scipy_sparse(nx.to_scipy_sparse_array(G))
+    assert as_dict(algos.triangles(A)) == nx.triangles(G)
+
+
 # -- all
 
 
-EVERY = [algos.betweenness, algos.edge_betweenness]
+UNDIRECTED = [algos.triangles, algos.clustering, algos.transitivity, algos.average_clustering]
+EVERY = [algos.betweenness, algos.edge_betweenness, algos.closeness, algos.harmonic, *UNDIRECTED]
 
 
 @pytest.mark.parametrize("algorithm", EVERY)
@@ -154,3 +234,9 @@ def test_graphs_without_vertices_and_bad_matrices(devices, algorithm):
         algorithm(gb.Matrix(int, 2, 3))
     with pytest.raises(TypeError, match="Matrix"):
         algorithm(np.eye(3))
+
+
+@pytest.mark.parametrize("algorithm", UNDIRECTED)
+def test_undirected_graphs_have_both_arcs(devices, algorithm):
+    with pytest.raises(InvalidValue, match="reverse"):
+        algorithm(matrix((3, [(0, 1), (1, 0), (1, 2)])))
