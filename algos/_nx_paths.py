@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse.csgraph import NegativeCycleError
 
 from algos import _nx_search as search
-from algos._csgraph_paths import Paths, among, batches, check_cycles, each
+from algos._csgraph_paths import Paths, among, check_cycles, each, in_turn
 from algos._nx_graph import Arrays
 from algos._nx_offers import offer
 from algos._nx_search import Node, known, nearest_first
@@ -51,7 +51,7 @@ class _Weighted:
         """From each node in turn, many at a time."""
         number = 0
         try:
-            for some in batches(self.A, np.arange(len(self.arrays)), trees, limit=cutoff):
+            for some in in_turn(self.A, np.arange(len(self.arrays)), trees, limit=cutoff):
                 for row, distances in enumerate(some.distances):
                     yield number, Paths(distances, some.predecessors[row] if some.predecessors is not None else None)
                     number += 1

@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from algos._csgraph_paths import batches
+from algos._csgraph_paths import in_turn
 from algos._in_order import places, search_in_order
 from algos._nx_graph import Arrays, DiGraph
 from algos._nx_offers import offer
@@ -228,7 +228,7 @@ def all_pairs_shortest_path_length(G: Any, cutoff: float | None = None) -> Itera
 def each_row(arrays: Arrays, depth: int | None = None) -> Iterator[np.ndarray]:
     """The levels from each node in turn (INT64 by number, -1: none), many at a time."""
     A = arrays.pattern()
-    for some in batches(A, np.arange(len(arrays)), False, unweighted=True, limit=depth):
+    for some in in_turn(A, np.arange(len(arrays)), False, unweighted=True, limit=depth):
         yield from np.where(np.isfinite(some.distances), some.distances, -1).astype(np.int64)
 
 

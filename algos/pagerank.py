@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from algos import verify
 from algos._inputs import square
-from algos.runs import ALGORITHMS, Algorithm, Option, Result
+from algos.runs import ALGORITHMS, Algorithm, Option, Result, highest
 from gbgpu import Matrix, Vector, binary, loop, monoid, select, unary
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import plus_first, plus_pair, plus_second, plus_times
@@ -140,14 +140,6 @@ def check_parameters(damping: float, tol: float, max_iterations: int) -> None:
         raise InvalidValue(message("max_iterations of at least 1", max_iterations))
 
 
-def _highest(outcome: Ranks) -> dict[str, Any]:
-    ranks, iterations, converged = outcome
-    vertices, values = ranks.to_coo()
-    top = int(values.argmax()) if values.size else None
-    highest = {} if top is None else {"top_vertex": vertices[top], "top_rank": values[top]}
-    return {"iterations": iterations, "converged": converged, **highest}
-
-
 def _in_other_ways(A: Matrix) -> None:
     for dtype in ("FP32", "FP64"):
         pagerank(A, dtype=dtype)
@@ -161,7 +153,7 @@ RANKS = Result("vertex", "rank", lambda outcome: outcome.ranks)
 ALGORITHMS["pagerank"] = Algorithm(
     run=lambda A, weighted: pagerank(A, weighted=weighted),
     verify=lambda A, weighted, outcome: verify.pagerank(A, outcome.ranks, weighted=weighted),
-    summary=_highest,
+    summary=lambda found: {"iterations": found[1], "converged": found[2], **highest(found[0], "rank")},
     options=(WEIGHTED,),
     result=RANKS,
     top=RANKS,
