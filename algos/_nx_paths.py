@@ -93,6 +93,14 @@ class _Weighted:
         return {nodes[number]: found[number] for number in nearest}
 
 
+def weighted_rows(G: Any, weight: Any) -> Iterator[np.ndarray]:
+    """The distances from each node in turn, by number: inf where no path leads."""
+    graph = _Weighted(G, weight)
+    for _, found in graph.every(False):
+        whole = graph.whole and np.isfinite(found.distances).all()
+        yield found.distances.astype(np.int64) if whole else found.distances
+
+
 def _cutoff(given: dict[str, Any]) -> str | None:
     cutoff = given.get("cutoff")
     return None if cutoff is None or cutoff >= 0 else "a cutoff below 0 is left to NetworkX"

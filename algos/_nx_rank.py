@@ -8,8 +8,10 @@ import numpy as np
 
 from algos._nx_graph import Arrays
 from algos._nx_offers import offer
+from algos.betweenness import betweenness, edge_betweenness
 from algos.pagerank import pagerank as ranks
-from gbgpu import Vector
+from algos.triangles import triangles as triangles_by_vertex
+from gbgpu import Matrix, Vector
 
 Node = Hashable
 
@@ -59,3 +61,96 @@ def pagerank(
     if not found.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)
     return arrays.by_node(found.ranks.to_dense(0.0))
+
+
+# -- shortest paths that lead through
+
+
+def _draw(G: Any, k: int | None, seed: Any) -> np.ndarray | None:
+    """The numbers of the nodes that NetworkX would draw."""
+    if k is None or k == len(G):
+        return None
+    return np.array([G._arrays.numbers[node] for node in seed.sample(list(G.nodes()), k)], int)
+
+
+def _none_drawn(given: dict[str, Any]) -> str | None:
+    return "a mean over no nodes" if given.get("k") == 0 else None
+
+
+@offer("more", only=("weight", "endpoints"), parallel=True, refuses=_none_drawn)
+def betweenness_centrality(
+    G: Any,
+    k: int | None = None,
+    normalized: bool = True,
+    weight: Any = None,
+    endpoints: bool = False,
+    seed: Any = None,
+) -> dict[Node, float]:
+    arrays = G._arrays
+    A, chosen = arrays.pattern(), _draw(G, k, seed)
+    return arrays.by_node(betweenness(A, chosen, normalized, G.is_directed()).to_dense(0.0))
+
+
+@offer("more", only=("weight",), refuses=_none_drawn)
+def edge_betweenness_centrality(
+    G: Any, k: int | None = None, normalized: bool = True, weight: Any = None, seed: Any = None
+) -> dict[tuple[Node, Node], float]:
+    arrays = G._arrays
+    A, chosen = arrays.pattern(), _draw(G, k, seed)
+    return by_edge(G, edge_betweenness(A, chosen, normalized, G.is_directed()))
+
+
+def by_edge(G: Any, values: Matrix) -> dict[tuple[Node, Node], Any]:
+    """The value at each edge, in the order of edges; the matrix has the graph's arcs."""
+    arrays, n = G._arrays, len(G)
+    tails, heads = arrays.tails, arrays.heads
+    found = np.empty(len(heads))
+    found[np.argsort(tails * n + heads)] = values.to_coo(sort=True)[2]
+    if not G.is_directed():
+        listed = tails <= heads
+        tails, heads, found = tails[listed], heads[listed], found[listed]
+    return dict(zip(zip(arrays.labels(tails), arrays.labels(heads), strict=True), found.tolist(), strict=True))
+
+
+# -- triangles
+
+
+def _undirected(given: dict[str, Any]) -> str | None:
+    return "directed graphs are left to NetworkX" if given["G"].is_directed() else None
+
+
+def _of_nodes(G: Any, nodes: Any, values: dict[Node, Any]) -> Any:
+    """All of them, that of one node, or those of some."""
+    if nodes is None:
+        return values
+    return values[nodes] if nodes in G else {node: values[node] for node in G.nbunch_iter(nodes)}
+
+
+def _triangles_and_pairs(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
+    """Twice the triangles of each node, and the ordered pairs of its neighbours."""
+    degree = arrays.degrees(True) - np.bincount(arrays.heads[arrays.tails == arrays.heads], minlength=len(arrays))
+    return 2 * triangles_by_vertex(arrays.pattern()).to_dense(0), degree * (degree - 1)
+
+
+@offer("more")
+def triangles(G: Any, nodes: Any = None) -> Any:
+    return _of_nodes(G, nodes, G._arrays.by_node(triangles_by_vertex(G._arrays.pattern()).to_dense(0)))
+
+
+@offer("more", only=("weight",), refuses=_undirected)
+def clustering(G: Any, nodes: Any = None, weight: Any = None) -> Any:
+    twice, pairs = _triangles_and_pairs(G._arrays)
+    return _of_nodes(G, nodes, G._arrays.by_node(twice / np.maximum(pairs, 1)))
+
+
+@offer("more", only=("weight",), refuses=_undirected)
+def average_clustering(G: Any, nodes: Any = None, weight: Any = None, count_zeros: bool = True) -> float:
+    found = clustering(G, nodes).values()
+    counted = [value for value in found if count_zeros or value > 0]
+    return sum(counted) / len(counted)
+
+
+@offer("more", refuses=_undirected)
+def transitivity(G: Any) -> float:
+    twice, pairs = _triangles_and_pairs(G._arrays)
+    return int(twice.sum()) / int(pairs.sum()) if twice.any() else 0

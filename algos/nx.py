@@ -9,6 +9,7 @@ from typing import Any
 
 import networkx
 
+from algos import _nx_distances as _nx_distances
 from algos import _nx_make as _nx_make
 from algos import _nx_paths as _nx_paths
 from algos import _nx_rank as _nx_rank
