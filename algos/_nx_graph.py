@@ -36,6 +36,7 @@ class Arrays:
         self.attributes, self.rows, self.multigraph = attributes or {}, rows, multigraph
         self._numbers: dict[Hashable, int] | None = None
         self._kept: dict[Any, Any] = {}
+        self._ascending: tuple[np.ndarray, np.ndarray] | None = None  # heads in each row, and the arcs' order
 
     @classmethod
     def read(cls, nodes: Iterable, adjacency: Any, multigraph: bool) -> "Arrays":
@@ -131,8 +132,17 @@ class Arrays:
         return self.kept("pattern", lambda: self.matrix(True))
 
     def matrix(self, values: Any) -> Matrix:
-        """Values at the arcs."""
-        return Matrix.from_csr(self.offsets, self.heads, values, ncols=len(self), name="A")
+        """Values at the arcs, or one for all."""
+        if self._ascending is None:
+            from scipy.sparse import csr_array
+
+            n = len(self)
+            order = csr_array((np.arange(len(self.heads)), self.heads.copy(), self.offsets.copy()), shape=(n, n))
+            order.sort_indices()
+            self._ascending = order.indices, order.data
+        heads, order = self._ascending
+        ordered = values if np.ndim(values) == 0 else values[order]
+        return Matrix.from_csr(self.offsets, heads, ordered, ncols=len(self), name="A")
 
     def weights(self, weight: Any, combine: Callable[[Iterable], Any] = sum) -> np.ndarray:
         """The number at each arc (INT64 or FP64): the attribute `weight` where there is one, else 1; None: 1. A function

@@ -4,7 +4,6 @@
 functions: the other files `algos/_nx_*.py`, which put them into OFFERS.
 """
 
-from itertools import islice
 from typing import Any
 
 import networkx
@@ -15,7 +14,7 @@ from algos import _nx_paths as _nx_paths
 from algos import _nx_rank as _nx_rank
 from algos import _nx_search as _nx_search
 from algos import _nx_structure as _nx_structure
-from algos._nx_graph import CLASSES, Graph, DiGraph, from_networkx, to_networkx
+from algos._nx_graph import CLASSES, from_networkx, to_networkx
 from algos._nx_offers import OFFERS
 
 
@@ -52,8 +51,31 @@ class Backend:
 
     @staticmethod
     def should_run(name: str, arguments: tuple, keywords: dict[str, Any]) -> bool | str:
-        """True, or why NetworkX would be as quick."""
-        return True
+        """True, or why NetworkX would be as quick. `networkx.config.backends.gbgpu.threshold`: from how many arcs on it
+        should not; 0 for all graphs."""
+        threshold, work = networkx.config.backends.gbgpu.threshold, OFFERS[name].work
+        graph = arguments[0] if arguments else keywords.get("G")
+        if not threshold or not isinstance(graph, networkx.Graph):
+            return True
+        if work == "pass" and not converted(graph):
+            return "NetworkX takes no longer than a conversion"
+        least = threshold // 10 if work == "more" else threshold
+        return has_arcs(graph, least) or f"NetworkX is quicker on graphs of fewer than {least} arcs"
+
+
+def converted(graph: Any) -> bool:
+    """Whether NetworkX keeps a conversion."""
+    return bool((getattr(graph, "__networkx_cache__", None) or {}).get("backends", {}).get("gbgpu"))
+
+
+def has_arcs(graph: Any, least: int) -> bool:
+    """Whether there are so many, an undirected edge counting for both of its directions."""
+    found = 0
+    for row in graph._adj.values():
+        found += len(row)
+        if found >= least:
+            return True
+    return False
 
 
 backend = Backend()
