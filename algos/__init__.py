@@ -21,3 +21,20 @@ from algos.clustering import (
     transitivity as transitivity,
 )
 from algos.closeness import closeness as closeness, harmonic as harmonic
+from algos._iterations import ConvergenceError as ConvergenceError
+from algos.eigenvector import eigenvector as eigenvector
+from algos.katz import katz as katz
+from algos.hits import hits as hits
+from algos.truss import k_truss as k_truss, truss_numbers as truss_numbers
+from algos.coloring import greedy_color as greedy_color
+from algos.labels import label_propagation as label_propagation
+from algos.similarity import (
+    adamic_adar as adamic_adar,
+    common_neighbors as common_neighbors,
+    jaccard as jaccard,
+    jaccard_coefficient as jaccard_coefficient,
+    overlap as overlap,
+    preferential_attachment as preferential_attachment,
+    resource_allocation as resource_allocation,
+)
+from algos.factors import collaborative_filtering as collaborative_filtering, predictions as predictions

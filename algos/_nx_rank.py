@@ -56,7 +56,7 @@ def pagerank(
         weighted=not even,
         personalization=jumps,
         dangling=lost,
-        start=start,
+        nstart=start,
     )
     if not found.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)

@@ -1,8 +1,8 @@
 """Closeness and harmonic centrality: how near a vertex is to those that reach it.
 
 64 searches go at once, a matrix of frontiers with a column of bits for each source: a word of `front` says which of
-them stand at a vertex, `missing` which have not come by yet. One product by `bor_first` takes them all a step on, at the
-vertices that miss any; those that come now have their distance, and are counted by the bits that are set.
+them stand at a vertex, `missing` which have not come by yet. One product by `bor_first` takes them all a step on, at
+the vertices that miss any; those that come now have their distance, and are counted by the bits that are set.
 
 Source: Freeman, "Centrality in Social Networks", 1978, with the factor of Wasserman, Faust, "Social Network Analysis",
 1994, for graphs of several components; Marchiori, Latora, "Harmony in the Small-World", 2000; searches in bits: Then et
@@ -93,14 +93,14 @@ def check_closeness(A: Matrix, found: Vector, sources: Any = None, *, seed: int 
     check(np.isclose(near, right, rtol=1e-12, atol=0, equal_nan=True), "closeness: not by SciPy's distances")
 
 
-def _popcount(x):
+def bits_set(x):
     x -= (x >> 1) & 0x5555555555555555
     x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
     return ((x + (x >> 4) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101) >> 56
 
 
 # The bits that are set, as Warren, "Hacker's Delight", 2012, counts them.
-popcount = unary.register_anonymous(_popcount, "popcount")
+popcount = unary.register_anonymous(bits_set, "popcount")
 
 CLOSENESS = Result("vertex", "closeness")
 

@@ -3,7 +3,7 @@
 
 Each round every vertex divides damping times its rank among its out-arcs: t, what arrives. The ranks sum to 1, so
 1 - sum(t) is all that does not travel along arcs, the jumps and the rank of vertices without out-arcs (dangling); it
-is spread evenly, or as asked.
+is spread evenly, or in proportions that are asked for.
 
 Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking", 1999; the treatment of dangling vertices is
 that of LDBC Graphalytics and NetworkX.
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from algos import verify
 from algos._inputs import square
+from algos._iterations import check_limits, flat
 from algos.runs import ALGORITHMS, Algorithm, Option, Result, highest
 from gbgpu import Matrix, Vector, binary, loop, monoid, select, unary
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
@@ -36,73 +37,51 @@ def pagerank(
     weighted: bool = False,
     personalization: Vector | None = None,
     dangling: Vector | None = None,
-    start: Vector | None = None,
+    nstart: Vector | None = None,
 ) -> Ranks:
     """Ranks (`dtype`, FP32 or FP64, every vertex, sum 1), the iterations done, and whether the last changed them by
     less than tol.
 
     The change is the sum of absolute differences; with tol = 0 it is not computed and all iterations are done. With
     `weighted` a vertex divides its rank in proportion to A's values, which must not be negative; else every stored
-    entry counts the same. `personalization` says where jumps go, `dangling` where the rank of vertices without out-arcs
-    goes (by default as jumps), `start` the first ranks; each in proportion to its values, and evenly by default.
+    entry counts the same.
 
-    Raises TypeError (A is no Matrix; dtype), DimensionMismatch (A not square; a vector of another size), InvalidValue
-    (damping outside [0, 1), tol below 0, max_iterations below 1, a weight below 0 or not finite, a vector that has
-    such values or no sum above 0).
+    `personalization` says in what proportion the surfer jumps to each vertex (nothing: never), `dangling` where to from
+    a dangling one (None: as `personalization`), `nstart` where ranks begin. Raises TypeError (A is no Matrix; dtype),
+    DimensionMismatch (A not square; a vector's size), InvalidValue (damping outside [0, 1), tol below 0, max_iterations
+    below 1, a weight or a proportion below 0 or not finite, proportions all 0).
     """
     n = square(A)
     check_parameters(damping, tol, max_iterations)
     share_of_arc = arc_shares(A, n, damping, dtype, weighted)
     dtype = share_of_arc.dtype
     r, share, t, change = (Vector(dtype, size=n, name=name) for name in ("r", "share", "t", "change"))
-    jump = Vector("FP64", size=n, name="jump")
+    jump = proportions(nstart, n)
+    lands, stays = (proportions(v, n) for v in (personalization, personalization if dangling is None else dangling))
     if n == 0:
         return Ranks(r, 0, True)
     spread = (plus_times if weighted else plus_second)[dtype]
-    r[:] = jump[:] = 1 / n
+    r << jump
+    jumps = lands.apply(binary.times, right=1 - damping).new(name="jumps")
+    uniform = personalization is None and dangling is None
     t[:] = 0
-    if start is not None:
-        r << distribution(start, n)
-        jump << r
-    jumps = None if personalization is None else distribution(personalization, n)
-    lost = jumps if dangling is None else distribution(dangling, n)
-    apart = None  # what jumps bring beyond what they would if they went as lost rank does
-    if dangling is not None:
-        even = Vector("FP64", size=n, name="even")
-        even[:] = 1 / n
-        apart = binary.minus((even if jumps is None else jumps) & lost).new(name="apart")
-        apart << apart.apply(binary.times, right=1 - damping)
     ranks = binary.plus[dtype](t | jump)  # read where it stands: each use is one pass over t
     with loop(max_iterations) as it:
         share << binary.times(ranks & share_of_arc)
         t << spread(A.T @ share)
         jump[:] = t.reduce(monoid.plus["FP64"], allow_empty=False)  # stays on the devices
-        jump << jump.apply(binary.minus, left=1)
-        if lost is None:
+        if uniform:
+            jump << jump.apply(binary.minus, left=1)
             jump << jump.apply(binary.truediv, right=n)
         else:
-            jump << binary.times(jump & lost)
-        if apart is not None:
-            jump << binary.plus(jump & apart)
+            jump << jump.apply(binary.minus, left=damping)  # all that is on dangling vertices
+            jump << binary.plus(binary.times(jump & stays) & jumps)
         if tol:
             change << unary.abs(binary.minus(ranks & r))
             r << ranks
             it.until(change.reduce(monoid.plus) < tol)
     r << ranks
     return Ranks(r, it.rounds, it.converged)
-
-
-def distribution(v: Vector, n: int) -> Vector:
-    """Its values (FP64) over their sum, 0 where it has none."""
-    if v.size != n:
-        raise DimensionMismatch(message(f"a vector of size {n}", v.size))
-    low, total = (v.reduce(op).new().value for op in (monoid.min, monoid.plus["FP64"]))
-    if not (v.nvals and low >= 0 and 0 < total < inf):
-        raise InvalidValue(message("values from 0 on with a finite sum above 0", f"a sum of {total}, from {low} on"))
-    full = Vector("FP64", size=n, name="distribution")
-    full[:] = 0
-    full(binary.plus) << v.apply(binary.truediv, right=float(total))
-    return full
 
 
 def arc_shares(A: Matrix, n: int, damping: float, dtype: Any, weighted: bool) -> Vector:
@@ -123,6 +102,22 @@ def arc_shares(A: Matrix, n: int, damping: float, dtype: Any, weighted: bool) ->
     return shares
 
 
+def proportions(given: Vector | None, n: int) -> Vector:
+    """A number (FP64) for each vertex, together 1: as given, the same for all without."""
+    found = flat(n, 0.0 if given is not None else 1 / max(n, 1), "proportions")
+    if given is None:
+        return found
+    if not isinstance(given, Vector):
+        raise TypeError(message("a gbgpu Vector", type(given).__name__))
+    if given.size != n:
+        raise DimensionMismatch(message(f"a vector of size {n}", given.size))
+    found(binary.plus) << given
+    low, total = (found.reduce(op, allow_empty=False).new().value for op in (monoid.min, monoid.plus))
+    if n and not (low >= 0 and 0 < total < inf):
+        raise InvalidValue(message("proportions from 0 on, not all 0, with a finite sum", f"least {low}, sum {total}"))
+    return found.apply(binary.truediv, right=total).new(name="proportions")
+
+
 def check_weights(A: Matrix) -> None:
     """InvalidValue unless every value is at least 0 and finite."""
     low, total = (A.reduce_scalar(op).new().value for op in (monoid.min, monoid.plus["FP64"]))
@@ -134,10 +129,7 @@ def check_parameters(damping: float, tol: float, max_iterations: int) -> None:
     """InvalidValue unless each is in its range (NaN is in none)."""
     if not 0 <= damping < 1:
         raise InvalidValue(message("damping in [0, 1)", damping))
-    if not tol >= 0:
-        raise InvalidValue(message("tol of at least 0", tol))
-    if not max_iterations >= 1:
-        raise InvalidValue(message("max_iterations of at least 1", max_iterations))
+    check_limits(tol, max_iterations)
 
 
 def _in_other_ways(A: Matrix) -> None:

@@ -67,11 +67,15 @@ def has_hubs(degree: Vector) -> bool:
 
 def by_degree(A: Matrix, degree: Vector) -> Matrix:
     """The arcs to the end of higher degree; between equal ones, to the larger vertex number."""
-    n = A.nrows
-    key = Vector(int, n, name="key")
-    key << degree.apply(binary.times, right=n)
+    key = Vector(int, A.nrows, name="key")
+    key << degree.apply(binary.times, right=A.nrows)
     key(binary.plus) << indexunary.index(degree)
-    D = key.diag()
+    return upward(A, key)
+
+
+def upward(A: Matrix, key: Vector) -> Matrix:
+    """The arcs to the end of the larger key."""
+    n, D = A.nrows, key.diag()
     row, column = Matrix(int, n, n, name="row"), Matrix(int, n, n, name="column")
     row(A.S) << any_first[int](D @ A)
     column(A.S) << any_second[int](A @ D)

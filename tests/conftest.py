@@ -64,8 +64,8 @@ def chosen() -> tuple[Devices, ...]:
 # compute is checked on compiled ones by test_statements, test_battery, test_operators, test_algos and others.
 INTERPRETED = {
     f"test_{name}"
-    for name in "centrality chains csgraph docs errors exact files hostile io language names operator_objects".split()
-    + "regressions sparse transposed unchanged user_operators".split()
+    for name in "centrality chains communities csgraph docs errors exact files hostile io language names".split()
+    + "operator_objects regressions sparse transposed unchanged user_operators".split()
 }
 
 
@@ -81,7 +81,8 @@ def interpreted(request) -> None:
 # and on three. Random statements and loops run on seven as well.
 FEWER_DEVICES = {
     f"test_{name}"
-    for name in "algos centrality csgraph errors language memory sparse told transposed types unchanged".split()
+    for name in "algos centrality communities csgraph errors language memory sparse told transposed types".split()
+    + ["unchanged"]
 }
 
 

@@ -11,9 +11,13 @@ from test_algos import as_dict, both_ways, changed, digraph, matrix, random_arcs
 
 import algos
 import gbgpu as gb
+from algos import verify
 from algos.betweenness import check_betweenness
 from algos.closeness import check_closeness
 from algos.clustering import check_clustering
+from algos.eigenvector import check_eigenvector
+from algos.hits import check_hits
+from algos.katz import check_katz, default_alpha
 from algos.verify import VerificationError
 from gbgpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
 
@@ -193,6 +197,113 @@ def test_searches_from_several_sources(devices):
         algos.multi_source_bfs(A, [ALL[0]])
 
 
+# -- repeated products
+
+
+def weighted(graph, dtype=float):
+    values = np.random.default_rng(3).integers(1, 5, len(graph[1]))
+    return matrix(graph, values, dtype), digraph(graph, values.tolist())
+
+
+@pytest.mark.parametrize("by", [False, True], ids=["ones", "weights"])
+def test_eigenvector_and_katz(devices, by):
+    A, G = weighted(PARTS["dense"])
+    found = algos.eigenvector(A, 1e-12, weighted=by)
+    expected = nx.eigenvector_centrality(G, 1000, 1e-12, weight="weight" if by else None)
+    near(found, expected, abs=1e-9)
+    check_eigenvector(A, found, 1e-12, weighted=by)
+    alpha = default_alpha(A, by)
+    assert alpha < 1 / abs(np.linalg.eigvals(A.to_dense(0.0) if by else A.to_dense(0.0) > 0)).max()
+    expected = nx.katz_centrality(G, alpha, tol=1e-12, weight="weight" if by else None)
+    near(algos.katz(A, tol=1e-12, weighted=by), expected, abs=1e-9)
+    start = gb.Vector.from_coo([1, 3], [2.0, 0.5], size=A.nrows)
+    beta = dict(enumerate(start.to_dense(0.0)))
+    expected = nx.katz_centrality(G, 0.02, beta, tol=1e-12, normalized=False)
+    near(algos.katz(A, 0.02, start, 1e-12, normalized=False), expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("by", [False, True], ids=["ones", "weights"])
+def test_hits(devices, by):
+    A, G = weighted(PARTS["dense"])
+    found = algos.hits(A, 1e-13, weighted=by)
+    if not by:
+        G = nx.from_edgelist(G.edges, nx.DiGraph)
+        check_hits(A, found, 1e-13)
+    hubs, authorities = nx.hits(G.subgraph(range(A.nrows)))
+    near(found.hubs, hubs, abs=1e-9)
+    near(found.authorities, authorities, abs=1e-9)
+
+
+def test_repeated_products_of_all_kinds_of_graphs(devices):
+    """Where eigenvalues are equal, what must hold of the result."""
+    for graph in GRAPHS.values():
+        A = undirected(graph)[0]
+        check_eigenvector(A, algos.eigenvector(A))
+        check_katz(A, algos.katz(A))
+        check_hits(A, algos.hits(A))
+
+
+def test_what_does_not_settle(devices):
+    A = matrix(PARTS["dense"])
+    for call in (lambda: algos.eigenvector(A, 0, 3), lambda: algos.katz(A, 5.0), lambda: algos.hits(A, 0, 3)):
+        with pytest.raises(algos.ConvergenceError, match="after"):
+            call()
+    for algorithm in (algos.eigenvector, algos.hits, algos.katz):
+        for keywords in ({"tol": -1}, {"tol": np.nan}, {"max_iterations": 0}):
+            with pytest.raises(InvalidValue, match=next(iter(keywords))):
+                algorithm(A, **keywords)
+    with pytest.raises(DimensionMismatch, match="beta"):
+        algos.katz(A, beta=gb.Vector(float, 3))
+
+
+@pytest.mark.parametrize(
+    ("change", "verify", "result"),
+    [(0.9, check_eigenvector, algos.eigenvector), (None, check_eigenvector, algos.eigenvector),
+     (-0.1, check_eigenvector, algos.eigenvector), (0.9, check_katz, algos.katz), (None, check_katz, algos.katz)],
+)
+def test_verify_finds_wrong_scores(devices, change, verify, result):
+    A = matrix(PARTS["dense"])
+    right = result(A)
+    with pytest.raises(VerificationError, match="presence|sign|length|residual"):
+        verify(A, changed(right, {2: change}))
+
+
+def test_verify_finds_wrong_hubs(devices):
+    A = matrix(PARTS["dense"])
+    hubs, authorities = algos.hits(A)
+    for wrong in ((changed(hubs, {2: 0.5}), authorities), (hubs, changed(authorities, {2: None}))):
+        with pytest.raises(VerificationError, match="hubs|authorities"):
+            check_hits(A, wrong)
+
+
+def test_personalised_pagerank(devices):
+    A, G = weighted(ALL)
+    n = ALL[0]
+    some = gb.Vector.from_coo([0, 5, n - 1], [1, 3, 2.5], size=n)
+    other = gb.Vector.from_coo([2, 7], [1, 1], size=n)
+    for kinds in ({"personalization": some}, {"dangling": other}, {"personalization": some, "dangling": other}):
+        ranks, _, converged = algos.pagerank(A, 0.5, 1e-9, weighted=True, nstart=some, **kinds)
+        assert converged
+        expected = nx.pagerank(G, 0.5, tol=1e-12, **{name: as_dict(v) for name, v in kinds.items()})
+        near(ranks, expected, abs=1e-8)
+        verify.pagerank(A, ranks, 0.5, tol=1e-9, weighted=True, **kinds)
+        with pytest.raises(VerificationError, match="residual"):
+            verify.pagerank(A, ranks, 0.5, 1e-9, weighted=True)
+    assert algos.pagerank(A, 0.5, 1e-8, weighted=True, nstart=ranks, **kinds).iterations < 3
+
+
+@pytest.mark.parametrize("name", ["personalization", "dangling", "nstart"])
+def test_bad_proportions(devices, name):
+    A = matrix(PARTS["cycle"])
+    for values, error in (([0.0], InvalidValue), ([-1.0], InvalidValue), ([np.inf], InvalidValue)):
+        with pytest.raises(error, match="proportions"):
+            algos.pagerank(A, **{name: gb.Vector.from_coo([1], values, size=5)})
+    with pytest.raises(DimensionMismatch, match="size 5"):
+        algos.pagerank(A, **{name: gb.Vector(float, 4)})
+    with pytest.raises(TypeError, match="Vector"):
+        algos.pagerank(A, **{name: {0: 1.0}})
+
+
 # -- triangles and clustering
 
 
@@ -224,7 +335,8 @@ def test_triangles_of_vertices_in_the_order_of_degrees(devices):
 
 
 UNDIRECTED = [algos.triangles, algos.clustering, algos.transitivity, algos.average_clustering]
-EVERY = [algos.betweenness, algos.edge_betweenness, algos.closeness, algos.harmonic, *UNDIRECTED]
+REPEATED = [algos.eigenvector, algos.katz, algos.hits]
+EVERY = [*REPEATED, algos.betweenness, algos.edge_betweenness, algos.closeness, algos.harmonic, *UNDIRECTED]
 
 
 @pytest.mark.parametrize("algorithm", EVERY)
