@@ -174,12 +174,20 @@ def operator(text: str) -> str:
 
 
 def begin(arguments: argparse.Namespace) -> None:
-    """The session that the arguments ask for."""
+    """The session that the arguments ask for; of several ranks the first one tells what comes of it."""
     name = arguments.partition
     try:
         gb.init(arguments.devices, None if name is None else gb.partition.NAMED[name]())
     except ImportError as error:
         raise errors.InvalidValue(str(error)) from None
+    if gb.rank():
+        sys.stdout = open(os.devnull, "w")
+
+
+def say(text: str) -> None:
+    """What is no result, on stderr, once."""
+    if gb.rank() == 0:
+        print(text, file=sys.stderr)
 
 
 def show_info(arguments: argparse.Namespace) -> int:
@@ -270,7 +278,7 @@ def convert_graph(arguments: argparse.Namespace) -> int:
             A = A.dup(arguments.dtype)
         progress.step("writing")
         store(arguments.output, A, arguments.symmetric, f"gbgpu convert {os.path.basename(arguments.input)}")
-    print(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries", file=sys.stderr)
+    say(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries")
     return 0
 
 
@@ -286,7 +294,7 @@ def write_graph(arguments: argparse.Namespace) -> int:
             f"gbgpu generate {arguments.kind} {kind.names[0]}={first} {kind.names[1]}={second} seed={arguments.seed}"
         )
         store(arguments.output, A, gb.io.form_of(arguments.output) == "mtx", comment)
-    print(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries", file=sys.stderr)
+    say(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries")
     return 0
 
 
@@ -322,7 +330,7 @@ def run_algorithm(arguments: argparse.Namespace) -> int:
     else:
         show(told)
     if told.failure:
-        print(f"gbgpu: {told.failure}", file=sys.stderr)
+        say(f"gbgpu: {told.failure}")
     return 1 if told.failure else 0
 
 
@@ -393,7 +401,7 @@ def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.
     if arguments.trace:
         with gb.io.atomic_file(arguments.trace) as stream:
             stream.write(json.dumps(report.chrome_trace(records)).encode())
-    if arguments.plot:
+    if arguments.plot and gb.rank() == 0:
         title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}"
         report.plot(records, arguments.plot, title=title)
     return records

@@ -33,6 +33,7 @@ def init(
     *,
     deterministic: bool = False,
     balance: Any = "auto",
+    ranks: bool | None = None,
     **others: Any,
 ) -> Session:
     """Start a session on `devices` and end the one before, whose handles then raise InvalidValue.
@@ -43,13 +44,17 @@ def init(
     `gb.partition`. `deterministic`: sums of floats are the same, bit for bit, from run to run and on any number of
     devices of one kind, and `any` takes the term of the lowest index in products with a vector; such products go by
     rows (pull) then, which costs time. `balance`: whether a device computes for another whose part of a frontier is
-    larger, "auto", "off" or a `gb.balance.Policy`; CPU devices only. Raises DeviceError for a device that is not there.
+    larger, "auto", "off" or a `gb.balance.Policy`; CPU devices only.
+
+    In processes that mpiexec started the session has the devices of all of them (docs/clusters.md), each of which calls
+    this; `ranks=False` gives each process a session of its own, and True is for what starts processes otherwise. Raises
+    DeviceError for a device that is not there, or without mpi4py; InvalidValue if ranks ask for different sessions.
     """
     if others or devices == "suitesparse":  # as python-graphblas is begun
         came = ", ".join([repr(devices), *(f"{name}={value!r}" for name, value in others.items())])
         hint = 'gb.init("cpu:4"), gb.init("cuda:0"), or no call at all; statements run when they are written'
         raise TypeError(errors.message("devices, and perhaps partition and deterministic", came, hint))
-    session = Session(devices, partition, deterministic, balance)
+    session = Session(devices, partition, deterministic, balance, ranks)
     old = settings.install(session)
     if old is not None:
         old.close()
@@ -59,19 +64,29 @@ def init(
 settings.connect(init)
 
 
+def rank() -> int:
+    """The number of this process among those of the session in force, from 0; where it is the only one, 0."""
+    ranks = settings.session().ranks
+    return 0 if ranks is None else ranks.rank
+
+
 def device_info() -> list[dict[str, Any]]:
     """The devices of the session in force: name, kind, model, free and total bytes."""
-    found = []
+    found, ranks = [], settings.session().ranks
     for device in settings.session().devices:
+        if device.kind == "remote":
+            continue
         free, total = device.memory()
         found.append({"name": device.name, "kind": device.kind, "model": device.model, "free": free, "total": total})
-    return found
+    return found if ranks is None else sum(ranks.gathered(found, "gb.device_info"), [])
 
 
 def topology() -> Any:
     """The links between the devices of the session in force as a `balance.Topology`, measured now by copies (128 MiB on
     each device): bytes a second and seconds, from each device (row) to each other one. Logical devices of one GPU count
-    as devices."""
+    as devices. Raises NotImplementedException across ranks."""
+    if settings.session().ranks is not None:
+        raise errors.NotImplementedException("links between ranks aren't measured yet")
     if settings.session().simulated is not None:
         return settings.session().simulated
     links = measured(settings.session().devices)
@@ -232,6 +247,7 @@ __all__ = [
     "monoid",
     "op",
     "partition",
+    "rank",
     "replace",
     "select",
     "semiring",

@@ -372,8 +372,8 @@ def test_loops_bring_what_blocks_read(eager):
     for start in (gb.init, eager):
         start("cpu:3", part.metis())
         A = rmat(7, 3, seed=4)
-        found.append(algos.pagerank(A, tol=1e-12).ranks.to_dense())
-        verify.pagerank(A, gb.Vector.from_dense(found[-1]), tol=1e-10)
+        found.append(algos.pagerank(A, tol=1e-8).ranks.to_dense())
+        verify.pagerank(A, gb.Vector.from_dense(found[-1]), tol=1e-6)
     assert np.allclose(*found, rtol=1e-12)
 
 

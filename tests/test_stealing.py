@@ -196,7 +196,7 @@ def test_a_trace_file_replays(tmp_path, capsys):
 def test_a_model_is_trained_and_replays(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(training, "_EDGES", 20)
     file = str(tmp_path / "model.json")
-    graphs = ["--graph", "rmat:8:8:1:1-9", "--graph", "road:20", "--unseen", "uniform:8:6"]
+    graphs = ["--graph", "rmat:8:8:1:1-9", "--graph", "road:20", "--unseen", "uniform:8:6", "--direction", "pull"]
     assert cli.main(["train-balance", file, "--devices", "cpu:2", *graphs]) == 0
     assert "polynomial" in capsys.readouterr().out
     model = balance.Polynomial.load(file)

@@ -1,7 +1,8 @@
 """Models of seconds an edge beside each other (GUM, table V): python -m bench.experiments.models
 
-Polynomial regression of degree 4 as the balance layer trains it, and linear regression, support vectors with an rbf
-kernel and a decision tree of scikit-learn, which has to be installed, on what `gbgpu train-balance` collects. Errors are root-mean-square relative ones.
+Polynomial regression of degree 4 as the balance layer trains it; and linear regression, support vectors with an rbf
+kernel and a decision tree of scikit-learn, which has to be installed, on what `gbgpu train-balance` collects. Errors
+are root-mean-square relative ones.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Vectors and matrices as row blocks. A block's buffers are private to its device, and the owner writes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..device.base import Device
+from ..device.remote import AWAY
 from ..errors import NotImplementedException, message
 from .partition import RowMap
 
@@ -115,12 +116,13 @@ class MatrixStore:
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
 
 
-def assembled(rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock]) -> MatrixStore:
-    """A matrix of blocks that this process has made, and so knows all about."""
-    lengths, empty_rows = tuple(block.nnz for block in blocks), any(block.empty_rows for block in blocks)
-    return MatrixStore(
-        MatrixNumbers(rowmap, colmap, dtype, iso, blocks[0].indptr.dtype.name, lengths, empty_rows), blocks
-    )
+def assembled(
+    rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock], told: Callable[..., Any]
+) -> MatrixStore:
+    """A matrix of blocks that have just been made; `told` completes what is known of them (Context.told)."""
+    known = [(block.nnz, block.empty_rows, block.indptr is not None and block.indptr.dtype.name) for block in blocks]
+    lengths, empty, ptr = zip(*told(rowmap.tasks, known, "a new matrix"), strict=True)
+    return MatrixStore(MatrixNumbers(rowmap, colmap, dtype, iso, ptr[0], lengths, any(empty)), blocks)
 
 
 def revalued(pattern: MatrixStore, dtype: Any, iso: bool, blocks: list[MatrixBlock]) -> MatrixStore:
@@ -147,6 +149,9 @@ def split_vector(
     cuts = map.bounds if dense else np.searchsorted(ids, map.bounds)
     blocks = []
     for b, device in enumerate(devices[: map.p]):
+        if device.kind == "remote":
+            blocks.append(AWAY)
+            continue
         lo, hi = cuts[b], cuts[b + 1]
         mine = put(device, vals if iso else vals[lo:hi]) if iso or hi > lo else device.empty(1, vals.dtype)
         if dense:
@@ -183,10 +188,15 @@ def split_matrix(
     else:
         slots = colmap.slots(cols).astype(colmap.slot_type(), copy=False)
     ptr = offset_type(int(np.diff(indptr[rowmap.bounds]).max()))
-    blocks = []
+    blocks, entries, empty = [], [], False
     for b, device in enumerate(devices[: rowmap.p]):
         lo, hi = rowmap.bounds[b], rowmap.bounds[b + 1]
         first, last = int(indptr[lo]), int(indptr[hi])
+        entries.append(last - first)
+        if device.kind == "remote":
+            blocks.append(AWAY)
+            empty = empty or bool((np.diff(indptr[lo : hi + 1]) == 0).any())
+            continue
         local = (indptr[lo : hi + 1] - first).astype(ptr)
         lengths, mine = np.diff(local), vals if iso else vals[first:last]
         held = put(device, mine) if len(mine) else device.zeros(1, vals.dtype)
@@ -195,7 +205,8 @@ def split_matrix(
         if colmap.order is not None:
             columns, held = ascending(device, offsets, columns, held, not iso, colmap.nslots)
         blocks.append(matrix_block(device, offsets, columns, held, 0 if iso else 1, last - first, lengths))
-    return assembled(rowmap, colmap, dtype, iso, blocks)
+        empty = empty or blocks[-1].empty_rows
+    return MatrixStore(MatrixNumbers(rowmap, colmap, dtype, iso, ptr, tuple(entries), empty), blocks)
 
 
 def taken_rows(indptr: np.ndarray, rows: np.ndarray, *entries: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -147,7 +147,7 @@ def frontier_edges(
     tells = session.assigner is not None and x.map.p > 1 and session.assigner.cares(mean)
     if x.form == "full":
         return store.nvals, tallied(session, x, held) if tells and held is not None else None
-    seen = session.devices[0].peek(session.nil(0).words) is not None
+    seen = session.ranks is None and session.devices[0].peek(session.nil(0).words) is not None
     if held is None or x.form not in KNOWN or not seen and not FEW <= count <= MANY * x.map.n:
         return mean, None
     step = session.once(("counting", held.ptr, held.idx, x.map), lambda: _counting(held, x.map))
@@ -166,7 +166,10 @@ def frontier_edges(
             return found
 
         totals = session.over(x.map.tasks, total, count * session.kernels.costs.row)
-        return sum(int(found[0]) if seen else int(session.devices[b].get(found)[0]) for b, found in enumerate(totals))
+        if seen:
+            return sum(int(found[0]) for found in totals)
+        reads = session.over(x.map.tasks, lambda task: session.devices[task.device].get(totals[task.block]), 0.0)
+        return sum(int(found[0]) for found in session.told(x.map.tasks, reads, "edges of a frontier"))
 
     return session.aside(step, counted), None
 

@@ -43,11 +43,15 @@ class Watched:
         whole, text = (self.start + beside.seconds - self.beside, now()), repr(title)
         for start, end, what in asides():
             emit(Record(counters.statements, text, what, "host", start=start, end=end))
+        first = True
         for b, device in enumerate(devices):
+            if device.kind == "remote":
+                continue
             record = Record(counters.statements, text, step.kind, device.name, direction, step.into.form)
             record.moved, (record.start, record.end) = self.moved[b], self.spans[b] or whole
-            if b == 0:
+            if first:
                 record.launches, record.host_reads, record.decision = launches, reads, self.decision
+                first = False
             if self.tallies is not None:
                 record.tally = self.tallies[b]
             record.keep(device.get, self.stats[b], None if counts is None else counts[b], self.sent[b])

@@ -139,9 +139,10 @@ class MatrixRun(Runner):
             return self._two_passes(store, b, *passes, store.dtype, store.iso, store.ptr, part=True)
 
         blocks = self._each(store, work)
-        if all(new is old for new, old in zip(blocks, store.blocks, strict=True)):
+        kept = [new is old for new, old in zip(blocks, store.blocks, strict=True)]
+        if all(self.session.told(store.rowmap.tasks, kept, "what a selection kept")):
             return store
-        return assembled(store.rowmap, store.colmap, store.dtype, store.iso, blocks)
+        return assembled(store.rowmap, store.colmap, store.dtype, store.iso, blocks, self.session.told)
 
     def merge(
         self, one: MatrixStore, two: MatrixStore, keep: int, op: Any, dtype: Any = None, defaults: Any = None
@@ -150,7 +151,7 @@ class MatrixRun(Runner):
         present. With `defaults` an operator meets them where one is missing."""
         two = self.aligned(two, one.rowmap, one.colmap)
         dtype = one.dtype if dtype is None else dtype
-        if keep & BOTH and all(x.same_pattern(y) for x, y in zip(one.blocks, two.blocks, strict=True)):
+        if keep & BOTH and self._alike(one, two):
             if op is None and dtype is one.dtype:
                 return one
             if op is not None and not op.program.uses & {"i", "j", "k"}:
@@ -182,7 +183,12 @@ class MatrixRun(Runner):
                 ptr,
             )
 
-        return assembled(one.rowmap, one.colmap, dtype, iso, self._each(one, work))
+        return assembled(one.rowmap, one.colmap, dtype, iso, self._each(one, work), self.session.told)
+
+    def _alike(self, one: MatrixStore, two: MatrixStore) -> bool:
+        """Whether two matrices on the same maps share their pattern."""
+        each = [x.same_pattern(y) for x, y in zip(one.blocks, two.blocks, strict=True)]
+        return one.lengths == two.lengths and all(self.session.told(one.rowmap.tasks, each, "a shared pattern"))
 
     def _two_passes(
         self, store: MatrixStore, b: int, count: Any, fill: Any, dtype: Any, iso: bool, ptr: str, part: bool = False

@@ -4,12 +4,14 @@ Nothing here knows types or operators; values only move. `Rows` has int64 offset
 int64 offsets, and `store_of` gives all blocks of a matrix the same narrow type.
 """
 
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...device.base import Device
+from ...device.remote import AWAY
 from ...distribute import needs, transport
 from ...distribute.blocks import (
     MatrixBlock,
@@ -152,7 +154,8 @@ def last_of(device: Device, first: Any) -> Any:
 
 def store_of(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, parts: list[Rows]) -> MatrixStore:
     """The matrix whose blocks have these rows."""
-    ptr, idx = offset_type(max(len(part.cols) for part in parts)), colmap.slot_type()
+    lengths = [0 if part is AWAY else len(part.cols) for part in parts]
+    ptr, idx = offset_type(max(session.told(rowmap.tasks, lengths, "entries of new rows"))), colmap.slot_type()
 
     def block(task: Task) -> MatrixBlock:
         part, device = parts[task.block], session.devices[task.device]
@@ -161,7 +164,7 @@ def store_of(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: 
         return matrix_block(device, indptr, cols, vals, 0 if iso else 1, len(cols))
 
     seconds = rowmap.n * session.kernels.costs.row / rowmap.p
-    return assembled(rowmap, colmap, dtype, iso, session.over(rowmap.tasks, block, seconds))
+    return assembled(rowmap, colmap, dtype, iso, session.over(rowmap.tasks, block, seconds), session.told)
 
 
 def whole_vector(session: Context, store: VectorStore, d: int) -> Dense:
@@ -221,6 +224,29 @@ def joined(session: Any, store: MatrixStore, d: int, pieces: list[Piece], into: 
     return Rows(indptr, cols, vals, 0 if store.iso else 1)
 
 
+def near_pieces(session: Context, iso: bool, tasks: Sequence[Task], wanted: list[list[Any]]) -> list[list[Any]]:
+    """wanted[b], pieces (or None) for the device of task b, with those that other ranks have brought here."""
+    ranks, devices = session.ranks, session.devices
+    if ranks is None:
+        return wanted
+    parcels: dict[int, list[tuple]] = {}
+    for task, pieces in zip(tasks, wanted, strict=True):
+        for i, piece in enumerate(pieces if not ranks.here(task.device) else ()):
+            if piece is not None and ranks.here(piece.d):
+                (indptr, cols, vals, _), begin, end = piece.rows, piece.begin, piece.end
+                arrays = indptr[piece.lo : piece.hi + 1], cols[begin:end], vals[:1] if iso else vals[begin:end]
+                sent = task.block, i, *(ranks.out(devices[piece.d], array) for array in arrays)
+                parcels.setdefault(ranks.rank_of(task.device), []).append(sent)
+    found = [list(pieces) for pieces in wanted]
+    for came in ranks.swapped(parcels, "rows of a matrix").values():
+        for b, i, indptr, *rest in came:
+            device, piece = devices[tasks[b].device], wanted[b][i]
+            cols, vals = (ranks.into(device, array) for array in rest)
+            rows = Rows(ranks.into(device, indptr - indptr[0]), cols, vals, 0 if iso else 1)
+            found[b][i] = Piece(piece.d, rows, 0, piece.hi - piece.lo, 0, len(rows.cols))
+    return found
+
+
 def here(session: Any, store: MatrixStore, d: int, pieces: list[Piece]) -> Rows:
     """Pieces of a matrix as one: as it lies, if it lies on device d."""
     if len(pieces) != 1 or pieces[0].d != d:
@@ -265,13 +291,22 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
 
     pieces = session.over(source.tasks, sent, seconds / source.p)
 
+    def piece(b: int, t: int) -> Piece | None:
+        if pieces[b] is not AWAY:
+            return pieces[b][t]
+        lo, hi = cuts[b][t : t + 2]
+        return Piece(source.tasks[b].device, AWAY, 0, hi - lo, 0, 0) if b != t and lo < hi else None
+
+    wanted: list[list[Any]] = [[piece(b, t) for b in range(source.p)] for t in range(rowmap.p)]
+    wanted = near_pieces(session, store.iso, rowmap.tasks, wanted)
+
     def part(task: Task) -> Rows:
         t, device = task.block, session.devices[task.device]
         parts = []
         for b, places in enumerate(mine):
             lo, hi = cuts[b][t : t + 2]
             if lo < hi:
-                rows = Rows(*store.blocks[t].csr) if b == t else joined(session, store, task.device, [pieces[b][t]])
+                rows = Rows(*store.blocks[t].csr) if b == t else joined(session, store, task.device, [wanted[t][b]])
                 slots = device.put(local[places[lo:hi]] - source.first_slot(t)) if b == t else device.xp.arange(hi - lo)
                 parts.append((rows, slots, device.put(places[lo:hi] - targets[t])))
         lengths = device.zeros(rowmap.rows[t], np.int64)

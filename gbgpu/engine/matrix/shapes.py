@@ -24,6 +24,7 @@ from ...errors import IndexOutOfBound, NotImplementedException, message
 from ...kernels.interface import AFULL, BFULL, OUTFULL, Spec
 from ...language.index import Index
 from ..context import Context
+from ..near import near_matrix, near_vector
 from .csr import (
     Piece,
     Rows,
@@ -35,6 +36,7 @@ from .csr import (
     joined,
     keep_entries,
     last_of,
+    near_pieces,
     of_users,
     offsets,
     part_of,
@@ -56,7 +58,10 @@ class Ids:
 
     def __init__(self, session: Context, index: Index, map: RowMap):
         self.session, self.index, self.map = session, index, map
-        self.store = None if index.vector is None else _by_row(session, session.content(index.vector))
+        self.store = None
+        if index.vector is not None:
+            self.store = near_vector(session, _by_row(session, session.content(index.vector)))
+            session.doubted = True
         self.ascending = index.vector is None and map.order is None and _ascending(index)
 
     def all(self, b: int) -> Any:
@@ -150,6 +155,7 @@ def _rows(session: Context, store: MatrixStore, index: Index) -> MatrixStore:
     if index.vector is None and p > 1:
         parts = brought(session, store, index.ids(), rowmap)
     else:
+        store = near_matrix(session, store)
         parts = session.over(store.rowmap.tasks, part, _seconds(session, store))
     return store_of(session, rowmap, store.colmap, store.dtype, store.iso, parts)
 
@@ -216,7 +222,10 @@ def _concat(session: Any, grid: list[list[MatrixStore]], dtype: Any, rowmap: Row
     lines, top = [], 0
     for line, height in zip(grid, heights, strict=True):
         filled = [(tile, left) for tile, left in zip(line, lefts, strict=False) if tile.nvals] or [(line[0], 0)]
-        pieces = [_pieces(session, tile, rowmap.bounds - top) for tile, _ in filled]
+        pieces = [
+            near_pieces(session, tile.iso, rowmap.tasks, _pieces(session, tile, rowmap.bounds - top))
+            for tile, _ in filled
+        ]
         lines.append(
             [Tile(tile, mine, names(tile.colmap, left)) for (tile, left), mine in zip(filled, pieces, strict=True)]
         )
@@ -269,7 +278,8 @@ def _pieces(session: Any, store: MatrixStore, bounds: np.ndarray) -> list[list[P
         device, cuts = session.devices[task.device], (bounds - map.first(task.block)).clip(0, map.rows[task.block])
         return cuts.tolist(), device.get(store.blocks[task.block].indptr[device.put(cuts)]).tolist()
 
-    for task, (cuts, ends) in zip(map.tasks, session.over(map.tasks, cut, 0.0), strict=True):
+    every = session.told(map.tasks, session.over(map.tasks, cut, 0.0), "tiles")
+    for task, (cuts, ends) in zip(map.tasks, every, strict=True):
         rows = Rows(*store.blocks[task.block].csr)
         for b, (lo, hi) in enumerate(zip(cuts, cuts[1:], strict=False)):
             if lo < hi:
@@ -283,6 +293,7 @@ def place(
     """A matrix on the maps of `like` with row k of `store` in row rows[k], its column l in cols[l]. Entries that meet
     are combined by `monoid`; without one the last stays."""
     row_ids, col_ids = Ids(session, rows, like.rowmap), Ids(session, cols, like.colmap)
+    store = near_matrix(session, store)
     ascending = row_ids.ascending and col_ids.ascending
     combine = monoid is not None and not store.iso
 
@@ -315,7 +326,7 @@ def with_element(session: Any, store: MatrixStore, i: int, j: int, value: Any) -
     rowmap = store.rowmap
     b, slot = int(rowmap.owner(i)), int(store.colmap.slots(np.array([j]))[0])
     row = int(rowmap.places(np.array([i]))[0]) - rowmap.first(b)
-    ptr = np.promote_types(store.ptr, offset_type(store.blocks[b].nnz + 1))  # one type in all blocks
+    ptr = np.promote_types(store.ptr, offset_type(store.lengths[b] + 1))  # one type in all blocks
 
     def of(task: Task) -> Any:
         device, block = session.devices[task.device], store.blocks[b]
@@ -346,7 +357,7 @@ def with_element(session: Any, store: MatrixStore, i: int, j: int, value: Any) -
         return MatrixBlock(block.n, indptr, block.cols, vals, 1, *rest)
 
     blocks = session.over(rowmap.tasks, alike, rowmap.n * session.kernels.costs.row / rowmap.p)
-    return assembled(rowmap, store.colmap, store.dtype, False, blocks)
+    return assembled(rowmap, store.colmap, store.dtype, False, blocks, session.told)
 
 
 def _counted(device: Device, line: Any, n: int) -> Any:
@@ -384,7 +395,7 @@ def filled(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, value: 
         return matrix_block(device, indptr, cols, device.full(1, value, dtype.np_type), 0, n * m)
 
     made = session.over(rowmap.tasks, block, rowmap.n * m * session.kernels.costs.row / rowmap.p)
-    return assembled(rowmap, colmap, dtype, True, made)
+    return assembled(rowmap, colmap, dtype, True, made, session.told)
 
 
 # -- vectors as matrices
@@ -406,7 +417,7 @@ def column(session: Context, store: VectorStore) -> MatrixStore:
 
 def diag(session: Context, store: VectorStore, k: int) -> MatrixStore:
     """A square matrix with the vector on its diagonal k."""
-    single, n = column(session, store), store.map.n
+    single, n = near_matrix(session, column(session, store)), store.map.n
     down, right = max(0, -k), max(0, k)
     rowmap, colmap = session.maps.pair(n + abs(k), n + abs(k), store.map.p)
 
@@ -430,6 +441,7 @@ def kron(session: Context, one: MatrixStore, two: MatrixStore, op: Any) -> Matri
         raise NotImplementedException(message("an operator of values in kronecker", repr(op)))
     n, m = two.rowmap.n, two.colmap.n
     rowmap, colmap = session.maps.pair(one.rowmap.n * n, one.colmap.n * m, one.rowmap.p)
+    one, two = near_matrix(session, one), near_matrix(session, two)
     kernel = session.kernels.get("ewise", Spec(op=op, a=one.dtype, b=two.dtype, out=op.return_type))
 
     def part(task: Task) -> Rows:

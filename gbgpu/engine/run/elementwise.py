@@ -10,6 +10,7 @@ from ...distribute.partition import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ..matrix.csr import entries_of
+from ..near import near_scalars
 from ..plan import Step
 from .steps import Steps, copied
 
@@ -116,15 +117,17 @@ class Elementwise(Steps):
 
     def _first(self, x: VectorStore) -> VectorStore:
         """The entry of the lowest index alone, on the first device; nothing, if there is none."""
-        devices, n = self.session.devices, 0
-        value = devices[0].empty(1, x.dtype.np_type)
-        for device, block in zip(devices, x.blocks, strict=False):
-            rows, vals = entries_of(device, block)
-            if len(rows):
-                devices[0].copy(value[:1], vals[:1])
-                n = 1
-                break
-        return VectorStore(RowMap(np.array([0, n])), x.dtype, "full", False, [VectorBlock(n, value, 1)])
+        session = self.session
+
+        def least(task: Task) -> Any:
+            rows, vals = entries_of(session.devices[task.device], x.blocks[task.block])
+            return session.devices[task.device].get(vals[: min(len(rows), 1)])
+
+        heads = session.told(x.map.tasks, session.over(x.map.tasks, least, self.entries(x)), "the first entry")
+        found = next((head for head in heads if len(head)), None)
+        map = RowMap(np.array([0, found is not None]))
+        value = session.devices[0].put(np.zeros(1, x.dtype.np_type) if found is None else found)
+        return VectorStore(map, x.dtype, "full", False, [VectorBlock(map.n, value, 1)])
 
     def _reduce(self, step: Step) -> tuple[Any, Any]:
         """Each block to one value, then those on the first device to one: two words of one buffer, the value and
@@ -147,21 +150,23 @@ class Elementwise(Steps):
             return both, vals
 
         parts = self.session.over(x.map.tasks, work, self.entries(x))
+        parts = near_scalars(session, x.map.tasks, parts, monoid.dtype.np_type)
         if x.map.p == 1:
             return parts[0]
 
         def last(task: Task) -> tuple[Any, Any]:
-            device, nil, p = session.devices[0], session.nil(0), x.map.p
+            d = task.device
+            device, nil, p = session.devices[d], session.nil(d), x.map.p
             vals, present = device.empty(p, monoid.dtype.np_type), device.empty(p, np.int64)
             for b, (both, value) in enumerate(parts):
                 device.copy(vals[b : b + 1], value)
                 device.copy(present[b : b + 1], both[1:])
-                if b:
-                    session.account(0, value.nbytes + 8)
+                if b != d:
+                    session.account(d, value.nbytes + 8)
             words, both = device.zeros((p + 63) >> 6, np.int64), device.empty(2, np.int64)
             out = both.view(monoid.dtype.np_type)[:1]
             self.kernel("mask_words", Spec(b=session.int64))(p, present, 1, nil.words, k.XFULL, words)
             self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(p, nil.words, vals, 1, words, 0, out, both[1:])
             return both, out
 
-        return session.over(x.map.tasks[:1], last, 0.0)[0]
+        return session.over(x.map.tasks[session.at :][:1], last, 0.0)[0]

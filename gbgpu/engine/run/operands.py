@@ -12,6 +12,7 @@ from ...kernels.interface import Spec
 from ...language.scalar import Scalar
 from ..matrix.csr import part_of, slots_of, whole_vector
 from ..matrix.shapes import Ids
+from ..near import near_vector
 from ..plan import Step
 from .steps import Steps, cast, copied
 
@@ -31,8 +32,9 @@ class Operands(Steps):
 
     def _take(self, step: Step) -> VectorStore:
         """What a full vector has at the ids that a vector names."""
-        source, over, index = self.registers[step.sources[0]], step.into.map, self.registers["ids"]
-        session, ids = self.session, Ids(self.session, index, source.map)
+        session, over, index = self.session, step.into.map, self.registers["ids"]
+        source = near_vector(session, self.registers[step.sources[0]])
+        ids = Ids(session, index, source.map)
 
         def work(task: Task) -> VectorBlock:
             dense = whole_vector(session, source, task.device)
@@ -49,7 +51,7 @@ class Operands(Steps):
     def _gathered(self, step: Step, ids: np.ndarray | None) -> VectorStore:
         """Row r of the result is the source's entry ids[r] (-1: none), or its entry r if there are no ids."""
         source, map, devices, kernel = (
-            self.registers[step.sources[0]],
+            near_vector(self.session, self.registers[step.sources[0]]),
             step.into.map,
             self.session.devices,
             self.kernel("gather"),
@@ -164,9 +166,9 @@ class Operands(Steps):
             value = value if dtype is given else cast(value, given, dtype)
             found = [session.pool.scalar(b, value, dtype.np_type) for b in range(map.p)]
         else:
-            found = [held, *(copied(session.devices[b], held) for b in range(1, map.p))]
-            for b in range(1, map.p):
-                self.session.account(b, held.nbytes)
+            found = [held if b == session.at else copied(session.devices[b], held) for b in range(map.p)]
+            for b in range(map.p):
+                session.account(b, held.nbytes if b != session.at else 0)
         return VectorStore(map, dtype, "full", True, [VectorBlock(map.rows[b], found[b], 0) for b in range(map.p)])
 
     def _spread(self, step: Step) -> VectorStore:

@@ -15,6 +15,7 @@ from ...kernels.interface import Spec
 from ..assign import tally, tally_masked
 from ..deterministic import by_rows
 from ..matrix.csr import whole_vector
+from ..near import near_messages, near_vector
 from ..plan import Step
 from ..pool import Workspace
 from .steps import Steps
@@ -41,13 +42,14 @@ class Products(Steps):
         thin = self._halo(source)
         if thin is not None:
             return self._values_of(source, thin)
+        source = near_vector(session, source)
         seconds = source.map.nslots * source.dtype.np_type.itemsize * session.kernels.costs.byte
         return session.over(source.map.tasks, lambda task: whole_vector(session, source, task.device), seconds)
 
     def _halo(self, source: VectorStore) -> Halo | None:
         """What blocks read of others' rows, if single values are to be brought. It is looked for at the second pull."""
         matrix, session = self.registers["A"], self.session
-        if source.form != "full" or source.iso:
+        if source.form != "full" or source.iso or session.ranks is not None:
             return None
         if matrix.pulls == 1:
             costs, p = session.kernels.costs, len(session.devices)
@@ -116,7 +118,7 @@ class Products(Steps):
                 vals, words, _ = shared[b]
                 vals, words = vals[task.lo * stride : task.hi] if stride else vals, words[lo:hi]
                 mwords, row0, count = mwords[lo:] if mask else mwords, row0 + task.lo, device.zeros(1, np.int64)
-            x = source[b] if gathered else source.blocks[b]  # what the rows read lies with their owner
+            x = source[task.device if matrix.halo is None else b] if gathered else source.blocks[b]
             traced, stats = self.stats(task.device)
             kernel, kind, exact, rows, heavy, options = layout(device, block, spec, x, inner.nslots, bool(mask), fixed)
             given = x.vals, x.stride, nil.words if x.words is None else x.words
@@ -125,7 +127,7 @@ class Products(Steps):
             (kernel or self.kernel(kind, exact))(block.n, *rows, *given, mwords, flags, *ids, heavy, *out, **options)
             return VectorBlock(block.n, vals, stride, None if full else words, count=count) if shared is None else count
 
-        if session.watched is not None and session.devices[0].kind == "cpu":
+        if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
             session.watched.tallies = tally_masked(session, self.registers[mask] if mask else None, matrix)
         done = self._over(tasks, work)
         return self.store(done if shared is None else self._joined(outer, tasks, shared, done, stride, full))
@@ -180,7 +182,7 @@ class Products(Steps):
             into = value, space.words, space.touched, count, stats
             kernel(block.n, *given, present, flags, *block.csr, *ids, *mine, *into, **options(block))
 
-        if session.watched is not None and session.devices[0].kind == "cpu":
+        if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
             session.watched.tallies = tally(session, source, matrix)
         self._over(tasks, work)
         if not dense:
@@ -235,11 +237,12 @@ class Products(Steps):
     def _exchange(self, step: Step) -> list[tuple[list[needs.Message], Any]]:
         """The messages for each owner, and the one value of all if they are iso."""
         bins, devices, map = self.registers[step.sources[0]], self.session.devices, step.into.map
+        others = near_messages(self.session, bins, map, step.into.iso)
 
         def work(task: Task) -> Any:
             messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso)
             self.session.account(task.device, *transport.carry(devices, transfers))
-            return messages, bins[task.device].vals
+            return messages + others[task.block], bins[task.device].vals
 
         return self.session.over(map.tasks, work, self.registers["seconds"] / 4)
 
