@@ -204,10 +204,8 @@ def concat(
     heights, widths = [line[0].rowmap.n for line in grid], [tile.colmap.n for tile in grid[0]]
     nnz = sum(tile.nvals for line in grid for tile in line)
     rowmap, colmap = session.maps.of_matrix(sum(heights), sum(widths), nnz, None)
-    tiles = [tile for line in grid for tile in line]
-    if any(
-        map.order is not None for map in (rowmap, colmap, *(m for tile in tiles for m in (tile.rowmap, tile.colmap)))
-    ):
+    maps = {rowmap, colmap, *(map for line in grid for tile in line for map in (tile.rowmap, tile.colmap))}
+    if any(map.order is not None for map in maps):
         grid = [[aligned(tile, tile.rowmap.straight(), tile.colmap.straight()) for tile in line] for line in grid]
         made = _concat(session, grid, dtype, rowmap.straight(), colmap.straight())
         return aligned(made, rowmap, colmap)
