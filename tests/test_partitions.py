@@ -269,6 +269,14 @@ def test_a_replica_is_in_the_order_of_ids():
     assert whole.rowmap.p == 1 and all(np.array_equal(*pair) for pair in zip(found, expected, strict=True))
 
 
+def test_tiles_are_put_together():
+    """Whatever the order of the rows and columns of each, and of the result."""
+    gb.init("cpu:3", part.random(2))
+    dense = [[values(pattern(n, m, seed=n + m, density=0.3)) for m in (50, 7, 0)] for n in (90, 9)]
+    made = gb.ss.concat([[matrix(tile) for tile in line] for line in dense])
+    assert np.array_equal(made.to_dense(fill_value=0), np.block(dense))
+
+
 @pytest.mark.parametrize("iso", [False, True])
 def test_arrays_of_a_device_are_handed_out(iso):
     """As they are from a GPU's memory: here of the first device."""
