@@ -103,7 +103,23 @@ def session() -> None:
         assert drawn == [drawn[0]] * ranks.size
         _raises(A, x)
         _files(A, "A.npz")
+        _values(own)
     say("a session")
+
+
+def _values(own: int) -> None:
+    """From the second pull of a matrix on, ranks get the values that their rows read, and no others."""
+    here = gb.init(f"cpu:{own}", gb.partition.random(own), balance="off")
+    here.kernels.costs = here.kernels.costs._replace(step=0.0, row=0.0)
+    A = gb.io.rmat(6, 1, seed=own, weights=(1, 9), dtype="INT64")
+    sets, dense = gb.block_sets(A), A.to_dense(fill_value=0)
+    for turn in range(3):
+        x, w = np.random.default_rng(turn).integers(1, 99, A.nrows), gb.Vector(int, A.nrows)
+        with gb.trace() as records:
+            w(direction="pull") << plus_times(A @ gb.Vector.from_dense(x))
+        assert np.array_equal(w.to_dense(fill_value=0), dense @ x)
+        arrived = sum(everywhere(sum(record.bytes for record in records if record.step == "gather")))
+        assert arrived == (sets.needed_bytes() if turn else sets.pull_bytes()) > 0
 
 
 def _same_bits(own: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..device.remote import AWAY
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
+from ..distribute.halo import Halo
 from ..distribute.needs import Bins, Message
 from ..distribute.partition import RowMap, Task
 from .context import Context
@@ -82,6 +83,26 @@ def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool) ->
             session.account(d, slots.nbytes + (0 if iso else vals.nbytes))
             held = mine[d].vals if iso else ranks.into(devices[d], vals)
             found[b].append(Message(ranks.into(devices[d], slots), held, devices[d].full(1, len(slots), np.int64)))
+    return found
+
+
+def near_values(session: Context, halo: Halo, sent: list[Any]) -> list[list[tuple[int, Any]]]:
+    """For each block the values that its rows read of other ranks, and where among those that arrive. `sent`: what each
+    owner packed."""
+    found: list[list[tuple[int, Any]]] = [[] for _ in sent]
+    ranks, devices = session.ranks, session.devices
+    if ranks is None:
+        return found
+    parcels: dict[int, list[tuple]] = {}
+    for target, pieces in enumerate(halo.pieces):
+        for owner, begin, at, length in () if ranks.here(target) else pieces:
+            if ranks.here(owner):
+                values = ranks.out(devices[owner], sent[owner][begin : begin + length])
+                parcels.setdefault(ranks.rank_of(target), []).append((target, at, values))
+    for came in ranks.swapped(parcels, "values that blocks read").values():
+        for target, at, values in came:
+            session.account(target, values.nbytes)
+            found[target].append((at, ranks.into(devices[target], values)))
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...device.base import Device
+from ...device.remote import AWAY
 from ...distribute import needs, transport
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.halo import Halo, halo
@@ -15,7 +16,7 @@ from ...kernels.interface import Spec
 from ..assign import tally, tally_masked
 from ..deterministic import by_rows
 from ..matrix.csr import whole_vector
-from ..near import near_messages, near_vector
+from ..near import near_messages, near_values, near_vector
 from ..plan import Step
 from ..pool import Workspace
 from .steps import Steps
@@ -49,7 +50,7 @@ class Products(Steps):
     def _halo(self, source: VectorStore) -> Halo | None:
         """What blocks read of others' rows, if single values are to be brought. It is looked for at the second pull."""
         matrix, session = self.registers["A"], self.session
-        if source.form != "full" or source.iso or session.ranks is not None:
+        if source.form != "full" or source.iso:
             return None
         if matrix.pulls == 1:
             costs, p = session.kernels.costs, len(session.devices)
@@ -58,7 +59,10 @@ class Products(Steps):
                 """By two kernels, in which a value at any place takes four times one of a row; of 8 bytes each."""
                 return 2 * costs.step + 8 * few / p * costs.row < 8 * (all - few) / p * costs.byte
 
-            matrix.halo = halo(matrix, session.devices, session.over, pays)
+            def over(tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> Sequence[Any]:
+                return session.told(tasks, session.over(tasks, work, seconds), "what blocks read")
+
+            matrix.halo = halo(matrix, session.devices, over, pays)
         matrix.pulls += 1
         return matrix.halo
 
@@ -67,7 +71,7 @@ class Products(Steps):
         session, devices, map, dtype = self.session, self.session.devices, source.map, source.dtype
         spec = Spec(b=dtype, idx=map.slot_type())
         pack, unpack = self.kernel("gather", spec), self.kernel("scatter", spec)
-        seconds = sum(len(rows) for rows in thin.asked) * session.kernels.costs.row
+        seconds = sum(piece.length for mine in thin.pieces for piece in mine) * session.kernels.costs.row
 
         def packed(task: Task) -> Any:
             b, rows = task.block, thin.asked[task.block]
@@ -77,6 +81,7 @@ class Products(Steps):
             return vals
 
         sent = session.over(map.tasks, packed, seconds)
+        others = near_values(session, thin, sent)
 
         def arrived(task: Task) -> needs.Dense:
             b, device, lo, n = task.block, devices[task.device], map.first_slot(task.block), map.rows[task.block]
@@ -86,8 +91,11 @@ class Products(Steps):
             transfers = [
                 needs.Transfer(owner, task.device, sent[owner][begin : begin + length], found[at : at + length])
                 for owner, begin, at, length in thin.pieces[b]
+                if sent[owner] is not AWAY
             ]
             session.account(task.device, *transport.carry(devices, transfers))
+            for at, values in others[b]:
+                device.copy(found[at : at + len(values)], values)
             if len(slots):
                 unpack(count, slots, found, 1, vals, device.empty((map.nslots + 63) >> 6, np.int64))
             return needs.Dense(vals, 1, None)
