@@ -1,5 +1,5 @@
-"""What test_ranks.py starts under mpiexec: `python ranked.py NAME [ARGUMENT ...]` calls one of the functions below on
-every rank, with the same examples. What fails raises, which ends all ranks; the first one prints what was done."""
+"""What test_ranks.py starts under mpiexec: `python ranked.py NAME [ARGUMENT ...] [+ NAME ...]` calls functions below
+on every rank, with the same examples. What fails raises, which ends all ranks; the first one prints what was done."""
 
 from __future__ import annotations
 
@@ -178,4 +178,6 @@ def failing(how: str, at: str = "3") -> None:
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]](*sys.argv[2:])
+    for call in " ".join(sys.argv[1:]).split(" + "):
+        name, *arguments = call.split()
+        globals()[name](*arguments)

@@ -11,10 +11,13 @@ from time import monotonic
 
 import pytest
 
+import algos.runs
+
 HERE = Path(__file__).resolve().parent
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 long = pytest.mark.skipif(os.environ.get("GBGPU_TEST_PROFILE") != "long", reason="the long run has it")
 SOON = 10  # seconds within which what ends one rank has ended all
+ALGORITHMS = f"{len(algos.runs.ALGORITHMS)} algorithms\n"
 # Files whose tests mean the same on every rank, and name no path or partition of their own
 WHOLE = "algos battery language errors transposed chains regressions operators"
 
@@ -36,16 +39,12 @@ def ranked(ranks: int, *arguments: str, **more) -> str:
     return done.stdout
 
 
-def test_blocks_answers_and_errors():
-    assert ranked(3, "session") == "a session\n"
+def test_blocks_answers_errors_and_algorithms():
+    assert ranked(3, "session", "+", "algorithms", "cpu:1") == f"a session\n{ALGORITHMS}"
 
 
 def test_random_statements():
     assert int(ranked(2, "statements", "4", "cpu:2", "mixed").split()[0]) > 10
-
-
-def test_algorithms():
-    assert ranked(2, "algorithms", "cpu:1") == "8 algorithms\n"
 
 
 def failed(ranks: int, how: str, at: int = 3) -> str:
@@ -89,7 +88,7 @@ def test_every_kind_of_statement(ranks):
 @long
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_algorithms_on_several_devices_and_whole(ranks):
-    assert ranked(ranks, "algorithms", "cpu:2", "auto", seconds=300) == "8 algorithms\n"
+    assert ranked(ranks, "algorithms", "cpu:2", "auto", seconds=300) == ALGORITHMS
 
 
 @long
@@ -107,6 +106,7 @@ def test_whole_files_of_tests(name):
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
 
+@long
 def test_each_process_may_have_a_session_of_its_own():
     script = "import gbgpu as gb; print(gb.init('cpu:2'))"
     done = mpiexec(2, "-c", script, GBGPU_RANKS="0")
