@@ -127,6 +127,7 @@ def _raises(A: gb.Matrix, x: gb.Vector) -> None:
     refused(exceptions.OutOfMemory, "bytes", lambda: gb.Matrix.from_coo([0], [0], [1], nrows=2**50, ncols=1))
     refused(exceptions.NotImplementedException, "links", gb.topology)
     refused(exceptions.InvalidValue, "the same gb.init", lambda: gb.init("cpu:1", deterministic=gb.rank() == 0))
+    refused(exceptions.DeviceError, "device string", lambda: gb.init("cpu:1" if gb.rank() else "tpu:1"))
     beyond = gb.Vector.from_dense(np.where(np.arange(n) == n - 1, n, 0))  # one rank's device sees it
     refused(exceptions.IndexOutOfBound, "ids from 0", lambda: x[beyond].new().nvals)
     refused(OSError, "", lambda: gb.io.write("/nowhere/A.gbgpu", A))
