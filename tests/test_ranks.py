@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 from time import monotonic
+from types import SimpleNamespace
 
 import pytest
 
 import algos.runs
+import gbgpu as gb
+from gbgpu.distribute import ranks
 
 HERE = Path(__file__).resolve().parent
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
@@ -24,17 +27,17 @@ WHOLE = "algos battery language errors transposed chains regressions operators"
 pytestmark = pytest.mark.skipif(not MPIEXEC.exists(), reason="mpiexec comes with gbgpu[mpi]")
 
 
-def mpiexec(ranks: int, *command: str, seconds: float = 120, **environment: str) -> subprocess.CompletedProcess:
+def mpiexec(count: int, *command: str, seconds: float = 120, **environment: str) -> subprocess.CompletedProcess:
     """A run that is over in time, whatever came of it. Kernels are not compiled: they are those of small objects."""
     paths = os.pathsep.join([str(HERE.parent), str(HERE)])
     given = os.environ | {"PYTHONPATH": paths, "GBGPU_INTERPRET": "1"} | environment
-    line = [str(MPIEXEC), "-n", str(ranks), sys.executable, *command]
+    line = [str(MPIEXEC), "-n", str(count), sys.executable, *command]
     return subprocess.run(line, env=given, cwd=HERE.parent, text=True, capture_output=True, timeout=seconds)
 
 
-def ranked(ranks: int, *arguments: str, **more) -> str:
+def ranked(count: int, *arguments: str, **more) -> str:
     """What a function of ranked.py printed, which must have gone well on every rank."""
-    done = mpiexec(ranks, str(HERE / "ranked.py"), *arguments, **more)
+    done = mpiexec(count, str(HERE / "ranked.py"), *arguments, **more)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -47,10 +50,10 @@ def test_random_statements():
     assert int(ranked(2, "statements", "4", "cpu:2", "mixed").split()[0]) > 10
 
 
-def failed(ranks: int, how: str, at: int = 3) -> str:
+def failed(count: int, how: str, at: int = 3) -> str:
     """What is said of a rank that fails at its statement number `at`; all have ended soon after."""
     start = monotonic()
-    done = mpiexec(ranks, str(HERE / "ranked.py"), "failing", how, str(at), seconds=SOON + 20)
+    done = mpiexec(count, str(HERE / "ranked.py"), "failing", how, str(at), seconds=SOON + 20)
     assert done.returncode != 0 and monotonic() - start < SOON + 20
     return done.stdout + done.stderr
 
@@ -80,15 +83,15 @@ def test_a_rank_that_is_killed_ends_all():
 
 
 @long
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_every_kind_of_statement(ranks):
-    assert int(ranked(ranks, "statements", "60", "cpu:1,cpu:2", seconds=1800).split()[0]) > 1000
+@pytest.mark.parametrize("count", [2, 3])
+def test_every_kind_of_statement(count):
+    assert int(ranked(count, "statements", "60", "cpu:1,cpu:2", seconds=1800).split()[0]) > 1000
 
 
 @long
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_algorithms_on_several_devices_and_whole(ranks):
-    assert ranked(ranks, "algorithms", "cpu:2", "auto", seconds=300) == ALGORITHMS
+@pytest.mark.parametrize("count", [2, 3])
+def test_algorithms_on_several_devices_and_whole(count):
+    assert ranked(count, "algorithms", "cpu:2", "auto", seconds=300) == ALGORITHMS
 
 
 @long
@@ -113,17 +116,30 @@ def test_each_process_may_have_a_session_of_its_own():
     assert done.stdout == "Session(cpu:0, cpu:1)\n" * 2, done.stderr
 
 
-def test_without_mpi4py_the_error_says_what_to_install(monkeypatch):
-    import gbgpu as gb
-    from gbgpu.distribute import ranks
+def no_module(name):
+    raise ImportError(name)
 
-    def missing(name):
-        raise ImportError(name)
 
-    monkeypatch.setattr(ranks, "imported", missing)
+class Alone:
+    """An MPI that knows of one process."""
+
+    rank, size = 0, 1
+
+    def Dup(self):
+        return self
+
+
+@pytest.mark.parametrize(
+    "imported, text",
+    [(no_module, "mpi4py.*pip install"), (lambda name: SimpleNamespace(COMM_WORLD=Alone()), "3 ranks.*different MPIs")],
+)
+def test_what_is_missing_is_said(monkeypatch, imported, text):
+    monkeypatch.setattr(ranks, "imported", imported)
+    monkeypatch.setenv("PMI_SIZE", "3")
     ranks.world.cache_clear()
-    with pytest.raises(gb.exceptions.DeviceError, match=r"mpi4py.*pip install"):
+    with pytest.raises(gb.exceptions.DeviceError, match=text):
         gb.init("cpu:1", ranks=True)
+    ranks.world.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -131,16 +147,13 @@ def test_without_mpi4py_the_error_says_what_to_install(monkeypatch):
     [({}, False), ({"PMI_SIZE": "1"}, False), ({"PMI_SIZE": "3"}, True), ({"OMPI_COMM_WORLD_SIZE": "2"}, True)],
 )
 def test_how_ranks_are_recognised(monkeypatch, environment, expected):
-    import gbgpu as gb
-    from gbgpu.distribute.ranks import wanted
-
     for name in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(gb.settings, "ranks", "auto")
-    assert wanted() is expected
+    assert ranks.wanted() is expected
     monkeypatch.setattr(gb.settings, "ranks", "0")
-    assert not wanted()
+    assert not ranks.wanted()
     monkeypatch.setattr(gb.settings, "ranks", "1")
-    assert wanted()
+    assert ranks.wanted()

@@ -194,7 +194,13 @@ class Stores(Context):
         """The values of a full vector that lies whole on one GPU, or None."""
         self.check()
         store = vector._store
-        if store is None or store.form != "full" or store.map.p > 1 or self.home.kind == "cpu":
+        if (
+            store is None
+            or store.form != "full"
+            or store.map.p > 1
+            or self.home.kind == "cpu"
+            or self.ranks is not None
+        ):
             return None
         self.raise_watched(reading=True)
         block = store.blocks[0]
