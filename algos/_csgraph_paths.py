@@ -1,7 +1,7 @@
 """Shortest paths for csgraph: from many sources at once, with predecessors.
 
-The distances from k sources are one vector over k copies of the graph side by side (a Kronecker product with the
-identity), so that the loops of a single source serve them all: `relax` of algos/sssp.py, `search` of algos/bfs.py.
+The distances from k sources are one vector over k copies of the graph side by side, so that the loops of a single
+source serve them all: `relax` of algos/sssp.py, `search` of algos/bfs.py.
 
 Predecessors follow from distances. An arc i -> j is tight where d_i + A_ij = d_j; a breadth-first tree along tight arcs
 is a tree of shortest paths, also where arcs of length 0 form cycles.
@@ -9,11 +9,13 @@ is a tree of shortest paths, also where arcs of length 0 form cycles.
 Source: as algos/sssp.py and algos/bfs.py; Johnson 1977 for the distances from everywhere that show negative cycles.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse.csgraph import NegativeCycleError
 
+from algos._copies import batches
 from algos.bfs import search
 from algos.sssp import relax, step_of
 from gbgpu import Matrix, Vector, binary, monoid, select
@@ -31,28 +33,27 @@ class Paths(NamedTuple):
     predecessors: np.ndarray | None
 
 
-def beside(A: Matrix, k: int) -> Matrix:
-    """k copies of a graph."""
-    if k == 1:
-        return A
-    one = Matrix.from_coo(np.arange(k), np.arange(k), True, nrows=k, ncols=k)
-    return one.kronecker(A, binary.second[A.dtype]).new(name="copies")
-
-
 def each(A: Matrix, sources: np.ndarray, trees: bool, **how: Any) -> Paths:
     """The paths from each source, in a row of its own; `how` as in `among`."""
-    n = A.nrows
-    found = Paths(np.empty((len(sources), n)), np.empty((len(sources), n), np.int32) if trees else None)
-    k = int(min(len(sources), max(ENTRIES // (A.nvals + n + 1), 1)))
-    copies = beside(A, k) if k else A
-    for first in range(0, len(sources), max(k, 1)):
-        some = sources[first : first + k]
-        rows = among(copies, some + n * np.arange(len(some)), trees, n=n, **how)
-        found.distances[first : first + k] = rows.distances.reshape(-1, n)[: len(some)]
+    found = Paths(np.empty((len(sources), A.nrows)), np.empty((len(sources), A.nrows), np.int32) if trees else None)
+    first = 0
+    for some in in_turn(A, sources, trees, **how):
+        rows = slice(first, first := first + len(some.distances))
+        found.distances[rows] = some.distances
         if trees:
-            tree = rows.predecessors.reshape(-1, n)[: len(some)]
-            found.predecessors[first : first + k] = np.where(tree == NOBODY, NOBODY, tree % n)
+            found.predecessors[rows] = some.predecessors
     return found
+
+
+def in_turn(A: Matrix, sources: np.ndarray, trees: bool, **how: Any) -> Iterator[Paths]:
+    """The same, as many rows at a time as there are copies of the graph."""
+    n = A.nrows
+    for copies, seeds in batches(A, sources, ENTRIES):
+        rows, tree = among(copies, seeds, trees, n=n, **how), None
+        if trees:
+            tree = rows.predecessors.reshape(-1, n)[: len(seeds)]
+            tree = np.where(tree == NOBODY, NOBODY, tree % n)
+        yield Paths(rows.distances.reshape(-1, n)[: len(seeds)], tree)
 
 
 def among(

@@ -3,8 +3,10 @@
 from operator import index
 from typing import Any
 
-from gbgpu import Matrix, Vector
-from gbgpu.errors import DimensionMismatch, IndexOutOfBound, message
+import numpy as np
+
+from gbgpu import Matrix, Vector, binary
+from gbgpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue, message
 from gbgpu.semiring import plus_pair
 
 
@@ -28,8 +30,45 @@ def vertex(source: Any, n: int) -> int:
     return number
 
 
+def vertices(sources: Any, n: int, seed: int) -> np.ndarray:
+    """Different vertices: all of them for None, so many for a number, drawn at random, or those that are listed.
+
+    Raises TypeError (no whole numbers), InvalidValue (more than there are, one twice), IndexOutOfBound (no vertex)."""
+    if sources is None:
+        return np.arange(n)
+    if isinstance(sources, Vector):
+        sources = sources.to_coo()[0]
+    listed = np.asarray(sources)
+    if listed.size and listed.dtype.kind not in "iu" or listed.ndim > 1:
+        raise TypeError(message("a number of sources, or a list of vertices", repr(sources)))
+    if listed.ndim == 0:
+        if not 0 <= listed <= n:
+            raise InvalidValue(message(f"from 0 to {n} sources", listed, "a list names the vertices themselves"))
+        return np.sort(np.random.default_rng(seed).permutation(n)[: int(listed)])
+    listed = np.array([vertex(source, n) for source in listed.tolist()], int)
+    if len(np.unique(listed)) < len(listed):
+        raise InvalidValue(message("each source once", "one that is listed twice"))
+    return listed
+
+
+def others(n: int, sources: np.ndarray) -> np.ndarray:
+    """How many of the sources are another vertex, for each vertex; NaN where none is, but others exist."""
+    count = np.full(n, float(len(sources)))
+    count[sources] -= 1
+    count[count == 0] = np.nan if n > 1 else 1
+    return count
+
+
 def row_lengths(A: Matrix) -> Any:
     """The expression of how many entries each row has (INT64), nothing where there is none: out-degrees."""
     ones = Vector(int, size=A.ncols, name="ones")
     ones[:] = 1
     return plus_pair[int](A @ ones)
+
+
+def degrees(A: Matrix) -> Vector:
+    """The same, with 0 where there is none."""
+    degree = Vector(int, A.nrows, name="degree")
+    degree[:] = 0
+    degree(binary.plus) << row_lengths(A)
+    return degree

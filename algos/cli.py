@@ -1,4 +1,5 @@
-"""The `gbgpu` command: `info`, `run ALGO GRAPH`, `replay TRACE`, `compile [SCRIPT]`, `convert IN OUT`, `generate KIND`.
+"""The `gbgpu` command: `info`, `run ALGO GRAPH`, `replay TRACE`, `train-balance OUT`, `compile [SCRIPT]`,
+`convert IN OUT`, `generate KIND`.
 
 Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device); errors are one line on
 stderr.
@@ -22,7 +23,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import gbgpu as gb
-from algos import balancing, results, runs
+from algos import balancing, results, runs, training
 from algos.graphs import KINDS, SPEC, load, parse_weights, store
 from algos.progress import Progress
 from algos.verify import VerificationError
@@ -80,6 +81,7 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--partition", choices=list(gb.partition.NAMED), metavar="P", help=PARTITION)
         command.add_argument("--json", action="store_true", help="JSON on stdout, nothing else there")
     balancing.add_replay(commands)
+    training.add_train(commands)
     add_compile(commands)
     add_convert(commands)
     add_generate(commands)

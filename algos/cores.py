@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from algos import verify
-from algos._inputs import row_lengths
+from algos._inputs import degrees
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
 from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, replace, select
@@ -27,9 +27,9 @@ def core_numbers(A: Matrix) -> Vector:
     """
     n = undirected(A)
     A = select.offdiag(A).new(name="A")
-    core, degree, q, lost = (Vector(int, n, name=name) for name in ("core", "degree", "q", "lost"))
-    degree[:] = core[:] = 0
-    degree(binary.plus) << row_lengths(A)
+    degree = degrees(A)
+    core, q, lost = (Vector(int, n, name=name) for name in ("core", "q", "lost"))
+    core[:] = 0
     k = Scalar.from_value(0, name="k")
     with loop() as it:
         q << select.valuele(degree, k)

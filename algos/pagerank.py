@@ -3,7 +3,7 @@
 
 Each round every vertex divides damping times its rank among its out-arcs: t, what arrives. The ranks sum to 1, so
 1 - sum(t) is all that does not travel along arcs, the jumps and the rank of vertices without out-arcs (dangling); it
-is spread evenly.
+is spread evenly, or in proportions that are asked for.
 
 Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking", 1999; the treatment of dangling vertices is
 that of LDBC Graphalytics and NetworkX.
@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from algos import verify
 from algos._inputs import square
-from algos.runs import ALGORITHMS, Algorithm, Option, Result
+from algos._iterations import check_limits, flat
+from algos.runs import ALGORITHMS, Algorithm, Option, Result, highest
 from gbgpu import Matrix, Vector, binary, loop, monoid, select, unary
-from gbgpu.errors import InvalidValue, message
+from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import plus_first, plus_pair, plus_second, plus_times
 
 
@@ -34,33 +35,47 @@ def pagerank(
     dtype: Any = "FP64",
     *,
     weighted: bool = False,
+    personalization: Vector | None = None,
+    dangling: Vector | None = None,
+    nstart: Vector | None = None,
 ) -> Ranks:
     """Ranks (`dtype`, FP32 or FP64, every vertex, sum 1), the iterations done, and whether the last changed them by
     less than tol.
 
     The change is the sum of absolute differences; with tol = 0 it is not computed and all iterations are done. With
     `weighted` a vertex divides its rank in proportion to A's values, which must not be negative; else every stored
-    entry counts the same. Raises TypeError (A is no Matrix; dtype), DimensionMismatch (A not square), InvalidValue
-    (damping outside [0, 1), tol below 0, max_iterations below 1, a weight below 0 or not finite).
+    entry counts the same.
+
+    `personalization` says in what proportion the surfer jumps to each vertex (nothing: never), `dangling` where to from
+    a dangling one (None: as `personalization`), `nstart` where ranks begin. Raises TypeError (A is no Matrix; dtype),
+    DimensionMismatch (A not square; a vector's size), InvalidValue (damping outside [0, 1), tol below 0, max_iterations
+    below 1, a weight or a proportion below 0 or not finite, proportions all 0).
     """
     n = square(A)
     check_parameters(damping, tol, max_iterations)
     share_of_arc = arc_shares(A, n, damping, dtype, weighted)
     dtype = share_of_arc.dtype
     r, share, t, change = (Vector(dtype, size=n, name=name) for name in ("r", "share", "t", "change"))
-    jump = Vector("FP64", size=n, name="jump")
+    jump = proportions(nstart, n)
+    lands, stays = (proportions(v, n) for v in (personalization, personalization if dangling is None else dangling))
     if n == 0:
         return Ranks(r, 0, True)
     spread = (plus_times if weighted else plus_second)[dtype]
-    r[:] = jump[:] = 1 / n
+    r << jump
+    jumps = lands.apply(binary.times, right=1 - damping).new(name="jumps")
+    uniform = personalization is None and dangling is None
     t[:] = 0
     ranks = binary.plus[dtype](t | jump)  # read where it stands: each use is one pass over t
     with loop(max_iterations) as it:
         share << binary.times(ranks & share_of_arc)
         t << spread(A.T @ share)
         jump[:] = t.reduce(monoid.plus["FP64"], allow_empty=False)  # stays on the devices
-        jump << jump.apply(binary.minus, left=1)
-        jump << jump.apply(binary.truediv, right=n)
+        if uniform:
+            jump << jump.apply(binary.minus, left=1)
+            jump << jump.apply(binary.truediv, right=n)
+        else:
+            jump << jump.apply(binary.minus, left=damping)  # all that is on dangling vertices
+            jump << binary.plus(binary.times(jump & stays) & jumps)
         if tol:
             change << unary.abs(binary.minus(ranks & r))
             r << ranks
@@ -87,6 +102,22 @@ def arc_shares(A: Matrix, n: int, damping: float, dtype: Any, weighted: bool) ->
     return shares
 
 
+def proportions(given: Vector | None, n: int) -> Vector:
+    """A number (FP64) for each vertex, together 1: as given, the same for all without."""
+    found = flat(n, 0.0 if given is not None else 1 / max(n, 1), "proportions")
+    if given is None:
+        return found
+    if not isinstance(given, Vector):
+        raise TypeError(message("a gbgpu Vector", type(given).__name__))
+    if given.size != n:
+        raise DimensionMismatch(message(f"a vector of size {n}", given.size))
+    found(binary.plus) << given
+    low, total = (found.reduce(op, allow_empty=False).new().value for op in (monoid.min, monoid.plus))
+    if n and not (low >= 0 and 0 < total < inf):
+        raise InvalidValue(message("proportions from 0 on, not all 0, with a finite sum", f"least {low}, sum {total}"))
+    return found.apply(binary.truediv, right=total).new(name="proportions")
+
+
 def check_weights(A: Matrix) -> None:
     """InvalidValue unless every value is at least 0 and finite."""
     low, total = (A.reduce_scalar(op).new().value for op in (monoid.min, monoid.plus["FP64"]))
@@ -98,18 +129,7 @@ def check_parameters(damping: float, tol: float, max_iterations: int) -> None:
     """InvalidValue unless each is in its range (NaN is in none)."""
     if not 0 <= damping < 1:
         raise InvalidValue(message("damping in [0, 1)", damping))
-    if not tol >= 0:
-        raise InvalidValue(message("tol of at least 0", tol))
-    if not max_iterations >= 1:
-        raise InvalidValue(message("max_iterations of at least 1", max_iterations))
-
-
-def _highest(outcome: Ranks) -> dict[str, Any]:
-    ranks, iterations, converged = outcome
-    vertices, values = ranks.to_coo()
-    top = int(values.argmax()) if values.size else None
-    highest = {} if top is None else {"top_vertex": vertices[top], "top_rank": values[top]}
-    return {"iterations": iterations, "converged": converged, **highest}
+    check_limits(tol, max_iterations)
 
 
 def _in_other_ways(A: Matrix) -> None:
@@ -125,7 +145,7 @@ RANKS = Result("vertex", "rank", lambda outcome: outcome.ranks)
 ALGORITHMS["pagerank"] = Algorithm(
     run=lambda A, weighted: pagerank(A, weighted=weighted),
     verify=lambda A, weighted, outcome: verify.pagerank(A, outcome.ranks, weighted=weighted),
-    summary=_highest,
+    summary=lambda found: {"iterations": found[1], "converged": found[2], **highest(found[0], "rank")},
     options=(WEIGHTED,),
     result=RANKS,
     top=RANKS,

@@ -75,6 +75,19 @@ def choose_source(A: Matrix, asked: int | None) -> int:
 
 SOURCE = Option("source", int, "first vertex of {} (default: the highest out-degree)", choose_source)
 
+SAMPLES = Option(
+    "samples", int, "{}: from so many vertices, drawn at random (default: 4)", lambda A, asked: min(asked or 4, A.nrows)
+)
+
+
+def highest(numbers: Vector, name: str) -> dict[str, Any]:
+    """The vertex of the largest number, and that number; nothing where there is no vertex."""
+    vertices, values = numbers.to_coo()
+    if not values.size:
+        return {}
+    top = int(values.argmax())
+    return {"top_vertex": vertices[top], f"top_{name}": values[top]}
+
 
 def rehearse() -> None:
     """Run everything on a small graph, unweighted and with weights of each usual type."""

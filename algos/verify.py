@@ -64,7 +64,16 @@ def sssp(A: Matrix, source: int, distances: Vector) -> None:
     check(on_path[reached], "tight path: no path of this length from the source", np.flatnonzero(reached))
 
 
-def pagerank(A: Matrix, ranks: Vector, damping: float = 0.85, tol: float = 1e-6, *, weighted: bool = False) -> None:
+def pagerank(
+    A: Matrix,
+    ranks: Vector,
+    damping: float = 0.85,
+    tol: float = 1e-6,
+    *,
+    weighted: bool = False,
+    personalization: Vector | None = None,
+    dangling: Vector | None = None,
+) -> None:
     """Ranks that are positive, sum to 1, and that another round in float64 changes by no more than tol (and
     rounding).
     """
@@ -82,7 +91,11 @@ def pagerank(A: Matrix, ranks: Vector, damping: float = 0.85, tol: float = 1e-6,
     degree = np.bincount(rows, values, n)
     share = np.divide(rank, degree, out=np.zeros(n), where=degree > 0)
     following = damping * np.bincount(cols, share[rows] * values, n)
-    following += (1 - damping + damping * rank[degree == 0].sum()) / n
+    lands, stays = (
+        np.full(n, 1 / n) if v is None else v.to_dense(0.0) / v.to_dense(0.0).sum()
+        for v in (personalization, personalization if dangling is None else dangling)
+    )
+    following += (1 - damping) * lands + damping * rank[degree == 0].sum() * stays
     change = np.abs(following - rank)
     residual = f"residual: another round changes the ranks by {change.sum():.3g}, more than {allowed:.3g}"
     check(np.array([change.sum() <= allowed]), residual, np.array([change.argmax()]))
@@ -154,18 +167,41 @@ def maximal_independent_set(A: Matrix, chosen: Vector) -> None:
 
 
 def triangles(A: Matrix, count: int) -> None:
-    """Six times the count is the number of closed walks of three steps over the edges without loops, as SciPy counts
-    them, a thousand rows at a time.
-    """
+    """Three times the count is the sum of what SciPy counts at the vertices."""
+    theirs = triangles_by_vertex(A).sum()
+    if theirs != 3 * count:
+        raise VerificationError(f"check failed: count: {count} triangles, SciPy counts {theirs / 3:g}")
+
+
+def triangles_by_vertex(A: Matrix) -> np.ndarray:
+    """Half of the triangles at the edges of each vertex, loops left out."""
+    return supports(edges(A)).sum(axis=1) // 2
+
+
+def edges(A: Matrix) -> Any:
+    """The pattern without loops, as ones of SciPy's."""
     rows, cols, _ = A.to_coo()
     apart = rows != cols
-    pattern = _pattern(A.nrows, rows[apart], cols[apart]).astype(np.int64)
-    walks = sum(
-        int(((pattern[first : first + 1000] @ pattern).multiply(pattern[first : first + 1000])).sum())
-        for first in range(0, A.nrows, 1000)
-    )
-    if walks != 6 * count:
-        raise VerificationError(f"check failed: count: {count} triangles, SciPy counts {walks / 6:g}")
+    return _pattern(A.nrows, rows[apart], cols[apart]).astype(np.int64)
+
+
+def supports(pattern: Any) -> Any:
+    """The triangles at each edge of a symmetric pattern, where there are any: its walks of two steps from end to end,
+    as SciPy counts them, a thousand rows at a time."""
+    from scipy.sparse import csr_array, vstack
+
+    n = pattern.shape[0]
+    blocks = [pattern[first : first + 1000] for first in range(0, n, 1000)]
+    walks = [(block @ pattern).multiply(block) for block in blocks]
+    return csr_array(vstack(walks)) if walks else pattern
+
+
+def levels_from(n: int, rows: np.ndarray, cols: np.ndarray, source: int) -> np.ndarray:
+    """Levels from a source as SciPy finds them, -1 where it does not reach."""
+    from scipy.sparse import csgraph
+
+    found = csgraph.dijkstra(_pattern(n, rows, cols), indices=source, unweighted=True)
+    return np.where(np.isfinite(found), found, -1).astype(int)
 
 
 def dense(vector: Vector, missing: Any) -> tuple[np.ndarray, np.ndarray]:

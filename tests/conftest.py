@@ -80,8 +80,8 @@ def chosen() -> tuple[Devices, ...]:
 # compute is checked on compiled ones by test_statements, test_battery, test_operators, test_algos and others.
 INTERPRETED = {
     f"test_{name}"
-    for name in "chains csgraph docs errors exact files hostile io language names operator_objects".split()
-    + "partitions regressions sparse transposed unchanged user_operators".split()
+    for name in "centrality chains communities csgraph docs errors exact files hostile io language names".split()
+    + "operator_objects partitions regressions sparse transposed unchanged user_operators".split()
 }
 
 
@@ -96,7 +96,9 @@ def interpreted(request) -> None:
 # Files of thousands of small tests, and of tests that take long on each set: the ordinary run takes them on one device
 # and on three. Random statements and loops run on seven as well.
 FEWER_DEVICES = {
-    f"test_{name}" for name in "algos csgraph errors language memory sparse told transposed types unchanged".split()
+    f"test_{name}"
+    for name in "algos centrality communities csgraph errors language memory sparse told transposed types".split()
+    + ["unchanged"]
 }
 
 

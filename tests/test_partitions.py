@@ -327,6 +327,63 @@ def test_a_pull_moves_the_bytes_that_are_told():
     assert sum(record.bytes for record in records) == sets.pull_bytes() >= sets.needed_bytes() > 0
 
 
+@pytest.fixture
+def eager():
+    """Starts sessions whose pulls bring single values wherever these are fewer."""
+
+    def start(*arguments):
+        session = gb.init(*arguments)
+        session.kernels.costs = session.kernels.costs._replace(step=0.0, row=0.0)
+
+    return start
+
+
+def pulled(A, x) -> tuple[np.ndarray, int]:
+    """A @ x, and the bytes that came from other devices."""
+    w = gb.Vector(int, A.nrows)
+    with gb.trace() as records:
+        w(direction="pull") << plus_times(A @ x)
+    return w.to_dense(fill_value=0), sum(record.bytes for record in records)
+
+
+@settings(max_examples=40)
+@given(
+    n=st.sampled_from(SIZES[:-1]), m=st.sampled_from(SIZES[:-1]), p=st.sampled_from([2, 3, 5]),
+    name=st.sampled_from(list(NAMED)), dtype=st.sampled_from(["INT64", "INT32", "INT8", "BOOL"]),
+    seed=st.integers(0, 99),
+)  # fmt: skip
+def test_pulls_bring_what_blocks_read(eager, n, m, p, name, dtype, seed):
+    """From the second one on, if that is less."""
+    eager(f"cpu:{p}", NAMED[name]())
+    dense = values(pattern(n, m, seed), seed)
+    A, sets = matrix(dense), gb.block_sets(matrix(dense))
+    for turn in range(4):
+        x = np.random.default_rng(turn).integers(0, 2, m)
+        found, moved = pulled(A, gb.Vector.from_dense(x, dtype=dtype))
+        assert np.array_equal(found, dense @ x)
+        width = gb.dtypes.lookup_dtype(dtype).np_type.itemsize
+        assert moved == (sets.needed_bytes(width) if turn else sets.pull_bytes(width))
+    some = gb.Vector.from_coo(np.arange(0, m, 2), 3, size=m)  # one value, or places without one: as ever
+    assert np.array_equal(pulled(A, some)[0], dense @ (3 * (np.arange(m) % 2 == 0)))
+
+
+def test_loops_bring_what_blocks_read(eager):
+    found = []
+    for start in (gb.init, eager):
+        start("cpu:3", part.metis())
+        A = rmat(7, 3, seed=4)
+        found.append(algos.pagerank(A, tol=1e-12).ranks.to_dense())
+        verify.pagerank(A, gb.Vector.from_dense(found[-1]), tol=1e-10)
+    assert np.allclose(*found, rtol=1e-12)
+
+
+def test_few_rows_are_brought_whole():
+    gb.init("cpu:3", part.metis())
+    A, x = matrix(np.eye(300, dtype=int)), gb.Vector.from_dense(np.arange(300))
+    sets = gb.block_sets(A)
+    assert sets.needed_bytes() == 0 and [pulled(A, x)[1] for _ in range(3)] == [sets.pull_bytes()] * 3
+
+
 def test_sets_are_of_a_matrix():
     with pytest.raises(TypeError, match="a Matrix"):
         gb.block_sets(gb.Vector(int, 3))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gbgpu as gb
-from algos import balancing, bfs, cli, connected_components, pagerank, sssp
+from algos import balancing, bfs, cli, connected_components, pagerank, sssp, training
 from gbgpu import balance, exceptions, semiring
 from gbgpu.balance import Policy, constant, replay, rounds, stalled, summary, topology
 from gbgpu.engine import assign
@@ -177,6 +177,19 @@ def test_a_trace_file_replays(tmp_path, capsys):
     assert cli.main(["replay", str(file), "--model", str(model), "--policy", "auto", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["predicted"]["auto"] == told["predicted"]["auto"]
     assert cli.main(["replay", str(file)]) == 0 and "predicted" in capsys.readouterr().out
+
+
+def test_a_model_is_trained_and_replays(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(training, "_EDGES", 20)
+    file = str(tmp_path / "model.json")
+    graphs = ["--graph", "rmat:8:8:1:1-9", "--graph", "road:20", "--unseen", "uniform:8:6", "--direction", "pull"]
+    assert cli.main(["train-balance", file, "--devices", "cpu:2", *graphs]) == 0
+    assert "polynomial" in capsys.readouterr().out
+    model = balance.Polynomial.load(file)
+    tally = balance.Tally.of(np.full(50, 8))
+    assert 0 < model.seconds[0] <= model([tally])[0] <= model.seconds[1] < 1e-3
+    monkeypatch.setattr(training, "_EDGES", 10**9)
+    assert cli.main(["train-balance", file, *graphs]) == 3 and "larger graphs" in capsys.readouterr().err
 
 
 def test_files_that_can_not_be_replayed(tmp_path, capsys):

@@ -103,8 +103,8 @@ def segments(each: int = 8) -> Partition:
     """Runs of neighbouring ids of about the same rows plus entries, `each` of them for every device, dealt out in turn.
 
     Neighbouring ids stay together where ids have locality, and what moves through them (the frontier of a search on a
-    road map) keeps several devices busy. segments(1) is `equal_edges()`, the `seg` of GUM (Shen et al., VLDB 2023,
-    section 6, experiment 6). Raises InvalidValue unless `each` is a positive int.
+    road map) keeps several devices busy. segments(1) is `equal_edges()`, the `seg` of GUM (Meng et al., section 6,
+    experiment 6). Raises InvalidValue unless `each` is a positive int.
     """
     if not isinstance(each, int) or each < 1:
         raise InvalidValue(message("a positive number of segments for each device", repr(each)))

@@ -2,7 +2,7 @@
 exchange than to do, so the first GPU does it all: on replicas of matrices, which are kept, and on vectors brought
 together, which go back to where they came from when the loop is over.
 
-This is folding as GUM has it (Shen et al., VLDB 2023, section 4), with all devices but one evicted for a whole loop.
+This is folding as GUM has it (Meng et al., section 4), with all devices but one evicted for a whole loop.
 """
 
 from typing import Any

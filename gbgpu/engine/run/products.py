@@ -8,6 +8,7 @@ import numpy as np
 from ...device.base import Device
 from ...distribute import needs, transport
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
+from ...distribute.halo import Halo, halo
 from ...distribute.partition import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
@@ -37,10 +38,63 @@ class Products(Steps):
     __slots__ = ()
 
     def _gather(self, step: Step) -> list[needs.Dense]:
-        session = self.session
-        source = near_vector(session, self.registers[step.sources[0]])
+        source, session = self.registers[step.sources[0]], self.session
+        thin = self._halo(source)
+        if thin is not None:
+            return self._values_of(source, thin)
+        source = near_vector(session, source)
         seconds = source.map.nslots * source.dtype.np_type.itemsize * session.kernels.costs.byte
         return session.over(source.map.tasks, lambda task: whole_vector(session, source, task.device), seconds)
+
+    def _halo(self, source: VectorStore) -> Halo | None:
+        """What blocks read of others' rows, if single values are to be brought. It is looked for at the second pull."""
+        matrix, session = self.registers["A"], self.session
+        if source.form != "full" or source.iso or session.ranks is not None:
+            return None
+        if matrix.pulls == 1:
+            costs, p = session.kernels.costs, len(session.devices)
+
+            def pays(few: int, all: int) -> bool:
+                """By two kernels, in which a value at any place takes four times one of a row; of 8 bytes each."""
+                return 2 * costs.step + 8 * few / p * costs.row < 8 * (all - few) / p * costs.byte
+
+            matrix.halo = halo(matrix, session.devices, session.over, pays)
+        matrix.pulls += 1
+        return matrix.halo
+
+    def _values_of(self, source: VectorStore, thin: Halo) -> list[needs.Dense]:
+        """A full vector on every device, with the values that its block reads: owners pack what they are asked for."""
+        session, devices, map, dtype = self.session, self.session.devices, source.map, source.dtype
+        spec = Spec(b=dtype, idx=map.slot_type())
+        pack, unpack = self.kernel("gather", spec), self.kernel("scatter", spec)
+        seconds = sum(len(rows) for rows in thin.asked) * session.kernels.costs.row
+
+        def packed(task: Task) -> Any:
+            b, rows = task.block, thin.asked[task.block]
+            vals, words, count = self.fresh_bitmap(len(rows), b, dtype)
+            if len(rows):
+                pack(len(rows), rows, *self.dense(source.blocks[b], b), k.XFULL, vals, words, count)
+            return vals
+
+        sent = session.over(map.tasks, packed, seconds)
+
+        def arrived(task: Task) -> needs.Dense:
+            b, device, lo, n = task.block, devices[task.device], map.first_slot(task.block), map.rows[task.block]
+            (count, slots), vals = thin.placed[b], device.empty(map.nslots, dtype.np_type)
+            device.copy(vals[lo : lo + n], source.blocks[b].vals[:n])
+            found = device.empty(len(slots), dtype.np_type)
+            transfers = [
+                needs.Transfer(owner, task.device, sent[owner][begin : begin + length], found[at : at + length])
+                for owner, begin, at, length in thin.pieces[b]
+            ]
+            session.account(task.device, *transport.carry(devices, transfers))
+            if len(slots):
+                unpack(count, slots, found, 1, vals, device.empty((map.nslots + 63) >> 6, np.int64))
+            return needs.Dense(vals, 1, None)
+
+        return session.over(
+            map.tasks, arrived, map.nslots * dtype.np_type.itemsize * session.kernels.costs.byte / map.p
+        )
 
     def _pull(self, step: Step) -> VectorStore:
         source, matrix = self.registers[step.sources[1]], self.registers["A"]
@@ -64,7 +118,7 @@ class Products(Steps):
                 vals, words, _ = shared[b]
                 vals, words = vals[task.lo * stride : task.hi] if stride else vals, words[lo:hi]
                 mwords, row0, count = mwords[lo:] if mask else mwords, row0 + task.lo, device.zeros(1, np.int64)
-            x = source[task.device] if gathered else source.blocks[b]
+            x = source[task.device if matrix.halo is None else b] if gathered else source.blocks[b]
             traced, stats = self.stats(task.device)
             kernel, kind, exact, rows, heavy, options = layout(device, block, spec, x, inner.nslots, bool(mask), fixed)
             given = x.vals, x.stride, nil.words if x.words is None else x.words

@@ -1,0 +1,172 @@
+"""Betweenness: on how many of the shortest paths between others a vertex, or an edge, lies.
+
+A search counts paths: its frontier holds for each vertex of the level the number s of shortest paths from the source,
+and `plus_first(q @ A)`, where no level is known yet, is the next one. Then back, level by level: w of a vertex is
+1 / s plus the w of its successors on shortest paths, which are its neighbours one level on, so a product with A under
+the previous frontier's mask. What a vertex depends on is s times the w of its successors; an arc from one level to the
+next carries s of its tail times w of its head. Many sources go at once, over copies of the graph.
+
+Source: Brandes, "A Faster Algorithm for Betweenness Centrality", Journal of Mathematical Sociology 2001, and "On
+Variants of Shortest-Path Betweenness Centrality", Social Networks 2008, for edges; in matrices in Robinson, chapter 6
+of Kepner, Gilbert, "Graph Algorithms in the Language of Linear Algebra", SIAM 2011. Sampled: Brandes, Pich, "Centrality
+Estimation in Large Networks", 2007; scaled as NetworkX does.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from algos._copies import batches
+from algos._inputs import others, square, vertices
+from algos.components import has_symmetric_pattern
+from algos.runs import ALGORITHMS, SAMPLES, Algorithm, Result, highest
+from algos.verify import check, dense, levels_from
+from gbgpu import Matrix, Vector, binary, replace, unary
+from gbgpu.errors import InvalidValue, message
+from gbgpu.semiring import plus_first, plus_second, plus_times
+
+ENTRIES = 1 << 21  # of all copies of a graph together
+
+
+def betweenness(
+    A: Matrix, sources: Any = None, normalized: bool = True, directed: bool | None = None, *, seed: int = 0
+) -> Vector:
+    """For every vertex (FP64) the sum, over pairs of other vertices, of the part of their shortest paths that lead
+    through it; values and loops of A are ignored.
+
+    `sources` takes the paths from some vertices only, and scales: a number of them, drawn by `seed`, or a list. With
+    `normalized` the sum is divided by the number of pairs; else in undirected graphs a pair counts once, not in both
+    orders (`directed` None: undirected if every arc has its reverse).
+
+    Raises TypeError (A is no Matrix; sources), DimensionMismatch (A not square), IndexOutOfBound (a source),
+    InvalidValue (too many sources, one twice; path counts beyond FP64).
+    """
+    n = square(A)
+    chosen = vertices(sources, n, seed)
+    directed = directed if directed is not None else not has_symmetric_pattern(A, n)
+    total, sums = np.zeros(n), None
+    for copies, seeds in batches(A, chosen, ENTRIES):
+        _, s, t = counted(copies, seeds)
+        if sums is None:
+            sums = Vector(float, s.size, name="sums")
+            sums[:] = 0
+        sums(binary.plus) << binary.times(t & s)
+    if sums is not None:
+        total = finite(sums.to_dense()).reshape(-1, n).sum(axis=0)
+    return Vector.from_dense(total * scales(n, chosen, normalized, directed), name="betweenness")
+
+
+def edge_betweenness(
+    A: Matrix, sources: Any = None, normalized: bool = True, directed: bool | None = None, *, seed: int = 0
+) -> Matrix:
+    """For every arc (FP64, the pattern of A) the sum, over pairs of vertices, of the part of their shortest paths that
+    lead through it; of an undirected graph both arcs have what goes either way.
+
+    At an arc i -> j stands the product of a row that has s of i for each source and level, and one that has w of j at
+    the level before. Arguments and errors as `betweenness`."""
+    n = square(A)
+    chosen = vertices(sources, n, seed)
+    directed = directed if directed is not None else not has_symmetric_pattern(A, n)
+    E = Matrix(float, n, n, name="E")
+    E(A.S) << 0.0
+    for copies, seeds in batches(A, chosen, ENTRIES):
+        S, W = factors(n, copies, seeds)
+        E(A.S, binary.plus) << plus_times(S @ W.T)
+    finite(E.reduce_rowwise().new().to_dense(0.0))
+    if not directed:
+        E << binary.plus(E & E.T)
+    share = 1 / max(n - 1, 1) if normalized else n / (1 if directed else 2)
+    return E.apply(binary.times, right=share / max(len(chosen), 1)).new(name="E")
+
+
+def counted(A: Matrix, seeds: np.ndarray) -> tuple[list[Vector], Vector, Vector]:
+    """The levels of a search, s, and the sum of w over successors, 0 where there are none and at the seeds."""
+    n = A.nrows
+    s, t, w = (Vector(float, n, name=name) for name in "stw")
+    q = Vector.from_coo(seeds, 1.0, float, size=n, name="q")
+    levels = []
+    while q.nvals:
+        levels.append(q)
+        s(q.S) << q
+        q = Vector(float, n, name="q")
+        q(~s.S, replace) << plus_first(levels[-1] @ A)
+    t[:] = 0
+    for depth in range(len(levels) - 1, 0, -1):
+        w << binary.plus(t & unary.minv(levels[depth]))
+        if depth > 1:
+            t(levels[depth - 1].S, binary.plus) << plus_second(A @ w)
+    return levels, s, t
+
+
+def factors(n: int, copies: Matrix, seeds: np.ndarray) -> tuple[Matrix, Matrix]:
+    """s, and w one level earlier, of each vertex (rows) for each source and level (columns)."""
+    levels, s, t = counted(copies, seeds)
+    depth = Vector(int, copies.nrows, name="depth")
+    for k, q in enumerate(levels):
+        depth(q.S) << k
+    where, number = depth.to_coo()
+    column = number * len(seeds) + where // n
+    tails = s.to_coo()[1]
+    heads = t.to_dense()[where] + 1 / tails
+    width, later = len(levels) * len(seeds), number > 0
+    S = Matrix.from_coo(where % n, column, tails, nrows=n, ncols=width, name="S")
+    W = Matrix.from_coo(where[later] % n, column[later] - len(seeds), heads[later], nrows=n, ncols=width, name="W")
+    return S, W
+
+
+def finite(sums: np.ndarray) -> np.ndarray:
+    """The same; InvalidValue for what paths beyond number have made infinite, or no number."""
+    if not np.isfinite(sums).all():
+        raise InvalidValue(message("fewer than 2**1024 shortest paths between two vertices", "more", "grids have many"))
+    return sums
+
+
+def scales(n: int, chosen: np.ndarray, normalized: bool, directed: bool) -> Any:
+    """What the sum of each vertex is multiplied by. A source has no part in its own paths: one fewer count for it."""
+    if n < 3 or not len(chosen):
+        return 1.0
+    count = others(n, chosen)
+    if normalized:
+        return 1 / (count * (n - 2))
+    return (n - 1) / count / (1 if directed else 2)
+
+
+def check_betweenness(A: Matrix, centrality: Vector, sources: Any = None, *, seed: int = 0) -> None:
+    """The paths from the same sources, counted by NumPy, an arc at a time in the order of levels."""
+    n = A.nrows
+    chosen = vertices(sources, n, seed)
+    rows, cols, _ = A.to_coo()
+    total = np.zeros(n)
+    for source in chosen:
+        level = levels_from(n, rows, cols, source)
+        onward = (level[rows] >= 0) & (level[cols] == level[rows] + 1)
+        order = np.argsort(level[rows[onward]], kind="stable")
+        tails, heads = rows[onward][order], cols[onward][order]
+        bounds = np.searchsorted(level[tails], np.arange(level.max() + 1))
+        steps = [slice(*pair) for pair in zip(bounds, [*bounds[1:], len(tails)], strict=True)]
+        count, depends = np.zeros(n), np.zeros(n)
+        count[source] = 1
+        for step in steps:
+            np.add.at(count, heads[step], count[tails[step]])
+        for step in steps[::-1]:
+            i, j = tails[step], heads[step]
+            np.add.at(depends, i, count[i] / count[j] * (1 + depends[j]))
+        depends[source] = 0
+        total += depends
+    found, present = dense(centrality, 0.0)
+    check(present, "presence: a vertex without a number")
+    right = total * scales(n, chosen, True, True)
+    check(np.isclose(found, right, rtol=1e-9, atol=1e-12, equal_nan=True), "betweenness: not what NumPy counts")
+
+
+BETWEENNESS = Result("vertex", "betweenness")
+
+ALGORITHMS["betweenness"] = Algorithm(
+    run=betweenness,
+    verify=lambda A, samples, outcome: check_betweenness(A, outcome, samples),
+    summary=lambda centrality: highest(centrality, "betweenness"),
+    options=(SAMPLES,),
+    result=BETWEENNESS,
+    top=BETWEENNESS,
+    rehearse=lambda A: edge_betweenness(A, 2),
+)

@@ -1,0 +1,115 @@
+"""Closeness and harmonic centrality: how near a vertex is to those that reach it.
+
+64 searches go at once, a matrix of frontiers with a column of bits for each source: a word of `front` says which of
+them stand at a vertex, `missing` which have not come by yet. One product by `bor_first` takes them all a step on, at
+the vertices that miss any; those that come now have their distance, and are counted by the bits that are set.
+
+Source: Freeman, "Centrality in Social Networks", 1978, with the factor of Wasserman, Faust, "Social Network Analysis",
+1994, for graphs of several components; Marchiori, Latora, "Harmony in the Small-World", 2000; searches in bits: Then et
+al., "The More the Merrier: Efficient Multi-Source Graph Traversal", VLDB 2014; sampled: Eppstein, Wang, "Fast
+Approximation of Centrality", 2001.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from algos._inputs import others, square, vertices
+from algos.runs import ALGORITHMS, SAMPLES, Algorithm, Result, highest
+from algos.verify import check, dense, levels_from
+from gbgpu import Matrix, Vector, binary, loop, replace, select, unary
+from gbgpu.semiring import bor_first
+
+BITS = 64
+
+
+def closeness(A: Matrix, sources: Any = None, wf_improved: bool = True, *, seed: int = 0) -> Vector:
+    """For every vertex (FP64) the number of others that reach it over the sum of their distances; 0 where none does.
+    With `wf_improved` times the part of all others that do. Distances are arcs; values and loops of A are ignored. A
+    vertex's own distances to others are those of `A.T`.
+
+    `sources`: only from these vertices, a number of them, drawn by `seed`, or a list; a vertex's own is no other.
+
+    Raises TypeError (A is no Matrix; sources), DimensionMismatch (A not square), IndexOutOfBound (a source),
+    InvalidValue (too many sources, one twice)."""
+    n = square(A)
+    chosen = vertices(sources, n, seed)
+    reach, total = (v.to_dense() for v in sums(A, chosen, lambda length: length))
+    return Vector.from_dense(_closeness(reach, total, others(n, chosen), wf_improved), name="closeness")
+
+
+def harmonic(A: Matrix, sources: Any = None, *, seed: int = 0) -> Vector:
+    """For every vertex (FP64) the sum of 1 / distance over the others that reach it; with `sources`, as `closeness` has
+    them, scaled to all others. Errors as `closeness`."""
+    n = square(A)
+    chosen = vertices(sources, n, seed)
+    _, total = sums(A, chosen, lambda length: 1 / length)
+    return Vector.from_dense(total.to_dense() * (n - 1) / others(n, chosen), name="harmonic")
+
+
+def sums(A: Matrix, sources: np.ndarray, value: Any) -> tuple[Vector, Vector]:
+    """How many of the sources reach each vertex, itself not counted, and the sum of value(distance) (FP64)."""
+    n = A.nrows
+    reach, total = Vector(float, n, name="reach"), Vector(float, n, name="total")
+    front, missing = Vector("UINT64", n, name="front"), Vector("UINT64", n, name="missing")
+    came = Vector(float, n, name="came")
+    reach[:] = total[:] = 0
+    for first in range(0, len(sources), BITS):
+        some = sources[first : first + BITS]
+        bits = np.uint64(1) << np.arange(len(some), dtype=np.uint64)
+        front << Vector.from_coo(some, bits, size=n)
+        missing[:] = np.bitwise_or.reduce(bits)
+        missing(binary.bxor) << front
+        with loop() as it:
+            front(missing.V, replace) << bor_first["UINT64"](front @ A)
+            front << binary.band(front & missing)
+            front << select.valuene(front, 0)
+            missing(binary.bxor) << front
+            came << popcount(front)
+            reach(binary.plus) << came
+            total(binary.plus) << came.apply(binary.times, right=value(it.index + 1))
+            it.until(front.nvals == 0)
+    return reach, total
+
+
+def _closeness(reach: np.ndarray, total: np.ndarray, count: Any, wf_improved: bool) -> np.ndarray:
+    near = np.divide(reach, total, out=np.zeros(len(reach)), where=total > 0)
+    return near * reach / count if wf_improved else near + 0 * count
+
+
+def check_closeness(A: Matrix, found: Vector, sources: Any = None, *, seed: int = 0) -> None:
+    """The distances from the same sources by SciPy."""
+    n = A.nrows
+    chosen = vertices(sources, n, seed)
+    rows, cols, _ = A.to_coo()
+    reach, total = np.zeros(n), np.zeros(n)
+    for source in chosen:
+        level = levels_from(n, rows, cols, source)
+        reach += level > 0
+        total += np.maximum(level, 0)
+    near, present = dense(found, 0.0)
+    check(present, "presence: a vertex without a number")
+    right = _closeness(reach, total, others(n, chosen), True)
+    check(np.isclose(near, right, rtol=1e-12, atol=0, equal_nan=True), "closeness: not by SciPy's distances")
+
+
+def bits_set(x):
+    x -= (x >> 1) & 0x5555555555555555
+    x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
+    return ((x + (x >> 4) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101) >> 56
+
+
+# The bits that are set, as Warren, "Hacker's Delight", 2012, counts them.
+popcount = unary.register_anonymous(bits_set, "popcount")
+
+CLOSENESS = Result("vertex", "closeness")
+
+ALGORITHMS["closeness"] = Algorithm(
+    run=closeness,
+    verify=lambda A, samples, outcome: check_closeness(A, outcome, samples),
+    summary=lambda found: highest(found, "closeness"),
+    options=(SAMPLES,),
+    result=CLOSENESS,
+    top=CLOSENESS,
+    rehearse=harmonic,
+)

@@ -1,0 +1,69 @@
+"""Clustering: how many of the pairs of a vertex's neighbours are joined themselves.
+
+A vertex of degree d has d (d - 1) / 2 pairs of neighbours, and a triangle for each pair that is joined.
+
+Source: Watts, Strogatz, "Collective Dynamics of 'Small-World' Networks", Nature 1998; transitivity: Newman, Strogatz,
+Watts, "Random Graphs with Arbitrary Degree Distributions", Physical Review E 2001.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from algos._inputs import degrees
+from algos.runs import ALGORITHMS, Algorithm, Result
+from algos.triangles import triangle_count, triangles
+from algos.verify import check, dense, triangles_by_vertex
+from gbgpu import Matrix, Vector, binary, monoid, select, unary
+
+
+def clustering(A: Matrix) -> Vector:
+    """For every vertex of an undirected graph the part of its pairs of neighbours that are joined (FP64), 0 where there
+    is no pair; values and loops are ignored.
+
+    Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (an arc without its reverse)."""
+    found = triangles(A).dup(float, name="clustering")
+    found(binary.times) << unary.minv(pairs(A))
+    return found
+
+
+def average_clustering(A: Matrix, count_zeros: bool = True) -> float:
+    """The mean of `clustering` over all vertices, or over those where it is not 0; 0.0 where there is none."""
+    found = clustering(A)
+    counted = found if count_zeros else select.valuene(found, 0).new()
+    return counted.reduce(monoid.plus, allow_empty=False).new().value / max(counted.nvals, 1)
+
+
+def transitivity(A: Matrix) -> float:
+    """The part of all pairs of edges with a common end whose other ends are joined; 0.0 where there is no pair. Errors
+    as `clustering`."""
+    count = triangle_count(A)
+    return 3 * count / pairs(A).reduce(monoid.plus, allow_empty=False).new().value if count else 0.0
+
+
+def pairs(A: Matrix) -> Vector:
+    """The number of pairs of neighbours (FP64), where there are any."""
+    degree = degrees(select.offdiag(A).new()).dup(float)
+    return select.valuegt(degree * (degree - 1) / 2, 0).new(name="pairs")
+
+
+def check_clustering(A: Matrix, found: Vector) -> None:
+    """The triangles that SciPy counts, over the pairs of neighbours."""
+    part, present = dense(found, 0.0)
+    check(present, "presence: a vertex without a number")
+    rows, cols, _ = A.to_coo()
+    degree = np.bincount(rows[rows != cols], minlength=A.nrows)
+    right = triangles_by_vertex(A) / np.maximum(degree * (degree - 1) / 2, 1)
+    check(np.isclose(part, right, rtol=1e-12, atol=0), "clustering: not what SciPy counts")
+
+
+def _summary(found: Vector) -> dict[str, Any]:
+    _, parts = found.to_coo()
+    return {"average": float(parts.mean()) if parts.size else 0.0, "vertices": int(np.count_nonzero(parts))}
+
+
+CLUSTERING = Result("vertex", "clustering")
+
+ALGORITHMS["clustering"] = Algorithm(
+    run=clustering, verify=check_clustering, summary=_summary, result=CLUSTERING, top=CLUSTERING, rehearse=transitivity
+)

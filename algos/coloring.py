@@ -1,0 +1,121 @@
+"""Colouring: a colour for each vertex, so that no edge joins two of one colour.
+
+Vertices have an order: the higher degree first, between equal ones as drawn at random. Each takes the lowest colour
+that is not forbidden, that no neighbour has: a word of 64 colours, whose forbidden ones are a bit-or product. Of
+neighbours that try the same one the first in the order gets it (speculative), or only those try whose neighbours
+before them all have their colour (Jones-Plassmann: what the sequential rule gives in this order). Who finds all 64
+forbidden waits for the next 64.
+
+Source: Jones, Plassmann, "A Parallel Graph Coloring Heuristic", SIAM Journal on Scientific Computing 1993; Gebremedhin,
+Manne, "Scalable Parallel Graph Coloring Algorithms", Concurrency 2000, for speculation; the order by degree: Welsh,
+Powell, "An Upper Bound for the Chromatic Number of a Graph", 1967.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from algos import verify
+from algos._inputs import degrees
+from algos.closeness import bits_set
+from algos.components import undirected
+from algos.runs import ALGORITHMS, Algorithm, Result
+from algos.triangles import upward
+from gbgpu import Matrix, Vector, binary, loop, replace, select, unary
+from gbgpu.errors import DimensionMismatch, InvalidValue, message
+from gbgpu.semiring import any_pair, bor_first, bor_second
+
+COLORS = 64  # in a word
+METHODS = "speculative", "jones-plassmann"
+
+
+def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None = None, seed: int = 0) -> Vector:
+    """Colours (INT64, from 0 on) of an undirected graph; values and loops are ignored. The same on all devices.
+
+    `method`: "speculative", in few rounds, or "jones-plassmann". `order`: a different number for each vertex, the
+    largest first, in place of the one by degrees, whose equal ones are drawn by `seed`. Raises TypeError (A is no
+    Matrix), DimensionMismatch (A not square; order), InvalidValue (an arc without its reverse; method)."""
+    n = undirected(A)
+    if method not in METHODS:
+        raise InvalidValue(message(f"a method among {', '.join(METHODS)}", repr(method)))
+    A = select.offdiag(A).new(name="A")
+    first = upward(A, by_degree(A, seed) if order is None else checked(order, n))
+    color, left = Vector(int, n, name="color"), Vector(bool, n, name="left")
+    left[:] = True
+    for base in range(0, n, COLORS):
+        bits = colored(A, first, left, method == METHODS[0])
+        color(bits.S) << place(bits)
+        color(bits.S, binary.plus) << base
+        left(~bits.S, replace) << left
+        if not left.nvals:
+            break
+    return color
+
+
+def colored(A: Matrix, first: Matrix, left: Vector, speculative: bool) -> Vector:
+    """The colours, a bit each, of those left that find one among 64. first: the arcs to neighbours that come before."""
+    n = A.nrows
+    bits, tried, clash, forbidden = (Vector("UINT64", n, name=name) for name in ("bits", "tried", "clash", "forbidden"))
+    left = left.dup(name="left")
+    forbidden[:] = 0
+    with loop() as it:
+        tried << lowest_free(binary.second(left & forbidden))
+        tried << select.valuene(tried, 0)
+        left(tried.S, replace) << left
+        if speculative:
+            clash(tried.S, replace) << bor_second["UINT64"](first @ tried)
+            clash << binary.band(clash & tried)
+            tried(~clash.V, replace) << tried
+        else:
+            clash(tried.S, replace) << any_pair["UINT64"](first @ tried)
+            tried(~clash.S, replace) << tried
+        bits(tried.S) << tried
+        left(~tried.S, replace) << left
+        forbidden(left.S, binary.bor) << bor_first["UINT64"](tried @ A)
+        it.until(left.nvals == 0)
+    return bits
+
+
+def by_degree(A: Matrix, seed: int) -> Vector:
+    n = A.nrows
+    drawn = Vector.from_dense(np.random.default_rng(seed).permutation(n))
+    return binary.plus(degrees(A).apply(binary.times, right=n) & drawn).new(name="order")
+
+
+def checked(order: Vector, n: int) -> Vector:
+    if order.size != n:
+        raise DimensionMismatch(message(f"an order of size {n}", order.size))
+    if order.nvals < n or len(np.unique(order.to_coo()[1])) < n:
+        raise InvalidValue(message("a different number for each vertex", "one twice, or a vertex without one"))
+    return order
+
+
+def check_coloring(A: Matrix, color: Vector) -> None:
+    """No edge joins two of one colour, and no vertex could have a lower one."""
+    found, present = verify.dense(color, -1)
+    verify.check(present, "presence: a vertex without a colour")
+    rows, cols, _ = A.to_coo()
+    rows, cols = rows[rows != cols], cols[rows != cols]
+    verify.check(found[rows] != found[cols], "edge: both ends have one colour", rows)
+    lower = found[cols] < found[rows]
+    pairs = np.unique(np.stack([rows[lower], found[cols[lower]]]), axis=1)
+    verify.check(np.bincount(pairs[0], minlength=A.nrows) == found, "greedy: a lower colour is free")
+
+
+def _summary(color: Vector) -> dict[str, Any]:
+    _, found = color.to_coo()
+    return {"colors": int(found.max(initial=-1)) + 1, "most_frequent": int(np.bincount(found).max(initial=0))}
+
+
+place = unary.register_anonymous(lambda x: bits_set(x - 1), "place")
+lowest_free = unary.register_anonymous(lambda x: ~x & (x + 1), "lowest_free")  # 0: none
+
+COLOR = Result("vertex", "color")
+
+ALGORITHMS["coloring"] = Algorithm(
+    run=greedy_color,
+    verify=check_coloring,
+    summary=_summary,
+    result=COLOR,
+    rehearse=lambda A: greedy_color(A, "jones-plassmann"),
+)

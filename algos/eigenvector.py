@@ -1,0 +1,69 @@
+"""Eigenvector centrality: a vertex is as important as those that point to it are together.
+
+Rounds of x + x A, scaled to length 1, lead to the eigenvector of the largest eigenvalue; x itself is added so that
+bipartite graphs, whose eigenvalues come in pairs, settle too.
+
+Source: Bonacich, "Power and Centrality: A Family of Measures", American Journal of Sociology 1987; the iteration: von
+Mises, Pollaczek-Geiringer, "Praktische Verfahren der Gleichungsauflösung", ZAMM 1929.
+"""
+
+
+import numpy as np
+
+from algos._inputs import square
+from algos._iterations import check_limits, check_settled, flat, products
+from algos.runs import ALGORITHMS, Algorithm, Result, highest
+from algos.verify import check, dense
+from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, unary
+
+
+def eigenvector(A: Matrix, tol: float = 1e-6, max_iterations: int = 1000, *, weighted: bool = False) -> Vector:
+    """For every vertex (FP64, squares sum to 1) its entry of the left eigenvector, none negative, if no weight is.
+
+    With `weighted` arcs count by A's values. The last round changes a vertex by less than tol, in the mean. Raises
+    TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (tol below 0, max_iterations below 1),
+    ConvergenceError."""
+    n = square(A)
+    check_limits(tol, max_iterations)
+    x, t = flat(n, max(n, 1) ** -0.5, "x"), flat(n, 0, "t")
+    change, length = Vector(float, n, name="change"), Scalar(float, name="length")
+    if n == 0:
+        return x
+    with loop(max_iterations) as it:
+        t << x
+        t(binary.plus) << products(weighted)(A.T @ x)
+        length << binary.times(t & t).reduce(monoid.plus)
+        length << unary.sqrt(length)
+        t << t.apply(binary.truediv, right=length)
+        change << unary.abs(binary.minus(t & x))
+        x << t
+        it.until(change.reduce(monoid.plus) < tol * n)
+    check_settled(it, tol, "two eigenvalues may be close")
+    return x
+
+
+def check_eigenvector(A: Matrix, found: Vector, tol: float = 1e-6, *, weighted: bool = False) -> None:
+    """Length 1, and another round changes a vertex by no more than tol in the mean (and rounding)."""
+    x, present = dense(found, 0.0)
+    check(present, "presence: a vertex without a number")
+    if not x.size:
+        return
+    check(x >= 0, "sign: a negative number")
+    check(np.array([abs(np.linalg.norm(x) - 1) < 1e-9]), "length: not 1")
+    rows, cols, values = A.to_coo()
+    following = x + np.bincount(cols, x[rows] * (values if weighted else 1), A.nrows)
+    following /= np.linalg.norm(following)
+    moved = np.abs(following - x)
+    check(np.array([moved.mean() <= tol + 1e-12]), "residual: another round changes it", [moved.argmax()])
+
+
+EIGENVECTOR = Result("vertex", "centrality")
+
+ALGORITHMS["eigenvector"] = Algorithm(
+    run=eigenvector,
+    verify=check_eigenvector,
+    summary=lambda found: highest(found, "centrality"),
+    result=EIGENVECTOR,
+    top=EIGENVECTOR,
+    rehearse=lambda A: eigenvector(A, weighted=True),
+)

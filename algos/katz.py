@@ -1,0 +1,88 @@
+"""Katz centrality: the walks that end at a vertex, each the shorter the more it counts.
+
+x = alpha x A + beta, so that a walk of k arcs counts alpha^k. The rounds settle where alpha times the largest
+eigenvalue is below 1.
+
+Source: Katz, "A New Status Index Derived from Sociometric Analysis", Psychometrika 1953.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from algos._inputs import square
+from algos._iterations import check_limits, check_settled, flat, largest_sum, products
+from algos.runs import ALGORITHMS, Algorithm, Result, highest
+from algos.verify import check, dense
+from gbgpu import Matrix, Vector, binary, loop, monoid, unary
+from gbgpu.errors import DimensionMismatch, message
+
+SAFE = 0.85  # of the alpha from which rounds may not settle
+
+
+def katz(
+    A: Matrix,
+    alpha: float | None = None,
+    beta: Any = 1.0,
+    tol: float = 1e-6,
+    max_iterations: int = 1000,
+    *,
+    normalized: bool = True,
+    weighted: bool = False,
+) -> Vector:
+    """For every vertex (FP64) alpha times the sum over its in-neighbours, plus beta: a number, or a Vector with one for
+    each vertex (nothing: 0). `normalized`: divided by the root of the sum of squares.
+
+    alpha None: 0.85 over a bound of the eigenvalues, which always settles. With `weighted` arcs count by A's values.
+    The last round changes a vertex by less than tol, in the mean. Raises TypeError (A is no Matrix), DimensionMismatch
+    (A not square; beta), InvalidValue (tol below 0, max_iterations below 1), ConvergenceError."""
+    n = square(A)
+    check_limits(tol, max_iterations)
+    alpha = default_alpha(A, weighted) if alpha is None else alpha
+    first, x, y, t, change = (flat(n, 0, name) for name in ("first", "x", "y", "t", "change"))
+    if isinstance(beta, Vector):
+        if beta.size != n:
+            raise DimensionMismatch(message(f"beta of size {n}", beta.size))
+        first(binary.plus) << beta
+    else:
+        first[:] = beta
+    if n == 0:
+        return x
+    with loop(max_iterations) as it:
+        y << x.apply(binary.times, right=alpha)
+        t << first
+        t(binary.plus) << products(weighted)(A.T @ y)
+        change << unary.abs(binary.minus(t & x))
+        x << t
+        it.until(change.reduce(monoid.plus) < tol * n)
+    check_settled(it, tol, "alpha must be below 1 / the largest eigenvalue")
+    length = binary.times(x & x).reduce(monoid.plus).new().value ** 0.5
+    return x.apply(binary.truediv, right=length).new(name="katz") if normalized and length else x
+
+
+def default_alpha(A: Matrix, weighted: bool = False) -> float:
+    """0.85 over a bound of the eigenvalues; 0.85 without arcs."""
+    return SAFE / (largest_sum(A, weighted) or 1.0)
+
+
+def check_katz(A: Matrix, found: Vector) -> None:
+    """What alpha times the in-neighbours' sum leaves is beta's share, the same for every vertex."""
+    x, present = dense(found, 0.0)
+    check(present, "presence: a vertex without a number")
+    rows, cols, _ = A.to_coo()
+    rest = x - default_alpha(A) * np.bincount(cols, x[rows], A.nrows)
+    if rest.size:
+        off = np.abs(rest / rest.mean() - 1)
+        check(np.array([off.mean() <= 1e-5]), "residual: not beta's", [off.argmax()])
+
+
+KATZ = Result("vertex", "centrality")
+
+ALGORITHMS["katz"] = Algorithm(
+    run=katz,
+    verify=check_katz,
+    summary=lambda found: highest(found, "centrality"),
+    result=KATZ,
+    top=KATZ,
+    rehearse=lambda A: katz(A, weighted=True),
+)
