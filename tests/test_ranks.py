@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -97,6 +98,17 @@ def test_algorithms_on_several_devices_and_whole(count):
 @long
 def test_files():
     assert ranked(3, "files", "A.mtx", "A.gbgpu", "A.gr.gz", "A.npz", "A.txt") == "5 files\n"
+
+
+@long
+def test_the_command_tells_things_once(tmp_path):
+    levels = tmp_path / "levels.csv"
+    command = "-m", "algos.cli", "run", "bfs", "rmat:6", "--devices", "cpu:1", "--verify", "--json", "--output", levels
+    done = mpiexec(2, *map(str, command))
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["verified"] and told["devices"] == ["0/cpu:0", "1/cpu:0"]
+    assert len(levels.read_text().splitlines()) > told["result"]["reached"] > 1
 
 
 @long
