@@ -59,17 +59,19 @@ def statements(examples: str, specs: str, *kinds: str) -> None:
     say(f"{sum(oracle.RAN.values())} statements")
 
 
-def algorithms(*specs: str) -> None:
-    """Every algorithm of the command by its own verifier; "auto": on objects that live whole on the first device."""
+def algorithms(specs: str, *names: str) -> None:
+    """Algorithms of the command, all unless some are named, each by its own verifier; "auto": on objects that live
+    whole on the first device."""
     from algos.runs import ALGORITHMS
 
-    for spec in specs:
+    for spec in specs.split(","):
         gb.init(spec)
         A = gb.io.rmat(5, 4, seed=1, weights=(1, 9), dtype="INT64")
-        for algorithm in ALGORITHMS.values():
+        for name in names or ALGORITHMS:
+            algorithm = ALGORITHMS[name]
             chosen = algorithm.choose(A, {}).values()
             algorithm.verify(A, *chosen, algorithm.run(A, *chosen))
-    say(f"{len(ALGORITHMS)} algorithms")
+    say(f"{len(names or ALGORITHMS)} algorithms")
 
 
 def session() -> None:
