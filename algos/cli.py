@@ -1,7 +1,7 @@
 """The `gbgpu` command: `info`, `run ALGO GRAPH`, `compile [SCRIPT]`, `convert IN OUT`, `generate KIND`.
 
-Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device); errors are one line on
-stderr.
+Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device, numbers that do not
+settle); errors are one line on stderr.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from rich.table import Table
 
 import gbgpu as gb
 from algos import results, runs
+from algos._iterations import ConvergenceError
 from algos.graphs import KINDS, SPEC, load, parse_weights, store
 from algos.progress import Progress
 from algos.verify import VerificationError
@@ -43,6 +44,7 @@ BAD_INPUT = (
     errors.NotImplementedException,
     errors.DeviceError,
     errors.OutOfMemory,
+    ConvergenceError,
 )
 
 

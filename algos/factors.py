@@ -18,7 +18,7 @@ import numpy as np
 from algos import verify
 from algos._inputs import row_lengths
 from algos._iterations import check_limits
-from algos.runs import ALGORITHMS, Algorithm
+from algos.runs import ALGORITHMS, Algorithm, Option
 from gbgpu import Matrix, binary, monoid, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import plus_second, plus_times
@@ -139,9 +139,12 @@ def check_model(R: Matrix, model: Model) -> None:
 
 _FIRST = np.array([0])
 
+METHOD = Option("method", str, "{}: als or gradient (default: als)", lambda R, asked: asked or METHODS[0])
+
 ALGORITHMS["factors"] = Algorithm(
-    run=lambda R: collaborative_filtering(R, 8),
-    verify=check_model,
+    run=lambda R, method: collaborative_filtering(R, 8, method, 5),
+    verify=lambda R, method, model: check_model(R, model),
     summary=lambda model: {"first_error": model.rmse[0], "last_error": model.rmse[-1]},
+    options=(METHOD,),
     rehearse=lambda R: collaborative_filtering(R, 2, "gradient", 2),
 )
