@@ -9,6 +9,7 @@ is a tree of shortest paths, also where arcs of length 0 form cycles.
 Source: as algos/sssp.py and algos/bfs.py; Johnson 1977 for the distances from everywhere that show negative cycles.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,18 +35,25 @@ class Paths(NamedTuple):
 
 def each(A: Matrix, sources: np.ndarray, trees: bool, **how: Any) -> Paths:
     """The paths from each source, in a row of its own; `how` as in `among`."""
-    n = A.nrows
-    found = Paths(np.empty((len(sources), n)), np.empty((len(sources), n), np.int32) if trees else None)
+    found = Paths(np.empty((len(sources), A.nrows)), np.empty((len(sources), A.nrows), np.int32) if trees else None)
     first = 0
+    for some in in_turn(A, sources, trees, **how):
+        rows = slice(first, first := first + len(some.distances))
+        found.distances[rows] = some.distances
+        if trees:
+            found.predecessors[rows] = some.predecessors
+    return found
+
+
+def in_turn(A: Matrix, sources: np.ndarray, trees: bool, **how: Any) -> Iterator[Paths]:
+    """The same, as many rows at a time as there are copies of the graph."""
+    n = A.nrows
     for copies, seeds in batches(A, sources, ENTRIES):
-        rows = among(copies, seeds, trees, n=n, **how)
-        last = first + len(seeds)
-        found.distances[first:last] = rows.distances.reshape(-1, n)[: len(seeds)]
+        rows, tree = among(copies, seeds, trees, n=n, **how), None
         if trees:
             tree = rows.predecessors.reshape(-1, n)[: len(seeds)]
-            found.predecessors[first:last] = np.where(tree == NOBODY, NOBODY, tree % n)
-        first = last
-    return found
+            tree = np.where(tree == NOBODY, NOBODY, tree % n)
+        yield Paths(rows.distances.reshape(-1, n)[: len(seeds)], tree)
 
 
 def among(

@@ -23,9 +23,9 @@ class Tree(NamedTuple):
     parents: Vector
 
 
-def bfs(A: Matrix, source: int) -> Tree:
+def bfs(A: Matrix, source: int, depth: int | None = None) -> Tree:
     """Levels and parents (INT64, A.nrows) from `source`: level 0 and parent `source` there, nothing where it does not
-    reach.
+    reach, or not by `depth` arcs.
 
     Raises TypeError (A is no Matrix), DimensionMismatch (A not square), IndexOutOfBound (source).
     """
@@ -33,13 +33,13 @@ def bfs(A: Matrix, source: int) -> Tree:
     source = vertex(source, n)
     q = Vector(int, size=n, name="q")
     q[source] = source
-    return search(A, q)
+    return search(A, q, depth)
 
 
-def search(A: Matrix, q: Vector) -> Tree:
+def search(A: Matrix, q: Vector, depth: int | None = None) -> Tree:
     """The same from every vertex of q, the value of each its number; q is used up."""
     levels, parents = (Vector(int, size=q.size, name=name) for name in ("levels", "parents"))
-    with loop() as it:
+    with loop(rounds(depth)) as it:
         levels(q.S) << it.index
         parents(q.S) << q
         q(~parents.S, replace) << any_secondi(q @ A)
@@ -47,12 +47,16 @@ def search(A: Matrix, q: Vector) -> Tree:
     return Tree(levels, parents)
 
 
-def bfs_levels(A: Matrix, source: int) -> Vector:
+def rounds(depth: int | None) -> int | None:
+    return None if depth is None else depth + 1
+
+
+def bfs_levels(A: Matrix, source: int, depth: int | None = None) -> Vector:
     """Levels alone, as `bfs` gives them, in fewer statements; errors as `bfs`."""
     n = square(A)
     levels, q = Vector(int, size=n, name="levels"), Vector(bool, size=n, name="q")
     q[vertex(source, n)] = True
-    with loop() as it:
+    with loop(rounds(depth)) as it:
         levels(q.S) << it.index
         q(~levels.S, replace) << any_pair(q @ A)
         it.until(q.nvals == 0)

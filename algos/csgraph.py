@@ -21,12 +21,12 @@ from scipy.sparse.csgraph import NegativeCycleError
 
 from algos._csgraph_inputs import matrix, on_host, pattern, rows_of, validated, vertices, weighted
 from algos._csgraph_paths import NOBODY, among, check_cycles, check_diagonal, each, origins, squared
+from algos._in_order import places, search_in_order
 from algos._inputs import vertex
 from algos.components import connected_components as weak_components
 from algos.forest import chosen_edges
 from algos.strong import heights, strongly_connected_components
-from gbgpu import Vector, binary, replace
-from gbgpu.semiring import min_plus
+from gbgpu import binary
 
 __all__ = list(scipys.__all__)  # of the version that is installed
 
@@ -204,26 +204,13 @@ def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, retur
     """The vertices that `i_start` reaches in breadth-first order (int32), and each vertex's predecessor (-9999: none):
     those that SciPy's queue gives.
 
-    The value of an arc is its place among those of its tail. A vertex takes the least of (tail's place in its level,
-    arc's place), a min-plus product; in the order of these the level is the next. Raises IndexOutOfBound."""
+    Raises IndexOutOfBound."""
     csr = validated(csgraph, directed)
     n = csr.shape[0]
     start = vertex(int(i_start), n)
-    R, width = _places(csr, directed)
-    seen, q, t = Vector(bool, n, name="seen"), Vector(int, n, name="q"), Vector(int, n, name="t")
-    level, predecessors = np.array([start]), np.full(n, NOBODY, np.int32)
-    levels = [level]
-    while True:
-        q = Vector.from_coo(level, width * np.arange(len(level)), int, size=n, name="q")
-        seen(q.S) << True
-        t(~seen.S, replace) << min_plus[int](q @ R)
-        found, places = t.to_coo()
-        if not len(found):
-            break
-        order = np.argsort(places)
-        found, tails = found[order], places[order] // width
-        predecessors[found] = level[tails]
-        level = found
+    levels, predecessors = [np.array([start])], np.full(n, NOBODY, np.int32)
+    for level, tails in search_in_order(*_places(csr, directed), levels[0]):
+        predecessors[level] = tails
         levels.append(level)
     nodes = np.concatenate(levels).astype(np.int32)
     return (nodes, predecessors) if return_predecessors else nodes
@@ -234,8 +221,7 @@ def _places(csr: Any, directed: bool) -> tuple[Any, int]:
     highest place."""
 
     def of(csr: Any) -> tuple[Any, int]:
-        place = np.arange(len(csr.indices)) - np.repeat(csr.indptr[:-1], np.diff(csr.indptr))
-        return matrix(csr, place.astype(np.int64)), int(np.diff(csr.indptr).max(initial=0))
+        return matrix(csr, places(csr.indptr)), int(np.diff(csr.indptr).max(initial=0))
 
     R, width = of(csr)
     if directed:

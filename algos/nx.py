@@ -1,0 +1,81 @@
+"""NetworkX's backend `gbgpu`: what its entry points load.
+
+`nx.pagerank(G, backend="gbgpu")`, `NETWORKX_BACKEND_PRIORITY=gbgpu python script.py`. Graphs: `algos/_nx_graph.py`;
+functions: the other files `algos/_nx_*.py`, which put them into OFFERS.
+"""
+
+from typing import Any
+
+import networkx
+
+from algos import _nx_distances as _nx_distances
+from algos import _nx_make as _nx_make
+from algos import _nx_paths as _nx_paths
+from algos import _nx_rank as _nx_rank
+from algos import _nx_search as _nx_search
+from algos import _nx_structure as _nx_structure
+from algos._nx_graph import CLASSES, from_networkx, to_networkx
+from algos._nx_offers import OFFERS
+
+
+class Backend:
+    """Each function of OFFERS is an attribute, as NetworkX wants it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OFFERS:
+            return OFFERS[name].run
+        raise AttributeError(name)
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *OFFERS]
+
+    @staticmethod
+    def convert_from_nx(graph: Any, **preserved: Any) -> Any:
+        """Whatever is to be preserved is: the dictionaries are the graph's own."""
+        return from_networkx(graph)
+
+    @staticmethod
+    def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
+        return to_networkx(result) if type(result) in CLASSES.values() else result
+
+    @staticmethod
+    def can_run(name: str, arguments: tuple, keywords: dict[str, Any]) -> bool | str:
+        """True, or why not. NotImplementedError of the functions says what only a look at the graph shows."""
+        return OFFERS[name].can(arguments, keywords)
+
+    @staticmethod
+    def on_start_tests(items: list) -> None:
+        """NetworkX's tests compare graphs with those that it draws itself, which are others."""
+        for name in _nx_make.DRAWN:
+            OFFERS.pop(name, None)
+
+    @staticmethod
+    def should_run(name: str, arguments: tuple, keywords: dict[str, Any]) -> bool | str:
+        """True, or why NetworkX would be as quick. `networkx.config.backends.gbgpu.threshold`: from how many arcs on it
+        should not; 0 for all graphs."""
+        threshold, work = networkx.config.backends.gbgpu.threshold, OFFERS[name].work
+        graph = arguments[0] if arguments else keywords.get("G")
+        if not threshold or not isinstance(graph, networkx.Graph):
+            return True
+        if work == "pass" and not converted(graph):
+            return "NetworkX takes no longer than a conversion"
+        least = threshold // 10 if work == "more" else threshold
+        return has_arcs(graph, least) or f"NetworkX is quicker on graphs of fewer than {least} arcs"
+
+
+def converted(graph: Any) -> bool:
+    """Whether NetworkX keeps a conversion."""
+    return bool((getattr(graph, "__networkx_cache__", None) or {}).get("backends", {}).get("gbgpu"))
+
+
+def has_arcs(graph: Any, least: int) -> bool:
+    """Whether there are so many, an undirected edge counting for both of its directions."""
+    found = 0
+    for row in graph._adj.values():
+        found += len(row)
+        if found >= least:
+            return True
+    return False
+
+
+backend = Backend()
