@@ -57,9 +57,10 @@ class Arrays:
 
     @classmethod
     def of_edges(
-        cls, nodes: range | list, tails: Any, heads: Any, directed: bool, attributes: dict[str, np.ndarray] | None = None
+        cls, nodes: range | list, tails: Any, heads: Any, directed: bool, attributes: Any = None
     ) -> "Arrays":
-        """As NetworkX would list edges that are added one after the other; the first of equal ones counts."""
+        """As NetworkX would list edges that are added one after the other; the first of equal ones counts. Attributes:
+        a value for each edge, by name."""
         n, tails, heads = len(nodes), np.asarray(tails, np.int64), np.asarray(heads, np.int64)
         edge = np.arange(len(tails))
         if not directed:
@@ -145,9 +146,9 @@ class Arrays:
         return Matrix.from_csr(self.offsets, heads, ordered, ncols=len(self), name="A")
 
     def weights(self, weight: Any, combine: Callable[[Iterable], Any] = sum) -> np.ndarray:
-        """The number at each arc (INT64 or FP64): the attribute `weight` where there is one, else 1; None: 1. A function
-        is called with both ends and what NetworkX holds of the edge. Parallel edges are combined. NaN where it is None,
-        which hides an edge.
+        """The number at each arc (INT64 or FP64): the attribute `weight` where there is one, else 1; None: 1. A
+        function is called with both ends and what NetworkX holds of the edge. Parallel edges are combined. NaN where it
+        is None, which hides an edge.
 
         NotImplementedError for values that are no numbers."""
         if weight is None:
@@ -176,11 +177,12 @@ class Arrays:
         """Of nodes, of successors, and of predecessors; the two of an edge share its attributes."""
         nodes: dict[Any, dict] = {label: {} for label in self.nodes}
         heads, columns = self.labels(self.heads), [column.tolist() for column in self.attributes.values()]
-        values = (dict(zip(self.attributes, row, strict=True)) for row in zip(*columns, strict=True)) if columns else None
+        rows = zip(*columns, strict=True) if columns else ((),) * len(heads)
+        data = (dict(zip(self.attributes, row, strict=True)) for row in rows)
         successors: dict[Any, dict] = {}
         for number, label in enumerate(self.nodes):
             ends = heads[self.offsets[number] : self.offsets[number + 1]]
-            row = successors[label] = {head: next(values) if values else {} for head in ends}
+            row = successors[label] = {head: next(data) for head in ends}
             if not directed:
                 for head in ends:
                     if head in successors:
@@ -189,8 +191,8 @@ class Arrays:
             return nodes, successors, None
         predecessors: dict[Any, dict] = {label: {} for label in self.nodes}
         for label, row in successors.items():
-            for head, data in row.items():
-                predecessors[head][label] = data
+            for head, attributes in row.items():
+                predecessors[head][label] = attributes
         return nodes, successors, predecessors
 
 

@@ -15,7 +15,6 @@ from algos.cores import core_numbers
 from algos.forest import chosen_edges
 from algos.independent import maximal_independent_set as independent_set
 from gbgpu import binary
-from gbgpu.semiring import plus_pair
 
 Node = Hashable
 
@@ -387,7 +386,11 @@ def _mutual(arrays: Arrays) -> np.ndarray:
     return both.reduce_rowwise("count").new().to_dense(0)
 
 
-@offer("pass")
+def _one_way(given: dict[str, Any]) -> str | None:
+    return None if given["G"].is_directed() else "undirected graphs are left to NetworkX"
+
+
+@offer("pass", refuses=_one_way)
 def overall_reciprocity(G: Any) -> float:
     arrays = G._arrays
     if not len(arrays.heads):
@@ -396,7 +399,7 @@ def overall_reciprocity(G: Any) -> float:
     return pairs / len(arrays.heads) if pairs else 0.0
 
 
-@offer("pass")
+@offer("pass", refuses=_one_way)
 def reciprocity(G: Any, nodes: Any = None) -> Any:
     if nodes is None:
         return overall_reciprocity(G)
