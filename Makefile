@@ -70,7 +70,8 @@ sanitize: $(VENV)/installed-test,cuda12
 endif
 
 test-suites: $(VENV)/installed-test,suites
-	GBGPU_TEST_PROFILE=long $(BIN)/python -m pytest -q -n $(JOBS)
+	GBGPU_TEST_PROFILE=long $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/suites
+	GBGPU_TEST_PROFILE=long $(BIN)/python -m pytest -q -rP -n $(JOBS) tests/suites
 
 bench: $(VENV)/installed-bench
 	DATA='$(DATA)' $(BIN)/python -m pytest bench --benchmark-enable --benchmark-columns=median,iqr,rounds -q $(ARGS)

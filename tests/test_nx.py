@@ -292,7 +292,7 @@ def test_it_says_why_not():
         ("minimum_spanning_tree", (nx.path_graph(3), "weight", "prim"), {}, "Kruskal"),
         ("clustering", (nx.DiGraph(),), {}, "directed"),
         ("is_connected", ([(0, 1)],), {}, "list"),
-        ("is_connected", (), {"H": 1}, "H"),
+        ("is_connected", (), {"H": 1}, "G"),
         ("path_graph", (3, nx.MultiGraph), {}, "classes"),
     ]:
         found = can(name, arguments, keywords)
@@ -333,13 +333,13 @@ def test_signatures_are_those_of_networkx(name):
         return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
 
     mine, theirs = parameters(OFFERS[name].run), parameters(_registered_algorithms[name].orig_func)
-    assert [p for p in mine if p[0] != "default"] == [p for p in theirs if p[0] != "default"]
+    assert mine == theirs
 
 
 # -- as it is installed
 
 SHORT = ["networkx.algorithms.traversal.tests.test_bfs", "networkx.algorithms.components.tests.test_connected",
-         "networkx.classes.tests.test_backends"]
+         "networkx.utils.tests.test_backends"]
 
 
 def test_networkx_passes_its_own_tests_on_it(tmp_path):
@@ -350,12 +350,3 @@ def test_networkx_passes_its_own_tests_on_it(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     counted = json.loads(ran.read_text())
     assert {"bfs_edges", "bfs_layers", "connected_components", "is_connected"} <= counted.keys()
-
-
-def test_a_script_needs_no_change(tmp_path):
-    """examples/networkx_script.py prints the same with the backend and without; with it, by it."""
-    script = [suite(tmp_path)[0], str(ROOT / "examples/networkx_script.py")]
-    runs = [subprocess.run(script, env=environment(tmp_path, **more), capture_output=True, text=True, check=True).stdout
-            for more in ({}, {"NETWORKX_AUTOMATIC_BACKENDS": "gbgpu"})]
-    assert runs[0].splitlines()[:-1] == runs[1].splitlines()[:-1]
-    assert [run.split()[-1] for run in runs] == ["networkx", "gbgpu"]
