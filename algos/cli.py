@@ -1,4 +1,5 @@
-"""The `gbgpu` command: `info`, `run ALGO GRAPH`, `compile [SCRIPT]`, `convert IN OUT`, `generate KIND`.
+"""The `gbgpu` command: `info`, `run ALGO GRAPH`, `replay TRACE`, `train-balance OUT`, `compile [SCRIPT]`,
+`convert IN OUT`, `generate KIND`.
 
 Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device); errors are one line on
 stderr.
@@ -22,7 +23,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import gbgpu as gb
-from algos import results, runs
+from algos import balancing, results, runs, training
 from algos.graphs import KINDS, SPEC, load, parse_weights, store
 from algos.progress import Progress
 from algos.verify import VerificationError
@@ -34,6 +35,7 @@ GRAPH = f"a file ({FILE}) or {SPEC}, KIND {', '.join(KINDS)}"
 SYMMETRIC = "the graph is undirected: each arc gets its reverse; of two that differ, both have the larger value"
 ONCE = f"{SYMMETRIC}; a .mtx or an edge list that is written has each edge once"
 TWICE = "how arcs that the file has twice become one: plus, min, max, first, second, any, ... (default: an error)"
+PARTITION = f"how rows are divided among the devices: {', '.join(gb.partition.NAMED)} (default: edges)"
 BAD_INPUT = (
     OSError,
     ValueError,
@@ -65,15 +67,21 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"gbgpu {gb.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    info = commands.add_parser("info", help="show the devices")
+    info = commands.add_parser("info", help="show the devices, and how a graph is divided among them")
+    info.add_argument("graph", nargs="?", metavar="GRAPH", help=GRAPH)
+    info.add_argument("--symmetric", action="store_true", help=SYMMETRIC)
+    info.add_argument("--dup-op", type=operator, metavar="OP", help=TWICE)
     info.add_argument("--topology", action="store_true", help="measure the links between the devices too")
     info.set_defaults(command=show_info)
     run = add_run(commands)
     for command in (info, run):
         command.add_argument(
-            "--devices", default="auto", metavar="D", help="auto, cpu:4, cuda:0, cuda:0*3 (default: auto)"
+            "--devices", default="auto", metavar="D", help="auto, cpu:4, cuda:0, cuda:0*3, sim:dgx1-v100, ..."
         )
+        command.add_argument("--partition", choices=list(gb.partition.NAMED), metavar="P", help=PARTITION)
         command.add_argument("--json", action="store_true", help="JSON on stdout, nothing else there")
+    balancing.add_replay(commands)
+    training.add_train(commands)
     add_compile(commands)
     add_convert(commands)
     add_generate(commands)
@@ -165,16 +173,38 @@ def operator(text: str) -> str:
     return text
 
 
+def begin(arguments: argparse.Namespace) -> None:
+    """The session that the arguments ask for; of several ranks the first one tells what comes of it."""
+    name = arguments.partition
+    try:
+        gb.init(arguments.devices, None if name is None else gb.partition.NAMED[name]())
+    except ImportError as error:
+        raise errors.InvalidValue(str(error)) from None
+    if gb.rank():
+        sys.stdout = open(os.devnull, "w")
+
+
+def say(text: str) -> None:
+    """What is no result, on stderr, once."""
+    if gb.rank() == 0:
+        print(text, file=sys.stderr)
+
+
 def show_info(arguments: argparse.Namespace) -> int:
-    gb.init(arguments.devices)
+    begin(arguments)
     devices = gb.device_info()
     versions = {"python": platform.python_version(), "gbgpu": gb.__version__}
     versions |= {name: version(name) for name in ("numpy", "numba")}
     links = gb.topology() if arguments.topology else None
+    sets = None
+    if arguments.graph is not None:
+        sets = gb.block_sets(load(arguments.graph, arguments.symmetric, arguments.dup_op))
     if arguments.json:
         found: dict[str, Any] = {"versions": versions, "devices": devices}
         if links is not None:
             found |= {"bandwidth": links.links.tolist(), "latency": links.latency.tolist()}
+        if sets is not None:
+            found["partition"] = sets._asdict() | dict(measures(sets))
         print(json.dumps(found, default=str))
         return 0
     table = Table()
@@ -188,7 +218,26 @@ def show_info(arguments: argparse.Namespace) -> int:
     console.print(table)
     if links is not None:
         console.print(links_table(links, [str(device["name"]) for device in devices]))
+    if sets is not None:
+        console.print(sets_table(sets, [str(device["name"]) for device in devices]))
+        for name, value in measures(sets):
+            console.print(f"{name.replace('_', ' ')}: {number_text(value)}", highlight=False)
     return 0
+
+
+def measures(sets: gb.BlockSets) -> list[tuple[str, Any]]:
+    """What a partition is judged by; bytes of a round, of values of 8 bytes."""
+    shares = ("edge_cut", "row_balance", "edge_balance")
+    moved = ("pull_bytes", "needed_bytes", "push_bytes")
+    return [(name, getattr(sets, name)) for name in shares] + [(name, getattr(sets, name)()) for name in moved]
+
+
+def sets_table(sets: gb.BlockSets, names: list[str]) -> Table:
+    """A row a block."""
+    table = Table("block", *sets._fields[:-1])
+    for name, *counts in zip(names, *sets[:-1], strict=False):
+        table.add_row(name, *(f"{count:,}" for count in counts))
+    return table
 
 
 def links_table(links: Any, names: list[str]) -> Table:
@@ -229,7 +278,7 @@ def convert_graph(arguments: argparse.Namespace) -> int:
             A = A.dup(arguments.dtype)
         progress.step("writing")
         store(arguments.output, A, arguments.symmetric, f"gbgpu convert {os.path.basename(arguments.input)}")
-    print(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries", file=sys.stderr)
+    say(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries")
     return 0
 
 
@@ -245,7 +294,7 @@ def write_graph(arguments: argparse.Namespace) -> int:
             f"gbgpu generate {arguments.kind} {kind.names[0]}={first} {kind.names[1]}={second} seed={arguments.seed}"
         )
         store(arguments.output, A, gb.io.form_of(arguments.output) == "mtx", comment)
-    print(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries", file=sys.stderr)
+    say(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries")
     return 0
 
 
@@ -263,6 +312,7 @@ class Report:
     compile_seconds: float = 0.0  # also loading and importing kernels
     seconds: list[float] = field(default_factory=list)
     result: dict[str, Any] = field(default_factory=dict)
+    predicted: dict[str, Any] | None = None  # of a simulated host: the run was on CPU devices
     top: list[dict[str, Any]] | None = None
     verified: bool | None = None
     failure: str | None = None
@@ -272,7 +322,7 @@ def run_algorithm(arguments: argparse.Namespace) -> int:
     check_options(arguments)
     if arguments.plot and find_spec("matplotlib") is None:
         raise errors.InvalidValue("--plot needs matplotlib: pip install matplotlib")
-    gb.init(arguments.devices)
+    begin(arguments)
     with Progress(steps=2 + arguments.repeat) as progress:
         told = measure(arguments, progress)
     if arguments.json:
@@ -280,7 +330,7 @@ def run_algorithm(arguments: argparse.Namespace) -> int:
     else:
         show(told)
     if told.failure:
-        print(f"gbgpu: {told.failure}", file=sys.stderr)
+        say(f"gbgpu: {told.failure}")
     return 1 if told.failure else 0
 
 
@@ -327,8 +377,12 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Report:
     if arguments.top:
         found = results.largest(algorithm.top.of(outcome), arguments.top)
         told.top = [{algorithm.top.id: id, algorithm.top.value: plain(value)} for id, value in found]
-    if arguments.trace or arguments.plot:
-        write_trace(arguments, algorithm, A, *chosen.values())
+    host = gb.settings.session().simulated
+    if arguments.trace or arguments.plot or host is not None:
+        records = write_trace(arguments, algorithm, A, *chosen.values())
+        if host is not None:
+            brought = balancing.predicted(records, host, balancing.POLICIES["auto"])
+            told.predicted = {"host": host.name, "seconds": brought.seconds, "without_balance": brought.alone}
     return told
 
 
@@ -341,15 +395,16 @@ def timed(algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> tuple[Any, f
     return outcome, perf_counter() - start
 
 
-def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> None:
+def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> list[Any]:
     with gb.trace() as records:
         algorithm.run(A, *chosen)
     if arguments.trace:
         with gb.io.atomic_file(arguments.trace) as stream:
             stream.write(json.dumps(report.chrome_trace(records)).encode())
-    if arguments.plot:
+    if arguments.plot and gb.rank() == 0:
         title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}"
         report.plot(records, arguments.plot, title=title)
+    return records
 
 
 def flat(told: Report) -> dict[str, Any]:
@@ -379,6 +434,9 @@ def show(told: Report) -> None:
     table.add_row("run", seconds_text(told.seconds))
     for key, value in told.result.items():
         table.add_row(key.replace("_", " "), number_text(value))
+    if told.predicted is not None:
+        host, seconds, alone = told.predicted.values()
+        table.add_row(f"predicted, {host}", f"{seconds:.6f} s; {alone:.6f} s without stealing and folding")
     if told.verified is not None:
         table.add_row("check", "[green]verified[/]" if told.verified else f"[red]{escape(told.failure or '')}[/]")
     console = Console()

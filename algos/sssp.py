@@ -6,6 +6,8 @@ is near or far in its turn. When no vertex is near, the limit rises by a step ab
 among the far ones. While near vertices are many, all known distances are extended, which is quicker to look up, as
 almost every neighbour has one, and leaves nothing far but q.
 
+Where all arcs weigh the same they are counted, by a breadth-first search.
+
 Every vertex is near (Bellman-Ford) where few rounds reach all, as through hubs, and where weights are negative: without
 a negative cycle no shortest path has more than n - 1 arcs, so none is left after n rounds.
 
@@ -19,6 +21,7 @@ from typing import Any
 
 from algos import verify
 from algos._inputs import row_lengths, square, vertex
+from algos.bfs import bfs_levels
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
 from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, replace, select, unary
 from gbgpu.errors import InvalidValue, message
@@ -40,10 +43,13 @@ def sssp(A: Matrix, source: int) -> Vector:
     source = vertex(source, n)
     if A.dtype.name == "BOOL":
         A = unary.one(A).new(dtype="INT64")
-    step = step_of(A, *check_weights(A))
-    d = Vector(A.dtype.name if A.dtype.name in ("FP32", "FP64") else "INT64", size=n, name="d")
+    lowest, total = check_weights(A)
+    dtype = A.dtype.name if A.dtype.name in ("FP32", "FP64") else "INT64"
+    if one_weight(A, lowest, total):
+        return bfs_levels(A, source).apply(binary.times, right=lowest).new(dtype=dtype, name="d")
+    d = Vector(dtype, size=n, name="d")
     d[source] = 0
-    if not relax(A, d, step, n):
+    if not relax(A, d, step_of(A, lowest, total), n):
         what = f"distances that still fall after {n} rounds"
         raise InvalidValue(message("no negative cycle within reach of the source", what))
     return d
@@ -91,6 +97,8 @@ def check_weights(A: Matrix) -> tuple[float, float]:
     a path's sum may not fit."""
     if not A.nvals:
         return 0, 0
+    if A.ss.is_iso and abs(A.ss.iso_value.value) * A.nvals < 2**53:
+        return A.ss.iso_value.value, A.ss.iso_value.value * A.nvals
     lowest, total = (A.reduce_scalar(op).new().value for op in (monoid.min, monoid.plus["FP64"]))
     if "FP" in A.dtype.name:
         # A sum above -inf proves that no weight is NaN or -inf, in one pass; only another one asks for a look at each.
@@ -102,6 +110,14 @@ def check_weights(A: Matrix) -> tuple[float, float]:
             found = f"weights from {lowest} to {highest}"
             raise InvalidValue(message("path lengths below 2**63", found, "use FP64 weights"))
     return lowest, total
+
+
+def one_weight(A: Matrix, lowest: float, total: float) -> bool:
+    """Whether all arcs weigh the same, and paths so many times that, without rounding: then arcs can be counted."""
+    exact = {"FP32": 2**24, "FP64": 2**53}.get(A.dtype.name, 2**63)
+    if not 0 < lowest < inf or lowest % 1 or lowest * A.nrows >= exact or total != lowest * A.nvals:
+        return False
+    return bool(A.ss.is_iso or A.reduce_scalar(monoid.max).new().value == lowest)
 
 
 def step_of(A: Matrix, lowest: float, total: float) -> float | None:

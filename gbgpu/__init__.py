@@ -10,6 +10,7 @@ import numpy as np
 from . import agg, binary, dtypes, errors, exceptions, indexunary, monoid, op, select, semiring, settings, ss, unary
 from .configuration import MAX_SIZE, config
 from .distribute import partition
+from .distribute.sets import BlockSets
 from .distribute.topology import measured
 from .engine.memory import Memory, of_matrix
 from .engine.session import Session
@@ -26,20 +27,34 @@ from .trace import compiling, trace
 __version__ = "0.1.0"
 
 
-def init(devices: str = "auto", partition: Any = None, *, deterministic: bool = False, **others: Any) -> Session:
+def init(
+    devices: str = "auto",
+    partition: Any = None,
+    *,
+    deterministic: bool = False,
+    balance: Any = "auto",
+    ranks: bool | None = None,
+    **others: Any,
+) -> Session:
     """Start a session on `devices` and end the one before, whose handles then raise InvalidValue.
 
     "auto" (the first GPU, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0", "cuda:0-1" and
-    "cuda:0,2" (several GPUs), "cuda:0*3" (three logical devices on one GPU). `partition`: how rows are divided, from
+    "cuda:0,2" (several GPUs), "cuda:0*3" (three logical devices on one GPU), "sim:dgx1-v100" (as many CPU devices as
+    that host has GPUs, for predictions: see docs/balance.md). `partition`: how rows are divided, from
     `gb.partition`. `deterministic`: sums of floats are the same, bit for bit, from run to run and on any number of
     devices of one kind, and `any` takes the term of the lowest index in products with a vector; such products go by
-    rows (pull) then, which costs time. Raises DeviceError for a device that is not there.
+    rows (pull) then, which costs time. `balance`: whether a device computes for another whose part of a frontier is
+    larger, "auto", "off" or a `gb.balance.Policy`; CPU devices only.
+
+    In processes that mpiexec started the session has the devices of all of them (docs/clusters.md), each of which calls
+    this; `ranks=False` gives each process a session of its own, and True is for what starts processes otherwise. Raises
+    DeviceError for a device that is not there, or without mpi4py; InvalidValue if ranks ask for different sessions.
     """
     if others or devices == "suitesparse":  # as python-graphblas is begun
         came = ", ".join([repr(devices), *(f"{name}={value!r}" for name, value in others.items())])
         hint = 'gb.init("cpu:4"), gb.init("cuda:0"), or no call at all; statements run when they are written'
         raise TypeError(errors.message("devices, and perhaps partition and deterministic", came, hint))
-    session = Session(devices, partition, deterministic)
+    session = Session(devices, partition, deterministic, balance, ranks)
     old = settings.install(session)
     if old is not None:
         old.close()
@@ -49,25 +64,47 @@ def init(devices: str = "auto", partition: Any = None, *, deterministic: bool = 
 settings.connect(init)
 
 
+def rank() -> int:
+    """The number of this process among those of the session in force, from 0; where it is the only one, 0."""
+    ranks = settings.session().ranks
+    return 0 if ranks is None else ranks.rank
+
+
 def device_info() -> list[dict[str, Any]]:
     """The devices of the session in force: name, kind, model, free and total bytes."""
-    found = []
+    found, ranks = [], settings.session().ranks
     for device in settings.session().devices:
+        if device.kind == "remote":
+            continue
         free, total = device.memory()
         found.append({"name": device.name, "kind": device.kind, "model": device.model, "free": free, "total": total})
-    return found
+    return found if ranks is None else sum(ranks.gathered(found, "gb.device_info"), [])
 
 
 def topology() -> Any:
     """The links between the devices of the session in force as a `balance.Topology`, measured now by copies (128 MiB on
     each device): bytes a second and seconds, from each device (row) to each other one. Logical devices of one GPU count
-    as devices."""
+    as devices. Raises NotImplementedException across ranks."""
+    if settings.session().ranks is not None:
+        raise errors.NotImplementedException("links between ranks aren't measured yet")
+    if settings.session().simulated is not None:
+        return settings.session().simulated
     links = measured(settings.session().devices)
     np.fill_diagonal(links.bandwidth, 0)
     names = ", ".join(device.name for device in settings.session().devices)
     best = links.bandwidth.max(0), links.bandwidth.max(1)  # of all links of a device together no more is known
     connected = imported("gbgpu.balance.topology").made
     return connected(names, links.bandwidth, links.latency, *best, simulated=False)
+
+
+def block_sets(matrix: Matrix | TransposedMatrix) -> BlockSets:
+    """What each row block of a matrix, or of a transpose, reads and writes, and what of that other devices have: edge
+    cut, balance, and bytes of a round. Counted now, where the blocks lie. Raises TypeError for what is no Matrix."""
+    turned = isinstance(matrix, TransposedMatrix)
+    if not turned and not isinstance(matrix, Matrix):
+        raise TypeError(errors.message("a Matrix, or A.T", type(matrix).__name__))
+    stored = matrix.T if turned else matrix
+    return stored._session.block_sets(stored, turned)
 
 
 def estimate_memory(nrows: int, ncols: int, nvals: int, dtype: Any = "FP64", *, iso: bool = False) -> Memory:
@@ -195,6 +232,7 @@ __all__ = [
     "Vector",
     "agg",
     "binary",
+    "block_sets",
     "compile_ahead",
     "config",
     "device_info",
@@ -209,6 +247,7 @@ __all__ = [
     "monoid",
     "op",
     "partition",
+    "rank",
     "replace",
     "select",
     "semiring",

@@ -26,6 +26,8 @@ rehearsal: Any = None  # where sessions note the kernels that they ask for: gbgp
 hub_bytes = int(os.environ.get("GBGPU_HUB_BYTES", str(148 << 10)))
 # What GPUs read of each other goes through the host, as where they can't reach each other's memory.
 staged = os.environ.get("GBGPU_STAGED", "0") != "0"
+# Whether processes that mpiexec started are ranks of one session: "auto", "1" (it is not seen that they are), "0".
+ranks = os.environ.get("GBGPU_RANKS", "auto")
 verbose = int(os.environ.get("GBGPU_VERBOSE", "0"))  # 1: a line a statement, 2: its plan, 4: generated sources
 
 
@@ -96,6 +98,11 @@ def connect(start: Any) -> None:
 def session() -> Any:
     """The session in force; the first use starts the default one."""
     return _session if _session is not None else _first()
+
+
+def ranks_in_force() -> Any:
+    """The ranks of the session in force, or None: without a session, and in one of one process."""
+    return None if _session is None else _session.ranks
 
 
 _starting = RLock()

@@ -53,6 +53,8 @@ class Record:
     launches: int = 0
     start: float = 0.0
     end: float = 0.0
+    tally: Any = None  # of a product on CPU devices, balance.Tally: the frontier of the device's block
+    decision: Any = None  # of a product, balance.Decision: who computed what; with the first device
     _stats: Any = field(default=None, repr=False)  # counts still on the device
     _count: Any = field(default=None, repr=False)
     _get: Any = field(default=None, repr=False)

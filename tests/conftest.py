@@ -31,33 +31,49 @@ settings.load_profile(os.environ.get("GBGPU_TEST_PROFILE", "ci"))
 
 @dataclass(frozen=True)
 class Devices:
-    """What a test runs on: the device string, unequal shares or None, and whether threads are forced."""
+    """What a test runs on: the device string, a partition (its call) or "", whether threads are forced, and who
+    computes what (the policy's call, or "auto")."""
 
     spec: str
-    shares: tuple[int, ...] | None = None
+    partition: str = ""
     inline: str = "auto"
+    balance: str = "auto"
 
     @property
     def name(self) -> str:
-        return self.spec + (" shares" if self.shares else "") + (" threads" if self.inline == "never" else "")
+        kind = self.partition.partition("(")[0]
+        return self.spec + f" {kind}" * bool(kind) + (" threads" if self.inline == "never" else "")
 
     def text(self) -> str:
         """The call that starts this session."""
-        partition = f", partition=gb.partition.shares{self.shares}" if self.shares else ""
-        return f"gb.init({self.spec!r}{partition})"
+        partition = f", partition=gb.partition.{self.partition}" if self.partition else ""
+        balance = f", balance=gb.balance.{self.balance}" if self.balance != "auto" else ""
+        return f"gb.init({self.spec!r}{partition}{balance})"
 
     def start(self) -> None:
         gb.settings.inline = self.inline
-        gb.init(self.spec, partition=gb.partition.shares(*self.shares) if self.shares else None)
+        eval(self.text(), {"gb": gb})
 
 
-CPU = (Devices("cpu:1"), Devices("cpu:3", (1, 5, 3), inline="never"), Devices("cpu:7"))
+# Whatever can be moved to another device is, however little it is worth.
+STEAL = "Policy(fold=False, t1=0, t2=0, overhead=0, rest=0)"
+FOLD = "Policy(t1=0, t2=0, t3=float('inf'), overhead=0, rest=0)"
+CPU = (
+    Devices("cpu:1"),
+    Devices("cpu:3", "shares(1, 5, 3)", "never", STEAL),
+    Devices("cpu:7", "random(7)", balance=FOLD),
+)
+MORE = (
+    Devices("cpu:2", "degree_sorted()"), Devices("cpu:4", "metis()"), Devices("cpu:5", "segments(2)"), Devices("cpu:7"),
+)
 
 
 def chosen() -> tuple[Devices, ...]:
-    """The CPU sets, or what GBGPU_TEST_DEVICES names; sets of three get unequal shares."""
+    """The CPU sets, in the long run more, or what GBGPU_TEST_DEVICES names; sets of three get unequal shares."""
     specs = os.environ.get("GBGPU_TEST_DEVICES", "").split()
-    return tuple(Devices(spec, (1, 5, 3) if spec.endswith("*3") else None) for spec in specs) or CPU
+    if not specs:
+        return CPU + MORE if os.environ.get("GBGPU_TEST_PROFILE") == "long" else CPU
+    return tuple(Devices(spec, "shares(1, 5, 3)" if spec.endswith("*3") else "") for spec in specs)
 
 
 # Files that check what statements mean, on thousands of small kernels. The long run compiles these too; what kernels
@@ -65,7 +81,7 @@ def chosen() -> tuple[Devices, ...]:
 INTERPRETED = {
     f"test_{name}"
     for name in "centrality chains communities csgraph docs errors exact files hostile io language names".split()
-    + "nx operator_objects regressions sparse transposed unchanged user_operators".split()
+    + "nx operator_objects partitions regressions sparse transposed unchanged user_operators".split()
 }
 
 
@@ -89,7 +105,7 @@ FEWER_DEVICES = {
 def pytest_collection_modifyitems(config, items) -> None:
     """Leave the last of the ordinary device sets to the long run, in some files. What takes longest begins first."""
     items.sort(key=lambda item: item.path.stem not in ("test_operators", "test_statements"))
-    if settings.get_current_profile_name() == "long" or chosen() is not CPU:
+    if settings.get_current_profile_name() == "long" or chosen() != CPU:
         return
 
     def left(item) -> bool:

@@ -27,6 +27,7 @@ class Pair:
 
     def run(self, kind: str, spec: Spec, **given) -> tuple[dict, dict]:
         """Call with the arguments by name; returns all buffers afterwards, of the CPU and of the GPU."""
+        given = {"users": one(), **given}
         args = [given[name] for name in KINDS[kind]]
         ours = [np.array(a) if isinstance(a, np.ndarray) else a for a in args]
         theirs = [self.device.put(a) if isinstance(a, np.ndarray) else a for a in args]

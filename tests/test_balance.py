@@ -15,6 +15,7 @@ from scipy.sparse import random_array
 from bench.experiments.steal_solvers import SIZES, instances
 from gbgpu import balance
 from gbgpu.balance import simplex
+from gbgpu.balance.topology import made
 from gbgpu.errors import DimensionMismatch, FileFormatError, InvalidValue
 
 LONG = settings.get_current_profile_name() == "long"
@@ -542,3 +543,21 @@ def test_codes_of_the_compiled_part():
     scratch = np.empty((3, 2, 2)), np.zeros((2, 4)), np.zeros((4, 4)), np.empty(4, np.int64)
     assert simplex.solve.py_func(costs, loads, edges, *scratch) == (0, 4.0, pytest.approx(4.0))
     assert edges.tolist() == [[4, 0], [0, 4]]
+
+
+@given(st.integers(2, 5), st.integers(0, 2**32))
+def test_one_device_alone_is_as_good_as_any_fold(n, seed):
+    """Thin rounds are folded without a solver, and no solver finds better; the same fold again costs nothing more."""
+    random = np.random.default_rng(seed)
+    host = made("host", np.full((n, n), 1e9), into=2e9, out=2e9)
+    loads = random.integers(0, 1000, n)
+    found = balance.costs(random.uniform(1e-10, 1e-8, n), host, 8.0)
+    limits = balance.traffic(host, 8.0)
+    arbiter = balance.Arbiter(balance.Policy(), host, 8.0, p=1e-4)
+    order = balance.reduction(host.links, loads)
+    for overhead in (balance.Policy().overhead, 0.0):
+        decision = arbiter.decide(found, loads, limits)
+        best = balance.fold(found, loads, order, 1e-4, limits)
+        assert decision.action == "fold" and len(decision.devices) == 1 and decision.overhead == overhead
+        assert decision.predicted - overhead == pytest.approx(best.seconds, rel=1e-6)
+        np.testing.assert_array_equal(decision.shares.edges.sum(1), loads)

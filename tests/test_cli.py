@@ -179,6 +179,28 @@ def test_info(call):
     assert {"gbgpu", "python", "numpy", "numba"} <= told["versions"].keys()
 
 
+@pytest.mark.parametrize("partition", gb.partition.NAMED)
+def test_info_of_a_graph(call, partition):
+    code, out, err = call("info", "rmat:6:4", "--partition", partition, "--devices", "cpu:3", "--json")
+    told = json.loads(out)["partition"]
+    assert (code, err) == (0, "") and sum(told["rows"]) == 64 and sum(told["entries"]) > 100
+    assert 0 < told["edge_cut"] == sum(told["cut"]) / sum(told["entries"]) < 1
+    assert told["push_bytes"] == 12 * sum(told["updates"]) and told["pull_bytes"] == 8 * 2 * 64
+
+
+def test_info_shows_blocks(call):
+    code, out, _ = call("info", "rmat:6:4", "--symmetric", "--partition", "random")
+    assert code == 0 and "updates" in out and "edge cut: 0." in out and "needed bytes: " in out
+    assert call("info", "rmat:6:4", "--partition", "best")[0] == 2
+
+
+def test_metis_is_asked_for(call, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymetis", None)
+    code, out, err = call("info", "rmat:6:4", "--partition", "metis")
+    assert (code, out) == (3, "") and err == "gbgpu: gb.partition.metis needs pymetis: pip install pymetis\n"
+
+
+
 @pytest.mark.parametrize(
     ("kind", "options", "n"),
     [

@@ -29,7 +29,7 @@ def several():
 @settings(max_examples=500 if p.WIDE else 60)
 @given(program=p.programs(KINDS["mixed"]))
 def test_random_statements(several, program):
-    devices = Devices("cpu:3", SHARES)
+    devices = Devices("cpu:3", f"shares{SHARES}")
     note(devices.text())
     Run(program, devices).all()
     assert not several.broken, several.broken[:5]

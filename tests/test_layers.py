@@ -101,7 +101,7 @@ def target_of(name: str) -> str | None:
 
 def is_public(target: str) -> bool:
     """What a user may name: the face, the user namespaces, handles' names, files; nothing behind them."""
-    return target in {"public", "semiring", *USER, "io", "sparse", "report", *EVERYONE}
+    return target in {"public", "semiring", *USER, "io", "sparse", "balance", "report", *EVERYONE}
 
 
 def allowed(source: str, target: str) -> bool:

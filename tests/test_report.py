@@ -29,6 +29,8 @@ class Record:
     bytes: int = 0
     host_reads: int = 0
     launches: int = 1
+    tally: None = None
+    decision: None = None
 
 
 @pytest.fixture

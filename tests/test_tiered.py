@@ -17,6 +17,7 @@ from oracle import Run
 import gbgpu as gb
 from gbgpu.device import store
 from gbgpu.kernels import cpu, tiered
+from gbgpu.kernels.interface import KINDS, XFULL, XLIST
 from gbgpu.semiring import min_plus, plus_times
 
 EARLY = """
@@ -110,3 +111,13 @@ def test_random_statements_before_and_after(devices, program):
         patch.setattr(tiered.Tiered, "_pays", lambda kernel, seconds: kernel.seconds > 0)
         devices.start()
         Run(program, devices).all()
+
+
+def test_rows_of_one_value_count_as_work():
+    """They have no array as long as they are: such a sum ran uncompiled for seconds."""
+    n, one, flags = 10**6, np.ones(1, np.int64), KINDS["reduce"].index("flags")
+    arguments = [one] * len(KINDS["reduce"])
+    arguments[0], arguments[flags] = n, XFULL
+    assert tiered.work("reduce", tuple(arguments)) == n
+    arguments[flags] = XLIST  # of a list, however long the vector is
+    assert tiered.work("reduce", tuple(arguments)) == 1

@@ -88,21 +88,34 @@ def test_rows_named_by_a_vector_go_to_rows_named_by_a_list(devices, accum):
     assert w.to_dense().tolist() == ([11, 2, 3, 34, 5, 56] if accum else [10, 2, 3, 30, 5, 50])
 
 
-def cut(session, pieces: int):
+class Cut:
     """Every block and frontier in pieces of whole words, which go round the devices."""
 
-    def assignment(map, frontier=None):
-        tasks, p = [], len(session.devices[: map.p])
+    def __init__(self, session, pieces: int):
+        self.session, self.pieces = session, pieces
+
+    def cares(self, edges):
+        return False
+
+    def push(self, spec, x, matrix, found):
+        return self.cut(x.map, x)
+
+    def pull(self, spec, map, matrix, probed):
+        return self.cut(map)
+
+    def cut(self, map, frontier=None):
+        tasks = []
         for task in map.tasks:
             size, step = task.hi, 64
             if frontier is not None and frontier.form == "list":
-                size, step = int(session.devices[task.device].get(frontier.blocks[task.block].count)[0]), 1
-            each = -(-size // pieces // step) * step or step
+                size, step = int(self.session.devices[task.device].get(frontier.blocks[task.block].count)[0]), 1
+            each = -(-size // self.pieces // step) * step or step
             ranges = [(lo, min(lo + each, size)) for lo in range(0, size, each)]
-            tasks += [Task((task.device + i) % p, task.block, lo, hi) for i, (lo, hi) in enumerate(ranges)]
+            tasks += [Task((task.device + i) % map.p, task.block, lo, hi) for i, (lo, hi) in enumerate(ranges)]
         return tasks
 
-    return assignment
+    def done(self):
+        pass
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 5])
@@ -122,7 +135,7 @@ def test_work_may_be_cut_into_any_tasks(devices, name, direction, pieces, monkey
         for options in ({}, {"mask": mask.S}, {"mask": ~mask.S}):
             for product in (op(v @ A), op(A @ v)):
                 whole = product.new(direction=direction, **options).to_coo()
-                monkeypatch.setattr(session, "assignment", cut(session, pieces))
+                monkeypatch.setattr(session, "assigner", Cut(session, pieces))
                 parts = product.new(direction=direction, **options)
                 monkeypatch.undo()
                 assert parts.nvals == len(whole[0])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .fold import Overhead, fold, reduction
+from .fold import Fold, Overhead, fold, reduction
 from .problem import Shares, Traffic
 from .steal import solve
 from .topology import Topology
@@ -73,7 +73,8 @@ class Policy:
 class Decision:
     """Who computes a round. action: "leave", "steal" or "fold" (which steals as well); shares: None where all stay at
     home; plain, predicted: seconds of the round without and with the action, its overhead included; observed: seconds
-    it took; gained: against `plain` as rounds left alone came out. None until the round is over."""
+    it took; gained: against `plain` as rounds left alone came out (None until the round is over); overhead: what
+    deciding and moving are taken to add."""
 
     round: int
     action: str
@@ -82,6 +83,7 @@ class Decision:
     z: float
     plain: float
     predicted: float
+    overhead: float = 0.0
     observed: float | None = None
     gained: float | None = None
 
@@ -89,6 +91,10 @@ class Decision:
     def gain(self) -> float:
         """Predicted, seconds."""
         return self.plain - self.predicted
+
+    def told(self) -> dict[str, Any]:
+        """For JSON, without the shares."""
+        return {key: part for key, part in vars(self).items() if key != "shares"}
 
 
 @dataclass
@@ -114,6 +120,7 @@ class Arbiter:
     def __post_init__(self) -> None:
         self._overhead = Overhead(self.p)
         self._accounts = {"steal": _Account(), "fold": _Account()}
+        self._folded: tuple[int, ...] = ()  # the devices of the last round, if it was folded
         self._round, self._ratio = 0, 1.0  # of observed to predicted, in rounds left alone
 
     def decide(self, costs: Any, loads: Any, traffic: Traffic | None = None) -> Decision:
@@ -126,10 +133,15 @@ class Arbiter:
         leave = Decision(self._round, "leave", everyone, None, z, plain, plain)
         limits = self.policy.thresholds(float(own[most]), self.p, self.links, self.bytes_per_edge)
         steal = self._may("steal") and loads[most] >= limits.t1 and loads[most] - loads.min() >= limits.t2
-        overhead = self.policy.overhead
+        overhead, before, self._folded = self.policy.overhead, self._folded, ()
         if self._may("fold") and plain < limits.t3:
-            order = reduction(self.links.links, loads)
-            devices, shares, seconds = fold(costs, loads, order, self.p, traffic, steal=bool(steal))
+            alone = self._alone(costs, loads, traffic, before)
+            if alone is not None:
+                devices, shares, seconds = alone
+                overhead = 0.0 if devices == before else overhead  # nothing was asked and nothing moves
+            else:
+                order = reduction(self.links.links, loads)
+                devices, shares, seconds = fold(costs, loads, order, self.p, traffic, steal=bool(steal))
         elif steal:
             devices, shares = everyone, solve(costs, loads, traffic)
             seconds = shares.seconds + self.p * n
@@ -137,16 +149,33 @@ class Arbiter:
             return leave
         if seconds + overhead >= plain:
             return leave
-        action = "fold" if len(devices) < n else "steal"
-        return Decision(self._round, action, devices, shares, shares.seconds, plain, seconds + overhead)
+        action = "steal"
+        if len(devices) < n:
+            action, self._folded = "fold", devices
+        return Decision(self._round, action, devices, shares, shares.seconds, plain, seconds + overhead, overhead)
+
+    def _alone(
+        self, costs: np.ndarray, loads: np.ndarray, traffic: Traffic | None, before: tuple[int, ...]
+    ) -> Fold | None:
+        """One device for all, if that takes it no longer than a second one adds: then nothing is better."""
+        devices = before if len(before) == 1 else (int(reduction(self.links.links, loads)[0]),)
+        d = devices[0]
+        z = float(costs[:, d] @ loads)
+        if traffic is not None and z <= self.p:
+            moved = traffic.bytes[:, d] * loads
+            z = max(z, float(moved.sum() / traffic.into[d]), float((moved / traffic.out).max()))
+        if not z <= self.p:  # no number, too, where a block may not come here
+            return None
+        edges = np.zeros(costs.shape, np.int64)
+        edges[:, d] = loads
+        return Fold(devices, Shares(edges, z, z), z + self.p)
 
     def observe(self, decision: Decision, seconds: float) -> Decision:
         """The round took `seconds`; returns the decision with what it gained."""
         account = self._accounts.get(decision.action)
         if account is None:
             self._ratio += (1 - _MEMORY) * (seconds / decision.plain - self._ratio) if decision.plain else 0.0
-        overhead = self.policy.overhead if account else 0.0
-        self.p = self._overhead.observe(len(decision.devices), seconds - overhead, decision.z)
+        self.p = self._overhead.observe(len(decision.devices), seconds - decision.overhead, decision.z)
         gained = decision.plain * self._ratio - seconds if account else 0.0
         if account is not None:
             account.times, account.gained = account.times + 1, _MEMORY * account.gained + gained

@@ -27,6 +27,21 @@ class Tally(NamedTuple):
         digits = np.frexp(degrees.astype(np.float64))[1]  # degrees are below 2**53
         return cls(len(degrees), int(degrees.sum()), np.bincount(digits, minlength=BINS))
 
+    def told(self) -> dict[str, Any]:
+        """For JSON, with the bins that are not empty."""
+        bins = {str(b): int(self.histogram[b]) for b in np.flatnonzero(self.histogram)}
+        return {"vertices": self.vertices, "edges": self.edges, "histogram": bins}
+
+    @classmethod
+    def read(cls, told: dict[str, Any] | None) -> "Tally | None":
+        """What `told` gave, or None. Raises KeyError, ValueError, TypeError."""
+        if told is None:
+            return None
+        histogram = np.zeros(BINS, np.int64)
+        for b, count in told["histogram"].items():
+            histogram[int(b)] = count
+        return cls(int(told["vertices"]), int(told["edges"]), histogram)
+
     def __add__(self, other: "Tally") -> "Tally":  # type: ignore[override]
         """Both frontiers together."""
         histogram = self.histogram + other.histogram

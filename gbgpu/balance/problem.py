@@ -13,6 +13,7 @@ from ..interrupts import imported
 
 DEVICE, INTO, OUT = range(3)  # what an edge takes time of: a device, the links into it, the links out of its block
 DONE, NEGATIVE, NOWHERE, HUGE = range(4)  # what came of numbers: the last three are errors
+MOST = 1 << 62  # edges in all blocks, so that their sum is an int64
 
 
 class Traffic(NamedTuple):

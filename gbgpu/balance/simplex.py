@@ -12,13 +12,12 @@ import numpy as np
 from numba import njit
 
 from ..interrupts import compiled_apart
-from .problem import DEVICE, DONE, HUGE, INTO, NEGATIVE, NOWHERE, OUT
+from .problem import DEVICE, DONE, HUGE, INTO, MOST, NEGATIVE, NOWHERE, OUT
 
 _GAP = 1e-7  # relative, of z and its bound, at which the search ends
 _TINY = 1e-11  # what counts as nothing beside coefficients of about 1
 _FAR = 1e7  # of z: where a whole load takes longer, less than its 1e-7th can go, which is not worth rounding errors
 _SHIFT = 1e-9  # of the right sides, each another one: no two bases then tie, so none comes again
-_MOST = 1 << 62  # edges in all blocks, so that their sum is an int64
 
 _compiled = njit(nogil=True, cache=True, error_model="numpy")
 
@@ -42,7 +41,7 @@ def _invalid(costs, loads):
             somewhere |= costs[DEVICE, i, j] < np.inf
         if not somewhere:
             return NOWHERE
-    return DONE if total < _MOST else HUGE
+    return DONE if total < MOST else HUGE
 
 
 @_compiled

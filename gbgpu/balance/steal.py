@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..interrupts import imported
-from .problem import Shares, Traffic, arrays, error
+from .problem import MOST, Shares, Traffic, arrays, error
 
 
 def solve(costs: Any, loads: Any, traffic: Traffic | None = None) -> Shares:
@@ -22,6 +22,10 @@ def solve(costs: Any, loads: Any, traffic: Traffic | None = None) -> Shares:
     """
     loads, all_costs = arrays(costs, loads, traffic)
     n = len(loads)
+    if traffic is None and (all_costs[0] == all_costs[0, :, :1]).all():
+        own, held = all_costs[0, :, 0].tolist(), loads.tolist()
+        if 0 < min(own) and 0 <= min(held) and sum(held) < MOST and max(own) * sum(held) < np.inf:
+            return _anywhere(own, held)
     m = 2 * n if traffic is None else 4 * n
     edges, scratch = np.zeros((n, n), np.int64), (np.empty((3, n, n)), np.zeros((2, m)), np.zeros((m, m)))
     wrong, seconds, bound = imported("gbgpu.balance.simplex").solve(
@@ -30,6 +34,26 @@ def solve(costs: Any, loads: Any, traffic: Traffic | None = None) -> Shares:
     if wrong:
         raise error(wrong, all_costs, loads)
     return Shares(edges, seconds, min(bound, seconds))
+
+
+def _anywhere(costs: list[float], loads: list[int]) -> Shares:
+    """Where an edge takes the same on every device: what is beyond the mean goes to those below it, in their order."""
+    spent, n = [each * load for each, load in zip(costs, loads, strict=True)], len(loads)
+    mean = sum(spent) / n
+    edges, room, thief = np.zeros((n, n), np.int64), [mean - mine for mine in spent], 0
+    for i, (each, load) in enumerate(zip(costs, loads, strict=True)):
+        beyond = max(int(-room[i] / each), 0)
+        edges[i, i], spent[i] = load - beyond, spent[i] - beyond * each
+        while beyond and thief < n:
+            moved = min(beyond, max(int(room[thief] / each), 0))
+            edges[i, thief] += moved
+            spent[thief] += moved * each
+            room[thief] -= moved * each
+            beyond -= moved
+            thief += beyond > 0
+        edges[i, i] += beyond
+        spent[i] += beyond * each
+    return Shares(edges, max(spent), min(mean, max(spent)))
 
 
 def level(loads: Any, own: float, remote: float) -> float:

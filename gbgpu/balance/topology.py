@@ -59,6 +59,12 @@ def made(
     return Topology(name, direct, bandwidth, np.where(far, 2 * delay, delay), within, outward, simulated)
 
 
+def shared(n: int) -> Topology:
+    """n devices that work in one memory: what one reads of another is as near as its own."""
+    none, anything = np.zeros((n, n)), np.full(n, np.inf)
+    return Topology("shared memory", none, np.full((n, n), np.inf), none, anything, anything, simulated=False)
+
+
 def topology(name: str) -> Topology:
     """The simulated host of a name ("sim:dgx1-v100", "sim:dgx-h200", "sim:pcie-16"), or of a JSON file (with or without
     "sim:" before its path): {"name", "bandwidth": GB/s (n, n), 0 for no link, "latency": microseconds (one or n x n),

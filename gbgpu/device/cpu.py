@@ -246,7 +246,9 @@ class CpuDevices:
     def _start(self) -> None:
         queues: list[SimpleQueue] = [SimpleQueue() for _ in self.devices]
         for i, queue in enumerate(queues):
-            thread = Thread(target=_serve, args=(i, len(queues), queue), name=self.devices[i].name, daemon=True)
+            device = self.devices[i]
+            arguments = i, queue, device.index if len(queues) > 1 else None
+            thread = Thread(target=_serve, args=arguments, name=device.name, daemon=True)
             held(thread.start)
         self._queues = queues
 
@@ -260,9 +262,9 @@ class CpuDevices:
         return None
 
 
-def _serve(i: int, k: int, queue: SimpleQueue) -> None:
-    if settings.pin and k > 1:
-        _pin(i)
+def _serve(i: int, queue: SimpleQueue, core: int | None) -> None:
+    if settings.pin and core is not None:
+        _pin(core)
     while (job := queue.get()) is not None:
         job.run(i)
         del job  # and what it holds

@@ -1,11 +1,12 @@
 """Vectors and matrices as row blocks. A block's buffers are private to its device, and the owner writes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..device.base import Device
+from ..device.remote import AWAY
 from ..errors import NotImplementedException, message
 from .partition import RowMap
 
@@ -100,7 +101,7 @@ class MatrixStore:
 
     __slots__ = (
         *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals"),
-        *("blocks", "transposed", "symmetric", "diagonal", "entries", "replica", "__weakref__"),
+        *("blocks", "transposed", "symmetric", "diagonal", "entries", "replica", "pulls", "halo", "__weakref__"),
     )
 
     def __init__(self, numbers: MatrixNumbers, blocks: list[MatrixBlock]):
@@ -111,15 +112,17 @@ class MatrixStore:
         self.symmetric: bool | None = None
         self.diagonal: bool | None = None  # whether it has every entry of its diagonal, and no other; None: not known
         self.replica: MatrixStore | None = None  # whole on the first device
+        self.pulls, self.halo = 0, None  # from full vectors, and what the second one finds (distribute/halo.py)
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
 
 
-def assembled(rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock]) -> MatrixStore:
-    """A matrix of blocks that this process has made, and so knows all about."""
-    lengths, empty_rows = tuple(block.nnz for block in blocks), any(block.empty_rows for block in blocks)
-    return MatrixStore(
-        MatrixNumbers(rowmap, colmap, dtype, iso, blocks[0].indptr.dtype.name, lengths, empty_rows), blocks
-    )
+def assembled(
+    rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock], told: Callable[..., Any]
+) -> MatrixStore:
+    """A matrix of blocks that have just been made; `told` completes what is known of them (Context.told)."""
+    known = [(block.nnz, block.empty_rows, block.indptr is not None and block.indptr.dtype.name) for block in blocks]
+    lengths, empty, ptr = zip(*told(rowmap.tasks, known, "a new matrix"), strict=True)
+    return MatrixStore(MatrixNumbers(rowmap, colmap, dtype, iso, ptr[0], lengths, any(empty)), blocks)
 
 
 def revalued(pattern: MatrixStore, dtype: Any, iso: bool, blocks: list[MatrixBlock]) -> MatrixStore:
@@ -138,11 +141,17 @@ def split_vector(
 ) -> VectorStore:
     """Distribute host entries (ids ascending and unique; one value each, or a single one if iso) as lists, or as full
     where dense. `own`: nobody else keeps the values, so blocks may be parts of them."""
-    put = handed_over if own and not iso else lambda device, array: device.put(array)
     dense = len(ids) == map.n and map.n > 0
+    if map.order is not None:
+        order = map.order if dense else np.argsort(map.places(ids))
+        ids, vals, own = map.places(ids)[order], vals if iso else vals[order], True
+    put = handed_over if own and not iso else lambda device, array: device.put(array)
     cuts = map.bounds if dense else np.searchsorted(ids, map.bounds)
     blocks = []
     for b, device in enumerate(devices[: map.p]):
+        if device.kind == "remote":
+            blocks.append(AWAY)
+            continue
         lo, hi = cuts[b], cuts[b + 1]
         mine = put(device, vals if iso else vals[lo:hi]) if iso or hi > lo else device.empty(1, vals.dtype)
         if dense:
@@ -169,6 +178,9 @@ def split_matrix(
     """Distribute a host CSR (columns as user ids, ascending in a row; one value an entry, or a single one if iso).
 
     `own`: nobody else keeps the arrays, so blocks may be parts of them."""
+    if rowmap.order is not None:
+        indptr, (cols, *moved) = taken_rows(indptr, rowmap.order, cols, *() if iso else (vals,))
+        vals, own = vals if iso else moved[0], True
     put = handed_over if own and not iso else lambda device, array: device.put(array)
     if own:
         slots = cols.astype(colmap.slot_type(), copy=False)
@@ -176,25 +188,43 @@ def split_matrix(
     else:
         slots = colmap.slots(cols).astype(colmap.slot_type(), copy=False)
     ptr = offset_type(int(np.diff(indptr[rowmap.bounds]).max()))
-    blocks = []
+    blocks, entries, empty = [], [], False
     for b, device in enumerate(devices[: rowmap.p]):
         lo, hi = rowmap.bounds[b], rowmap.bounds[b + 1]
         first, last = int(indptr[lo]), int(indptr[hi])
+        entries.append(last - first)
+        if device.kind == "remote":
+            blocks.append(AWAY)
+            empty = empty or bool((np.diff(indptr[lo : hi + 1]) == 0).any())
+            continue
         local = (indptr[lo : hi + 1] - first).astype(ptr)
-        mine = vals if iso else vals[first:last]
+        lengths, mine = np.diff(local), vals if iso else vals[first:last]
         held = put(device, mine) if len(mine) else device.zeros(1, vals.dtype)
-        blocks.append(
-            matrix_block(
-                device,
-                handed_over(device, local),
-                handed_over(device, slots[first:last]) if own else device.put(slots[first:last]),
-                held,
-                0 if iso else 1,
-                last - first,
-                np.diff(local),
-            )
-        )
-    return assembled(rowmap, colmap, dtype, iso, blocks)
+        offsets = handed_over(device, local)
+        columns = handed_over(device, slots[first:last]) if own else device.put(slots[first:last])
+        if colmap.order is not None:
+            columns, held = ascending(device, offsets, columns, held, not iso, colmap.nslots)
+        blocks.append(matrix_block(device, offsets, columns, held, 0 if iso else 1, last - first, lengths))
+        empty = empty or blocks[-1].empty_rows
+    return MatrixStore(MatrixNumbers(rowmap, colmap, dtype, iso, ptr, tuple(entries), empty), blocks)
+
+
+def taken_rows(indptr: np.ndarray, rows: np.ndarray, *entries: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Rows of a host CSR in another order: offsets, and the arrays that have something for each entry."""
+    lengths = np.diff(indptr)[rows]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    places = np.repeat(indptr[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return offsets, [array[places] for array in entries]
+
+
+def ascending(device: Device, indptr: Any, cols: Any, vals: Any, valued: bool, width: int) -> tuple[Any, Any]:
+    """Columns, below `width`, ascending in each row, and the values along with them (`valued`: one an entry)."""
+    n, idx, ptr = len(indptr) - 1, cols.dtype, indptr.dtype
+    if not len(cols):
+        return cols, vals
+    begins, rows, moved = device.transpose(n, width, indptr, cols, vals[: len(cols)] if valued else None)
+    _, cols, moved = device.transpose(width, n, begins.astype(ptr, copy=False), rows.astype(idx, copy=False), moved)
+    return cols.astype(idx, copy=False), moved if valued else vals
 
 
 def handed_over(device: Device, array: np.ndarray) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..device.base import Device
+from ..device.remote import AWAY
 from .blocks import MatrixStore, VectorStore
 from .partition import RowMap
 
@@ -71,11 +72,12 @@ def whole_vector(store: VectorStore, devices: Sequence[Device], me: int) -> tupl
 def messages(
     bins: list[Bins], map: RowMap, devices: Sequence[Device], b: int, iso: bool
 ) -> tuple[list[Message], list[Transfer]]:
-    """The messages for the owner of block b: its own part first, as it lies; then those of the others that are not
-    known to be empty."""
+    """The messages for the owner of block b from devices of this process: its own part first, as it lies; then those of
+    the others that are not known to be empty."""
     me = map.tasks[b].device
     lo, hi = map.first_slot(b), map.first_slot(b + 1)
     device, found, transfers = devices[me], [], []
+    bins = [part for part in bins if part is not AWAY]
     value = next(part.vals for part in bins if part.device == me)  # the one of all, if they are iso
     for part in sorted(bins, key=lambda part: part.device != me):
         count, vals = part.counts[b : b + 1], part.vals if iso else part.vals[lo:hi]

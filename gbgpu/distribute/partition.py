@@ -1,5 +1,4 @@
-"""Rows -> owners: pure arithmetic. A partition makes block bounds for a size; a RowMap translates user ids and
-slots."""
+"""Rows -> owners: pure arithmetic. A partition divides the rows of a size; a RowMap translates user ids and slots."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,15 +9,26 @@ from ..device.base import Device
 from ..errors import InvalidValue, message
 
 WORD = 64  # rows of a presence word; every block starts on one
+FAR = 1 << 62  # kernels/interface.py: `row0` of rows that have an order of their own
+
+Order = np.ndarray | None  # user ids in the order of blocks; None where that is 0, 1, 2 ...
+
+
+class Rows(NamedTuple):
+    """What is known of the rows that are to be divided. lengths: entries a row, an empty array where no row has any;
+    cols(): the columns of these entries, row after row, of a square matrix. None: nobody knows."""
+
+    n: int
+    lengths: np.ndarray | None = None
+    cols: Callable[[], np.ndarray] | None = None
 
 
 class Partition:
-    """How rows are divided among p devices. `bounds(n, p, lengths)` gives p + 1 user ids; `lengths` are entries a row,
-    an empty array where no row has any, or None."""
+    """How rows are divided among p devices: `divide(rows, p)` gives the bounds of blocks, p + 1 places, and the user id
+    at each place. `permutes`: these may have another order than the rows."""
 
-    def __init__(self, name: str, bounds: Callable[[int, int, np.ndarray | None], np.ndarray]):
-        self.name = name
-        self.bounds = bounds
+    def __init__(self, name: str, divide: Callable[[Rows, int], tuple[np.ndarray, Order]], permutes: bool = False):
+        self.name, self.divide, self.permutes = name, divide, permutes
 
     def __repr__(self) -> str:
         return f"partition.{self.name}"
@@ -31,28 +41,38 @@ def _cut(n: int, weights: np.ndarray) -> np.ndarray:
     return np.floor(share * n + 0.5).astype(np.int64)
 
 
+def _work(rows: Rows) -> np.ndarray:
+    """Of each row: one, because a probe of an empty row is work too, and its entries."""
+    lengths = rows.lengths
+    return np.ones(rows.n, np.int64) if lengths is None or not len(lengths) else 1 + lengths.astype(np.int64)
+
+
+def _cut_work(rows: Rows, p: int) -> np.ndarray:
+    """Bounds of p contiguous blocks of about the same work."""
+    n = rows.n
+    if n == 0 or rows.lengths is None:
+        return _cut(n, np.ones(p))
+    upto = np.cumsum(_work(rows))
+    inner = np.minimum(np.searchsorted(upto, upto[-1] * np.arange(1, p) / p, side="left") + 1, n)
+    if n >= p * WORD * WORD:  # whole words: slots are then the user ids, and nothing has to be translated
+        inner = inner // WORD * WORD
+    return np.concatenate([[0], inner, [n]]).astype(np.int64)
+
+
+def _by_owner(owners: np.ndarray, p: int) -> tuple[np.ndarray, Order]:
+    """Rows by the block that each belongs to, in a block by id."""
+    sizes = np.bincount(owners, minlength=p)
+    return np.concatenate([[0], np.cumsum(sizes)]), np.argsort(owners, kind="stable")
+
+
 def equal_rows() -> Partition:
     """The same number of rows for every device."""
-    return Partition("equal_rows()", lambda n, p, lengths: _cut(n, np.ones(p)))
+    return Partition("equal_rows()", lambda rows, p: (_cut(rows.n, np.ones(p)), None))
 
 
 def equal_edges() -> Partition:
-    """About the same number of rows plus entries for every device (rows count, because a probe of an empty row is work
-    too)."""
-
-    def bounds(n: int, p: int, lengths: np.ndarray | None) -> np.ndarray:
-        if lengths is None or n == 0:
-            return _cut(n, np.ones(p))
-        if len(lengths):
-            work = np.cumsum(lengths, dtype=np.int64) + np.arange(1, n + 1)
-            inner = np.minimum(np.searchsorted(work, work[-1] * np.arange(1, p) / p, side="left") + 1, n)
-        else:
-            inner = -(-n * np.arange(1, p) // p)
-        if n >= p * WORD * WORD:  # whole words: slots are then the user ids, and nothing has to be translated
-            inner = inner // WORD * WORD
-        return np.concatenate([[0], inner, [n]]).astype(np.int64)
-
-    return Partition("equal_edges()", bounds)
+    """About the same number of rows plus entries for every device, of the first matrix of a size (Lux, section 4.2)."""
+    return Partition("equal_edges()", lambda rows, p: (_cut_work(rows, p), None))
 
 
 def shares(*weights: float) -> Partition:
@@ -61,12 +81,92 @@ def shares(*weights: float) -> Partition:
     if not weights or not all(0 <= weight < float("inf") for weight in weights) or sum(weights) <= 0:
         raise InvalidValue(message("non-negative weights with a positive sum", weights, "one weight for each device"))
 
-    def bounds(n: int, p: int, lengths: np.ndarray | None) -> np.ndarray:
+    def divide(rows: Rows, p: int) -> tuple[np.ndarray, Order]:
         if p != len(weights):
             raise InvalidValue(message(f"one weight for each of the {p} devices", f"{len(weights)} weights: {weights}"))
-        return _cut(n, np.asarray(weights, float))
+        return _cut(rows.n, np.asarray(weights, float)), None
 
-    return Partition(f"shares{weights}", bounds)
+    return Partition(f"shares{weights}", divide)
+
+
+def random(seed: int = 0) -> Partition:
+    """The same number of rows for every device, drawn at random; the same ones for the same seed."""
+
+    def divide(rows: Rows, p: int) -> tuple[np.ndarray, Order]:
+        owners = np.repeat(np.arange(p), np.diff(_cut(rows.n, np.ones(p))))
+        return _by_owner(np.random.default_rng(seed).permutation(owners), p)
+
+    return Partition(f"random({seed})", divide, permutes=True)
+
+
+def segments(each: int = 8) -> Partition:
+    """Runs of neighbouring ids of about the same rows plus entries, `each` of them for every device, dealt out in turn.
+
+    Neighbouring ids stay together where ids have locality, and what moves through them (the frontier of a search on a
+    road map) keeps several devices busy. segments(1) is `equal_edges()`, the `seg` of GUM (Meng et al., section 6,
+    experiment 6). Raises InvalidValue unless `each` is a positive int.
+    """
+    if not isinstance(each, int) or each < 1:
+        raise InvalidValue(message("a positive number of segments for each device", repr(each)))
+
+    def divide(rows: Rows, p: int) -> tuple[np.ndarray, Order]:
+        cuts = _cut_work(rows, p * each)
+        return _by_owner(np.repeat(np.arange(p * each) % p, np.diff(cuts)), p)
+
+    return Partition(f"segments({each})", divide, permutes=each > 1)
+
+
+def degree_sorted() -> Partition:
+    """Rows by entries, most first, dealt out forth and back: every device has the same number of rows, hubs, and about
+    of entries; and the rows of a device stay in this order, so that its hubs are neighbours in memory."""
+
+    def divide(rows: Rows, p: int) -> tuple[np.ndarray, Order]:
+        ranked = np.argsort(-_work(rows), kind="stable")
+        turn = np.arange(rows.n) % (2 * p)
+        bounds, order = _by_owner(np.minimum(turn, 2 * p - 1 - turn), p)
+        return bounds, ranked[order]
+
+    return Partition("degree_sorted()", divide, permutes=True)
+
+
+def metis(seed: int = 0) -> Partition:
+    """Blocks of about the same rows plus entries between which few entries lie, by METIS (Karypis and Kumar, SIAM J.
+    Sci. Comput. 20, 1998) on the first square matrix of a size, its pattern made symmetric. Rows of other sizes go by
+    their work. Raises ImportError without pymetis (`pip install '.[metis]'`)."""
+    try:
+        import pymetis
+    except ImportError as error:
+        raise ImportError("gb.partition.metis needs pymetis: pip install pymetis") from error
+
+    def divide(rows: Rows, p: int) -> tuple[np.ndarray, Order]:
+        if rows.cols is None or p == 1 or rows.lengths is None or not rows.lengths.any():
+            return _cut_work(rows, p), None
+        graph = pymetis.CSRAdjacency(*_undirected(rows.lengths, rows.cols()))
+        options = pymetis.Options(seed=seed)
+        _, owners = pymetis.part_graph(p, graph, vweights=_work(rows), options=options, recursive=False)
+        return _by_owner(np.asarray(owners), p)
+
+    return Partition(f"metis({seed})", divide, permutes=True)
+
+
+def _undirected(lengths: np.ndarray, cols: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """CSR of a square pattern and its transpose together, without self loops."""
+    n = len(lengths)
+    rows = np.repeat(np.arange(n), lengths)
+    away = rows != cols
+    keys = np.concatenate([rows[away] * n + cols[away], cols[away] * np.int64(n) + rows[away]])
+    keys = np.unique(keys)
+    return np.searchsorted(keys, np.arange(n + 1) * n), keys % n
+
+
+NAMED = {
+    "rows": equal_rows,
+    "edges": equal_edges,
+    "random": random,
+    "segments": segments,
+    "metis": metis,
+    "degree_sorted": degree_sorted,
+}  # those that need no more than a name
 
 
 class Task(NamedTuple):
@@ -78,15 +178,28 @@ class Task(NamedTuple):
     hi: int
 
 
+class Tables(NamedTuple):
+    """A map in a device's memory. ids: what kernels are given as (starts, bounds) to turn slots into user ids; slots:
+    of each user id, and users: of each slot, if rows have an order of their own."""
+
+    starts: Any
+    bounds: Any
+    ids: tuple[Any, Any]
+    slots: Any
+    users: Any
+
+
 class RowMap:
-    """User id <-> slot of one index space. Block b owns user ids bounds[b]..bounds[b+1]; its slots begin at starts[b],
-    a multiple of 64."""
+    """User id <-> slot of one index space. Block b owns the places bounds[b]..bounds[b+1]; its slots begin at
+    starts[b], a multiple of 64. `order`: the user id at each place; None where places are the user ids, as in a map of
+    one block."""
 
     __slots__ = (
-        *("n", "p", "bounds", "starts", "nslots", "rows", "tasks", "seconds", "plain", "_bounds", "_starts", "_tables"),
+        *("n", "p", "bounds", "starts", "nslots", "rows", "tasks", "seconds", "plain", "order", "_place"),
+        *("_bounds", "_starts", "_tables"),
     )
 
-    def __init__(self, bounds: np.ndarray):
+    def __init__(self, bounds: np.ndarray, order: Order = None):
         self.bounds = np.asarray(bounds, np.int64)
         self.n = int(self.bounds[-1])
         self.p = len(self.bounds) - 1
@@ -96,21 +209,43 @@ class RowMap:
         padded = [-(-r // WORD) * WORD for r in self.rows]
         self.starts = np.concatenate([[0], np.cumsum(padded)]).astype(np.int64)
         self.nslots = int(self.starts[-1])
-        self.plain = bool((self.starts[:-1] == self.bounds[:-1]).all())  # slots are the user ids
+        ascending = order is None or self.p == 1 or bool((order == np.arange(self.n)).all())
+        self.order = None if ascending else np.asarray(order, np.int64)
+        self._place = None if self.order is None else np.argsort(self.order)
+        # slots are the user ids
+        self.plain = self.order is None and bool((self.starts[:-1] == self.bounds[:-1]).all())
         self._bounds, self._starts = self.bounds.tolist(), self.starts.tolist()  # NumPy scalars are slow to pass around
-        self._tables: dict[Any, tuple[Any, Any]] = {}
+        self._tables: dict[str, Tables] = {}
+
+    def same(self, other: "RowMap") -> bool:
+        """Whether rows lie in the same places."""
+        mine, its = (np.zeros(0) if map.order is None else map.order for map in (self, other))
+        return np.array_equal(self.bounds, other.bounds) and np.array_equal(mine, its)
+
+    def straight(self) -> "RowMap":
+        """The same sizes of blocks, with rows in the order of user ids."""
+        return self if self.order is None else RowMap(self.bounds)
 
     def first(self, b: int) -> int:
-        """User id of block b's first row."""
+        """Place of block b's first row."""
         return self._bounds[b]
 
     def first_slot(self, b: int) -> int:
         """Slot of block b's first row."""
         return self._starts[b]
 
+    def places(self, ids: np.ndarray) -> np.ndarray:
+        """Places of user ids."""
+        return ids if self._place is None else self._place[ids]
+
+    def part(self, b: int) -> Any:
+        """Where an array in the order of user ids has the rows of block b: a slice, or their ids."""
+        rows = slice(self._bounds[b], self._bounds[b + 1])
+        return rows if self.order is None else self.order[rows]
+
     def owner(self, ids: Any) -> Any:
         """The block of each user id."""
-        return np.searchsorted(self.bounds, ids, side="right") - 1
+        return np.searchsorted(self.bounds, self.places(ids), side="right") - 1
 
     def slots(self, ids: np.ndarray) -> np.ndarray:
         """Slots of user ids, int64."""
@@ -118,11 +253,15 @@ class RowMap:
             return np.asarray(ids, np.int64)
         if len(ids) > self.n:
             return self.slots(np.arange(self.n))[ids]
-        block = self.owner(ids)
-        return ids + (self.starts[:-1] - self.bounds[:-1])[block]
+        places = self.places(ids)
+        block = np.searchsorted(self.bounds, places, side="right") - 1
+        return places + (self.starts[:-1] - self.bounds[:-1])[block]
 
     def to_slots(self, ids: np.ndarray) -> None:
         """Turn user ids into slots where they lie, a piece that stays in the caches after another."""
+        if self.order is not None:
+            ids[:] = self.slots(ids)
+            return
         shifts = self.starts[:-1] - self.bounds[:-1]
         steps = [(self.bounds[b], np.int8(shifts[b] - shifts[b - 1])) for b in range(self.p - 1, 0, -1)]
         steps = [(ids.dtype.type(bound), step) for bound, step in steps if step]
@@ -138,14 +277,28 @@ class RowMap:
         if len(slots) > self.nslots:  # each slot looked up once
             return self.users(np.arange(self.nslots))[slots]
         block = np.searchsorted(self.starts, slots, side="right") - 1
-        return slots + (self.bounds[:-1] - self.starts[:-1])[block]
+        places = slots + (self.bounds[:-1] - self.starts[:-1])[block]
+        return places if self.order is None else self.order[np.minimum(places, self.n - 1)]  # padding is nobody's
 
-    def tables(self, device: Device) -> tuple[Any, Any]:
-        """(starts, bounds) in the device's memory."""
+    def tables(self, device: Device) -> Tables:
+        """The map in the device's memory."""
         found = self._tables.get(device.name)
         if found is None:
-            found = self._tables[device.name] = device.put(self.starts), device.put(self.bounds)
+            with device.uncaptured():
+                starts, bounds = device.put(self.starts), device.put(self.bounds)
+                found = Tables(starts, bounds, (starts, bounds), None, None)
+                if self.order is not None:
+                    users = device.put(self.users(np.arange(self.nslots)))
+                    slots = device.put(self.slots(np.arange(self.n)))
+                    found = found._replace(ids=(device.put(self.starts[:1]), users), slots=slots, users=users)
+            self._tables[device.name] = found
         return found
+
+    def row_ids(self, device: Device, b: int) -> tuple[int, Any]:
+        """(row0, users): how kernels turn rows of block b into user ids."""
+        if self.order is None:
+            return self._bounds[b], self.tables(device).starts
+        return self._starts[b] - FAR, self.tables(device).users
 
     def slot_type(self) -> str:
         """Column slots are 32-bit while they fit."""

@@ -7,7 +7,8 @@ import numpy as np
 
 from ..device.base import Device, DeviceSet
 from ..distribute.blocks import MatrixStore, VectorStore
-from ..distribute.partition import RowMap, Task
+from ..distribute.partition import Task
+from ..distribute.ranks import Ranks
 from ..kernels.interface import Kernels
 from ..semiring._types import DataType
 from .maps import Maps
@@ -21,6 +22,8 @@ class Context(Protocol):
 
     device_set: DeviceSet
     devices: Sequence[Device]
+    at: int  # the number of the first device of this process
+    ranks: Ranks | None  # the processes of the session, if there are several
     kernels: Kernels
     maps: Maps
     pool: Pool
@@ -28,7 +31,9 @@ class Context(Protocol):
     once: Callable[[Any, Callable[[], Any]], Any]  # what is made for a key, kept
     int64: DataType
     deterministic: bool
+    doubted: bool  # whether devices may have found something wrong since the last read
     watched: Watched | None  # the step in hand, while somebody traces
+    assigner: Any  # who computes what of a product (an assign.Assigner); None: each owner its block
 
     def over(
         self, tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float, whole: bool = False
@@ -38,8 +43,12 @@ class Context(Protocol):
     def account(self, d: int, moved: int, unknown: Sequence[tuple[Any, int]] = ()) -> None:
         """Bytes that arrived at device d; of messages whose length only devices know, (count, bytes an entry)."""
 
-    def assignment(self, map: RowMap, frontier: VectorStore | None = None) -> Sequence[Task]:
-        """Who computes what of a product: rows of `map`, or the entries of a listed frontier."""
+    @property
+    def home(self) -> Device:
+        """The first device of this process."""
+
+    def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> Sequence[Any]:
+        """What the host has found for each task, of all ranks. `what` it is, for the error of ranks that differ."""
 
     def room(self, n: int, each: int, what: Any) -> None:
         """Raises OutOfMemory unless the host can hold `n` elements of `each` bytes."""

@@ -10,6 +10,7 @@ from ..kernels.interface import XLIST, Costs, ends_soon
 from ..language.expr import Transposed
 from ..semiring._types import INT64
 from . import build
+from .assign import tallied
 from .context import Context
 from .deterministic import by_rows
 from .plan import Step, Value
@@ -42,12 +43,13 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     rows = expr.kind == "reduce_rows" or by_rows(session, expr.op)
     direction = "pull" if rows else statement.hints.get("direction")
     pull = pull_seconds(costs, expr.op, store, outer, inner, count, allowed)
+    tallies = None
     if direction or count is None:
         edges = None
     elif max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
         edges = count * store.nvals // max(inner.n, 1)
     else:
-        edges = frontier_edges(session, x, count, store, not pull_turned)
+        edges, tallies = frontier_edges(session, x, count, store, not pull_turned)
     push = push_seconds(costs, expr.op, store, outer, edges)
     direction = direction or ("push" if push < pull else "pull")
     few = edges is not None and DENSE * edges >= outer.n
@@ -55,8 +57,42 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     turn = pull_turned == (direction == "pull")
     found = session.oriented(matrix, turn)
     by = "columns" if turn else "rows"
+    probed = None
+    if direction == "pull" and session.assigner is not None and outer.p > 1:
+        probed = _probed(session, expr.op, mask, held, outer, count, inner.n, store)
     product = direction, dense, inner, outer, flip, by, found.ptr, found.idx, found.empty_rows
-    return product, {"A": found, "x": x, "seconds": pull if direction == "pull" else push}
+    return product, {
+        "A": found,
+        "x": x,
+        "seconds": pull if direction == "pull" else push,
+        "tallies": tallies,
+        "probed": probed,
+    }
+
+
+def _probed(
+    session: Context,
+    semiring: Any,
+    mask: Any,
+    held: VectorStore | None,
+    outer: RowMap,
+    count: int | None,
+    inner: int,
+    store: MatrixStore,
+) -> tuple[list[int], float] | None:
+    """Rows of each block that a pull looks at and entries of each, as `Assigner.pull` takes them; no rows where that
+    can't be told."""
+    mean = store.nvals / max(outer.n, 1)
+    soon = ends_soon(semiring.monoid)
+    length = min(mean, inner / max(count, 1)) if soon and count is not None else mean
+    if mask is None:
+        return (outer.rows, length) if soon else None
+    if held is None or not mask.structural or held.form not in KNOWN or held.map is not outer:
+        return [0] * outer.p, 0.0
+    found = [block.n if block.full else int(block.count[0]) for block in held.blocks]
+    if mask.complement:
+        found = [n - entries for n, entries in zip(outer.rows, found, strict=True)]
+    return found, length
 
 
 def pull_seconds(
@@ -99,17 +135,25 @@ def ones_vector(session: Context, map: RowMap, dtype: Any) -> VectorStore:
     )
 
 
-def frontier_edges(session: Context, x: VectorStore, count: int, store: MatrixStore, turned: bool) -> int:
-    """Entries in the rows of the frontier: counted, or (where that needs a read and the frontier is small)
-    estimated by the mean degree."""
-    if x.form == "full":
-        return store.nvals
+def frontier_edges(
+    session: Context, x: VectorStore, count: int, store: MatrixStore, turned: bool
+) -> tuple[int, list[np.ndarray] | None]:
+    """Entries in the rows of the frontier: counted, or (where that needs a read and the frontier is small) estimated
+    by the mean degree. And their tallies, where somebody decides by them."""
     held = store if not turned or store.symmetric else store.transposed
-    seen = session.devices[0].peek(session.nil(0).words) is not None
-    plain = x.form not in KNOWN or not seen and not FEW <= count <= MANY * x.map.n
-    if held is None or x.map is not held.rowmap or plain:
-        return count * store.nvals // max(x.map.n, 1)
+    if held is not None and x.map is not held.rowmap:
+        held = None
+    mean = count * store.nvals // max(x.map.n, 1)
+    tells = session.assigner is not None and x.map.p > 1 and session.assigner.cares(mean)
+    if x.form == "full":
+        return store.nvals, tallied(session, x, held) if tells and held is not None else None
+    seen = session.ranks is None and session.devices[0].peek(session.nil(0).words) is not None
+    if held is None or x.form not in KNOWN or not seen and not FEW <= count <= MANY * x.map.n:
+        return mean, None
     step = session.once(("counting", held.ptr, held.idx, x.map), lambda: _counting(held, x.map))
+    if tells:
+        tallies = session.aside(step, lambda: tallied(session, x, held))
+        return sum(int(one[-1]) for one in tallies), tallies
 
     def counted() -> int:
         kernel, listed = session.kernels.get("frontier_edges", step.spec), x.form == "list"
@@ -122,9 +166,12 @@ def frontier_edges(session: Context, x: VectorStore, count: int, store: MatrixSt
             return found
 
         totals = session.over(x.map.tasks, total, count * session.kernels.costs.row)
-        return sum(int(found[0]) if seen else int(session.devices[b].get(found)[0]) for b, found in enumerate(totals))
+        if seen:
+            return sum(int(found[0]) for found in totals)
+        reads = session.over(x.map.tasks, lambda task: session.devices[task.device].get(totals[task.block]), 0.0)
+        return sum(int(found[0]) for found in session.told(x.map.tasks, reads, "edges of a frontier"))
 
-    return session.aside(step, counted)
+    return session.aside(step, counted), None
 
 
 def _counting(held: MatrixStore, map: RowMap) -> Step:

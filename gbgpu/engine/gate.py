@@ -13,7 +13,7 @@ from ..distribute.partition import Task
 from ..errors import InvalidValue, message
 from .build import check_duplicates
 from .context import Context
-from .matrix.csr import Rows, slots_of, store_of
+from .matrix.csr import Rows, store_of, take_rows, to_slots
 from .matrix.mxm import combined
 from .run.steps import copied
 
@@ -67,8 +67,11 @@ def distribute(session: Context, matrix: Any, rows: Rows, iso: bool) -> None:
     """Give a matrix these rows, cut into the blocks of its devices."""
     first, ptr, (nrows, ncols) = session.devices[0], rows.indptr, matrix.shape
     lengths = first.get(first.xp.diff(ptr)) if len(session.devices) > 1 else None
-    rowmap, colmap = session.maps.of_matrix(nrows, ncols, len(rows.cols), lengths)
+    rowmap, colmap = session.maps.of_matrix(nrows, ncols, len(rows.cols), lengths, lambda: first.get(rows.cols))
     parts = [rows]
+    if rowmap.order is not None:
+        rows = take_rows(session, first, rows, first.put(rowmap.order))
+        ptr = rows.indptr
     if rowmap.p > 1:
         cuts = first.get(ptr[rowmap.bounds]).tolist()
 
@@ -81,9 +84,10 @@ def distribute(session: Context, matrix: Any, rows: Rows, iso: bool) -> None:
 
             local = here(ptr[rowmap.bounds[b] : rowmap.bounds[b + 1] + 1]) - lo
             cols = rows.cols[lo:hi]
-            cols = copied(device, cols) if colmap.plain else slots_of(device, colmap, here(cols).astype(np.int64))
             vals = here(rows.vals) if iso else copied(device, rows.vals[lo:hi])
-            return Rows(local, cols, vals, rows.stride)
+            if colmap.plain:
+                return Rows(local, copied(device, cols), vals, rows.stride)
+            return to_slots(device, Rows(local, here(cols).astype(np.int64), vals, rows.stride), colmap)
 
         parts = session.over(rowmap.tasks, part, 0.0)
     matrix._store = store_of(session, rowmap, colmap, matrix.dtype, iso, parts)

@@ -1,8 +1,10 @@
 """The row maps of a session: one default map a size, made by the first matrix of that size."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from ..distribute.partition import WORD, Partition, RowMap, equal_edges, equal_rows
+from ..distribute.partition import WORD, Partition, RowMap, Rows, equal_edges, equal_rows
 
 # Rows plus entries below which `auto` keeps an object on one device: its products take less than handing them out.
 WHOLE = 100_000
@@ -14,7 +16,7 @@ class Maps:
     def __init__(self, p: int, auto: bool, partition: Partition | None):
         self._p, self._auto, self._partition = p, auto, partition
         if partition is not None:
-            partition.bounds(64, p, None)  # raises now if the weights don't fit the devices
+            partition.divide(Rows(64), p)  # raises now if the weights don't fit the devices
         self.alone = False  # the first device works alone
         self._made: dict[tuple[int, bool], RowMap] = {}
         self._defaults: dict[int, RowMap] = {}
@@ -28,7 +30,7 @@ class Maps:
         if self.alone:
             return self.whole(n)
         found = self._defaults.get(n)
-        return found if found is not None else self._make(n, self._auto and n < WHOLE, None)
+        return found if found is not None else self._make(Rows(n), self._auto and n < WHOLE)
 
     def plain(self, n: int) -> bool:
         """Whether slots of a new matrix of this size are the user ids."""
@@ -36,34 +38,46 @@ class Maps:
 
     def whole(self, n: int) -> RowMap:
         """All rows in one block."""
-        return self._make(n, True, None)
+        return self._make(Rows(n), True)
 
-    def _make(self, n: int, whole: bool, lengths: np.ndarray | None) -> RowMap:
-        found = self._made.get((n, whole))
-        if found is None or lengths is not None:
-            partition = self._partition or (equal_rows() if lengths is None else equal_edges())
-            bounds = np.array([0, n]) if whole else partition.bounds(n, self._p, lengths)
-            if found is None or not np.array_equal(found.bounds, bounds):
-                found = RowMap(bounds)
-            self._made[n, whole] = found
+    def _make(self, rows: Rows, whole: bool) -> RowMap:
+        key = rows.n, whole
+        found = self._made.get(key)
+        if found is None or rows.lengths is not None:
+            partition = self._partition or (equal_rows() if rows.lengths is None else equal_edges())
+            bounds, order = (np.array([0, rows.n]), None) if whole else partition.divide(rows, self._p)
+            made = RowMap(bounds, order)
+            if found is None or not found.same(made):
+                found = self._made[key] = made
         return found
 
     def pair(self, nrows: int, ncols: int, p: int) -> tuple[RowMap, RowMap]:
         """The maps of a matrix made on `p` devices."""
         rows, cols = (
-            found if found.p == p else self._make(found.n, p == 1, None) for found in map(self.of, (nrows, ncols))
+            found if found.p == p else self._make(Rows(found.n), p == 1) for found in map(self.of, (nrows, ncols))
         )
         return rows, cols
 
-    def of_matrix(self, nrows: int, ncols: int, nnz: int, lengths: np.ndarray | None) -> tuple[RowMap, RowMap]:
-        """The maps of a new matrix; the first of its size decides the defaults, by its row lengths if given."""
+    def of_matrix(
+        self,
+        nrows: int,
+        ncols: int,
+        nnz: int,
+        lengths: np.ndarray | None,
+        pattern: Callable[[], np.ndarray] | None = None,
+    ) -> tuple[RowMap, RowMap]:
+        """The maps of a new matrix; the first of its size decides the defaults, by its row lengths and `pattern`, the
+        columns of its entries, if given."""
         whole = self._auto and max(nrows, ncols) + nnz < WHOLE
         p = 1 if whole else self._p
         maps = []
-        for n, entries in ((nrows, lengths), (ncols, lengths if nrows == ncols else None)):
+        known = Rows(nrows, lengths, pattern if nrows == ncols else None)
+        for n in (nrows, ncols):
             found = self._defaults.get(n)
             if found is None or found.p != p:
-                found = self._make(n, whole, entries if not whole and n not in self._defaults else None)
-                self._defaults.setdefault(n, found)
+                first = n == nrows and not whole and n not in self._defaults
+                found = self._make(known if first else Rows(n), whole)
+                if lengths is None or len(lengths):  # a matrix without entries decides nothing
+                    self._defaults.setdefault(n, found)
             maps.append(found)
         return maps[0], maps[1]

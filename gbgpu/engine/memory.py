@@ -20,7 +20,7 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
     offset = 4 if offset_type(-(-nvals // p)) == "int32" else 8
     column = 4 if ncols < 2**31 else 8
     held = offset * nrows + (column + value) * nvals
-    device = session.devices[0]
+    device = session.home
     if device.kind == "cpu":
         return Memory(held, max(int(26.4 * nvals) + value * nvals + 14 * nrows, held))
     chunk = min(nvals, gate.CHUNK or device.memory()[1] // 256)

@@ -5,16 +5,19 @@ from threading import RLock, get_ident
 from typing import Any
 
 from .. import settings
+from ..balance.arbiter import Policy
+from ..balance.topology import topology
 from ..device.base import Device
-from ..distribute.blocks import VectorStore
-from ..distribute.partition import Partition, RowMap, Task
-from ..errors import message
+from ..distribute.partition import Partition, Task
+from ..distribute.ranks import Ranks, wanted, world
+from ..errors import InvalidValue, NotImplementedException, message
 from ..kernels.backends import open_devices
 from ..language.recording import Recorder
 from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
 from . import forks, loop  # noqa: F401  (forks: registered by its import)
+from .assign import chosen
 from .context import Context
 from .deterministic import settled
 from .loop.kept import Kept
@@ -40,12 +43,35 @@ class Session(Stores):
 
     int64 = INT64
 
-    def __init__(self, spec: str = "auto", partition: Partition | None = None, deterministic: bool = False):
+    def __init__(
+        self,
+        spec: str = "auto",
+        partition: Partition | None = None,
+        deterministic: bool = False,
+        balance: "str | Policy" = "auto",
+        ranks: bool | None = None,
+    ):
         if partition is not None and not isinstance(partition, Partition):
             raise TypeError(message("a partition such as gb.partition.shares(1, 5, 3)", repr(partition)))
+        if deterministic and partition is not None and partition.permutes:
+            hint = "sums go in the order of ids; equal_rows(), equal_edges() and shares(...) keep it"
+            raise InvalidValue(
+                message("a partition that keeps the order of rows, deterministic", repr(partition), hint)
+            )
         self.spec, self.auto, self.deterministic = spec, spec == "auto", bool(deterministic)
-        self.device_set, self.kernels = open_devices(spec)
+        self.simulated = topology(spec) if str(spec).startswith("sim:") else None  # a host that CPU devices stand for
+        spec = spec if self.simulated is None else f"cpu:{self.simulated.n}"
+        several = wanted() if ranks is None else ranks
+        if several and self.simulated is not None:
+            raise NotImplementedException("sim: devices across ranks aren't there yet. Hint: ranks=False")
+        self.device_set, self.kernels = open_devices(spec, world().beside() if several else (0, 1))
+        self.ranks: Ranks | None = None
+        if several and world().size > 1:
+            self.ranks = Ranks(self.device_set, (self.auto, self.deterministic, repr(partition)))
+            self.device_set = self.ranks.devices
         self.devices = self.device_set.devices
+        self.at = next(d for d, device in enumerate(self.devices) if device.kind != "remote")
+        self.assigner = chosen(self, balance)
         self.maps = Maps(len(self.devices), self.auto, partition)
         self.pool = Pool(self.devices)
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
@@ -61,6 +87,7 @@ class Session(Stores):
         self.blind = False  # plans are made as if counts were unknown: they hold for any
         self.made: list[Step] | None = None  # steps that the statement in hand took before its own
         self.watched: Watched | None = None  # the step in hand, while somebody traces
+        self.doubted = False  # whether devices of any rank may have found something wrong since the last read
         self._watched: list[tuple[Device, Any, type[Exception], str]] = []
 
     def __repr__(self) -> str:
@@ -93,15 +120,12 @@ class Session(Stores):
 
     def account(self, d: int, moved: int, unknown: Sequence[tuple[Any, int]] = ()) -> None:
         """Bytes that arrived at device d; of messages whose length only devices know, (count, bytes an entry)."""
+        if self.ranks is not None and not self.ranks.here(d):
+            return
         counters.moved(moved)
         if self.watched is not None:
             self.watched.moved[d] += moved
             self.watched.sent[d].extend(unknown)
-
-    def assignment(self, map: RowMap, frontier: VectorStore | None = None) -> Sequence[Task]:
-        """Who computes what of a product: each owner its block. Tasks of a pull are rows of `map`, those of a push the
-        entries of a listed frontier, else its rows."""
-        return map.tasks
 
     # -- statements
 

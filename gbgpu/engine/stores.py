@@ -1,7 +1,7 @@
 """What handles hold: building it, reading it, and turning it round. The face that handles see of their session, but for
 running statements."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -10,16 +10,18 @@ import numpy as np
 from ..device.base import Device
 from ..device.cpu import LARGE, host_room
 from ..distribute.blocks import (
+    MatrixBlock,
+    MatrixNumbers,
     MatrixStore,
     VectorBlock,
     VectorStore,
-    assembled,
     matrix_block,
     split_matrix,
     split_vector,
 )
 from ..distribute.partition import Task
-from ..errors import DeviceError, InvalidValue, OutOfMemory, OutputNotEmpty, message
+from ..distribute.sets import BlockSets, block_sets
+from ..errors import DeviceError, InvalidValue, NotImplementedException, OutOfMemory, OutputNotEmpty, message
 from ..kernels.interface import Spec
 from ..language.recording import Recorder, recorder
 from ..language.typed import accumulator
@@ -27,6 +29,7 @@ from ..trace import listeners
 from . import build, gate
 from .context import Context
 from .matrix.transpose import same, transpose
+from .near import near_matrix
 from .plan import Plan, Step, Value
 from .runner import Runner
 
@@ -57,7 +60,9 @@ def memory_checked(method: Callable[Concatenate["Stores", W, P], R]) -> Callable
 
 
 def out_of_memory(session: Context, what: Any, error: MemoryError) -> OutOfMemory:
-    free, total = session.devices[0].memory()
+    if session.ranks is not None:
+        session.ranks.failed(error)  # others may have had the memory
+    free, total = session.home.memory()
     came = f"{free} of {total} bytes free"
     return OutOfMemory(message(f"memory for {_named(what)}", came, _hint(what) or str(error)))
 
@@ -79,6 +84,7 @@ class Stores(Context):
     made: list[Step] | None
     recorders: dict[int, Recorder]
     blind: bool
+    doubted: bool
     _watched: list[tuple[Device, Any, type[Exception], str]]
 
     def check(self) -> None:
@@ -101,6 +107,8 @@ class Stores(Context):
 
     def raise_watched(self, reading: bool = False) -> None:
         """Raise what devices have found wrong: all of it when `reading`, else what the host sees for nothing."""
+        if self.ranks is not None:
+            return self._raise_told(reading)
         if not self._watched:
             return
         waiting, wrong = [], None
@@ -114,6 +122,24 @@ class Stores(Context):
         self._watched = waiting
         if wrong is not None:
             raise wrong
+
+    def _raise_told(self, reading: bool) -> None:
+        """The same of several ranks, which raise alike: at reads after a statement that `doubted`."""
+        assert self.ranks is not None
+        if not (reading and self.doubted):
+            return
+        watched, self._watched, self.doubted = self._watched, [], False
+        wrong = next((kind(text) for device, flag, kind, text in watched if bool(device.get(flag))), None)
+        self.ranks.agreed(wrong, "what devices found wrong")
+
+    @property
+    def home(self) -> Device:
+        """The first device of this process."""
+        return self.devices[self.at]
+
+    def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> Sequence[Any]:
+        """What the host has found for each task, of all ranks. `what` it is, for the error of ranks that differ."""
+        return values if self.ranks is None else self.ranks.told(tasks, values, what)
 
     # -- content
 
@@ -158,7 +184,8 @@ class Stores(Context):
         map, dtype, blocks = self.maps.of(vector.size), vector.dtype.np_type, []
         for b, device in enumerate(self.devices[: map.p]):
             vals = device.empty(map.rows[b], dtype)
-            device.copy(vals, array[int(map.bounds[b]) : int(map.bounds[b + 1])])
+            rows = map.part(b)
+            device.copy(vals, array[rows if isinstance(rows, slice) else self.home.put(rows)])
             blocks.append(VectorBlock(map.rows[b], vals, 1))
         vector._store = VectorStore(map, vector.dtype, "full", False, blocks) if vector.size else None
 
@@ -167,11 +194,11 @@ class Stores(Context):
         """The values of a full vector that lies whole on one GPU, or None."""
         self.check()
         store = vector._store
-        if store is None or store.form != "full" or store.map.p > 1 or self.devices[0].kind == "cpu":
+        if store is None or store.form != "full" or store.map.p > 1 or self.home.kind == "cpu":
             return None
         self.raise_watched(reading=True)
         block = store.blocks[0]
-        return block.vals[: block.n] if block.stride else self.devices[0].xp.repeat(block.vals[:1], block.n)
+        return block.vals[: block.n] if block.stride else self.home.xp.repeat(block.vals[:1], block.n)
 
     @memory_checked
     def build_matrix(
@@ -211,23 +238,47 @@ class Stores(Context):
     def room(self, n: int, each: int, what: Any) -> None:
         """Raises OutOfMemory unless the host can hold arrays of `n` elements, `each` bytes an element. `what`: the
         handle that they are for, or a name."""
-        if n >= LARGE:
+        if n < LARGE:
+            return
+        failure = None
+        try:
             host_room(n * each, _named(what), _hint(what))
+        except OutOfMemory as error:
+            failure = error
+        if self.ranks is not None:
+            self.ranks.agreed(failure, "room for arrays")
+        elif failure is not None:
+            raise failure
 
     def _here(self, array: Any) -> Any:
+        if self.ranks is not None:
+            raise NotImplementedException(
+                message("arrays on the host, across ranks", "an array on a GPU", "array.get()")
+            )
         return self.devices[0].put(array) if isinstance(array, np.ndarray) else array
 
     def _split(
         self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, own: bool = False
     ) -> None:
         nrows, ncols = matrix.shape
-        rowmap, colmap = self.maps.of_matrix(nrows, ncols, len(cols), np.diff(indptr))
+        rowmap, colmap = self.maps.of_matrix(nrows, ncols, len(cols), np.diff(indptr), lambda: cols)
         devices = self.devices[: rowmap.p]
         matrix._store = split_matrix(rowmap, colmap, matrix.dtype, devices, indptr, cols, vals, iso, own)
 
     def _away(self, work: Callable[[], R], seconds: float) -> R:
-        """work() on the host or the first device, where Ctrl-C needn't wait for it if that takes long."""
-        return self.over((Task(0, 0, 0, 0),), lambda task: work(), seconds)[0]
+        """work() on the host or the first device, where Ctrl-C needn't wait for it if that takes long. Every
+        rank does it: what it raises, all raise."""
+        return work() if self.ranks is not None else self.over((Task(0, 0, 0, 0),), lambda task: work(), seconds)[0]
+
+    @memory_checked
+    def block_sets(self, matrix: Any, turned: bool) -> BlockSets:
+        """What each row block of a matrix, or of its transpose, reads and writes."""
+        self.check()
+
+        def over(tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> Any:
+            return self.told(tasks, self.over(tasks, work, seconds), "what blocks read and write")
+
+        return block_sets(self.oriented(matrix, turned), self.devices, over)
 
     @memory_checked
     def declare_symmetric(self, matrix: Any) -> None:
@@ -256,11 +307,14 @@ class Stores(Context):
             self.room(matrix.shape[0], BUILD, matrix)
             nrows, ncols = matrix.shape
             rowmap, colmap = self.maps.of_matrix(nrows, ncols, 0, np.zeros(0, np.int64))
-            blocks = []
-            for device, n in zip(self.devices, rowmap.rows, strict=False):
+
+            def block(task: Task) -> MatrixBlock:
+                device, n = self.devices[task.device], rowmap.rows[task.block]
                 cols, vals = device.empty(0, colmap.slot_type()), device.zeros(1, matrix.dtype.np_type)
-                blocks.append(matrix_block(device, device.zeros(n + 1, np.int32), cols, vals, 0, 0))
-            matrix._store = assembled(rowmap, colmap, matrix.dtype, True, blocks)
+                return matrix_block(device, device.zeros(n + 1, np.int32), cols, vals, 0, 0)
+
+            numbers = MatrixNumbers(rowmap, colmap, matrix.dtype, True, "int32", (0,) * rowmap.p, nrows > 0)
+            matrix._store = MatrixStore(numbers, self.over(rowmap.tasks, block, 0.0))
         return matrix._store
 
     def oriented(self, matrix: Any, transposed: bool) -> MatrixStore:
@@ -271,7 +325,7 @@ class Stores(Context):
         if store.transposed is None:
             self.room(matrix.shape[1], BUILD, matrix)
             other = self._turned(matrix, store)
-            store.symmetric = store.rowmap is store.colmap and same(store, other, self.devices)
+            store.symmetric = store.rowmap is store.colmap and same(self, store, other)
             if store.symmetric:
                 return store
             store.transposed, other.transposed, other.symmetric = other, store, False
@@ -295,6 +349,8 @@ class Stores(Context):
         """Entries of a vector, if the host can tell without reading from a device."""
         if self.blind and store.form != "full":
             return None
+        if self.ranks is not None:  # which know the same
+            return store.nvals
         if store.nvals is None:
             total = 0
             for device, block in zip(self.devices, store.blocks, strict=False):
@@ -307,7 +363,7 @@ class Stores(Context):
 
     def nvals(self, handle: Any) -> int:
         store = handle._store
-        if store is not None and store.nvals is not None and self.alive and not self._watched:
+        if store is not None and store.nvals is not None and self.alive and not (self._watched or self.doubted):
             return store.nvals
         with self.lock:
             self.check()
@@ -316,9 +372,12 @@ class Stores(Context):
             if store is None:
                 return 0
             if store.nvals is None and self.known_count(store) is None:
-                pairs = zip(self.devices, store.blocks, strict=False)
-                store.nvals = sum(int(device.get(block.count)[0]) for device, block in pairs)
+                counts = self.over(store.map.tasks, lambda task: self._counted(task, store), 0.0)
+                store.nvals = sum(self.told(store.map.tasks, counts, "the number of entries"))
             return store.nvals
+
+    def _counted(self, task: Task, store: VectorStore) -> int:
+        return int(self.devices[task.device].get(store.blocks[task.block].count)[0])
 
     @memory_checked
     def vector_to_host(self, vector: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -331,8 +390,14 @@ class Stores(Context):
             lambda task: build.block_to_host(self.devices[task.device], store.blocks[task.block]),
             store.map.n * self.kernels.costs.row,
         )
+        parts = list(self.told(store.map.tasks, parts, "the entries of a vector"))
         ids = np.concatenate([rows + first for (rows, _), first in zip(parts, store.map.bounds[:-1], strict=True)])
-        return ids, np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
+        vals = np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
+        if store.map.order is None:
+            return ids, vals
+        ids = store.map.order[ids]
+        order = np.argsort(ids)
+        return ids[order], vals[order]
 
     @memory_checked
     def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -341,14 +406,22 @@ class Stores(Context):
 
     def store_to_host(self, store: MatrixStore) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """CSR of a matrix, columns as user ids."""
+        store = near_matrix(self, store)
         indptrs, cols, vals, above = [np.zeros(1, np.int64)], [], [], 0
-        for device, block in zip(self.devices, store.blocks, strict=False):
+        for given, block in zip(self.devices, store.blocks, strict=False):
+            device = self.home if given.kind == "remote" else given
             indptrs.append(device.get(block.indptr)[1:].astype(np.int64) + above)
             above += block.nnz
             cols.append(store.colmap.users(device.get(block.cols)))
             held = device.get(block.vals)
             vals.append(np.full(block.nnz, held[0]) if store.iso else held[: block.nnz])
-        return np.concatenate(indptrs), np.concatenate(cols).astype(np.int64, copy=False), np.concatenate(vals)
+        indptr, values = np.concatenate(indptrs), np.concatenate(vals)
+        ids = np.concatenate(cols).astype(np.int64, copy=False)
+        rowmap, colmap = store.rowmap, store.colmap
+        if rowmap.order is None and colmap.order is None:
+            return indptr, ids, values
+        rows = np.repeat(np.arange(rowmap.n) if rowmap.order is None else rowmap.order, np.diff(indptr))
+        return build.sorted_matrix(rowmap.n, colmap.n, rows, ids, values, False, None)
 
     @memory_checked
     def element(self, handle: Any, position: tuple[int, ...]) -> Any:
@@ -359,11 +432,14 @@ class Stores(Context):
         if store is None:
             return None
         map = store.map if handle.ndim == 1 else store.rowmap
-        b = int(map.owner(position[0]))
+        place = int(map.places(np.array(position[:1]))[0])
+        b = int(np.searchsorted(map.bounds, place, side="right")) - 1
         found = build.vector_element if handle.ndim == 1 else build.matrix_element
         rest = () if handle.ndim == 1 else (int(store.colmap.slots(np.array([position[1]]))[0]),)
-        entry = store.blocks[b], position[0] - int(map.bounds[b]), *rest
-        return self.over(map.tasks[b : b + 1], lambda task: found(self.devices[task.device], *entry), 0.0)[0]
+        entry = store.blocks[b], place - int(map.bounds[b]), *rest
+        owner = map.tasks[b : b + 1]
+        value = self.over(owner, lambda task: found(self.devices[task.device], *entry), 0.0)
+        return self.told(owner, value, "one value")[0]
 
     def settle(self, scalar: Any) -> None:
         """Read the value of a computed scalar, unless another thread did."""
@@ -376,7 +452,7 @@ class Stores(Context):
         self.check()
         self.raise_watched(reading=True)
         both, vals, empty = store
-        read = self.devices[0].get(both)
+        read = self.home.get(both)
         return read.view(vals.dtype)[0].item() if int(read[1]) & 1 else empty
 
     def content(self, handle: Any) -> VectorStore:

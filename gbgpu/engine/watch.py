@@ -14,13 +14,15 @@ from .plan import Step
 class Watched:
     """One step under way: counts on the devices, spans of time, bytes that arrived."""
 
-    __slots__ = ("before", "beside", "start", "stats", "moved", "sent", "spans")
+    __slots__ = ("before", "beside", "start", "stats", "moved", "sent", "spans", "tallies", "decision")
 
     def __init__(self, devices: Sequence[Device]):
         self.before = counters.launches, counters.host_reads
         self.stats = [device.zeros(4, np.int64) for device in devices]
         self.moved, self.sent = [0] * len(devices), [[] for _ in devices]  # type: tuple[list[int], list[list[Any]]]
         self.spans: list[tuple[float, float] | None] = [None] * len(devices)
+        self.tallies: list[Any] | None = None  # of the frontier of each block
+        self.decision: Any = None  # who computed what, if that was a question
         self.beside, self.start = beside.seconds, now()
 
     def timed(self, work: Callable[[Task], Any]) -> Callable[[Task], Any]:
@@ -41,10 +43,16 @@ class Watched:
         whole, text = (self.start + beside.seconds - self.beside, now()), repr(title)
         for start, end, what in asides():
             emit(Record(counters.statements, text, what, "host", start=start, end=end))
+        first = True
         for b, device in enumerate(devices):
+            if device.kind == "remote":
+                continue
             record = Record(counters.statements, text, step.kind, device.name, direction, step.into.form)
             record.moved, (record.start, record.end) = self.moved[b], self.spans[b] or whole
-            if b == 0:
-                record.launches, record.host_reads = launches, reads
+            if first:
+                record.launches, record.host_reads, record.decision = launches, reads, self.decision
+                first = False
+            if self.tallies is not None:
+                record.tally = self.tallies[b]
             record.keep(device.get, self.stats[b], None if counts is None else counts[b], self.sent[b])
             emit(record)

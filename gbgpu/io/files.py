@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
+from gbgpu import settings
 from gbgpu.errors import FileFormatError, message
 from gbgpu.io import checks
 
@@ -111,9 +112,35 @@ def atomic_file(path: Any) -> Iterator[IO[bytes]]:
     .xz.
 
     The bytes go to a temporary file beside it, so a reader sees the old file or the whole new one, never a part. A file
-    that is replaced keeps its permissions; a link is followed.
+    that is replaced keeps its permissions; a link is followed. Of several ranks the first writes it, and all go on when
+    it is there, or raise alike.
     """
-    path = checks.path(path, _NAMED)
+    path, ranks = checks.path(path, _NAMED), settings.ranks_in_force()
+    if ranks is None:
+        with _replaced(path) as stream:
+            yield stream
+        return
+    failure, nowhere = None, contextlib.nullcontext[Any](_Nowhere())
+    try:
+        with _replaced(path) if ranks.rank == 0 else nowhere as stream:
+            yield stream
+    except OSError as error:
+        failure = error
+    ranks.agreed(failure, "a file")
+
+
+class _Nowhere(io.RawIOBase):
+    """What is written to it is gone."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return memoryview(data).nbytes
+
+
+@contextlib.contextmanager
+def _replaced(path: str) -> Iterator[IO[bytes]]:
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.tmp")  # nobody else's, in any thread
     try:

@@ -63,13 +63,13 @@ def _rehearsal(copies: int) -> tuple[DeviceSet, Kernels]:
 BACKENDS: dict[str, Callable[[list[Part], str], tuple[DeviceSet, Kernels]]] = {"cpu": _cpu, "cuda": _cuda}
 
 
-def open_devices(spec: str) -> tuple[DeviceSet, Kernels]:
-    """(device set, kernels) for a device string. Raises DeviceError with the strings that are understood, or with what
-    is missing."""
+def open_devices(spec: str, beside: tuple[int, int] = (0, 1)) -> tuple[DeviceSet, Kernels]:
+    """(device set, kernels) for a device string. `beside`: which of how many processes this is, of those that share
+    what "auto" takes. Raises DeviceError with the strings that are understood, or with what is missing."""
     if not isinstance(spec, str):
         raise TypeError(message(f"a device string {_EXAMPLES}", type(spec).__name__))
     if spec == "auto":
-        return open_devices(automatic() if settings.rehearsal is None else "cuda:0")
+        return open_devices(automatic(*beside) if settings.rehearsal is None else "cuda:0")
     parts = _parsed(spec)
     if len(kinds := {part.kind for part in parts}) > 1:
         raise NotImplementedException(
@@ -94,9 +94,11 @@ def _parsed(spec: str) -> list[Part]:
     return parts
 
 
-def automatic() -> str:
-    """What "auto" means on this machine: a GPU if there is one, else a virtual device for each core."""
+def automatic(which: int = 0, processes: int = 1) -> str:
+    """What "auto" means on this machine: a GPU if there is one, else a virtual device for each core; to one of several
+    processes its share."""
     cuda = imported("gbgpu.device.cuda")
-    if cuda.available():
-        return "cuda:0"
-    return f"cpu:{len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1}"
+    if gpus := cuda.available():
+        return f"cuda:{which % gpus}"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return f"cpu:{max(cores // processes, 1)}"

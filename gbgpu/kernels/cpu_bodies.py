@@ -5,7 +5,7 @@ Gaps in braces are filled with the expressions of one instance. Contract: interf
 FLAGS = """
 SIX, LOW_BITS = np.uintp(6), np.uintp(63)  # indices that are never negative cost less as unsigned ones
 MASKED, COMPLEMENT, XFULL, TRACE, XLIST, TFULL, REPLACE, REGION = 1, 2, 4, 8, 16, 32, 64, 128
-CFULL, AFULL, BFULL, OUTFULL, VALUED = 256, 512, 1024, 2048, 4096
+CFULL, AFULL, BFULL, OUTFULL, VALUED, TALLY = 256, 512, 1024, 2048, 4096, 16384
 """
 
 POPCOUNT = """
@@ -29,13 +29,32 @@ def lowest(rest):
     return popcount(~rest & (rest - ONE))
 """
 
+COUNT_DEGREE = """
+@njit
+def count_degree(out, degree):
+    digits, rest = 0, degree
+    while rest:
+        digits, rest = digits + 1, rest >> 1
+    out[len(out) - 64 + digits] += 1
+"""
+
+# Slots and rows -> user ids, as interface.py tells.
 USER_ID = """
 @njit
 def user_id(slot, starts, bounds):
+    if len(starts) == 1:
+        return bounds[slot]
     b = 0
     while starts[b + 1] <= slot:
         b += 1
     return bounds[b] + slot - starts[b]
+"""
+
+ROW = "row_id(r, row0, users)"
+ROW_ID = """
+@njit
+def row_id(r, row0, users):
+    return row0 + r if row0 >= 0 else users[row0 + r + (1 << 62)]
 """
 
 # Bits of the rows of a word that a mask lets through; a word of ones where there is none.
@@ -237,20 +256,30 @@ BODIES = {
         out_counts[b] += 1
 """,
     "frontier_edges": """
-    total = 0
-    if flags & XLIST:
-        for q in range(count[0]):
-            r = slots[q]
-            total += indptr[r + 1] - indptr[r]
-    elif flags & XFULL:
+    total, tally = np.int64(0), flags & TALLY
+    if flags & XFULL and not flags & (TALLY | TRACE):
         total = np.int64(indptr[n])
+    elif flags & XFULL or flags & XLIST:
+        for q in range(count[0] if flags & XLIST else n):
+            r = np.intp(slots[q]) if flags & XLIST else q
+            degree = np.int64(indptr[r + 1] - indptr[r])
+            if tally and not q & 63:
+                out[1 + (q >> 6)] = total
+            if flags & TRACE:
+                count_degree(out, degree)
+            total += degree
     else:
         for w in range((n + 63) >> 6):
+            if tally:
+                out[1 + w] = total
             rest = np.uint64(xwords[w])
             while rest != 0:
                 r = (w << 6) + lowest(rest)
                 rest &= rest - ONE
-                total += indptr[r + 1] - indptr[r]
+                degree = np.int64(indptr[r + 1] - indptr[r])
+                if flags & TRACE:
+                    count_degree(out, degree)
+                total += degree
     out[0] += total
 """,
     "write": """

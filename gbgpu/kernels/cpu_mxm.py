@@ -7,6 +7,7 @@ row + 1) whose entries hold for one row only, so that nothing is cleared.
 from typing import Any
 
 from ..semiring._lower import literal_numba
+from .cpu_bodies import ROW
 from .interface import Spec
 
 # find(marks, c, stamp): 1 + place of column c, 0 if it has none; place(marks, c, value, stamp) gives it one.
@@ -230,9 +231,9 @@ def _terms(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
     parts.define("mult", multiply.program)
     parts.define("add", monoid.binary.program)
     parts.cast("to_sum", multiply.return_type, monoid.dtype)
-    ids = {"i": "row0 + r", "k": "user_id(k, kstarts, kbounds)", "j": "user_id(c, jstarts, jbounds)"}
+    ids = {"i": ROW, "k": "user_id(k, kstarts, kbounds)", "j": "user_id(c, jstarts, jbounds)"}
     if kind == "mxm_dense":
-        ids["j"] = "c"
+        ids["j"] = "user_id(np.intp(bcols[f]), jstarts, jbounds)"
 
     def term(x: str, y: str, **others: str) -> str:
         values = {"x": f"cast_a({x})", "y": f"cast_b({y})", **ids, **others}
@@ -256,7 +257,8 @@ def _terms(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
             }
             | ({"accumulate": ""} if kind == "mxm_dense" else {})
         )
-    terms = [term("a", f"bvals[f + np.uintp({i})]", j=f"done + {i}") for i in range(4)]
+    entries = [f"f + np.uintp({i})" for i in range(4)]
+    terms = [term("a", f"bvals[{f}]", j=ids["j"].replace("[f]", f"[{f}]")) for f in entries]
     gaps["quads"] = (
         _QUADS.replace("{first}", "; ".join(f"s{i} = {one}" for i, one in enumerate(terms)))
         .replace("{further}", "; ".join(f"s{i} = add(s{i}, {one})" for i, one in enumerate(terms)))

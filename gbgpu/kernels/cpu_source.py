@@ -7,10 +7,13 @@ from .cpu_bodies import (
     ALLOW,
     BLENDED_LOOP,
     BODIES,
+    COUNT_DEGREE,
     FLAGS,
     LANES,
     LOWEST,
     POPCOUNT,
+    ROW,
+    ROW_ID,
     SPARSE_LOOP,
     SPREAD,
     SPREAD_LOOP,
@@ -58,8 +61,8 @@ def _product(kind, spec, parts):
     parts.define("add", monoid.binary.program)
     parts.text.append(f"START = {literal_numba(monoid.start, monoid.dtype)}")
     uses = multiply.program.uses
-    inner = "user_id(np.intp(c), starts, bounds)" if kind == "pull" else "row0 + r"
-    outer = "row0 + r" if kind == "pull" else "user_id(np.intp(c), starts, bounds)"
+    inner = "user_id(np.intp(c), starts, bounds)" if kind == "pull" else ROW
+    outer = ROW if kind == "pull" else "user_id(np.intp(c), starts, bounds)"
     x_value = {"pull": "cast_x(xvals[np.intp(c) * xstride])", "push": "x"}[kind]
 
     def term(x, a):
@@ -157,7 +160,7 @@ def _matrix_map(kind, spec, parts):
     op = spec.op
     parts.define("op", op.program)
     parts.cast("cast_a", spec.a, op.dtypes[0])
-    ids = {"i": "row0 + r", "j": "user_id(np.int64(cols[e]), starts, bounds)", "t": "thunk"}
+    ids = {"i": ROW, "j": "user_id(np.int64(cols[e]), starts, bounds)", "t": "thunk"}
     return {
         "op_entry": parts.call("op", op.program, x="cast_a(avals[np.intp(e) * astride])", **ids),
         "op_plain": parts.call("op", op.program, x="cast_a(avals[e])", **ids),
@@ -218,14 +221,14 @@ def _ewise(kind, spec, parts):
     if kind == "ewise_list":
         values = ["cast_a(avals[q * astride])", "cast_b(bvals[r * bstride])"]
         x, y = reversed(values) if swapped else values
-        return {"op_list": parts.call("op", op.program, x=x, y=y, i="row0 + r", k=inner_id(op, "row0 + r", "0"), j="0")}
+        return {"op_list": parts.call("op", op.program, x=x, y=y, i=ROW, k=inner_id(op, ROW, "0"), j="0")}
     both = parts.call(
         "op",
         op.program,
         x="cast_a(avals[r * astride])",
         y="cast_b(bvals[r * bstride])",
-        i="row0 + r",
-        k=inner_id(op, "row0 + r", "0"),
+        i=ROW,
+        k=inner_id(op, ROW, "0"),
         j="0",
     )
     third = "inc = valid if flags & CFULL else cwords[w]\nina &= inc\ninb &= inc" if spec.then else ""
@@ -241,8 +244,8 @@ def _ewise(kind, spec, parts):
         parts,
         "avals[r * astride]",
         "bvals[r * bstride]",
-        i="row0 + r",
-        k=inner_id(op, "row0 + r", "0"),
+        i=ROW,
+        k=inner_id(op, ROW, "0"),
         j="0",
     )
     one_sided = f"left, right = ina & ~inb, inb & ~ina\n{rows('left', only_a)}\n{rows('right', only_b)}"
@@ -289,7 +292,7 @@ def _map(kind, spec, parts):
         x, y = stored, ""
         parts.cast("cast_b", spec.b, op.dtypes[0])
     row = "r = np.intp(slots[q]) if flags & XLIST else q" if op.program.uses & {"i", "j", "k"} else ""
-    return {"op_x": parts.call("op", op.program, x=x, y=y, i="row0 + r", j="0", k="0", t="thunk"), "row_of_entry": row}
+    return {"op_x": parts.call("op", op.program, x=x, y=y, i=ROW, j="0", k="0", t="thunk"), "row_of_entry": row}
 
 
 def _merge(kind, spec, parts):
@@ -301,7 +304,7 @@ def _merge(kind, spec, parts):
     parts.cast("cast_b", spec.b, spec.op.dtypes[1])
     parts.cast("cast_out", spec.op.return_type, spec.out)
     column = "user_id(np.int64(out_cols[at]), starts, bounds)"
-    ids = {"i": "row0 + r", "k": inner_id(spec.op, "row0 + r", column), "j": column}
+    ids = {"i": ROW, "k": inner_id(spec.op, ROW, column), "j": column}
     inner = parts.call("op", spec.op.program, x="cast_a(avals[i * astride])", y="cast_b(bvals[j * bstride])", **ids)
     only_a, only_b = _one_sided(spec, parts, "avals[i * astride]", "bvals[j * bstride]", **ids)
     return {"op_merge": f"cast_out({inner})", "only_a": only_a, "only_b": only_b}
@@ -371,5 +374,9 @@ def source(kind: str, spec: Spec) -> str:
         head.append(LOWEST)
     if "user_id(" in body:
         head.append(USER_ID)
+    if "count_degree(" in body:
+        head.append(COUNT_DEGREE)
+    if "row_id(" in body:
+        head.append(ROW_ID)
     signature = f"@_njit({contract}nogil=True, error_model='numpy')\ndef kernel({', '.join(KINDS[kind])}):"
     return inlined("\n".join(head) + "\n\n" + "\n\n".join(parts.text) + "\n\n\n" + signature + body)

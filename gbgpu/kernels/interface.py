@@ -17,8 +17,9 @@ of vals.
 stride].
 - Counts (`count`, `*_count`) are int64[1] and are added to: the caller zeroes them. Output lists start at entry 0.
 - `cols` hold global column slots; `starts` (slots) and `bounds` (user ids), int64[p + 1], translate: the block b with
-  starts[b] <= slot < starts[b + 1] has user id = bounds[b] + slot - starts[b]. `row0` is the user id of the block's
-  row 0.
+  starts[b] <= slot < starts[b + 1] has user id = bounds[b] + slot - starts[b]. Where rows are in another order than
+  their ids, `starts` has one element and the user id is bounds[slot].
+- `row0` is the user id of the block's row 0; if negative, row r has the user id users[row0 + 2**62 + r] instead.
 - Values are cast from the stored type to the operator's input type when loaded (semiring.cast_program), and to the
 stored type when written.
 - `stats` is int64[4]: [0] += matrix entries looked at, [1] += rows (pull) or frontier vertices (push) looked at, only
@@ -45,6 +46,7 @@ AFULL = 512  # every row of a is present
 BFULL = 1024  # every row of b is present
 OUTFULL = 2048  # the result is full: no words are written
 DENSE = 8192  # push: nobody reads `touched`, which need not be filled; `touched_count` counts the slots all the same
+TALLY = 16384  # frontier_edges: sums on the way as well
 VALUED = 4096  # a value mask: the entry's value must be true as well
 A_ONLY, B_ONLY, BOTH = 1, 2, 4  # merge: which entries of two rows survive
 
@@ -103,11 +105,12 @@ def sums_whole_rows(spec: Spec) -> bool:
 # has a place (Steps.dense) or as a list (VectorBlock.listed), how slots become ids, what is written.
 _CSR = ("indptr", "cols", "avals", "astride")
 _X, _LIST = ("xvals", "xstride", "xwords"), ("count", "slots", "xvals", "xstride")
-_IDS = ("starts", "bounds", "row0")
+_ROWS = ("row0", "users")
+_IDS = ("starts", "bounds", *_ROWS)
 _OUT, _OUT_LIST = ("out_vals", "out_words", "count"), ("out_slots", "out_vals", "out_count")
 _SPACE = ("acc_vals", "acc_words", "touched", "touched_count")
 _MXM = ("n", *_CSR, "bptr", "bcols", "bvals", "bstride")
-_TABLES = ("kstarts", "kbounds", "jstarts", "jbounds", "row0")
+_TABLES = ("kstarts", "kbounds", "jstarts", "jbounds", *_ROWS)
 
 KINDS: dict[str, tuple[str, ...]] = {
     # -- products. In x @ A (flip) the terms are mult(x_k, a_kj) with i = 0, k inner, j the output row; in A @ x
@@ -135,7 +138,8 @@ KINDS: dict[str, tuple[str, ...]] = {
         *("touched_count", "touched", "acc_vals", "acc_words", "start", "starts", "p"),
         *("out_slots", "out_vals", "out_counts"),
     ),
-    # Sum of row lengths over the present rows of x.
+    # Sum of row lengths over the present rows of x. TALLY: out[1 + c] = the sum before place 64 * c of x; TRACE: the
+    # last 64 of out += rows by the binary digits of their length. Both on CPU devices only.
     "frontier_edges": ("n", "count", "slots", "xwords", "flags", "indptr", "out"),
     # -- the write rule C<M, accum, replace> = T. op: typed binary accumulator or None; a: type of C; b: type of T.
     # dense, in place on C. Rows in the region: mask bit set: T present -> accum(C, T) if both, else T; T absent ->
@@ -149,20 +153,20 @@ KINDS: dict[str, tuple[str, ...]] = {
     # what this gives (of op's type) and c are combined in rows that have both.
     "ewise": (
         *("n", "avals", "astride", "awords", "bvals", "bstride", "bwords", "cvals", "cstride", "cwords"),
-        *("flags", "row0", "adefault", "bdefault", *_OUT),
+        *("flags", *_ROWS, "adefault", "bdefault", *_OUT),
     ),
     # intersection of a list with a dense operand; a: type of the list, which is the right operand if flip; b: of the
     # dense one.
     "ewise_list": (
-        *("count", "slots", "avals", "astride", "bvals", "bstride", "bwords", "flags", "row0"),
+        *("count", "slots", "avals", "astride", "bvals", "bstride", "bwords", "flags", *_ROWS),
         *_OUT_LIST,
     ),
     # op: typed unary, index-unary (t = thunk) or binary with the thunk at Spec.bound. Dense: rows 0..n-1 (absent ones
     # too); list: entries.
-    "apply": ("n", *_LIST, "thunk", "flags", "row0", "out_vals"),
+    "apply": ("n", *_LIST, "thunk", "flags", *_ROWS, "out_vals"),
     # op: typed select operator. Dense: bits of the kept rows; list: compacted.
-    "select": ("n", *_X, "flags", "row0", "thunk", "out_words", "count"),
-    "select_list": (*_LIST, "row0", "thunk", *_OUT_LIST),
+    "select": ("n", *_X, "flags", *_ROWS, "thunk", "out_words", "count"),
+    "select_list": (*_LIST, *_ROWS, "thunk", *_OUT_LIST),
     # op: TypedMonoid; out_val[0] = sum of the present values, out_words[0] = 1 if there was any (bit 0 of one word);
     # both set by the kernel.
     "reduce": ("n", "count", *_X, "flags", "out_vals", "out_words"),
@@ -197,7 +201,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     # out_vals and out_found (zeroed by the caller) go along with M's entries.
     "mxm_rows": (*_MXM, "mptr", "mcols", *_TABLES, "marks", "out_vals", "out_found"),
     "mxm_dot": (*_MXM, "mptr", "mcols", *_TABLES, "marks", "out_vals", "out_found"),
-    # B has all its entries (bcols unused): rows of the result, for rows of A with entries, have `width` values.
+    # B has all its entries (bcols is read for positions only): rows of the result, for rows of A with entries, have
+    # `width` values.
     "mxm_dense": (*_MXM, "width", *_TABLES, "out_indptr", "out_vals"),
     # Every term on its own: those of entry e of A at begins[e] and on; key = row * width + column slot.
     "mxm_expand": (*_MXM, "begins", "width", *_TABLES, "out_keys", "out_vals"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..interrupts import apart
-from .interface import KINDS
+from .interface import KINDS, XLIST
 
 ELEMENT = 1.5e-6  # seconds that plain Python takes for an element
 COMPILE, LOAD, IMPORT = 0.3, 0.02, 0.7  # seconds: a kernel's machine code made, or found on disk; numba imported
@@ -72,8 +72,12 @@ def price(kernels: Iterable[Any]) -> float:
 
 
 def work(kind: str, arguments: tuple) -> int:
-    """Elements that a call looks at, at most: those of its longest array; terms, of products of matrices."""
+    """Elements that a call looks at, at most: those of its longest array, or its rows (of which one value may be all
+    there is); terms, of products of matrices."""
     longest = max(getattr(argument, "size", 1) for argument in arguments)
+    names = KINDS[kind]
+    if names[0] == "n" and not ("flags" in names and arguments[names.index("flags")] & XLIST):
+        longest = max(longest, int(arguments[0]))
     if not kind.startswith("mxm"):
         return longest
     given = dict(zip(KINDS[kind], arguments, strict=True))

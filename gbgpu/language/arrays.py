@@ -74,7 +74,7 @@ def _large(values: Any, dtype: Any) -> np.ndarray:
 def reader(*arrays: Any) -> Callable[[Any], Any]:
     """What makes arrays of what a constructor is given: those on the session's GPU stay there if all of `arrays` lie on
     it, else all come to the host."""
-    if all(on_gpu(array) for array in arrays) and (device := settings.session().devices[0]).kind == "cuda":
+    if all(on_gpu(array) for array in arrays) and (device := settings.session().home).kind == "cuda":
         return lambda values: device.adopt(values) if on_gpu(values) else array_of(values)
     return array_of
 

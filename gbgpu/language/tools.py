@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import settings
 from ..errors import DimensionMismatch, checked_text, message
 from ..semiring._lower import to_python
 from .arrays import array_of, checked_size, room_for
@@ -152,7 +153,9 @@ def _arranged(lines: np.ndarray, vals: np.ndarray, how: str) -> np.ndarray:
     if how == "last":
         return np.lexsort((-np.arange(len(lines)), lines))
     if how == "random":
-        return np.lexsort((np.random.default_rng().random(len(lines)), lines))
+        ranks, drawn = settings.ranks_in_force(), np.random.default_rng().random(len(lines))
+        drawn = drawn if ranks is None else ranks.gathered(drawn, "what is chosen at random")[0]
+        return np.lexsort((drawn, lines))
     if how in ("smallest", "largest"):
         rank = np.unique(vals, return_inverse=True)[1]  # NaN is the largest
         return np.lexsort((rank if how == "smallest" else -rank, lines))

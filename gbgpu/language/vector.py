@@ -75,7 +75,7 @@ class Vector(Readable, Tensor):
     ) -> "Vector":
         """Every element of a one-dimensional array, except those equal to `missing_value`. One that lies on a GPU of
         the session is copied there, not through the host."""
-        adopted = settings.session().devices[0].adopt(values) if on_gpu(values) and missing_value is None else None
+        adopted = settings.session().home.adopt(values) if on_gpu(values) and missing_value is None else None
         if adopted is not None and adopted.ndim == 1:
             vector = cls(adopted.dtype if dtype is None else dtype, len(adopted), name=name)
             vector._session.adopt_dense(vector, adopted)

@@ -54,6 +54,9 @@ class DeviceLoop:
     @classmethod
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
         """None for a loop that runs statement by statement."""
+        if session.ranks is not None:
+            loop.how = "statements, as the session has several ranks"
+            return None
         here = session.devices[0].kind == "cpu"
         if session.deterministic or listeners or not simple(loop):
             return None
@@ -172,11 +175,12 @@ class DeviceLoop:
 
     @contextmanager
     def _blind(self) -> Iterator[None]:
+        assigner, self.session.assigner = self.session.assigner, None  # owners compute what any number takes
         self.session.blind = True
         try:
             yield
         finally:
-            self.session.blind = False
+            self.session.blind, self.session.assigner = False, assigner
 
     def _seconds(self) -> float:
         """Predicted seconds of a round on the device, of its pulls and of passes over rows."""

@@ -2,7 +2,7 @@
 exchange than to do, so the first GPU does it all: on replicas of matrices, which are kept, and on vectors brought
 together, which go back to where they came from when the loop is over.
 
-This is folding as GUM has it (Shen et al., VLDB 2023, section 4), with all devices but one evicted for a whole loop.
+This is folding as GUM has it (Meng et al., section 4), with all devices but one evicted for a whole loop.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...distribute.blocks import MatrixStore, VectorStore
-from ..matrix.csr import Rows, gathered, slots_of, store_of, take_rows, users_of
+from ..matrix.csr import Rows, gathered, of_users, slots_of, store_of, take_rows
 from .body import handles, reads_of, statements_of
 from .buffers import moved
 
@@ -85,7 +85,7 @@ def _whole(session: Any, store: MatrixStore, d: int) -> Rows:
         rows = rows._replace(indptr=rows.indptr[: store.rowmap.n + 1])
     else:
         rows = take_rows(session, device, rows, slots_of(device, store.rowmap, device.xp.arange(store.rowmap.n)))
-    return rows if store.colmap.plain else rows._replace(cols=users_of(device, store.colmap, rows.cols))
+    return rows if store.colmap.plain else of_users(device, rows, store.colmap)
 
 
 def _matrix_bytes(store: MatrixStore) -> int:

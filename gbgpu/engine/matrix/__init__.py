@@ -74,7 +74,7 @@ class MatrixRun(Runner):
         return shapes.extract(self.session, self.registers["x"], *self.registers["ids"])
 
     def _concat(self, step: Step) -> MatrixStore:
-        return shapes.concat(self.session, self.registers["tiles"], step.into.dtype)
+        return shapes.concat(self.session, self.registers["tiles"], step.into.dtype, self.aligned)
 
     def _diag(self, step: Step) -> MatrixStore:
         return shapes.diag(self.session, self.registers["x"], self.registers["diagonal"])
@@ -118,16 +118,15 @@ class MatrixRun(Runner):
             if positional:
                 kernel(*self._rows(store, b, thunk), vals)
             else:
-                kernel(n, nil.words, nil.slots("int32"), block.vals, block.stride, thunk, 0, 0, vals)
+                kernel(n, nil.words, nil.slots("int32"), block.vals, block.stride, thunk, 0, 0, nil.words, vals)
             return block.with_values(vals, 0 if iso else 1)
 
         return revalued(store, op.return_type, iso, self._each(store, work))
 
     def _rows(self, store: MatrixStore, b: int, thunk: Any) -> tuple:
         """What kernels over the entries of block b are given first."""
-        block, (starts, bounds) = store.blocks[b], store.colmap.tables(self.session.devices[b])
-        csr = block.n, *block.csr
-        return (*csr, thunk, starts, bounds, store.rowmap.first(b))
+        block, device = store.blocks[b], self.session.devices[b]
+        return (block.n, *block.csr, thunk, *store.colmap.tables(device).ids, *store.rowmap.row_ids(device, b))
 
     def select(self, store: MatrixStore, op: Any, thunk: Any) -> MatrixStore:
         spec = Spec(op=op, a=store.dtype, out=store.dtype, ptr=store.ptr, idx=store.idx)
@@ -140,9 +139,10 @@ class MatrixRun(Runner):
             return self._two_passes(store, b, *passes, store.dtype, store.iso, store.ptr, part=True)
 
         blocks = self._each(store, work)
-        if all(new is old for new, old in zip(blocks, store.blocks, strict=True)):
+        kept = [new is old for new, old in zip(blocks, store.blocks, strict=True)]
+        if all(self.session.told(store.rowmap.tasks, kept, "what a selection kept")):
             return store
-        return assembled(store.rowmap, store.colmap, store.dtype, store.iso, blocks)
+        return assembled(store.rowmap, store.colmap, store.dtype, store.iso, blocks, self.session.told)
 
     def merge(
         self, one: MatrixStore, two: MatrixStore, keep: int, op: Any, dtype: Any = None, defaults: Any = None
@@ -151,7 +151,7 @@ class MatrixRun(Runner):
         present. With `defaults` an operator meets them where one is missing."""
         two = self.aligned(two, one.rowmap, one.colmap)
         dtype = one.dtype if dtype is None else dtype
-        if keep & BOTH and all(x.same_pattern(y) for x, y in zip(one.blocks, two.blocks, strict=True)):
+        if keep & BOTH and self._alike(one, two):
             if op is None and dtype is one.dtype:
                 return one
             if op is not None and not op.program.uses & {"i", "j", "k"}:
@@ -169,20 +169,26 @@ class MatrixRun(Runner):
 
         def work(task: Task) -> MatrixBlock:
             b = task.block
-            x, y, tables = one.blocks[b], two.blocks[b], one.colmap.tables(self.session.devices[b])
+            x, y, device = one.blocks[b], two.blocks[b], self.session.devices[b]
+            ids = *one.colmap.tables(device).ids, *one.rowmap.row_ids(device, b)
             xptr, yptr = (block.indptr.astype(ptr, copy=False) for block in (x, y))
             sides = xptr, x.cols, x.vals, x.stride, yptr, y.cols, *((x.vals, 0) if pattern else (y.vals, y.stride))
             return self._two_passes(
                 one,
                 b,
                 lambda lengths: count(x.n, xptr, x.cols, yptr, y.cols, keep, lengths),
-                lambda *out: fill(x.n, *sides, keep, *tables, one.rowmap.first(b), *defaults, *out),
+                lambda *out: fill(x.n, *sides, keep, *ids, *defaults, *out),
                 dtype,
                 iso,
                 ptr,
             )
 
-        return assembled(one.rowmap, one.colmap, dtype, iso, self._each(one, work))
+        return assembled(one.rowmap, one.colmap, dtype, iso, self._each(one, work), self.session.told)
+
+    def _alike(self, one: MatrixStore, two: MatrixStore) -> bool:
+        """Whether two matrices on the same maps share their pattern."""
+        each = [x.same_pattern(y) for x, y in zip(one.blocks, two.blocks, strict=True)]
+        return one.lengths == two.lengths and all(self.session.told(one.rowmap.tasks, each, "a shared pattern"))
 
     def _two_passes(
         self, store: MatrixStore, b: int, count: Any, fill: Any, dtype: Any, iso: bool, ptr: str, part: bool = False

@@ -4,18 +4,21 @@ Nothing here knows types or operators; values only move. `Rows` has int64 offset
 int64 offsets, and `store_of` gives all blocks of a matrix the same narrow type.
 """
 
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...device.base import Device
+from ...device.remote import AWAY
 from ...distribute import needs, transport
 from ...distribute.blocks import (
     MatrixBlock,
     MatrixStore,
     VectorBlock,
     VectorStore,
+    ascending,
     assembled,
     matrix_block,
     offset_type,
@@ -117,6 +120,31 @@ def by_row_and_column(device: Device, n: int, rows: Any, cols: Any, width: int) 
     return order, first, xp.searchsorted(keys[first], xp.arange(n + 1) * width)
 
 
+def sorted_rows(device: Device, rows: Rows, width: int) -> Rows:
+    """Columns, below `width`, ascending in each row."""
+    return Rows(
+        rows.indptr, *ascending(device, rows.indptr, rows.cols, rows.vals, bool(rows.stride), width), rows.stride
+    )
+
+
+def of_users(device: Device, rows: Rows, map: RowMap) -> Rows:
+    """Columns, slots of the map, as user ids, ascending in each row."""
+    rows = rows._replace(cols=users_of(device, map, rows.cols))
+    return rows if map.order is None else sorted_rows(device, rows, map.n)
+
+
+def to_slots(device: Device, rows: Rows, map: RowMap) -> Rows:
+    """Columns that are user ids as slots of the map, ascending in each row."""
+    rows = rows._replace(cols=slots_of(device, map, rows.cols))
+    return rows if map.order is None else sorted_rows(device, rows, map.nslots)
+
+
+def part_of(device: Device, map: RowMap, b: int) -> Any:
+    """User ids of the rows of block b on the device, in their order."""
+    rows = map.part(b)
+    return device.xp.arange(rows.start, rows.stop) if isinstance(rows, slice) else device.put(rows)
+
+
 def last_of(device: Device, first: Any) -> Any:
     """Which entries of sorted runs are the last of theirs."""
     last = device.xp.ones(len(first), bool)
@@ -126,7 +154,8 @@ def last_of(device: Device, first: Any) -> Any:
 
 def store_of(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, parts: list[Rows]) -> MatrixStore:
     """The matrix whose blocks have these rows."""
-    ptr, idx = offset_type(max(len(part.cols) for part in parts)), colmap.slot_type()
+    lengths = [0 if part is AWAY else len(part.cols) for part in parts]
+    ptr, idx = offset_type(max(session.told(rowmap.tasks, lengths, "entries of new rows"))), colmap.slot_type()
 
     def block(task: Task) -> MatrixBlock:
         part, device = parts[task.block], session.devices[task.device]
@@ -135,7 +164,7 @@ def store_of(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: 
         return matrix_block(device, indptr, cols, vals, 0 if iso else 1, len(cols))
 
     seconds = rowmap.n * session.kernels.costs.row / rowmap.p
-    return assembled(rowmap, colmap, dtype, iso, session.over(rowmap.tasks, block, seconds))
+    return assembled(rowmap, colmap, dtype, iso, session.over(rowmap.tasks, block, seconds), session.told)
 
 
 def whole_vector(session: Context, store: VectorStore, d: int) -> Dense:
@@ -195,6 +224,29 @@ def joined(session: Any, store: MatrixStore, d: int, pieces: list[Piece], into: 
     return Rows(indptr, cols, vals, 0 if store.iso else 1)
 
 
+def near_pieces(session: Context, iso: bool, tasks: Sequence[Task], wanted: list[list[Any]]) -> list[list[Any]]:
+    """wanted[b], pieces (or None) for the device of task b, with those that other ranks have brought here."""
+    ranks, devices = session.ranks, session.devices
+    if ranks is None:
+        return wanted
+    parcels: dict[int, list[tuple]] = {}
+    for task, pieces in zip(tasks, wanted, strict=True):
+        for i, piece in enumerate(pieces if not ranks.here(task.device) else ()):
+            if piece is not None and ranks.here(piece.d):
+                (indptr, cols, vals, _), begin, end = piece.rows, piece.begin, piece.end
+                arrays = indptr[piece.lo : piece.hi + 1], cols[begin:end], vals[:1] if iso else vals[begin:end]
+                sent = task.block, i, *(ranks.out(devices[piece.d], array) for array in arrays)
+                parcels.setdefault(ranks.rank_of(task.device), []).append(sent)
+    found = [list(pieces) for pieces in wanted]
+    for came in ranks.swapped(parcels, "rows of a matrix").values():
+        for b, i, indptr, *rest in came:
+            device, piece = devices[tasks[b].device], wanted[b][i]
+            cols, vals = (ranks.into(device, array) for array in rest)
+            rows = Rows(ranks.into(device, indptr - indptr[0]), cols, vals, 0 if iso else 1)
+            found[b][i] = Piece(piece.d, rows, 0, piece.hi - piece.lo, 0, len(rows.cols))
+    return found
+
+
 def here(session: Any, store: MatrixStore, d: int, pieces: list[Piece]) -> Rows:
     """Pieces of a matrix as one: as it lies, if it lies on device d."""
     if len(pieces) != 1 or pieces[0].d != d:
@@ -219,6 +271,8 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
     """Row k of the result, which is on `rowmap`, is row ids[k] of the matrix, on as many devices. Only rows that are
     asked for move."""
     source, targets = store.rowmap, rowmap.bounds.tolist()
+    ids = ids if rowmap.order is None else ids[rowmap.order]
+    local = source.slots(ids)
     owners = source.owner(ids)
     mine = [np.flatnonzero(owners == b) for b in range(source.p)]  # places in the result, ascending
     cuts = [np.searchsorted(places, rowmap.bounds).tolist() for places in mine]
@@ -230,12 +284,21 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
         found: list[Piece | None] = [None] * rowmap.p
         for t, (lo, hi) in enumerate(zip(cuts[b], cuts[b][1:], strict=False)):
             if t != b and lo < hi:
-                slots = device.put(ids[mine[b][lo:hi]] - source.first(b))
+                slots = device.put(local[mine[b][lo:hi]] - source.first_slot(b))
                 rows = take_rows(session, device, Rows(*store.blocks[b].csr), slots)
                 found[t] = Piece(task.device, rows, 0, hi - lo, 0, len(rows.cols))
         return found
 
     pieces = session.over(source.tasks, sent, seconds / source.p)
+
+    def piece(b: int, t: int) -> Piece | None:
+        if pieces[b] is not AWAY:
+            return pieces[b][t]
+        lo, hi = cuts[b][t : t + 2]
+        return Piece(source.tasks[b].device, AWAY, 0, hi - lo, 0, 0) if b != t and lo < hi else None
+
+    wanted: list[list[Any]] = [[piece(b, t) for b in range(source.p)] for t in range(rowmap.p)]
+    wanted = near_pieces(session, store.iso, rowmap.tasks, wanted)
 
     def part(task: Task) -> Rows:
         t, device = task.block, session.devices[task.device]
@@ -243,8 +306,8 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
         for b, places in enumerate(mine):
             lo, hi = cuts[b][t : t + 2]
             if lo < hi:
-                rows = Rows(*store.blocks[t].csr) if b == t else joined(session, store, task.device, [pieces[b][t]])
-                slots = device.put(ids[places[lo:hi]] - source.first(t)) if b == t else device.xp.arange(hi - lo)
+                rows = Rows(*store.blocks[t].csr) if b == t else joined(session, store, task.device, [wanted[t][b]])
+                slots = device.put(local[places[lo:hi]] - source.first_slot(t)) if b == t else device.xp.arange(hi - lo)
                 parts.append((rows, slots, device.put(places[lo:hi] - targets[t])))
         lengths = device.zeros(rowmap.rows[t], np.int64)
         for rows, slots, places in parts:
@@ -260,13 +323,16 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
 
 def slots_of(device: Device, map: RowMap, users: Any) -> Any:
     """Slots of user ids on the device; of ids outside 0 .. n - 1 it is -1."""
+    inside = (users >= 0) & (users < map.n)
     if map.plain:
         slots = users
+    elif map.order is not None:
+        slots = map.tables(device).slots[device.xp.where(inside, users, 0)]
     else:
-        starts, bounds = map.tables(device)
-        block = (device.xp.searchsorted(bounds, users, side="right") - 1).clip(0, map.p - 1)
-        slots = users + (starts[:-1] - bounds[:-1])[block]
-    return device.xp.where((users >= 0) & (users < map.n), slots, -1)
+        tables = map.tables(device)
+        block = (device.xp.searchsorted(tables.bounds, users, side="right") - 1).clip(0, map.p - 1)
+        slots = users + (tables.starts[:-1] - tables.bounds[:-1])[block]
+    return device.xp.where(inside, slots, -1)
 
 
 def users_of(device: Device, map: RowMap, slots: Any) -> Any:
@@ -274,5 +340,8 @@ def users_of(device: Device, map: RowMap, slots: Any) -> Any:
     slots = slots.astype(np.int64)
     if map.plain:
         return slots
-    starts, bounds = map.tables(device)
-    return slots + (bounds[:-1] - starts[:-1])[device.xp.searchsorted(starts, slots, side="right") - 1]
+    tables = map.tables(device)
+    if map.order is not None:
+        return tables.users[slots]
+    block = device.xp.searchsorted(tables.starts, slots, side="right") - 1
+    return slots + (tables.bounds[:-1] - tables.starts[:-1])[block]

@@ -19,6 +19,7 @@ from ...errors import InvalidValue, message
 from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec
 from ...language.expr import Transposed
 from ..context import Context
+from ..near import near_matrix, near_vector
 from ..plan import is_idempotent
 from .csr import Rows, by_row_and_column, gathered, keep_entries, offsets, read, store_of, whole_vector
 from .plan import Multiply
@@ -29,16 +30,16 @@ TERMS = 1 << 26  # made at a time by `sort`
 COLUMNS = 1 << 22  # of a pattern made at a time by `rows` and `hash`
 
 
-def values_of(store: MatrixStore) -> tuple[Any, list[tuple[Any, int]]]:
-    """(type, values and stride of each block)."""
-    return store.dtype, [(block.vals, block.stride) for block in store.blocks]
+def values_of(store: MatrixStore) -> tuple[Any, list[tuple[Any, int]], bool]:
+    """(type, values and stride of each block, whether they are one value)."""
+    return store.dtype, [(block.vals, block.stride) for block in store.blocks], store.iso
 
 
 def valued(session: Context, pattern: MatrixStore, op: Any, left: tuple, right: tuple) -> MatrixStore:
     """A pattern with op(x, y) for its values; sides as `values_of` gives them, one value an entry or one for all."""
-    (a, xs), (b, ys) = left, right
+    (a, xs, one), (b, ys, other) = left, right
     kernel = session.kernels.get("ewise", Spec(op=op, a=a, b=b, out=op.return_type))
-    iso = not any(stride for _, stride in (*xs, *ys))
+    iso = one and other
 
     def work(task: Task) -> MatrixBlock:
         i, device, nil = task.block, session.devices[task.device], session.nil(task.device)
@@ -46,7 +47,7 @@ def valued(session: Context, pattern: MatrixStore, op: Any, left: tuple, right: 
         n = 1 if iso else block.nnz
         vals = device.empty(max(n, 1), op.return_type.np_type)
         sides = *xs[i], nil.words, *ys[i], nil.words, nil.words, 0, nil.words
-        kernel(n, *sides, AFULL | BFULL | OUTFULL, 0, 0, 0, vals, nil.words, nil.scratch)
+        kernel(n, *sides, AFULL | BFULL | OUTFULL, 0, nil.words, 0, 0, vals, nil.words, nil.scratch)
         return block.with_values(vals, 0 if iso else 1)
 
     seconds = pattern.nvals * session.kernels.costs.pull_edge / pattern.rowmap.p
@@ -113,7 +114,9 @@ def _is_diagonal(session: Any, store: MatrixStore) -> bool:
             return bool((block.indptr == slots).all() & (block.cols == here).all())
 
         seconds = store.nvals * session.kernels.costs.row
-        store.diagonal = store.diagonal and all(session.over(store.rowmap.tasks, lined, seconds))
+        if store.diagonal:
+            found = session.over(store.rowmap.tasks, lined, seconds)
+            store.diagonal = all(session.told(store.rowmap.tasks, found, "a diagonal"))
     return store.diagonal
 
 
@@ -152,7 +155,7 @@ class Product:
             b = aligned(b, *((colmap, a.colmap) if self.way == "dot" else (a.colmap, colmap)))
         if mask is not None:
             mask = aligned(mask, a.rowmap, colmap)
-        self.a, self.b, self.m, self.colmap = a, b, mask, colmap
+        self.a, self.b, self.m, self.colmap = a, near_matrix(self.session, b), mask, colmap
         self.ptr = "int64" if "int64" in {a.ptr, b.ptr, a.ptr if mask is None else mask.ptr} else "int32"
         uses = self.op.multiply.program.uses
         one = (a.iso or "x" not in uses) and (b.iso or "y" not in uses) and not uses & {"i", "j", "k"}
@@ -174,26 +177,28 @@ class Product:
         rows = gathered(self.session, self.b, b)
         whole = rows._replace(indptr=rows.indptr.astype(self.ptr, copy=False))
         first = block.n, block.indptr.astype(self.ptr, copy=False), block.cols, block.vals, block.stride
-        tables = *self.a.colmap.tables(device), *self.colmap.tables(device), self.a.rowmap.first(b)
+        tables = *self.a.colmap.tables(device).ids, *self.colmap.tables(device).ids, *self.a.rowmap.row_ids(device, b)
         return device, (*first, *whole), tables, whole
 
     def _scaled(self, a: MatrixStore, b: MatrixStore) -> MatrixStore:
         session = self.session
         other, scales = (b, a) if self.how.scales == "left" else (a, b)
+        vector = [VectorBlock(block.n, block.vals, block.stride) for block in scales.blocks]
+        diagonal = VectorStore(scales.rowmap, scales.dtype, "full", scales.iso, vector)
+        if self.how.scales == "right":
+            diagonal = near_vector(session, diagonal)
 
         def by_row(i: int) -> tuple[Any, int]:
             block, held = other.blocks[i], scales.blocks[i]
             return (held.vals[session.devices[i].owners(block.indptr, block.nnz)], 1) if held.stride else (held.vals, 0)
 
         def by_column(i: int) -> tuple[Any, int]:
-            vector = [VectorBlock(block.n, block.vals, block.stride) for block in scales.blocks]
-            store = VectorStore(scales.rowmap, scales.dtype, "full", scales.iso, vector)
-            dense = whole_vector(session, store, i)
+            dense = whole_vector(session, diagonal, i)
             return (dense.vals[other.blocks[i].cols], 1) if dense.stride else (dense.vals, 0)
 
         seconds = other.nvals * session.kernels.costs.pull_edge / other.rowmap.p
         way = lambda task: (by_row if self.how.scales == "left" else by_column)(task.block)  # noqa: E731
-        factors = scales.dtype, session.over(other.rowmap.tasks, way, seconds)
+        factors = scales.dtype, session.over(other.rowmap.tasks, way, seconds), scales.iso
         sides = (factors, values_of(b)) if self.how.scales == "left" else (values_of(a), factors)
         return valued(session, other, self.op.multiply, *sides)
 
@@ -268,7 +273,7 @@ class Product:
         vals = device.empty(1 if self.iso else max(total, 1), self.op.return_type.np_type)
         kernel = self.session.kernels.get("mxm_dense", self.spec)
         kernel(*operands, m, *tables, out, vals)
-        slots = device.put(self.colmap.slots(np.arange(m)).astype(self.colmap.slot_type()))
+        slots = device.put(np.sort(self.colmap.slots(np.arange(m))).astype(self.colmap.slot_type()))
         return Rows(out, xp.tile(slots, total // max(m, 1)), vals, 0 if self.iso else 1)
 
     def _sorted(self, b: int) -> Rows:
@@ -284,7 +289,7 @@ class Product:
             lo, hi = read(device, indptr, row), read(device, indptr, last)
             piece = indptr[row : last + 1] - indptr.dtype.type(lo)
             some = last - row, piece, cols[lo:hi], avals[lo:hi] if stride else avals, stride, *operands[5:]
-            moved = *tables[:-1], tables[-1] + row
+            moved = *tables[:-2], tables[-2] + row, tables[-1]
             parts.append(
                 self._sort_some(device, some, moved, begins[lo : hi + 1] - begins[lo], int(upto[last] - upto[row]))
             )

@@ -3,6 +3,7 @@
 Each device makes its own rows from what it gathers; ids of an index that is a Vector stay on the devices.
 """
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from ...errors import IndexOutOfBound, NotImplementedException, message
 from ...kernels.interface import AFULL, BFULL, OUTFULL, Spec
 from ...language.index import Index
 from ..context import Context
+from ..near import near_matrix, near_vector
 from .csr import (
     Piece,
     Rows,
@@ -34,11 +36,15 @@ from .csr import (
     joined,
     keep_entries,
     last_of,
+    near_pieces,
+    of_users,
     offsets,
+    part_of,
     side_by_side,
     slots_of,
     store_of,
     take_rows,
+    to_slots,
     users_of,
     whole_vector,
 )
@@ -52,8 +58,11 @@ class Ids:
 
     def __init__(self, session: Context, index: Index, map: RowMap):
         self.session, self.index, self.map = session, index, map
-        self.store = None if index.vector is None else _by_row(session, session.content(index.vector))
-        self.ascending = index.vector is None and _ascending(index)
+        self.store = None
+        if index.vector is not None:
+            self.store = near_vector(session, _by_row(session, session.content(index.vector)))
+            session.doubted = True
+        self.ascending = index.vector is None and map.order is None and _ascending(index)
 
     def all(self, b: int) -> Any:
         """Every one, on device b."""
@@ -65,12 +74,12 @@ class Ids:
 
     def part(self, b: int, over: RowMap) -> Any:
         """Those of the positions that device b owns in `over`."""
-        lo, hi = int(over.bounds[b]), int(over.bounds[b + 1])
+        rows = over.part(b)
         if self.store is None:
-            return self.session.devices[b].put(self.map.slots(self.index.ids()[lo:hi]))
+            return self.session.devices[b].put(self.map.slots(self.index.ids()[rows]))
         if self.store.map is over and not self.store.iso:
-            return self._checked(self.session.devices[b], self.store.blocks[b].vals[: hi - lo])
-        return self.all(b)[lo:hi]
+            return self._checked(self.session.devices[b], self.store.blocks[b].vals[: over.rows[b]])
+        return self.all(b)[rows if isinstance(rows, slice) else self.session.devices[b].put(rows)]
 
     def take(self, vals: Any, b: int, over: RowMap) -> Any:
         """What a full vector over the map has at those of the positions that device b owns in `over`."""
@@ -129,7 +138,9 @@ def extract(session: Context, store: MatrixStore, rows: Index, cols: Index) -> M
     if cols.is_all:
         return store
     if cols.vector is None and _ascending(cols):
-        return _columns(session, store, cols)
+        found = _columns(session, store, cols)
+        if found is not None:
+            return found
     return transpose(session, _rows(session, transpose(session, store), cols))
 
 
@@ -144,14 +155,17 @@ def _rows(session: Context, store: MatrixStore, index: Index) -> MatrixStore:
     if index.vector is None and p > 1:
         parts = brought(session, store, index.ids(), rowmap)
     else:
+        store = near_matrix(session, store)
         parts = session.over(store.rowmap.tasks, part, _seconds(session, store))
     return store_of(session, rowmap, store.colmap, store.dtype, store.iso, parts)
 
 
-def _columns(session: Context, store: MatrixStore, index: Index) -> MatrixStore:
-    """Columns by ascending ids, which keep their order."""
+def _columns(session: Context, store: MatrixStore, index: Index) -> MatrixStore | None:
+    """Columns by ascending ids, if they keep their order."""
     p = store.rowmap.p
     colmap, ids = session.maps.pair(1, len(index), p)[1], Ids(session, index, store.colmap)
+    if colmap.order is not None or store.colmap.order is not None:
+        return None
 
     def part(task: Task) -> Rows:
         b = task.block
@@ -180,16 +194,38 @@ class Tile(NamedTuple):
     names: np.ndarray | None
 
 
-def concat(session: Any, grid: list[list[MatrixStore]], dtype: Any) -> MatrixStore:
+def concat(
+    session: Any,
+    grid: list[list[MatrixStore]],
+    dtype: Any,
+    aligned: Callable[[MatrixStore, RowMap, RowMap], MatrixStore],
+) -> MatrixStore:
     """Matrices of one type, side by side and one below the other. Whole rows move, each to its place."""
     heights, widths = [line[0].rowmap.n for line in grid], [tile.colmap.n for tile in grid[0]]
     nnz = sum(tile.nvals for line in grid for tile in line)
     rowmap, colmap = session.maps.of_matrix(sum(heights), sum(widths), nnz, None)
+    tiles = [tile for line in grid for tile in line]
+    if any(
+        map.order is not None for map in (rowmap, colmap, *(m for tile in tiles for m in (tile.rowmap, tile.colmap)))
+    ):
+        grid = [[aligned(tile, tile.rowmap.straight(), tile.colmap.straight()) for tile in line] for line in grid]
+        made = _concat(session, grid, dtype, rowmap.straight(), colmap.straight())
+        return aligned(made, rowmap, colmap)
+    return _concat(session, grid, dtype, rowmap, colmap)
+
+
+def _concat(session: Any, grid: list[list[MatrixStore]], dtype: Any, rowmap: RowMap, colmap: RowMap) -> MatrixStore:
+    """Of matrices whose rows and columns lie in the order of user ids."""
+    heights, widths = [line[0].rowmap.n for line in grid], [tile.colmap.n for tile in grid[0]]
+    nnz = sum(tile.nvals for line in grid for tile in line)
     lefts, names = np.cumsum([0, *widths]).tolist(), cache(partial(_names, colmap))
     lines, top = [], 0
     for line, height in zip(grid, heights, strict=True):
         filled = [(tile, left) for tile, left in zip(line, lefts, strict=False) if tile.nvals] or [(line[0], 0)]
-        pieces = [_pieces(session, tile, rowmap.bounds - top) for tile, _ in filled]
+        pieces = [
+            near_pieces(session, tile.iso, rowmap.tasks, _pieces(session, tile, rowmap.bounds - top))
+            for tile, _ in filled
+        ]
         lines.append(
             [Tile(tile, mine, names(tile.colmap, left)) for (tile, left), mine in zip(filled, pieces, strict=True)]
         )
@@ -242,7 +278,8 @@ def _pieces(session: Any, store: MatrixStore, bounds: np.ndarray) -> list[list[P
         device, cuts = session.devices[task.device], (bounds - map.first(task.block)).clip(0, map.rows[task.block])
         return cuts.tolist(), device.get(store.blocks[task.block].indptr[device.put(cuts)]).tolist()
 
-    for task, (cuts, ends) in zip(map.tasks, session.over(map.tasks, cut, 0.0), strict=True):
+    every = session.told(map.tasks, session.over(map.tasks, cut, 0.0), "tiles")
+    for task, (cuts, ends) in zip(map.tasks, every, strict=True):
         rows = Rows(*store.blocks[task.block].csr)
         for b, (lo, hi) in enumerate(zip(cuts, cuts[1:], strict=False)):
             if lo < hi:
@@ -256,6 +293,7 @@ def place(
     """A matrix on the maps of `like` with row k of `store` in row rows[k], its column l in cols[l]. Entries that meet
     are combined by `monoid`; without one the last stays."""
     row_ids, col_ids = Ids(session, rows, like.rowmap), Ids(session, cols, like.colmap)
+    store = near_matrix(session, store)
     ascending = row_ids.ascending and col_ids.ascending
     combine = monoid is not None and not store.iso
 
@@ -266,7 +304,8 @@ def place(
         mine = device.xp.flatnonzero((targets >= lo) & (targets < lo + n))
         taken = take_rows(session, device, gathered(session, store, b), slots_of(device, store.rowmap, mine))
         line = (targets[mine] - lo)[device.owners(taken.indptr, len(taken.cols))]
-        columns = col_ids.all(b)[users_of(device, store.colmap, taken.cols)]
+        taken = of_users(device, taken, store.colmap)
+        columns = col_ids.all(b)[taken.cols]
         if cols.vector is not None:  # entries whose column is out of range go nowhere
             line, taken = line[columns >= 0], keep_entries(device, taken, columns >= 0)
             columns = columns[columns >= 0]
@@ -286,10 +325,11 @@ def with_element(session: Any, store: MatrixStore, i: int, j: int, value: Any) -
     """The matrix with one value set. Blocks of other rows are shared."""
     rowmap = store.rowmap
     b, slot = int(rowmap.owner(i)), int(store.colmap.slots(np.array([j]))[0])
-    ptr = np.promote_types(store.ptr, offset_type(store.blocks[b].nnz + 1))  # one type in all blocks
+    row = int(rowmap.places(np.array([i]))[0]) - rowmap.first(b)
+    ptr = np.promote_types(store.ptr, offset_type(store.lengths[b] + 1))  # one type in all blocks
 
     def of(task: Task) -> Any:
-        device, block, row = session.devices[task.device], store.blocks[b], i - rowmap.first(b)
+        device, block = session.devices[task.device], store.blocks[b]
         begin, end = device.get(block.indptr[row : row + 2]).tolist()
         held = device.get(block.cols[begin:end])
         at = begin + int(np.searchsorted(held, slot))
@@ -317,7 +357,7 @@ def with_element(session: Any, store: MatrixStore, i: int, j: int, value: Any) -
         return MatrixBlock(block.n, indptr, block.cols, vals, 1, *rest)
 
     blocks = session.over(rowmap.tasks, alike, rowmap.n * session.kernels.costs.row / rowmap.p)
-    return assembled(rowmap, store.colmap, store.dtype, False, blocks)
+    return assembled(rowmap, store.colmap, store.dtype, False, blocks, session.told)
 
 
 def _counted(device: Device, line: Any, n: int) -> Any:
@@ -350,12 +390,12 @@ def filled(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, value: 
 
     def block(task: Task) -> MatrixBlock:
         n, device = rowmap.rows[task.block], session.devices[task.device]
-        cols = device.xp.tile(device.put(colmap.slots(np.arange(m)).astype(colmap.slot_type())), n)
+        cols = device.xp.tile(device.put(np.sort(colmap.slots(np.arange(m))).astype(colmap.slot_type())), n)
         indptr = (device.xp.arange(n + 1) * m).astype(offset_type(max(rowmap.rows) * m))
         return matrix_block(device, indptr, cols, device.full(1, value, dtype.np_type), 0, n * m)
 
     made = session.over(rowmap.tasks, block, rowmap.n * m * session.kernels.costs.row / rowmap.p)
-    return assembled(rowmap, colmap, dtype, True, made)
+    return assembled(rowmap, colmap, dtype, True, made, session.told)
 
 
 # -- vectors as matrices
@@ -377,14 +417,14 @@ def column(session: Context, store: VectorStore) -> MatrixStore:
 
 def diag(session: Context, store: VectorStore, k: int) -> MatrixStore:
     """A square matrix with the vector on its diagonal k."""
-    single, n = column(session, store), store.map.n
+    single, n = near_matrix(session, column(session, store)), store.map.n
     down, right = max(0, -k), max(0, k)
     rowmap, colmap = session.maps.pair(n + abs(k), n + abs(k), store.map.p)
 
     def part(task: Task) -> Rows:
         b = task.block
-        device, xp = session.devices[b], session.devices[b].xp
-        ids = xp.arange(int(rowmap.bounds[b]), int(rowmap.bounds[b + 1])) - down
+        device = session.devices[b]
+        ids = part_of(device, rowmap, b) - down
         taken = take_rows(session, device, gathered(session, single, b), slots_of(device, single.rowmap, ids))
         columns = ids[device.owners(taken.indptr, len(taken.cols))] + right
         return taken._replace(cols=slots_of(device, colmap, columns))
@@ -401,12 +441,13 @@ def kron(session: Context, one: MatrixStore, two: MatrixStore, op: Any) -> Matri
         raise NotImplementedException(message("an operator of values in kronecker", repr(op)))
     n, m = two.rowmap.n, two.colmap.n
     rowmap, colmap = session.maps.pair(one.rowmap.n * n, one.colmap.n * m, one.rowmap.p)
+    one, two = near_matrix(session, one), near_matrix(session, two)
     kernel = session.kernels.get("ewise", Spec(op=op, a=one.dtype, b=two.dtype, out=op.return_type))
 
     def part(task: Task) -> Rows:
         b = task.block
         device, xp, nil = session.devices[b], session.devices[b].xp, session.nil(b)
-        rows = xp.arange(int(rowmap.bounds[b]), int(rowmap.bounds[b + 1]))
+        rows = part_of(device, rowmap, b)
         left, right = gathered(session, one, b), gathered(session, two, b)
         (begin, count), (start, length) = (
             _spans(left, slots_of(device, one.rowmap, rows // max(n, 1))),
@@ -420,8 +461,8 @@ def kron(session: Context, one: MatrixStore, two: MatrixStore, op: Any) -> Matri
         vals = device.empty(max(total, 1), op.return_type.np_type)
         x, y = (r.vals[entry] if r.stride else r.vals for r, entry in ((left, e), (right, f)))
         sides = x, left.stride, nil.words, y, right.stride, nil.words, nil.words, 0, nil.words
-        kernel(total, *sides, AFULL | BFULL | OUTFULL, 0, 0, 0, vals, nil.words, nil.scratch)
-        return Rows(indptr, slots_of(device, colmap, users), vals, 1)
+        kernel(total, *sides, AFULL | BFULL | OUTFULL, 0, nil.words, 0, 0, vals, nil.words, nil.scratch)
+        return to_slots(device, Rows(indptr, users, vals, 1), colmap)
 
     parts = session.over(rowmap.tasks, part, one.nvals * two.nvals * session.kernels.costs.pull_edge)
     return store_of(session, rowmap, colmap, op.return_type, False, parts)

@@ -1,14 +1,12 @@
 """The other orientation of a distributed matrix, and whether it equals this one."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...device.base import Device
-from ...distribute.blocks import MatrixStore, assembled, matrix_block, offset_type
+from ...distribute.blocks import MatrixBlock, MatrixStore, assembled, matrix_block, offset_type
 from ...distribute.partition import Task
-from .csr import Piece, Rows, here, side_by_side, store_of
+from .csr import Piece, Rows, here, near_pieces, side_by_side, store_of
 
 
 def transpose(session: Any, store: MatrixStore) -> MatrixStore:
@@ -17,10 +15,14 @@ def transpose(session: Any, store: MatrixStore) -> MatrixStore:
     seconds = store.nvals * SORTED / store.rowmap.p
     parts = session.over(store.rowmap.tasks, lambda task: _by_column(session, store, task), seconds)
     if store.rowmap.p == 1:
-        block, (indptr, cols, vals, stride) = store.blocks[0], parts[0]
-        indptr = indptr[: store.colmap.n + 1].astype(offset_type(block.nnz), copy=False)
-        blocks = [matrix_block(session.devices[0], indptr, cols, vals, stride, block.nnz)]
-        return assembled(store.colmap, store.rowmap, store.dtype, store.iso, blocks)
+
+        def only(task: Task) -> MatrixBlock:
+            indptr, cols, vals, stride = parts[0]
+            indptr = indptr[: store.colmap.n + 1].astype(offset_type(store.nvals), copy=False)
+            return matrix_block(session.devices[0], indptr, cols, vals, stride, store.nvals)
+
+        blocks = session.over(store.colmap.tasks, only, 0.0)
+        return assembled(store.colmap, store.rowmap, store.dtype, store.iso, blocks, session.told)
     map = store.colmap
     ends = np.append(map.starts[:-1], map.nslots)
 
@@ -28,14 +30,16 @@ def transpose(session: Any, store: MatrixStore) -> MatrixStore:
         device = session.devices[task.device]
         return device.get(parts[task.block].indptr[device.put(ends)]).tolist()
 
-    cuts = session.over(store.rowmap.tasks, cut, 0.0)
+    cuts = session.told(store.rowmap.tasks, session.over(store.rowmap.tasks, cut, 0.0), "a transposition")
+    owned = list(zip(store.rowmap.tasks, parts, cuts, strict=True))
+    wanted = [
+        [Piece(owner.device, rows, lo, lo + n, *cut[b : b + 2]) for owner, rows, cut in owned]
+        for b, (lo, n) in enumerate(zip(map.starts.tolist(), map.rows, strict=False))
+    ]
+    wanted = near_pieces(session, store.iso, map.tasks, wanted)
 
     def part(task: Task) -> Rows:
-        b, lo = task.block, map.first_slot(task.block)
-        pieces = [
-            Piece(owner.device, rows, lo, lo + map.rows[b], *cut[b : b + 2])
-            for owner, rows, cut in zip(store.rowmap.tasks, parts, cuts, strict=True)
-        ]
+        b, pieces = task.block, wanted[task.block]
         device, total = session.devices[task.device], sum(piece.end - piece.begin for piece in pieces)
         rows = [here(session, store, task.device, [piece]) for piece in pieces]
         cols = device.empty(total, store.rowmap.slot_type())
@@ -63,11 +67,17 @@ def _by_column(session: Any, store: MatrixStore, task: Task) -> Rows:
     return Rows(indptr, slots, vals, block.stride)
 
 
-def same(one: MatrixStore, other: MatrixStore, devices: Sequence[Device]) -> bool:
+def same(session: Any, one: MatrixStore, other: MatrixStore) -> bool:
     """Whether two matrices on the same maps have equal entries (compared where they lie; values bit by bit: 0 and -0
     differ)."""
-    triples = zip(devices, one.blocks, other.blocks, strict=False)
-    return one.lengths == other.lengths and all(
-        device.equal(a.indptr, b.indptr) and device.equal(a.cols, b.cols) and (one.iso or device.equal(a.vals, b.vals))
-        for device, a, b in triples
-    )
+    if one.lengths != other.lengths:
+        return False
+
+    def equal(task: Task) -> bool:
+        device, a, b = session.devices[task.device], one.blocks[task.block], other.blocks[task.block]
+        if not (device.equal(a.indptr, b.indptr) and device.equal(a.cols, b.cols)):
+            return False
+        return one.iso or device.equal(a.vals, b.vals)
+
+    tasks = one.rowmap.tasks
+    return all(session.told(tasks, session.over(tasks, equal, 0.0), "whether a matrix is symmetric"))

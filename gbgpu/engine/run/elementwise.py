@@ -10,6 +10,7 @@ from ...distribute.partition import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ..matrix.csr import entries_of
+from ..near import near_scalars
 from ..plan import Step
 from .steps import Steps, copied
 
@@ -37,7 +38,7 @@ class Elementwise(Steps):
             )
             last_one = self.dense(three, b) if three else (nil.words, 0, nil.words)
             given = *self.dense(one, b), *self.dense(two, b), *last_one
-            kernel(one.n, *given, flags, x.map.first(b), *defaults, vals, words, count)
+            kernel(one.n, *given, flags, *x.map.row_ids(self.session.devices[b], b), *defaults, vals, words, count)
             return VectorBlock(one.n, vals, 1, None if full else words, count=count)
 
         return self.store(self.session.over(x.map.tasks, work, self.rows(x.map)))
@@ -51,7 +52,9 @@ class Elementwise(Steps):
             one, two = x.blocks[b], y.blocks[b]
             slots, vals, count = self.fresh_list(len(one.slots), b, dtype, one.slots)
             flags = k.BFULL if two.words is None else 0
-            kernel(*one.listed, *self.dense(two, b), flags, x.map.first(b), slots, vals, count)
+            kernel(
+                *one.listed, *self.dense(two, b), flags, *x.map.row_ids(self.session.devices[b], b), slots, vals, count
+            )
             return VectorBlock(one.n, vals, 1, slots=slots, count=count)
 
         return self.store(self.session.over(x.map.tasks, work, self.entries(x)))
@@ -69,7 +72,7 @@ class Elementwise(Steps):
             flags = k.XLIST if listed and not iso else 0
             slots = block.slots if listed else nil.slots(x.map.slot_type())
             given = block.count if flags else nil.words, slots, block.vals, block.stride
-            kernel(n, *given, thunk, flags, x.map.first(b), vals)
+            kernel(n, *given, thunk, flags, *x.map.row_ids(device, b), vals)
             words, count = block.words, block.count
             if not (iso or listed):
                 words, count = (None if part is None else copied(device, part) for part in (words, count))
@@ -81,7 +84,7 @@ class Elementwise(Steps):
         x, thunk, devices = self.registers[step.sources[0]], self.registers["thunk"], self.session.devices
         if x.form == "list":
             kernel = self.kernel("select_list")
-            return self._filtered(x, lambda b, one: (*one.listed, x.map.first(b), thunk), kernel)
+            return self._filtered(x, lambda b, one: (*one.listed, *x.map.row_ids(devices[b], b), thunk), kernel)
         kernel = self.kernel("select")
 
         def work(task: Task) -> VectorBlock:
@@ -89,7 +92,7 @@ class Elementwise(Steps):
             block, device = x.blocks[b], devices[task.device]
             words, count = device.empty((block.n + 63) >> 6, np.int64), device.zeros(1, np.int64)
             flags = k.XFULL if block.words is None else 0
-            kernel(block.n, *self.dense(block, b), flags, x.map.first(b), thunk, words, count)
+            kernel(block.n, *self.dense(block, b), flags, *x.map.row_ids(device, b), thunk, words, count)
             vals = block.vals if x.iso else copied(device, block.vals)
             return VectorBlock(block.n, vals, block.stride, words, count=count)
 
@@ -114,15 +117,17 @@ class Elementwise(Steps):
 
     def _first(self, x: VectorStore) -> VectorStore:
         """The entry of the lowest index alone, on the first device; nothing, if there is none."""
-        devices, n = self.session.devices, 0
-        value = devices[0].empty(1, x.dtype.np_type)
-        for device, block in zip(devices, x.blocks, strict=False):
-            rows, vals = entries_of(device, block)
-            if len(rows):
-                devices[0].copy(value[:1], vals[:1])
-                n = 1
-                break
-        return VectorStore(RowMap(np.array([0, n])), x.dtype, "full", False, [VectorBlock(n, value, 1)])
+        session = self.session
+
+        def least(task: Task) -> Any:
+            rows, vals = entries_of(session.devices[task.device], x.blocks[task.block])
+            return session.devices[task.device].get(vals[: min(len(rows), 1)])
+
+        heads = session.told(x.map.tasks, session.over(x.map.tasks, least, self.entries(x)), "the first entry")
+        found = next((head for head in heads if len(head)), None)
+        map = RowMap(np.array([0, found is not None]))
+        value = session.devices[0].put(np.zeros(1, x.dtype.np_type) if found is None else found)
+        return VectorStore(map, x.dtype, "full", False, [VectorBlock(map.n, value, 1)])
 
     def _reduce(self, step: Step) -> tuple[Any, Any]:
         """Each block to one value, then those on the first device to one: two words of one buffer, the value and
@@ -145,21 +150,23 @@ class Elementwise(Steps):
             return both, vals
 
         parts = self.session.over(x.map.tasks, work, self.entries(x))
+        parts = near_scalars(session, x.map.tasks, parts, monoid.dtype.np_type)
         if x.map.p == 1:
             return parts[0]
 
         def last(task: Task) -> tuple[Any, Any]:
-            device, nil, p = session.devices[0], session.nil(0), x.map.p
+            d = task.device
+            device, nil, p = session.devices[d], session.nil(d), x.map.p
             vals, present = device.empty(p, monoid.dtype.np_type), device.empty(p, np.int64)
             for b, (both, value) in enumerate(parts):
                 device.copy(vals[b : b + 1], value)
                 device.copy(present[b : b + 1], both[1:])
-                if b:
-                    session.account(0, value.nbytes + 8)
+                if b != d:
+                    session.account(d, value.nbytes + 8)
             words, both = device.zeros((p + 63) >> 6, np.int64), device.empty(2, np.int64)
             out = both.view(monoid.dtype.np_type)[:1]
             self.kernel("mask_words", Spec(b=session.int64))(p, present, 1, nil.words, k.XFULL, words)
             self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(p, nil.words, vals, 1, words, 0, out, both[1:])
             return both, out
 
-        return session.over(x.map.tasks[:1], last, 0.0)[0]
+        return session.over(x.map.tasks[session.at :][:1], last, 0.0)[0]

@@ -10,8 +10,9 @@ from ...distribute.partition import Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...language.scalar import Scalar
-from ..matrix.csr import slots_of, whole_vector
+from ..matrix.csr import part_of, slots_of, whole_vector
 from ..matrix.shapes import Ids
+from ..near import near_vector
 from ..plan import Step
 from .steps import Steps, cast, copied
 
@@ -31,8 +32,9 @@ class Operands(Steps):
 
     def _take(self, step: Step) -> VectorStore:
         """What a full vector has at the ids that a vector names."""
-        source, over, index = self.registers[step.sources[0]], step.into.map, self.registers["ids"]
-        session, ids = self.session, Ids(self.session, index, source.map)
+        session, over, index = self.session, step.into.map, self.registers["ids"]
+        source = near_vector(session, self.registers[step.sources[0]])
+        ids = Ids(session, index, source.map)
 
         def work(task: Task) -> VectorBlock:
             dense = whole_vector(session, source, task.device)
@@ -49,7 +51,7 @@ class Operands(Steps):
     def _gathered(self, step: Step, ids: np.ndarray | None) -> VectorStore:
         """Row r of the result is the source's entry ids[r] (-1: none), or its entry r if there are no ids."""
         source, map, devices, kernel = (
-            self.registers[step.sources[0]],
+            near_vector(self.session, self.registers[step.sources[0]]),
             step.into.map,
             self.session.devices,
             self.kernel("gather"),
@@ -61,11 +63,10 @@ class Operands(Steps):
         def work(task: Task) -> VectorBlock:
             b, n, dense = task.block, map.rows[task.block], whole_vector(self.session, source, task.device)
             vals, words, count = self.fresh_bitmap(n, b, source.dtype)
-            lo, hi = map.bounds[b : b + 2].tolist()
             if slots is None:
-                index = slots_of(devices[b], source.map, devices[b].xp.arange(lo, hi))
+                index = slots_of(devices[b], source.map, part_of(devices[b], map, b))
             else:
-                index = devices[b].put(slots[lo:hi])
+                index = devices[b].put(slots[map.part(b)])
             flags = k.XFULL if dense.words is None else 0
             kernel(n, index, *self.dense(dense, b), flags, vals, words, count)
             return VectorBlock(n, vals, 1, words, count=count)
@@ -165,9 +166,9 @@ class Operands(Steps):
             value = value if dtype is given else cast(value, given, dtype)
             found = [session.pool.scalar(b, value, dtype.np_type) for b in range(map.p)]
         else:
-            found = [held, *(copied(session.devices[b], held) for b in range(1, map.p))]
-            for b in range(1, map.p):
-                self.session.account(b, held.nbytes)
+            found = [held if b == session.at else copied(session.devices[b], held) for b in range(map.p)]
+            for b in range(map.p):
+                session.account(b, held.nbytes if b != session.at else 0)
         return VectorStore(map, dtype, "full", True, [VectorBlock(map.rows[b], found[b], 0) for b in range(map.p)])
 
     def _spread(self, step: Step) -> VectorStore:
@@ -182,7 +183,7 @@ class Operands(Steps):
     def _place_scalar(self, step: Step) -> VectorStore:
         value, map, devices = self.registers[step.sources[0]], step.into.map, self.session.devices
         ids = self.registers["place"].ids()
-        ids = ids if len(ids) == 1 else np.unique(ids)
+        ids = map.places(ids) if len(ids) == 1 else np.unique(map.places(ids))
         cuts = np.searchsorted(ids, map.bounds)
         blocks = []
         for b, block in enumerate(value.blocks):
@@ -193,11 +194,10 @@ class Operands(Steps):
         return VectorStore(map, value.dtype, "list", True, blocks, len(ids))
 
     def _region(self, step: Step) -> list[tuple[Any, int]]:
-        map = step.into.map
-        bits = []
+        map, bits = step.into.map, []
+        ids = map.places(self.registers["place"].ids())
         for b in range(map.p):
             rows = np.zeros(((map.rows[b] + 63) >> 6) * 64, bool)
-            ids = self.registers["place"].ids()
             rows[ids[(ids >= map.bounds[b]) & (ids < map.bounds[b + 1])] - map.bounds[b]] = True
             words = np.packbits(rows, bitorder="little").view(np.int64)
             bits.append((self.session.devices[b].put(words), k.REGION))

@@ -93,8 +93,8 @@ class Output(Operands):
     def _scatter(self, step: Step) -> VectorStore:
         """Values of a full vector go to the places that a vector names, on one device."""
         session, w, u = self.session, self.registers["w"], self.registers[step.sources[0]]
-        nil, n = session.nil(0), w.map.n
-        slots = Ids(session, self.registers["place"], w.map).part(0, u.map)
+        nil, n, ids = session.nil(0), w.map.n, Ids(session, self.registers["place"], w.map)
+        slots = session.over(w.map.tasks, lambda task: ids.part(0, u.map), 0.0)[0]
         session.raise_watched()
         count, nobody = session.devices[0].full(1, u.map.n, np.int64), (nil.slots(w.map.slot_type()), nil.scratch)
         given = count, slots, u.blocks[0].vals, nil.words, 0, w.blocks[0].vals, session.pool.ones(0, n), *nobody

@@ -1,6 +1,6 @@
 """Push and pull on row blocks, the exchange around them, and the combination of arrivals."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,11 +8,14 @@ import numpy as np
 from ...device.base import Device
 from ...distribute import needs, transport
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
+from ...distribute.halo import Halo, halo
 from ...distribute.partition import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
+from ..assign import tally, tally_masked
 from ..deterministic import by_rows
 from ..matrix.csr import whole_vector
+from ..near import near_messages, near_vector
 from ..plan import Step
 from ..pool import Workspace
 from .steps import Steps
@@ -36,8 +39,62 @@ class Products(Steps):
 
     def _gather(self, step: Step) -> list[needs.Dense]:
         source, session = self.registers[step.sources[0]], self.session
+        thin = self._halo(source)
+        if thin is not None:
+            return self._values_of(source, thin)
+        source = near_vector(session, source)
         seconds = source.map.nslots * source.dtype.np_type.itemsize * session.kernels.costs.byte
         return session.over(source.map.tasks, lambda task: whole_vector(session, source, task.device), seconds)
+
+    def _halo(self, source: VectorStore) -> Halo | None:
+        """What blocks read of others' rows, if single values are to be brought. It is looked for at the second pull."""
+        matrix, session = self.registers["A"], self.session
+        if source.form != "full" or source.iso or session.ranks is not None:
+            return None
+        if matrix.pulls == 1:
+            costs, p = session.kernels.costs, len(session.devices)
+
+            def pays(few: int, all: int) -> bool:
+                """By two kernels, in which a value at any place takes four times one of a row; of 8 bytes each."""
+                return 2 * costs.step + 8 * few / p * costs.row < 8 * (all - few) / p * costs.byte
+
+            matrix.halo = halo(matrix, session.devices, session.over, pays)
+        matrix.pulls += 1
+        return matrix.halo
+
+    def _values_of(self, source: VectorStore, thin: Halo) -> list[needs.Dense]:
+        """A full vector on every device, with the values that its block reads: owners pack what they are asked for."""
+        session, devices, map, dtype = self.session, self.session.devices, source.map, source.dtype
+        spec = Spec(b=dtype, idx=map.slot_type())
+        pack, unpack = self.kernel("gather", spec), self.kernel("scatter", spec)
+        seconds = sum(len(rows) for rows in thin.asked) * session.kernels.costs.row
+
+        def packed(task: Task) -> Any:
+            b, rows = task.block, thin.asked[task.block]
+            vals, words, count = self.fresh_bitmap(len(rows), b, dtype)
+            if len(rows):
+                pack(len(rows), rows, *self.dense(source.blocks[b], b), k.XFULL, vals, words, count)
+            return vals
+
+        sent = session.over(map.tasks, packed, seconds)
+
+        def arrived(task: Task) -> needs.Dense:
+            b, device, lo, n = task.block, devices[task.device], map.first_slot(task.block), map.rows[task.block]
+            (count, slots), vals = thin.placed[b], device.empty(map.nslots, dtype.np_type)
+            device.copy(vals[lo : lo + n], source.blocks[b].vals[:n])
+            found = device.empty(len(slots), dtype.np_type)
+            transfers = [
+                needs.Transfer(owner, task.device, sent[owner][begin : begin + length], found[at : at + length])
+                for owner, begin, at, length in thin.pieces[b]
+            ]
+            session.account(task.device, *transport.carry(devices, transfers))
+            if len(slots):
+                unpack(count, slots, found, 1, vals, device.empty((map.nslots + 63) >> 6, np.int64))
+            return needs.Dense(vals, 1, None)
+
+        return session.over(
+            map.tasks, arrived, map.nslots * dtype.np_type.itemsize * session.kernels.costs.byte / map.p
+        )
 
     def _pull(self, step: Step) -> VectorStore:
         source, matrix = self.registers[step.sources[1]], self.registers["A"]
@@ -45,13 +102,15 @@ class Products(Steps):
         inner, outer, stride, full = product.inner, product.outer, 0 if spec.iso else 1, step.into.form == "full"
         fixed = by_rows(session, spec.op) and not spec.iso  # the order of sums
         layout, gathered = session.kernels.pull_layout, type(source) is list
-        tasks, shared = session.assignment(outer), None
+        tasks, shared = outer.tasks, None
+        if session.assigner is not None and outer.p > 1:
+            tasks = session.assigner.pull(spec, outer, matrix, self.registers.get("probed"))
         if tasks is not outer.tasks:
             shared = [self.fresh_bitmap(n, b, spec.out, spec.iso) for b, n in enumerate(outer.rows)]
 
         def work(task: Task) -> Any:
             b, device, nil = task.block, session.devices[task.device], session.nil(task.device)
-            block, (mwords, flags), row0 = matrix.blocks[b], self.bits(mask, b), outer.first(b)
+            block, (mwords, flags), (row0, users) = matrix.blocks[b], self.bits(mask, b), outer.row_ids(device, b)
             if shared is None:
                 vals, words, count = self.fresh_bitmap(block.n, b, spec.out, spec.iso)
             else:
@@ -59,16 +118,18 @@ class Products(Steps):
                 vals, words, _ = shared[b]
                 vals, words = vals[task.lo * stride : task.hi] if stride else vals, words[lo:hi]
                 mwords, row0, count = mwords[lo:] if mask else mwords, row0 + task.lo, device.zeros(1, np.int64)
-            x = source[task.device] if gathered else source.blocks[b]
+            x = source[task.device if matrix.halo is None else b] if gathered else source.blocks[b]
             traced, stats = self.stats(task.device)
             kernel, kind, exact, rows, heavy, options = layout(device, block, spec, x, inner.nslots, bool(mask), fixed)
             given = x.vals, x.stride, nil.words if x.words is None else x.words
             flags |= traced | (k.XFULL if x.words is None else 0)
-            ids, out = (*inner.tables(device), row0), (vals, words, count, stats)
+            ids, out = (*inner.tables(device).ids, row0, users), (vals, words, count, stats)
             (kernel or self.kernel(kind, exact))(block.n, *rows, *given, mwords, flags, *ids, heavy, *out, **options)
             return VectorBlock(block.n, vals, stride, None if full else words, count=count) if shared is None else count
 
-        done = self.session.over(tasks, work, self.registers["seconds"])
+        if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
+            session.watched.tallies = tally_masked(session, self.registers[mask] if mask else None, matrix)
+        done = self._over(tasks, work)
         return self.store(done if shared is None else self._joined(outer, tasks, shared, done, stride, full))
 
     def _joined(
@@ -98,28 +159,46 @@ class Products(Steps):
         inner, outer, listed, dense = product.inner, product.outer, source.form == "list", product.dense
         form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[source.form] | (k.DENSE if dense else 0)
         kernel, options = self.kernel("push"), session.kernels.push_options
-        tasks = session.assignment(inner, source)
+        tasks = inner.tasks
+        if session.assigner is not None and inner.p > 1:
+            tasks = session.assigner.push(spec, source, matrix, self.registers.get("tallies"))
         room = outer.n if dense else outer.nslots
         reached = [self._workspace(d, room, spec.op.monoid, spec, dense) for d in range(outer.p)]
 
         def work(task: Task) -> None:
             d, device, nil = task.device, session.devices[task.device], session.nil(task.device)
-            block, x, row0 = matrix.blocks[task.block], source.blocks[task.block], inner.first(task.block)
+            block, x, (row0, users) = (
+                matrix.blocks[task.block],
+                source.blocks[task.block],
+                inner.row_ids(device, task.block),
+            )
             if tasks is not inner.tasks:
                 block, x, row0 = _part(device, block, x, task, row0)
             (mwords, flags), (traced, stats), own = self.bits(mask, d), self.stats(d), outer.first_slot(d)
             space, value, count = reached[d]
             given = x.listed if listed else (nil.words, nil.slots(spec.idx), x.vals, x.stride)
             present, flags = nil.words if x.words is None else x.words, flags | form | traced
-            ids, mine = (*outer.tables(device), row0), (mwords, own, own + outer.rows[d])
+            ids, mine = (*outer.tables(device).ids, row0, users), (mwords, own, own + outer.rows[d])
             into = value, space.words, space.touched, count, stats
             kernel(block.n, *given, present, flags, *block.csr, *ids, *mine, *into, **options(block))
 
-        self.session.over(tasks, work, self.registers["seconds"])
+        if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
+            session.watched.tallies = tally(session, source, matrix)
+        self._over(tasks, work)
         if not dense:
             return reached
         (space, value, count), stride = reached[0], 0 if spec.iso else 1
         return self.store([VectorBlock(outer.n, value, stride, space.words, count=count)])
+
+    def _over(self, tasks: Sequence[Task], work: Callable[[Task], Any]) -> list[Any]:
+        """work(task) for the tasks of a product."""
+        session = self.session
+        found = session.over(tasks, work, self.registers["seconds"])
+        if session.assigner is not None:
+            decision = session.assigner.done()
+            if session.watched is not None:
+                session.watched.decision = decision
+        return found
 
     def _workspace(self, d: int, room: int, monoid: Any, spec: Spec, fresh: bool = False) -> Reached:
         device = self.session.devices[d]
@@ -135,7 +214,7 @@ class Products(Steps):
         reached, map, p = self.registers[step.sources[0]], step.into.map, step.into.map.p
 
         def work(task: Task) -> Any:
-            starts = map.tables(self.session.devices[task.device])[0]
+            starts = map.tables(self.session.devices[task.device]).starts
             slots, vals, counts = self._drained(reached[task.device], task.device, map.nslots, starts, p)
             if p > 1:
                 return needs.Bins(task.device, slots, vals, counts)
@@ -158,11 +237,12 @@ class Products(Steps):
     def _exchange(self, step: Step) -> list[tuple[list[needs.Message], Any]]:
         """The messages for each owner, and the one value of all if they are iso."""
         bins, devices, map = self.registers[step.sources[0]], self.session.devices, step.into.map
+        others = near_messages(self.session, bins, map, step.into.iso)
 
         def work(task: Task) -> Any:
             messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso)
             self.session.account(task.device, *transport.carry(devices, transfers))
-            return messages, bins[task.device].vals
+            return messages + others[task.block], bins[task.device].vals
 
         return self.session.over(map.tasks, work, self.registers["seconds"] / 4)
 

@@ -87,6 +87,9 @@ class Steps(Runner):
 
 
 def copied(device: Device, buffer: Any) -> Any:
+    """A copy; of what another rank holds nothing."""
+    if buffer is None:
+        return None
     fresh = device.empty(len(buffer), buffer.dtype)
     device.copy(fresh, buffer)
     return fresh

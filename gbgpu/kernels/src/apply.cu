@@ -1,5 +1,5 @@
 KERNEL apply(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xstride, THUNK thunk, i64 flags, i64 row0,
-             T_OUT *out_vals, const THUNK *late) {
+             const i64 *users, T_OUT *out_vals, const THUNK *late) {
     const i64 total = flags & XLIST ? count[0] : n;
     if (late) thunk = *late;
     EACH_PAIR(first, total) {
@@ -14,6 +14,7 @@ KERNEL apply(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xs
         }
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            if (first + 32 * i < total) out_vals[first + 32 * i] = to_out(of_entry(x[i], row0 + row[i], 0, thunk));
+            if (first + 32 * i < total)
+                out_vals[first + 32 * i] = to_out(of_entry(x[i], row_id(row[i], row0, users), 0, thunk));
     }
 }

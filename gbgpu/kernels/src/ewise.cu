@@ -1,8 +1,8 @@
 // Row by row: both, only_a, only_b, and (IS_CHAIN) what `then` makes of that and c, where c has an entry too.
 KERNEL ewise(i64 n, const T_A *avals, i64 astride, const i64 *awords, const T_B *bvals, i64 bstride, const i64 *bwords,
-             const T_C *cvals, i64 cstride, const i64 *cwords, i64 flags, i64 row0, DEFAULT_A adefault,
-             DEFAULT_B bdefault, T_OUT *out_vals, i64 *out_words, i64 *count, const DEFAULT_A *alate,
-             const DEFAULT_B *blate) {
+             const T_C *cvals, i64 cstride, const i64 *cwords, i64 flags, i64 row0, const i64 *users,
+             DEFAULT_A adefault, DEFAULT_B bdefault, T_OUT *out_vals, i64 *out_words, i64 *count,
+             const DEFAULT_A *alate, const DEFAULT_B *blate) {
     i64 found = 0;
     if (alate) adefault = *alate;
     if (blate) bdefault = *blate;
@@ -26,9 +26,9 @@ KERNEL ewise(i64 n, const T_A *avals, i64 astride, const i64 *awords, const T_B 
             const bool in_a = in_c && abits[i] >> lane_id() & 1, in_b = in_c && bbits[i] >> lane_id() & 1;
             const bool on = IS_UNION ? in_a || in_b : in_a && in_b;
             if (on)
-                out_vals[r] = then(in_a && in_b ? both(a[i], b[i], row0 + r, 0)
-                                   : in_a       ? only_a(a[i], bdefault, row0 + r, 0)
-                                                : only_b(b[i], adefault, row0 + r, 0),
+                out_vals[r] = then(in_a && in_b ? both(a[i], b[i], row_id(r, row0, users), 0)
+                                   : in_a       ? only_a(a[i], bdefault, row_id(r, row0, users), 0)
+                                                : only_b(b[i], adefault, row_id(r, row0, users), 0),
                                    c[i]);
             found += flags & OUTFULL ? count_bits(r < n) : store_bits(out_words, r, on);
         }

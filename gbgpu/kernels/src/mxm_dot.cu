@@ -62,6 +62,7 @@ struct Dots {
     Tables ids;
     Operands product;
     i64 row0;
+    const i64 *users;
     Z *out_vals;
     bool *out_found;
     int width;
@@ -92,7 +93,7 @@ struct Dots {
     DEVICE void entry(i64 q, bool on, i64 r, i64 first, i64 some, const Table &table) const {
         const int sub = lane_id() & (width - 1);
         const i64 j = on ? load(mcols + q) : 0, b = on ? load(bptr + j) : 0, b_end = on ? load(bptr + j + 1) : 0;
-        const i64 row = row0 + r, col = ids.col(j);
+        const i64 row = row_id(r, row0, users), col = ids.col(j);
         Z acc = START;
         bool hit = false;
         if (b_end - b > 32 * some) {
@@ -128,13 +129,13 @@ struct Dots {
 
 KERNEL mxm_dot(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const PTR *bptr,
                const IDX *bcols, const T_B *bvals, i64 bstride, const PTR *mptr, const IDX *mcols, const i64 *kstarts,
-               const i64 *kbounds, const i64 *jstarts, const i64 *jbounds, i64 row0, const int *marks, Z *out_vals,
-               bool *out_found, i64 kp, i64 jp, i64 limit, i64 lanes) {
+               const i64 *kbounds, const i64 *jstarts, const i64 *jbounds, i64 row0, const i64 *users, const int *marks,
+               Z *out_vals, bool *out_found, i64 kp, i64 jp, i64 limit, i64 lanes) {
     __shared__ IDX keys[8][WARP_TABLE];
     __shared__ int places[8][READS_A ? WARP_TABLE : 1];
     const Operands product = {avals, astride, bvals, bstride};
     const Dots dots = {indptr, cols, bptr, bcols, mptr, mcols, {kstarts, kbounds, jstarts, jbounds, kp, jp}, product,
-                       row0, out_vals, out_found, (int)lanes};
+                       row0, users, out_vals, out_found, (int)lanes};
     if (ISO && thread_id() == 0 && load(indptr + n)) out_vals[0] = product(0, 0, 0, 0, 0);
     const int w = threadIdx.x >> 5;
     for (i64 r = warp_id(); r < n; r += warp_count())
@@ -144,12 +145,12 @@ KERNEL mxm_dot(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 
 KERNEL_1024 mxm_dot_heavy(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const PTR *bptr,
                           const IDX *bcols, const T_B *bvals, i64 bstride, const PTR *mptr, const IDX *mcols,
                           const i64 *kstarts, const i64 *kbounds, const i64 *jstarts, const i64 *jbounds, i64 row0,
-                          const int *heavy, Z *out_vals, bool *out_found, i64 kp, i64 jp, i64 heavies, i64 lanes,
-                          u64 *queue) {
+                          const i64 *users, const int *heavy, Z *out_vals, bool *out_found, i64 kp, i64 jp, i64 heavies,
+                          i64 lanes, u64 *queue) {
     extern __shared__ i64 shared[];
     __shared__ i64 mine;
     const Dots dots = {indptr, cols, bptr, bcols, mptr, mcols, {kstarts, kbounds, jstarts, jbounds, kp, jp},
-                       {avals, astride, bvals, bstride}, row0, out_vals, out_found, (int)lanes};
+                       {avals, astride, bvals, bstride}, row0, users, out_vals, out_found, (int)lanes};
     for (;;) {
         __syncthreads();
         if (threadIdx.x == 0) mine = (i64)atomicAdd(queue, 1ull);

@@ -3,8 +3,8 @@
 // A thread a term.
 KERNEL mxm_expand(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const PTR *bptr,
                   const IDX *bcols, const T_B *bvals, i64 bstride, const i64 *begins, i64 width, const i64 *kstarts,
-                  const i64 *kbounds, const i64 *jstarts, const i64 *jbounds, i64 row0, i64 *out_keys, Z *out_vals,
-                  i64 kp, i64 jp, i64 total) {
+                  const i64 *kbounds, const i64 *jstarts, const i64 *jbounds, i64 row0, const i64 *users, i64 *out_keys,
+                  Z *out_vals, i64 kp, i64 jp, i64 total) {
     const Tables ids = {kstarts, kbounds, jstarts, jbounds, kp, jp};
     const Operands product = {avals, astride, bvals, bstride};
     const i64 entries = load(indptr + n), terms = entries ? load(begins + entries) : 0;
@@ -13,6 +13,6 @@ KERNEL mxm_expand(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i
         const i64 e = row_of(begins, entries, q), r = row_of(indptr, n, e), k = load(cols + e);
         const i64 f = load(bptr + k) + q - load(begins + e), c = load(bcols + f);
         out_keys[q] = r * width + c;
-        if (!ISO) out_vals[q] = product(e, f, row0 + r, ids.inner(k), ids.col(c));
+        if (!ISO) out_vals[q] = product(e, f, row_id(r, row0, users), ids.inner(k), ids.col(c));
     }
 }

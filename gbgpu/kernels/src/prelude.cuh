@@ -106,8 +106,14 @@ DEVICE i64 block_of(i64 slot, const i64 *starts, i64 p) {
     return low;
 }
 
+// Slots and rows -> user ids, as kernels/interface.py tells.
 DEVICE i64 user_id(i64 slot, const i64 *starts, const i64 *bounds, i64 p) {
     if (p == 1) return slot;
+    if (p == 0) return load(bounds + slot);
     const i64 b = block_of(slot, starts, p);
     return load(bounds + b) + slot - load(starts + b);
+}
+
+DEVICE i64 row_id(i64 r, i64 row0, const i64 *users) {
+    return row0 >= 0 ? row0 + r : load(users + (row0 + r + (1LL << 62)));
 }

@@ -34,7 +34,8 @@ const int ALONE = 4;                  // entries that a thread looks at before i
 
 KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride,
             const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds, i64 row0,
-            const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p, i64 lanes, i64 limit) {
+            const i64 *users, const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p,
+            i64 lanes, i64 limit) {
     const Terms terms = {cols, avals, astride, xvals, xstride, xwords, (flags & XFULL) != 0, starts, bounds, p};
     const int width = (int)lanes, sub = lane_id() & (width - 1), group = lane_id() / width, rows = 32 / width,
               tile = rows < 8 ? 8 : rows;
@@ -58,7 +59,7 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
                 while (__any_sync(ALL, more)) {
                     bool stop = false;
                     if (more) {
-                        stop = terms.take(e, row0 + r, acc, have);
+                        stop = terms.take(e, row_id(r, row0, users), acc, have);
                         e += width;
                         entries++;
                     }
@@ -71,13 +72,13 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
 #pragma unroll 4
                 for (; e < upto && !stop; e += width) {
                     entries++;
-                    stop = terms.take(e, row0 + r, acc, have);
+                    stop = terms.take(e, row_id(r, row0, users), acc, have);
                 }
                 __syncwarp();
                 // the rest of a row that did not stop soon: the whole warp, row after row
                 for (u32 left = __ballot_sync(ALL, SOON && !stop && e < end); left; left &= left - 1) {
                     const int who = __ffs(left) - 1;
-                    const i64 last = __shfl_sync(ALL, end, who), outer = row0 + first + step + who;
+                    const i64 last = __shfl_sync(ALL, end, who), outer = row_id(first + step + who, row0, users);
                     Z part = START;
                     bool some = false, done = false;
                     for (i64 at = __shfl_sync(ALL, e, who) + lane_id(); !__any_sync(ALL, done); at += 32) {
@@ -117,7 +118,8 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
 template <bool PLAIN>
 DEVICE void short_rows(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals,
                        i64 xstride, const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts,
-                       const i64 *bounds, i64 row0, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p) {
+                       const i64 *bounds, i64 row0, const i64 *users, T_OUT *out_vals, i64 *out_words, i64 *count,
+                       i64 *stats, i64 p) {
     const bool full = (flags & XFULL) != 0;
     const PTR each = astride ? -1 : 0; // & each: the place of a value, 0 for an iso operand
     const IDX every = xstride ? -1 : 0;
@@ -170,7 +172,7 @@ DEVICE void short_rows(i64 n, const PTR *indptr, const IDX *cols, const T_A *ava
                     have[i] = true;
                     if (ISO) continue;
                     const i64 inner = USES_INNER ? user_id(k[i][j], starts, bounds, p) : 0;
-                    const Z t = term(a[i][j], x[i][j], inner, row0 + first + 32 * i);
+                    const Z t = term(a[i][j], x[i][j], inner, row_id(first + 32 * i, row0, users));
                     acc[i] = IS_ANY ? t : add(acc[i], t);
                 }
                 e[i] = end[i] - e[i] > 2 ? e[i] + 2 : end[i]; // never past the end: offsets may be close to 2**31
@@ -197,9 +199,9 @@ DEVICE void short_rows(i64 n, const PTR *indptr, const IDX *cols, const T_A *ava
     extern "C" __global__ void __launch_bounds__(256, blocks) name( \
         i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride, \
         const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds, i64 row0, \
-        const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p) { \
+        const i64 *users, const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p) { \
         short_rows<plain>(n, indptr, cols, avals, astride, xvals, xstride, xwords, mwords, flags, starts, bounds, \
-                          row0, out_vals, out_words, count, stats, p); \
+                          row0, users, out_vals, out_words, count, stats, p); \
     }
 SHORT_ROWS(pull_short, false, 4)
 SHORT_ROWS(pull_short_plain, true, sizeof(Z) + sizeof(PTR) <= 8 ? 8 : 5)
@@ -208,8 +210,8 @@ SHORT_ROWS(pull_short_plain, true, sizeof(Z) + sizeof(PTR) <= 8 ? 8 : 5)
 // enough, pull has looked at the first `limit` entries, which mostly have it), then takes these one by one.
 KERNEL pull_heavy(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals,
                   i64 xstride, const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds,
-                  i64 row0, const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p,
-                  i64 limit, i64 heavies) {
+                  i64 row0, const i64 *users, const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats,
+                  i64 p, i64 limit, i64 heavies) {
     __shared__ int todo[256];
     __shared__ u32 left;
     const Terms terms = {cols, avals, astride, xvals, xstride, xwords, (flags & XFULL) != 0, starts, bounds, p};
@@ -230,7 +232,7 @@ KERNEL pull_heavy(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i
             bool have = false;
             if (SOON) {
                 for (i64 base = e - threadIdx.x; base < end; base += blockDim.x, e += blockDim.x) {
-                    const bool on = e < end, stop = on && terms.take(e, row0 + r, acc, have);
+                    const bool on = e < end, stop = on && terms.take(e, row_id(r, row0, users), acc, have);
                     entries += on;
                     if (__syncthreads_or(stop)) break;
                 }
@@ -238,7 +240,7 @@ KERNEL pull_heavy(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i
 #pragma unroll 4
                 for (; e < end; e += blockDim.x) {
                     entries++;
-                    terms.take(e, row0 + r, acc, have);
+                    terms.take(e, row_id(r, row0, users), acc, have);
                 }
             }
             join_block(acc, have);

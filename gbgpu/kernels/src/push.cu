@@ -16,8 +16,8 @@ DEVICE void enqueue(u64 *queue, i64 at, i64 degree) {
 
 KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags,
             const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const i64 *starts, const i64 *bounds,
-            i64 row0, const i64 *mwords, i64 own_lo, i64 own_hi, Z *acc_vals, i64 *acc_words, IDX *touched,
-            i64 *touched_count, i64 *stats, i64 p, u64 *queue) {
+            i64 row0, const i64 *users, const i64 *mwords, i64 own_lo, i64 own_hi, Z *acc_vals, i64 *acc_words,
+            IDX *touched, i64 *touched_count, i64 *stats, i64 p, u64 *queue) {
     const i64 total = flags & XLIST ? count[0] : n;
     const i64 share = (total + warp_count() - 1) / warp_count(), each = share < 1 ? 1 : share > 32 ? 32 : share;
     i64 entries = 0, expanded = 0, found = 0;
@@ -49,7 +49,7 @@ KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xst
                 if (__shfl_sync(ALL, upto, owner + o - 1) <= t) owner += o;
             const u32 skipped = __shfl_sync(ALL, upto - degree, owner);
             const i64 e = __shfl_sync(ALL, begin, owner) + (t - skipped);
-            const i64 inner = USES_INNER ? row0 + __shfl_sync(ALL, row, owner) : 0;
+            const i64 inner = USES_INNER ? row_id(__shfl_sync(ALL, row, owner), row0, users) : 0;
             const T_B xk = READS_X ? (T_B)__shfl_sync(ALL, x, owner) : T_B();
             bool go = t < edges;
             i64 slot = 0;
@@ -76,8 +76,8 @@ KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xst
 // All blocks together expand the queued vertices, tile by tile; the last one leaves the queue empty.
 KERNEL push_hubs(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags,
                  const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const i64 *starts,
-                 const i64 *bounds, i64 row0, const i64 *mwords, i64 own_lo, i64 own_hi, Z *acc_vals, i64 *acc_words,
-                 IDX *touched, i64 *touched_count, i64 *stats, i64 p, u64 *queue) {
+                 const i64 *bounds, i64 row0, const i64 *users, const i64 *mwords, i64 own_lo, i64 own_hi, Z *acc_vals,
+                 i64 *acc_words, IDX *touched, i64 *touched_count, i64 *stats, i64 p, u64 *queue) {
     const u64 packed = queue[0];
     const i64 hubs = packed >> 32, tiles = packed & ALL;
     i64 found = 0;
@@ -102,7 +102,7 @@ KERNEL push_hubs(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i6
                 if (flags & MASKED && own_lo <= slot && slot < own_hi) go = lets(mwords, slot - own_lo, flags);
                 if (go && !ISO) {
                     const T_A a = READS_A ? load(avals + e * astride) : T_A();
-                    v = term(a, x, row0 + row, USES_OUTER ? user_id(slot, starts, bounds, p) : 0);
+                    v = term(a, x, row_id(row, row0, users), USES_OUTER ? user_id(slot, starts, bounds, p) : 0);
                 }
             }
             arrive(go, slot, v, acc_vals, acc_words, touched, touched_count, flags, found);

@@ -1,0 +1,110 @@
+"""`gbgpu replay`: recorded rounds through the balance layer's policies, on hosts that need not be here. What it tells
+are predictions."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from gbgpu.balance import Outcome, Policy, Polynomial, Summary, Topology, constant, replay, summary, topology
+from gbgpu.balance.replay import load
+
+POLICIES: dict[str, Policy | None] = {
+    "off": None,
+    "steal": Policy(fold=False),
+    "fold": Policy(steal=False),
+    "auto": Policy(),
+}
+# Seconds an edge: an H200 scatters one in 40 ps, a V100 has a fifth of its bandwidth. Bytes of an edge that a link
+# carries. Seconds that a device adds to a round.
+EDGE, BYTES, MEETING = 200e-12, 8.0, 20e-6
+
+
+def add_replay(commands: Any) -> None:
+    """The command's arguments."""
+    command = commands.add_parser(
+        "replay", help="predict what stealing and folding bring on a host, from a trace of CPU devices"
+    )
+    command.set_defaults(command=replay_trace)
+    command.add_argument("trace", metavar="TRACE", help="what gbgpu run --devices cpu:8 --trace FILE wrote")
+    host = "sim:dgx1-v100, sim:dgx-h200, sim:pcie-16 or a JSON file (default: sim:dgx1-v100)"
+    command.add_argument("--topology", default="sim:dgx1-v100", metavar="T", help=host)
+    command.add_argument("--policy", choices=POLICIES, action="append", help="may be given again (default: all)")
+    rate = command.add_mutually_exclusive_group()
+    rate.add_argument("--edge-seconds", type=float, default=EDGE, metavar="S", help=f"of every edge (default: {EDGE})")
+    rate.add_argument("--model", metavar="FILE", help="seconds an edge as gbgpu.balance.Polynomial.save wrote them")
+    command.add_argument("--bytes-per-edge", type=float, default=BYTES, metavar="B", help=f"default: {BYTES:g}")
+    meeting = f"seconds that a device adds to a round (default: {MEETING})"
+    command.add_argument("--meeting", type=float, default=MEETING, metavar="S", help=meeting)
+    command.add_argument("--plot", metavar="FILE", help="the last policy as a picture, beside rounds left alone")
+    command.add_argument("--json", action="store_true", help="JSON on stdout, nothing else there")
+
+
+def replay_trace(arguments: argparse.Namespace) -> int:
+    recorded, host = load(arguments.trace), topology(arguments.topology)
+    model = Polynomial.load(arguments.model) if arguments.model else constant(arguments.edge_seconds)
+    names = arguments.policy or list(POLICIES)
+    found = {
+        name: replay(recorded, host, model, POLICIES[name], arguments.bytes_per_edge, arguments.meeting)
+        for name in names
+    }
+    if arguments.plot:
+        plot(found[names[-1]], arguments.plot, f"{arguments.trace}, {names[-1]}, predicted for {host.name}")
+    told = {name: summary(outcomes) for name, outcomes in found.items()}
+    if arguments.json:
+        fields = {name: one._asdict() for name, one in told.items()}
+        print(json.dumps({"topology": host.name, "rounds": len(recorded), "predicted": fields}))
+    else:
+        Console().print(table(told, len(recorded), host))
+    return 0
+
+
+def predicted(records: Sequence[Any], host: Topology, policy: Policy | None) -> Summary:
+    """What records of CPU devices would have taken on a host, by the constants above."""
+    from gbgpu.balance import rounds
+
+    return summary(replay(rounds(records), host, constant(EDGE), policy, BYTES, MEETING))
+
+
+def table(told: dict[str, Summary], rounds: int, host: Topology) -> Table:
+    """A row a policy."""
+    found = Table("policy", "predicted, ms", "gain", "stalled", "rounds", title=f"{rounds} rounds on {host.name}")
+    for name, one in told.items():
+        actions = ", ".join(f"{count} {action}" for action, count in one.actions.items())
+        gain = f"{one.alone / one.seconds:.2f}x" if one.seconds else ""
+        found.add_row(name, f"{1e3 * one.seconds:.3f}", gain, f"{one.stalled:.1%}", actions)
+    return found
+
+
+def plot(outcomes: Sequence[Outcome], path: str, title: str) -> None:
+    """Two panels: what each device computes in the round that takes longest, left alone and as decided; and for every
+    round its seconds and how many devices take part (GUM, figures 8 and 9). Needs matplotlib."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    bars, lines = figure.subplots(1, 2, width_ratios=(2, 3))
+    longest = max(outcomes, key=lambda outcome: outcome.decision.plain)
+    devices = np.arange(len(longest.home))
+    bars.bar(devices - 0.2, 1e3 * longest.home, 0.4, color="#c5b08c", label="left alone")
+    bars.bar(devices + 0.2, 1e3 * longest.busy, 0.4, color="#c8373f", label=longest.decision.action)
+    bars.set(xlabel="device", ylabel="ms of computing, predicted", xticks=devices)
+    bars.set_title(f"round {longest.decision.round}, {longest.round.direction}", fontsize=10, loc="left")
+    at = [outcome.decision.round for outcome in outcomes]
+    lines.plot(at, [1e6 * outcome.decision.plain for outcome in outcomes], color="#c5b08c", label="left alone")
+    lines.plot(at, [1e6 * outcome.decision.predicted for outcome in outcomes], color="#c8373f", label="as decided")
+    lines.set(xlabel="round", ylabel="us a round, predicted", yscale="log")
+    count = lines.twinx()
+    count.step(at, [len(outcome.decision.devices) for outcome in outcomes], where="mid", color="#2b5c8a", linewidth=1)
+    count.set_ylim(0, len(devices) + 0.5)
+    count.set_ylabel("devices that take part", color="#2b5c8a")
+    for axes in (bars, lines):
+        axes.legend(frameon=False, fontsize=9)
+        axes.spines["top"].set_visible(False)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+    figure.savefig(path, dpi=150)

@@ -1,0 +1,103 @@
+"""`gbgpu train-balance`: seconds an edge, learnt from searches on this machine (GUM, section III-B)."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import gbgpu as gb
+from algos.bfs import bfs
+from algos.components import connected_components
+from algos.graphs import load
+from algos.pagerank import pagerank
+from algos.sssp import sssp
+from gbgpu.balance import Tally, constant, features, train
+
+# Generated families, and graphs that training does not see.
+FAMILIES = (
+    *("rmat:12:16:1:1-255", "rmat:15:8:2:1-255", "uniform:13:16:1:1-255", "uniform:15:6:2:1-255"),
+    "road:150:0.7:1:1-99",
+)
+UNSEEN = ("rmat:14:24:7:1-255", "uniform:14:12:7:1-255", "road:250:0.8:7:1-99")
+RUNS: tuple[Callable[[gb.Matrix, int], Any], ...] = (
+    bfs,
+    sssp,
+    lambda A, source: pagerank(A, max_iterations=5, tol=0.0),
+    lambda A, source: connected_components(A),
+)
+_EDGES, _REPEATS = 500, 5  # of a block from which a time tells anything; of a run, whose least times count
+
+
+class Samples(NamedTuple):
+    """Features (k, 4) and seconds an edge (k,)."""
+
+    features: np.ndarray
+    seconds: np.ndarray
+
+
+def add_train(commands: Any) -> None:
+    """The command's arguments."""
+    command = commands.add_parser("train-balance", help="learn what an edge costs on this machine's CPU devices")
+    command.set_defaults(command=train_balance)
+    command.add_argument("output", metavar="FILE", help="the model, JSON, for gbgpu replay --model")
+    command.add_argument("--direction", choices=("push", "pull"), default="push", help="of products (default: push)")
+    command.add_argument("--devices", default="cpu:2", metavar="D", help="CPU devices (default: cpu:2)")
+    command.add_argument("--graph", action="append", metavar="GRAPH", help=f"to learn from (default: {FAMILIES})")
+    command.add_argument("--unseen", action="append", metavar="GRAPH", help=f"to check with (default: {UNSEEN})")
+    command.add_argument("--seed", type=int, default=0, help="default: 0")
+
+
+def train_balance(arguments: argparse.Namespace) -> int:
+    gb.init(arguments.devices, balance="off")
+    if any(device["kind"] != "cpu" for device in gb.device_info()):
+        raise gb.errors.NotImplementedException(gb.errors.message("CPU devices", arguments.devices))
+    known, unseen = (
+        collect(graphs, arguments.direction)
+        for graphs in (arguments.graph or FAMILIES, arguments.unseen or UNSEEN)
+    )
+    model = train(*known, seed=arguments.seed)
+    flat = constant(float(np.median(known.seconds)))
+    model.save(arguments.output)
+    table = Table("model", "samples", "error, seen", "error, unseen", title=f"{arguments.direction}, seconds an edge")
+    for name, one in (("polynomial", model), ("one number", flat)):
+        errors = (f"{one.rmsre(*samples):.3f}" for samples in (known, unseen))
+        table.add_row(name, f"{len(known.seconds)}, {len(unseen.seconds)}", *errors)
+    Console().print(table)
+    return 0
+
+
+def collect(graphs: Iterable[str], direction: str) -> Samples:
+    """What blocks of BFS, SSSP, PageRank and components took, by their frontiers; of several runs the least. Raises
+    InvalidValue if no block had edges enough."""
+    tallies: list[Tally] = []
+    seconds: list[float] = []
+    for graph in graphs:
+        A = load(graph)
+        source = int(np.diff(A.to_csr()[0]).argmax())
+        for run in RUNS:
+            run(A, source)  # compiled
+            for tally, least in _least([_products(run, A, source, direction) for _ in range(_REPEATS)]):
+                tallies.append(tally)
+                seconds.append(least / tally.edges)
+        print(f"{graph}: {len(tallies)} samples", file=sys.stderr)
+    if not tallies:
+        raise gb.errors.InvalidValue(gb.errors.message(f"blocks of {_EDGES} edges", "none", "larger graphs"))
+    return Samples(features(tallies), np.array(seconds))
+
+
+def _products(run: Any, A: gb.Matrix, source: int, direction: str) -> list[Any]:
+    with gb.trace() as records:
+        run(A, source)
+    return [record for record in records if record.step == direction and record.tally is not None]
+
+
+def _least(runs: Sequence[list[Any]]) -> Iterable[tuple[Tally, float]]:
+    """Each product with the least of its times; products of runs that went other ways are left out."""
+    for same in zip(*runs, strict=False):
+        first = same[0].tally
+        if first.edges >= _EDGES and all(record.tally.edges == first.edges for record in same):
+            yield first, min(record.end - record.start for record in same)

@@ -1,0 +1,126 @@
+"""Recorded rounds through any policy on any host: what a trace says of frontiers is enough to decide again, and to
+predict what came of it. All seconds here are predictions."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import DimensionMismatch, FileFormatError, message
+from .arbiter import Arbiter, Decision, Policy
+from .features import Tally
+from .models import Polynomial, costs, traffic
+from .topology import Topology
+
+
+class Round(NamedTuple):
+    """A product: "push" or "pull", and the frontier of each block."""
+
+    direction: str
+    tallies: tuple[Tally, ...]
+
+    @property
+    def edges(self) -> int:
+        return sum(tally.edges for tally in self.tallies)
+
+
+class Outcome(NamedTuple):
+    """A round again: what was decided, and the seconds that each device computes, left alone and as decided (n,)."""
+
+    round: Round
+    decision: Decision
+    home: np.ndarray
+    busy: np.ndarray
+
+
+def rounds(records: Iterable[Any]) -> list[Round]:
+    """The products among records of `gb.trace()`, those on CPU devices, which have tallies."""
+    return _grouped((r.statement, r.step, r.tally) for r in records)
+
+
+def load(path: str | Path) -> list[Round]:
+    """The same from a file that `gbgpu run --trace` wrote. Raises FileFormatError, OSError."""
+    try:
+        steps = [e for e in json.loads(Path(path).read_text(encoding="utf-8"))["traceEvents"] if e["ph"] == "X"]
+        found = _grouped((e["args"]["statement"], e["name"], Tally.read(e["args"].get("tally"))) for e in steps)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FileFormatError(message("a trace as gbgpu run --trace writes it", f"{path}: {error!r}")) from None
+    if not found:
+        hint = "record it on CPU devices: gbgpu run bfs GRAPH --devices cpu:8 --trace FILE"
+        raise FileFormatError(message("products with tallies of their frontiers", f"none in {path}", hint))
+    return found
+
+
+def _grouped(steps: Iterable[tuple[int, str, Tally | None]]) -> list[Round]:
+    found: dict[tuple[int, str], list[Tally]] = {}
+    for statement, step, tally in steps:
+        if tally is not None:
+            found.setdefault((statement, step), []).append(tally)
+    return [Round(step, tuple(tallies)) for (_, step), tallies in found.items()]
+
+
+def replay(
+    recorded: Sequence[Round],
+    links: Topology,
+    model: Polynomial,
+    policy: Policy | None,
+    bytes_per_edge: float = 8.0,
+    p: float = 20e-6,
+) -> list[Outcome]:
+    """Each round as `policy` (None: leave it) decides it on a host with these links, where an edge takes what `model`
+    says and each device that takes part adds `p` seconds. What devices send each other after a round is not in it.
+
+    Raises DimensionMismatch where rounds have other numbers of blocks than the host has devices.
+    """
+    n, found = links.n, []
+    off = Policy(steal=False, fold=False)
+    arbiter = Arbiter(policy or off, links, bytes_per_edge, p)
+    limits = traffic(links, bytes_per_edge)
+    for round in recorded:
+        if len(round.tallies) != n:
+            hint = f"record it on cpu:{n}"
+            raise DimensionMismatch(message(f"rounds of {n} blocks for {links.name}", len(round.tallies), hint))
+        edge, loads = model(round.tallies), np.array([tally.edges for tally in round.tallies])
+        each = costs(edge, links, bytes_per_edge)
+        decision = arbiter.decide(each, loads, limits)
+        edges = np.diag(loads) if decision.shares is None else decision.shares.edges
+        spent = np.where(edges > 0, each, 0.0) * edges
+        found.append(Outcome(round, decision, edge * loads, spent.sum(0)))
+    return found
+
+
+class Summary(NamedTuple):
+    """Of all rounds: seconds with and without the decisions, and which part of them devices wait for the slowest;
+    rounds by action."""
+
+    seconds: float
+    alone: float
+    stalled: float
+    stalled_alone: float
+    actions: dict[str, int]
+
+
+def summary(outcomes: Sequence[Outcome]) -> Summary:
+    """What a policy brought, predicted."""
+    actions: dict[str, int] = {}
+    for outcome in outcomes:
+        actions[outcome.decision.action] = actions.get(outcome.decision.action, 0) + 1
+    return Summary(
+        sum(outcome.decision.predicted for outcome in outcomes),
+        sum(outcome.decision.plain for outcome in outcomes),
+        stalled([outcome.busy for outcome in outcomes], [outcome.decision.devices for outcome in outcomes]),
+        stalled([outcome.home for outcome in outcomes]),
+        actions,
+    )
+
+
+def stalled(busy: Sequence[np.ndarray], devices: Sequence[tuple[int, ...]] | None = None) -> float:
+    """Which part of the rounds' time devices that take part wait for the slowest."""
+    whole = work = 0.0
+    for k, spent in enumerate(busy):
+        taking_part = len(spent) if devices is None else len(devices[k])
+        whole += taking_part * float(spent.max(initial=0.0))
+        work += float(spent.sum())
+    return 1 - work / whole if whole else 0.0

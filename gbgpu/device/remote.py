@@ -1,0 +1,96 @@
+"""Devices of other ranks, as a process sees them: they have names and numbers, no memory.
+
+A step goes over the blocks of all devices; here it is carried out on this process's own, and what stands for the rest
+is AWAY. What makes buffers on a remote device makes none.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from .. import settings
+from .base import DeviceSet
+
+
+class Away:
+    """A block that another rank holds, and whatever else a step left there."""
+
+    __slots__ = ()
+    n = nnz = stride = 0
+    empty_rows = full = False
+    vals = words = slots = count = indptr = cols = None
+    csr = listed = (None, None, None, 0)
+
+    def with_values(self, vals: Any, stride: int) -> "Away":
+        return self
+
+    def same_pattern(self, other: Any) -> bool:
+        """The ranks that hold it will tell."""
+        return True
+
+
+AWAY: Any = Away()
+
+
+class RemoteDevice:
+    """A device of another rank. Buffers of it are None here, and what is copied there or from there is copied there."""
+
+    kind, model, xp = "remote", "device of another rank", None
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def _nothing(self, *arguments: Any) -> None: ...
+
+    empty = zeros = full = put = peek = copy = copy_counted = clear = synchronize = _nothing
+
+    def uncaptured(self) -> AbstractContextManager:
+        return nullcontext()
+
+
+class SharedDevices:
+    """The devices of all ranks, this process's own among them from number `first` on. `failed` hears of what a step of
+    ours raised: the other ranks don't."""
+
+    switches = True  # work goes to those that are here
+
+    def __init__(self, own: DeviceSet, names: Sequence[str], first: int, failed: Callable[[BaseException], None]):
+        self._own, self._first, self._failed = own, first, failed
+        self._here = range(first, first + len(own.devices))
+        self.devices: list[Any] = [RemoteDevice(name) for name in names]
+        self.devices[first : self._here.stop] = own.devices
+        for device, name in zip(own.devices, names[first:], strict=False):
+            device.name = name
+            if device.kind == "cpu":  # no thread of another rank is kept on the same core
+                device.index += first  # type: ignore[attr-defined]
+
+    def here(self, d: int) -> bool:
+        """Whether device d is one of this process."""
+        return d in self._here
+
+    def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float, whole: bool = False) -> list[Any]:
+        """work(task) for the tasks of devices that are here; AWAY for the others."""
+        first = self._first
+        mine = [task._replace(device=task.device - first) for task in tasks if task.device in self._here]
+        if not mine:
+            return [AWAY] * len(tasks)
+        try:
+            done = self._own.over(mine, lambda task: work(task._replace(device=task.device + first)), seconds, whole)
+        except BaseException as error:
+            self._failed(error)
+            raise
+        if len(mine) == len(tasks):
+            return done
+        found = iter(done)
+        return [next(found) if task.device in self._here else AWAY for task in tasks]
+
+    def inline(self, p: int, seconds: float) -> bool:
+        """No: only `over` knows which tasks are ours."""
+        return False
+
+    def forked(self) -> str | None:
+        settings.ranks = "0"
+        return "a process that a rank forked is no rank. Hint: gb.init() there begins a session of its own"
+
+    def close(self) -> None:
+        self._own.close()

@@ -1,0 +1,261 @@
+"""Several processes as one session: mpiexec starts them, all run the same program, each holds the blocks of its own
+devices. Nothing else knows of MPI.
+
+Ranks meet at every communication, in the same order: each says what it is there for and how much it has for whom, then
+the messages go. So a rank that took another path, ended, or broke off is named by the others instead of waited for.
+Messages are pickles of arrays and numbers; large arrays go beside them, from buffer to buffer. They lie on the host:
+what lies on a GPU is staged by `Ranks.out` and `Ranks.into`, which is the place for NCCL.
+"""
+
+import atexit
+import os
+import pickle
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NoReturn
+from zlib import crc32
+
+import numpy as np
+
+from .. import settings
+from ..device.base import Device, DeviceSet
+from ..device.remote import SharedDevices
+from ..errors import DeviceError, InvalidValue, message
+from ..interrupts import imported
+from .partition import Task
+
+_LARGE = 1 << 14  # bytes of an array from which it is not part of its message
+_POSTED = 512  # bytes of a message for all up to which they read it where they meet
+_YIELDS, _SLEEP = 2000, 1e-4  # looks at a request before one sleeps in between, and how long
+_GRACE = 1.0  # seconds that what a rank sent before it ended may take
+_HEAD, _BODY, _END = 1, 2, 3  # tags: a message, what lies beside it, the last words of a rank
+_STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
+
+
+def wanted() -> bool:
+    """Whether this process is one of several that mpiexec or srun started; GBGPU_RANKS=1 says so where they don't, 0
+    makes each process one of its own."""
+    if settings.ranks != "auto":
+        return settings.ranks != "0"
+    return _promised() > 1
+
+
+def _promised() -> int:
+    """How many processes mpiexec says that it has started."""
+    return max(int(os.environ.get(name, "1") or 1) for name in _STARTED)
+
+
+class World:
+    """All ranks, once a process: how they talk, who has ended or broken off (its last words by its number), and whether
+    this one has."""
+
+    def __init__(self, mpi: Any, comm: Any):
+        self.mpi, self.comm, self.rank, self.size = mpi, comm, comm.rank, comm.size
+        self.heard: dict[int, str] = {}
+        self.broken = ""
+        self._sent: list[Any] = []
+        self._process = os.getpid()
+
+    def last_words(self, text: str) -> None:
+        """Tell all others, who may wait for us, that we come no more."""
+        if not self.broken and self.here():
+            self.broken = text
+            self._sent = [self.comm.isend(text, rank, _END) for rank in range(self.size) if rank != self.rank]
+
+    def here(self) -> bool:
+        """Whether this process is the rank, and no child that it forked."""
+        return os.getpid() == self._process
+
+    def beside(self) -> tuple[int, int]:
+        """(which, of how many) ranks this is that share a machine, its cores and GPUs."""
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+        mine = self.mpi.Get_processor_name(), cores, os.environ.get("CUDA_VISIBLE_DEVICES")
+        alike = [rank for rank, theirs in enumerate(self.comm.allgather(mine)) if theirs == mine]
+        return alike.index(self.rank), len(alike)
+
+    def listen(self) -> None:
+        """Hear last words."""
+        status = self.mpi.Status()
+        while self.comm.Iprobe(self.mpi.ANY_SOURCE, _END, status):
+            self.heard[status.source] = self.comm.recv(source=status.source, tag=_END)
+
+
+@cache
+def world() -> World:
+    """The ranks of this process's start; what one raises and nobody catches ends all. Raises DeviceError without
+    mpi4py, or for one of another MPI than mpiexec's."""
+    try:
+        mpi = imported("mpi4py.MPI")
+    except (ImportError, RuntimeError) as error:
+        hint = "pip install '.[mpi]' brings both; GBGPU_RANKS=0 makes each process one of its own"
+        raise DeviceError(message("mpi4py and an MPI in a process that mpiexec started", error, hint)) from error
+    comm = mpi.COMM_WORLD.Dup()
+    found = World(mpi, comm)
+    if comm.size == 1 < _promised():
+        hint = "mpiexec and mpi4py belong to different MPIs: python -m mpi4py --mpi-std-version, mpiexec --version"
+        raise DeviceError(message(f"{_promised()} ranks, as mpiexec says", "one", hint))
+    if comm.size > 1:
+        before = sys.excepthook
+
+        def ended(kind: Any, error: Any, trace: Any) -> None:
+            before(kind, error, trace)
+            if found.here():
+                place = f"rank {comm.rank} of {comm.size} on {mpi.Get_processor_name()}"
+                print(f"gbgpu: {place} raised {kind.__name__}, which ends all ranks", file=sys.stderr, flush=True)
+                time.sleep(0.2)  # mpiexec hands the text on
+                comm.Abort(1)
+
+        sys.excepthook = ended
+        os.environ["GBGPU_RANKS"] = "0"  # processes that this one starts inherit what mpiexec told it, and are no ranks
+        atexit.register(found.last_words, "has ended")
+    return found
+
+
+class Ranks:
+    """The ranks of a session and their devices. Everything here is called by all ranks, in the same order."""
+
+    def __init__(self, own: DeviceSet, facts: tuple):
+        """`facts`: what all ranks must have asked for alike. Raises InvalidValue unless they did, and are of a kind."""
+        self._world = world()
+        self._comm, self.rank, self.size = self._world.comm, self._world.rank, self._world.size
+        # What ranks show each other where they meet: bytes for whom, and for what; a short message for all.
+        shown = [("sizes", "i8", self.size), ("what", "i8"), ("posted", "i8"), ("post", "u1", _POSTED)]
+        self._mine, self._all = np.zeros(1, shown), np.zeros(self.size, shown)
+        facts = (own.devices[0].kind, *facts)
+        told = self.gathered((facts, [device.name for device in own.devices]), "gb.init")
+        for rank, (others, _) in enumerate(told):
+            if others != told[0][0]:
+                raise InvalidValue(message(f"the same gb.init on all ranks: {told[0][0]}", f"{others} on rank {rank}"))
+        names = [f"{rank}/{name}" for rank, (_, held) in enumerate(told) for name in held]
+        self._rank_of = [rank for rank, (_, held) in enumerate(told) for _ in held]
+        self.devices = SharedDevices(own, names, self._rank_of.index(self.rank), self.failed)
+        self.here = self.devices.here
+
+    def rank_of(self, d: int) -> int:
+        """Whose device d is."""
+        return self._rank_of[d]
+
+    def failed(self, error: BaseException) -> None:
+        """This rank broke off something that the others carry out: it meets them no more."""
+        self._world.last_words(f"broke off with {type(error).__name__}: {error}")
+
+    # -- what ranks tell each other
+
+    def gathered(self, mine: Any, what: str) -> list[Any]:
+        """What each rank has, numbers and arrays of the host, by rank."""
+        found = self.swapped({rank: mine for rank in range(self.size) if rank != self.rank}, what)
+        return [mine if rank == self.rank else found[rank] for rank in range(self.size)]
+
+    def agreed(self, failure: Exception | None, what: str) -> None:
+        """What any rank failed with, or None where all went well: raised by all."""
+        for told in self.gathered(failure, what):
+            if told is not None:
+                raise told
+
+    def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> list[Any]:
+        """The values of all tasks, on every rank, from those of each rank's own."""
+        mine = [value for task, value in zip(tasks, values, strict=True) if self.here(task.device)]
+        parts = [iter(part) for part in self.gathered(mine, what)]
+        return [next(parts[self.rank_of(task.device)]) for task in tasks]
+
+    def swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
+        """Each rank's parcels go to the ranks that they are for; what came, by sender. To who is not named goes
+        nothing."""
+        if self._world.broken:
+            raise DeviceError(f"rank {self.rank} {self._world.broken}; the other ranks went on")
+        try:
+            return self._swapped(parcels, what)
+        except BaseException as error:
+            self.failed(error)
+            raise
+
+    def _swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
+        comm, mine, all_ = self._comm, self._mine, self._all
+        packed = {id(parcel): _packed(parcel) for parcel in parcels.values()}
+        messages = {rank: packed[id(parcel)] for rank, parcel in parcels.items()}
+        mine["what"], mine["posted"], mine["sizes"] = crc32(what.encode()), False, 0
+        for rank, (head, _) in messages.items():
+            mine["sizes"][0, rank] = len(head)
+        if len(packed) == 1 and len(messages) == self.size - 1:
+            head, beside = next(iter(packed.values()))
+            if len(head) <= _POSTED and not beside:
+                mine["post"][0, : len(head)] = np.frombuffer(head, np.uint8)
+                mine["posted"], messages = True, {}
+        self._wait(comm.Iallgather(mine.view(np.uint8), all_.view(np.uint8)), what)
+        if (all_["what"] != mine["what"]).any():
+            self._apart(what)
+        sent, found = [], {}
+        for rank, (head, beside) in messages.items():
+            sent += [comm.Isend(part, rank, tag) for part, tag in [(head, _HEAD), *((part, _BODY) for part in beside)]]
+        for rank, length in enumerate(all_["sizes"][:, self.rank].tolist()):
+            if length:
+                arrived = all_["post"][rank, :length]
+                if not all_["posted"][rank]:
+                    arrived = self._received(rank, _HEAD, length, what)
+                lengths, begin = _lengths(arrived)
+                beside = [self._received(rank, _BODY, size, what) for size in lengths]
+                found[rank] = pickle.loads(arrived[begin:].data, buffers=beside)
+        for request in sent:
+            self._wait(request, what)
+        return found
+
+    def _received(self, rank: int, tag: int, length: int, what: str) -> np.ndarray:
+        room = np.empty(length, np.uint8)
+        self._wait(self._comm.Irecv(room, rank, tag), what)
+        return room
+
+    def _wait(self, request: Any, what: str) -> None:
+        """Until it is done; raises DeviceError if another rank has ended instead."""
+        looks, late = 0, 0.0
+        while not request.Test():
+            looks += 1
+            if looks < _YIELDS:
+                os.sched_yield()
+                continue
+            time.sleep(_SLEEP)
+            self._world.listen()
+            if self._world.heard:
+                late = late or time.monotonic() + _GRACE
+                if time.monotonic() > late:
+                    rank, words = next(iter(self._world.heard.items()))
+                    raise DeviceError(f"rank {rank} {words}, while rank {self.rank} waits for it at {what!r}")
+
+    def _apart(self, what: str) -> NoReturn:
+        """Ranks met for different things: say which."""
+        each = self._comm.allgather(what)
+        places = ", ".join(f"rank {rank} at {place!r}" for rank, place in enumerate(each))
+        hint = "every rank runs the same statements and reads the same values, also where only one prints"
+        raise DeviceError(message("all ranks at the same place of the program", places, hint))
+
+    # -- buffers of devices
+
+    def out(self, device: Device, buffer: Any) -> Any:
+        """A buffer as it is sent."""
+        return buffer if buffer is None or device.kind == "cpu" else device.get(buffer)
+
+    def into(self, device: Device, array: Any) -> Any:
+        """What arrived, in the memory of a device."""
+        return array if array is None or device.kind == "cpu" else device.put(array)
+
+
+def _packed(parcel: Any) -> tuple[Any, list[Any]]:
+    """A message, and the arrays that go beside it: how many, their lengths, and the pickle."""
+    beside: list[Any] = []
+
+    def inside(buffer: pickle.PickleBuffer) -> bool:
+        raw = buffer.raw()
+        if raw.nbytes < _LARGE:
+            return True
+        beside.append(raw)
+        return False
+
+    text = pickle.dumps(parcel, protocol=5, buffer_callback=inside)
+    return np.array([len(beside), *(part.nbytes for part in beside)], np.int64).tobytes() + text, beside
+
+
+def _lengths(head: np.ndarray) -> tuple[list[int], int]:
+    """Lengths of what comes beside a message, and where its pickle begins."""
+    count = int(head[:8].view(np.int64)[0])
+    return head[8 : 8 + 8 * count].view(np.int64).tolist(), 8 + 8 * count

@@ -1,0 +1,205 @@
+"""Who computes what of the products of a session: frontiers are tallied, `gbgpu.balance` decides, its shares become
+tasks.
+
+Only among devices that work in one memory and end a step together, which are CPU ones: what a thief reads is as near as
+its own, and the host sees how long a round took.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..balance.arbiter import Arbiter, Decision, Policy
+from ..balance.features import BINS, Tally
+from ..balance.models import costs
+from ..balance.slices import slices
+from ..balance.topology import Topology, shared
+from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
+from ..distribute.partition import RowMap, Task
+from ..errors import NotImplementedException, message
+from ..kernels.interface import COMPLEMENT, TALLY, TRACE, XFULL, XLIST, Spec
+from ..trace import now
+from .context import Context
+
+_MOST = 256  # arbiters that a session keeps
+CHUNK = 64  # places of a frontier, lists or rows, between which it may be cut
+OURS = Policy(fold=False, overhead=100e-6)  # small steps run on the caller's thread anyway
+
+
+def tallied(session: Context, x: VectorStore, held: MatrixStore) -> list[np.ndarray]:
+    """Of the frontier of each block, the rows of `held` that x has, the edges before each chunk and after the last."""
+    if x.form == "full":
+        return _whole.get(held) or _whole.setdefault(held, _tallied(session, x, held))
+    return _tallied(session, x, held)
+
+
+_whole: WeakKeyDictionary[MatrixStore, list[np.ndarray]] = WeakKeyDictionary()
+
+
+def _tallied(session: Context, x: VectorStore, held: MatrixStore) -> list[np.ndarray]:
+    def tallied(task: Task) -> np.ndarray:
+        block = x.blocks[task.block]
+        found = _counted(session, task.block, block, x.form, held, TALLY, -(-places(block) // CHUNK) + 1)
+        found[-1] = found[0]
+        return found[1:]
+
+    rows = x.map.n if x.form == "full" else session.known_count(x) or x.map.n
+    return session.over(x.map.tasks, tallied, rows * session.kernels.costs.row / x.map.p)
+
+
+def tally(session: Context, x: VectorStore, matrix: MatrixStore) -> list[Tally]:
+    """Of the frontier of each block, the rows of `matrix` that x has, what decisions depend on; CPU devices only."""
+    return [_tally(session, b, block, x.form, matrix) for b, block in enumerate(x.blocks)]
+
+
+def tally_masked(session: Context, mask: list[tuple[Any, int]] | None, matrix: MatrixStore) -> list[Tally]:
+    """The same for the rows that a mask lets through."""
+    found = []
+    for b, block in enumerate(matrix.blocks):
+        words, flags = mask[b] if mask else (None, 0)
+        allowed = VectorBlock(block.n, None, 0, ~words if words is not None and flags & COMPLEMENT else words)
+        if allowed.words is not None and block.n & 63:
+            allowed.words = allowed.words.copy()
+            allowed.words[-1] &= (1 << (block.n & 63)) - 1
+        found.append(_tally(session, b, allowed, "full" if allowed.full else "bitmap", matrix))
+    return found
+
+
+def _tally(session: Context, b: int, block: VectorBlock, form: str, matrix: MatrixStore) -> Tally:
+    found = _counted(session, b, block, form, matrix, TRACE, BINS)
+    return Tally(int(found[1:].sum()), int(found[0]), found[1:])
+
+
+def _counted(
+    session: Context, b: int, block: VectorBlock, form: str, held: MatrixStore, flags: int, room: int
+) -> np.ndarray:
+    """What `frontier_edges` tells of a block: the sum, and `room` numbers more."""
+    nil, found = session.nil(b), np.zeros(1 + room, np.int64)
+    slots = nil.slots(held.idx) if block.slots is None else block.slots
+    words = nil.words if block.words is None else block.words
+    count = found if block.count is None else block.count
+    flags |= {"list": XLIST, "full": XFULL}.get(form, 0)
+    kernel = session.kernels.get("frontier_edges", Spec(ptr=held.ptr, idx=held.idx))
+    kernel(block.n, count, slots, words, flags, held.blocks[b].indptr, found)
+    return found
+
+
+def places(block: VectorBlock) -> int:
+    """Entries of a listed block, else its rows: what tasks of a push count."""
+    return block.n if block.slots is None else int(block.count[0])
+
+
+class Assigner:
+    """The decisions of a session. An arbiter for each kind of product, as what an edge takes differs."""
+
+    def __init__(self, session: Context, policy: Policy, links: Topology):
+        self.session, self.policy, self.links = session, policy, links
+        self.arbiters: dict[tuple[str, Spec], Arbiter] = {}
+        self.under_way: tuple[Arbiter, Decision, float] | None = None  # and when it began
+        self._kept: WeakKeyDictionary[MatrixStore, tuple[bytes, list[Task]]] = WeakKeyDictionary()
+
+    def cares(self, edges: float) -> bool:
+        """Whether a push of about so many edges may be worth a decision."""
+        return edges * self.session.kernels.costs.push_edge >= self.policy.overhead
+
+    def push(self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[np.ndarray] | None) -> Sequence[Task]:
+        """Tasks of a push: entries of the blocks of a listed frontier, else rows."""
+        if found is None:
+            return x.map.tasks
+        given = self.session.kernels.costs
+        edge = given.push_first if spec.op.monoid.is_any else given.push_edge
+        decision = self._decided(("push", spec), [edge] * x.map.p, [int(one[-1]) for one in found], matrix)
+        if decision is None or decision.shares is None:
+            return x.map.tasks
+        return _tasks(decision, found, [places(block) for block in x.blocks])
+
+    def pull(
+        self, spec: Spec, map: RowMap, matrix: MatrixStore, probed: tuple[list[int], float] | None
+    ) -> Sequence[Task]:
+        """Tasks of a pull. `probed`: rows of each block that are looked at, and entries of each, as a guess; None: all
+        rows and entries."""
+        given, kind = self.session.kernels.costs, ("pull", spec)
+        if probed is not None:
+            rows, length = probed
+            decision = self._decided(kind, [given.row + length * given.pull_edge] * map.p, rows, matrix)
+            if decision is None or decision.shares is None:
+                return map.tasks
+            return _tasks(decision, [_evenly(n, size) for n, size in zip(rows, map.rows, strict=True)], map.rows)
+        lengths = matrix.lengths
+        edges = [given.pull_edge + given.row * n / max(nnz, 1) for n, nnz in zip(map.rows, lengths, strict=True)]
+        decision = self._decided(kind, edges, lengths, matrix)
+        if decision is None or decision.shares is None:
+            return map.tasks
+        cut = decision.shares.edges.tobytes()
+        kept = self._kept.get(matrix)
+        if kept is None or kept[0] != cut:
+            before = [np.append(block.indptr[:-1:CHUNK], block.indptr[-1:]).astype(np.int64) for block in matrix.blocks]
+            kept = self._kept[matrix] = cut, _tasks(decision, before, map.rows)
+        return kept[1]
+
+    def _decided(
+        self, kind: tuple[str, Spec], edge_seconds: list[float], loads: Sequence[int], matrix: MatrixStore
+    ) -> Decision | None:
+        """None where nothing can be gained, by a glance."""
+        spent = [each * load for each, load in zip(edge_seconds, loads, strict=True)]
+        policy = self.policy
+        if max(spent) - sum(spent) / len(spent) < policy.overhead and not policy.fold:
+            return None
+        arbiter = self.arbiters.get(kind)
+        width = np.dtype(matrix.idx).itemsize + (0 if matrix.iso else matrix.dtype.np_type.itemsize)
+        if arbiter is None:
+            arbiter = self._made(kind, float(width))
+        decision = arbiter.decide(costs(edge_seconds, self.links, width), np.array(loads))
+        self.under_way = arbiter, decision, now()
+        return decision
+
+    def _made(self, kind: tuple[str, Spec], width: float) -> Arbiter:
+        if len(self.arbiters) >= _MOST:  # each anonymous function makes products of its own
+            self.arbiters.clear()
+        made = self.arbiters[kind] = Arbiter(self.policy, self.links, width, log=deque(maxlen=16))
+        return made
+
+    def done(self) -> Decision | None:
+        """The step whose tasks were asked for is over; what was decided, if anything."""
+        if self.under_way is None:
+            return None
+        (arbiter, decision, start), self.under_way = self.under_way, None
+        return arbiter.observe(decision, now() - start)
+
+
+def _evenly(count: int, rows: int) -> np.ndarray:
+    """So many rows among those of a block, before each of its chunks and after the last."""
+    chunks = -(-rows // CHUNK)
+    return count * np.arange(chunks + 1) // max(chunks, 1)
+
+
+def _tasks(decision: Decision, before: list[np.ndarray], sizes: Sequence[int]) -> list[Task]:
+    """Shares as tasks, a device's own block first; every device has one, if only for what steps leave on each."""
+    assert decision.shares is not None
+    own, others = [], []
+    for b, (edges, starts, size) in enumerate(zip(decision.shares.edges, before, sizes, strict=True)):
+        bounds = CHUNK * slices(starts, edges) if edges.any() and edges[b] < starts[-1] else None
+        if bounds is None:
+            own.append(Task(b, b, 0, size))
+            continue
+        for d, (lo, hi) in enumerate(np.minimum(bounds, size).tolist()):
+            if d == b:
+                own.append(Task(b, b, lo, hi) if lo < hi else Task(b, b, 0, 0))
+            elif lo < hi:
+                others.append(Task(d, b, lo, hi))
+    return own + others
+
+
+def chosen(session: Context, balance: Any) -> Assigner | None:
+    """What `gb.init(balance=...)` asks for."""
+    if balance not in ("auto", "off") and not isinstance(balance, Policy):
+        raise TypeError(message('"auto", "off" or a gb.balance.Policy', repr(balance)))
+    here = all(device.kind == "cpu" for device in session.devices)
+    if isinstance(balance, Policy) and not here:
+        raise NotImplementedException(message("CPU devices for a policy of one's own", repr(session)))
+    if balance == "off" or not here or len(session.devices) == 1:
+        return None
+    return Assigner(session, OURS if balance == "auto" else balance, shared(len(session.devices)))

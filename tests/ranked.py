@@ -1,0 +1,181 @@
+"""What test_ranks.py starts under mpiexec: `python ranked.py NAME [ARGUMENT ...]` calls one of the functions below on
+every rank, with the same examples. What fails raises, which ends all ranks; the first one prints what was done."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+os.environ.setdefault("GBGPU_TIERED", "0")
+
+import gbgpu as gb  # noqa: E402
+from gbgpu import exceptions  # noqa: E402
+from gbgpu.device.remote import AWAY  # noqa: E402
+from gbgpu.semiring import min_plus, plus_times  # noqa: E402
+
+
+def say(text: object) -> None:
+    if gb.rank() == 0:
+        print(text, flush=True)
+
+
+def everywhere(value: object) -> list:
+    """What each rank has."""
+    return gb.settings.session().ranks.gathered(value, "a test")
+
+
+def refused(kind: type[Exception], what: str, work) -> None:
+    """work() raises on every rank, and the session goes on."""
+    try:
+        work()
+    except kind as error:
+        assert what in str(error), error
+        assert everywhere(str(error)) == [str(error)] * len(everywhere(0))
+    else:
+        raise AssertionError(f"nothing raised {kind}")
+
+
+def statements(examples: str, specs: str, *kinds: str) -> None:
+    """Random programs of each kind, as python-graphblas carries them out (oracle.py)."""
+    import oracle
+    import test_statements as t
+    from conftest import Devices
+    from hypothesis import given, settings
+    from programs import programs
+
+    for spec in specs.split(","):
+        devices = Devices(spec)
+        devices.start()
+        for name in kinds or t.KINDS:
+            drawn = programs(t.KINDS[name], most=12, small=name == "matrices of vectors")
+            run = given(program=drawn)(lambda program: oracle.Run(program, devices).all())  # noqa: B023
+            settings(max_examples=int(examples), derandomize=True, database=None, deadline=None)(run)()
+    say(f"{sum(oracle.RAN.values())} statements")
+
+
+def algorithms(*specs: str) -> None:
+    """Every algorithm of the command by its own verifier; "auto": on objects that live whole on the first device."""
+    from algos.runs import ALGORITHMS
+
+    for spec in specs:
+        gb.init(spec)
+        A = gb.io.rmat(5, 4, seed=1, weights=(1, 9), dtype="INT64")
+        for algorithm in ALGORITHMS.values():
+            chosen = algorithm.choose(A, {}).values()
+            algorithm.verify(A, *chosen, algorithm.run(A, *chosen))
+    say(f"{len(ALGORITHMS)} algorithms")
+
+
+def session() -> None:
+    """Blocks are with their owners, answers with all, files with the first."""
+    assert gb.init("cpu:1", ranks=False).ranks is None and gb.rank() == 0
+    for own in (1, 2):
+        _same_bits(own)
+        here = gb.init(f"cpu:{own}")
+        ranks, mine = here.ranks, [f"{gb.rank()}/cpu:{d}" for d in range(own)]
+        assert everywhere(gb.rank()) == list(range(ranks.size))
+        names = [f"{rank}/cpu:{d}" for rank in range(ranks.size) for d in range(own)]
+        assert [device.name for device in here.devices] == [device["name"] for device in gb.device_info()] == names
+        A = gb.io.rmat(5, 4, seed=1, weights=(1, 9), dtype="INT64")
+        x, y = gb.Vector.from_dense(np.arange(A.nrows)), gb.Vector(int, A.nrows)
+        for made in (A, x, plus_times(A @ x).new(), plus_times(A @ A).new(), A.T.new()):
+            held = [block is not AWAY for block in made._store.blocks]
+            assert held == [ranks.here(d) for d in range(len(here.devices))]
+            found = everywhere([array.tolist() for array in made.to_coo()])
+            assert all(other == found[0] for other in found)
+        with gb.trace() as records:
+            y(direction="pull") << plus_times(A @ x)
+        assert {record.device for record in records} - {"host"} == set(mine)
+        arrived = {record.device: record.bytes for record in records if record.step == "gather"}
+        rows = dict(zip(names, x._store.map.rows, strict=True))
+        assert arrived == {name: 8 * (x.size - rows[name]) for name in mine}
+        with gb.loop() as it:
+            y("min") << min_plus(y @ A)
+            it.until(it.index == 5)
+        assert (it.how, it.rounds) == ("statements, as the session has several ranks", 6)
+        drawn = everywhere(A.ss.selectk("random", 1).to_coo()[1].tolist())
+        assert drawn == [drawn[0]] * ranks.size
+        _raises(A, x)
+        _files(A, "A.npz")
+    say("a session")
+
+
+def _same_bits(own: int) -> None:
+    """What a deterministic session of one process gives, on as many devices."""
+    found = []
+    for ranks in (None, False):
+        here = gb.init(f"cpu:{own}", deterministic=True, ranks=ranks)
+        own = own if here.ranks is None else len(here.devices)
+        random = np.random.default_rng(5)
+        A = gb.Matrix.from_dense(random.random((90, 90)) * (random.random((90, 90)) < 0.3), missing_value=0)
+        made = plus_times(A @ gb.Vector.from_dense(random.random(90))).new()
+        found.append((made.to_dense().tobytes(), made.reduce("plus").new().value, made.reduce("any").new().value))
+    assert found[0] == found[1]
+
+
+def _raises(A: gb.Matrix, x: gb.Vector) -> None:
+    """What all raise alike, all may catch."""
+    n = A.nrows
+    refused(ValueError, "Duplicate", lambda: gb.Matrix.from_coo([0, 0], [1, 1], [1, 2], nrows=n, ncols=n))
+    refused(exceptions.DimensionMismatch, "", lambda: plus_times(A @ gb.Vector(int, n + 1)))
+    refused(exceptions.OutOfMemory, "bytes", lambda: gb.Matrix.from_coo([0], [0], [1], nrows=2**50, ncols=1))
+    refused(exceptions.NotImplementedException, "links", gb.topology)
+    refused(exceptions.InvalidValue, "the same gb.init", lambda: gb.init("cpu:1", deterministic=gb.rank() == 0))
+    beyond = gb.Vector.from_dense(np.where(np.arange(n) == n - 1, n, 0))  # one rank's device sees it
+    refused(exceptions.IndexOutOfBound, "ids from 0", lambda: x[beyond].new().nvals)
+    refused(OSError, "", lambda: gb.io.write("/nowhere/A.gbgpu", A))
+    assert plus_times(A @ x).new().nvals == (np.diff(A.to_csr()[0]) > 0).sum()
+
+
+def files(*names: str) -> None:
+    """A graph as files, which the first rank writes and all read; and a process that ranks start is none."""
+    gb.init("cpu:1")
+    child = [sys.executable, "-c", "import gbgpu as gb; print(gb.init('cpu:1'))"]
+    assert subprocess.run(child, text=True, capture_output=True, check=True).stdout == "Session(cpu:0)\n"
+    _files(gb.io.rmat(5, 4, seed=1, weights=(1, 9), dtype="INT64"), *names)
+    say(f"{len(names)} files")
+
+
+def _files(A: gb.Matrix, *names: str) -> None:
+    folder = Path(everywhere(tempfile.mkdtemp() if gb.rank() == 0 else None)[0])
+    for name in names:
+        gb.io.write(folder / name, A)
+        assert (folder / name).exists() and gb.io.read(folder / name).to_coo()[2].sum() == A.to_coo()[2].sum()
+    everywhere(None)
+    if gb.rank() == 0:
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
+
+
+def failing(how: str, at: str = "3") -> None:
+    """The last rank fails at one of its statements; the others wait for it."""
+    here = gb.init("cpu:1")
+    x, last = gb.Vector.from_dense(np.arange(100)), gb.rank() == here.ranks.size - 1
+    for k in range(10_000):
+        if last and k == int(at):
+            if how == "raise":
+                raise ValueError("boom")
+            if how == "exit":
+                sys.exit(0)
+            if how == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if how == "apart":
+                x.reduce("plus").new()
+            if how == "caught":
+                try:
+                    here.over(x._store.map.tasks, lambda task: 1 / 0, 0.0)
+                except ZeroDivisionError:
+                    pass
+        x << x + 1
+        x.to_coo()
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,212 @@
+"""Sessions whose devices compute for each other, and recorded rounds that are decided again. (What the solvers decide:
+test_balance.py; random statements and loops run with everything moved that can be: conftest.py.)"""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gbgpu as gb
+from algos import balancing, bfs, cli, connected_components, pagerank, sssp, training
+from gbgpu import balance, exceptions, semiring
+from gbgpu.balance import Policy, constant, replay, rounds, stalled, summary, topology
+from gbgpu.engine import assign
+
+ALL = Policy(fold=False, t1=0, t2=0, overhead=0, rest=0)
+FOLD = Policy(t1=0, t2=0, t3=np.inf, overhead=0, rest=0)
+
+
+def begin(policy, spec="cpu:4", shares=(1, 9, 2, 0)):
+    session = gb.init(spec, gb.partition.shares(*shares) if shares else None, balance=policy)
+    return session, gb.io.generate.rmat(10, 8, seed=2, weights=(1, 9), dtype="INT64")
+
+
+def actions(session):
+    return {decision.action for arbiter in session.assigner.arbiters.values() for decision in arbiter.log}
+
+
+@pytest.mark.parametrize("inline", ["always", "never"])
+@pytest.mark.parametrize("policy", [ALL, FOLD], ids=["steal", "fold"])
+def test_answers_do_not_depend_on_who_computes(policy, inline, monkeypatch):
+    monkeypatch.setattr(gb.settings, "inline", inline)
+
+    def results():
+        ranks = pagerank(A, tol=1e-12).ranks
+        yield from (bfs(A, 3).levels, sssp(A, 3), connected_components(A))
+        yield ranks.apply(gb.unary.round).new(), ranks.reduce().value
+
+    session, A = begin("off")
+    assert session.assigner is None
+    expected = [found.to_coo() if hasattr(found, "to_coo") else found[1] for found in results()]
+    session, A = begin(policy)
+    found = [found.to_coo() if hasattr(found, "to_coo") else found[1] for found in results()]
+    for got, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+    assert ("fold" if policy.fold else "steal") in actions(session)
+
+
+def test_a_full_block_gives_to_empty_ones():
+    """Every entry is computed once, and no device has much more than its part."""
+    session, A = begin(ALL, shares=(0, 1, 0, 0))
+    x = gb.Vector.from_dense(np.ones(A.ncols))
+    with gb.trace() as records:
+        w = semiring.plus_times(A @ x).new(direction="pull")
+    np.testing.assert_allclose(w.to_dense(0), A.to_scipy_sparse() @ np.ones(A.ncols))
+    pulls = [record for record in records if record.step == "pull"]
+    assert sum(record.edges for record in pulls) == A.nvals
+    assert max(record.edges for record in pulls) < 0.5 * A.nvals
+    assert pulls[0].decision.action == "steal" and pulls[0].decision.observed > 0
+    assert [record.tally.edges for record in pulls] == [0, A.nvals, 0, 0]
+
+
+@given(st.data())
+def test_tasks_are_the_frontier_cut_into_pieces(data):
+    """Whatever the shares, each place is in one task, pieces begin at multiples of CHUNK, and every device has one."""
+    p = data.draw(st.integers(1, 5))
+    before, sizes = [], data.draw(st.lists(st.integers(0, 400), min_size=p, max_size=p))
+    for size in sizes:
+        each = data.draw(st.lists(st.integers(0, 90), min_size=-(-size // 64), max_size=-(-size // 64)))
+        before.append(np.concatenate([[0], np.cumsum(each)]).astype(np.int64))
+    shares = np.zeros((p, p), np.int64)
+    for b, starts in enumerate(before):
+        cuts = sorted(data.draw(st.lists(st.integers(0, int(starts[-1])), min_size=p - 1, max_size=p - 1)))
+        shares[b] = np.diff([0, *cuts, int(starts[-1])])
+    decision = balance.Decision(1, "steal", tuple(range(p)), balance.Shares(shares, 0.0, 0.0), 0.0, 0.0, 0.0)
+    tasks = assign._tasks(decision, before, sizes)
+    assert {task.device for task in tasks} == set(range(p))
+    assert all(task.lo % 64 == 0 for task in tasks)
+    for b, size in enumerate(sizes):
+        places = sorted((task.lo, task.hi) for task in tasks if task.block == b and task.lo < task.hi)
+        assert [hi for _, hi in places[:-1]] == [lo for lo, _ in places[1:]]
+        assert not size or (places[0][0], places[-1][1]) == (0, size)
+
+
+@pytest.mark.parametrize("form", ["list", "bitmap", "full"])
+def test_tallies_count_frontiers(form):
+    _, A = begin(ALL)
+    degrees = np.diff(A.to_csr()[0])
+    ids = np.arange(A.nrows) if form == "full" else np.arange(0, A.nrows, 3)
+    x = gb.Vector.from_coo(ids, 1, size=A.nrows)
+    if form == "bitmap":
+        x(x.S) << 2
+    with gb.trace() as records:
+        semiring.plus_times(x @ A).new(direction="push")
+    found = [record.tally for record in records if record.step == "push"]
+    bounds = np.cumsum([0, *A._store.rowmap.rows])
+    for tally, lo, hi in zip(found, bounds[:-1], bounds[1:], strict=True):
+        mine = balance.Tally.of(degrees[ids[(ids >= lo) & (ids < hi)]])
+        assert tally[:2] == mine[:2]
+        np.testing.assert_array_equal(tally.histogram, mine.histogram)
+
+
+def test_masked_pulls_tally_the_rows_that_the_mask_lets_through():
+    session, A = begin("off")
+    mask = gb.Vector.from_coo(np.arange(0, A.nrows, 5), True, size=A.nrows)
+    x = gb.Vector.from_dense(np.ones(A.nrows))
+    degrees, inside = np.diff(A.to_csr()[0]), np.arange(A.nrows) % 5 == 0
+    for chosen, rows in ((mask.S, inside), (~mask.S, ~inside)):
+        with gb.trace() as records:
+            gb.Vector(float, A.nrows)(chosen) << semiring.plus_times(A @ x)
+        found = [record.tally for record in records if record.step == "pull"]
+        assert sum(tally.vertices for tally in found) == rows.sum()
+        assert sum(tally.edges for tally in found) == degrees[rows].sum()
+
+
+def test_what_init_is_told_of_balance():
+    assert gb.init("cpu:2").assigner is not None and gb.init("cpu:1").assigner is None
+    for wrong in ("on", 1, None):
+        with pytest.raises(TypeError, match="gb.balance.Policy"):
+            gb.init("cpu:2", balance=wrong)
+
+
+# -- recorded rounds
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    """Rounds of a search on eight devices, whose vertices are nearly all on one."""
+    gb.init("sim:dgx1-v100", gb.partition.shares(20, 1, 1, 1, 1, 1, 1, 1), balance="off")
+    A = gb.io.generate.rmat(12, 16, seed=3, weights=(1, 9), dtype="INT64")
+    with gb.trace() as records:
+        sssp(A, 1)
+    return rounds(records)
+
+
+def test_a_simulated_host_has_as_many_cpu_devices():
+    session = gb.init("sim:pcie-16")
+    assert len(gb.device_info()) == 16 and gb.topology() is session.simulated
+    with pytest.raises(exceptions.InvalidValue, match="sim:dgx1-v100"):
+        gb.init("sim:nothing")
+
+
+def test_policies_gain_what_they_say(skewed):
+    """Devices wait less, and no policy is predicted to lose. Without it the seconds are those of the fullest block."""
+    host, model, found = topology("sim:dgx1-v100"), constant(1e-9), {}
+    for name, policy in balancing.POLICIES.items():
+        outcomes = replay(skewed, host, model, policy, p=1e-6)
+        found[name] = summary(outcomes)
+        for outcome in outcomes:
+            assert outcome.decision.predicted <= outcome.decision.plain
+            if outcome.decision.shares is not None:
+                assert outcome.decision.shares.edges.sum() == outcome.round.edges
+    alone = sum(max(tally.edges for tally in round.tallies) * 1e-9 + 8 * 1e-6 for round in skewed)
+    assert found["off"].seconds == pytest.approx(alone) and set(found["off"].actions) == {"leave"}
+    assert found["steal"].seconds < 0.8 * alone and found["steal"].stalled < 0.6 * found["off"].stalled
+    assert found["auto"].seconds <= min(found["steal"].seconds, found["fold"].seconds) * 1.001
+
+
+def test_stalled_is_the_part_that_devices_wait():
+    assert stalled([np.array([3.0, 1.0])]) == pytest.approx(1 / 3)
+    assert stalled([np.array([3.0, 0.0])], [(0,)]) == 0 and stalled([]) == 0 and stalled([np.zeros(4)]) == 0
+
+
+def test_a_trace_file_replays(tmp_path, capsys):
+    file, picture = tmp_path / "trace.json", tmp_path / "rounds.png"
+    assert cli.main(["run", "bfs", "rmat:9:8", "--devices", "sim:dgx1-v100", "--trace", str(file), "--json"]) == 0
+    ran = json.loads(capsys.readouterr().out)
+    assert ran["predicted"]["host"] == "sim:dgx1-v100" and 0 < ran["predicted"]["seconds"]
+    assert cli.main(["replay", str(file), "--json", "--plot", str(picture)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["predicted"]["auto"]["seconds"] == pytest.approx(ran["predicted"]["seconds"])
+    assert set(told["predicted"]) == set(balancing.POLICIES) and picture.stat().st_size > 10_000
+    model = tmp_path / "model.json"
+    constant(balancing.EDGE).save(model)
+    assert cli.main(["replay", str(file), "--model", str(model), "--policy", "auto", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["predicted"]["auto"] == told["predicted"]["auto"]
+    assert cli.main(["replay", str(file)]) == 0 and "predicted" in capsys.readouterr().out
+
+
+def test_a_model_is_trained_and_replays(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(training, "_EDGES", 20)
+    file = str(tmp_path / "model.json")
+    graphs = ["--graph", "rmat:8:8:1:1-9", "--graph", "road:20", "--unseen", "uniform:8:6", "--direction", "pull"]
+    assert cli.main(["train-balance", file, "--devices", "cpu:2", *graphs]) == 0
+    assert "polynomial" in capsys.readouterr().out
+    model = balance.Polynomial.load(file)
+    tally = balance.Tally.of(np.full(50, 8))
+    assert 0 < model.seconds[0] <= model([tally])[0] <= model.seconds[1] < 1e-3
+    monkeypatch.setattr(training, "_EDGES", 10**9)
+    assert cli.main(["train-balance", file, *graphs]) == 3 and "larger graphs" in capsys.readouterr().err
+
+
+def test_files_that_can_not_be_replayed(tmp_path, capsys):
+    file = tmp_path / "trace.json"
+    for text in ("", "[]", '{"traceEvents": []}', '{"traceEvents": [{"ph": "X", "name": "push", "args": {}}]}'):
+        file.write_text(text)
+        assert cli.main(["replay", str(file)]) == 3
+        assert "trace" in capsys.readouterr().err
+    assert cli.main(["run", "bfs", "rmat:6:8", "--devices", "cpu:3", "--trace", str(file), "--json"]) == 0
+    assert cli.main(["replay", str(file)]) == 3
+    assert "record it on cpu:8" in capsys.readouterr().err
+
+
+def test_products_of_scipys_size_are_the_same_when_stolen():
+    rng = np.random.default_rng(0)
+    M = scipy.sparse.random_array((900, 700), density=0.02, rng=rng, format="csr")
+    x = rng.random(700)
+    gb.init("cpu:3", gb.partition.shares(8, 1, 1), balance=ALL)
+    A = gb.Matrix.from_scipy_sparse(M)
+    np.testing.assert_allclose(semiring.plus_times(A @ gb.Vector.from_dense(x)).new().to_dense(0), M @ x)
