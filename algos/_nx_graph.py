@@ -173,9 +173,8 @@ class Arrays:
             raise NotImplementedError(f"numbers of 64 bits as the weights of edges; {weight!r} has other values")
         return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
 
-    def dictionaries(self, directed: bool) -> tuple[dict, dict, dict | None]:
-        """Of nodes, of successors, and of predecessors; the two of an edge share its attributes."""
-        nodes: dict[Any, dict] = {label: {} for label in self.nodes}
+    def dictionaries(self, directed: bool) -> tuple[dict, dict | None]:
+        """Of successors, and of predecessors; the two of an edge share its attributes."""
         heads, columns = self.labels(self.heads), [column.tolist() for column in self.attributes.values()]
         rows = zip(*columns, strict=True) if columns else ((),) * len(heads)
         data = (dict(zip(self.attributes, row, strict=True)) for row in rows)
@@ -188,12 +187,12 @@ class Arrays:
                     if head in successors:
                         row[head] = successors[head][label]
         if not directed:
-            return nodes, successors, None
+            return successors, None
         predecessors: dict[Any, dict] = {label: {} for label in self.nodes}
         for label, row in successors.items():
             for head, attributes in row.items():
                 predecessors[head][label] = attributes
-        return nodes, successors, predecessors
+        return successors, predecessors
 
 
 class _Unfolding:
@@ -209,7 +208,7 @@ class _Unfolding:
         if graph is None:
             return self
         if self.name not in graph.__dict__:
-            graph._unfold()
+            graph._unfold(self.name)
         return graph.__dict__[self.name]
 
     def __set__(self, graph: Any, value: Any) -> None:
@@ -237,11 +236,15 @@ class _Both:
         new._made = arrays
         return new
 
-    def _unfold(self: Any) -> None:
-        """From now on the dictionaries are what counts."""
+    def _unfold(self: Any, name: str) -> None:
+        """Make what is looked at; with the edges' dictionaries it is these that count from now on."""
         arrays = self._arrays
+        if name == "_node":
+            self._node = {label: {} for label in arrays.nodes}
+            return
+        self._node  # noqa: B018  they belong together
         self.__dict__.pop("_made", None)
-        self._node, self._adj, predecessors = arrays.dictionaries(self.is_directed())
+        self._adj, predecessors = arrays.dictionaries(self.is_directed())
         if predecessors is not None:
             self._pred = predecessors
         self._cache["gbgpu"] = arrays
@@ -304,7 +307,7 @@ class _Both:
         return MultiGraph if self.is_multigraph() else Graph
 
     def __getstate__(self: Any) -> dict:
-        self._node, self._adj  # noqa: B018  matrices stay with their session
+        self._adj  # noqa: B018  matrices stay with their session
         return {**self.__dict__, "__networkx_cache__": {}}
 
 

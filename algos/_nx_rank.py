@@ -30,6 +30,8 @@ Node = Hashable
 def _vector(arrays: Arrays, values: dict[Node, float]) -> Vector:
     """The values of the graph's nodes."""
     known = {arrays.numbers[node]: value for node, value in values.items() if node in arrays.numbers}
+    if not sum(known.values()) > 0:
+        raise NotImplementedError("a distribution with a sum above 0")
     return Vector.from_coo(list(known), list(known.values()), float, size=len(arrays))
 
 
@@ -81,7 +83,7 @@ def _draw(G: Any, k: int | None, seed: Any) -> np.ndarray | None:
     """The numbers of the nodes that NetworkX would draw."""
     if k is None or k == len(G):
         return None
-    return np.array([G._arrays.numbers[node] for node in seed.sample(list(G.nodes()), k)], int)
+    return np.array([G._arrays.numbers[node] for node in seed.sample(list(G._arrays.nodes), k)], int)
 
 
 def _none_drawn(given: dict[str, Any]) -> str | None:
@@ -220,7 +222,7 @@ def katz_centrality(
     if isinstance(beta, dict):
         if set(beta) != set(arrays.nodes):
             raise nx.NetworkXError("beta dictionary must have a value for every node")
-        beta = _vector(arrays, beta)
+        beta = Vector.from_dense(np.array([beta[node] for node in arrays.nodes], float))
     elif not isinstance(beta, int | float):
         raise NotImplementedError("a number as beta, or a dictionary")
     A, weighted = _weighted(G, weight)

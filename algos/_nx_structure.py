@@ -33,11 +33,12 @@ def _strong(G: Any) -> np.ndarray:
     return G._arrays.kept("strong", lambda: strong.strongly_connected_components(A).to_coo()[1])
 
 
-def _sets(arrays: Arrays, labels: np.ndarray) -> Iterator[set]:
-    """The nodes of each label, in the order of labels."""
-    order = np.argsort(labels, kind="stable")
+def _sets(arrays: Arrays, labels: np.ndarray, chosen: np.ndarray | None = None) -> Iterator[set]:
+    """The nodes of each label, in the order of labels; of the chosen ones only."""
+    numbers = np.arange(len(labels)) if chosen is None else np.flatnonzero(np.isin(labels, chosen))
+    order = numbers[np.argsort(labels[numbers], kind="stable")]
     starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
-    return (set(arrays.labels(numbers)) for numbers in np.split(order, starts[1:]) if len(numbers))
+    return (set(arrays.labels(some)) for some in np.split(order, starts[1:]) if len(some))
 
 
 def _count(labels: np.ndarray) -> int:
@@ -133,8 +134,7 @@ def _attracting(G: Any) -> np.ndarray:
 
 @offer(parallel=True)
 def attracting_components(G: Any) -> Iterator[set]:
-    labels = _strong(G)
-    return (set(G._arrays.labels(np.flatnonzero(labels == label))) for label in _attracting(G))
+    return _sets(G._arrays, _strong(G), _attracting(G))
 
 
 @offer(parallel=True)

@@ -338,8 +338,7 @@ def test_signatures_are_those_of_networkx(name):
 
 # -- as it is installed
 
-SHORT = ["networkx.algorithms.traversal.tests.test_bfs", "networkx.algorithms.components.tests.test_connected",
-         "networkx.utils.tests.test_backends"]
+SHORT = ["networkx.algorithms.traversal.tests.test_bfs", "networkx.algorithms.components.tests.test_connected"]
 
 
 def test_networkx_passes_its_own_tests_on_it(tmp_path):
