@@ -108,17 +108,20 @@ def betweenness_centrality(
 def edge_betweenness_centrality(
     G: Any, k: int | None = None, normalized: bool = True, weight: Any = None, seed: Any = None
 ) -> dict[tuple[Node, Node], float]:
-    arrays = G._arrays
-    A, chosen = arrays.pattern(), _draw(G, k, seed)
-    return by_edge(G, edge_betweenness(A, chosen, normalized, G.is_directed()))
+    A, n, chosen = G._arrays.pattern(), len(G), _draw(G, k, seed)
+    found = edge_betweenness(A, chosen, normalized and chosen is not None, G.is_directed())
+    scale = 1.0
+    if normalized and chosen is None and n > 1:  # in NetworkX's order, which shows in the last bit
+        scale = (1 if G.is_directed() else 2) * (1 / (n * (n - 1)))
+    return by_edge(G, found, scale)
 
 
-def by_edge(G: Any, values: Matrix) -> dict[tuple[Node, Node], Any]:
-    """The value at each edge, in the order of edges; the matrix has the graph's arcs."""
+def by_edge(G: Any, values: Matrix, scale: float) -> dict[tuple[Node, Node], float]:
+    """The scaled value at each edge, in the order of edges; the matrix has the graph's arcs."""
     arrays, n = G._arrays, len(G)
     tails, heads = arrays.tails, arrays.heads
     found = np.empty(len(heads))
-    found[np.argsort(tails * n + heads)] = values.to_coo(sort=True)[2]
+    found[np.argsort(tails * n + heads)] = scale * values.to_coo(sort=True)[2]
     if not G.is_directed():
         listed = tails <= heads
         tails, heads, found = tails[listed], heads[listed], found[listed]
