@@ -81,7 +81,7 @@ def chosen() -> tuple[Devices, ...]:
 INTERPRETED = {
     f"test_{name}"
     for name in "centrality chains communities csgraph docs errors exact files hostile io language names".split()
-    + "operator_objects partitions regressions sparse transposed unchanged user_operators".split()
+    + "nx operator_objects partitions regressions sparse transposed unchanged user_operators".split()
 }
 
 
@@ -126,6 +126,12 @@ def devices(session: Devices) -> Devices:
     """A running session on each set of devices in turn. Kernels stay compiled from one session to the next."""
     session.start()
     return session
+
+
+@pytest.fixture
+def first() -> None:
+    """A session on the first devices, for what has nothing to do with how many there are."""
+    chosen()[0].start()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..device.remote import AWAY
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
-from ..distribute.halo import Halo
+from ..distribute.halo import Piece
 from ..distribute.needs import Bins, Message
 from ..distribute.partition import RowMap, Task
 from .context import Context
@@ -86,23 +86,24 @@ def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool) ->
     return found
 
 
-def near_values(session: Context, halo: Halo, sent: list[Any]) -> list[list[tuple[int, Any]]]:
-    """For each block the values that its rows read of other ranks, and where among those that arrive. `sent`: what each
-    owner packed."""
-    found: list[list[tuple[int, Any]]] = [[] for _ in sent]
+def near_values(session: Context, map: RowMap, sent: list[Any], pieces: list[list[Piece]]) -> list[list[Any]]:
+    """The values of the pieces of each block: parts of what its owners have packed."""
     ranks, devices = session.ranks, session.devices
+    found = [
+        [None if sent[owner] is AWAY else sent[owner][begin : begin + n] for owner, begin, _, n in wanted]
+        for wanted in pieces
+    ]
     if ranks is None:
         return found
     parcels: dict[int, list[tuple]] = {}
-    for target, pieces in enumerate(halo.pieces):
-        for owner, begin, at, length in () if ranks.here(target) else pieces:
-            if ranks.here(owner):
-                values = ranks.out(devices[owner], sent[owner][begin : begin + length])
-                parcels.setdefault(ranks.rank_of(target), []).append((target, at, values))
-    for came in ranks.swapped(parcels, "values that blocks read").values():
-        for target, at, values in came:
-            session.account(target, values.nbytes)
-            found[target].append((at, ranks.into(devices[target], values)))
+    for task in map.tasks:
+        for i, (piece, vals) in enumerate(zip(pieces[task.block], found[task.block], strict=True)):
+            if vals is not None and not ranks.here(task.device):
+                there = parcels.setdefault(ranks.rank_of(task.device), [])
+                there.append((task.block, i, ranks.out(devices[piece.owner], vals)))
+    for came in ranks.swapped(parcels, "values of a vector").values():
+        for b, i, vals in came:
+            found[b][i] = ranks.into(devices[map.tasks[b].device], vals)
     return found
 
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...device.base import Device
-from ...device.remote import AWAY
 from ...distribute import needs, transport
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.halo import Halo, halo
@@ -59,8 +58,8 @@ class Products(Steps):
                 """By two kernels, in which a value at any place takes four times one of a row; of 8 bytes each."""
                 return 2 * costs.step + 8 * few / p * costs.row < 8 * (all - few) / p * costs.byte
 
-            def over(tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> Sequence[Any]:
-                return session.told(tasks, session.over(tasks, work, seconds), "what blocks read")
+            def over(tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> Any:
+                return session.told(tasks, session.over(tasks, work, seconds), "a halo")
 
             matrix.halo = halo(matrix, session.devices, over, pays)
         matrix.pulls += 1
@@ -71,7 +70,7 @@ class Products(Steps):
         session, devices, map, dtype = self.session, self.session.devices, source.map, source.dtype
         spec = Spec(b=dtype, idx=map.slot_type())
         pack, unpack = self.kernel("gather", spec), self.kernel("scatter", spec)
-        seconds = sum(piece.length for mine in thin.pieces for piece in mine) * session.kernels.costs.row
+        seconds = sum(piece.length for wanted in thin.pieces for piece in wanted) * session.kernels.costs.row
 
         def packed(task: Task) -> Any:
             b, rows = task.block, thin.asked[task.block]
@@ -81,7 +80,7 @@ class Products(Steps):
             return vals
 
         sent = session.over(map.tasks, packed, seconds)
-        others = near_values(session, thin, sent)
+        near = near_values(session, map, sent, thin.pieces)
 
         def arrived(task: Task) -> needs.Dense:
             b, device, lo, n = task.block, devices[task.device], map.first_slot(task.block), map.rows[task.block]
@@ -89,13 +88,10 @@ class Products(Steps):
             device.copy(vals[lo : lo + n], source.blocks[b].vals[:n])
             found = device.empty(len(slots), dtype.np_type)
             transfers = [
-                needs.Transfer(owner, task.device, sent[owner][begin : begin + length], found[at : at + length])
-                for owner, begin, at, length in thin.pieces[b]
-                if sent[owner] is not AWAY
+                needs.Transfer(owner, task.device, given, found[at : at + length])
+                for (owner, _, at, length), given in zip(thin.pieces[b], near[b], strict=True)
             ]
             session.account(task.device, *transport.carry(devices, transfers))
-            for at, values in others[b]:
-                device.copy(found[at : at + len(values)], values)
             if len(slots):
                 unpack(count, slots, found, 1, vals, device.empty((map.nslots + 63) >> 6, np.int64))
             return needs.Dense(vals, 1, None)
