@@ -17,7 +17,6 @@ from algos import _nx_structure as _nx_structure
 from algos._nx_graph import CLASSES, from_networkx, to_networkx
 from algos._nx_offers import OFFERS
 
-
 ANOTHER_PATH = ("test_unweighted_diamond", "test_gh6787_and_edge_attribute_names")  # tests of NetworkX's
 
 
