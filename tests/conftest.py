@@ -44,6 +44,11 @@ class Devices:
         kind = self.partition.partition("(")[0]
         return self.spec + f" {kind}" * bool(kind) + (" threads" if self.inline == "never" else "")
 
+    @property
+    def permutes(self) -> bool:
+        """Whether rows are in an order of their own, which takes memory as they do."""
+        return bool(self.partition) and "shares" not in self.partition
+
     def text(self) -> str:
         """The call that starts this session."""
         partition = f", partition=gb.partition.{self.partition}" if self.partition else ""
