@@ -79,7 +79,7 @@ def sums(A: Matrix, sources: np.ndarray, value: Any) -> tuple[Vector, Vector]:
 
 def _closeness(reach: np.ndarray, total: np.ndarray, count: Any, wf_improved: bool) -> np.ndarray:
     near = np.divide(reach, total, out=np.zeros(len(reach)), where=total > 0)
-    return near * reach / count if wf_improved else near + 0 * count
+    return near * (reach if wf_improved else count) / count  # NaN where nothing is known
 
 
 def check_closeness(A: Matrix, found: Vector, sources: Any = None, *, seed: int = 0) -> None:
