@@ -36,7 +36,7 @@ demo: $(VENV)/installed-plot
 	@$(BIN)/python tools/demo.py
 
 lint: $(VENV)/installed-test
-	$(BIN)/ruff check gbgpu algos tests bench tools
+	$(BIN)/ruff check gbgpu algos tests bench tools _gbgpu_nx.py
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
@@ -70,7 +70,8 @@ sanitize: $(VENV)/installed-test,cuda12
 endif
 
 test-suites: $(VENV)/installed-test,suites
-	GBGPU_TEST_PROFILE=long $(BIN)/python -m pytest -q -n $(JOBS)
+	GBGPU_TEST_PROFILE=long $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/suites
+	GBGPU_TEST_PROFILE=long $(BIN)/python -m pytest -q -rP -n $(JOBS) tests/suites
 
 bench: $(VENV)/installed-bench
 	DATA='$(DATA)' $(BIN)/python -m pytest bench --benchmark-enable --benchmark-columns=median,iqr,rounds -q $(ARGS)

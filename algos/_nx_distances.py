@@ -71,6 +71,8 @@ def eccentricity(G: Any, v: Any = None, sp: Any = None, weight: Any = None) -> A
 
 
 def _extreme(G: Any, e: dict | None, weight: Any, choose: Any) -> tuple[dict, Any]:
+    if not len(G):
+        raise NotImplementedError("a graph with nodes")
     found = _eccentricities(G, weight) if e is None else e
     return found, choose(found.values())
 

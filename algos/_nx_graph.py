@@ -57,9 +57,10 @@ class Arrays:
 
     @classmethod
     def of_edges(
-        cls, nodes: range | list, tails: Any, heads: Any, directed: bool, attributes: dict[str, np.ndarray] | None = None
+        cls, nodes: range | list, tails: Any, heads: Any, directed: bool, attributes: Any = None
     ) -> "Arrays":
-        """As NetworkX would list edges that are added one after the other; the first of equal ones counts."""
+        """As NetworkX would list edges that are added one after the other; the first of equal ones counts. Attributes:
+        a value for each edge, by name."""
         n, tails, heads = len(nodes), np.asarray(tails, np.int64), np.asarray(heads, np.int64)
         edge = np.arange(len(tails))
         if not directed:
@@ -145,9 +146,9 @@ class Arrays:
         return Matrix.from_csr(self.offsets, heads, ordered, ncols=len(self), name="A")
 
     def weights(self, weight: Any, combine: Callable[[Iterable], Any] = sum) -> np.ndarray:
-        """The number at each arc (INT64 or FP64): the attribute `weight` where there is one, else 1; None: 1. A function
-        is called with both ends and what NetworkX holds of the edge. Parallel edges are combined. NaN where it is None,
-        which hides an edge.
+        """The number at each arc (INT64 or FP64): the attribute `weight` where there is one, else 1; None: 1. A
+        function is called with both ends and what NetworkX holds of the edge. Parallel edges are combined. NaN where it
+        is None, which hides an edge.
 
         NotImplementedError for values that are no numbers."""
         if weight is None:
@@ -172,26 +173,26 @@ class Arrays:
             raise NotImplementedError(f"numbers of 64 bits as the weights of edges; {weight!r} has other values")
         return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
 
-    def dictionaries(self, directed: bool) -> tuple[dict, dict, dict | None]:
-        """Of nodes, of successors, and of predecessors; the two of an edge share its attributes."""
-        nodes: dict[Any, dict] = {label: {} for label in self.nodes}
+    def dictionaries(self, directed: bool) -> tuple[dict, dict | None]:
+        """Of successors, and of predecessors; the two of an edge share its attributes."""
         heads, columns = self.labels(self.heads), [column.tolist() for column in self.attributes.values()]
-        values = (dict(zip(self.attributes, row, strict=True)) for row in zip(*columns, strict=True)) if columns else None
+        rows = zip(*columns, strict=True) if columns else ((),) * len(heads)
+        data = (dict(zip(self.attributes, row, strict=True)) for row in rows)
         successors: dict[Any, dict] = {}
         for number, label in enumerate(self.nodes):
             ends = heads[self.offsets[number] : self.offsets[number + 1]]
-            row = successors[label] = {head: next(values) if values else {} for head in ends}
+            row = successors[label] = {head: next(data) for head in ends}
             if not directed:
                 for head in ends:
                     if head in successors:
                         row[head] = successors[head][label]
         if not directed:
-            return nodes, successors, None
+            return successors, None
         predecessors: dict[Any, dict] = {label: {} for label in self.nodes}
         for label, row in successors.items():
-            for head, data in row.items():
-                predecessors[head][label] = data
-        return nodes, successors, predecessors
+            for head, attributes in row.items():
+                predecessors[head][label] = attributes
+        return successors, predecessors
 
 
 class _Unfolding:
@@ -207,7 +208,7 @@ class _Unfolding:
         if graph is None:
             return self
         if self.name not in graph.__dict__:
-            graph._unfold()
+            graph._unfold(self.name)
         return graph.__dict__[self.name]
 
     def __set__(self, graph: Any, value: Any) -> None:
@@ -235,11 +236,15 @@ class _Both:
         new._made = arrays
         return new
 
-    def _unfold(self: Any) -> None:
-        """From now on the dictionaries are what counts."""
+    def _unfold(self: Any, name: str) -> None:
+        """Make what is looked at; with the edges' dictionaries it is these that count from now on."""
         arrays = self._arrays
+        if name == "_node":
+            self._node = {label: {} for label in arrays.nodes}
+            return
+        self._node  # noqa: B018  they belong together
         self.__dict__.pop("_made", None)
-        self._node, self._adj, predecessors = arrays.dictionaries(self.is_directed())
+        self._adj, predecessors = arrays.dictionaries(self.is_directed())
         if predecessors is not None:
             self._pred = predecessors
         self._cache["gbgpu"] = arrays
@@ -302,7 +307,7 @@ class _Both:
         return MultiGraph if self.is_multigraph() else Graph
 
     def __getstate__(self: Any) -> dict:
-        self._node, self._adj  # noqa: B018  matrices stay with their session
+        self._adj  # noqa: B018  matrices stay with their session
         return {**self.__dict__, "__networkx_cache__": {}}
 
 

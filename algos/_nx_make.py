@@ -43,6 +43,7 @@ def _made(least: int | tuple[int, ...] = 0, *, directed: bool = False) -> Callab
         def run(*arguments: Any, **keywords: Any) -> Any:
             bound = signature(function).bind(*arguments, **keywords)
             bound.apply_defaults()
+            bound.arguments.pop("default", None)
             kind = DIRECTED[bound.arguments.pop("create_using")]
             sizes = list(bound.arguments.values())
             lowest = least if isinstance(least, tuple) else (least,) * len(sizes)
@@ -52,7 +53,7 @@ def _made(least: int | tuple[int, ...] = 0, *, directed: bool = False) -> Callab
             nodes, tails, heads = function(*map(int, sizes), create_using=kind)
             return _graph(range(nodes) if isinstance(nodes, int) else nodes, tails, heads, kind)
 
-        return offer("pass", refuses=_class)(run)
+        return offer("pass", only=("default",), refuses=_class)(run)
 
     return offered
 
@@ -83,7 +84,7 @@ NOTHING = np.arange(0)
 
 
 @_made(directed=True)
-def empty_graph(n: Any = 0, create_using: Any = None) -> Edges:
+def empty_graph(n: Any = 0, create_using: Any = None, default: Any = nx.Graph) -> Edges:
     return n, NOTHING, NOTHING
 
 
@@ -138,9 +139,10 @@ def circular_ladder_graph(n: Any, create_using: Any = None) -> Edges:
     return 2 * n, *_joined(_chain(0, n), _chain(n, 2 * n), rungs, (0, n - 1), (n, 2 * n - 1))
 
 
-@_made((2, 0))
+@_made((2, 2))
 def barbell_graph(m1: Any, m2: Any, create_using: Any = None) -> Edges:
-    return 2 * m1 + m2, *_joined(_pairs(m1), _chain(m1 - 1, m1 + m2 + 1), _pairs(m1, m1 + m2))
+    ends = _chain(m1 - 1, m1 + 1), _chain(m1 + m2 - 1, m1 + m2 + 1)
+    return 2 * m1 + m2, *_joined(_pairs(m1), _chain(m1, m1 + m2), _pairs(m1, m1 + m2), *ends)
 
 
 @_made((2, 0))
@@ -177,8 +179,9 @@ def grid_2d_graph(m: Any, n: Any, periodic: Any = False, create_using: Any = Non
         parts.append((number[:, 0], number[:, -1]))
     tails, heads = _joined(*parts)
     directed = DIRECTED[create_using]
-    if directed:
-        tails, heads = np.concatenate([tails, heads]), np.concatenate([heads, tails])
+    if directed:  # NetworkX adds the other direction as it lists the edges
+        listed = np.argsort(tails, kind="stable")
+        tails, heads = np.concatenate([tails, heads[listed]]), np.concatenate([heads, tails[listed]])
     return _graph([(i, j) for i in range(m) for j in range(n)], tails, heads, directed)
 
 

@@ -4,8 +4,9 @@ them before it converts a graph."""
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import Signature, signature
-from random import _inst  # type: ignore[attr-defined]
 from typing import Any
+
+from networkx.utils import create_py_random_state
 
 from algos._nx_graph import convertible
 
@@ -69,4 +70,5 @@ def offer(
 def seeded(given: dict[str, Any]) -> str | None:
     """Refuses a `seed`, which names what NetworkX would draw by it. Without one NetworkX hands over Python's own
     generator."""
-    return None if given.get("seed") in (None, _inst) else "what NetworkX draws by a seed is drawn by it alone"
+    none = given.get("seed") in (None, create_py_random_state(None))
+    return None if none else "what NetworkX draws by a seed is drawn by it alone"

@@ -31,8 +31,9 @@ class _Weighted:
         self.lowest = found[~hidden].min(initial=0)
         if self.lowest < 0 and not negative:
             raise NotImplementedError("weights of at least 0")
-        if not np.isfinite(found[~hidden]).all() or np.abs(found[~hidden]).sum(dtype=float) >= 2**53:
-            raise NotImplementedError("finite weights with a sum below 2**53")
+        total = np.abs(found[~hidden]).sum(dtype=float)
+        if not total < (2**53 if self.whole else inf):
+            raise NotImplementedError("finite weights, and whole ones with a sum below 2**53")
         self.A = self.arrays.matrix(found.astype(float))
         if hidden.any():
             self.A = select.valuele(self.A, inf).new(name="A")

@@ -1,16 +1,27 @@
 """Centralities, link analysis, clusters and communities for NetworkX."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from itertools import islice
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
+from algos import similarity
+from algos._iterations import ConvergenceError
 from algos._nx_graph import Arrays
 from algos._nx_offers import offer
+from algos._nx_search import known
+from algos._nx_structure import no_loops
 from algos.betweenness import betweenness, edge_betweenness
+from algos.coloring import greedy_color as colors
+from algos.eigenvector import eigenvector
+from algos.hits import hits as hubs_and_authorities
+from algos.katz import katz
+from algos.labels import label_propagation
 from algos.pagerank import pagerank as ranks
 from algos.triangles import triangles as triangles_by_vertex
+from algos.truss import k_truss as truss
 from gbgpu import Matrix, Vector
 
 Node = Hashable
@@ -19,6 +30,8 @@ Node = Hashable
 def _vector(arrays: Arrays, values: dict[Node, float]) -> Vector:
     """The values of the graph's nodes."""
     known = {arrays.numbers[node]: value for node, value in values.items() if node in arrays.numbers}
+    if not sum(known.values()) > 0:
+        raise NotImplementedError("a distribution with a sum above 0")
     return Vector.from_coo(list(known), list(known.values()), float, size=len(arrays))
 
 
@@ -70,7 +83,7 @@ def _draw(G: Any, k: int | None, seed: Any) -> np.ndarray | None:
     """The numbers of the nodes that NetworkX would draw."""
     if k is None or k == len(G):
         return None
-    return np.array([G._arrays.numbers[node] for node in seed.sample(list(G.nodes()), k)], int)
+    return np.array([G._arrays.numbers[node] for node in seed.sample(list(G._arrays.nodes), k)], int)
 
 
 def _none_drawn(given: dict[str, Any]) -> str | None:
@@ -95,17 +108,20 @@ def betweenness_centrality(
 def edge_betweenness_centrality(
     G: Any, k: int | None = None, normalized: bool = True, weight: Any = None, seed: Any = None
 ) -> dict[tuple[Node, Node], float]:
-    arrays = G._arrays
-    A, chosen = arrays.pattern(), _draw(G, k, seed)
-    return by_edge(G, edge_betweenness(A, chosen, normalized, G.is_directed()))
+    A, n, chosen = G._arrays.pattern(), len(G), _draw(G, k, seed)
+    found = edge_betweenness(A, chosen, normalized and chosen is not None, G.is_directed())
+    scale = 1.0
+    if normalized and chosen is None and n > 1:  # in NetworkX's order, which shows in the last bit
+        scale = (1 if G.is_directed() else 2) * (1 / (n * (n - 1)))
+    return by_edge(G, found, scale)
 
 
-def by_edge(G: Any, values: Matrix) -> dict[tuple[Node, Node], Any]:
-    """The value at each edge, in the order of edges; the matrix has the graph's arcs."""
+def by_edge(G: Any, values: Matrix, scale: float) -> dict[tuple[Node, Node], float]:
+    """The scaled value at each edge, in the order of edges; the matrix has the graph's arcs."""
     arrays, n = G._arrays, len(G)
     tails, heads = arrays.tails, arrays.heads
     found = np.empty(len(heads))
-    found[np.argsort(tails * n + heads)] = values.to_coo(sort=True)[2]
+    found[np.argsort(tails * n + heads)] = scale * values.to_coo(sort=True)[2]
     if not G.is_directed():
         listed = tails <= heads
         tails, heads, found = tails[listed], heads[listed], found[listed]
@@ -154,3 +170,160 @@ def average_clustering(G: Any, nodes: Any = None, weight: Any = None, count_zero
 def transitivity(G: Any) -> float:
     twice, pairs = _triangles_and_pairs(G._arrays)
     return int(twice.sum()) / int(pairs.sum()) if twice.any() else 0
+
+
+# -- eigenvectors
+
+
+def _weighted(G: Any, weight: Any) -> tuple[Matrix, bool]:
+    """The adjacency matrix, and whether its values count."""
+    weights = G._weights(weight)
+    if not np.isfinite(weights).all():
+        raise NotImplementedError("finite weights")
+    if (weights == 1).all():
+        return G._arrays.pattern(), False
+    return G._arrays.matrix(weights.astype(float)), True
+
+
+def _limits(given: dict[str, Any]) -> str | None:
+    good = given.get("max_iter", 1) >= 1 and given.get("tol", 1) >= 0
+    return None if good else "max_iter of at least 1 and tol of at least 0"
+
+
+@offer(only=("nstart", "normalized"), parallel=True, refuses=_limits)
+def hits(
+    G: Any, max_iter: int = 100, tol: float = 1e-8, nstart: dict | None = None, normalized: bool = True
+) -> tuple[dict[Node, float], dict[Node, float]]:
+    """By rounds, each of less effect than one of NetworkX's solver: there may be ten times as many."""
+    if not len(G):
+        return {}, {}
+    A, weighted = _weighted(G, "weight")
+    if weighted and A.reduce_scalar("min").new().value < 0:
+        raise NotImplementedError("weights of at least 0")
+    try:
+        found = hubs_and_authorities(A, tol, 10 * max_iter, weighted=weighted)
+    except ConvergenceError:
+        raise nx.PowerIterationFailedConvergence(max_iter) from None
+    hubs, authorities = (G._arrays.by_node(v.to_dense(0.0)) for v in found)
+    return hubs, authorities
+
+
+@offer(only=("nstart",), refuses=_limits)
+def katz_centrality(
+    G: Any,
+    alpha: float = 0.1,
+    beta: Any = 1.0,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    nstart: dict | None = None,
+    normalized: bool = True,
+    weight: Any = None,
+) -> dict[Node, float]:
+    arrays = G._arrays
+    if not len(arrays):
+        return {}
+    if isinstance(beta, dict):
+        if set(beta) != set(arrays.nodes):
+            raise nx.NetworkXError("beta dictionary must have a value for every node")
+        beta = Vector.from_dense(np.array([beta[node] for node in arrays.nodes], float))
+    elif not isinstance(beta, int | float):
+        raise NotImplementedError("a number as beta, or a dictionary")
+    A, weighted = _weighted(G, weight)
+    try:
+        found = katz(A, alpha, beta, tol, max_iter, normalized=normalized, weighted=weighted)
+    except ConvergenceError:
+        raise nx.PowerIterationFailedConvergence(max_iter) from None
+    return arrays.by_node(found.to_dense(0.0))
+
+
+@offer(only=("nstart",), refuses=_limits)
+def eigenvector_centrality(
+    G: Any, max_iter: int = 100, tol: float = 1e-6, nstart: dict | None = None, weight: Any = None
+) -> dict[Node, float]:
+    if not len(G):
+        raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
+    A, weighted = _weighted(G, weight)
+    try:
+        return G._arrays.by_node(eigenvector(A, tol, max_iter, weighted=weighted).to_dense(0.0))
+    except ConvergenceError:
+        raise nx.PowerIterationFailedConvergence(max_iter) from None
+
+
+# -- communities, colours, trusses
+
+
+@offer("more")
+def label_propagation_communities(G: Any) -> Any:
+    arrays = G._arrays
+    if (arrays.tails == arrays.heads).any():
+        raise NotImplementedError("a graph without loops, by which nodes would count their own labels")
+    found: dict[int, set] = {}
+    for node, label in zip(arrays.nodes, label_propagation(arrays.pattern()).to_dense(0).tolist(), strict=True):
+        found.setdefault(label, set()).add(node)
+    return found.values()
+
+
+def _largest_first(given: dict[str, Any]) -> str | None:
+    usual = given.get("strategy", "largest_first") in ("largest_first", nx.coloring.strategy_largest_first)
+    return _undirected(given) if usual else "the strategy is largest_first"
+
+
+@offer(only=("interchange",), refuses=_largest_first)
+def greedy_color(G: Any, strategy: Any = "largest_first", interchange: bool = False) -> dict[Node, int]:
+    """The colours of NetworkX's sequential rule."""
+    arrays, n = G._arrays, len(G)
+    order = Vector.from_dense(arrays.degrees(False) * n + n - 1 - np.arange(n))
+    return arrays.by_node(colors(arrays.pattern(), "jones-plassmann", order=order).to_dense(0))
+
+
+@offer("more", refuses=lambda given: None if isinstance(given.get("k"), int) else "k is a whole number")
+def k_truss(G: Any, k: int) -> Any:
+    arrays = G._arrays
+    no_loops(arrays)
+    tails, heads, _ = truss(arrays.pattern(), max(k, 2)).to_coo()
+    return G.edge_subgraph(zip(arrays.labels(tails), arrays.labels(heads), strict=True)).copy()
+
+
+# -- pairs of nodes
+
+PAIRS = 1 << 16  # at once
+
+
+def _of_pairs(G: Any, ebunch: Any, index: Any, kind: type = float) -> Iterator[tuple[Node, Node, Any]]:
+    arrays = G._arrays
+    if (arrays.tails == arrays.heads).any():
+        raise NotImplementedError("a graph without loops")
+    pairs = nx.non_edges(G)
+    if ebunch is not None:
+        pairs = list(ebunch)
+        for node in (node for pair in pairs for node in pair):
+            known(arrays, node, nx.NodeNotFound(f"Node {node} not in G."))
+
+    def found() -> Iterator[tuple[Node, Node, Any]]:
+        rest = iter(pairs)
+        while some := list(islice(rest, PAIRS)):
+            numbers = np.array([(arrays.numbers[u], arrays.numbers[v]) for u, v in some], np.int64)
+            values = index(arrays.pattern(), numbers).to_dense(0.0).astype(kind).tolist()
+            yield from ((u, v, value) for (u, v), value in zip(some, values, strict=True))
+
+    return found()
+
+
+@offer("more")
+def jaccard_coefficient(G: Any, ebunch: Any = None) -> Iterator[tuple[Node, Node, float]]:
+    return _of_pairs(G, ebunch, similarity.jaccard_coefficient)
+
+
+@offer("more")
+def adamic_adar_index(G: Any, ebunch: Any = None) -> Iterator[tuple[Node, Node, float]]:
+    return _of_pairs(G, ebunch, similarity.adamic_adar)
+
+
+@offer("more")
+def resource_allocation_index(G: Any, ebunch: Any = None) -> Iterator[tuple[Node, Node, float]]:
+    return _of_pairs(G, ebunch, similarity.resource_allocation)
+
+
+@offer("more")
+def preferential_attachment(G: Any, ebunch: Any = None) -> Iterator[tuple[Node, Node, int]]:
+    return _of_pairs(G, ebunch, similarity.preferential_attachment, int)

@@ -15,7 +15,6 @@ from algos.cores import core_numbers
 from algos.forest import chosen_edges
 from algos.independent import maximal_independent_set as independent_set
 from gbgpu import binary
-from gbgpu.semiring import plus_pair
 
 Node = Hashable
 
@@ -34,11 +33,12 @@ def _strong(G: Any) -> np.ndarray:
     return G._arrays.kept("strong", lambda: strong.strongly_connected_components(A).to_coo()[1])
 
 
-def _sets(arrays: Arrays, labels: np.ndarray) -> Iterator[set]:
-    """The nodes of each label, in the order of labels."""
-    order = np.argsort(labels, kind="stable")
+def _sets(arrays: Arrays, labels: np.ndarray, chosen: np.ndarray | None = None) -> Iterator[set]:
+    """The nodes of each label, in the order of labels; of the chosen ones only."""
+    numbers = np.arange(len(labels)) if chosen is None else np.flatnonzero(np.isin(labels, chosen))
+    order = numbers[np.argsort(labels[numbers], kind="stable")]
     starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
-    return (set(arrays.labels(numbers)) for numbers in np.split(order, starts[1:]) if len(numbers))
+    return (set(arrays.labels(some)) for some in np.split(order, starts[1:]) if len(some))
 
 
 def _count(labels: np.ndarray) -> int:
@@ -134,8 +134,7 @@ def _attracting(G: Any) -> np.ndarray:
 
 @offer(parallel=True)
 def attracting_components(G: Any) -> Iterator[set]:
-    labels = _strong(G)
-    return (set(G._arrays.labels(np.flatnonzero(labels == label))) for label in _attracting(G))
+    return _sets(G._arrays, _strong(G), _attracting(G))
 
 
 @offer(parallel=True)
@@ -387,7 +386,11 @@ def _mutual(arrays: Arrays) -> np.ndarray:
     return both.reduce_rowwise("count").new().to_dense(0)
 
 
-@offer("pass")
+def _one_way(given: dict[str, Any]) -> str | None:
+    return None if given["G"].is_directed() else "undirected graphs are left to NetworkX"
+
+
+@offer("pass", refuses=_one_way)
 def overall_reciprocity(G: Any) -> float:
     arrays = G._arrays
     if not len(arrays.heads):
@@ -396,7 +399,7 @@ def overall_reciprocity(G: Any) -> float:
     return pairs / len(arrays.heads) if pairs else 0.0
 
 
-@offer("pass")
+@offer("pass", refuses=_one_way)
 def reciprocity(G: Any, nodes: Any = None) -> Any:
     if nodes is None:
         return overall_reciprocity(G)

@@ -81,7 +81,7 @@ def chosen() -> tuple[Devices, ...]:
 INTERPRETED = {
     f"test_{name}"
     for name in "centrality chains communities csgraph docs errors exact files hostile io language names".split()
-    + "operator_objects partitions regressions sparse transposed unchanged user_operators".split()
+    + "nx operator_objects partitions regressions sparse transposed unchanged user_operators".split()
 }
 
 

@@ -14,6 +14,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+from nx_backend import register
 
 import gbgpu as gb
 
@@ -52,6 +53,7 @@ def test_python_blocks_run_and_print_what_is_shown(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").symlink_to(ROOT / "data")
     gb.init("cpu:2")
+    register(monkeypatch)  # as if the project were installed
     space: dict = {}
     found = blocks(path)
     for n, (language, source, line) in enumerate(found):

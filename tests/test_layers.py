@@ -140,6 +140,7 @@ def test_no_circle_of_files():
     assert not circles, circles
 
 
+BACKEND = {ROOT / "algos/nx.py", *ROOT.glob("algos/_nx_*.py")}  # imported by NetworkX alone
 CUDA = ROOT / "gbgpu/device/cuda.py"  # imports CuPy once, and is itself imported only where GPUs are asked for
 
 
@@ -155,7 +156,8 @@ def test_optional_packages_are_imported_late_and_in_one_place():
         for name, line, late in imports(path):
             top = name.split(".")[0]
             if top in LATE:
-                assert late or path == CUDA, f"{path}:{line} imports {name} outside a function"
+                known = path == CUDA or top == "networkx" and path in BACKEND
+                assert late or known, f"{path}:{line} imports {name} outside a function"
                 if path.is_relative_to(ROOT / "gbgpu"):
                     places["cupy" if top == "cupyx" else top].add(path.relative_to(ROOT))
     crowded = {name: paths for name, paths in places.items() if len(paths) > 1}
@@ -184,6 +186,13 @@ def test_import_brings_nothing_heavy():
     heavy = "{'cupy', 'cupyx', 'numba', 'llvmlite', 'matplotlib', 'networkx', 'rich', 'scipy', 'mpi4py', 'pyscipopt'}"
     code = f"import sys, gbgpu, gbgpu.balance; print(sorted({heavy} & {{name.split('.')[0] for name in sys.modules}}))"
     assert run(code).strip() == "[]"
+
+
+def test_networkx_and_its_backend_are_not_imported_with_each_other():
+    """`import algos` brings no NetworkX, and what NetworkX reads of the backend when it is imported no gbgpu."""
+    assert run("import sys, algos; print('networkx' in sys.modules)").strip() == "False"
+    code = "import sys, _gbgpu_nx; _gbgpu_nx.get_info(); print({'gbgpu', 'algos', 'numpy'} & set(sys.modules))"
+    assert run(code).strip() == "set()"
 
 
 def test_import_is_small():

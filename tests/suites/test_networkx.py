@@ -1,0 +1,35 @@
+"""NetworkX's own tests with every call handed to the backend `gbgpu` that it takes, the others left to NetworkX."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from nx_backend import ROOT, SUITE, environment, suite
+
+pytestmark = pytest.mark.long
+
+
+def test_networkx_passes_on_gbgpu(tmp_path):
+    env = environment(tmp_path, **SUITE, GBGPU_NX_RAN=str(tmp_path / "ran.json"))
+    done = subprocess.run(suite(tmp_path, "networkx"), env=env, cwd=tmp_path, capture_output=True, text=True)
+    ran = Counter(json.loads((tmp_path / "ran.json").read_text()))
+    print(done.stdout.splitlines()[-1])
+    print(f"{len(ran)} functions ran on gbgpu:", ", ".join(f"{name} {ran[name]}" for name in sorted(ran)))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(ran) > 120
+
+
+def test_a_script_needs_no_change(tmp_path):
+    """examples/networkx_script.py prints the same with the backend and without; the last line is who computed it."""
+    script = [sys.executable, str(ROOT / "examples/networkx_script.py")]
+    runs = []
+    for more in ({}, {"NETWORKX_AUTOMATIC_BACKENDS": "gbgpu"}):
+        env = environment(tmp_path, GBGPU_INTERPRET="0", **more)
+        done = subprocess.run(script, env=env, cwd=tmp_path, capture_output=True, text=True, check=True)
+        runs.append(done.stdout.splitlines())
+    assert runs[0][:-1] == runs[1][:-1]
+    assert [run[-1].split()[-1] for run in runs] == ["networkx", "gbgpu"]

@@ -1,0 +1,351 @@
+"""The NetworkX backend against NetworkX: every function, through NetworkX's dispatch."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+import math
+import pickle
+import random
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Set, ValuesView
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from networkx.utils.backends import _registered_algorithms
+from nx_backend import ROOT, SUITE, environment, register, suite
+
+import gbgpu as gb
+from _gbgpu_nx import FUNCTIONS, GROUPS
+from algos import nx as backend
+from algos._nx_graph import Arrays, DiGraph, Graph, from_networkx, to_networkx
+from algos._nx_offers import OFFERS
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        register(monkeypatch)
+        yield
+
+
+def weighted(G, seed=0):
+    """The same with weights that are all different, so that shortest paths are one."""
+    weights = random.Random(seed).sample(range(1, 10**6), G.number_of_edges())
+    for (_, _, data), weight in zip(G.edges(data=True), weights, strict=True):
+        data["weight"] = weight
+    return G
+
+
+def named(G):
+    """Labels of several kinds, in an order that is not theirs."""
+    labels = ["b", "a", (0, 1), 3.5, -1, frozenset({2}), "c", "d", 7, "e", "f", "g"]
+    return nx.relabel_nodes(G, dict(zip(range(12), labels, strict=True)))
+
+
+CASES = {
+    "undirected": lambda: weighted(named(nx.gnm_random_graph(8, 11, seed=3))),
+    "connected": lambda: weighted(nx.compose(nx.cycle_graph(5), nx.gnm_random_graph(6, 7, seed=1))),
+    "tree": lambda: weighted(nx.random_labeled_tree(6, seed=2)),
+    "directed": lambda: weighted(named(nx.gnm_random_graph(8, 16, seed=4, directed=True))),
+    "strong": lambda: weighted(nx.compose(nx.cycle_graph(5, nx.DiGraph), nx.gnm_random_graph(5, 6, 5, directed=True))),
+    "acyclic": lambda: weighted(nx.DiGraph((u, v) for u, v in nx.gnm_random_graph(6, 9, seed=6).edges)),
+    "loops": lambda: nx.Graph([(0, 1), (1, 1), (1, 2), (3, 3)]),
+    "directed loops": lambda: nx.DiGraph([(0, 1), (1, 0), (1, 1), (1, 2), (3, 3)]),
+    "parallel": lambda: nx.MultiGraph([(0, 1, {"weight": 3}), (0, 1, {"weight": 2}), (1, 2), (2, 2), (3, 4)]),
+    "parallel arcs": lambda: nx.MultiDiGraph([(0, 1), (0, 1), (1, 2), (2, 0), (2, 2), (3, 4)]),
+    "no node": nx.Graph,
+    "no arc": lambda: nx.empty_graph(3, nx.DiGraph),
+    "one node": lambda: nx.empty_graph(["only"]),
+}
+GIVEN = {  # by a parameter's name, where it has no default
+    "source": lambda G: next(iter(G), 0),
+    "sources": lambda G: list(G)[:2],
+    "target": lambda G: list(G)[-1] if len(G) else 0,
+    "n": lambda G: next(iter(G), 0),
+    "distance": lambda G: 1,
+    "k": lambda G: 3,
+}
+ALGORITHMS = sorted(name for group, names in GROUPS.items() if "generators" not in group
+                    for name in names.split() if name not in ("from_scipy_sparse_array", "maximal_independent_set"))
+LONG = ("tree", "strong", "acyclic", "directed loops", "parallel arcs", "no arc")  # left to the long run
+
+
+def public(name):
+    return getattr(nx, name, None) or getattr(nx.community, name)
+
+
+def plain(found):
+    """What can be compared."""
+    if isinstance(found, nx.Graph):
+        return found.is_directed(), dict(found.nodes(data=True)), {u: dict(row) for u, row in found.adj.items()}
+    if isinstance(found, Mapping):
+        return {key: plain(value) for key, value in found.items()}
+    if hasattr(found, "toarray"):
+        return plain(found.toarray().tolist())
+    if isinstance(found, np.ndarray):
+        return plain(found.tolist())
+    if isinstance(found, Iterator | ValuesView | list | tuple):
+        listed = [plain(part) for part in found]
+        sets = listed and all(isinstance(part, Set) for part in listed)
+        return {frozenset(part) for part in listed} if sets else listed
+    assert not isinstance(found, np.generic), f"a NumPy scalar: {found!r}"
+    return found
+
+
+def same(mine, theirs) -> bool:
+    if isinstance(theirs, dict):
+        return mine.keys() == theirs.keys() and all(same(mine[key], theirs[key]) for key in theirs)
+    if isinstance(theirs, list | tuple):
+        return len(mine) == len(theirs) and all(map(same, mine, theirs))
+    if isinstance(theirs, float) or isinstance(mine, float):
+        return math.isclose(mine, theirs, rel_tol=1e-5, abs_tol=1e-5) or mine != mine and theirs != theirs
+    return mine == theirs
+
+
+def outcome(function, *arguments, **keywords):
+    try:
+        return plain(function(*arguments, **keywords))
+    except (nx.NetworkXException, ZeroDivisionError, ValueError, KeyError) as error:
+        return type(error)
+
+
+def arguments_of(name, G):
+    needed = [p for p in inspect.signature(public(name)).parameters.values() if p.default is p.empty]
+    return [GIVEN[p.name](G) for p in needed if p.name in GIVEN]
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_functions_give_what_networkx_gives(name):
+    compared = 0
+    for case, make in CASES.items():
+        if case in LONG and settings.get_current_profile_name() == "ci":
+            continue
+        if name == "hits" and case not in ("connected", "strong"):  # one of several results, or none
+            continue
+        G = make()
+        arguments = arguments_of(name, G)
+        theirs = outcome(public(name), G, *arguments, backend="networkx")
+        try:
+            mine = outcome(public(name), G, *arguments, backend="gbgpu")
+        except NotImplementedError:
+            continue
+        compared += isinstance(theirs, type) is False
+        if name == "bidirectional_shortest_path" and isinstance(theirs, list):  # one of several
+            assert mine[0] == theirs[0] and mine[-1] == theirs[-1] and nx.is_path(G, mine)
+            mine, theirs = len(mine), len(theirs)
+        assert same(mine, theirs), f"{case}: {mine} is not NetworkX's {theirs}"
+        if name in ("pagerank", "degree_centrality", "clustering", "core_number") and isinstance(theirs, dict):
+            assert list(mine) == list(theirs)
+    assert compared, "left to NetworkX"
+
+
+GENERATED = {  # arguments of generators; those that are not here have none
+    "balanced_tree": [(2, 3), (1, 4), (3, 0)],
+    "barbell_graph": [(2, 0), (3, 1), (4, 3)],
+    "circular_ladder_graph": [(1,), (2,), (5,)],
+    "complete_bipartite_graph": [(2, 3)],
+    "complete_graph": [(0,), (1,), (5,), ("abc",), (4, nx.DiGraph)],
+    "complete_multipartite_graph": [(1, 2, 3)],
+    "cycle_graph": [(0,), (1,), (2,), (5,), ("abc",), (4, nx.DiGraph)],
+    "empty_graph": [(0,), (3,), ("ab",), (2, nx.DiGraph)],
+    "full_rary_tree": [(2, 0), (2, 1), (3, 8), (2, 5, nx.DiGraph)],
+    "grid_2d_graph": [(0, 0), (3, 2), (3, 3, True), (4, 3, (False, True)), (2, 3, False, nx.DiGraph), ([1, 2], "ab")],
+    "ladder_graph": [(0,), (1,), (4,)],
+    "lollipop_graph": [(2, 0), (3, 1), (4, 3)],
+    "path_graph": [(0,), (1,), (4,), ("abc",), (4, nx.DiGraph)],
+    "star_graph": [(0,), (3,), ("abc",), (3, nx.DiGraph)],
+    "tadpole_graph": [(2, 0), (3, 1), (4, 3)],
+    "turan_graph": [(7, 3)],
+    "wheel_graph": [(0,), (1,), (2,), (3,), (6,)],
+}
+GENERATORS = [name for group, names in GROUPS.items() if "generators" in group for name in names.split()
+              if not name.endswith(("gnp_random_graph", "gnm_random_graph"))]
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_generators_make_the_graphs_of_networkx(name):
+    for arguments in GENERATED.get(name, [()]):
+        G, theirs = public(name)(*arguments, backend="gbgpu"), public(name)(*arguments)
+        assert isinstance(G, Graph | DiGraph) and type(theirs) in (nx.Graph, nx.DiGraph)
+        assert len(G) == len(theirs) and G.number_of_edges() == theirs.number_of_edges()
+        assert G._arrays.labels(G._arrays.heads) == [head for row in theirs.adj.values() for head in row]
+        assert plain(G) == plain(theirs) and list(G) == list(theirs)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_random_graphs_have_as_many_edges_as_they_should(directed):
+    """A loop, an edge twice, or a pair that is never drawn would show in the counts of many small graphs."""
+    n, pairs = 6, 30 if directed else 15
+    seen, total = set(), 0
+    for _ in range(60):
+        G = nx.gnm_random_graph(n, 7, directed=directed, backend="gbgpu")
+        assert G.number_of_edges() == 7 and not any(u == v for u, v in G.edges)
+        P = nx.gnp_random_graph(n, 0.4, directed=directed, backend="gbgpu")
+        seen |= set(P.edges)
+        total += P.number_of_edges()
+    assert len(seen) == pairs and all(u != v for u, v in seen)
+    assert abs(total - 60 * 0.4 * pairs) < 6 * (60 * pairs * 0.4 * 0.6) ** 0.5
+    with pytest.raises(NotImplementedError):
+        nx.gnp_random_graph(n, 0.4, seed=1, backend="gbgpu")
+
+
+def test_an_independent_set_is_maximal():
+    G = nx.gnm_random_graph(40, 80, seed=1)
+    found = nx.maximal_independent_set(G, backend="gbgpu")
+    assert not G.subgraph(found).edges and nx.is_dominating_set(G, found)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=14), st.booleans())
+@settings(max_examples=40)
+def test_arrays_and_dictionaries_are_the_same_graph(edges, directed):
+    theirs = nx.empty_graph(7, nx.DiGraph if directed else nx.Graph)
+    theirs.add_edges_from(edges)
+    G = (DiGraph if directed else Graph).of_arrays(
+        Arrays.of_edges(range(7), [u for u, _ in edges], [v for _, v in edges], directed)
+    )
+    assert len(G) == 7 and G.number_of_edges() == theirs.number_of_edges()
+    read = from_networkx(theirs)
+    for mine, other in ((G._arrays, read._arrays), (G._backwards, read._backwards)):
+        assert mine.offsets.tolist() == other.offsets.tolist()
+        rows = [np.sort(arrays.heads * 7 + arrays.tails).tolist() for arrays in (mine, other)]
+        assert rows[0] == rows[1]
+    assert G._arrays.heads.tolist() == read._arrays.heads.tolist()
+    assert plain(G) == plain(theirs) and plain(to_networkx(G)) == plain(theirs)
+    assert all(G._adj[u][v] is G._adj[v][u] for u, v in G.edges if not directed)
+    assert plain(pickle.loads(pickle.dumps(G))) == plain(theirs)
+
+
+def test_a_graph_that_changes_is_read_again():
+    G = nx.path_graph(5, backend="gbgpu")
+    assert nx.number_connected_components(G) == 1
+    G.remove_edge(1, 2)
+    G.add_edge("a", "b", weight=3)
+    assert nx.number_connected_components(G) == 3
+    assert nx.dijkstra_path_length(G, "a", "b") == 3
+    assert type(G.copy()) is Graph and type(G.to_directed()) is DiGraph
+
+
+def test_results_outlive_a_session():
+    G = nx.cycle_graph(6, backend="gbgpu")
+    assert nx.is_connected(G)
+    gb.init("cpu:2")
+    assert nx.is_connected(G) and nx.eccentricity(G, 0) == 3
+
+
+def test_conversions_are_kept_and_shared():
+    G = weighted(nx.cycle_graph(6))
+    nx.pagerank(G, backend="gbgpu")
+    nx.is_connected(G, backend="gbgpu")
+    [converted] = G.__networkx_cache__["backends"]["gbgpu"].values()
+    arrays = converted._arrays
+    nx.minimum_spanning_tree(G, backend="gbgpu")  # wants all attributes
+    assert {id(graph._arrays) for graph in G.__networkx_cache__["backends"]["gbgpu"].values()} == {id(arrays)}
+    G.add_edge(0, 3)
+    assert not G.__networkx_cache__
+    assert nx.shortest_path_length(G, 0, 3, backend="gbgpu") == 1
+
+
+def test_weights_are_attributes_or_what_a_function_says():
+    G = nx.Graph([(0, 1, {"cost": 5}), (1, 2, {"cost": 1}), (0, 2)])
+
+    def half(u, v, data):
+        return None if (u, v) == (0, 2) else data.get("cost", 2) / 2
+
+    for weight in ("cost", "weight", half, None):
+        theirs = nx.single_source_dijkstra_path_length(G, 0, weight=weight or (lambda *_: 1))
+        assert nx.shortest_path_length(G, 0, weight=weight, backend="gbgpu") == theirs
+    assert nx.shortest_path_length(nx.path_graph(4, backend="gbgpu"), 0, 3, weight=lambda u, v, d: 2) == 6
+    G[0][1]["cost"] = "five"
+    G.__networkx_cache__.clear()
+    with pytest.raises(NotImplementedError):
+        nx.dijkstra_path_length(G, 0, 2, weight="cost", backend="gbgpu")
+
+
+@pytest.mark.parametrize("values", [np.array([1.5, 2.5, 4.0]), np.array([3, 4, 5])])
+@pytest.mark.parametrize("kind", [None, nx.DiGraph])
+def test_sparse_arrays_come_and_go(values, kind):
+    from scipy.sparse import coo_array
+
+    A = coo_array((values, ([0, 1, 3], [1, 0, 3])), shape=(5, 5))
+    G = nx.from_scipy_sparse_array(A, create_using=kind, backend="gbgpu")
+    theirs = nx.from_scipy_sparse_array(A, create_using=kind)
+    assert plain(nx.to_scipy_sparse_array(G)) == plain(nx.to_scipy_sparse_array(theirs))
+    assert plain(G) == plain(theirs)
+
+
+# -- what it is asked for
+
+
+def test_it_says_why_not():
+    can, multi = backend.backend.can_run, nx.MultiGraph([(0, 1)])
+    assert can("pagerank", (nx.path_graph(3),), {}) is True
+    for name, arguments, keywords, reason in [
+        ("pagerank", (multi,), {}, "multigraphs"),
+        ("betweenness_centrality", (nx.path_graph(3),), {"weight": "weight"}, "weight"),
+        ("bfs_edges", (nx.path_graph(3), 0), {"sort_neighbors": sorted}, "sort_neighbors"),
+        ("minimum_spanning_tree", (nx.path_graph(3), "weight", "prim"), {}, "Kruskal"),
+        ("clustering", (nx.DiGraph(),), {}, "directed"),
+        ("is_connected", ([(0, 1)],), {}, "list"),
+        ("is_connected", (), {"H": 1}, "G"),
+        ("path_graph", (3, nx.MultiGraph), {}, "classes"),
+    ]:
+        found = can(name, arguments, keywords)
+        assert isinstance(found, str) and reason in found, found
+
+
+def test_small_graphs_are_left_to_networkx(monkeypatch):
+    should, small, large = backend.backend.should_run, nx.path_graph(5), nx.complete_graph(60)
+    monkeypatch.setattr(nx.config.backends.gbgpu, "threshold", 1000)
+    assert "quicker" in should("pagerank", (small,), {}) and should("pagerank", (), {"G": large}) is True
+    assert should("triangles", (nx.path_graph(80),), {}) is True  # a tenth is enough for what takes long
+    assert "conversion" in should("degree_centrality", (large,), {})
+    nx.is_connected(large, backend="gbgpu")
+    assert should("degree_centrality", (large,), {}) is True
+    monkeypatch.setattr(nx.config.backends.gbgpu, "threshold", 0)
+    assert should("degree_centrality", (small,), {}) is True
+
+
+def test_it_runs_of_its_own_accord(monkeypatch, caplog):
+    monkeypatch.setattr(nx.config.backends.gbgpu, "threshold", 100)
+    with nx.config.backend_priority(algos=["gbgpu"]), caplog.at_level(logging.DEBUG, "networkx"):
+        nx.number_connected_components(nx.complete_graph(12))
+        assert "Using backend 'gbgpu' for call to 'number_connected_components'" in caplog.text
+        caplog.clear()
+        assert nx.number_connected_components(nx.path_graph(3)) == 1 and nx.is_biconnected(nx.complete_graph(12))
+        assert "Using backend 'gbgpu'" not in caplog.text
+
+
+def test_the_table_has_what_there_is():
+    assert FUNCTIONS.keys() == OFFERS.keys()
+    page = (ROOT / "docs/networkx.md").read_text()
+    assert FUNCTIONS.keys() <= set(re.findall(r"\w+", page))
+
+
+@pytest.mark.parametrize("name", sorted(OFFERS))
+def test_signatures_are_those_of_networkx(name):
+    def parameters(function):
+        return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
+
+    mine, theirs = parameters(OFFERS[name].run), parameters(_registered_algorithms[name].orig_func)
+    assert mine == theirs
+
+
+# -- as it is installed
+
+SHORT = ["networkx.algorithms.traversal.tests.test_bfs", "networkx.algorithms.components.tests.test_connected"]
+
+
+def test_networkx_passes_its_own_tests_on_it(tmp_path):
+    """A few of them: tests/suites has them all. Nothing that ran elsewhere counts."""
+    ran = tmp_path / "ran.json"
+    env = environment(tmp_path, **SUITE, GBGPU_NX_RAN=str(ran))
+    done = subprocess.run(suite(tmp_path, *SHORT), env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    counted = json.loads(ran.read_text())
+    assert {"bfs_edges", "bfs_layers", "connected_components", "is_connected"} <= counted.keys()
