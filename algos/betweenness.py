@@ -18,6 +18,7 @@ import numpy as np
 
 from algos._copies import batches
 from algos._inputs import others, square, vertices
+from algos._iterations import flat
 from algos.components import has_symmetric_pattern
 from algos.runs import ALGORITHMS, SAMPLES, Algorithm, Result, highest
 from algos.verify import check, dense, levels_from
@@ -44,15 +45,12 @@ def betweenness(
     n = square(A)
     chosen = vertices(sources, n, seed)
     directed = directed if directed is not None else not has_symmetric_pattern(A, n)
-    total, sums = np.zeros(n), None
+    sums = flat(n, 0, "sums")
     for copies, seeds in batches(A, chosen, ENTRIES):
         _, s, t = counted(copies, seeds)
-        if sums is None:
-            sums = Vector(float, s.size, name="sums")
-            sums[:] = 0
+        sums = sums if sums.size == s.size else flat(s.size, 0, "sums")  # of each copy on its own until the end
         sums(binary.plus) << binary.times(t & s)
-    if sums is not None:
-        total = finite(sums.to_dense()).reshape(-1, n).sum(axis=0)
+    total = finite(sums.to_dense()).reshape(-1, max(n, 1)).sum(axis=0)[:n]
     return Vector.from_dense(total * scales(n, chosen, normalized, directed), name="betweenness")
 
 
@@ -74,7 +72,7 @@ def edge_betweenness(
         E(A.S, binary.plus) << plus_times(S @ W.T)
     finite(E.reduce_rowwise().new().to_dense(0.0))
     if not directed:
-        E << binary.plus(E & E.T)
+        E(A.S, binary.plus) << E.T
     share = 1 / max(n - 1, 1) if normalized else n / (1 if directed else 2)
     return E.apply(binary.times, right=share / max(len(chosen), 1)).new(name="E")
 
@@ -82,7 +80,7 @@ def edge_betweenness(
 def counted(A: Matrix, seeds: np.ndarray) -> tuple[list[Vector], Vector, Vector]:
     """The levels of a search, s, and the sum of w over successors, 0 where there are none and at the seeds."""
     n = A.nrows
-    s, t, w = (Vector(float, n, name=name) for name in "stw")
+    s, w, t = Vector(float, n, name="s"), Vector(float, n, name="w"), flat(n, 0, "t")
     q = Vector.from_coo(seeds, 1.0, float, size=n, name="q")
     levels = []
     while q.nvals:
@@ -90,11 +88,9 @@ def counted(A: Matrix, seeds: np.ndarray) -> tuple[list[Vector], Vector, Vector]
         s(q.S) << q
         q = Vector(float, n, name="q")
         q(~s.S, replace) << plus_first(levels[-1] @ A)
-    t[:] = 0
-    for depth in range(len(levels) - 1, 0, -1):
+    for depth in range(len(levels) - 1, 1, -1):
         w << binary.plus(t & unary.minv(levels[depth]))
-        if depth > 1:
-            t(levels[depth - 1].S, binary.plus) << plus_second(A @ w)
+        t(levels[depth - 1].S, binary.plus) << plus_second(A @ w)
     return levels, s, t
 
 

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from algos._inputs import others, square, vertices
+from algos._iterations import flat
 from algos.runs import ALGORITHMS, SAMPLES, Algorithm, Result, highest
 from algos.verify import check, dense, levels_from
-from gbgpu import Matrix, Vector, binary, loop, replace, select, unary
+from gbgpu import Matrix, Scalar, Vector, binary, loop, replace, select, unary
 from gbgpu.semiring import bor_first
 
 BITS = 64
+MANY = 16  # vertices are many from a sixteenth of all
 
 
 def closeness(A: Matrix, sources: Any = None, wf_improved: bool = True, *, seed: int = 0) -> Vector:
@@ -50,10 +52,9 @@ def harmonic(A: Matrix, sources: Any = None, *, seed: int = 0) -> Vector:
 def sums(A: Matrix, sources: np.ndarray, value: Any) -> tuple[Vector, Vector]:
     """How many of the sources reach each vertex, itself not counted, and the sum of value(distance) (FP64)."""
     n = A.nrows
-    reach, total = Vector(float, n, name="reach"), Vector(float, n, name="total")
-    front, missing = Vector("UINT64", n, name="front"), Vector("UINT64", n, name="missing")
-    came = Vector(float, n, name="came")
-    reach[:] = total[:] = 0
+    reach, total, came = (flat(n, 0, name) for name in ("reach", "total", "came"))
+    front, missing, t = (Vector("UINT64", n, name=name) for name in ("front", "missing", "t"))
+    worth = Scalar(float, name="worth")
     for first in range(0, len(sources), BITS):
         some = sources[first : first + BITS]
         bits = np.uint64(1) << np.arange(len(some), dtype=np.uint64)
@@ -61,20 +62,24 @@ def sums(A: Matrix, sources: np.ndarray, value: Any) -> tuple[Vector, Vector]:
         missing[:] = np.bitwise_or.reduce(bits)
         missing(binary.bxor) << front
         with loop() as it:
-            front(missing.V, replace) << bor_first["UINT64"](front @ A)
-            front << binary.band(front & missing)
+            with it.when(front.nvals > n // MANY):
+                t(missing.V, replace) << bor_first["UINT64"](front @ A)
+            with it.when(front.nvals <= n // MANY):
+                t << bor_first["UINT64"](front @ A)  # few: a look at all that is missing would take longer
+            front << binary.band(t & missing)
             front << select.valuene(front, 0)
             missing(binary.bxor) << front
             came << popcount(front)
             reach(binary.plus) << came
-            total(binary.plus) << came.apply(binary.times, right=value(it.index + 1))
+            worth << value(it.index + 1)
+            total(binary.plus) << came.apply(binary.times, right=worth)
             it.until(front.nvals == 0)
     return reach, total
 
 
 def _closeness(reach: np.ndarray, total: np.ndarray, count: Any, wf_improved: bool) -> np.ndarray:
     near = np.divide(reach, total, out=np.zeros(len(reach)), where=total > 0)
-    return near * reach / count if wf_improved else near + 0 * count
+    return near * (reach if wf_improved else count) / count  # NaN where nothing is known
 
 
 def check_closeness(A: Matrix, found: Vector, sources: Any = None, *, seed: int = 0) -> None:
