@@ -1,8 +1,8 @@
 """The `gbgpu` command: `info`, `run ALGO GRAPH`, `replay TRACE`, `train-balance OUT`, `compile [SCRIPT]`,
 `convert IN OUT`, `generate KIND`.
 
-Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device); errors are one line on
-stderr.
+Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device, numbers that do not
+settle); errors are one line on stderr.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from rich.table import Table
 
 import gbgpu as gb
 from algos import balancing, results, runs, training
+from algos._iterations import ConvergenceError
 from algos.graphs import KINDS, SPEC, load, parse_weights, store
 from algos.progress import Progress
 from algos.verify import VerificationError
@@ -45,6 +46,7 @@ BAD_INPUT = (
     errors.NotImplementedException,
     errors.DeviceError,
     errors.OutOfMemory,
+    ConvergenceError,
 )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from algos import verify
 from algos._inputs import row_lengths
 from algos._iterations import check_limits
-from algos.runs import ALGORITHMS, Algorithm
+from algos.runs import ALGORITHMS, Algorithm, Option
 from gbgpu import Matrix, binary, monoid, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import plus_second, plus_times
@@ -47,7 +47,7 @@ def collaborative_filtering(
     The loss is the sum of squared errors, plus penalty times the squares of a row's factors for each of its ratings;
     it never rises. `method`: "als" or "gradient". Rows without ratings keep the factors that are drawn by `seed`.
     Raises TypeError (R is no Matrix), InvalidValue (method; factors, iterations below 1; penalty not above 0; a rating
-    that is not finite)."""
+    that is not finite, ratings beyond what the penalty holds)."""
     _check(R, factors, method, iterations, penalty)
     R = R.dup(float, name="R")
     sides = R, R.T.new(name="R")
@@ -104,7 +104,11 @@ def least_squares(R: Matrix, U: Matrix, V: Matrix, penalty: float) -> None:
     gram += penalty * count[:, None, None] * np.eye(f)
     sums = plus_times[float](R @ V).new().to_dense(0.0)[rows]
     u = U.to_dense(0.0)
-    u[rows] = np.linalg.solve(gram, sums[:, :, None])[:, :, 0]
+    try:
+        u[rows] = np.linalg.solve(gram, sums[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:
+        hint = "a larger penalty, or smaller ratings"
+        raise InvalidValue(message("factors that ratings and penalty determine", "a singular system", hint)) from None
     U << full(u)
 
 
@@ -139,9 +143,12 @@ def check_model(R: Matrix, model: Model) -> None:
 
 _FIRST = np.array([0])
 
+METHOD = Option("method", str, "{}: als or gradient (default: als)", lambda R, asked: asked or METHODS[0])
+
 ALGORITHMS["factors"] = Algorithm(
-    run=lambda R: collaborative_filtering(R, 8),
-    verify=check_model,
+    run=lambda R, method: collaborative_filtering(R, 8, method, 5),
+    verify=lambda R, method, model: check_model(R, model),
     summary=lambda model: {"first_error": model.rmse[0], "last_error": model.rmse[-1]},
+    options=(METHOD,),
     rehearse=lambda R: collaborative_filtering(R, 2, "gradient", 2),
 )

@@ -2,8 +2,8 @@
 
 F = A S counts labels, where S has a row for each vertex with an entry in the column of its label. The largest of
 (count, label) in a row is the one to take, by one reduction of keys. Semi-synchronous: the vertices of one colour move
-together, so no two neighbours do, and who has one of the most frequent labels stays; that comes to an end. Synchronous:
-all move together, for so many rounds, and of equal ones the lowest label is taken.
+together, so no two neighbours do; who has one of the most frequent labels stays, else the highest of them is taken;
+that comes to an end. Synchronous: all move together, for so many rounds, and of equal ones the lowest label is taken.
 
 Source: Raghavan, Albert, Kumara, "Near Linear Time Algorithm to Detect Community Structures", Physical Review E 2007;
 semi-synchronous: Cordasco, Gargano, "Community Detection via Semi-synchronous Label Propagation Algorithms", 2010;
@@ -20,8 +20,8 @@ from algos._iterations import check_limits
 from algos.coloring import greedy_color
 from algos.components import _sizes, undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
-from gbgpu import Matrix, Vector, indexunary, monoid, select
-from gbgpu.semiring import plus_pair
+from gbgpu import Matrix, Vector, binary, indexunary, monoid, select, unary
+from gbgpu.semiring import plus_first
 
 
 def label_propagation(A: Matrix, synchronous: bool = False, max_iterations: int = 100) -> Vector:
@@ -33,18 +33,27 @@ def label_propagation(A: Matrix, synchronous: bool = False, max_iterations: int 
     not square), InvalidValue (an arc without its reverse; max_iterations below 1)."""
     n = undirected(A)
     check_limits(0, max_iterations)
-    A = select.offdiag(A).new(name="A")
-    classes = [np.arange(n)] if synchronous else color_classes(A)
-    rows = [(ids, A if len(ids) == n else A[ids, :].new(name="rows")) for ids in classes]
+    A = unary.one(select.offdiag(A)).new(dtype=int, name="A")
+    parts = [(np.arange(n), A)] if synchronous else [(ids, with_own(A, ids)) for ids in color_classes(A)]
     labels = np.arange(n)
     for _ in range(max_iterations):
         before = labels.copy()
-        for ids, part in rows:
-            found, frequent = most_frequent(part, labels, ids, lowest=synchronous)
-            labels[ids[found]] = frequent
+        for ids, part in parts:
+            S = Matrix.from_coo(np.arange(n), labels, True, nrows=n, ncols=n, name="S")
+            F = plus_first[int](part @ S).new(name="F")
+            best = F.apply(by_lowest if synchronous else by_highest, right=n).new().reduce_rowwise(monoid.max).new()
+            where, keys = best.to_coo()
+            labels[ids[where]] = n - 1 - keys % n if synchronous else keys % n
         if np.array_equal(labels, before):
             break
     return Vector.from_dense(labels, name="labels")
+
+
+def with_own(A: Matrix, ids: np.ndarray) -> Matrix:
+    """Some rows of A, each arc 2, and 1 for the vertex itself: of the most frequent labels its own counts most."""
+    part = A[ids, :].apply(binary.times, right=2).new(name="part")
+    part(binary.plus) << Matrix.from_coo(np.arange(len(ids)), ids, 1, nrows=len(ids), ncols=A.ncols)
+    return part
 
 
 def color_classes(A: Matrix) -> list[np.ndarray]:
@@ -54,23 +63,6 @@ def color_classes(A: Matrix) -> list[np.ndarray]:
     order = Vector.from_dense(degree * n + n - 1 - np.arange(n))
     color = greedy_color(A, "jones-plassmann", order=order).to_dense()
     return [np.flatnonzero((color == c) & (degree > 0)) for c in range(int(color.max(initial=-1)) + 1)]
-
-
-def most_frequent(part: Matrix, labels: np.ndarray, ids: np.ndarray, lowest: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(rows with neighbours, the label that most of them have): the lowest, or else the own one, or the highest."""
-    n = part.ncols
-    S = Matrix.from_coo(np.arange(n), labels, True, nrows=n, ncols=n, name="S")
-    F = plus_pair[int](part @ S).new(name="F")
-    best = F.apply(by_lowest if lowest else by_highest, right=n).new().reduce_rowwise(monoid.max).new()
-    found, keys = best.to_coo()
-    count, label = keys // n, keys % n
-    if lowest:
-        return found, n - 1 - label
-    mine = Matrix(int, part.nrows, n, name="mine")
-    own = Matrix.from_coo(np.arange(len(ids)), labels[ids], True, nrows=part.nrows, ncols=n, name="own")
-    mine(own.S) << F
-    stays = mine.reduce_rowwise(monoid.max).new().to_dense(0)[found] == count
-    return found, np.where(stays, labels[ids[found]], label)
 
 
 def check_labels(A: Matrix, labels: Vector) -> None:

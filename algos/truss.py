@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from algos import verify
-from algos._inputs import degrees
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Option
-from algos.triangles import by_degree
+from algos.triangles import at_edges
 from gbgpu import Matrix, binary, monoid, replace, select
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import plus_pair
@@ -53,12 +52,8 @@ def truss_numbers(A: Matrix) -> Matrix:
 
 
 def support(A: Matrix) -> Matrix:
-    """The triangles at each edge, from the end of higher degree, whose neighbours are marked once for all others."""
-    A = select.offdiag(A).new(name="A")
-    H = by_degree(A, degrees(A)).T.new(name="H")
-    S = Matrix(int, A.nrows, A.ncols, name="S")
-    S(H.S) << 0
-    S(H.S, binary.plus) << plus_pair[int](A @ A.T)
+    """The triangles at each edge without loops, 0 too."""
+    S = at_edges(A)
     return binary.plus(S | S.T).new(name="S")
 
 

@@ -128,6 +128,12 @@ def devices(session: Devices) -> Devices:
     return session
 
 
+@pytest.fixture
+def first() -> None:
+    """A session on the first devices, for what has nothing to do with how many there are."""
+    chosen()[0].start()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """One test runs with all its parameters in one worker, and a file whose tests share much as a whole, so that

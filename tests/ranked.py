@@ -1,5 +1,5 @@
-"""What test_ranks.py starts under mpiexec: `python ranked.py NAME [ARGUMENT ...]` calls one of the functions below on
-every rank, with the same examples. What fails raises, which ends all ranks; the first one prints what was done."""
+"""What test_ranks.py starts under mpiexec: `python ranked.py NAME [ARGUMENT ...] [+ NAME ...]` calls functions below
+on every rank, with the same examples. What fails raises, which ends all ranks; the first one prints what was done."""
 
 from __future__ import annotations
 
@@ -59,17 +59,19 @@ def statements(examples: str, specs: str, *kinds: str) -> None:
     say(f"{sum(oracle.RAN.values())} statements")
 
 
-def algorithms(*specs: str) -> None:
-    """Every algorithm of the command by its own verifier; "auto": on objects that live whole on the first device."""
+def algorithms(specs: str, *names: str) -> None:
+    """Algorithms of the command, all unless some are named, each by its own verifier; "auto": on objects that live
+    whole on the first device."""
     from algos.runs import ALGORITHMS
 
-    for spec in specs:
+    for spec in specs.split(","):
         gb.init(spec)
         A = gb.io.rmat(5, 4, seed=1, weights=(1, 9), dtype="INT64")
-        for algorithm in ALGORITHMS.values():
+        for name in names or ALGORITHMS:
+            algorithm = ALGORITHMS[name]
             chosen = algorithm.choose(A, {}).values()
             algorithm.verify(A, *chosen, algorithm.run(A, *chosen))
-    say(f"{len(ALGORITHMS)} algorithms")
+    say(f"{len(names or ALGORITHMS)} algorithms")
 
 
 def session() -> None:
@@ -95,6 +97,7 @@ def session() -> None:
         arrived = {record.device: record.bytes for record in records if record.step == "gather"}
         rows = dict(zip(names, x._store.map.rows, strict=True))
         assert arrived == {name: 8 * (x.size - rows[name]) for name in mine}
+        _halo(here, x.size)
         with gb.loop() as it:
             y("min") << min_plus(y @ A)
             it.until(it.index == 5)
@@ -103,7 +106,23 @@ def session() -> None:
         assert drawn == [drawn[0]] * ranks.size
         _raises(A, x)
         _files(A, "A.npz")
+        _values(own)
     say("a session")
+
+
+def _values(own: int) -> None:
+    """From the second pull of a matrix on, ranks get the values that their rows read, and no others."""
+    here = gb.init(f"cpu:{own}", gb.partition.random(own), balance="off")
+    here.kernels.costs = here.kernels.costs._replace(step=0.0, row=0.0)
+    A = gb.io.rmat(6, 1, seed=own, weights=(1, 9), dtype="INT64")
+    sets, dense = gb.block_sets(A), A.to_dense(fill_value=0)
+    for turn in range(3):
+        x, w = np.random.default_rng(turn).integers(1, 99, A.nrows), gb.Vector(int, A.nrows)
+        with gb.trace() as records:
+            w(direction="pull") << plus_times(A @ gb.Vector.from_dense(x))
+        assert np.array_equal(w.to_dense(fill_value=0), dense @ x)
+        arrived = sum(everywhere(sum(record.bytes for record in records if record.step == "gather")))
+        assert arrived == (sets.needed_bytes() if turn else sets.pull_bytes()) > 0
 
 
 def _same_bits(own: int) -> None:
@@ -119,6 +138,20 @@ def _same_bits(own: int) -> None:
     assert found[0] == found[1]
 
 
+def _halo(here, n: int) -> None:
+    """From the second pull on single values come, where that pays: of a cycle two for each block."""
+    costs, here.kernels.costs = here.kernels.costs, here.kernels.costs._replace(byte=1.0)
+    A = gb.Matrix.from_coo(np.arange(n).repeat(2), (np.arange(n).repeat(2) + [1, n - 1] * n) % n, 1, nrows=n, ncols=n)
+    y, x = gb.Vector(int, n), gb.Vector.from_dense(np.arange(n) ** 2)
+    for _ in range(3):
+        with gb.trace() as records:
+            y(direction="pull") << plus_times(A @ x)
+    assert (y.to_dense() == np.roll(np.arange(n) ** 2, 1) + np.roll(np.arange(n) ** 2, -1)).all()
+    assert A._store.halo is not None
+    assert {record.bytes for record in records if record.step == "gather"} == {16}
+    here.kernels.costs = costs
+
+
 def _raises(A: gb.Matrix, x: gb.Vector) -> None:
     """What all raise alike, all may catch."""
     n = A.nrows
@@ -127,6 +160,7 @@ def _raises(A: gb.Matrix, x: gb.Vector) -> None:
     refused(exceptions.OutOfMemory, "bytes", lambda: gb.Matrix.from_coo([0], [0], [1], nrows=2**50, ncols=1))
     refused(exceptions.NotImplementedException, "links", gb.topology)
     refused(exceptions.InvalidValue, "the same gb.init", lambda: gb.init("cpu:1", deterministic=gb.rank() == 0))
+    refused(exceptions.DeviceError, "device string", lambda: gb.init("cpu:1" if gb.rank() else "tpu:1"))
     beyond = gb.Vector.from_dense(np.where(np.arange(n) == n - 1, n, 0))  # one rank's device sees it
     refused(exceptions.IndexOutOfBound, "ids from 0", lambda: x[beyond].new().nvals)
     refused(OSError, "", lambda: gb.io.write("/nowhere/A.gbgpu", A))
@@ -178,4 +212,6 @@ def failing(how: str, at: str = "3") -> None:
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]](*sys.argv[2:])
+    for call in " ".join(sys.argv[1:]).split(" + "):
+        name, *arguments = call.split()
+        globals()[name](*arguments)

@@ -146,6 +146,9 @@ BAD = "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 one\n"
         (["bfs", "road:9", "--source=-1"], "from 0 to 80"),
         (["bfs", "road:0"], "no vertex"),
         (["sssp", "nan.mtx"], "NaN"),
+        (["eigenvector", "path.mtx"], "1000 iterations"),
+        (["factors", "road:9", "--method", "sgd"], "als"),
+        (["truss", "road:9", "--k", "1"], "k of at least 2"),
         (["bfs", "road:9", "--devices", "abacus:3"], "abacus"),
         (["bfs", "road:9", "--trace", "none/trace.json"], "none/trace.json"),
     ],
@@ -156,6 +159,8 @@ def test_bad_input_exits_with_3_and_one_line(call, tmp_path, monkeypatch, words,
     Path("flat.mtx").write_text(BAD.replace("2 2 1\n1 1 one", "2 3 1\n1 1 1"))
     Path("twice.mtx").write_text(BAD.replace("2 2 1\n1 1 one", "2 2 2\n1 1 1\n1 1 1"))
     Path("nan.mtx").write_text(BAD.replace("integer", "real").replace("one", "nan"))
+    path = "\n".join(f"{i + 2} {i + 1}" for i in range(899))
+    Path("path.mtx").write_text(f"%%MatrixMarket matrix coordinate pattern symmetric\n900 900 899\n{path}\n")
     code, out, err = call("run", *words)
     assert (code, out) == (3, "")
     assert err.startswith("gbgpu: ")

@@ -14,10 +14,10 @@ import algos
 import gbgpu as gb
 from algos import verify
 from gbgpu import balance, binary, indexunary, replace
-from gbgpu.distribute.partition import NAMED, RowMap, Rows
+from gbgpu.distribute.partition import NAMED, Pattern, RowMap
 from gbgpu.engine import gate
 from gbgpu.engine.loop import solo
-from gbgpu.engine.matrix.csr import Rows as Entries
+from gbgpu.engine.matrix.csr import Rows
 from gbgpu.exceptions import InvalidValue
 from gbgpu.io.generate import rmat
 from gbgpu.semiring import plus_times
@@ -35,8 +35,8 @@ def pattern(n: int, m: int, seed: int, density: float = 0.05) -> np.ndarray:
     return rng.random((n, m)) < density * rng.choice([0, 1, 8], n)[:, None]
 
 
-def rows_of(dense: np.ndarray) -> Rows:
-    return Rows(len(dense), dense.sum(1), (lambda: np.nonzero(dense)[1]) if len(dense) == dense.shape[1] else None)
+def rows_of(dense: np.ndarray) -> Pattern:
+    return Pattern(len(dense), dense.sum(1), (lambda: np.nonzero(dense)[1]) if len(dense) == dense.shape[1] else None)
 
 
 def values(dense: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -73,10 +73,10 @@ def test_every_row_has_one_place(name, n, p):
 
 def test_random_blocks():
     """Of equal rows; the same for a seed and other ones for another; a row is anywhere."""
-    bounds, order = part.random(1).divide(Rows(4000), 4)
+    bounds, order = part.random(1).divide(Pattern(4000), 4)
     assert np.diff(bounds).tolist() == [1000] * 4
-    assert np.array_equal(order, part.random(1).divide(Rows(4000), 4)[1])
-    other = part.random(2).divide(Rows(4000), 4)[1]
+    assert np.array_equal(order, part.random(1).divide(Pattern(4000), 4)[1])
+    other = part.random(2).divide(Pattern(4000), 4)[1]
     assert not np.array_equal(order, other)
     both = len(np.intersect1d(order[:1000], other[:1000]))
     assert 180 < both < 320  # 250 expected, 13 their deviation
@@ -84,12 +84,12 @@ def test_random_blocks():
 
 def test_segments_are_runs_of_equal_work():
     lengths = np.random.default_rng(0).geometric(0.1, 3000) - 1
-    bounds, order = part.segments(5).divide(Rows(3000, lengths), 4)
+    bounds, order = part.segments(5).divide(Pattern(3000, lengths), 4)
     for b in range(4):
         mine = order[bounds[b] : bounds[b + 1]]
         assert (np.diff(mine) > 0).all() and (np.diff(mine) > 1).sum() == 4  # five runs
         assert (lengths[mine] + 1).sum() == pytest.approx((lengths + 1).sum() / 4, abs=5.0 * (lengths.max() + 1))
-    ones, edges = (made.divide(Rows(3000, lengths), 4) for made in (part.segments(1), part.equal_edges()))
+    ones, edges = (made.divide(Pattern(3000, lengths), 4) for made in (part.segments(1), part.equal_edges()))
     assert RowMap(*ones).same(RowMap(*edges)) and RowMap(*ones).order is None
 
 
@@ -98,7 +98,7 @@ def test_segments_are_runs_of_equal_work():
 def test_degree_sorted_blocks(lengths, p):
     """Rows and entries are even, and the hubs of a block come first."""
     lengths = np.array(lengths)
-    bounds, order = part.degree_sorted().divide(Rows(len(lengths), lengths), p)
+    bounds, order = part.degree_sorted().divide(Pattern(len(lengths), lengths), p)
     blocks = [lengths[order[lo:hi]] for lo, hi in zip(bounds, bounds[1:], strict=False)]
     assert all((np.diff(block) <= 0).all() for block in blocks)
     assert max(map(len, blocks)) - min(map(len, blocks)) <= 1
@@ -122,7 +122,7 @@ def test_metis_cuts_where_few_entries_are():
 
 def test_metis_of_other_matrices():
     """Without columns, entries, or a second device there is nothing to cut."""
-    for rows in (Rows(50), Rows(50, np.zeros(50, int), lambda: np.zeros(0, int)), Rows(50, np.arange(50))):
+    for rows in (Pattern(50), Pattern(50, np.zeros(50, int), lambda: np.zeros(0, int)), Pattern(50, np.arange(50))):
         bounds, order = part.metis().divide(rows, 3)
         assert order is None and bounds[0] == 0 and bounds[-1] == 50
     assert part.metis().divide(rows_of(np.eye(9, dtype=bool)), 1)[1] is None
@@ -269,6 +269,14 @@ def test_a_replica_is_in_the_order_of_ids():
     assert whole.rowmap.p == 1 and all(np.array_equal(*pair) for pair in zip(found, expected, strict=True))
 
 
+def test_tiles_are_put_together():
+    """Whatever the order of the rows and columns of each, and of the result."""
+    gb.init("cpu:3", part.random(2))
+    dense = [[values(pattern(n, m, seed=n + m, density=0.3)) for m in (50, 7, 0)] for n in (90, 9)]
+    made = gb.ss.concat([[matrix(tile) for tile in line] for line in dense])
+    assert np.array_equal(made.to_dense(fill_value=0), np.block(dense))
+
+
 @pytest.mark.parametrize("iso", [False, True])
 def test_arrays_of_a_device_are_handed_out(iso):
     """As they are from a GPU's memory: here of the first device."""
@@ -276,7 +284,7 @@ def test_arrays_of_a_device_are_handed_out(iso):
     dense = pattern(140, 140, 9).astype(int) if iso else values(pattern(140, 140, 9))
     expected, made = matrix(dense), gb.Matrix(int, 140, 140)
     indptr, cols, vals = expected.to_csr()
-    gate.distribute(session, made, Entries(indptr, cols, vals[:1] if iso else vals, 0 if iso else 1), iso)
+    gate.distribute(session, made, Rows(indptr, cols, vals[:1] if iso else vals, 0 if iso else 1), iso)
     assert made.isequal(expected) and made._store.iso == iso
 
 
@@ -332,7 +340,7 @@ def eager():
     """Starts sessions whose pulls bring single values wherever these are fewer."""
 
     def start(*arguments):
-        session = gb.init(*arguments)
+        session = gb.init(*arguments, balance="off")
         session.kernels.costs = session.kernels.costs._replace(step=0.0, row=0.0)
 
     return start
@@ -343,10 +351,10 @@ def pulled(A, x) -> tuple[np.ndarray, int]:
     w = gb.Vector(int, A.nrows)
     with gb.trace() as records:
         w(direction="pull") << plus_times(A @ x)
-    return w.to_dense(fill_value=0), sum(record.bytes for record in records)
+    return w.to_dense(fill_value=0), sum(record.bytes for record in records if record.step == "gather")
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     n=st.sampled_from(SIZES[:-1]), m=st.sampled_from(SIZES[:-1]), p=st.sampled_from([2, 3, 5]),
     name=st.sampled_from(list(NAMED)), dtype=st.sampled_from(["INT64", "INT32", "INT8", "BOOL"]),
@@ -372,8 +380,8 @@ def test_loops_bring_what_blocks_read(eager):
     for start in (gb.init, eager):
         start("cpu:3", part.metis())
         A = rmat(7, 3, seed=4)
-        found.append(algos.pagerank(A, tol=1e-12).ranks.to_dense())
-        verify.pagerank(A, gb.Vector.from_dense(found[-1]), tol=1e-10)
+        found.append(algos.pagerank(A, tol=1e-8).ranks.to_dense())
+        verify.pagerank(A, gb.Vector.from_dense(found[-1]), tol=1e-6)
     assert np.allclose(*found, rtol=1e-12)
 
 

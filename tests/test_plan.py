@@ -81,7 +81,26 @@ def test_wide_frontier_of_an_early_monoid_is_pulled(one):
     )
     q = gb.Vector.from_coo(np.arange(0, n, 2), True, size=n, name="q")
     w = gb.Vector(bool, n)
-    assert any(line.startswith("pull any_pair") for line in steps(gb.explain(w << any_pair(q @ A))))
+    assert any(line.startswith("pull any_pair") for line in steps(gb.explain(w << any_pair(A @ q))))
+
+
+def test_a_transpose_is_made_once_it_would_have_paid(one):
+    """Pushes that pulls would have spared are counted; plans that nobody runs are not."""
+    n = 5000
+    rng = np.random.default_rng(0)
+    A = gb.Matrix.from_coo(*rng.integers(0, n, (2, 200_000)), True, nrows=n, ncols=n, dup_op="any", name="A")
+    q = gb.Vector.from_coo(np.arange(0, n, 2), True, size=n, name="q")
+    w, ran = gb.Vector(bool, n), []
+    for _ in range(50):
+        for _ in range(5):
+            planned = " ".join(steps(gb.explain(any_pair(q @ A))))
+        with gb.trace() as records:
+            w << any_pair(q @ A)
+        ran.append(next(record.direction for record in records if record.direction))
+        assert ("pull any_pair" in planned) == (ran[-1] == "pull")
+        assert w.nvals == len(np.unique(A.to_coo()[1][A.to_coo()[0] % 2 == 0]))
+    first = ran.index("pull")
+    assert 2 < first < 40 and set(ran[:first]) == {"push"} and set(ran[first:]) == {"pull"}
 
 
 def test_hints_decide(one):

@@ -121,9 +121,13 @@ def test_running_out_of_memory_has_its_own_class_everywhere(devices):
     """Only the steps of vector statements were covered."""
     with pytest.raises(OutOfMemory, match="Matrix of shape"):
         gb.Matrix.from_coo([0], [0], 1, nrows=2**50, ncols=1)
-    wide = gb.Matrix.from_coo([0], [2**50], 1)
-    with pytest.raises(OutOfMemory):
-        wide.T.new()
+    if devices.partition and "shares" not in devices.partition:  # an order of so many columns has no room
+        with pytest.raises(OutOfMemory, match="Matrix of shape"):
+            gb.Matrix.from_coo([0], [2**50], 1)
+    else:
+        wide = gb.Matrix.from_coo([0], [2**50], 1)
+        with pytest.raises(OutOfMemory):
+            wide.T.new()
     assert gb.Vector.from_scalar(1, 5).reduce().new() == 5
 
 

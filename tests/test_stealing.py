@@ -62,6 +62,20 @@ def test_a_full_block_gives_to_empty_ones():
     assert [record.tally.edges for record in pulls] == [0, A.nvals, 0, 0]
 
 
+def test_a_thief_reads_what_the_owner_has():
+    """Owners bring single values of a vector, those that their own rows read."""
+    session, A = begin(ALL, shares=(0, 1, 0, 0))
+    session.kernels.costs = session.kernels.costs._replace(step=0.0, row=0.0)
+    for turn in range(4):
+        x = np.random.default_rng(turn).random(A.ncols)
+        with gb.trace() as records:
+            w = semiring.plus_times(A @ gb.Vector.from_dense(x)).new(direction="pull")
+        np.testing.assert_allclose(w.to_dense(0), A.to_scipy_sparse() @ x)
+        gathered = sum(record.bytes for record in records if record.step == "gather")
+        assert gathered == (0 if turn else 3 * 8 * A.ncols)
+    assert A._store.halo is not None and "steal" in actions(session)
+
+
 @given(st.data())
 def test_tasks_are_the_frontier_cut_into_pieces(data):
     """Whatever the shares, each place is in one task, pieces begin at multiples of CHUNK, and every device has one."""

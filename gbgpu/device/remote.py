@@ -64,10 +64,6 @@ class SharedDevices:
             if device.kind == "cpu":  # no thread of another rank is kept on the same core
                 device.index += first  # type: ignore[attr-defined]
 
-    def here(self, d: int) -> bool:
-        """Whether device d is one of this process."""
-        return d in self._here
-
     def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float, whole: bool = False) -> list[Any]:
         """work(task) for the tasks of devices that are here; AWAY for the others."""
         first = self._first

@@ -101,7 +101,18 @@ class MatrixStore:
 
     __slots__ = (
         *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals"),
-        *("blocks", "transposed", "symmetric", "diagonal", "entries", "replica", "pulls", "halo", "__weakref__"),
+        *(
+            "blocks",
+            "transposed",
+            "symmetric",
+            "diagonal",
+            "entries",
+            "replica",
+            "pulls",
+            "halo",
+            "rented",
+            "__weakref__",
+        ),
     )
 
     def __init__(self, numbers: MatrixNumbers, blocks: list[MatrixBlock]):
@@ -112,6 +123,7 @@ class MatrixStore:
         self.symmetric: bool | None = None
         self.diagonal: bool | None = None  # whether it has every entry of its diagonal, and no other; None: not known
         self.replica: MatrixStore | None = None  # whole on the first device
+        self.rented = 0.0  # seconds lost by going without `transposed`
         self.pulls, self.halo = 0, None  # from full vectors, and what the second one finds (distribute/halo.py)
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
 

@@ -31,7 +31,7 @@ class Halo(NamedTuple):
 
 
 def halo(
-    store: MatrixStore, devices: Sequence[Device], over: Callable[..., list[Any]], pays: Callable[[int, int], bool]
+    store: MatrixStore, devices: Sequence[Device], over: Callable[..., Sequence[Any]], pays: Callable[[int, int], bool]
 ) -> Halo | None:
     """The halo of a matrix; None unless it `pays` to bring so many values in place of so many. `over(tasks, work,
     seconds)` as a session has it."""

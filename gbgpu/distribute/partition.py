@@ -14,7 +14,7 @@ FAR = 1 << 62  # kernels/interface.py: `row0` of rows that have an order of thei
 Order = np.ndarray | None  # user ids in the order of blocks; None where that is 0, 1, 2 ...
 
 
-class Rows(NamedTuple):
+class Pattern(NamedTuple):
     """What is known of the rows that are to be divided. lengths: entries a row, an empty array where no row has any;
     cols(): the columns of these entries, row after row, of a square matrix. None: nobody knows."""
 
@@ -27,7 +27,7 @@ class Partition:
     """How rows are divided among p devices: `divide(rows, p)` gives the bounds of blocks, p + 1 places, and the user id
     at each place. `permutes`: these may have another order than the rows."""
 
-    def __init__(self, name: str, divide: Callable[[Rows, int], tuple[np.ndarray, Order]], permutes: bool = False):
+    def __init__(self, name: str, divide: Callable[[Pattern, int], tuple[np.ndarray, Order]], permutes: bool = False):
         self.name, self.divide, self.permutes = name, divide, permutes
 
     def __repr__(self) -> str:
@@ -41,13 +41,13 @@ def _cut(n: int, weights: np.ndarray) -> np.ndarray:
     return np.floor(share * n + 0.5).astype(np.int64)
 
 
-def _work(rows: Rows) -> np.ndarray:
+def _work(rows: Pattern) -> np.ndarray:
     """Of each row: one, because a probe of an empty row is work too, and its entries."""
     lengths = rows.lengths
     return np.ones(rows.n, np.int64) if lengths is None or not len(lengths) else 1 + lengths.astype(np.int64)
 
 
-def _cut_work(rows: Rows, p: int) -> np.ndarray:
+def _cut_work(rows: Pattern, p: int) -> np.ndarray:
     """Bounds of p contiguous blocks of about the same work."""
     n = rows.n
     if n == 0 or rows.lengths is None:
@@ -81,7 +81,7 @@ def shares(*weights: float) -> Partition:
     if not weights or not all(0 <= weight < float("inf") for weight in weights) or sum(weights) <= 0:
         raise InvalidValue(message("non-negative weights with a positive sum", weights, "one weight for each device"))
 
-    def divide(rows: Rows, p: int) -> tuple[np.ndarray, Order]:
+    def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
         if p != len(weights):
             raise InvalidValue(message(f"one weight for each of the {p} devices", f"{len(weights)} weights: {weights}"))
         return _cut(rows.n, np.asarray(weights, float)), None
@@ -92,7 +92,7 @@ def shares(*weights: float) -> Partition:
 def random(seed: int = 0) -> Partition:
     """The same number of rows for every device, drawn at random; the same ones for the same seed."""
 
-    def divide(rows: Rows, p: int) -> tuple[np.ndarray, Order]:
+    def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
         owners = np.repeat(np.arange(p), np.diff(_cut(rows.n, np.ones(p))))
         return _by_owner(np.random.default_rng(seed).permutation(owners), p)
 
@@ -109,7 +109,7 @@ def segments(each: int = 8) -> Partition:
     if not isinstance(each, int) or each < 1:
         raise InvalidValue(message("a positive number of segments for each device", repr(each)))
 
-    def divide(rows: Rows, p: int) -> tuple[np.ndarray, Order]:
+    def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
         cuts = _cut_work(rows, p * each)
         return _by_owner(np.repeat(np.arange(p * each) % p, np.diff(cuts)), p)
 
@@ -120,7 +120,7 @@ def degree_sorted() -> Partition:
     """Rows by entries, most first, dealt out forth and back: every device has the same number of rows, hubs, and about
     of entries; and the rows of a device stay in this order, so that its hubs are neighbours in memory."""
 
-    def divide(rows: Rows, p: int) -> tuple[np.ndarray, Order]:
+    def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
         ranked = np.argsort(-_work(rows), kind="stable")
         turn = np.arange(rows.n) % (2 * p)
         bounds, order = _by_owner(np.minimum(turn, 2 * p - 1 - turn), p)
@@ -138,7 +138,7 @@ def metis(seed: int = 0) -> Partition:
     except ImportError as error:
         raise ImportError("gb.partition.metis needs pymetis: pip install pymetis") from error
 
-    def divide(rows: Rows, p: int) -> tuple[np.ndarray, Order]:
+    def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
         if rows.cols is None or p == 1 or rows.lengths is None or not rows.lengths.any():
             return _cut_work(rows, p), None
         graph = pymetis.CSRAdjacency(*_undirected(rows.lengths, rows.cols()))

@@ -12,7 +12,7 @@ import os
 import pickle
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NoReturn
 from zlib import crc32
@@ -114,15 +114,20 @@ def world() -> World:
 
 
 class Ranks:
-    """The ranks of a session and their devices. Everything here is called by all ranks, in the same order."""
+    """The ranks of a session and, once they are `joined`, their devices. Everything here is called by all ranks, in the
+    same order."""
 
-    def __init__(self, own: DeviceSet, facts: tuple):
-        """`facts`: what all ranks must have asked for alike. Raises InvalidValue unless they did, and are of a kind."""
+    def __init__(self) -> None:
         self._world = world()
         self._comm, self.rank, self.size = self._world.comm, self._world.rank, self._world.size
         # What ranks show each other where they meet: bytes for whom, and for what; a short message for all.
         shown = [("sizes", "i8", self.size), ("what", "i8"), ("posted", "i8"), ("post", "u1", _POSTED)]
         self._mine, self._all = np.zeros(1, shown), np.zeros(self.size, shown)
+        self._rank_of: list[int] = []
+
+    def joined(self, own: DeviceSet, facts: tuple) -> SharedDevices:
+        """The devices of all. `facts`: what all ranks must have asked for alike. Raises InvalidValue unless they did,
+        and are of a kind."""
         facts = (own.devices[0].kind, *facts)
         told = self.gathered((facts, [device.name for device in own.devices]), "gb.init")
         for rank, (others, _) in enumerate(told):
@@ -130,8 +135,11 @@ class Ranks:
                 raise InvalidValue(message(f"the same gb.init on all ranks: {told[0][0]}", f"{others} on rank {rank}"))
         names = [f"{rank}/{name}" for rank, (_, held) in enumerate(told) for name in held]
         self._rank_of = [rank for rank, (_, held) in enumerate(told) for _ in held]
-        self.devices = SharedDevices(own, names, self._rank_of.index(self.rank), self.failed)
-        self.here = self.devices.here
+        return SharedDevices(own, names, self._rank_of.index(self.rank), self.failed)
+
+    def here(self, d: int) -> bool:
+        """Whether device d is one of this process."""
+        return self._rank_of[d] == self.rank
 
     def rank_of(self, d: int) -> int:
         """Whose device d is."""
@@ -153,6 +161,16 @@ class Ranks:
         for told in self.gathered(failure, what):
             if told is not None:
                 raise told
+
+    def alike(self, work: Callable[[], Any], what: str) -> Any:
+        """work(), which every rank does; what any rank raises, all raise."""
+        found, failure = None, None
+        try:
+            found = work()
+        except Exception as error:
+            failure = error
+        self.agreed(failure, what)
+        return found
 
     def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> list[Any]:
         """The values of all tasks, on every rank, from those of each rank's own."""

@@ -199,7 +199,7 @@ def chosen(session: Context, balance: Any) -> Assigner | None:
         raise TypeError(message('"auto", "off" or a gb.balance.Policy', repr(balance)))
     here = all(device.kind == "cpu" for device in session.devices)
     if isinstance(balance, Policy) and not here:
-        raise NotImplementedException(message("CPU devices for a policy of one's own", repr(session)))
+        raise NotImplementedException(message("CPU devices of one process for a policy of one's own", repr(session)))
     if balance == "off" or not here or len(session.devices) == 1:
         return None
     return Assigner(session, OURS if balance == "auto" else balance, shared(len(session.devices)))

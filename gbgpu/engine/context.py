@@ -35,6 +35,10 @@ class Context(Protocol):
     watched: Watched | None  # the step in hand, while somebody traces
     assigner: Any  # who computes what of a product (an assign.Assigner); None: each owner its block
 
+    @property
+    def explaining(self) -> list[list[str]]:
+        """Where this thread wants plans in place of results."""
+
     def over(
         self, tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float, whole: bool = False
     ) -> list[Any]:

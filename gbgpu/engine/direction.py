@@ -51,7 +51,8 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     else:
         edges, tallies = frontier_edges(session, x, count, store, not pull_turned)
     push = push_seconds(costs, expr.op, store, outer, edges)
-    direction = direction or ("push" if push < pull else "pull")
+    if direction is None:
+        direction = _rented(session, x, store, pull_turned, pull, push)
     few = edges is not None and DENSE * edges >= outer.n
     dense = session.kernels.dense and direction == "push" and outer.p == 1 and few
     turn = pull_turned == (direction == "pull")
@@ -68,6 +69,22 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
         "tallies": tallies,
         "probed": probed,
     }
+
+
+def _rented(session: Context, x: VectorStore, store: MatrixStore, pull_turned: bool, pull: float, push: float) -> str:
+    """The direction that takes less time. Where that asks for a transpose which is not there, the other one, until what
+    this has cost would have paid for the transpose: who needs it once goes without it, and who needs it often loses no
+    more than twice the time of making it. A full vector is likely to come again."""
+    direction, other = ("push", "pull") if push < pull else ("pull", "push")
+    turn = pull_turned == (direction == "pull")
+    if not turn or store.symmetric or store.transposed is not None or x.form == "full":
+        return direction
+    lost = store.rented + abs(pull - push)
+    if lost >= session.kernels.costs.turn * store.nvals / store.rowmap.p:
+        return direction
+    if not session.explaining:
+        store.rented = lost
+    return other
 
 
 def _probed(

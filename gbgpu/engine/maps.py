@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..distribute.partition import WORD, Partition, RowMap, Rows, equal_edges, equal_rows
+from ..distribute.partition import WORD, Partition, Pattern, RowMap, equal_edges, equal_rows
 
 # Rows plus entries below which `auto` keeps an object on one device: its products take less than handing them out.
 WHOLE = 100_000
@@ -16,7 +16,7 @@ class Maps:
     def __init__(self, p: int, auto: bool, partition: Partition | None):
         self._p, self._auto, self._partition = p, auto, partition
         if partition is not None:
-            partition.divide(Rows(64), p)  # raises now if the weights don't fit the devices
+            partition.divide(Pattern(64), p)  # raises now if the weights don't fit the devices
         self.alone = False  # the first device works alone
         self._made: dict[tuple[int, bool], RowMap] = {}
         self._defaults: dict[int, RowMap] = {}
@@ -30,7 +30,7 @@ class Maps:
         if self.alone:
             return self.whole(n)
         found = self._defaults.get(n)
-        return found if found is not None else self._make(Rows(n), self._auto and n < WHOLE)
+        return found if found is not None else self._make(Pattern(n), self._auto and n < WHOLE)
 
     def plain(self, n: int) -> bool:
         """Whether slots of a new matrix of this size are the user ids."""
@@ -38,9 +38,9 @@ class Maps:
 
     def whole(self, n: int) -> RowMap:
         """All rows in one block."""
-        return self._make(Rows(n), True)
+        return self._make(Pattern(n), True)
 
-    def _make(self, rows: Rows, whole: bool) -> RowMap:
+    def _make(self, rows: Pattern, whole: bool) -> RowMap:
         key = rows.n, whole
         found = self._made.get(key)
         if found is None or rows.lengths is not None:
@@ -54,7 +54,7 @@ class Maps:
     def pair(self, nrows: int, ncols: int, p: int) -> tuple[RowMap, RowMap]:
         """The maps of a matrix made on `p` devices."""
         rows, cols = (
-            found if found.p == p else self._make(Rows(found.n), p == 1) for found in map(self.of, (nrows, ncols))
+            found if found.p == p else self._make(Pattern(found.n), p == 1) for found in map(self.of, (nrows, ncols))
         )
         return rows, cols
 
@@ -71,12 +71,12 @@ class Maps:
         whole = self._auto and max(nrows, ncols) + nnz < WHOLE
         p = 1 if whole else self._p
         maps = []
-        known = Rows(nrows, lengths, pattern if nrows == ncols else None)
+        known = Pattern(nrows, lengths, pattern if nrows == ncols else None)
         for n in (nrows, ncols):
             found = self._defaults.get(n)
             if found is None or found.p != p:
                 first = n == nrows and not whole and n not in self._defaults
-                found = self._make(known if first else Rows(n), whole)
+                found = self._make(known if first else Pattern(n), whole)
                 if lengths is None or len(lengths):  # a matrix without entries decides nothing
                     self._defaults.setdefault(n, found)
             maps.append(found)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..device.remote import AWAY
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
+from ..distribute.halo import Piece
 from ..distribute.needs import Bins, Message
 from ..distribute.partition import RowMap, Task
 from .context import Context
@@ -82,6 +83,27 @@ def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool) ->
             session.account(d, slots.nbytes + (0 if iso else vals.nbytes))
             held = mine[d].vals if iso else ranks.into(devices[d], vals)
             found[b].append(Message(ranks.into(devices[d], slots), held, devices[d].full(1, len(slots), np.int64)))
+    return found
+
+
+def near_values(session: Context, map: RowMap, sent: list[Any], pieces: list[list[Piece]]) -> list[list[Any]]:
+    """The values of the pieces of each block: parts of what its owners have packed."""
+    ranks, devices = session.ranks, session.devices
+    found = [
+        [None if sent[owner] is AWAY else sent[owner][begin : begin + n] for owner, begin, _, n in wanted]
+        for wanted in pieces
+    ]
+    if ranks is None:
+        return found
+    parcels: dict[int, list[tuple]] = {}
+    for task in map.tasks:
+        for i, (piece, vals) in enumerate(zip(pieces[task.block], found[task.block], strict=True)):
+            if vals is not None and not ranks.here(task.device):
+                there = parcels.setdefault(ranks.rank_of(task.device), [])
+                there.append((task.block, i, ranks.out(devices[piece.owner], vals)))
+    for came in ranks.swapped(parcels, "values of a vector").values():
+        for b, i, vals in came:
+            found[b][i] = ranks.into(devices[map.tasks[b].device], vals)
     return found
 
 

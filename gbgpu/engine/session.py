@@ -61,14 +61,15 @@ class Session(Stores):
         self.spec, self.auto, self.deterministic = spec, spec == "auto", bool(deterministic)
         self.simulated = topology(spec) if str(spec).startswith("sim:") else None  # a host that CPU devices stand for
         spec = spec if self.simulated is None else f"cpu:{self.simulated.n}"
-        several = wanted() if ranks is None else ranks
-        if several and self.simulated is not None:
+        self.ranks = Ranks() if (wanted() if ranks is None else ranks) and world().size > 1 else None
+        if self.ranks is None:
+            self.device_set, self.kernels = open_devices(spec)
+        elif self.simulated is not None:
             raise NotImplementedException("sim: devices across ranks aren't there yet. Hint: ranks=False")
-        self.device_set, self.kernels = open_devices(spec, world().beside() if several else (0, 1))
-        self.ranks: Ranks | None = None
-        if several and world().size > 1:
-            self.ranks = Ranks(self.device_set, (self.auto, self.deterministic, repr(partition)))
-            self.device_set = self.ranks.devices
+        else:
+            beside = world().beside()
+            own, self.kernels = self.ranks.alike(lambda: open_devices(spec, beside), "gb.init")
+            self.device_set = self.ranks.joined(own, (self.auto, self.deterministic, repr(partition)))
         self.devices = self.device_set.devices
         self.at = next(d for d, device in enumerate(self.devices) if device.kind != "remote")
         self.assigner = chosen(self, balance)

@@ -194,7 +194,13 @@ class Stores(Context):
         """The values of a full vector that lies whole on one GPU, or None."""
         self.check()
         store = vector._store
-        if store is None or store.form != "full" or store.map.p > 1 or self.home.kind == "cpu":
+        if (
+            store is None
+            or store.form != "full"
+            or store.map.p > 1
+            or self.home.kind == "cpu"
+            or self.ranks is not None
+        ):
             return None
         self.raise_watched(reading=True)
         block = store.blocks[0]
@@ -238,17 +244,9 @@ class Stores(Context):
     def room(self, n: int, each: int, what: Any) -> None:
         """Raises OutOfMemory unless the host can hold arrays of `n` elements, `each` bytes an element. `what`: the
         handle that they are for, or a name."""
-        if n < LARGE:
-            return
-        failure = None
-        try:
-            host_room(n * each, _named(what), _hint(what))
-        except OutOfMemory as error:
-            failure = error
-        if self.ranks is not None:
-            self.ranks.agreed(failure, "room for arrays")
-        elif failure is not None:
-            raise failure
+        if n >= LARGE:
+            check = partial(host_room, n * each, _named(what), _hint(what))
+            check() if self.ranks is None else self.ranks.alike(check, "room for arrays")
 
     def _here(self, array: Any) -> Any:
         if self.ranks is not None:

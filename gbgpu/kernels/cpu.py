@@ -27,7 +27,7 @@ class CpuKernels:
     kind = "cpu"
     dense, touches = False, True
     mxm: tuple[str, ...] = ("dot", "rows", "hash", "dense", "sort")
-    costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
+    costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6, turn=2.5e-8)
 
     def __init__(self, interpret: bool | None = None) -> None:
         self._loaded: dict[tuple[str, Spec], Any] = {}

@@ -251,6 +251,7 @@ class Costs(NamedTuple):
     row: float  # a row probed, or an element of a dense step
     byte: float  # a byte moved between devices
     step: float  # starting a kernel
+    turn: float = 0.0  # an entry of a matrix that is transposed; 0: what that takes is not counted
 
 
 def mxm_room(entries: int, width: int, hashed: bool) -> int:

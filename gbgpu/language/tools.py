@@ -87,7 +87,8 @@ class _Tools:
         store = self._parent._store
         blocks = [] if store is None else store.blocks
         held: list[Any] = [getattr(block, slot, None) for block in blocks for slot in _slots(block)]
-        return sum(int(x.nbytes) for x in held if hasattr(x, "nbytes"))
+        own, ranks = sum(int(x.nbytes) for x in held if hasattr(x, "nbytes")), settings.ranks_in_force()
+        return own if ranks is None else sum(ranks.gathered(own, "the bytes of an object"))
 
     def _items(self, seek: int) -> list:
         ids, vals = self._entries()

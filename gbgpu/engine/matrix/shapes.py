@@ -56,12 +56,14 @@ class Ids:
     """The ids of an Index on the devices, as slots of a row map; out of range ones of a Vector are -1, and reported
     at the next read."""
 
-    def __init__(self, session: Context, index: Index, map: RowMap):
+    def __init__(self, session: Context, index: Index, map: RowMap, over: RowMap | None = None):
+        """`over`: each device asks for the positions alone that it owns there."""
         self.session, self.index, self.map = session, index, map
         self.store = None
         if index.vector is not None:
-            self.store = near_vector(session, _by_row(session, session.content(index.vector)))
-            session.doubted = True
+            store = _by_row(session, session.content(index.vector))
+            self.store = store if store.map is over and not store.iso else near_vector(session, store)
+            session.doubted = session.ranks is not None
         self.ascending = index.vector is None and map.order is None and _ascending(index)
 
     def all(self, b: int) -> Any:
@@ -146,7 +148,8 @@ def extract(session: Context, store: MatrixStore, rows: Index, cols: Index) -> M
 
 def _rows(session: Context, store: MatrixStore, index: Index) -> MatrixStore:
     p = store.rowmap.p
-    rowmap, ids = session.maps.pair(len(index), 1, p)[0], Ids(session, index, store.rowmap)
+    rowmap = session.maps.pair(len(index), 1, p)[0]
+    ids = Ids(session, index, store.rowmap, rowmap)
 
     def part(task: Task) -> Rows:
         b = task.block
@@ -204,10 +207,8 @@ def concat(
     heights, widths = [line[0].rowmap.n for line in grid], [tile.colmap.n for tile in grid[0]]
     nnz = sum(tile.nvals for line in grid for tile in line)
     rowmap, colmap = session.maps.of_matrix(sum(heights), sum(widths), nnz, None)
-    tiles = [tile for line in grid for tile in line]
-    if any(
-        map.order is not None for map in (rowmap, colmap, *(m for tile in tiles for m in (tile.rowmap, tile.colmap)))
-    ):
+    maps = {rowmap, colmap, *(map for line in grid for tile in line for map in (tile.rowmap, tile.colmap))}
+    if any(map.order is not None for map in maps):
         grid = [[aligned(tile, tile.rowmap.straight(), tile.colmap.straight()) for tile in line] for line in grid]
         made = _concat(session, grid, dtype, rowmap.straight(), colmap.straight())
         return aligned(made, rowmap, colmap)

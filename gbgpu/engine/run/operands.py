@@ -34,7 +34,7 @@ class Operands(Steps):
         """What a full vector has at the ids that a vector names."""
         session, over, index = self.session, step.into.map, self.registers["ids"]
         source = near_vector(session, self.registers[step.sources[0]])
-        ids = Ids(session, index, source.map)
+        ids = Ids(session, index, source.map, over)
 
         def work(task: Task) -> VectorBlock:
             dense = whole_vector(session, source, task.device)

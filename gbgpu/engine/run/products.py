@@ -15,7 +15,7 @@ from ...kernels.interface import Spec
 from ..assign import tally, tally_masked
 from ..deterministic import by_rows
 from ..matrix.csr import whole_vector
-from ..near import near_messages, near_vector
+from ..near import near_messages, near_values, near_vector
 from ..plan import Step
 from ..pool import Workspace
 from .steps import Steps
@@ -49,7 +49,7 @@ class Products(Steps):
     def _halo(self, source: VectorStore) -> Halo | None:
         """What blocks read of others' rows, if single values are to be brought. It is looked for at the second pull."""
         matrix, session = self.registers["A"], self.session
-        if source.form != "full" or source.iso or session.ranks is not None:
+        if source.form != "full" or source.iso:
             return None
         if matrix.pulls == 1:
             costs, p = session.kernels.costs, len(session.devices)
@@ -58,7 +58,10 @@ class Products(Steps):
                 """By two kernels, in which a value at any place takes four times one of a row; of 8 bytes each."""
                 return 2 * costs.step + 8 * few / p * costs.row < 8 * (all - few) / p * costs.byte
 
-            matrix.halo = halo(matrix, session.devices, session.over, pays)
+            def over(tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float) -> Any:
+                return session.told(tasks, session.over(tasks, work, seconds), "a halo")
+
+            matrix.halo = halo(matrix, session.devices, over, pays)
         matrix.pulls += 1
         return matrix.halo
 
@@ -67,7 +70,7 @@ class Products(Steps):
         session, devices, map, dtype = self.session, self.session.devices, source.map, source.dtype
         spec = Spec(b=dtype, idx=map.slot_type())
         pack, unpack = self.kernel("gather", spec), self.kernel("scatter", spec)
-        seconds = sum(len(rows) for rows in thin.asked) * session.kernels.costs.row
+        seconds = sum(piece.length for wanted in thin.pieces for piece in wanted) * session.kernels.costs.row
 
         def packed(task: Task) -> Any:
             b, rows = task.block, thin.asked[task.block]
@@ -77,6 +80,7 @@ class Products(Steps):
             return vals
 
         sent = session.over(map.tasks, packed, seconds)
+        near = near_values(session, map, sent, thin.pieces)
 
         def arrived(task: Task) -> needs.Dense:
             b, device, lo, n = task.block, devices[task.device], map.first_slot(task.block), map.rows[task.block]
@@ -84,8 +88,8 @@ class Products(Steps):
             device.copy(vals[lo : lo + n], source.blocks[b].vals[:n])
             found = device.empty(len(slots), dtype.np_type)
             transfers = [
-                needs.Transfer(owner, task.device, sent[owner][begin : begin + length], found[at : at + length])
-                for owner, begin, at, length in thin.pieces[b]
+                needs.Transfer(owner, task.device, given, found[at : at + length])
+                for (owner, _, at, length), given in zip(thin.pieces[b], near[b], strict=True)
             ]
             session.account(task.device, *transport.carry(devices, transfers))
             if len(slots):
