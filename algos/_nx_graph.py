@@ -36,6 +36,7 @@ class Arrays:
         self.attributes, self.rows, self.multigraph = attributes or {}, rows, multigraph
         self._numbers: dict[Hashable, int] | None = None
         self._kept: dict[Any, Any] = {}
+        self._weights: dict[Any, np.ndarray] = {}
         self._ascending: tuple[np.ndarray, np.ndarray] | None = None  # heads in each row, and the arcs' order
 
     @classmethod
@@ -153,25 +154,35 @@ class Arrays:
         NotImplementedError for values that are no numbers."""
         if weight is None:
             return self.parallel if combine is sum else np.ones(len(self.heads), np.int64)
-        if self.rows is None and not callable(weight):
+        key = weight, combine
+        if callable(weight) or key not in self._weights:
+            values = self._values(weight, combine)
+            if values.dtype.kind not in "biuf" or values.ndim != 1:
+                raise NotImplementedError(f"numbers of 64 bits as the weights of edges; {weight!r} has other values")
+            values = values.astype(np.int64 if values.dtype.kind in "bi" else np.float64)
+            if callable(weight):
+                return values
+            self._weights[key] = values
+        return self._weights[key]
+
+    def _values(self, weight: Any, combine: Callable[[Iterable], Any]) -> np.ndarray:
+        if self.rows is None:
             return self.attributes.get(weight, np.ones(len(self.heads), np.int64))
-        rows = self.rows or ()
         if callable(weight):
-            found = [weight(u, v, data) for u, row in zip(self.nodes, rows, strict=True) for v, data in row.items()]
+            pairs = zip(self.nodes, self.rows, strict=True)
+            found = [weight(u, v, data) for u, row in pairs for v, data in row.items()]
         elif self.multigraph:
-            edges = (keys.values() for row in rows for keys in row.values())
+            edges = (keys.values() for row in self.rows for keys in row.values())
             found = [combine(data.get(weight, 1) for data in parallel) for parallel in edges]
         else:
-            found = [data.get(weight, 1) for row in rows for data in row.values()]
+            found = [data.get(weight, 1) for row in self.rows for data in row.values()]
         try:
-            values = np.array(found) if found else np.zeros(0, np.int64)
+            values = np.array(found, None if found else np.int64)
             if values.dtype == object and None in found:
                 values = np.array([np.nan if value is None else value for value in found])
-        except ValueError:
+        except ValueError:  # sequences of several lengths
             values = np.array(None)
-        if values.dtype.kind not in "bif" or values.ndim != 1:
-            raise NotImplementedError(f"numbers of 64 bits as the weights of edges; {weight!r} has other values")
-        return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+        return values
 
     def dictionaries(self, directed: bool) -> tuple[dict, dict | None]:
         """Of successors, and of predecessors; the two of an edge share its attributes."""

@@ -40,7 +40,8 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
                   for group, names in DECLARED.items())
         (metadata / "entry_points.txt").write_text("".join(groups))
     path = os.pathsep.join(map(str, (folder, ROOT, ROOT / "tests")))
-    return {**os.environ, "PYTHONPATH": path, "GBGPU_INTERPRET": "1", "PYTHONWARNINGS": "ignore", **more}
+    outer = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}  # xdist's, among them
+    return {**outer, "PYTHONPATH": path, "GBGPU_INTERPRET": "1", **more}
 
 
 def suite(folder: Path, *arguments: str, **more: str) -> list[str]:
