@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,14 @@ def register(monkeypatch: Any) -> None:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """For a process that imports this project and finds its entry points, whether it is installed or not."""
-    if "gbgpu" not in entry_points(group="networkx.backends").names:
-        metadata = folder / "gbgpu_networkx-0.dist-info"
-        metadata.mkdir(exist_ok=True)
-        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: gbgpu-networkx\nVersion: 0\n")
-        groups = (f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in names.items())
-                  for group, names in DECLARED.items())
-        (metadata / "entry_points.txt").write_text("".join(groups))
+    """For a process that imports this project and finds its entry points, whether it is installed or not: metadata of
+    the same name that come first on the path are those that count."""
+    metadata = folder / "gbgpu_graphs-0.dist-info"
+    metadata.mkdir(exist_ok=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: gbgpu-graphs\nVersion: 0\n")
+    groups = (f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in names.items())
+              for group, names in DECLARED.items())
+    (metadata / "entry_points.txt").write_text("".join(groups))
     path = os.pathsep.join(map(str, (folder, ROOT, ROOT / "tests")))
     outer = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}  # xdist's, among them
     return {**outer, "PYTHONPATH": path, "GBGPU_INTERPRET": "1", **more}
