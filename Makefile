@@ -40,8 +40,10 @@ lint: $(VENV)/installed-test
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
+# Kernels are compiled fast rather than fast kernels, and kept apart from those that are in use.
 test: lint
-	$(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py --ignore=tests/suites
+	NUMBA_OPT=1 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' NUMBA_CACHE_DIR='$(CURDIR)/$(VENV)/numba' \
+	  $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py --ignore=tests/suites
 
 # The same tests on the GPUs of this machine. PYTHON=... uses an interpreter that has everything, else .venv is made.
 GPU_DEVICES ?= cuda:0 cuda:0*3

@@ -102,8 +102,8 @@ def interpreted(request) -> None:
 # and on three. Random statements and loops run on seven as well.
 FEWER_DEVICES = {
     f"test_{name}"
-    for name in "algos centrality communities csgraph errors language memory sparse told transposed types".split()
-    + ["unchanged"]
+    for name in "algos battery centrality chains communities csgraph errors exact files language memory sparse".split()
+    + "told transposed types unchanged".split()
 }
 
 

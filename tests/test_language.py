@@ -413,7 +413,7 @@ def test_operands_are_read_when_the_statement_runs(devices):
     for name in [name for name in AGGREGATORS if "FP64" in getattr(gb.agg, name)]:
         texts += [f"gb.agg.{name}(B, rowwise=True)", f"gb.agg.{name}(A + B, columnwise=True)", f"gb.agg.{name}(w)"]
     early, late = [], 0
-    step = 1 if devices.inline == "auto" else 5
+    step = 1 if devices.inline == "auto" else 10
     for text in texts[::step]:
         before, after = objects(gb), objects(gb)
         expr = eval(text, before)

@@ -346,7 +346,7 @@ def test_random_bodies(machine):
     """From the third round on they go round by themselves, where that can be; many do."""
     hows = []
 
-    @settings(max_examples=1500 if p.WIDE else 40)
+    @settings(max_examples=1500 if p.WIDE else 25)
     @given(data=st.data())
     def run(data):
         program = data.draw(p.programs([kind for kind in KINDS if kind not in MATRICES], most=4, small=True))
@@ -394,7 +394,7 @@ def test_memory_stays(machine):  # of the process: tests beside it would show
     for _ in range(5):
         levels(A)
     before = used()
-    for _ in range(1000 if p.WIDE else 60):
+    for _ in range(1000 if p.WIDE else 40):
         levels(A)
     assert used() - before < 64 << 20
 
