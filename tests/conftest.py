@@ -103,7 +103,7 @@ def interpreted(request) -> None:
 FEWER_DEVICES = {
     f"test_{name}"
     for name in "algos battery centrality chains communities csgraph errors exact files language memory sparse".split()
-    + "told transposed types unchanged".split()
+    + "deterministic io told transposed types unchanged".split()
 }
 
 
