@@ -56,7 +56,8 @@ class Devices:
         return f"gb.init({self.spec!r}{partition}{balance})"
 
     def start(self) -> None:
-        gb.settings.inline = self.inline
+        # Plain Python holds the interpreter: threads of such kernels only wait for each other.
+        gb.settings.inline = "auto" if gb.settings.interpret else self.inline
         eval(self.text(), {"gb": gb})
 
 
