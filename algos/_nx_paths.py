@@ -69,6 +69,15 @@ class _Weighted:
         distance = paths.distances[target].item()
         return int(distance) if self.whole else distance
 
+    def found(self, paths: Paths, target: Any, missing: str) -> tuple:
+        """Length and path of a target, or of all that is reached (None). NetworkXNoPath says that it is missing."""
+        if target is None:
+            return self.lengths(paths), self.paths(paths)
+        number = self.arrays.numbers.get(target)
+        if number is None or not np.isfinite(paths.distances[number]):
+            raise nx.NetworkXNoPath(missing)
+        return self.length(paths, number), self.path(paths, number)
+
     def path(self, paths: Paths, target: int) -> list:
         assert paths.predecessors is not None
         path = [target]
@@ -125,12 +134,7 @@ def multi_source_dijkstra(
     if target in sources:
         return 0, [target]
     paths = graph.among(numbers, True, cutoff)
-    if target is None:
-        return graph.lengths(paths), graph.paths(paths)
-    number = graph.arrays.numbers.get(target)
-    if number is None or not np.isfinite(paths.distances[number]):
-        raise nx.NetworkXNoPath(f"No path to {target}.")
-    return graph.length(paths, number), graph.path(paths, number)
+    return graph.found(paths, target, f"No path to {target}.")
 
 
 @offer(parallel=True, refuses=_cutoff)
@@ -228,12 +232,7 @@ def single_source_bellman_ford(G: Any, source: Node, target: Any = None, weight:
     if source == target:
         return 0, [source]
     paths = graph.among([first], True)
-    if target is None:
-        return graph.lengths(paths), graph.paths(paths)
-    number = graph.arrays.numbers.get(target)
-    if number is None or not np.isfinite(paths.distances[number]):
-        raise nx.NetworkXNoPath(f"Target {target} cannot be reached from given sources")
-    return graph.length(paths, number), graph.path(paths, number)
+    return graph.found(paths, target, f"Target {target} cannot be reached from given sources")
 
 
 @offer(parallel=True)

@@ -52,16 +52,19 @@ def _whole(G: Any, labels: Any) -> bool:
 
 
 @offer(parallel=True)
+@offer(parallel=True, name="weakly_connected_components")
 def connected_components(G: Any) -> Iterator[set]:
     return _sets(G._arrays, _weak(G))
 
 
 @offer(parallel=True)
+@offer(parallel=True, name="number_weakly_connected_components")
 def number_connected_components(G: Any) -> int:
     return _count(_weak(G))
 
 
 @offer(parallel=True)
+@offer(parallel=True, name="is_weakly_connected")
 def is_connected(G: Any) -> bool:
     return _whole(G, _weak)
 
@@ -70,21 +73,6 @@ def is_connected(G: Any) -> bool:
 def node_connected_component(G: Any, n: Node) -> set:
     arrays = G._arrays
     return set(arrays.labels(bfs_levels(arrays.pattern(), known(arrays, n, KeyError(n))).to_coo()[0]))
-
-
-@offer(parallel=True)
-def weakly_connected_components(G: Any) -> Iterator[set]:
-    return _sets(G._arrays, _weak(G))
-
-
-@offer(parallel=True)
-def number_weakly_connected_components(G: Any) -> int:
-    return _count(_weak(G))
-
-
-@offer(parallel=True)
-def is_weakly_connected(G: Any) -> bool:
-    return _whole(G, _weak)
 
 
 def _downwards(G: Any) -> Iterator[set]:

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from gbgpu.balance import Outcome, Policy, Polynomial, Summary, Topology, constant, replay, summary, topology
+from gbgpu.balance import Outcome, Policy, Polynomial, Summary, Topology, constant, replay, rounds, summary, topology
 from gbgpu.balance.replay import load
 
 POLICIES: dict[str, Policy | None] = {
@@ -65,14 +65,12 @@ def replay_trace(arguments: argparse.Namespace) -> int:
 
 def predicted(records: Sequence[Any], host: Topology, policy: Policy | None) -> Summary:
     """What records of CPU devices would have taken on a host, by the constants above."""
-    from gbgpu.balance import rounds
-
     return summary(replay(rounds(records), host, constant(EDGE), policy, BYTES, MEETING))
 
 
-def table(told: dict[str, Summary], rounds: int, host: Topology) -> Table:
+def table(told: dict[str, Summary], count: int, host: Topology) -> Table:
     """A row a policy."""
-    found = Table("policy", "predicted, ms", "gain", "stalled", "rounds", title=f"{rounds} rounds on {host.name}")
+    found = Table("policy", "predicted, ms", "gain", "stalled", "rounds", title=f"{count} rounds on {host.name}")
     for name, one in told.items():
         actions = ", ".join(f"{count} {action}" for action, count in one.actions.items())
         gain = f"{one.alone / one.seconds:.2f}x" if one.seconds else ""

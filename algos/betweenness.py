@@ -20,7 +20,7 @@ from algos._copies import batches
 from algos._inputs import others, square, vertices
 from algos._iterations import flat
 from algos.components import has_symmetric_pattern
-from algos.runs import ALGORITHMS, SAMPLES, Algorithm, Result, highest
+from algos.runs import SAMPLES, ranking
 from algos.verify import check, dense, levels_from
 from gbgpu import Matrix, Vector, binary, replace, unary
 from gbgpu.errors import InvalidValue, message
@@ -155,14 +155,11 @@ def check_betweenness(A: Matrix, centrality: Vector, sources: Any = None, *, see
     check(np.isclose(found, right, rtol=1e-9, atol=1e-12, equal_nan=True), "betweenness: not what NumPy counts")
 
 
-BETWEENNESS = Result("vertex", "betweenness")
-
-ALGORITHMS["betweenness"] = Algorithm(
+ranking(
+    "betweenness",
+    "betweenness",
     run=betweenness,
     verify=lambda A, samples, outcome: check_betweenness(A, outcome, samples),
-    summary=lambda centrality: highest(centrality, "betweenness"),
     options=(SAMPLES,),
-    result=BETWEENNESS,
-    top=BETWEENNESS,
     rehearse=lambda A: edge_betweenness(A, 2),
 )

@@ -16,7 +16,7 @@ import numpy as np
 
 from algos._inputs import others, square, vertices
 from algos._iterations import flat
-from algos.runs import ALGORITHMS, SAMPLES, Algorithm, Result, highest
+from algos.runs import SAMPLES, ranking
 from algos.verify import check, dense, levels_from
 from gbgpu import Matrix, Scalar, Vector, binary, loop, replace, select, unary
 from gbgpu.semiring import bor_first
@@ -107,14 +107,11 @@ def bits_set(x):
 # The bits that are set, as Warren, "Hacker's Delight", 2012, counts them.
 popcount = unary.register_anonymous(bits_set, "popcount")
 
-CLOSENESS = Result("vertex", "closeness")
-
-ALGORITHMS["closeness"] = Algorithm(
+ranking(
+    "closeness",
+    "closeness",
     run=closeness,
     verify=lambda A, samples, outcome: check_closeness(A, outcome, samples),
-    summary=lambda found: highest(found, "closeness"),
     options=(SAMPLES,),
-    result=CLOSENESS,
-    top=CLOSENESS,
     rehearse=harmonic,
 )

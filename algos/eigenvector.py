@@ -12,7 +12,7 @@ import numpy as np
 
 from algos._inputs import square
 from algos._iterations import check_limits, check_settled, flat, products
-from algos.runs import ALGORITHMS, Algorithm, Result, highest
+from algos.runs import ranking
 from algos.verify import check, dense
 from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, unary
 
@@ -57,13 +57,10 @@ def check_eigenvector(A: Matrix, found: Vector, tol: float = 1e-6, *, weighted: 
     check(np.array([moved.mean() <= tol + 1e-12]), "residual: another round changes it", [moved.argmax()])
 
 
-EIGENVECTOR = Result("vertex", "centrality")
-
-ALGORITHMS["eigenvector"] = Algorithm(
+ranking(
+    "eigenvector",
+    "centrality",
     run=eigenvector,
     verify=check_eigenvector,
-    summary=lambda found: highest(found, "centrality"),
-    result=EIGENVECTOR,
-    top=EIGENVECTOR,
     rehearse=lambda A: eigenvector(A, weighted=True),
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 from algos._inputs import square
 from algos._iterations import check_limits, check_settled, flat, largest_sum, products
-from algos.runs import ALGORITHMS, Algorithm, Result, highest
+from algos.runs import ranking
 from algos.verify import check, dense
 from gbgpu import Matrix, Vector, binary, loop, monoid, unary
 from gbgpu.errors import DimensionMismatch, message
@@ -76,13 +76,10 @@ def check_katz(A: Matrix, found: Vector) -> None:
         check(np.array([off.mean() <= 1e-5]), "residual: not beta's", [off.argmax()])
 
 
-KATZ = Result("vertex", "centrality")
-
-ALGORITHMS["katz"] = Algorithm(
+ranking(
+    "katz",
+    "centrality",
     run=katz,
     verify=check_katz,
-    summary=lambda found: highest(found, "centrality"),
-    result=KATZ,
-    top=KATZ,
     rehearse=lambda A: katz(A, weighted=True),
 )

@@ -89,6 +89,12 @@ def highest(numbers: Vector, name: str) -> dict[str, Any]:
     return {"top_vertex": vertices[top], f"top_{name}": values[top]}
 
 
+def ranking(name: str, value: str, **others: Any) -> None:
+    """The row of an algorithm that gives a number to every vertex, `value`; others: fields of Algorithm."""
+    found = Result("vertex", value)
+    ALGORITHMS[name] = Algorithm(summary=lambda numbers: highest(numbers, value), result=found, top=found, **others)
+
+
 def rehearse() -> None:
     """Run everything on a small graph, unweighted and with weights of each usual type."""
     for dtype in ("BOOL", "INT64", "FP32", "FP64"):

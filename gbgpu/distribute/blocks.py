@@ -100,19 +100,8 @@ class MatrixStore:
     `symmetric` (None: not known) shares one."""
 
     __slots__ = (
-        *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals"),
-        *(
-            "blocks",
-            "transposed",
-            "symmetric",
-            "diagonal",
-            "entries",
-            "replica",
-            "pulls",
-            "halo",
-            "rented",
-            "__weakref__",
-        ),
+        *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals", "blocks"),
+        *("transposed", "symmetric", "diagonal", "entries", "replica", "pulls", "halo", "rented", "__weakref__"),
     )
 
     def __init__(self, numbers: MatrixNumbers, blocks: list[MatrixBlock]):

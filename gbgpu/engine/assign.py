@@ -6,7 +6,7 @@ its own, and the host sees how long a round took.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -40,9 +40,10 @@ _whole: WeakKeyDictionary[MatrixStore, list[np.ndarray]] = WeakKeyDictionary()
 
 
 def _tallied(session: Context, x: VectorStore, held: MatrixStore) -> list[np.ndarray]:
+    counted = counting(session, x, held)
+
     def tallied(task: Task) -> np.ndarray:
-        block = x.blocks[task.block]
-        found = _counted(session, task.block, block, x.form, held, TALLY, -(-places(block) // CHUNK) + 1)
+        found = counted(task.block, TALLY, -(-places(x.blocks[task.block]) // CHUNK) + 1)
         found[-1] = found[0]
         return found[1:]
 
@@ -52,39 +53,40 @@ def _tallied(session: Context, x: VectorStore, held: MatrixStore) -> list[np.nda
 
 def tally(session: Context, x: VectorStore, matrix: MatrixStore) -> list[Tally]:
     """Of the frontier of each block, the rows of `matrix` that x has, what decisions depend on; CPU devices only."""
-    return [_tally(session, b, block, x.form, matrix) for b, block in enumerate(x.blocks)]
+    counted = counting(session, x, matrix)
+    found = (counted(b, TRACE, BINS) for b in range(len(x.blocks)))
+    return [Tally(int(one[1:].sum()), int(one[0]), one[1:]) for one in found]
 
 
 def tally_masked(session: Context, mask: list[tuple[Any, int]] | None, matrix: MatrixStore) -> list[Tally]:
     """The same for the rows that a mask lets through."""
-    found = []
+    allowed = []
     for b, block in enumerate(matrix.blocks):
         words, flags = mask[b] if mask else (None, 0)
-        allowed = VectorBlock(block.n, None, 0, ~words if words is not None and flags & COMPLEMENT else words)
-        if allowed.words is not None and block.n & 63:
-            allowed.words = allowed.words.copy()
-            allowed.words[-1] &= (1 << (block.n & 63)) - 1
-        found.append(_tally(session, b, allowed, "full" if allowed.full else "bitmap", matrix))
-    return found
+        if words is not None:
+            words = ~words if flags & COMPLEMENT else words.copy()
+            if block.n & 63:
+                words[-1] &= (1 << (block.n & 63)) - 1
+        allowed.append(VectorBlock(block.n, None, 0, words))
+    form = "bitmap" if mask else "full"
+    return tally(session, VectorStore(matrix.rowmap, matrix.dtype, form, True, allowed), matrix)
 
 
-def _tally(session: Context, b: int, block: VectorBlock, form: str, matrix: MatrixStore) -> Tally:
-    found = _counted(session, b, block, form, matrix, TRACE, BINS)
-    return Tally(int(found[1:].sum()), int(found[0]), found[1:])
-
-
-def _counted(
-    session: Context, b: int, block: VectorBlock, form: str, held: MatrixStore, flags: int, room: int
-) -> np.ndarray:
-    """What `frontier_edges` tells of a block: the sum, and `room` numbers more."""
-    nil, found = session.nil(b), np.zeros(1 + room, np.int64)
-    slots = nil.slots(held.idx) if block.slots is None else block.slots
-    words = nil.words if block.words is None else block.words
-    count = found if block.count is None else block.count
-    flags |= {"list": XLIST, "full": XFULL}.get(form, 0)
+def counting(session: Context, x: VectorStore, held: MatrixStore) -> Callable[..., Any]:
+    """counted(b, flags=0, room=0): what `frontier_edges` tells of block b of x, the rows of `held` that it has:
+    the sum of their lengths and `room` numbers more, on its device."""
     kernel = session.kernels.get("frontier_edges", Spec(ptr=held.ptr, idx=held.idx))
-    kernel(block.n, count, slots, words, flags, held.blocks[b].indptr, found)
-    return found
+    form = {"list": XLIST, "full": XFULL}.get(x.form, 0)
+
+    def counted(b: int, flags: int = 0, room: int = 0) -> Any:
+        block, nil, found = x.blocks[b], session.nil(b), session.devices[b].zeros(1 + room, np.int64)
+        slots = nil.slots(held.idx) if block.slots is None else block.slots
+        words = nil.words if block.words is None else block.words
+        count = found if block.count is None else block.count
+        kernel(block.n, count, slots, words, form | flags, held.blocks[b].indptr, found)
+        return found
+
+    return counted
 
 
 def places(block: VectorBlock) -> int:

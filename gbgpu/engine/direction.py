@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from ..distribute.blocks import KNOWN, MatrixStore, VectorBlock, VectorStore
-from ..distribute.partition import RowMap, Task
-from ..kernels.interface import XLIST, Costs, ends_soon
+from ..distribute.partition import RowMap
+from ..kernels.interface import Costs, ends_soon
 from ..language.expr import Transposed
 from ..semiring._types import INT64
 from . import build
-from .assign import tallied
+from .assign import counting, tallied
 from .context import Context
 from .deterministic import by_rows
 from .plan import Step, Value
@@ -173,16 +173,8 @@ def frontier_edges(
         return sum(int(one[-1]) for one in tallies), tallies
 
     def counted() -> int:
-        kernel, listed = session.kernels.get("frontier_edges", step.spec), x.form == "list"
-
-        def total(task: Task) -> Any:
-            b = task.block
-            block, nil, found = x.blocks[b], session.nil(b), session.devices[task.device].zeros(1, np.int64)
-            slots, words = (block.slots, nil.words) if listed else (nil.slots(held.idx), block.words)
-            kernel(block.n, block.count, slots, words, XLIST if listed else 0, held.blocks[b].indptr, found)
-            return found
-
-        totals = session.over(x.map.tasks, total, count * session.kernels.costs.row)
+        count_block = counting(session, x, held)
+        totals = session.over(x.map.tasks, lambda task: count_block(task.block), count * session.kernels.costs.row)
         if seen:
             return sum(int(found[0]) for found in totals)
         reads = session.over(x.map.tasks, lambda task: session.devices[task.device].get(totals[task.block]), 0.0)
