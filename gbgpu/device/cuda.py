@@ -204,8 +204,10 @@ class Kernel:
     """A kernel of a loaded module with room for its arguments, which the driver copies at each launch. CuPy's own way
     to pass them makes an object of each, at twice the time of the launch itself."""
 
-    def __init__(self, function: Any):
+    def __init__(self, function: Any, name: str, text: str, alone: bool):
         self.function = function  # keeps the module loaded
+        self.name, self.text = name, text
+        self.alone = alone  # one thread is enough
         self.ptr: int = function.ptr
         self.places = 0  # address of the arguments' addresses
         self.most_shared = 48 << 10  # bytes of dynamic shared memory that it may be launched with
@@ -359,6 +361,8 @@ class CudaDevice:
                 self._only_here()
                 target.set(np.ascontiguousarray(source, target.dtype))
             elif source.dtype == target.dtype and source.size == target.size:
+                if self.journal is not None:
+                    self.journal.did("", "copy_bytes", (target, source, target.nbytes))
                 target.data.copy_from_device_async(source.data, target.nbytes)
             else:
                 target[...] = source
@@ -513,12 +517,12 @@ class CudaDevice:
 
     # -- kernels
 
-    def load(self, cubin: bytes) -> Callable[[str], "Kernel"]:
-        """A loaded module: its kernels by name."""
+    def load(self, cubin: bytes, text: str = "", alone: bool = False) -> Callable[[str], "Kernel"]:
+        """A loaded module: its kernels by name. `text`: what was compiled; `alone`: for one thread."""
         module = cupy.cuda.function.Module()
         with self.here(), self._naming():
             module.load(cubin)
-        return lambda name: Kernel(module.get_function(name))
+        return lambda name: Kernel(module.get_function(name), name, text, alone)
 
     def fit(self, kernel: "Kernel", block: int, shared: int) -> int:
         """How many blocks with this much dynamic shared memory (bytes) the GPU holds at once."""
@@ -537,6 +541,7 @@ class CudaDevice:
         counters.launches += 1
         if self.journal is not None:
             self.journal.launched([arg for arg in args if isinstance(arg, cupy.ndarray)], kernel)
+            self.journal.did(kernel.text, kernel.name, tuple(args), shared, kernel.alone)
         kernel.fill(args)
         stream = cupy.cuda.get_current_stream().ptr
         how = kernel.ptr, grid, 1, 1, block, 1, 1, shared, stream, kernel.places, 0
@@ -571,6 +576,8 @@ class CudaDevice:
     def _set_bytes(self, buffer: Any, byte: int) -> Any:
         if buffer.size:
             counters.launches += 1
+            if self.journal is not None:
+                self.journal.did("", "set_bytes", (buffer, buffer.nbytes, byte))
             with self.here():
                 buffer.data.memset_async(byte, buffer.nbytes)
         return buffer

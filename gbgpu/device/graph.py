@@ -6,6 +6,7 @@ Needs cuda-bindings, and a driver of CUDA 12.4 or later: `available` says whethe
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from ctypes import addressof, c_uint64, c_void_p
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from ..errors import DeviceError
 
 WORDS = 4096  # that a body may count in: the last kernel of a round clears them
+_MEETING = 32  # words of a Meeting (resident.cuh)
 _PATIENCE = 1e-3  # seconds of asking again and again whether a loop has ended; then it is asked every so often
 
 
@@ -56,10 +58,13 @@ class WhileGraph:
         self._pool, self._stream = cupy.cuda.MemoryPool(), cupy.cuda.Stream(non_blocking=True)
         self._whole = _checked(self._driver.cuGraphCreate(0))
         self._runs: Any = None
+        self._parts: list[Any] = []  # what is guarded
+        self._resident: Any = None  # one kernel in place of the body
         self.words = devices[0].empty(WORDS, np.int64)  # that the body counts in
         self.used = 0  # of these
-        self._abort = cupy.cuda.alloc_pinned_memory(8)
-        np.frombuffer(self._abort, np.int64, 1)[0] = 0
+        self._pinned = cupy.cuda.alloc_pinned_memory(16)
+        self._told = np.frombuffer(self._pinned, np.int64, 2)  # to stop; that blocks of one kernel did not meet
+        self._told[:] = 0
         self._context = _checked(self._driver.cuCtxGetCurrent())
         self.handle = _checked(self._driver.cuGraphConditionalHandleCreate(self._whole, self._context, 1, 1))
         kinds = self._driver.CUgraphConditionalNodeType
@@ -69,7 +74,7 @@ class WhileGraph:
     @property
     def abort(self) -> int:
         """Where the host tells a loop to stop: the address of a word."""
-        return int(self._abort.ptr)
+        return int(self._pinned.ptr)
 
     @contextmanager
     def body(self, journal: Any, thin: int) -> Iterator[None]:
@@ -116,6 +121,7 @@ class WhileGraph:
         before = _checked(_latest("cuStreamGetCaptureInfo", 3)(self._stream.ptr))[3]
         kinds = self._driver.CUgraphConditionalNodeType
         node, part = self._conditional(self._body, before, handle, kinds.CU_GRAPH_COND_TYPE_IF)
+        self._parts.append(part)
         only = int(flags.CU_STREAM_SET_CAPTURE_DEPENDENCIES)  # what the stream is given next comes after the node
         _checked(_latest("cuStreamUpdateCaptureDependencies", 2)(self._stream.ptr, [node], None, 1, only))
         with self._capturing(self._inner, part):
@@ -139,26 +145,51 @@ class WhileGraph:
 
     @property
     def nodes(self) -> int:
-        """How many nodes the body has."""
-        return int(_checked(self._driver.cuGraphGetNodes(self._body))[1])
+        """How much work the body has: nodes, those that stand for what is guarded left out."""
+        parts = [self._body, *self._parts]
+        return sum(int(_checked(self._driver.cuGraphGetNodes(part))[1]) for part in parts) - len(self._parts)
+
+    def stay(self, kernel: Any, threads: int, values: Sequence[int], shared: int) -> None:
+        """One kernel does what the body does: a block a multiprocessor, all at once, until the loop is over."""
+        device = self._devices[0]
+        device.fit(kernel, threads, shared)
+        self._meeting = device.empty(_MEETING, np.int64)
+        table = (c_uint64 * max(len(values), 1))(*values)
+        rest = (c_uint64 * 2)(int(self._meeting.data.ptr), self.abort + 8)
+        places = (c_void_p * 3)(addressof(table), addressof(rest), addressof(rest) + 8)
+        self._resident = kernel, threads, shared, places, (table, rest)
+
+    def _go(self) -> None:
+        if self._resident is None:
+            _checked((self._driver.cuGraphLaunch(self._runs, self._stream.ptr)[0], None))
+            return
+        kernel, threads, shared, places, _ = self._resident
+        grid = self._devices[0].processors
+        with self._stream:
+            self._devices[0].clear(self._meeting)
+        how = kernel.ptr, grid, 1, 1, threads, 1, 1, shared, self._stream.ptr, addressof(places)
+        _checked((self._driver.cuLaunchCooperativeKernel(*how)[0], None))
 
     def launch(self) -> None:
-        """Run the loop to its end. Ctrl-C stops it after the round in hand."""
+        """Run the loop to its end. Ctrl-C stops it within a few rounds."""
         current = self._cupy.cuda.get_current_stream()
         self._devices[0].clear(self.words)  # the rounds clear what they use
         self._stream.wait_event(current.record())
-        _checked((self._driver.cuGraphLaunch(self._runs, self._stream.ptr)[0], None))
+        self._go()
         start = time.perf_counter()
         try:
             while not self._stream.done:
                 if time.perf_counter() - start > _PATIENCE:
                     time.sleep(5e-5)
         except BaseException:
-            np.frombuffer(self._abort, np.int64, 1)[0] = 1
+            self._told[0] = 1
             raise
         finally:
             self._stream.synchronize()
-            np.frombuffer(self._abort, np.int64, 1)[0] = 0
+            lost = self._told[1]
+            self._told[:] = 0
+        if lost:
+            raise DeviceError(f"{self._devices[0].name}: blocks of a loop did not meet. Hint: gb.settings.resident = 0")
 
     def __del__(self) -> None:
         if self._runs is not None:

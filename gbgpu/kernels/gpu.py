@@ -142,7 +142,7 @@ class GpuKernels:
         with device.here():
             cubin = compile(kind, spec, device.arch)
             types = tuple(_scalar_types(kind, spec))  # a kernel object lays out its arguments once, for these
-            module = _modules.get((device.gpu, cubin, types), lambda: cache(device.load(cubin)))
+            module = _modules.get((device.gpu, cubin, types), lambda: cache(device.load(cubin, source(kind, spec))))
         return _SPECIAL.get(kind, _plain)(self, device, module, kind, spec)
 
 

@@ -27,8 +27,19 @@ def source(kind: str, spec: Spec) -> str:
     header.constants(ISO=spec.iso)
     if kind in ROLES:
         _FILL[ROLES[kind]](spec, header)
+    return "\n".join([_before(), *header.text, "", _piece(f"{kind}.cu")])
+
+
+@cache
+def plain(name: str) -> str:
+    """A text of src/ that needs no header."""
+    return _before() + _piece(name)
+
+
+@cache
+def _before() -> str:
     flags = "".join(f"const long long {name} = {getattr(interface, name)};\n" for name in FLAGS)
-    return "\n".join([flags, _piece("prelude.cuh"), *header.text, "", _piece(f"{kind}.cu")])
+    return f"{flags}\n{_piece('prelude.cuh')}"
 
 
 def fused(kind: str, spec: Spec) -> bool:

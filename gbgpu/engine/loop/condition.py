@@ -8,6 +8,8 @@ from ...language.scalar import Scalar
 from ...semiring._lower import cast_program, literal_cuda, literal_numba, to_cuda, to_numba
 from .journal import NotCompiled
 
+POLLED = 16  # rounds after which a GPU looks at the host's memory, whether it is to stop
+
 
 class Condition:
     """Texts of recorded scalars, and the device arrays that they read; a subclass knows the language."""
@@ -128,7 +130,15 @@ class Condition:
         return "\n".join(f"{self.before}{text}" for text in texts)
 
 
-_SET = 'extern "C" __device__ void cudaGraphSetConditional(unsigned long long, unsigned);'
+# Kernels of one thread: of a graph, whose handles they set, or within one kernel.
+_ALONE = """#ifdef RESIDENT
+#define ALONE __device__ __forceinline__ void
+#define TELL(handle, value) *(unsigned long long *)(handle) = (value)
+#else
+#define ALONE extern "C" __global__ void
+#define TELL cudaGraphSetConditional
+extern "C" __device__ void cudaGraphSetConditional(unsigned long long, unsigned);
+#endif"""
 
 
 class CudaCondition(Condition):
@@ -148,32 +158,29 @@ class CudaCondition(Condition):
         words = {1: "char", 2: "short", 4: "int", 8: "long long"}
         lines = [f"const {words[size]} v{i} = *({words[size]} *){copy[1]};" for i, (*copy, size) in enumerate(copies)]
         lines += [f"*({words[size]} *){target} = v{i};" for i, (target, _, size) in enumerate(copies)]
-        return f"""{self.defined}
-{_SET}
-extern "C" __global__ void turn(unsigned long long handle, long long *state, volatile long long *abort, long long most,
-                                long long *words, long long used{self._arguments}) {{
-    __shared__ bool goes_on;
-    if (threadIdx.x == 0) {{
-        const long long round = state[0];
-        const bool done = {self.any([self.holds(text) for text in done])};
-        {" ".join(lines)}
-        const bool wide = {self.any(wide)};
-        state[0] = round + 1;
-        state[1] = done;
-        state[2] = wide;
-        goes_on = !done && !wide && round + 1 < most && !*abort;
-        cudaGraphSetConditional(handle, goes_on);
-    }}
-    __syncthreads();
+        return f"""{_ALONE}
+{self.defined}
+ALONE turn(unsigned long long handle, long long *state, volatile long long *abort, long long most, long long *words,
+           long long used{self._arguments}) {{
+    const long long round = state[0];
+    const bool done = {self.any([self.holds(text) for text in done])};
+    {" ".join(lines)}
+    const bool wide = {self.any(wide)};
+    state[0] = round + 1;
+    state[1] = done;
+    state[2] = wide;
+    const bool goes_on = !done && !wide && round + 1 < most && (round % {POLLED} || !*abort);
+    TELL(handle, goes_on);
     if (goes_on)
-        for (long long i = threadIdx.x; i < used; i += 32) words[i] = 0;
+        for (long long i = 0; i < used; i++) words[i] = 0;
 }}
 """
 
     def computing(self, text: str, dtype: Any) -> str:
         """A kernel that leaves a value, and that there is one."""
-        return f"""{self.defined}
-extern "C" __global__ void number(long long *out{self._arguments}) {{
+        return f"""{_ALONE}
+{self.defined}
+ALONE number(long long *out{self._arguments}) {{
     *({dtype.c_type} *)out = {text};
     out[1] = -1;
 }}
@@ -181,10 +188,10 @@ extern "C" __global__ void number(long long *out{self._arguments}) {{
 
     def guarding(self, text: str) -> str:
         """A kernel that says whether a part of the round runs."""
-        return f"""{self.defined}
-{_SET}
-extern "C" __global__ void guard(unsigned long long handle{self._arguments}) {{
-    cudaGraphSetConditional(handle, {self.holds(text)});
+        return f"""{_ALONE}
+{self.defined}
+ALONE guard(unsigned long long handle{self._arguments}) {{
+    TELL(handle, {self.holds(text)});
 }}
 """
 

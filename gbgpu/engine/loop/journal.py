@@ -18,6 +18,10 @@ class Journal:
         self.held: list[Any] = []  # whatever launches were given, and their code
         self._made: list[tuple[int, int]] = []  # (address, launches before)
         self._launched: list[set[int]] = []
+        self.parts: list[tuple] = []  # what a GPU is given: (text, name, arguments, shared bytes, whether by one thread)
+
+    def did(self, *part: Any) -> None:
+        self.parts.append(part)
 
     def given(self, buffer: Any) -> Any:
         found = self._instead.get(len(self._made))

@@ -7,10 +7,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ... import settings
 from ...device.cpu import CpuDevice
 from ...interrupts import held, imported
 from ...kernels.cpu import load
 from ...kernels.interface import Late
+from ...kernels.resident import Part, Program, Unknown
 from ...semiring._types import INT64
 from .condition import Condition, CpuCondition, CudaCondition
 from .journal import Journal, NotCompiled
@@ -31,6 +33,7 @@ class CudaTape:
     @contextmanager
     def recording(self, journal: Journal, thin: bool) -> Iterator[None]:
         session, before = self._session, self._session.late
+        self._journal = journal
         try:
             with self._graph.body(journal, self._device.processors if thin else 0):
                 session.late = _late
@@ -42,12 +45,12 @@ class CudaTape:
         """The last kernel of a round."""
         graph, handle = self._graph, np.uint64(int(self._graph.handle))
         own = handle, self.state, graph.abort, most or 2**62, graph.words, graph.used
-        self._once(imported("gbgpu.device.nvrtc").compile_ptx, text, "turn", 32, (*own, *arrays))
+        self._once(imported("gbgpu.device.nvrtc").compile_ptx, text, "turn", (*own, *arrays))
 
-    def _once(self, compile: Callable[[str, str], bytes], text: str, name: str, threads: int, args: tuple) -> None:
-        """Launch a kernel of a text."""
-        self._kernels.append(self._device.load(compile(text, self._device.arch))(name))
-        self._device.launch(self._kernels[-1], 1, threads, args)
+    def _once(self, compile: Callable[[str, str], bytes], text: str, name: str, args: tuple) -> None:
+        """Launch a kernel of a text, with one thread."""
+        self._kernels.append(self._device.load(compile(text, self._device.arch), text, alone=True)(name))
+        self._device.launch(self._kernels[-1], 1, 1, args)
 
     def number(self) -> CudaCondition:
         """For a text that is computed within a round."""
@@ -57,7 +60,7 @@ class CudaTape:
         """Two words: the value of a text, and that there is one."""
         both = self._device.empty(2, np.int64)
         text = condition.computing(text, dtype)
-        self._once(imported("gbgpu.device.nvrtc").compile_cubin, text, "number", 1, (both, *condition.arrays))
+        self._once(imported("gbgpu.device.nvrtc").compile_cubin, text, "number", (both, *condition.arrays))
         return both
 
     @contextmanager
@@ -65,17 +68,28 @@ class CudaTape:
         """What is captured inside is passed over unless the text holds."""
         handle = self._graph.condition()
         args = np.uint64(int(handle)), *condition.arrays
-        self._once(imported("gbgpu.device.nvrtc").compile_ptx, condition.guarding(text), "guard", 1, args)
+        self._once(imported("gbgpu.device.nvrtc").compile_ptx, condition.guarding(text), "guard", args)
         with self._graph.guarded(handle):
             yield
+        self._journal.did("", "end")
 
     def replaced(self, pairs: list[tuple[Any, Any]]) -> bool:
         """Whether buffers could be given in place of others once all is written down."""
         return False
 
     def finish(self) -> str:
-        self._graph.finish()
-        return f"a graph of {self._graph.nodes} nodes a round"
+        threads = settings.resident
+        parts = [Part(*part) for part in self._journal.parts]
+        try:
+            if not threads or self._graph.nodes != sum(part.name != "end" for part in parts):
+                raise Unknown("what has no text")
+            program = Program(parts, threads)
+        except Unknown:
+            self._graph.finish()
+            return f"a graph of {self._graph.nodes} nodes a round"
+        cubin = imported("gbgpu.device.nvrtc").compile_cubin(program.text, self._device.arch)
+        self._graph.stay(self._device.load(cubin)("resident"), threads, program.values, program.shared)
+        return f"one kernel, whose blocks meet {program.meetings} times a round"
 
     def launch(self, until: int | None) -> None:
         self._graph.launch()

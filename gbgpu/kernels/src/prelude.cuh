@@ -6,8 +6,13 @@ typedef unsigned long long u64;
 typedef unsigned int u32;
 
 #define DEVICE __device__ __forceinline__
-#define KERNEL extern "C" __global__ void __launch_bounds__(256)
-#define KERNEL_1024 extern "C" __global__ void __launch_bounds__(1024)
+#ifdef RESIDENT // parts of one kernel, as kernels/resident.py tells
+#define KERNEL_OF(...) DEVICE void
+#else
+#define KERNEL_OF(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
+#endif
+#define KERNEL KERNEL_OF(256)
+#define KERNEL_1024 KERNEL_OF(1024)
 
 // Literals of operators that are no numbers.
 #define __builtin_nanf(text) __int_as_float(0x7fc00000)
@@ -17,11 +22,15 @@ typedef unsigned int u32;
 
 const u32 ALL = 0xffffffffu;
 
-DEVICE i64 thread_id() { return blockIdx.x * (i64)blockDim.x + threadIdx.x; }
-DEVICE i64 thread_count() { return gridDim.x * (i64)blockDim.x; }
-DEVICE i64 warp_id() { return thread_id() >> 5; }
-DEVICE i64 warp_count() { return thread_count() >> 5; }
 DEVICE u32 lane_id() { return threadIdx.x & 31; }
+#ifdef RESIDENT // a short list goes to all multiprocessors
+DEVICE i64 warp_id() { return blockIdx.x + (i64)gridDim.x * (threadIdx.x >> 5); }
+#else
+DEVICE i64 warp_id() { return (blockIdx.x * (i64)blockDim.x + threadIdx.x) >> 5; }
+#endif
+DEVICE i64 thread_id() { return warp_id() * 32 + lane_id(); }
+DEVICE i64 thread_count() { return gridDim.x * (i64)blockDim.x; }
+DEVICE i64 warp_count() { return thread_count() >> 5; }
 DEVICE u32 lanes_below() { return (1u << lane_id()) - 1; }
 
 // Loops whose bodies vote run whole warps: up to a multiple of 32, or of 64 where they write all words.
@@ -35,8 +44,12 @@ DEVICE i64 whole_words(i64 n) { return (n + 63) & ~63LL; }
          first < stop; first += step)
 
 // Data that no running kernel writes goes through the read-only cache.
+#ifdef RESIDENT
+template <class T> DEVICE T load(const T *p) { return *p; }
+#else
 template <class T> DEVICE T load(const T *p) { return __ldg(p); }
 DEVICE bool load(const bool *p) { return __ldg((const signed char *)p) != 0; }
+#endif
 
 DEVICE bool bit(const i64 *words, i64 r) { return ((const u32 *)words)[r >> 5] >> (r & 31) & 1; }
 

@@ -196,7 +196,7 @@ DEVICE void short_rows(i64 n, const PTR *indptr, const IDX *cols, const T_A *ava
 }
 
 #define SHORT_ROWS(name, plain, blocks) \
-    extern "C" __global__ void __launch_bounds__(256, blocks) name( \
+    KERNEL_OF(256, blocks) name( \
         i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride, \
         const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds, i64 row0, \
         const i64 *users, const int *heavy, T_OUT *out_vals, i64 *out_words, i64 *count, i64 *stats, i64 p) { \
