@@ -241,7 +241,6 @@ BODIES = {
             out_slots[q] = touched[q]
             at = q
             {move}
-        out_counts[0] = touched_count[0]
         return
     for q in range(touched_count[0]):
         c = np.intp(touched[q])

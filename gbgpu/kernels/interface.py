@@ -133,7 +133,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     # (= the monoid's).
     "combine": ("count", "slots", "vals", "mwords", "flags", *_SPACE),
     # Empties a workspace into one list for each of the p owners (entries relative to starts[b]), stored at offset
-    # starts[b] of out_slots and out_vals; restores acc_vals to `start` and acc_words to zero. out: type of values.
+    # starts[b] of out_slots and out_vals; restores acc_vals to `start` and acc_words to zero. out: type of values. If p
+    # is 1, `out_counts` is left alone: there are touched_count entries.
     "drain": (
         *("touched_count", "touched", "acc_vals", "acc_words", "start", "starts", "p"),
         *("out_slots", "out_vals", "out_counts"),

@@ -1,13 +1,14 @@
 """A whole loop as one CUDA kernel that stays on the GPU: the kernels that a round launches, one after the other, as
-functions of it. Its blocks meet where one of them reads what another one has written, and at the end of each round.
+functions of it. Its blocks meet where one of them reads what another one has written, and where a round ends.
 
 Texts are those that are launched otherwise, with RESIDENT defined, each in a namespace of its own. Work that one thread
-does (single values, conditions) is done by the last block that comes to a meeting. Arguments lie in one table, in the
-order of the calls, so that the text does not depend on the data.
+does (single values, conditions) is done by the last block that comes to a meeting. Whether there is another round is
+decided as soon as what tells it is there: what is left of a round goes together with the beginning of the next one.
+Arguments lie in one table, in the order of the calls, so that the text does not depend on the data.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,9 +19,22 @@ from .gpu_source import SOURCES, plain
 
 FEW = 64  # bytes that one thread sets or copies
 MOST = 480  # arguments that a kernel has room for
-_OURS = {"set_bytes", "copy_bytes", *(f"{work}{size}" for work in ("fill", "copy") for size in (1, 2, 4, 8))}
+_BYTES = {"set_bytes": 1, "copy_bytes": 2}  # where their length stands
+_OURS = {*_BYTES, *(f"{work}{size}" for work in ("fill", "copy") for size in (1, 2, 4, 8))}
 _FIXED = ("flags", "p", "astride", "xstride", "tstride", "bstride", "cstride")  # arguments that a plan tells
 _WORD = (1 << 64) - 1
+
+# Arrays of which a thread touches the elements thread_id(), thread_id() + thread_count(), ..., and no other ones: what
+# one kernel leaves there the next one finds without a meeting.
+_OWN: dict[str, tuple[str, ...]] = {
+    "drain": ("touched", "out_slots", "out_vals"),
+    "write_list": ("tslots", "tvals"),
+    "frontier_edges": ("slots",),
+    "list_words": ("slots",),
+    **dict.fromkeys(("scatter", "select_list", "mask_list"), ("slots", "xvals")),
+    "ewise_list": ("slots", "avals"),
+    **dict.fromkeys((f"copy{size}" for size in (1, 2, 4, 8)), ("out", "in")),
+}
 
 
 class Unknown(Exception):
@@ -37,39 +51,78 @@ class Part(NamedTuple):
     shared: int = 0
     alone: bool = False
 
+    @property
+    def ends(self) -> bool:
+        """Whether it tells what comes next."""
+        return self.name in ("end", "guard", "turn")
+
+
+class Use(NamedTuple):
+    """A range of addresses that a part reads or writes. `own`: each thread its own elements."""
+
+    begin: int
+    end: int
+    writes: bool
+    own: bool = False
+
+    def disturbs(self, other: "Use") -> bool:
+        meets = self.begin < other.end and other.begin < self.end and (self.writes or other.writes)
+        return meets and not (self.own and other.own and self.begin == other.begin)
+
+
+class Turn(NamedTuple):
+    """What the end of a round touches. `counters`: words that it clears, of which the round has used `used`."""
+
+    changes: list[Any]  # arrays that it writes
+    counters: Any
+    used: int
+
 
 class Program:
-    """`text` of the kernel `resident`, the values of its table, and the bytes of shared memory that it needs."""
+    """`text` of the kernel `resident`, the values of its table, the bytes of shared memory that it needs, and how often
+    its blocks meet in a round."""
 
-    def __init__(self, parts: Sequence[Part], threads: int):
+    def __init__(self, parts: Sequence[Part], turn: Turn, threads: int):
         self.values: list[int] = []
-        self.shared = 0
+        self.shared = self.meetings = 0
         self._places: dict[int, int] = {}
         self._spaces: dict[str, str] = {}
-        self._reads: list[tuple[int, int]] = []
-        self._writes: list[tuple[int, int]] = []
+        self._uses: list[Use] = []
         self._alone: list[str] = []
+        self._late: list[str] = []  # done at the next meeting
         self._lines: list[str] = []
-        self._open = 0
-        for part in map(_few, parts):
-            self._add(part)
-        if self._open or not self._lines or not self._lines[-1].startswith("told = "):
+        *body, last = map(_few, parts)
+        if last.name != "turn":
             raise Unknown("a round without an end")
+        body, rest = _split(body, last, turn)
+        late = _counted(rest, turn)
+        self._lines.append("if (rest) {")
+        for part in rest:
+            self._add(part)
+        self._lines += ["}", "if (!more) break;"]
+        self._late = [self._cleared(turn, i) for i in sorted(late)]
+        for part in body:
+            self._add(part)
+        soon = " ".join(self._cleared(turn, i) for i in range(turn.used) if i not in late)
+        decided = f"Bits64 on = 0; {self._call(last, '(Bits64)&on')} if (on) {{ {soon} }} return on != 0;"
+        self._meet(decided)
+        self._lines.append("more = told == 1;")
         if len(self.values) > MOST:
             raise Unknown(f"{len(self.values)} arguments")
-        body = "\n        ".join(self._lines)
+        lines = "\n        ".join(self._lines)
         texts = "\n".join(_spaced(name, text) for text, name in self._spaces.items())
         self.text = f"""{(SOURCES / "resident.cuh").read_text()}
 #define RESIDENT
 {texts}
 struct Table {{ Arg arg[{max(len(self.values), 1)}]; }};
 extern "C" __global__ void __launch_bounds__({threads}) resident(const __grid_constant__ Table table, Meeting *at,
-                                                                     volatile long long *lost) {{
+                                                                 volatile long long *lost) {{
     Bits64 meetings = 0;
     unsigned told = 1;
-    do {{
-        {body}
-    }} while (told == 1);
+    bool more = true;
+    for (bool rest = false;; rest = true) {{
+        {lines}
+    }}
     if (told == LOST) *lost = 1;
 }}
 """
@@ -77,96 +130,120 @@ extern "C" __global__ void __launch_bounds__({threads}) resident(const __grid_co
     def _add(self, part: Part) -> None:
         if part.name == "end":
             self._meet()
-            self._open -= 1
-            self._lines += ["}", "if (told == LOST) break;"]
+            self._lines.append("}")
         elif part.name == "guard":
-            self._alone.append(f"unsigned long long holds = 0; {self._call(part, '(Bits64)&holds')} return holds != 0;")
-            self._meet(always=True)
-            self._open += 1
+            self._meet(f"Bits64 holds = 0; {self._call(part, '(Bits64)&holds')} return holds != 0;")
             self._lines.append("if (told == 1) {")
-        elif part.name == "turn":
-            self._alone.append(f"unsigned long long on = 0; {self._call(part, '(Bits64)&on')} return on != 0;")
-            self._meet(always=True)
         elif part.alone:
             self._alone.append(self._call(part))
         else:
-            reads, writes = _touched(part)
-            if self._alone or _meets(writes, self._reads + self._writes) or _meets(reads, self._writes):
+            uses = _uses(part)
+            if self._alone or any(one.disturbs(other) for one in uses for other in self._uses):
                 self._meet()
-            self._reads += reads
-            self._writes += writes
+            self._uses += uses
             self.shared = max(self.shared, part.shared)
             self._lines.append(self._call(part))
 
-    @property
-    def meetings(self) -> int:
-        return sum("meet(" in line for line in self._lines)
-
-    def _meet(self, always: bool = False) -> None:
-        if not (always or self._alone or self._reads or self._writes):
+    def _meet(self, told: str = "") -> None:
+        """`told`: what returns what is told to all."""
+        if not (told or self._alone or self._uses):
             return
-        told = self._alone and "return " in self._alone[-1]
-        alone = " ".join([*self._alone, "" if told else "return 1u;"])
-        self._lines.append(f"told = meet(at, meetings, [&]() -> unsigned {{ {alone} }});")
-        if not told:
-            self._lines.append("if (told == LOST) break;")
-        self._alone, self._reads, self._writes = [], [], []
+        alone = " ".join([*self._late, *self._alone, told or "return 1u;"])
+        self._lines += [f"told = meet(at, meetings, [&]() -> unsigned {{ {alone} }});", "if (told == LOST) break;"]
+        self._alone, self._late, self._uses = [], [], []
+        self.meetings += 1
 
     def _call(self, part: Part, handle: str = "") -> str:
-        space = self._spaces.setdefault(part.text or plain("bytes.cu"), f"part{len(self._spaces)}")
-        names = [name for name, _ in _signature(part.text or plain("bytes.cu"), part.name)]
+        text = part.text or plain("bytes.cu")
+        space = self._spaces.setdefault(text, f"part{len(self._spaces)}")
+        names = [name for name, _ in _signature(text, part.name)]
         given = [handle] if handle else []
         for i, arg in enumerate(part.args[len(given) :], len(given)):
             fixed = isinstance(arg, int) and i < len(names) and names[i] in _FIXED
-            given.append(f"{arg}ll" if fixed else f"table.arg[{self._place(arg)}]")
+            given.append(f"{arg}ll" if fixed else self._given(arg))
         return f"{space}::{part.name}({', '.join(given)});"
 
-    def _place(self, arg: Any) -> int:
-        """Where an argument lies in the table. Arrays lie there once."""
-        array = hasattr(arg, "data") and not isinstance(arg, np.generic)
-        bits = address(arg) if array else _bits(arg)
-        found = self._places.get(bits) if array else None
+    def _cleared(self, turn: Turn, i: int) -> str:
+        return f"*(Bits64 *)({self._given(turn.counters[i : i + 1])}.bits) = 0;"
+
+    def _given(self, arg: Any) -> str:
+        """An argument, as it lies in the table. Arrays lie there once."""
+        bits = _bits(arg)
+        found = self._places.get(bits) if _is_array(arg) else None
         if found is None:
             found = len(self.values)
             self.values.append(bits)
-            if array:
+            if _is_array(arg):
                 self._places[bits] = found
-        return found
+        return f"table.arg[{found}]"
 
 
 def _few(part: Part) -> Part:
     """Small copies and constants as work of one thread; refused is what has no text."""
-    if part.text or part.name in ("end", "guard", "turn"):
+    if part.text or part.name == "end":
         return part
     if part.name not in _OURS:
         raise Unknown(part.name)
-    sizes = {"set_bytes": 1, "copy_bytes": 2}
-    if part.name in sizes and part.args[sizes[part.name]] <= FEW:
+    if part.name in _BYTES and part.args[_BYTES[part.name]] <= FEW:
         return part._replace(name=part.name.replace("bytes", "few"), alone=True)
     return part
 
 
+def _split(body: list[Part], last: Part, turn: Turn) -> tuple[list[Part], list[Part]]:
+    """(what goes before the end of a round, what may follow it): the latter has no part in what the end reads, and
+    neither reads nor writes what that changes, but counters, which are cleared when they have been read."""
+    changes = [_use(array, True) for array in turn.changes]
+    touched = changes + [_use(arg, False) for arg in last.args if _is_array(arg) and arg is not turn.counters]
+    counters = _use(turn.counters[: turn.used], True)
+    for at in range(len(body), 0, -1):
+        part = body[at - 1]
+        uses = [] if part.alone or part.ends else _uses(part)
+        held = any(one.disturbs(other) for one in uses for other in touched)
+        held = held or any(one.writes and one.disturbs(counters) for one in uses)
+        if held or not uses:
+            return body[:at], body[at:]
+    return [], body
+
+
+def _counted(parts: list[Part], turn: Turn) -> set[int]:
+    """The numbers of the counters that parts read."""
+    uses = [use for part in parts for use in _uses(part)]
+    words = ((i, _use(turn.counters[i : i + 1], True)) for i in range(turn.used))
+    return {i for i, word in words if any(word.disturbs(use) for use in uses)}
+
+
+def _is_array(arg: Any) -> bool:
+    return hasattr(arg, "nbytes") and not isinstance(arg, np.generic)
+
+
 def _bits(arg: Any) -> int:
-    if isinstance(arg, np.generic):
-        return int.from_bytes(arg.tobytes(), "little")
-    return int(arg) & _WORD
+    if _is_array(arg):
+        return address(arg)
+    return int.from_bytes(arg.tobytes(), "little") if isinstance(arg, np.generic) else int(arg) & _WORD
 
 
-def _touched(part: Part) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """(what a call reads, what it may write), as ranges of addresses."""
-    signature = _signature(part.text or plain("bytes.cu"), part.name)
-    reads, writes = [], []
+def _use(array: Any, writes: bool, own: bool = False) -> Use:
+    begin = address(array)
+    return Use(begin, begin + max(int(array.nbytes), 1), writes, own)
+
+
+def _uses(part: Part) -> list[Use]:
+    """What a call reads and writes."""
+    text = part.text or plain("bytes.cu")
+    signature = _signature(text, part.name)
+    values = {name: arg for (name, _), arg in zip(signature, part.args, strict=False) if isinstance(arg, int)}
+    whole = part.name == "drain" and values.get("p") == 1
+    skipped: tuple[str, ...] = ("out_counts",) if whole else ()
+    if part.name == "drain" and "const bool ISO = true;" in text:
+        skipped += "out_vals", "acc_vals"
+    own = _OWN.get(part.name, ()) if whole or part.name != "drain" else ()
+    found = []
     for i, arg in enumerate(part.args):
-        if not hasattr(arg, "nbytes") or isinstance(arg, np.generic):
-            continue
-        begin = address(arg)
-        only = i < len(signature) and signature[i][1]
-        (reads if only else writes).append((begin, begin + max(int(arg.nbytes), 1)))
-    return reads, writes
-
-
-def _meets(some: list[tuple[int, int]], others: list[tuple[int, int]]) -> bool:
-    return any(a < d and c < b for a, b in some for c, d in others)
+        name, only = signature[i] if i < len(signature) else ("", False)
+        if _is_array(arg) and name not in skipped:
+            moves = values.get(f"{name[0]}stride", 1) != 0 if name.endswith("vals") else True
+            found.append(_use(arg, not only, name in own and moves))
+    return found
 
 
 @cache
@@ -181,9 +258,6 @@ def _signature(text: str, name: str) -> tuple[tuple[str, bool], ...]:
 
 def _spaced(name: str, text: str) -> str:
     """A text in a namespace, and none of its macros left."""
-    undone = "".join(f"#undef {macro}\n" for macro in dict.fromkeys(_macros(text)))
+    macros = dict.fromkeys(re.findall(r"^#define (\w+)", text, re.MULTILINE))
+    undone = "".join(f"#undef {macro}\n" for macro in macros)
     return f"namespace {name} {{\n{text}\n}}\n{undone}"
-
-
-def _macros(text: str) -> Iterator[str]:
-    yield from re.findall(r"^#define (\w+)", text, re.MULTILINE)

@@ -185,11 +185,11 @@ class Captured:
                 better = self._replaceable(journal)
                 if instead and better:
                     raise Reordered
-                pairs = self._brought(zip(self.carried, self.places, self.blocks, strict=True))
+                pairs = list(self._brought(zip(self.carried, self.places, self.blocks, strict=True)))
                 copies = [(condition.array(to), condition.array(source), to.itemsize) for to, source in pairs]
                 wide = self._unguarded(condition) + self._limits(condition)
                 text = condition.kernel(done, copies, wide)
-                self.tape.turn(text, condition.arrays, self.loop.max_iterations)
+                self.tape.turn(text, condition.arrays, self.loop.max_iterations, [to for to, _ in pairs])
         finally:
             session.loop_index = None
             inside = [handle._store for handle in self.inside]

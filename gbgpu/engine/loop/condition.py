@@ -171,8 +171,9 @@ ALONE turn(unsigned long long handle, long long *state, volatile long long *abor
     state[2] = wide;
     const bool goes_on = !done && !wide && round + 1 < most && (round % {POLLED} || !*abort);
     TELL(handle, goes_on);
-    if (goes_on)
-        for (long long i = 0; i < used; i++) words[i] = 0;
+#ifndef RESIDENT // which knows when it is to clear which counters
+    for (long long i = 0; goes_on && i < used; i++) words[i] = 0;
+#endif
 }}
 """
 

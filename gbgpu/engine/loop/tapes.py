@@ -12,7 +12,7 @@ from ...device.cpu import CpuDevice
 from ...interrupts import held, imported
 from ...kernels.cpu import load
 from ...kernels.interface import Late
-from ...kernels.resident import Part, Program, Unknown
+from ...kernels.resident import Part, Program, Turn, Unknown
 from ...semiring._types import INT64
 from .condition import Condition, CpuCondition, CudaCondition
 from .journal import Journal, NotCompiled
@@ -41,9 +41,10 @@ class CudaTape:
         finally:
             session.late = before
 
-    def turn(self, text: str, arrays: list[Any], most: int | None) -> None:
-        """The last kernel of a round."""
+    def turn(self, text: str, arrays: list[Any], most: int | None, changed: list[Any]) -> None:
+        """The last kernel of a round, which writes the arrays `changed`."""
         graph, handle = self._graph, np.uint64(int(self._graph.handle))
+        self._turn = Turn([self.state, *changed], graph.words, graph.used)
         own = handle, self.state, graph.abort, most or 2**62, graph.words, graph.used
         self._once(imported("gbgpu.device.nvrtc").compile_ptx, text, "turn", (*own, *arrays))
 
@@ -83,7 +84,7 @@ class CudaTape:
         try:
             if not threads or self._graph.nodes != sum(part.name != "end" for part in parts):
                 raise Unknown("what has no text")
-            program = Program(parts, threads)
+            program = Program(parts, self._turn, threads)
         except Unknown:
             self._graph.finish()
             return f"a graph of {self._graph.nodes} nodes a round"
@@ -119,7 +120,7 @@ class CpuTape:
         finally:
             held(lambda: _give(session, names, before))
 
-    def turn(self, text: str, arrays: list[Any], most: int | None) -> None:
+    def turn(self, text: str, arrays: list[Any], most: int | None, changed: list[Any]) -> None:
         self._most = most or self._most
         self._replay.call(load("turn", text), (self.state, *arrays))
 

@@ -233,7 +233,7 @@ class Products(Steps):
         kernel = self.kernel("drain", lambda: Spec(out=step.into.dtype, idx=step.spec.idx, iso=step.into.iso))
         touched = device.peek(count) if p == 1 else None
         room = room if touched is None else int(touched[0])
-        slots, counts = device.empty(room, step.spec.idx), device.zeros(p, np.int64)
+        slots, counts = device.empty(room, step.spec.idx), count if p == 1 else device.zeros(p, np.int64)
         vals = value if step.into.iso else device.empty(room, step.into.dtype.np_type)
         kernel(count, space.touched, space.vals, space.words, space.start, starts, p, slots, vals, counts)
         return slots, vals, counts

@@ -1,8 +1,9 @@
 // A term v arrives at a slot of a workspace that passed the mask; the first arrival also appends the slot to `touched`,
-// or (DENSE) is counted in `found`. All lanes of a warp call it together.
-DEVICE void arrive(bool on, i64 slot, Z v, Z *acc_vals, i64 *acc_words, IDX *touched, i64 *touched_count, i64 flags,
+// or (DENSE) is counted in `found`. All lanes of a warp call it together. `seen`: marks_at of the slot, where that is
+// read ahead.
+DEVICE void arrive(bool on, i64 slot, Z v, u32 seen, Z *acc_vals, i64 *acc_words, IDX *touched, i64 *touched_count, i64 flags,
                    i64 &found) {
-    const bool first = on && mark(acc_words, slot);
+    const bool first = on && mark(acc_words, slot, AHEAD ? seen : marks_at(acc_words, slot));
     if (!ISO && on) {
         if (!IS_ANY) accumulate(acc_vals + slot, v);
         else if (first) acc_vals[slot] = v;

@@ -10,6 +10,7 @@ KERNEL combine(const i64 *count, const IDX *slots, const Z *vals, const i64 *mwo
         bool on = q < total;
         const i64 slot = on ? slots[q] : 0;
         on = on && slot >= 0 && lets(mwords, slot, flags);
-        arrive(on, slot, on && !ISO ? vals[q] : START, acc_vals, acc_words, touched, touched_count, 0, found);
+        const u32 seen = AHEAD && on ? marks_at(acc_words, slot) : 0;
+        arrive(on, slot, on && !ISO ? vals[q] : START, seen, acc_vals, acc_words, touched, touched_count, 0, found);
     }
 }

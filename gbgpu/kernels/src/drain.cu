@@ -2,6 +2,17 @@
 KERNEL drain(const i64 *touched_count, const IDX *touched, T_OUT *acc_vals, i64 *acc_words, T_OUT start,
              const i64 *starts, i64 p, IDX *out_slots, T_OUT *out_vals, i64 *out_counts) {
     const i64 total = touched_count[0];
+    if (p == 1) { // all is one owner's
+        for (i64 q = thread_id(); q < total; q += thread_count()) {
+            const i64 slot = touched[q];
+            out_slots[q] = (IDX)slot;
+            ((u32 *)acc_words)[slot >> 5] = 0; // every set bit of the word is drained
+            if (ISO) continue;
+            out_vals[q] = acc_vals[slot];
+            acc_vals[slot] = start;
+        }
+        return;
+    }
     for (i64 q = thread_id(); q < whole_warps(total); q += thread_count()) {
         const bool on = q < total;
         const i64 slot = on ? touched[q] : 0;
@@ -14,7 +25,7 @@ KERNEL drain(const i64 *touched_count, const IDX *touched, T_OUT *acc_vals, i64 
         if (!on) continue;
         const i64 at = load(starts + owner) + (i64)base + __popc(peers & lanes_below());
         out_slots[at] = (IDX)(slot - load(starts + owner));
-        ((u32 *)acc_words)[slot >> 5] = 0; // every set bit of the word is drained
+        ((u32 *)acc_words)[slot >> 5] = 0;
         if (ISO) continue;
         out_vals[at] = acc_vals[slot];
         acc_vals[slot] = start;

@@ -23,9 +23,12 @@ typedef unsigned int u32;
 const u32 ALL = 0xffffffffu;
 
 DEVICE u32 lane_id() { return threadIdx.x & 31; }
-#ifdef RESIDENT // a short list goes to all multiprocessors
-DEVICE i64 warp_id() { return blockIdx.x + (i64)gridDim.x * (threadIdx.x >> 5); }
+// A kernel that stays waits for one thing after the other: what may be wanted is read ahead.
+#ifdef RESIDENT
+const bool AHEAD = true;
+DEVICE i64 warp_id() { return blockIdx.x + (i64)gridDim.x * (threadIdx.x >> 5); } // a short list goes to all processors
 #else
+const bool AHEAD = false;
 DEVICE i64 warp_id() { return (blockIdx.x * (i64)blockDim.x + threadIdx.x) >> 5; }
 #endif
 DEVICE i64 thread_id() { return warp_id() * 32 + lane_id(); }
@@ -55,11 +58,12 @@ DEVICE bool bit(const i64 *words, i64 r) { return ((const u32 *)words)[r >> 5] >
 
 // Set bit r; true if it was clear. The read first saves most atomics: bits are only ever set while a kernel runs, so
 // it may come from the cache next to the threads, where many that look at one word do not queue.
-DEVICE bool mark(i64 *words, i64 r) {
-    u32 *word = (u32 *)words + (r >> 5);
+DEVICE u32 marks_at(const i64 *words, i64 r) { return __ldca((const u32 *)words + (r >> 5)); }
+DEVICE bool mark(i64 *words, i64 r, u32 seen) {
     const u32 b = 1u << (r & 31);
-    return !(__ldca(word) & b) && !(atomicOr(word, b) & b);
+    return !(seen & b) && !(atomicOr((u32 *)words + (r >> 5), b) & b);
 }
+DEVICE bool mark(i64 *words, i64 r) { return mark(words, r, marks_at(words, r)); }
 
 // The 32 bits around row r's, to be looked at later: a load that nothing waits for yet.
 DEVICE u32 bits_at(const i64 *words, i64 r, bool full) { return full ? ALL : ((const u32 *)words)[r >> 5]; }

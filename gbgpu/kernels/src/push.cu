@@ -53,16 +53,18 @@ KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xst
             const T_B xk = READS_X ? (T_B)__shfl_sync(ALL, x, owner) : T_B();
             bool go = t < edges;
             i64 slot = 0;
+            u32 seen = 0;
             Z v = START;
             if (go) {
                 slot = load(cols + e);
+                if (AHEAD) seen = marks_at(acc_words, slot);
                 if (flags & MASKED && own_lo <= slot && slot < own_hi) go = lets(mwords, slot - own_lo, flags);
                 if (go && !ISO) {
                     const T_A a = READS_A ? load(avals + e * astride) : T_A();
                     v = term(a, xk, inner, USES_OUTER ? user_id(slot, starts, bounds, p) : 0);
                 }
             }
-            arrive(go, slot, v, acc_vals, acc_words, touched, touched_count, flags, found);
+            arrive(go, slot, v, seen, acc_vals, acc_words, touched, touched_count, flags, found);
         }
     }
     if (flags & DENSE) block_add(touched_count, found);
@@ -96,16 +98,18 @@ KERNEL push_hubs(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i6
             const i64 e = begin + step + threadIdx.x;
             bool go = e < end;
             i64 slot = 0;
+            u32 seen = 0;
             Z v = START;
             if (go) {
                 slot = load(cols + e);
+                if (AHEAD) seen = marks_at(acc_words, slot);
                 if (flags & MASKED && own_lo <= slot && slot < own_hi) go = lets(mwords, slot - own_lo, flags);
                 if (go && !ISO) {
                     const T_A a = READS_A ? load(avals + e * astride) : T_A();
                     v = term(a, x, row_id(row, row0, users), USES_OUTER ? user_id(slot, starts, bounds, p) : 0);
                 }
             }
-            arrive(go, slot, v, acc_vals, acc_words, touched, touched_count, flags, found);
+            arrive(go, slot, v, seen, acc_vals, acc_words, touched, touched_count, flags, found);
         }
     }
     if (flags & DENSE) block_add(touched_count, found);

@@ -29,6 +29,13 @@ __device__ __forceinline__ Bits64 heard(const Bits64 *p) {
     return v;
 }
 
+// Comes, and sees what those who came before have written.
+__device__ __forceinline__ unsigned come(unsigned *p) {
+    unsigned before;
+    asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(p) : "memory");
+    return before;
+}
+
 __device__ __forceinline__ void say(Bits64 *p, Bits64 v) {
     asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }
@@ -41,9 +48,7 @@ __device__ __forceinline__ unsigned meet(Meeting *at, Bits64 &meetings, Alone al
     __syncthreads();
     meetings++;
     if (threadIdx.x == 0) {
-        __threadfence();
-        if (atomicAdd(&at->arrived, 1u) == gridDim.x - 1) {
-            __threadfence();
+        if (come(&at->arrived) == gridDim.x - 1) {
             at->arrived = 0;
             told = alone();
             say(&at->said, meetings << 8 | told);
@@ -60,7 +65,6 @@ __device__ __forceinline__ unsigned meet(Meeting *at, Bits64 &meetings, Alone al
             }
             told = v & 255;
         }
-        __threadfence();
     }
     __syncthreads();
     return told;
