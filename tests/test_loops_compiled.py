@@ -31,19 +31,22 @@ from gbgpu.language import recording
 from gbgpu.semiring import any_pair, any_secondi, min_plus, min_second, plus_times
 from gbgpu.semiring._types import BOOL, FP32
 
-SETS = [("cpu:1", None), ("cpu:3", (2, 5, 3)), ("cuda:0", None), ("cuda:0*3", (2, 5, 3)), ("cuda:0-1", None)]
+# Devices, shares, and whether one kernel runs a loop of a GPU.
+SETS = [("cpu:1", None, ""), ("cpu:3", (2, 5, 3), ""), ("cuda:0-1", None, "now")]
+SETS += [("cuda:0", None, how) for how in ("now", "never")] + [("cuda:0*3", (2, 5, 3), how) for how in ("now", "never")]
 
 
-@pytest.fixture(params=SETS, ids=lambda each: each[0])
+@pytest.fixture(params=SETS, ids=lambda each: f"{each[0]} {each[2]}".strip())
 def machine(request, monkeypatch):
     """Devices on which kernels are compiled, and loops as soon as may be."""
-    spec, shares = request.param
+    spec, shares, resident = request.param
     if spec.startswith("cuda"):
         if spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
             pytest.skip("needs a GPU")
         if not pytest.importorskip("gbgpu.device.graph").available():
             pytest.skip("needs cuda-bindings and CUDA 12.4")
     monkeypatch.setattr(gb.settings, "interpret", False)
+    monkeypatch.setattr(gb.settings, "resident", resident)
     monkeypatch.setattr(compiled, "_spent", 1e9)
     gb.init(spec, partition=shares and gb.partition.shares(*shares))
     return spec

@@ -159,6 +159,10 @@ class WhileGraph:
         places = (c_void_p * 3)(addressof(table), addressof(rest), addressof(rest) + 8)
         self._resident = kernel, threads, shared, places, (table, rest)
 
+    @property
+    def stays(self) -> bool:
+        return self._resident is not None
+
     def _go(self) -> None:
         if self._resident is None:
             _checked((self._driver.cuGraphLaunch(self._runs, self._stream.ptr)[0], None))

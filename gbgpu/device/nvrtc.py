@@ -24,14 +24,23 @@ def compile_cubin(text: str, arch: str, fmad: bool = False) -> bytes:
 
     fmad: allow fused multiply-add. Raises DeviceError without NVRTC, Panic with the log if the text is wrong.
     """
-    options = (f"-arch={arch}", *OPTIONS, f"-fmad={'true' if fmad else 'false'}")
-    key = hashlib.sha256("\0".join((text, *options, repr(version()))).encode()).hexdigest()
-    name = f"{key[:32]}.cubin"
+    name, options = _named(text, arch, fmad)
     cubin = store.get("cuda", name)
     if cubin is None:
         cubin = _compile(text, options)
         store.put("cuda", name, cubin)
     return cubin
+
+
+def kept_cubin(text: str, arch: str, fmad: bool = False) -> bytes | None:
+    """What `compile_cubin` has left on disk for a text."""
+    return store.get("cuda", _named(text, arch, fmad)[0])
+
+
+def _named(text: str, arch: str, fmad: bool) -> tuple[str, tuple[str, ...]]:
+    options = (f"-arch={arch}", *OPTIONS, f"-fmad={'true' if fmad else 'false'}")
+    key = hashlib.sha256("\0".join((text, *options, repr(version()))).encode()).hexdigest()
+    return f"{key[:32]}.cubin", options
 
 
 def compile_ptx(text: str, arch: str) -> bytes:

@@ -49,6 +49,8 @@ def long_rows(device: Any, block: Any) -> Any:
 
 def has_long_rows(block: Any) -> bool:
     """Whether there are long rows, as far as anyone has looked."""
+    if block.views.get("longest", LONG) < LONG:
+        return False
     return "long" not in block.views or bool(block.views["long"].size)
 
 

@@ -10,15 +10,19 @@ Arguments lie in one table, in the order of the calls, so that the text does not
 import re
 from collections.abc import Sequence
 from functools import cache
+from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..device import nvrtc
 from ..device.base import address
 from .gpu_source import SOURCES, plain
 
 FEW = 64  # bytes that one thread sets or copies
 MOST = 480  # arguments that a kernel has room for
+THREADS = 512  # of a block, of which each multiprocessor has one
+OFTEN, LONG = 2, 5e-3  # runs, or seconds, after which a kernel is worth its compilation
 _BYTES = {"set_bytes": 1, "copy_bytes": 2}  # where their length stands
 _OURS = {*_BYTES, *(f"{work}{size}" for work in ("fill", "copy") for size in (1, 2, 4, 8))}
 _FIXED = ("flags", "p", "astride", "xstride", "tstride", "bstride", "cstride")  # arguments that a plan tells
@@ -35,6 +39,31 @@ _OWN: dict[str, tuple[str, ...]] = {
     "ewise_list": ("slots", "avals"),
     **dict.fromkeys((f"copy{size}" for size in (1, 2, 4, 8)), ("out", "in")),
 }
+
+
+class Code:
+    """Machine code of a text: at once where a process has left it on disk; else a thread compiles it, once what waits
+    for it has run twice, or for a while."""
+
+    def __init__(self, text: str, arch: str):
+        self._text, self._arch, self._cubin = text, arch, nvrtc.kept_cubin(text, arch)
+        self._thread: Thread | None = None
+        self._runs, self._seconds = 0, 0.0
+
+    def ready(self, now: bool) -> bytes | None:
+        if now and self._cubin is None:
+            self._compile()
+        return self._cubin
+
+    def wanted(self, seconds: float) -> None:
+        """Another run without it took so long."""
+        self._runs, self._seconds = self._runs + 1, self._seconds + seconds
+        if self._thread is None and (self._runs >= OFTEN or self._seconds > LONG):
+            self._thread = Thread(target=self._compile)
+            self._thread.start()
+
+    def _compile(self) -> None:
+        self._cubin = nvrtc.compile_cubin(self._text, self._arch)
 
 
 class Unknown(Exception):
@@ -249,6 +278,7 @@ def _uses(part: Part) -> list[Use]:
 @cache
 def _signature(text: str, name: str) -> tuple[tuple[str, bool], ...]:
     """(name, whether it is only read) of the parameters of a kernel; nothing where the text does not show it."""
+    name = "pull" if name.startswith("pull_short") else name  # whose parameters begin alike
     found = re.search(rf"KERNEL\w*(?:\(\d+\))?\s+{name}\s*\(([^)]*)\)", text)
     if found is None:
         return ()

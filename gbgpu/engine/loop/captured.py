@@ -37,8 +37,9 @@ class Captured:
     signature has a key, and its vectors are small beside the memory, other loops may take the round afterwards:
     `fits`, `bind`, `run`."""
 
-    def __init__(self, session: Any, loop: Any, pinned: dict[int, Statement], signature: Signature):
+    def __init__(self, session: Any, loop: Any, pinned: dict[int, Statement], signature: Signature, directions: Any):
         self.session, self.loop, self.device, self.pinned = session, loop, session.devices[0], pinned
+        self.directions = directions
         self.operations, self.guards = round_of(loop)
         self.carried, self.inside = written(self.operations)
         self.key = signature.key if not loop.told and self._small(signature.handles) else None
@@ -68,7 +69,7 @@ class Captured:
         finally:
             for x, store in before:
                 x._store = store
-        self.how = loop.how = self.tape.finish()
+        self.tape.finish()
         if self.key:
             self._keep(signature, [x for x, _ in before])
 
@@ -244,7 +245,7 @@ class Captured:
         for handle in changed:
             if handle._store is None:
                 raise NotCompiled(f"{handle.name} is empty or on the host")
-            handle._store = self._scalar(handle) if handle.ndim == 0 else _own(self.devices, handle._store)
+            handle._store = self._scalar(handle) if handle.ndim == 0 else self._own(handle)
         places = [handle._store for handle in changed]
         blocks = [_blocks(place) for place in places]
         condition = self.tape.number()
@@ -262,6 +263,23 @@ class Captured:
             for value, (to, _) in zip(values, pairs, strict=True):
                 device.copy(to, value)
         _put_back(changed, places, blocks)
+
+    def _own(self, handle: Any) -> VectorStore:
+        """What a handle holds, in buffers that no other one has. (Others than lists and those of one value never share
+        theirs.)"""
+        store = handle._store
+        if store.iso or store.form == "list" and not self._alone(handle):
+            return owned(self.devices, store)
+        return VectorStore(store.map, store.dtype, store.form, store.iso, list(store.blocks))
+
+    def _alone(self, handle: Any) -> bool:
+        """Whether a list has room for all rows, and lies where nothing else does that the round knows."""
+        read = (x for statement in self.pinned.values() for x in reads_of(statement))
+        others = {id(x): x._store for x in (*self.carried, *self.inside, *read) if x is not handle and x.ndim == 1}
+        mine, store = addresses(handle._store.blocks), handle._store
+        if any(isinstance(other, VectorStore) and mine & addresses(other.blocks) for other in others.values()):
+            return False
+        return all(block.slots.size == store.map.nslots for block in store.blocks)
 
     def _separate(self, changed: list[Any], carried: list[Any], blocks: list[Any]) -> None:
         """What a handle took from the place of another one is copied, before that place changes: `a << b` shares."""
@@ -364,6 +382,7 @@ class Captured:
         while not (loop.over or wide or self._changed()):
             try:
                 self.tape.launch(loop.next_told)
+                loop.how = self.tape.how
             finally:
                 rounds, over, too_wide = self.device.get(self.tape.state)[:3]
                 loop.rounds, loop.converged, wide = int(rounds), bool(over), bool(too_wide)
@@ -447,10 +466,3 @@ def _put_back(handles: list[Any], places: list[Any], blocks: list[Any]) -> None:
 def _blocks(place: Any) -> Any:
     """The blocks of a vector's place; None for a scalar's."""
     return list(place.blocks) if isinstance(place, VectorStore) else None
-
-
-def _own(devices: Any, store: VectorStore) -> VectorStore:
-    """Buffers that no other vector has: others than lists and those of one value never share theirs."""
-    if store.form == "list" or store.iso:
-        return owned(devices, store)
-    return VectorStore(store.map, store.dtype, store.form, store.iso, list(store.blocks))

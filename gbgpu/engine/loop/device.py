@@ -76,7 +76,13 @@ class DeviceLoop:
             self.alike, self.plans = self.alike + 1 if same else 0, plans
         if self._gone_solo():
             return False
-        if self.alike < self._soon() or self.tries >= _TRIES or self.several and not (self.solo and self.solo.entered):
+        if (
+            not self.loop.rounds
+            or self.alike < self._soon()
+            or self.tries >= _TRIES
+            or self.several
+            and not (self.solo and self.solo.entered)
+        ):
             return False
         if _spent < self._price():
             return False
@@ -123,12 +129,14 @@ class DeviceLoop:
         return Signature(self.loop)
 
     def _soon(self) -> int:
-        """Rounds of the same plans after which one is captured. What runs often is worth it from the first on: rounds
-        are counted here."""
+        """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none
+        is kept that goes in these directions: rounds are counted here."""
         if self.device.kind == "cpu":
             return SOON
-        key, rounds = self.signature.key, self.loop.rounds
-        return 1 if key and rounds and self.session.loops.count(key) > OFTEN else ALIKE
+        key, loops = self.signature.key, self.session.loops
+        if not key or not self.loop.rounds or loops.count(key) <= OFTEN:
+            return ALIKE
+        return int(loops.goes(key, directions(self.statements)))
 
     def _again(self) -> bool:
         """Take a round that another loop has captured, if there is one."""
@@ -143,7 +151,6 @@ class DeviceLoop:
             if captured is None:
                 return False
             captured.bind(loop, self.signature)
-            loop.how = captured.how
             captured.run()
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
@@ -165,7 +172,8 @@ class DeviceLoop:
         if self.loop.over or forms != self._forms():
             return
         with self._blind():
-            captured = Captured(self.session, self.loop, pinned, self.signature)
+            went = directions(list(pinned.values()))
+            captured = Captured(self.session, self.loop, pinned, self.signature, went)
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds
@@ -224,6 +232,11 @@ class DeviceLoop:
     @property
     def outputs(self) -> list[Any]:
         return list({id(statement.output): statement.output for statement in self.statements}.values())
+
+
+def directions(statements: list[Statement]) -> tuple[str | None, ...]:
+    """Those that statements took."""
+    return tuple(statement.carried and statement.carried[1].direction for statement in statements)
 
 
 def _pinned(statement: Statement) -> Statement:

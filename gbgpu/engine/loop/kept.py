@@ -21,6 +21,10 @@ class Kept:
     def has(self, key: Hashable) -> bool:
         return bool(self._captured.get(key))
 
+    def goes(self, key: Hashable, directions: Any) -> bool:
+        """Whether a round is kept in which statements go in these directions."""
+        return any(captured.directions == directions for captured in self._captured.get(key, ()))
+
     def clear(self) -> None:
         self._captured.clear()
 

@@ -1,7 +1,7 @@
 """Where a round is written down, and what runs it: a CUDA graph on a GPU; a list of calls on CPU devices."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import Any, NoReturn
 
@@ -12,7 +12,7 @@ from ...device.cpu import CpuDevice
 from ...interrupts import held, imported
 from ...kernels.cpu import load
 from ...kernels.interface import Late
-from ...kernels.resident import Part, Program, Turn, Unknown
+from ...kernels.resident import THREADS, Code, Part, Program, Turn, Unknown
 from ...semiring._types import INT64
 from .condition import Condition, CpuCondition, CudaCondition
 from .journal import Journal, NotCompiled
@@ -78,22 +78,32 @@ class CudaTape:
         """Whether buffers could be given in place of others once all is written down."""
         return False
 
-    def finish(self) -> str:
-        threads = settings.resident
+    def finish(self) -> None:
+        self.how = f"a graph of {self._graph.nodes} nodes a round"
         parts = [Part(*part) for part in self._journal.parts]
-        try:
-            if not threads or self._graph.nodes != sum(part.name != "end" for part in parts):
-                raise Unknown("what has no text")
-            program = Program(parts, self._turn, threads)
-        except Unknown:
+        self._code: Code | None = None
+        if settings.resident != "never" and self._graph.nodes == sum(part.name != "end" for part in parts):
+            with suppress(Unknown):
+                self._program = Program(parts, self._turn, THREADS)
+                self._code = Code(self._program.text, self._device.arch)
+        self._stay(settings.resident == "now")
+        if not self._graph.stays:
             self._graph.finish()
-            return f"a graph of {self._graph.nodes} nodes a round"
-        cubin = imported("gbgpu.device.nvrtc").compile_cubin(program.text, self._device.arch)
-        self._graph.stay(self._device.load(cubin)("resident"), threads, program.values, program.shared)
-        return f"one kernel, whose blocks meet {program.meetings} times a round"
+
+    def _stay(self, now: bool = False) -> None:
+        """One kernel does it all from now on, if that is compiled."""
+        cubin = self._code and self._code.ready(now)
+        if cubin:
+            self._code, program = None, self._program
+            self._graph.stay(self._device.load(cubin)("resident"), THREADS, program.values, program.shared)
+            self.how = f"one kernel, whose blocks meet {program.meetings} times a round"
 
     def launch(self, until: int | None) -> None:
+        self._stay()
+        start = perf_counter()
         self._graph.launch()
+        if self._code is not None:
+            self._code.wanted(perf_counter() - start)
 
 
 class CpuTape:
@@ -148,9 +158,9 @@ class CpuTape:
             self._replay.replace(buffer, other)
         return True
 
-    def finish(self) -> str:
+    def finish(self) -> None:
         self._replay.finish()
-        return f"{self._replay.length} calls a round"
+        self.how = f"{self._replay.length} calls a round"
 
     def launch(self, until: int | None) -> None:
         """Some rounds at a time: Ctrl-C waits for compiled code of its own thread."""

@@ -25,13 +25,21 @@ KERNEL copy_few(unsigned char *out, const unsigned char *in, i64 n) {
         for (i64 i = 0; i < n >> 3; i++)
             ((u64 *)out)[i] = ((const u64 *)in)[i];
 }
-#define COUNTED(size, type) \
-    KERNEL fill##size(type *out, type value, i64 n) { EACH(i, n) out[i] = value; } \
-    KERNEL copy##size(type *out, const type *in, const i64 *count, i64 n) { \
-        const i64 end = count[0] < n ? count[0] : n; \
-        EACH(i, end) out[i] = in[i]; \
-    }
-COUNTED(1, unsigned char)
-COUNTED(2, unsigned short)
-COUNTED(4, u32)
-COUNTED(8, u64)
+template <class T> DEVICE void fill(T *out, T value, i64 n) {
+    EACH(i, n) out[i] = value;
+}
+KERNEL fill1(unsigned char *out, unsigned char value, i64 n) { fill(out, value, n); }
+KERNEL fill2(unsigned short *out, unsigned short value, i64 n) { fill(out, value, n); }
+KERNEL fill4(u32 *out, u32 value, i64 n) { fill(out, value, n); }
+KERNEL fill8(u64 *out, u64 value, i64 n) { fill(out, value, n); }
+
+template <class T> DEVICE void copy_counted(T *out, const T *in, const i64 *count, i64 n) {
+    const i64 end = count[0] < n ? count[0] : n;
+    EACH(i, end) out[i] = in[i];
+}
+KERNEL copy1(unsigned char *out, const unsigned char *in, const i64 *count, i64 n) { copy_counted(out, in, count, n); }
+KERNEL copy2(unsigned short *out, const unsigned short *in, const i64 *count, i64 n) {
+    copy_counted(out, in, count, n);
+}
+KERNEL copy4(u32 *out, const u32 *in, const i64 *count, i64 n) { copy_counted(out, in, count, n); }
+KERNEL copy8(u64 *out, const u64 *in, const i64 *count, i64 n) { copy_counted(out, in, count, n); }
