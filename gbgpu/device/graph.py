@@ -62,8 +62,9 @@ class WhileGraph:
         self._resident: Any = None  # one kernel in place of the body
         self.words = devices[0].empty(WORDS, np.int64)  # that the body counts in
         self.used = 0  # of these
-        self._pinned = cupy.cuda.alloc_pinned_memory(16)
-        self._told = np.frombuffer(self._pinned, np.int64, 2)  # to stop; that blocks of one kernel did not meet
+        self._pinned = cupy.cuda.alloc_pinned_memory(24)
+        # to stop; that blocks of one kernel did not meet; the kind of rounds that it ended in
+        self._told = np.frombuffer(self._pinned, np.int64, 3)
         self._told[:] = 0
         self._context = _checked(self._driver.cuCtxGetCurrent())
         self.handle = _checked(self._driver.cuGraphConditionalHandleCreate(self._whole, self._context, 1, 1))
@@ -155,31 +156,37 @@ class WhileGraph:
         device.fit(kernel, threads, shared)
         self._meeting = device.empty(_MEETING, np.int64)
         table = (c_uint64 * max(len(values), 1))(*values)
-        rest = (c_uint64 * 2)(int(self._meeting.data.ptr), self.abort + 8)
-        places = (c_void_p * 3)(addressof(table), addressof(rest), addressof(rest) + 8)
+        rest = (c_uint64 * 3)(int(self._meeting.data.ptr), self.abort + 8, 0)
+        places = (c_void_p * 4)(addressof(table), *(addressof(rest) + 8 * i for i in range(3)))
         self._resident = kernel, threads, shared, places, (table, rest)
 
     @property
     def stays(self) -> bool:
         return self._resident is not None
 
-    def _go(self) -> None:
+    @property
+    def kind(self) -> int:
+        return int(self._told[2])
+
+    def _go(self, kind: int) -> None:
         if self._resident is None:
             _checked((self._driver.cuGraphLaunch(self._runs, self._stream.ptr)[0], None))
             return
-        kernel, threads, shared, places, _ = self._resident
+        kernel, threads, shared, places, (_, rest) = self._resident
+        rest[2] = kind
         grid = self._devices[0].processors
         with self._stream:
             self._devices[0].clear(self._meeting)
         how = kernel.ptr, grid, 1, 1, threads, 1, 1, shared, self._stream.ptr, addressof(places)
         _checked((self._driver.cuLaunchCooperativeKernel(*how)[0], None))
 
-    def launch(self) -> None:
-        """Run the loop to its end. Ctrl-C stops it within a few rounds."""
+    def launch(self, kind: int = 0) -> None:
+        """Run the loop to its end, from rounds of a kind on. Ctrl-C stops it within a few rounds."""
         current = self._cupy.cuda.get_current_stream()
         self._devices[0].clear(self.words)  # the rounds clear what they use
         self._stream.wait_event(current.record())
-        self._go()
+        self._told[2] = kind
+        self._go(kind)
         start = time.perf_counter()
         try:
             while not self._stream.done:
@@ -191,7 +198,7 @@ class WhileGraph:
         finally:
             self._stream.synchronize()
             lost = self._told[1]
-            self._told[:] = 0
+            self._told[:2] = 0
         if lost:
             raise DeviceError(f"{self._devices[0].name}: blocks of a loop did not meet. Hint: gb.settings.resident = 0")
 

@@ -99,19 +99,24 @@ class Use(NamedTuple):
         return meets and not (self.own and other.own and self.begin == other.begin)
 
 
-class Turn(NamedTuple):
-    """What the end of a round touches. `counters`: words that it clears, of which the round has used `used`."""
+class Round(NamedTuple):
+    """The parts of a round, its end among them as the last one (of a `crossing` there is none); the arrays that its end
+    writes; words that are zero where it begins, of which it uses the first `used`."""
 
-    changes: list[Any]  # arrays that it writes
+    parts: Sequence[Part]
+    changes: Sequence[Any]
     counters: Any
     used: int
 
 
 class Program:
     """`text` of the kernel `resident`, the values of its table, the bytes of shared memory that it needs, and how often
-    its blocks meet in a round."""
+    its blocks meet in a round.
 
-    def __init__(self, parts: Sequence[Part], turn: Turn, threads: int):
+    There may be two kinds of rounds: the end of one says 2 where the other one is to follow. Then `crossings` are what
+    lies between: from the first to the second, and back."""
+
+    def __init__(self, rounds: Sequence[Round], threads: int, crossings: Sequence[Round] = ()):
         self.values: list[int] = []
         self.shared = self.meetings = 0
         self._places: dict[int, int] = {}
@@ -120,41 +125,66 @@ class Program:
         self._alone: list[str] = []
         self._late: list[str] = []  # done at the next meeting
         self._lines: list[str] = []
-        *body, last = map(_few, parts)
-        if last.name != "turn":
-            raise Unknown("a round without an end")
-        body, rest = _split(body, last, turn)
-        late = _counted(rest, turn)
-        self._lines.append("if (rest) {")
-        for part in rest:
-            self._add(part)
-        self._lines += ["}", "if (!more) break;"]
-        self._late = [self._cleared(turn, i) for i in sorted(late)]
-        for part in body:
-            self._add(part)
-        soon = " ".join(self._cleared(turn, i) for i in range(turn.used) if i not in late)
-        decided = f"Bits64 on = 0; {self._call(last, '(Bits64)&on')} if (on) {{ {soon} }} return on != 0;"
-        self._meet(decided)
-        self._lines.append("more = told == 1;")
+        self._kinds = len(rounds)
+        rests = [self._round(number, one) for number, one in enumerate(rounds)]
+        self.meetings //= len(rounds)
+        self._lines += ["if (told == LOST) break;", "rest = true;", "more = told == 1;"]
+        for number, one in enumerate(crossings):
+            self._cross(number, rests[number], rounds[number], one)
         if len(self.values) > MOST:
             raise Unknown(f"{len(self.values)} arguments")
         lines = "\n        ".join(self._lines)
         texts = "\n".join(_spaced(name, text) for text, name in self._spaces.items())
         self.text = f"""{(SOURCES / "resident.cuh").read_text()}
 #define RESIDENT
+{"#define CROSSES" if crossings else ""}
 {texts}
 struct Table {{ Arg arg[{max(len(self.values), 1)}]; }};
 extern "C" __global__ void __launch_bounds__({threads}) resident(const __grid_constant__ Table table, Meeting *at,
-                                                                 volatile long long *lost) {{
+                                                                 volatile long long *ended, long long kind) {{
     Bits64 meetings = 0;
     unsigned told = 1;
-    bool more = true;
-    for (bool rest = false;; rest = true) {{
+    bool more = true, rest = false;
+    while (true) {{
         {lines}
     }}
-    if (told == LOST) *lost = 1;
+    if (told == LOST) ended[0] = 1;
+    if (blockIdx.x == 0 && threadIdx.x == 0) ended[1] = kind;
 }}
 """
+
+    def _round(self, number: int, one: Round) -> list[Part]:
+        """Write a kind of rounds down; returns what follows its end."""
+        *body, last = map(_few, one.parts)
+        if last.name != "turn":
+            raise Unknown("a round without an end")
+        body, rest = _split(body, last, one)
+        late = _counted(rest, one)
+        self._lines += [f"if (kind == {number}) {{", "if (rest) {"]
+        for part in rest:
+            self._add(part)
+        self._lines += ["}", "if (!more) break;"]
+        self._late = [self._cleared(one, i) for i in sorted(late)]
+        for part in body:
+            self._add(part)
+        soon = " ".join(self._cleared(one, i) for i in range(one.used) if i not in late)
+        self._meet(f"Bits64 on = 0; {self._call(last, '(Bits64)&on')} if (on) {{ {soon} }} return (unsigned)on;")
+        self._lines.append("} else")
+        if number + 1 == self._kinds:
+            self._lines[-1] = "}"
+        return rest
+
+    def _cross(self, number: int, rest: list[Part], left: Round, one: Round) -> None:
+        """What lies between a round of a kind and one of the other kind."""
+        self._lines.append(f"{'else ' * bool(number)}if (told == 2 && kind == {number}) {{")
+        self._uses, meetings = [], self.meetings
+        for part in (*rest, *map(_few, one.parts)):
+            self._add(part)
+        words = [self._cleared(left, i) for i in sorted(_counted(rest, left))]
+        self._alone += words + [self._cleared(one, i) for i in range(one.used)]
+        self._meet()
+        self._lines += [f"kind = {1 - number};", "more = true;", "rest = false;", "}"]
+        self.meetings = meetings
 
     def _add(self, part: Part) -> None:
         if part.name == "end":
@@ -192,7 +222,7 @@ extern "C" __global__ void __launch_bounds__({threads}) resident(const __grid_co
             given.append(f"{arg}ll" if fixed else self._given(arg))
         return f"{space}::{part.name}({', '.join(given)});"
 
-    def _cleared(self, turn: Turn, i: int) -> str:
+    def _cleared(self, turn: Round, i: int) -> str:
         return f"*(Bits64 *)({self._given(turn.counters[i : i + 1])}.bits) = 0;"
 
     def _given(self, arg: Any) -> str:
@@ -218,7 +248,7 @@ def _few(part: Part) -> Part:
     return part
 
 
-def _split(body: list[Part], last: Part, turn: Turn) -> tuple[list[Part], list[Part]]:
+def _split(body: list[Part], last: Part, turn: Round) -> tuple[list[Part], list[Part]]:
     """(what goes before the end of a round, what may follow it): the latter has no part in what the end reads, and
     neither reads nor writes what that changes, but counters, which are cleared when they have been read."""
     changes = [_use(array, True) for array in turn.changes]
@@ -234,7 +264,7 @@ def _split(body: list[Part], last: Part, turn: Turn) -> tuple[list[Part], list[P
     return [], body
 
 
-def _counted(parts: list[Part], turn: Turn) -> set[int]:
+def _counted(parts: list[Part], turn: Round) -> set[int]:
     """The numbers of the counters that parts read."""
     uses = [use for part in parts for use in _uses(part)]
     words = ((i, _use(turn.counters[i : i + 1], True)) for i in range(turn.used))

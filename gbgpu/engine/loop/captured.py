@@ -1,15 +1,17 @@
 """One round of a loop as it is captured: what runs it again and again, from where to where its results go."""
 
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
+from ... import settings
 from ...distribute.blocks import MatrixStore, VectorStore
 from ...errors import OutOfMemory
 from ...interrupts import held as uninterrupted
-from ...kernels.interface import XLIST
+from ...kernels.interface import XLIST, ends_soon
 from ...language.expr import Operand, Statement
 from ...language.recording import Operation
 from ...language.scalar import Scalar
@@ -19,12 +21,15 @@ from ..direction import pull_seconds
 from ..run.steps import copied
 from .body import reads_of, round_of, written
 from .buffers import addresses, apart, described, differing, moved, owned
-from .condition import Condition
+from .condition import Condition, Limits
 from .journal import Journal, NotCompiled
 from .signature import Signature
 from .tapes import CpuTape, CudaTape
 
 SHARE = 1 / 64  # of the memory that what is kept of a loop may take
+# A frontier is pushed until it has one of MANY edges, and again from one of FEW vertices: Beamer, Asanovic, Patterson,
+# "Direction-Optimizing Breadth-First Search", SC 2012, section V.
+MANY, FEW = 14, 24
 THIN, SHORT = 1 << 20, 64  # edges of a frontier that few blocks expand; entries of the longest row of a road map
 
 
@@ -35,11 +40,22 @@ class Reordered(Exception):
 class Captured:
     """The captured round. `pinned`: the statements as they are captured, by those of the loop. Where the loop's
     signature has a key, and its vectors are small beside the memory, other loops may take the round afterwards:
-    `fits`, `bind`, `run`."""
+    `fits`, `bind`, `run`. It shares the places of `like`, a round of the same loop in other directions."""
 
-    def __init__(self, session: Any, loop: Any, pinned: dict[int, Statement], signature: Signature, directions: Any):
+    def __init__(
+        self,
+        session: Any,
+        loop: Any,
+        pinned: dict[int, Statement],
+        signature: Signature,
+        directions: Any,
+        like: "Captured | None" = None,
+    ):
         self.session, self.loop, self.device, self.pinned = session, loop, session.devices[0], pinned
         self.directions = directions
+        self.joined: Any = None  # with a round of the other kind, as one kernel
+        self._like = {} if like is None else like.held()
+        self._number = signature.number
         self.operations, self.guards = round_of(loop)
         self.carried, self.inside = written(self.operations)
         self.key = signature.key if not loop.told and self._small(signature.handles) else None
@@ -48,9 +64,12 @@ class Captured:
         before = [(x, x._store) for x in read] if self.key else []
         try:
             for x, store in before:  # the round reads copies, which others can fill
-                x._store = _copied(self.devices, store)
+                x._store = self._shared(x, _copied(self.devices, store))
             self.inputs = [x._store for x, _ in before]
             self.places = [self._place(handle) for handle in self.carried]
+            for handle, place in zip(self.carried, self.places, strict=True):
+                handle._store = self._shared(handle, place)
+            self.places = [handle._store for handle in self.carried]
             self.blocks = [_blocks(place) for place in self.places]
             instead = self._capture({})
             if instead:  # again, with results where the next round finds them
@@ -81,6 +100,7 @@ class Captured:
 
     def _keep(self, signature: Signature, read: list[Any]) -> None:
         """Remember where the handles of another loop go."""
+        self.read = read
         self._numbers = [list(map(signature.number, each)) for each in (self.carried, self.inside, read)]
         me, loops = ref(self), self.session.loops
 
@@ -88,12 +108,41 @@ class Captured:
             loops.forget(me())
 
         self._matrices = [(signature.number(x), ref(x._store, gone)) for x in signature.handles if x.ndim == 2]
-        self._holds = [holds for _, holds in self.guards]
+        self.holds = [holds for _, holds in self.guards]
         self.session.loops.add(self)
+
+    def held(self) -> dict[int, Any]:
+        """What the round starts from, by the numbers of the handles."""
+        numbers = self._numbers[0] + self._numbers[2]
+        return dict(zip(numbers, (*self.places, *self.inputs), strict=True))
+
+    def _shared(self, handle: Any, store: Any) -> Any:
+        """A place in one that is like it."""
+        other = self._like.get(self._number(handle))
+        if not (isinstance(store, VectorStore) and isinstance(other, VectorStore)):
+            return store
+        if described(store) != described(other):
+            return store
+        for triple in zip(self.devices, other.blocks, store.blocks, strict=False):
+            for to, source in differing(*triple, store):
+                self.device.copy(to, source)
+        return VectorStore(store.map, store.dtype, store.form, store.iso, list(other.blocks))
+
+    def take(self, other: "Captured") -> None:
+        """The loop that a joined round of the other kind ran, which ended here."""
+        handles = dict(zip(sum(other._numbers, []), (*other.carried, *other.inside, *other.read), strict=True))
+        self.loop = other.loop
+        self.carried, self.inside, self.read = ([handles[i] for i in numbers] for numbers in self._numbers)
+        _put_back(self.carried, self.places, self.blocks)
+        other.let_go()
+
+    def let_go(self) -> None:
+        self.loop, self.carried, self.inside, self.read = None, [], [], []
+        self.pinned, self.operations, self.guards = {}, [], []
 
     def fits(self, loop: Any, signature: Signature) -> bool:
         """Whether a loop with this key has what the round starts from, and no other loop is at it."""
-        if self.loop is not None:
+        if self.loop is not None or self.joined is not None and self.joined.busy:
             return False
         handles, (carried, _, read) = signature.handles, self._numbers
         if any(handles[number]._store is not store() for number, store in self._matrices):
@@ -101,14 +150,14 @@ class Captured:
         pairs = [*zip(carried, self.places, strict=True), *zip(read, self.inputs, strict=True)]
         if not all(_alike(handles[number], place) for number, place in pairs):
             return False
-        return not self._holds or [holds for _, holds in round_of(loop)[1]] == self._holds
+        return not self.holds or [holds for _, holds in round_of(loop)[1]] == self.holds
 
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
         self.loop = loop
-        self.carried, self.inside, read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
+        self.carried, self.inside, self.read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
         into = [*zip(self.carried, self.places, self.blocks, strict=True)]
-        into += [(x, place, _blocks(place)) for x, place in zip(read, self.inputs, strict=True)]
+        into += [(x, place, _blocks(place)) for x, place in zip(self.read, self.inputs, strict=True)]
         alike = []
         for x, place, blocks in into:
             if x._store is None and x.ndim == 0:
@@ -129,10 +178,10 @@ class Captured:
             for x in (*self.carried, *self.inside):
                 x._store = _copied(self.devices, x._store)
         except BaseException:
-            self.session.loops.forget(self)  # what it has is theirs
+            for one in (self,) if self.joined is None else self.joined.both:
+                self.session.loops.forget(one)  # what it has is theirs
             raise
-        self.loop, self.carried, self.inside = None, [], []
-        self.pinned, self.operations, self.guards = {}, [], []
+        self.let_go()
 
     @property
     def devices(self) -> Any:
@@ -188,8 +237,8 @@ class Captured:
                     raise Reordered
                 pairs = list(self._brought(zip(self.carried, self.places, self.blocks, strict=True)))
                 copies = [(condition.array(to), condition.array(source), to.itemsize) for to, source in pairs]
-                wide = self._unguarded(condition) + self._limits(condition)
-                text = condition.kernel(done, copies, wide)
+                unlike, (wide, other) = self._unguarded(condition), self._limits(condition)
+                text = condition.kernel(done, copies, Limits(unlike, wide, other))
                 self.tape.turn(text, condition.arrays, self.loop.max_iterations, [to for to, _ in pairs])
         finally:
             session.loop_index = None
@@ -331,19 +380,21 @@ class Captured:
             raise NotCompiled("it.when reads what may be empty")
         return found
 
-    def _pushes(self) -> list[tuple[Any, Any, MatrixStore]]:
-        """(semiring, frontier, matrix by its rows) of each push over a list."""
-        found = []
+    def _products(self, direction: str, form: str) -> Iterator[tuple[Any, Any, MatrixStore]]:
+        """(semiring, vector, matrix as it lies for the direction) of each product of a vector of a form."""
         for statement in self.pinned.values():
             expr = statement.expr
-            if statement.carried is None or statement.carried[1].direction != "push" or expr.kind != "product":
+            if statement.carried is None or statement.carried[1].direction != direction or expr.kind != "product":
                 continue
             flip = expr.left.ndim == 1
             x, operand = (expr.left, expr.right) if flip else (expr.right, expr.left)
-            if not x.lazy and x._store is not None and x._store.form == "list":
+            if not x.lazy and x._store is not None and x._store.form == form:
                 matrix = getattr(operand, "matrix", operand)
-                found.append((expr.op, x, self.session.oriented(matrix, (operand is not matrix) != (not flip))))
-        return found
+                turned = (operand is not matrix) != (flip == (direction == "pull"))
+                yield expr.op, x, self.session.oriented(matrix, turned)
+
+    def _pushes(self) -> list[tuple[Any, Any, MatrixStore]]:
+        return list(self._products("push", "list"))
 
     def _longest(self, held: MatrixStore) -> int:
         """Entries of the longest row."""
@@ -352,9 +403,20 @@ class Captured:
                 block.views["longest"] = device.longest(block.indptr)
         return max(int(block.views["longest"]) for block in held.blocks)
 
-    def _limits(self, condition: Condition) -> list[str]:
-        """What tells that a frontier has more edges than few blocks expand well, or than a pull would look at."""
-        found, costs = [], self.session.kernels.costs
+    def _limits(self, condition: Condition) -> tuple[list[str], list[str]]:
+        """What tells that a frontier has more edges than few blocks expand well, or than a pull would look at; and
+        where rounds of the other kind are better."""
+        found, other, costs = [], [], self.session.kernels.costs
+        for op, x, held in self._products("pull", "bitmap") if self.device.kind != "cpu" else ():
+            few = held.colmap.n // FEW
+            if not ends_soon(op.monoid):
+                mean = max(held.nvals / max(held.colmap.n, 1), 1.0)
+                few = int(
+                    pull_seconds(costs, op, held, held.rowmap, held.colmap, None, None) / costs.push_edge / mean / 2
+                )
+            counts = " + ".join(f"{condition.array(block.count)}[0]" for block in x._store.blocks)
+            other.append(f"{counts} < {few}")
+        other = [" && ".join(other)] if other else []
         for op, x, held in self._pushes():
             seconds = pull_seconds(costs, op, held, held.colmap, held.rowmap, None, None)
             edge = costs.push_first if op.monoid.is_any else costs.push_edge
@@ -365,11 +427,14 @@ class Captured:
             for b, (block, rows) in enumerate(zip(x._store.blocks, held.blocks, strict=True)):
                 if longest <= SHORT:  # so many vertices have few edges
                     found.append(f"{condition.array(block.count)}[0] > {max(most // max(longest, 1), 64)}")
+                    other.append(found[-1])
                     continue
                 edges, words = self.devices[b].zeros(1, np.int64), self.session.nil(b).words
                 kernel(block.n, block.count, block.slots, words, XLIST, rows.indptr, edges)
                 found.append(f"{condition.array(edges)}[0] > {most}")
-        return found
+                many = held.nvals // MANY if ends_soon(op.monoid) else int(seconds / edge)
+                other.append(f"{condition.array(edges)}[0] > {many // len(held.blocks)}")
+        return found, other
 
     # -- running
 
@@ -378,17 +443,24 @@ class Captured:
         loop, start = self.loop, np.zeros(8, np.int64)
         start[0] = loop.rounds
         self.device.copy(self.tape.state, start)
+        joined = self.joined if self.joined is not None and self.joined.ready(settings.resident == "now") else None
         wide = False
         while not (loop.over or wide or self._changed()):
             try:
-                self.tape.launch(loop.next_told)
-                loop.how = self.tape.how
+                if joined is not None:
+                    loop.how = joined.run(self)
+                else:
+                    self.tape.launch(loop.next_told)
+                    loop.how = self.tape.how
             finally:
-                rounds, over, too_wide = self.device.get(self.tape.state)[:3]
+                ended = self if joined is None else joined.ended
+                if ended is not self:
+                    ended.take(self)
+                rounds, over, too_wide = self.device.get(ended.tape.state)[:3]
                 loop.rounds, loop.converged, wide = int(rounds), bool(over), bool(too_wide)
-                self._leave()
+                ended._leave()
                 if self.key:
-                    uninterrupted(self._give)
+                    uninterrupted(ended._give)
             if self.key:
                 return
             loop.tell()

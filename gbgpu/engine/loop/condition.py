@@ -1,6 +1,6 @@
 """What ends a loop, as a kernel: recorded scalars become text, what they are made of arguments."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...language.expr import Expression
 from ...language.recording import Recorded
@@ -9,6 +9,15 @@ from ...semiring._lower import cast_program, literal_cuda, literal_numba, to_cud
 from .journal import NotCompiled
 
 POLLED = 16  # rounds after which a GPU looks at the host's memory, whether it is to stop
+
+
+class Limits(NamedTuple):
+    """Texts of what ends rounds of one kind: the next one has other statements (`unlike`), or is done better otherwise:
+    by statements (`wide`), or in rounds of another kind (`other`)."""
+
+    unlike: list[str]
+    wide: list[str]
+    other: list[str]
 
 
 class Condition:
@@ -30,9 +39,9 @@ class Condition:
         """Whether the second word of an array says so."""
         raise NotImplementedError
 
-    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], wide: list[str]) -> str:
+    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: Limits) -> str:
         """The last kernel of a round: whether it was the last. `copies`: (target, source, bytes) of single values,
-        all read before one is written; `wide`: when statements take over."""
+        all read before one is written."""
         raise NotImplementedError
 
     def __init__(self) -> None:
@@ -154,7 +163,7 @@ class CudaCondition(Condition):
     def there(self, both: Any) -> str:
         return f"({self.array(both)}[1] & 1)"
 
-    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], wide: list[str]) -> str:
+    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: Limits) -> str:
         words = {1: "char", 2: "short", 4: "int", 8: "long long"}
         lines = [f"const {words[size]} v{i} = *({words[size]} *){copy[1]};" for i, (*copy, size) in enumerate(copies)]
         lines += [f"*({words[size]} *){target} = v{i};" for i, (target, _, size) in enumerate(copies)]
@@ -165,11 +174,15 @@ ALONE turn(unsigned long long handle, long long *state, volatile long long *abor
     const long long round = state[0];
     const bool done = {self.any([self.holds(text) for text in done])};
     {" ".join(lines)}
-    const bool wide = {self.any(wide)};
+#ifdef CROSSES // into rounds of another kind
+    const bool wide = {self.any(limits.unlike)}, other = {self.any(limits.other)};
+#else
+    const bool wide = {self.any(limits.unlike + limits.wide)}, other = false;
+#endif
     state[0] = round + 1;
     state[1] = done;
     state[2] = wide;
-    const bool goes_on = !done && !wide && round + 1 < most && (round % {POLLED} || !*abort);
+    const int goes_on = !done && !wide && round + 1 < most && (round % {POLLED} || !*abort) ? 1 + other : 0;
     TELL(handle, goes_on);
 #ifndef RESIDENT // which knows when it is to clear which counters
     for (long long i = 0; goes_on && i < used; i++) words[i] = 0;
@@ -214,7 +227,7 @@ class CpuCondition(Condition):
     def there(self, both: Any) -> str:
         return f"({self.array(both)}[1] & 1 != 0)"
 
-    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], wide: list[str]) -> str:
+    def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: Limits) -> str:
         lines = [f"v{i} = {source}[0]" for i, (_, source, _) in enumerate(copies)]
         lines += [f"{target}[0] = v{i}" for i, (target, _, _) in enumerate(copies)]
         ends = self.any([self.holds(text) for text in done])
@@ -223,7 +236,7 @@ class CpuCondition(Condition):
             "round = state[0]",
             f"done = {ends}",
             *lines,
-            f"wide = {self.any(wide)}",
+            f"wide = {self.any(limits.unlike + limits.wide)}",
             "state[0] = round + 1",
             "state[1] = done",
             "state[2] = wide",

@@ -8,13 +8,15 @@ leaves it. A frontier that grows too wide for its pushes ends the graph: stateme
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from time import perf_counter
 from typing import Any
 
+from ... import settings
 from ...interrupts import held as uninterrupted
 from ...interrupts import imported
+from ...kernels.resident import Unknown
 from ...kernels.tiered import price
 from ...language.expr import Statement
 from ...language.recording import Operation
@@ -22,6 +24,7 @@ from ...trace import listeners
 from ..direction import pull_seconds
 from .body import round_of, simple, statements_of
 from .captured import Captured
+from .joined import Joined
 from .journal import NotCompiled
 from .signature import Signature
 from .solo import Solo
@@ -86,7 +89,7 @@ class DeviceLoop:
             return False
         if _spent < self._price():
             return False
-        if self._seconds() > BUSY:
+        if self._seconds() > BUSY and not self._other(directions(self.statements)):
             self.tries, self.loop.how = _TRIES, "statements, as a round keeps the device busy"
             return False
         try:
@@ -127,6 +130,14 @@ class DeviceLoop:
     @cached_property
     def signature(self) -> Signature:
         return Signature(self.loop)
+
+    def _other(self, went: Any) -> Captured | None:
+        """A captured round of the same loop in other directions, which one kernel may have with this one's."""
+        if self.device.kind == "cpu" or self.several or settings.resident == "never":
+            return None
+        found: Captured | None = self.session.loops.other(self.signature.key, went)
+        same = found is not None and [holds for _, holds in round_of(self.loop)[1]] == found.holds
+        return found if same else None
 
     def _soon(self) -> int:
         """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none
@@ -173,7 +184,11 @@ class DeviceLoop:
             return
         with self._blind():
             went = directions(list(pinned.values()))
-            captured = Captured(self.session, self.loop, pinned, self.signature, went)
+            other = self._other(went)
+            captured = Captured(self.session, self.loop, pinned, self.signature, went, other)
+            if other is not None and captured.key:
+                with suppress(NotCompiled, Unknown):
+                    Joined(self.session, other, captured)
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds

@@ -41,6 +41,11 @@ class Kept:
             if captured in alike:
                 alike.remove(captured)
 
+    def other(self, key: Hashable, directions: Any) -> Any:
+        """A captured round that goes in other directions and is not at work, or None."""
+        alike = (captured for captured in self._captured.get(key, ()) if captured.directions != directions)
+        return next((captured for captured in alike if captured.loop is None), None)
+
     def find(self, loop: Any, signature: Any) -> Any:
         """A captured round that the loop may take now, or None."""
         alike = self._captured.get(signature.key, ())

@@ -12,7 +12,7 @@ from ...device.cpu import CpuDevice
 from ...interrupts import held, imported
 from ...kernels.cpu import load
 from ...kernels.interface import Late
-from ...kernels.resident import THREADS, Code, Part, Program, Turn, Unknown
+from ...kernels.resident import THREADS, Code, Part, Program, Round, Unknown
 from ...semiring._types import INT64
 from .condition import Condition, CpuCondition, CudaCondition
 from .journal import Journal, NotCompiled
@@ -44,7 +44,7 @@ class CudaTape:
     def turn(self, text: str, arrays: list[Any], most: int | None, changed: list[Any]) -> None:
         """The last kernel of a round, which writes the arrays `changed`."""
         graph, handle = self._graph, np.uint64(int(self._graph.handle))
-        self._turn = Turn([self.state, *changed], graph.words, graph.used)
+        self._changed = [self.state, *changed]
         own = handle, self.state, graph.abort, most or 2**62, graph.words, graph.used
         self._once(imported("gbgpu.device.nvrtc").compile_ptx, text, "turn", (*own, *arrays))
 
@@ -80,30 +80,64 @@ class CudaTape:
 
     def finish(self) -> None:
         self.how = f"a graph of {self._graph.nodes} nodes a round"
-        parts = [Part(*part) for part in self._journal.parts]
         self._code: Code | None = None
-        if settings.resident != "never" and self._graph.nodes == sum(part.name != "end" for part in parts):
+        if settings.resident != "never":
             with suppress(Unknown):
-                self._program = Program(parts, self._turn, THREADS)
+                self._program = Program([self.round()], THREADS)
                 self._code = Code(self._program.text, self._device.arch)
-        self._stay(settings.resident == "now")
+        self._ready(settings.resident == "now")
         if not self._graph.stays:
             self._graph.finish()
 
-    def _stay(self, now: bool = False) -> None:
-        """One kernel does it all from now on, if that is compiled."""
+    def round(self, abort: int | None = None) -> Round:
+        """The parts of a round; its end looks at another word whether it is to stop."""
+        *parts, last = self._parts()
+        if abort is not None:
+            last = last._replace(args=(*last.args[:2], abort, *last.args[3:]))
+        return Round([*parts, last], self._changed, self._graph.words, self._graph.used)
+
+    def crossing(self) -> Round:
+        return Round(self._parts(), (), self._graph.words, self._graph.used)
+
+    def _parts(self) -> list[Part]:
+        """Raises Unknown if the graph has something that the devices did not tell of."""
+        parts = [Part(*part) for part in self._journal.parts]
+        if self._graph.nodes != sum(part.name != "end" for part in parts):
+            raise Unknown("what has no text")
+        return parts
+
+    @property
+    def abort(self) -> int:
+        return int(self._graph.abort)
+
+    @property
+    def kind(self) -> int:
+        """Of the round that the last launch ended in."""
+        return int(self._graph.kind)
+
+    def clear(self) -> None:
+        """Make counters zero, as rounds find and leave them."""
+        self._device.clear(self._graph.words)
+
+    def stay(self, cubin: bytes, program: Program) -> None:
+        """One kernel does it all from now on."""
+        self._graph.stay(self._device.load(cubin)("resident"), THREADS, program.values, program.shared)
+
+    def _ready(self, now: bool = False) -> None:
         cubin = self._code and self._code.ready(now)
         if cubin:
-            self._code, program = None, self._program
-            self._graph.stay(self._device.load(cubin)("resident"), THREADS, program.values, program.shared)
-            self.how = f"one kernel, whose blocks meet {program.meetings} times a round"
+            self.stay(cubin, self._program)
+            self._code, self.how = None, f"one kernel, whose blocks meet {self._program.meetings} times a round"
 
     def launch(self, until: int | None) -> None:
-        self._stay()
+        self._ready()
         start = perf_counter()
-        self._graph.launch()
+        self.run()
         if self._code is not None:
             self._code.wanted(perf_counter() - start)
+
+    def run(self, kind: int = 0) -> None:
+        self._graph.launch(kind)
 
 
 class CpuTape:

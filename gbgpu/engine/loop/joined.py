@@ -1,0 +1,79 @@
+"""Rounds of one loop in two kinds, whose products go in different directions, as one kernel of a GPU: it goes from one
+kind to the other by counts that it has there."""
+
+from typing import Any
+
+from ...kernels.resident import THREADS, Code, Program
+from .buffers import described, differing, moved
+from .captured import Captured
+from .journal import Journal, NotCompiled
+from .tapes import CudaTape
+
+
+class Joined:
+    """Two captured rounds that other loops may take. `run` starts with one of them; `ended` is the one in whose places
+    things lie then."""
+
+    def __init__(self, session: Any, first: Captured, second: Captured):
+        self._session, self.both = session, (first, second)
+        tapes, ways = [CudaTape(session) for _ in self.both], ((first, second), (second, first))
+        crossings = [self._crossing(tape, *pair) for tape, pair in zip(tapes, ways, strict=True)]
+        self._tape, self._others = tapes[0], [tapes[1], first.tape, second.tape]
+        rounds = [one.tape.round(self._tape.abort) for one in self.both]
+        self._program = Program(rounds, THREADS, crossings)
+        self._code: Code | None = Code(self._program.text, session.devices[0].arch)
+        first.joined = second.joined = self
+
+    @property
+    def busy(self) -> bool:
+        return any(one.loop is not None for one in self.both)
+
+    @property
+    def ended(self) -> Captured:
+        return self.both[self._tape.kind]
+
+    def ready(self, now: bool) -> bool:
+        if self._code is None:
+            return True
+        cubin = self._code.ready(now)
+        if cubin is None:
+            self._code.wanted(0.0)
+            return False
+        self._tape.stay(cubin, self._program)
+        self._code = None
+        return True
+
+    def run(self, start: Captured) -> str:
+        for tape in self._others:
+            tape.clear()
+        self._tape.run(self.both.index(start))
+        return f"one kernel of two kinds of rounds, whose blocks meet {self._program.meetings} times a round"
+
+    def _crossing(self, tape: CudaTape, one: Captured, other: Captured) -> Any:
+        """What brings all from the places of one round to those of the other."""
+        journal, device = Journal({}), self._session.devices[0]
+        places = other.held()
+        with tape.recording(journal, False):
+            for number, place in one.held().items():
+                to = places.get(number)
+                if to is None or (place is None) != (to is None):
+                    raise NotCompiled("the other kind of rounds starts from something else")
+                for target, source in self._brought(place, to):
+                    device.copy(target, source)
+            device.copy(other.tape.state, one.tape.state)
+        return tape.crossing()
+
+    def _brought(self, place: Any, to: Any) -> list[tuple[Any, Any]]:
+        """Pairs of what is left to be copied once all else is."""
+        if isinstance(place, tuple):
+            return [(to[0], place[0])]
+        if place.blocks == to.blocks:
+            return []
+        if {place.form, to.form} == {"list", "bitmap"}:
+            place = moved(self._session, place, to.form, to.map)
+        if described(place) != described(to):
+            raise NotCompiled("a vector has another form in the other kind of rounds")
+        pairs = []
+        for triple in zip(self._session.devices, to.blocks, place.blocks, strict=False):
+            pairs += differing(*triple, to)
+        return pairs
