@@ -380,7 +380,7 @@ def test_a_loop_without_end_is_stopped(machine):
     with gb.loop(20):  # what it needs is compiled
         v << plus_times(A @ v) * 0.01
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs behind them without
-    threading.Timer(1.5, _thread.interrupt_main).start()
+    threading.Timer(4.0 if gb.settings.resident == "now" else 1.5, _thread.interrupt_main).start()
     try:
         with pytest.raises(KeyboardInterrupt), gb.loop() as it:
             v << plus_times(A @ v) * 0.01
@@ -487,7 +487,7 @@ def test_conditions_are_written_for_both(text, monkeypatch):
     def kernel(condition, *given):
         other = condition_module.CudaCondition()
         ends = [other.text(node) for node in seen[:1]]
-        text = other.kernel(ends, [("a0", "a0", 8)] * bool(other.arrays), ["3 > 2147483648"])
+        text = other.kernel(ends, [("a0", "a0", 8)] * bool(other.arrays), condition_module.Limits([], ["3 > 2147483648"], []))
         assert nvrtc.compile_ptx(text, "sm_90")
         inside = condition_module.CudaCondition()  # a round
         inside.index = f"{inside.array(None)}[0]"

@@ -150,15 +150,15 @@ class WhileGraph:
         parts = [self._body, *self._parts]
         return sum(int(_checked(self._driver.cuGraphGetNodes(part))[1]) for part in parts) - len(self._parts)
 
-    def stay(self, kernel: Any, threads: int, values: Sequence[int], shared: int) -> None:
-        """One kernel does what the body does: a block a multiprocessor, all at once, until the loop is over."""
-        device = self._devices[0]
-        device.fit(kernel, threads, shared)
+    def stay(self, kernel: Any, threads: int, blocks: int, program: Any) -> None:
+        """One kernel does what the body does: so many blocks a multiprocessor, all at once, until the loop is over."""
+        device, values, shared = self._devices[0], program.values, program.shared
+        blocks = min(blocks, device.fit(kernel, threads, shared) // device.processors)
         self._meeting = device.empty(_MEETING, np.int64)
         table = (c_uint64 * max(len(values), 1))(*values)
         rest = (c_uint64 * 3)(int(self._meeting.data.ptr), self.abort + 8, 0)
         places = (c_void_p * 4)(addressof(table), *(addressof(rest) + 8 * i for i in range(3)))
-        self._resident = kernel, threads, shared, places, (table, rest)
+        self._resident = kernel, blocks * device.processors, threads, shared, places, (table, rest)
 
     @property
     def stays(self) -> bool:
@@ -172,9 +172,8 @@ class WhileGraph:
         if self._resident is None:
             _checked((self._driver.cuGraphLaunch(self._runs, self._stream.ptr)[0], None))
             return
-        kernel, threads, shared, places, (_, rest) = self._resident
+        kernel, grid, threads, shared, places, (_, rest) = self._resident
         rest[2] = kind
-        grid = self._devices[0].processors
         with self._stream:
             self._devices[0].clear(self._meeting)
         how = kernel.ptr, grid, 1, 1, threads, 1, 1, shared, self._stream.ptr, addressof(places)

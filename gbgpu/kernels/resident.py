@@ -21,7 +21,7 @@ from .gpu_source import SOURCES, plain
 
 FEW = 64  # bytes that one thread sets or copies
 MOST = 480  # arguments that a kernel has room for
-THREADS = 512  # of a block, of which each multiprocessor has one
+THREADS, BLOCKS = 512, 2  # of a block, and blocks of a multiprocessor
 OFTEN, LONG = 2, 5e-3  # runs, or seconds, after which a kernel is worth its compilation
 _BYTES = {"set_bytes": 1, "copy_bytes": 2}  # where their length stands
 _OURS = {*_BYTES, *(f"{work}{size}" for work in ("fill", "copy") for size in (1, 2, 4, 8))}
@@ -116,7 +116,7 @@ class Program:
     There may be two kinds of rounds: the end of one says 2 where the other one is to follow. Then `crossings` are what
     lies between: from the first to the second, and back."""
 
-    def __init__(self, rounds: Sequence[Round], threads: int, crossings: Sequence[Round] = ()):
+    def __init__(self, rounds: Sequence[Round], crossings: Sequence[Round] = ()):
         self.values: list[int] = []
         self.shared = self.meetings = 0
         self._places: dict[int, int] = {}
@@ -140,8 +140,8 @@ class Program:
 {"#define CROSSES" if crossings else ""}
 {texts}
 struct Table {{ Arg arg[{max(len(self.values), 1)}]; }};
-extern "C" __global__ void __launch_bounds__({threads}) resident(const __grid_constant__ Table table, Meeting *at,
-                                                                 volatile long long *ended, long long kind) {{
+extern "C" __global__ void __launch_bounds__({THREADS}, {BLOCKS})
+resident(const __grid_constant__ Table table, Meeting *at, volatile long long *ended, long long kind) {{
     Bits64 meetings = 0;
     unsigned told = 1;
     bool more = true, rest = false;

@@ -54,8 +54,12 @@ class Captured:
         self.session, self.loop, self.device, self.pinned = session, loop, session.devices[0], pinned
         self.directions = directions
         self.joined: Any = None  # with a round of the other kind, as one kernel
-        self._like = {} if like is None else like.held()
-        self._number = signature.number
+        self.read: list[Any] = []  # handles that the round reads and leaves alone
+        places = {} if like is None else like.held()
+
+        def shared(handle: Any, store: Any) -> Any:
+            return self._shared(places.get(signature.number(handle)), store) if places else store
+
         self.operations, self.guards = round_of(loop)
         self.carried, self.inside = written(self.operations)
         self.key = signature.key if not loop.told and self._small(signature.handles) else None
@@ -64,11 +68,11 @@ class Captured:
         before = [(x, x._store) for x in read] if self.key else []
         try:
             for x, store in before:  # the round reads copies, which others can fill
-                x._store = self._shared(x, _copied(self.devices, store))
+                x._store = shared(x, _copied(self.devices, store))
             self.inputs = [x._store for x, _ in before]
             self.places = [self._place(handle) for handle in self.carried]
             for handle, place in zip(self.carried, self.places, strict=True):
-                handle._store = self._shared(handle, place)
+                handle._store = shared(handle, place)
             self.places = [handle._store for handle in self.carried]
             self.blocks = [_blocks(place) for place in self.places]
             instead = self._capture({})
@@ -116,9 +120,8 @@ class Captured:
         numbers = self._numbers[0] + self._numbers[2]
         return dict(zip(numbers, (*self.places, *self.inputs), strict=True))
 
-    def _shared(self, handle: Any, store: Any) -> Any:
-        """A place in one that is like it."""
-        other = self._like.get(self._number(handle))
+    def _shared(self, other: Any, store: Any) -> Any:
+        """What a place has in another one, if that is like it."""
         if not (isinstance(store, VectorStore) and isinstance(other, VectorStore)):
             return store
         if described(store) != described(other):

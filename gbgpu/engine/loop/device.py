@@ -48,7 +48,7 @@ class DeviceLoop:
         self.session, self.loop, self.device = session, loop, session.devices[0]
         self.statements = statements_of(loop.body)
         self.plans: Any = None
-        self.alike, self.tries, self.chances = 0, 0, CHANCES
+        self.alike, self.tries, self.chances, self.left = 0, 0, CHANCES, False
         self.several = self.device.kind != "cpu" and len({device.gpu for device in session.devices}) > 1
         self.solo = Solo(session, loop) if self.several else None
         self.first = 2 if self.device.kind == "cpu" else 0  # by statements: they take less than to look for others
@@ -71,6 +71,9 @@ class DeviceLoop:
         global _spent
         now = perf_counter()
         _spent, self.last = _spent + now - self.last, now
+        if self.left:  # what left off a captured round wants another one than it
+            self.left = False
+            return False
         if self._again():
             return True
         if self.loop.rounds and self.tries < _TRIES:
@@ -158,11 +161,12 @@ class DeviceLoop:
         with self.session.lock:
             if loops.has(self.signature.key):
                 self._gone_solo(surely=True)
-            captured = loops.find(loop, self.signature)
+            captured = loops.find(loop, self.signature, directions(self.statements))
             if captured is None:
                 return False
             captured.bind(loop, self.signature)
             captured.run()
+        self.left = True
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
 
@@ -170,17 +174,19 @@ class DeviceLoop:
 
     def _go(self) -> None:
         """Capture a round, and run it until the loop is over or the graph gives up."""
-        self.tries += 1
+        self.tries, self.left = self.tries + 1, True
         pinned = {id(statement): _pinned(statement) for statement in self.statements}
         for _ in range(2):
-            if self.loop.over:
-                return
             forms = self._forms()
             with self._blind():
                 self._round(self.loop.body, pinned)
             self.loop.rounds += 1
             self.loop.tell()
-        if self.loop.over or forms != self._forms():
+            if self.loop.over:
+                return
+            if forms == self._forms():
+                break
+        else:
             return
         with self._blind():
             went = directions(list(pinned.values()))

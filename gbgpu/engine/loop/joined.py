@@ -3,7 +3,7 @@ kind to the other by counts that it has there."""
 
 from typing import Any
 
-from ...kernels.resident import THREADS, Code, Program
+from ...kernels.resident import Code, Program
 from .buffers import described, differing, moved
 from .captured import Captured
 from .journal import Journal, NotCompiled
@@ -20,7 +20,7 @@ class Joined:
         crossings = [self._crossing(tape, *pair) for tape, pair in zip(tapes, ways, strict=True)]
         self._tape, self._others = tapes[0], [tapes[1], first.tape, second.tape]
         rounds = [one.tape.round(self._tape.abort) for one in self.both]
-        self._program = Program(rounds, THREADS, crossings)
+        self._program = Program(rounds, crossings)
         self._code: Code | None = Code(self._program.text, session.devices[0].arch)
         first.joined = second.joined = self
 

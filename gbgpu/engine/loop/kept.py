@@ -46,9 +46,12 @@ class Kept:
         alike = (captured for captured in self._captured.get(key, ()) if captured.directions != directions)
         return next((captured for captured in alike if captured.loop is None), None)
 
-    def find(self, loop: Any, signature: Any) -> Any:
-        """A captured round that the loop may take now, or None."""
+    def find(self, loop: Any, signature: Any, directions: Any) -> Any:
+        """A captured round that the loop may take now, or None: one that goes as the last round went, if there was
+        one."""
         alike = self._captured.get(signature.key, ())
+        if loop.rounds:
+            alike = [captured for captured in alike if captured.directions == directions]
         return next((captured for captured in alike if captured.fits(loop, signature)), None)
 
     def count(self, key: Hashable) -> int:

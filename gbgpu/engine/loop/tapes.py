@@ -10,9 +10,10 @@ import numpy as np
 from ... import settings
 from ...device.cpu import CpuDevice
 from ...interrupts import held, imported
+from ...kernels import resident
 from ...kernels.cpu import load
 from ...kernels.interface import Late
-from ...kernels.resident import THREADS, Code, Part, Program, Round, Unknown
+from ...kernels.resident import Code, Part, Program, Round, Unknown
 from ...semiring._types import INT64
 from .condition import Condition, CpuCondition, CudaCondition
 from .journal import Journal, NotCompiled
@@ -83,7 +84,7 @@ class CudaTape:
         self._code: Code | None = None
         if settings.resident != "never":
             with suppress(Unknown):
-                self._program = Program([self.round()], THREADS)
+                self._program = Program([self.round()])
                 self._code = Code(self._program.text, self._device.arch)
         self._ready(settings.resident == "now")
         if not self._graph.stays:
@@ -121,7 +122,7 @@ class CudaTape:
 
     def stay(self, cubin: bytes, program: Program) -> None:
         """One kernel does it all from now on."""
-        self._graph.stay(self._device.load(cubin)("resident"), THREADS, program.values, program.shared)
+        self._graph.stay(self._device.load(cubin)("resident"), resident.THREADS, resident.BLOCKS, program)
 
     def _ready(self, now: bool = False) -> None:
         cubin = self._code and self._code.ready(now)
