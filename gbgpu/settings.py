@@ -28,8 +28,8 @@ hub_bytes = int(os.environ.get("GBGPU_HUB_BYTES", str(148 << 10)))
 staged = os.environ.get("GBGPU_STAGED", "0") != "0"
 # Whether processes that mpiexec started are ranks of one session: "auto", "1" (it is not seen that they are), "0".
 ranks = os.environ.get("GBGPU_RANKS", "auto")
-# Whether one kernel runs a recorded loop on a GPU: "auto", once it is compiled, which goes on beside a CUDA graph;
-# "now": that waits for it; "never".
+# Whether one kernel runs a recorded loop of short lists on a GPU: "auto", once it is compiled, which goes on beside a
+# CUDA graph; "now": that is waited for; "always": so are others' loops run; "never".
 resident = os.environ.get("GBGPU_RESIDENT", "auto")
 verbose = int(os.environ.get("GBGPU_VERBOSE", "0"))  # 1: a line a statement, 2: its plan, 4: generated sources
 

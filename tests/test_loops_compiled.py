@@ -32,8 +32,8 @@ from gbgpu.semiring import any_pair, any_secondi, min_plus, min_second, plus_tim
 from gbgpu.semiring._types import BOOL, FP32
 
 # Devices, shares, and whether one kernel runs a loop of a GPU.
-SETS = [("cpu:1", None, ""), ("cpu:3", (2, 5, 3), ""), ("cuda:0-1", None, "now")]
-SETS += [("cuda:0", None, how) for how in ("now", "never")] + [("cuda:0*3", (2, 5, 3), how) for how in ("now", "never")]
+SETS = [("cpu:1", None, ""), ("cpu:3", (2, 5, 3), ""), ("cuda:0-1", None, "always")]
+SETS += [(*each, how) for each in (("cuda:0", None), ("cuda:0*3", (2, 5, 3))) for how in ("always", "never")]
 
 
 @pytest.fixture(params=SETS, ids=lambda each: f"{each[0]} {each[2]}".strip())
@@ -380,7 +380,7 @@ def test_a_loop_without_end_is_stopped(machine):
     with gb.loop(20):  # what it needs is compiled
         v << plus_times(A @ v) * 0.01
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs behind them without
-    threading.Timer(4.0 if gb.settings.resident == "now" else 1.5, _thread.interrupt_main).start()
+    threading.Timer(4.0 if gb.settings.resident == "always" else 1.5, _thread.interrupt_main).start()
     try:
         with pytest.raises(KeyboardInterrupt), gb.loop() as it:
             v << plus_times(A @ v) * 0.01
@@ -487,7 +487,8 @@ def test_conditions_are_written_for_both(text, monkeypatch):
     def kernel(condition, *given):
         other = condition_module.CudaCondition()
         ends = [other.text(node) for node in seen[:1]]
-        text = other.kernel(ends, [("a0", "a0", 8)] * bool(other.arrays), condition_module.Limits([], ["3 > 2147483648"], []))
+        limits = condition_module.Limits([], ["3 > 2147483648"], ["3 < 2"])
+        text = other.kernel(ends, [("a0", "a0", 8)] * bool(other.arrays), limits)
         assert nvrtc.compile_ptx(text, "sm_90")
         inside = condition_module.CudaCondition()  # a round
         inside.index = f"{inside.array(None)}[0]"
@@ -513,3 +514,42 @@ def test_conditions_are_written_for_both(text, monkeypatch):
             it.until(eval(text, {"q": q, "v": v, "s": s, "it": it, "binary": binary, "monoid": monoid}))
         done.append((it.rounds, it.converged, by_itself(it), level.to_dict(), v[3].value))
     assert seen and done[0][2] and not done[1][2] and done[0][:2] + done[0][3:] == done[1][:2] + done[1][3:]
+
+
+def test_results_outlive_the_round_that_made_them(machine):
+    """Rounds that are taken again write where they wrote before."""
+    A, found = road(900), []
+    for source in [3, 500, 3, 77, 850] * 4:
+        found.append((source, *algos.bfs(A, source)))
+    kept = found[-1][1]
+    kept(kept.S) << 7  # in place
+    other = algos.bfs(A, 3)
+    assert set(kept.to_coo()[1]) == {7}
+    for one in (*found[:-1], (3, *other)):
+        algos.verify.bfs(A, *one)
+
+
+def cores(n: int = 2000, count: int = 6, size: int = 200):
+    """A ring with dense parts: searches of it are thin and wide in turn."""
+    rng = np.random.default_rng(3)
+    i, j = [np.arange(n)], [(np.arange(n) + 1) % n]
+    for start in range(0, n, n // count):
+        i.append((start + rng.integers(0, size, 30 * size)) % n)
+        j.append((start + rng.integers(0, size, 30 * size)) % n)
+    i, j = np.concatenate(i), np.concatenate(j)
+    return gb.Matrix.from_coo(np.r_[i, j], np.r_[j, i], True, nrows=n, ncols=n, dup_op="any")
+
+
+def test_two_kinds_of_rounds(machine, monkeypatch):
+    """Thin rounds push, wide ones pull; on a GPU one kernel does both."""
+    A, kernels, hows = cores(), gb.settings.session().kernels, []
+    monkeypatch.setattr(kernels, "costs", kernels.costs._replace(push_first=3e-7, push_edge=3e-7))
+    monkeypatch.setattr(captured, "THIN", 1000)
+    monkeypatch.setattr(compiled, "BUSY", 1.0)
+    expected, depth = by_python(A)
+    for _ in range(12):
+        it, level, q = levels(A)
+        assert level.isequal(expected) and it.rounds == depth and it.converged and q.nvals == 0
+        hows.append(it.how)
+    if machine.startswith("cuda:0") and machine != "cuda:0-1" and gb.settings.resident == "always":
+        assert "two kinds" in hows[-1], hows

@@ -62,9 +62,9 @@ class WhileGraph:
         self._resident: Any = None  # one kernel in place of the body
         self.words = devices[0].empty(WORDS, np.int64)  # that the body counts in
         self.used = 0  # of these
-        self._pinned = cupy.cuda.alloc_pinned_memory(24)
-        # to stop; that blocks of one kernel did not meet; the kind of rounds that it ended in
-        self._told = np.frombuffer(self._pinned, np.int64, 3)
+        self._pinned = cupy.cuda.alloc_pinned_memory(48)
+        # to stop; that blocks of one kernel did not meet; the kind of rounds that it ended in, and their state
+        self._told = np.frombuffer(self._pinned, np.int64, 6)
         self._told[:] = 0
         self._context = _checked(self._driver.cuCtxGetCurrent())
         self.handle = _checked(self._driver.cuGraphConditionalHandleCreate(self._whole, self._context, 1, 1))
@@ -165,8 +165,13 @@ class WhileGraph:
         return self._resident is not None
 
     @property
-    def kind(self) -> int:
-        return int(self._told[2])
+    def ended(self) -> Any:
+        """The kind of rounds that one kernel ended in, and three words of their state."""
+        return self._told[2:].tolist()
+
+    def expect(self, kind: int, rounds: int) -> None:
+        """Where one kernel begins, and ends if it does not run."""
+        self._told[2:] = kind, rounds, 0, 0
 
     def _go(self, kind: int) -> None:
         if self._resident is None:
@@ -184,7 +189,6 @@ class WhileGraph:
         current = self._cupy.cuda.get_current_stream()
         self._devices[0].clear(self.words)  # the rounds clear what they use
         self._stream.wait_event(current.record())
-        self._told[2] = kind
         self._go(kind)
         start = time.perf_counter()
         try:

@@ -21,7 +21,8 @@ from .gpu_source import SOURCES, plain
 
 FEW = 64  # bytes that one thread sets or copies
 MOST = 480  # arguments that a kernel has room for
-THREADS, BLOCKS = 512, 2  # of a block, and blocks of a multiprocessor
+THREADS, BLOCKS = 256, 4  # of a block, and blocks of a multiprocessor
+SHARED = 32 << 10  # bytes that each block of a multiprocessor may have
 OFTEN, LONG = 2, 5e-3  # runs, or seconds, after which a kernel is worth its compilation
 _BYTES = {"set_bytes": 1, "copy_bytes": 2}  # where their length stands
 _OURS = {*_BYTES, *(f"{work}{size}" for work in ("fill", "copy") for size in (1, 2, 4, 8))}
@@ -100,8 +101,9 @@ class Use(NamedTuple):
 
 
 class Round(NamedTuple):
-    """The parts of a round, its end among them as the last one (of a `crossing` there is none); the arrays that its end
-    writes; words that are zero where it begins, of which it uses the first `used`."""
+    """The parts of a round, its end among them as the last one (of a crossing there is none); the arrays that the end
+    writes, three words that tell how far it is first; words that are zero where it begins, of which it uses the first
+    `used`."""
 
     parts: Sequence[Part]
     changes: Sequence[Any]
@@ -131,9 +133,10 @@ class Program:
         self._lines += ["if (told == LOST) break;", "rest = true;", "more = told == 1;"]
         for number, one in enumerate(crossings):
             self._cross(number, rests[number], rounds[number], one)
-        if len(self.values) > MOST:
-            raise Unknown(f"{len(self.values)} arguments")
+        first, last = (self._given(one.changes[0]) for one in (rounds[0], rounds[-1]))
         lines = "\n        ".join(self._lines)
+        if len(self.values) > MOST or self.shared > SHARED:
+            raise Unknown(f"{len(self.values)} arguments, {self.shared} bytes of shared memory")
         texts = "\n".join(_spaced(name, text) for text, name in self._spaces.items())
         self.text = f"""{(SOURCES / "resident.cuh").read_text()}
 #define RESIDENT
@@ -149,7 +152,11 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         {lines}
     }}
     if (told == LOST) ended[0] = 1;
-    if (blockIdx.x == 0 && threadIdx.x == 0) ended[1] = kind;
+    if (blockIdx.x || threadIdx.x) return;
+    ended[1] = kind;
+    const Bits64 *state = kind ? {last} : {first};
+    for (int i = 0; i < 3; i++)
+        ended[2 + i] = state[i];
 }}
 """
 

@@ -7,7 +7,6 @@ from weakref import ref
 
 import numpy as np
 
-from ... import settings
 from ...distribute.blocks import MatrixStore, VectorStore
 from ...errors import OutOfMemory
 from ...interrupts import held as uninterrupted
@@ -56,6 +55,8 @@ class Captured:
         self.joined: Any = None  # with a round of the other kind, as one kernel
         self.read: list[Any] = []  # handles that the round reads and leaves alone
         places = {} if like is None else like.held()
+        self.lent: list[tuple[Any, set[int]]] = [] if like is None else like.lent
+        self._recall()
 
         def shared(handle: Any, store: Any) -> Any:
             return self._shared(places.get(signature.number(handle)), store) if places else store
@@ -157,6 +158,7 @@ class Captured:
 
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
+        self._recall()
         self.loop = loop
         self.carried, self.inside, self.read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
         into = [*zip(self.carried, self.places, self.blocks, strict=True)]
@@ -176,15 +178,30 @@ class Captured:
         _put_back(self.carried, self.places, self.blocks)
 
     def _give(self) -> None:
-        """Handles get copies of what the round left, and are let go."""
+        """Handles get copies of what the round left, and are let go. Bitmaps, which nobody shares, are lent: whoever
+        still has one when the round is taken again gets a copy then."""
         try:
             for x in (*self.carried, *self.inside):
-                x._store = _copied(self.devices, x._store)
+                if self._lends(x._store):
+                    self.lent.append((ref(x), addresses(x._store.blocks)))
+                else:
+                    x._store = _copied(self.devices, x._store)
         except BaseException:
             for one in (self,) if self.joined is None else self.joined.both:
                 self.session.loops.forget(one)  # what it has is theirs
             raise
         self.let_go()
+
+    def _lends(self, store: Any) -> bool:
+        bitmap = isinstance(store, VectorStore) and store.form == "bitmap" and not store.iso
+        return bitmap and self.device.kind != "cpu" and not self.session.ranks
+
+    def _recall(self) -> None:
+        for handle, places in self.lent:
+            x = handle()
+            if x is not None and isinstance(x._store, VectorStore) and addresses(x._store.blocks) & places:
+                x._store = owned(self.devices, x._store)
+        self.lent.clear()
 
     @property
     def devices(self) -> Any:
@@ -443,15 +460,14 @@ class Captured:
 
     def run(self) -> None:
         """Run to the end, or to a frontier that is too wide; handles hold what the last round left."""
-        loop, start = self.loop, np.zeros(8, np.int64)
-        start[0] = loop.rounds
-        self.device.copy(self.tape.state, start)
-        joined = self.joined if self.joined is not None and self.joined.ready(settings.resident == "now") else None
+        loop = self.loop
+        self.tape.begin(loop.rounds)
+        joined = self.joined if self.joined is not None and self.joined.ready() else None
         wide = False
         while not (loop.over or wide or self._changed()):
             try:
                 if joined is not None:
-                    loop.how = joined.run(self)
+                    loop.how = joined.run(self, loop.rounds)
                 else:
                     self.tape.launch(loop.next_told)
                     loop.how = self.tape.how
@@ -459,8 +475,8 @@ class Captured:
                 ended = self if joined is None else joined.ended
                 if ended is not self:
                     ended.take(self)
-                rounds, over, too_wide = self.device.get(ended.tape.state)[:3]
-                loop.rounds, loop.converged, wide = int(rounds), bool(over), bool(too_wide)
+                loop.rounds, over, too_wide = ended.tape.ended if joined is None else joined.state
+                loop.converged, wide = bool(over), bool(too_wide)
                 ended._leave()
                 if self.key:
                     uninterrupted(ended._give)

@@ -3,6 +3,7 @@ kind to the other by counts that it has there."""
 
 from typing import Any
 
+from ... import settings
 from ...kernels.resident import Code, Program
 from .buffers import described, differing, moved
 from .captured import Captured
@@ -32,10 +33,14 @@ class Joined:
     def ended(self) -> Captured:
         return self.both[self._tape.kind]
 
-    def ready(self, now: bool) -> bool:
+    @property
+    def state(self) -> Any:
+        return self._tape.ended
+
+    def ready(self) -> bool:
         if self._code is None:
             return True
-        cubin = self._code.ready(now)
+        cubin = self._code.ready(settings.resident in ("now", "always"))
         if cubin is None:
             self._code.wanted(0.0)
             return False
@@ -43,10 +48,10 @@ class Joined:
         self._code = None
         return True
 
-    def run(self, start: Captured) -> str:
+    def run(self, start: Captured, rounds: int) -> str:
         for tape in self._others:
             tape.clear()
-        self._tape.run(self.both.index(start))
+        self._tape.run(self.both.index(start), rounds)
         return f"one kernel of two kinds of rounds, whose blocks meet {self._program.meetings} times a round"
 
     def _crossing(self, tape: CudaTape, one: Captured, other: Captured) -> Any:

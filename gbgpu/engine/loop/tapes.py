@@ -34,7 +34,7 @@ class CudaTape:
     @contextmanager
     def recording(self, journal: Journal, thin: bool) -> Iterator[None]:
         session, before = self._session, self._session.late
-        self._journal = journal
+        self._journal, self._thin = journal, thin
         try:
             with self._graph.body(journal, self._device.processors if thin else 0):
                 session.late = _late
@@ -82,11 +82,12 @@ class CudaTape:
     def finish(self) -> None:
         self.how = f"a graph of {self._graph.nodes} nodes a round"
         self._code: Code | None = None
-        if settings.resident != "never":
+        how = settings.resident
+        if how == "always" or self._thin and how != "never":  # full vectors keep all of a GPU busy in a graph as well
             with suppress(Unknown):
                 self._program = Program([self.round()])
                 self._code = Code(self._program.text, self._device.arch)
-        self._ready(settings.resident == "now")
+        self._ready(how in ("now", "always"))
         if not self._graph.stays:
             self._graph.finish()
 
@@ -114,7 +115,20 @@ class CudaTape:
     @property
     def kind(self) -> int:
         """Of the round that the last launch ended in."""
-        return int(self._graph.kind)
+        return int(self._graph.ended[0])
+
+    def begin(self, rounds: int) -> None:
+        self._graph.expect(0, rounds)
+        if rounds:
+            self._device.copy(self.state, np.array([rounds, *[0] * 7]))
+        else:
+            self._device.clear(self.state)
+
+    @property
+    def ended(self) -> Sequence[int]:
+        """Rounds, whether the loop is over, whether a frontier is too wide."""
+        stays = self._graph.stays
+        return self._graph.ended[1:] if stays else self._device.get(self.state)[:3].tolist()
 
     def clear(self) -> None:
         """Make counters zero, as rounds find and leave them."""
@@ -133,11 +147,13 @@ class CudaTape:
     def launch(self, until: int | None) -> None:
         self._ready()
         start = perf_counter()
-        self.run()
+        self._graph.launch()
         if self._code is not None:
             self._code.wanted(perf_counter() - start)
 
-    def run(self, kind: int = 0) -> None:
+    def run(self, kind: int, rounds: int) -> None:
+        """One kernel, from rounds of a kind on."""
+        self._graph.expect(kind, rounds)
         self._graph.launch(kind)
 
 
@@ -196,6 +212,13 @@ class CpuTape:
     def finish(self) -> None:
         self._replay.finish()
         self.how = f"{self._replay.length} calls a round"
+
+    def begin(self, rounds: int) -> None:
+        self.state[:] = rounds, *[0] * (len(self.state) - 1)
+
+    @property
+    def ended(self) -> Sequence[int]:
+        return self.state[:3].tolist()
 
     def launch(self, until: int | None) -> None:
         """Some rounds at a time: Ctrl-C waits for compiled code of its own thread."""

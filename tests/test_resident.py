@@ -1,0 +1,178 @@
+"""One kernel for a whole loop: where its blocks meet, what goes with what, and that it compiles without a GPU."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+import pytest
+
+from gbgpu import semiring
+from gbgpu.device import nvrtc
+from gbgpu.engine.loop.condition import CudaCondition, Limits
+from gbgpu.kernels import resident
+from gbgpu.kernels.gpu_source import source
+from gbgpu.kernels.interface import KINDS, MASKED, XFULL, XLIST, Spec
+from gbgpu.kernels.resident import Part, Program, Round, Unknown
+from gbgpu.semiring._types import BOOL, INT64
+
+SPEC = Spec(op=semiring.any_pair[BOOL], a=BOOL, b=BOOL, out=BOOL, flip=True, iso=True)
+EXTRA = {"push": ("p", "queue"), "pull": ("p", "lanes", "limit"), "select_list": ("late",), "reduce": ("scratch",)}
+
+
+def words(n: int = 64) -> np.ndarray:
+    return np.zeros(n, np.int64)
+
+
+class Body:
+    """A body as it is captured: arrays by their names, the same one for the same name."""
+
+    def __init__(self):
+        self.arrays, self.parts = {}, []
+        self.state, self.counters, self.used = words(8), words(16), count()
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.arrays.setdefault(name, words())
+
+    def counter(self) -> np.ndarray:
+        i = next(self.used)
+        return self.counters[i : i + 1]
+
+    def does(self, kind: str, spec: Spec, **given) -> None:
+        """A kernel with these arguments; others are arrays that nobody else has."""
+        kinds = (*KINDS[kind], *EXTRA.get(kind, ()))
+        ints = {"n": 64, "flags": 0, "p": 1, "lanes": 4, "limit": 9, "row0": 0, "own_lo": 0, "own_hi": 64}
+        ints |= dict.fromkeys(("xstride", "astride", "tstride", "bstride"), 1)
+        args = [given.get(name, ints.get(name, words(4))) for name in kinds]
+        args = [np.bool_(False) if name == "start" else arg for name, arg in zip(kinds, args, strict=True)]
+        self.parts.append(Part(source(kind, spec), kind, tuple(args)))
+
+    def turns(self, reads: list[str | np.ndarray], copies: list[tuple] = (), other: str = "") -> Round:
+        """The end of a round, which looks at the first of these arrays, and copies words from one to the other."""
+        condition = CudaCondition()
+        names = [condition.array(self[each] if isinstance(each, str) else each) for each in reads]
+        pairs = [(condition.array(to), condition.array(of), 8) for to, of in copies]
+        limits = Limits([], [], [f"{names[0]}[0] {other}"] * bool(other))
+        text = condition.kernel([f"{names[0]}[0] == 0"], pairs, limits)
+        used = next(self.used)
+        own = np.uint64(1), self.state, 1 << 40, 100, self.counters, used
+        self.parts.append(Part(text, "turn", (*own, *condition.arrays), 0, True))
+        return Round(self.parts, [self.state, *(to for to, _ in copies)], self.counters, used)
+
+
+def thin(body: Body, other: str = "") -> Round:
+    """Levels by pushes: levels(q.S) << i; q(~levels.S, replace) << any_pair(q @ A)"""
+    write = Spec(a=INT64, b=INT64)
+    body.does("write_list", write, tcount=body["q"], tslots=body["slots"], tvals=body.state, tstride=0,
+              cvals=body["levels"], cwords=body["words"], count=body["count"])  # fmt: skip
+    touched = body.counter()
+    names = {"acc_vals": "acc", "acc_words": "marks", "touched": "touched"}
+    reached = {name: body[each] for name, each in names.items()} | {"touched_count": touched}
+    body.does("push", SPEC, flags=XLIST | MASKED, count=body["q"], slots=body["slots"], mwords=body["words"], **reached)
+    body.does("drain", Spec(out=BOOL, iso=True), out_slots=body["slots"], out_counts=touched, **reached)
+    return body.turns([touched], [(body["q"], touched)], other)
+
+
+def wide(body: Body, other: str = "") -> Round:
+    """The same by pulls."""
+    write = Spec(a=INT64, b=INT64)
+    body.does("write", write, cvals=body["levels"], cwords=body["words"], twords=body["bits"], mwords=body["bits"])
+    found = body.counter()
+    masked = {"flags": XFULL | MASKED, "mwords": body["words"]}
+    body.does("pull", SPEC, xwords=body["bits"], out_words=body["new"], count=found, **masked)
+    body.parts.append(Part("", "copy_bytes", (body["bits"], body["new"], 512)))
+    return body.turns([found], [], other)
+
+
+def calls(program: Program) -> str:
+    """What the kernel does, in order."""
+    names = []
+    for line in program.text[program.text.index("void __launch_bounds__(256, 4)\nresident") :].splitlines():
+        if "meet(" in line:
+            names.append("meet")
+        elif "::" in line:
+            names.append(line.split("::")[1].split("(")[0])
+    return " ".join(names)
+
+
+def test_a_thin_round_meets_twice():
+    program = Program([thin(Body())])
+    assert calls(program) == "drain write_list meet push meet" and program.meetings == 2
+    for arch in ("sm_80", "sm_90"):
+        assert nvrtc.compile_cubin(program.text, arch)
+
+
+def test_what_tells_of_the_end_comes_before_it():
+    """A round whose end looks at what the last part writes has nothing left to do after it."""
+    body = Body()
+    body.does("write_list", Spec(a=INT64, b=INT64), cvals=body["v"], count=body["c"])
+    body.does("write_list", Spec(a=INT64, b=INT64), cvals=body["w"], count=body["d"])
+    assert calls(Program([body.turns(["d"])])) == "write_list write_list meet"
+    body = Body()
+    body.does("write_list", Spec(a=INT64, b=INT64), cvals=body["v"], count=body["c"])
+    body.does("write_list", Spec(a=INT64, b=INT64), tslots=body["v"], cvals=body["w"], count=body["d"])
+    assert calls(Program([body.turns(["d"])])) == "write_list meet write_list meet"
+
+
+def test_single_values_are_done_at_a_meeting():
+    body = Body()
+    body.parts.append(Part("", "copy_bytes", (body["a"], body["b"], 8)))
+    body.does("write_list", Spec(a=INT64, b=INT64), tvals=body["a"], cvals=body["v"])
+    body.parts.append(Part("", "set_bytes", (body["a"], 16, 0)))
+    program = Program([body.turns(["c"])])
+    assert calls(program) == "meet write_list meet"
+    assert "copy_few" in program.text and "set_few" in program.text and nvrtc.compile_cubin(program.text, "sm_90")
+
+
+def test_two_kinds_of_rounds_compile():
+    body, other = Body(), Body()
+    other.arrays = body.arrays
+    rounds = [thin(body, "> 9"), wide(other, "< 5")]
+    to_bits, to_list = Body(), Body()
+    to_bits.does("list_words", Spec(b=BOOL), count=body["q"], slots=body["slots"], out_words=body["bits"])
+    found = to_list.counter()
+    to_list.does("compact", Spec(b=BOOL), xwords=body["bits"], out_slots=body["slots"], out_count=found)
+    crossings = [Round(each.parts, (), each.counters, next(each.used)) for each in (to_bits, to_list)]
+    program = Program(rounds, crossings)
+    assert "kind = 1;" in program.text and "kind = 0;" in program.text and "#define CROSSES" in program.text
+    for arch in ("sm_80", "sm_90"):
+        assert nvrtc.compile_cubin(program.text, arch)
+
+
+def test_what_a_guard_guards():
+    body, condition = Body(), CudaCondition()
+    text = condition.guarding(f"{condition.array(body['g'])}[0] > 0")
+    body.parts.append(Part(text, "guard", (np.uint64(1), *condition.arrays), 0, True))
+    body.does("write_list", Spec(a=INT64, b=INT64), cvals=body["v"])
+    body.parts.append(Part("", "end"))
+    program = Program([body.turns(["c"])])
+    assert calls(program) == "meet write_list meet meet" and "if (told == 1) {" in program.text
+    assert nvrtc.compile_cubin(program.text, "sm_90")
+
+
+def test_what_has_no_text_is_refused(monkeypatch):
+    body = Body()
+    body.parts.append(Part("", "cumsum", (body["a"],)))
+    with pytest.raises(Unknown, match="cumsum"):
+        Program([body.turns(["a"])])
+    with pytest.raises(Unknown, match="without an end"):
+        Program([Round([Part("", "fill8", (body["a"], np.int64(1), 64))], [body.state], body.counters, 0)])
+    monkeypatch.setattr(resident, "MOST", 20)
+    with pytest.raises(Unknown, match="arguments"):
+        Program([thin(Body())])
+
+
+def test_the_text_does_not_depend_on_the_data():
+    assert Program([thin(Body())]).text == Program([thin(Body())]).text
+
+
+def test_machine_code_is_made_beside_what_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+    text = 'extern "C" __global__ void nothing_much(int *x) { *x = 5; }'
+    code = resident.Code(text, "sm_80")
+    assert code.ready(False) is None
+    for _ in range(resident.OFTEN):
+        code.wanted(0.0)
+    code._thread.join(60)
+    assert code.ready(False) == resident.Code(text, "sm_80").ready(False) == nvrtc.compile_cubin(text, "sm_80")
+    assert resident.Code(text, "sm_90").ready(True)
