@@ -126,9 +126,7 @@ def _usual(given: dict[str, Any]) -> str | None:
 def average_shortest_path_length(G: Any, weight: Any = None, method: str | None = None) -> float:
     n = len(G)
     if not n:
-        raise nx.NetworkXPointlessConcept(
-            "the null graph has no paths, thus there is no average shortest path length"
-        )
+        raise nx.NetworkXPointlessConcept("the null graph has no paths, thus there is no average shortest path length")
     if n == 1:
         return 0
     if not _connected(G):

@@ -57,9 +57,7 @@ class Arrays:
         return new
 
     @classmethod
-    def of_edges(
-        cls, nodes: range | list, tails: Any, heads: Any, directed: bool, attributes: Any = None
-    ) -> "Arrays":
+    def of_edges(cls, nodes: range | list, tails: Any, heads: Any, directed: bool, attributes: Any = None) -> "Arrays":
         """As NetworkX would list edges that are added one after the other; the first of equal ones counts. Attributes:
         a value for each edge, by name."""
         n, tails, heads = len(nodes), np.asarray(tails, np.int64), np.asarray(heads, np.int64)

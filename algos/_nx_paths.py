@@ -323,9 +323,7 @@ def _methods(given: dict[str, Any]) -> str | None:
 
 
 @offer(parallel=True, refuses=_methods)
-def shortest_path(
-    G: Any, source: Any = None, target: Any = None, weight: Any = None, method: str = "dijkstra"
-) -> Any:
+def shortest_path(G: Any, source: Any = None, target: Any = None, weight: Any = None, method: str = "dijkstra") -> Any:
     if source is None and target is not None:
         return _to_target(G, target, weight, method)
     plain = weight is None

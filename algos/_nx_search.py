@@ -44,9 +44,7 @@ def _depth(cutoff: float | None) -> int | None:
 # -- in the order of the queue
 
 
-def in_order(
-    arrays: Arrays, seeds: np.ndarray, depth: int | None = None
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def in_order(arrays: Arrays, seeds: np.ndarray, depth: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The levels after the seeds, and what found each vertex."""
     R = arrays.kept("places", lambda: arrays.matrix(places(arrays.offsets)))
     width = int(np.diff(arrays.offsets).max(initial=0))
@@ -287,5 +285,3 @@ def has_path(G: Any, source: Node, target: Node) -> bool:
     first = _source(arrays, source)
     last = known(arrays, target, nx.NodeNotFound(f"Target {target} is not in G"))
     return bool(_levels(G, first, False, None)[last] >= 0)
-
-

@@ -249,16 +249,12 @@ def _spanning_tree(G: Any, weight: Any, largest: bool, ignore_nan: bool) -> Any:
 
 
 @offer(refuses=_undirected)
-def minimum_spanning_tree(
-    G: Any, weight: Any = "weight", algorithm: str = "kruskal", ignore_nan: bool = False
-) -> Any:
+def minimum_spanning_tree(G: Any, weight: Any = "weight", algorithm: str = "kruskal", ignore_nan: bool = False) -> Any:
     return _spanning_tree(G, weight, False, ignore_nan)
 
 
 @offer(refuses=_undirected)
-def maximum_spanning_tree(
-    G: Any, weight: Any = "weight", algorithm: str = "kruskal", ignore_nan: bool = False
-) -> Any:
+def maximum_spanning_tree(G: Any, weight: Any = "weight", algorithm: str = "kruskal", ignore_nan: bool = False) -> Any:
     return _spanning_tree(G, weight, True, ignore_nan)
 
 

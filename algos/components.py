@@ -20,7 +20,7 @@ import numpy as np
 from algos import verify
 from algos._inputs import row_lengths, square
 from algos.runs import ALGORITHMS, Algorithm, Result
-from gbgpu import Matrix, Vector, binary, indexunary, monoid, select, unary
+from gbgpu import Matrix, Vector, binary, indexunary, loop, monoid, replace, select, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_pair, min_first, plus_first, plus_second
 
@@ -53,18 +53,17 @@ def component_of_the_busiest(A: Matrix, n: int, sides: list) -> Vector:
         return seen
     highest = select.valueeq(degree, highest).new(name="highest")
     q[indexunary.index(highest).new().reduce(monoid.min).new().value] = True
-    reached, least = 0, 1
-    while True:
+    with loop() as it:
         seen(q.S) << True
-        if not q.nvals:
-            return seen
-        reached, least = reached + q.nvals, 2 * least
-        if 2 * reached < min(least, n):
-            return Vector(bool, size=n, name="seen")
-        t = Vector(bool, size=n, name="t")
-        for side in sides:
-            t(~seen.S, binary.lor) << any_pair[bool](q @ side)
-        q = t
+        if len(sides) == 1:
+            q(~seen.S, replace) << any_pair[bool](q @ A)
+        else:
+            t = any_pair[bool](q @ A).new(mask=~seen.S, name="t")
+            t(~seen.S, binary.lor) << any_pair[bool](q @ A.T)
+            q << t
+        it.until(q.nvals == 0)
+        it.until(seen.nvals * 2 < binary.min(2.0 ** (it.index + 1) | n))
+    return Vector(bool, size=n, name="seen") if q.nvals else seen
 
 
 def forest(n: int, sides: list, seen: Vector) -> Vector:
@@ -79,7 +78,7 @@ def forest(n: int, sides: list, seen: Vector) -> Vector:
     least << parent
     grand << parent
     rest = ~seen.S if seen.nvals else None
-    while True:
+    with loop() as it:
         for side in sides:
             least(mask=rest, accum=binary.min) << min_first[dtype](grand @ side)
         parent(binary.min)[parent] << least
@@ -90,8 +89,8 @@ def forest(n: int, sides: list, seen: Vector) -> Vector:
         least << parent[parent]
         stale << binary.ne(grand & least)
         grand << least
-        if not stale.reduce(monoid.lor).new().value:
-            return parent
+        it.until(~stale.reduce(monoid.lor, allow_empty=False))
+    return parent
 
 
 def has_symmetric_pattern(A: Matrix, n: int) -> bool:

@@ -7,7 +7,6 @@ Source: Bonacich, "Power and Centrality: A Family of Measures", American Journal
 Mises, Pollaczek-Geiringer, "Praktische Verfahren der Gleichungsauflösung", ZAMM 1929.
 """
 
-
 import numpy as np
 
 from algos._inputs import square

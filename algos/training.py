@@ -56,8 +56,7 @@ def train_balance(arguments: argparse.Namespace) -> int:
     if any(device["kind"] != "cpu" for device in gb.device_info()):
         raise gb.errors.NotImplementedException(gb.errors.message("CPU devices", arguments.devices))
     known, unseen = (
-        collect(graphs, arguments.direction)
-        for graphs in (arguments.graph or FAMILIES, arguments.unseen or UNSEEN)
+        collect(graphs, arguments.direction) for graphs in (arguments.graph or FAMILIES, arguments.unseen or UNSEEN)
     )
     model = train(*known, seed=arguments.seed)
     flat = constant(float(np.median(known.seconds)))

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import DeviceError, OutOfMemory, message
 from ..interrupts import imported
 from ..trace import counters
-from .nvrtc import compile_cubin
+from .nvrtc import BYTES, compile_cubin
 
 if TYPE_CHECKING:
     from .base import Device, DeviceSet
@@ -35,16 +35,6 @@ ZEROS = 4096  # words cleared at a time
 PINNED = 256  # bytes that are read through memory which the GPU writes at once
 TEXT = """
 #define LOOP(limit) for (long long i = blockIdx.x * 256ll + threadIdx.x; i < (limit); i += gridDim.x * 256ll)
-#define KERNELS(size, type) \
-extern "C" __global__ void fill##size(type *out, type value, long long n) { LOOP(n) out[i] = value; } \
-extern "C" __global__ void copy##size(type *out, const type *in, const long long *count, long long n) { \
-    const long long end = count[0] < n ? count[0] : n; \
-    LOOP(end) out[i] = in[i]; \
-}
-KERNELS(1, unsigned char)
-KERNELS(2, unsigned short)
-KERNELS(4, unsigned)
-KERNELS(8, unsigned long long)
 
 extern "C" __global__ void truths(const unsigned char *in, unsigned long long *out, long long n) {
     unsigned mine = 0;
@@ -169,21 +159,14 @@ def as_host(array: Any) -> np.ndarray:
 
 
 @cache
-def _checking() -> Any:
-    text = "const bool in = (long long)id >= 0 && (long long)id < n; if (!in) bad[0] = true; slot = in ? (S)id : (S)-1"
-    return cupy.ElementwiseKernel("I id, int64 n", "S slot, raw bool bad", text, "gbgpu_ids")
-
-
-@cache
-def _taking() -> Any:
-    text = "const bool in = (long long)id >= 0 && (long long)id < n; if (!in) bad[0] = true; out = vals[in ? id : 0]"
-    return cupy.ElementwiseKernel("I id, int64 n, raw T vals", "T out, raw bool bad", text, "gbgpu_take")
-
-
-@cache
 def _packing() -> Any:
     text = "key = (long long)row << bits | (long long)col"
     return cupy.ElementwiseKernel("R row, C col, int64 bits", "int64 key", text, "gbgpu_keys")
+
+
+def _code(ids: Any) -> int:
+    """The type of ids, as bytes.cu has it."""
+    return int(ids.itemsize) if ids.dtype.kind in "ub" else -int(ids.itemsize)
 
 
 def info(gpu: int) -> dict[str, Any]:
@@ -444,19 +427,22 @@ class CudaDevice:
 
     def checked(self, ids: Any, n: int, dtype: str) -> tuple[Any, Any]:
         """(ids, with -1 in place of those outside 0 .. n - 1; whether there are any)."""
-        counters.launches += 2
-        slots, bad = self.empty(ids.size, dtype), self.zeros(1, np.bool_)
-        with self.here():
-            _checking()(ids, n, slots, bad)
+        slots, bad = self.empty(ids.size, dtype), self._flag_of_ids()
+        if ids.size:
+            self._run(f"checked{slots.itemsize}", ids.size, (ids, _code(ids), ids.size, n, slots, bad))
         return slots, bad
 
     def take(self, vals: Any, ids: Any, n: int) -> tuple[Any, Any]:
         """(vals[ids]; whether there are ids outside 0 .. n - 1, in whose place any value is)."""
-        counters.launches += 1
-        out, bad = self.empty(ids.size, vals.dtype), self.zeros(1, np.bool_)
-        with self.here():
-            _taking()(ids, n, vals, out, bad)
+        out, bad = self.empty(ids.size, vals.dtype), self._flag_of_ids()
+        if ids.size:
+            self._run(f"take{vals.itemsize}", ids.size, (ids, _code(ids), ids.size, n, vals, out, bad))
         return out, bad
+
+    def _flag_of_ids(self) -> Any:
+        """It stays set through the rounds of a loop that is captured."""
+        with self.uncaptured():
+            return self.zeros(1, np.int64)
 
     def adopt(self, array: Any) -> Any:
         with self.here():
@@ -560,11 +546,10 @@ class CudaDevice:
 
     @cached_property
     def _functions(self) -> dict[str, Any]:
-        kernel = self.load(compile_cubin(TEXT, self.arch))
-        names = [
-            f"{work}{size}" for work in ("fill", "copy", "cut", "empties", "longest", "differ") for size in (1, 2, 4, 8)
-        ]
-        names += ["counts4", "counts8", "cut_counts", "truths"]
+        kernel = self.load(compile_cubin(BYTES + TEXT, self.arch))
+        sized = "fill", "copy", "take", "cut", "empties", "longest", "differ"
+        names = [f"{work}{size}" for work in sized for size in (1, 2, 4, 8)]
+        names += ["checked4", "checked8", "counts4", "counts8", "cut_counts", "truths"]
         names += [f"owners{offset}{column}" for offset in (4, 8) for column in (4, 8)]
         return {name: kernel(name) for name in names}
 

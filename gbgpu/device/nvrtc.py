@@ -3,11 +3,13 @@
 import ctypes
 import hashlib
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from ..errors import DeviceError, Panic
 from . import store
 
+BYTES = (Path(__file__).parent / "bytes.cu").read_text()  # kernels that know no operators
 OPTIONS = ("--std=c++17", "-default-device", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "--diag-suppress=177")
 NAMES = (
     "libnvrtc.so",

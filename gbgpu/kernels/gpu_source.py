@@ -31,12 +31,6 @@ def source(kind: str, spec: Spec) -> str:
 
 
 @cache
-def plain(name: str) -> str:
-    """A text of src/ that needs no header."""
-    return _before() + _piece(name)
-
-
-@cache
 def _before() -> str:
     flags = "".join(f"const long long {name} = {getattr(interface, name)};\n" for name in FLAGS)
     return f"{flags}\n{_piece('prelude.cuh')}"

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..device import nvrtc
 from ..device.base import address
-from .gpu_source import SOURCES, plain
+from .gpu_source import SOURCES
 
 FEW = 64  # bytes that one thread sets or copies
 MOST = 480  # arguments that a kernel has room for
@@ -25,7 +25,8 @@ THREADS, BLOCKS = 256, 4  # of a block, and blocks of a multiprocessor
 SHARED = 32 << 10  # bytes that each block of a multiprocessor may have
 OFTEN, LONG = 2, 5e-3  # runs, or seconds, after which a kernel is worth its compilation
 _BYTES = {"set_bytes": 1, "copy_bytes": 2}  # where their length stands
-_OURS = {*_BYTES, *(f"{work}{size}" for work in ("fill", "copy") for size in (1, 2, 4, 8))}
+_SIZED = (f"{work}{size}" for work in ("fill", "copy", "take") for size in (1, 2, 4, 8))
+_OURS = {*_BYTES, *_SIZED, "checked4", "checked8"}
 _FIXED = ("flags", "p", "astride", "xstride", "tstride", "bstride", "cstride")  # arguments that a plan tells
 _WORD = (1 << 64) - 1
 
@@ -39,6 +40,8 @@ _OWN: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("scatter", "select_list", "mask_list"), ("slots", "xvals")),
     "ewise_list": ("slots", "avals"),
     **dict.fromkeys((f"copy{size}" for size in (1, 2, 4, 8)), ("out", "in")),
+    **dict.fromkeys((f"take{size}" for size in (1, 2, 4, 8)), ("out", "ids")),
+    **dict.fromkeys(("checked4", "checked8"), ("slots", "ids")),
 }
 
 
@@ -72,8 +75,8 @@ class Unknown(Exception):
 
 
 class Part(NamedTuple):
-    """One thing that a GPU is given in a round: a kernel of a text ("": one of bytes.cu), or (name "end") the end of
-    what the last open guard guards. `alone`: one thread does it."""
+    """One thing that a GPU is given in a round: a kernel of a text ("": one of device/bytes.cu), or (name "end") the
+    end of what the last open guard guards. `alone`: one thread does it."""
 
     text: str
     name: str
@@ -220,7 +223,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         self.meetings += 1
 
     def _call(self, part: Part, handle: str = "") -> str:
-        text = part.text or plain("bytes.cu")
+        text = part.text or nvrtc.BYTES
         space = self._spaces.setdefault(text, f"part{len(self._spaces)}")
         names = [name for name, _ in _signature(text, part.name)]
         given = [handle] if handle else []
@@ -295,7 +298,7 @@ def _use(array: Any, writes: bool, own: bool = False) -> Use:
 
 def _uses(part: Part) -> list[Use]:
     """What a call reads and writes."""
-    text = part.text or plain("bytes.cu")
+    text = part.text or nvrtc.BYTES
     signature = _signature(text, part.name)
     values = {name: arg for (name, _), arg in zip(signature, part.args, strict=False) if isinstance(arg, int)}
     whole = part.name == "drain" and values.get("p") == 1

@@ -247,6 +247,7 @@ class Captured:
         condition, done = self.tape.condition(), []
         lengths = [self._longest(held) for _, _, held in self._pushes()]  # read before
         reads, before = counters.host_reads, [handle._store for handle in self.inside]
+        watched, session._watched = session._watched, []
         session.loop_index = self.loop, index
         try:
             with self.tape.recording(journal, bool(lengths)):
@@ -257,11 +258,13 @@ class Captured:
                     raise Reordered
                 pairs = list(self._brought(zip(self.carried, self.places, self.blocks, strict=True)))
                 copies = [(condition.array(to), condition.array(source), to.itemsize) for to, source in pairs]
+                self.flags = session._watched
                 unlike, (wide, other) = self._unguarded(condition), self._limits(condition)
+                unlike += [f"{condition.array(flag)}[0] != 0" for _, flag, *_ in self.flags]
                 text = condition.kernel(done, copies, Limits(unlike, wide, other))
                 self.tape.turn(text, condition.arrays, self.loop.max_iterations, [to for to, _ in pairs])
         finally:
-            session.loop_index = None
+            session.loop_index, session._watched = None, watched
             inside = [handle._store for handle in self.inside]
             uninterrupted(lambda: self._restored(before))
         if counters.host_reads != reads:
@@ -463,6 +466,9 @@ class Captured:
         loop = self.loop
         self.tape.begin(loop.rounds)
         joined = self.joined if self.joined is not None and self.joined.ready() else None
+        flags = [flag for one in ((self,) if joined is None else joined.both) for flag in one.flags]
+        for device, flag, *_ in flags:
+            device.clear(flag)
         wide = False
         while not (loop.over or wide or self._changed()):
             try:
@@ -472,6 +478,7 @@ class Captured:
                     self.tape.launch(loop.next_told)
                     loop.how = self.tape.how
             finally:
+                self.session._watched += flags
                 ended = self if joined is None else joined.ended
                 if ended is not self:
                     ended.take(self)

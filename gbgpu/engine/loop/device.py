@@ -90,7 +90,7 @@ class DeviceLoop:
             and not (self.solo and self.solo.entered)
         ):
             return False
-        if _spent < self._price():
+        if _spent < self._price() or self.session.loops.refused(self.signature.key):
             return False
         if self._seconds() > BUSY and not self._other(directions(self.statements)):
             self.tries, self.loop.how = _TRIES, "statements, as a round keeps the device busy"
@@ -99,6 +99,7 @@ class DeviceLoop:
             with self.session.lock:  # what is launched now is captured; then the workspaces are the graph's
                 self._go()
         except NotCompiled as reason:
+            self.session.loops.refuse(self.signature.key)
             self.tries, self.loop.how = _TRIES, f"statements, as {reason}"
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True

@@ -14,6 +14,7 @@ class Kept:
     def __init__(self) -> None:
         self._captured: OrderedDict[Hashable, list[Any]] = OrderedDict()
         self._rounds: OrderedDict[Hashable, int] = OrderedDict()
+        self._refused: OrderedDict[Hashable, int] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._captured)
@@ -56,8 +57,21 @@ class Kept:
 
     def count(self, key: Hashable) -> int:
         """One more round by statements; returns how many such loops have gone."""
-        self._rounds[key] = found = self._rounds.get(key, 0) + 1
-        self._rounds.move_to_end(key)
-        if len(self._rounds) > SEEN:
-            self._rounds.popitem(last=False)
-        return found
+        return _counted(self._rounds, key)
+
+    def refuse(self, key: Hashable) -> None:
+        """A loop could not be captured."""
+        _counted(self._refused, key)
+
+    def refused(self, key: Hashable) -> bool:
+        """Whether none of several such loops could be captured."""
+        return key is not None and self._refused.get(key, 0) >= ALIKE and not self.has(key)
+
+
+def _counted(counts: OrderedDict[Hashable, int], key: Hashable) -> int:
+    """One more of a key, among the last ones."""
+    counts[key] = found = counts.get(key, 0) + 1
+    counts.move_to_end(key)
+    if len(counts) > SEEN:
+        counts.popitem(last=False)
+    return found

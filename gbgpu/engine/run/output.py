@@ -96,7 +96,7 @@ class Output(Operands):
         nil, n, ids = session.nil(0), w.map.n, Ids(session, self.registers["place"], w.map)
         slots = session.over(w.map.tasks, lambda task: ids.part(0, u.map), 0.0)[0]
         session.raise_watched()
-        count, nobody = session.devices[0].full(1, u.map.n, np.int64), (nil.slots(w.map.slot_type()), nil.scratch)
+        count, nobody = session.pool.scalar(0, u.map.n, np.int64), (nil.slots(w.map.slot_type()), nil.scratch)
         given = count, slots, u.blocks[0].vals, nil.words, 0, w.blocks[0].vals, session.pool.ones(0, n), *nobody
         return self._changed(w, self.kernel("combine"), [given], w.blocks, u.map.n * session.kernels.costs.push_edge)
 

@@ -1,0 +1,107 @@
+// Copies, constants, and what ids name. RESIDENT: as parts of one kernel (gbgpu/kernels/resident.py), in which short
+// work goes to all multiprocessors, and work on a `few` bytes is one thread's.
+
+typedef long long i64;
+typedef unsigned long long u64;
+typedef unsigned u32;
+#define DEVICE __device__ __forceinline__
+#ifdef RESIDENT
+#define KERNEL DEVICE void
+#define FIRST ((blockIdx.x + (i64)gridDim.x * (threadIdx.x >> 5)) * 32 + (threadIdx.x & 31))
+#else
+#define KERNEL extern "C" __global__ void
+#define FIRST (blockIdx.x * (i64)blockDim.x + threadIdx.x)
+#endif
+#define EACH(i, n) for (i64 i = FIRST; i < (n); i += gridDim.x * (i64)blockDim.x)
+
+KERNEL set_bytes(unsigned char *out, i64 n, i64 byte) {
+    if (((u64)out | n) & 7) {
+        EACH(i, n) out[i] = (unsigned char)byte;
+        return;
+    }
+    const u64 word = 0x0101010101010101ull * (u64)(byte & 255);
+    EACH(i, n >> 3) ((u64 *)out)[i] = word;
+}
+KERNEL copy_bytes(unsigned char *out, const unsigned char *in, i64 n) {
+    if (((u64)out | (u64)in | n) & 7) EACH(i, n) out[i] = in[i];
+    else EACH(i, n >> 3) ((u64 *)out)[i] = ((const u64 *)in)[i];
+}
+KERNEL set_few(unsigned char *out, i64 n, i64 byte) {
+    for (i64 i = 0; i < n; i++)
+        out[i] = (unsigned char)byte;
+}
+KERNEL copy_few(unsigned char *out, const unsigned char *in, i64 n) {
+    if (((u64)out | (u64)in | n) & 7)
+        for (i64 i = 0; i < n; i++)
+            out[i] = in[i];
+    else
+        for (i64 i = 0; i < n >> 3; i++)
+            ((u64 *)out)[i] = ((const u64 *)in)[i];
+}
+template <class T> DEVICE void fill(T *out, T value, i64 n) {
+    EACH(i, n) out[i] = value;
+}
+KERNEL fill1(unsigned char *out, unsigned char value, i64 n) { fill(out, value, n); }
+KERNEL fill2(unsigned short *out, unsigned short value, i64 n) { fill(out, value, n); }
+KERNEL fill4(u32 *out, u32 value, i64 n) { fill(out, value, n); }
+KERNEL fill8(u64 *out, u64 value, i64 n) { fill(out, value, n); }
+
+template <class T> DEVICE void copy_counted(T *out, const T *in, const i64 *count, i64 n) {
+    const i64 end = count[0] < n ? count[0] : n;
+    EACH(i, end) out[i] = in[i];
+}
+KERNEL copy1(unsigned char *out, const unsigned char *in, const i64 *count, i64 n) { copy_counted(out, in, count, n); }
+KERNEL copy2(unsigned short *out, const unsigned short *in, const i64 *count, i64 n) {
+    copy_counted(out, in, count, n);
+}
+KERNEL copy4(u32 *out, const u32 *in, const i64 *count, i64 n) { copy_counted(out, in, count, n); }
+KERNEL copy8(u64 *out, const u64 *in, const i64 *count, i64 n) { copy_counted(out, in, count, n); }
+
+// An id of any type of integers: `code` is its size in bytes, negative if it is signed. One above 2**63 is negative.
+DEVICE i64 id_at(const void *ids, i64 code, i64 i) {
+    switch (code) {
+    case -1: return ((const signed char *)ids)[i];
+    case -2: return ((const short *)ids)[i];
+    case -4: return ((const int *)ids)[i];
+    case 1: return ((const unsigned char *)ids)[i];
+    case 2: return ((const unsigned short *)ids)[i];
+    case 4: return ((const u32 *)ids)[i];
+    default: return ((const i64 *)ids)[i];
+    }
+}
+// Ids as slots, -1 for those that are not from 0 to n - 1; `bad` tells of such.
+template <class T> DEVICE void checked(const void *ids, i64 code, i64 count, i64 n, T *slots, i64 *bad) {
+    EACH(i, count) {
+        const i64 id = id_at(ids, code, i);
+        const bool in = id >= 0 && id < n;
+        if (!in) *bad = 1;
+        slots[i] = in ? (T)id : (T)-1;
+    }
+}
+KERNEL checked4(const void *ids, i64 code, i64 count, i64 n, int *slots, i64 *bad) {
+    checked(ids, code, count, n, slots, bad);
+}
+KERNEL checked8(const void *ids, i64 code, i64 count, i64 n, i64 *slots, i64 *bad) {
+    checked(ids, code, count, n, slots, bad);
+}
+// What stands at ids; anything at bad ones.
+template <class T> DEVICE void take(const void *ids, i64 code, i64 count, i64 n, const T *vals, T *out, i64 *bad) {
+    EACH(i, count) {
+        const i64 id = id_at(ids, code, i);
+        const bool in = id >= 0 && id < n;
+        if (!in) *bad = 1;
+        out[i] = vals[in ? id : 0];
+    }
+}
+KERNEL take1(const void *ids, i64 code, i64 count, i64 n, const unsigned char *vals, unsigned char *out, i64 *bad) {
+    take(ids, code, count, n, vals, out, bad);
+}
+KERNEL take2(const void *ids, i64 code, i64 count, i64 n, const unsigned short *vals, unsigned short *out, i64 *bad) {
+    take(ids, code, count, n, vals, out, bad);
+}
+KERNEL take4(const void *ids, i64 code, i64 count, i64 n, const u32 *vals, u32 *out, i64 *bad) {
+    take(ids, code, count, n, vals, out, bad);
+}
+KERNEL take8(const void *ids, i64 code, i64 count, i64 n, const u64 *vals, u64 *out, i64 *bad) {
+    take(ids, code, count, n, vals, out, bad);
+}
