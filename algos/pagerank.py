@@ -57,13 +57,14 @@ def pagerank(
     dtype = share_of_arc.dtype
     r, share, t, change = (Vector(dtype, size=n, name=name) for name in ("r", "share", "t", "change"))
     jump = proportions(nstart, n)
-    lands, stays = (proportions(v, n) for v in (personalization, personalization if dangling is None else dangling))
+    uniform = personalization is None and dangling is None
+    if not uniform:
+        lands, stays = (proportions(v, n) for v in (personalization, personalization if dangling is None else dangling))
+        jumps = lands.apply(binary.times, right=1 - damping).new(name="jumps")
     if n == 0:
         return Ranks(r, 0, True)
     spread = (plus_times if weighted else plus_second)[dtype]
     r << jump
-    jumps = lands.apply(binary.times, right=1 - damping).new(name="jumps")
-    uniform = personalization is None and dangling is None
     t[:] = 0
     ranks = binary.plus[dtype](t | jump)  # read where it stands: each use is one pass over t
     with loop(max_iterations) as it:

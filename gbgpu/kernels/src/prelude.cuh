@@ -63,7 +63,7 @@ DEVICE bool mark(i64 *words, i64 r, u32 seen) {
     const u32 b = 1u << (r & 31);
     return !(seen & b) && !(atomicOr((u32 *)words + (r >> 5), b) & b);
 }
-DEVICE bool mark(i64 *words, i64 r) { return mark(words, r, marks_at(words, r)); }
+DEVICE bool mark(i64 *words, i64 r) { return mark(words, r, AHEAD ? 0 : marks_at(words, r)); }
 
 // The 32 bits around row r's, to be looked at later: a load that nothing waits for yet.
 DEVICE u32 bits_at(const i64 *words, i64 r, bool full) { return full ? ALL : ((const u32 *)words)[r >> 5]; }
