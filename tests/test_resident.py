@@ -17,7 +17,8 @@ from gbgpu.kernels.resident import Part, Program, Round, Unknown
 from gbgpu.semiring._types import BOOL, INT64
 
 SPEC = Spec(op=semiring.any_pair[BOOL], a=BOOL, b=BOOL, out=BOOL, flip=True, iso=True)
-EXTRA = {"push": ("p", "queue"), "pull": ("p", "lanes", "limit"), "select_list": ("late",), "reduce": ("scratch",)}
+EXTRA = {"push": ("p", "queue"), "pull": ("p", "lanes", "limit"), "reduce": ("scratch",)}
+EXTRA |= {"select_list": ("late",), "ewise": ("alate", "blate")}
 
 
 def words(n: int = 64) -> np.ndarray:

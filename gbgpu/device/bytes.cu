@@ -15,16 +15,21 @@ typedef unsigned u32;
 #define EACH(i, n) for (i64 i = FIRST; i < (n); i += gridDim.x * (i64)blockDim.x)
 
 KERNEL set_bytes(unsigned char *out, i64 n, i64 byte) {
-    if (((u64)out | n) & 7) {
+    if ((u64)out & 15) {
         EACH(i, n) out[i] = (unsigned char)byte;
         return;
     }
-    const u64 word = 0x0101010101010101ull * (u64)(byte & 255);
-    EACH(i, n >> 3) ((u64 *)out)[i] = word;
+    const int word = 0x01010101 * (int)(byte & 255);
+    EACH(i, n >> 4) ((int4 *)out)[i] = make_int4(word, word, word, word);
+    EACH(i, n & 15) out[(n & ~15ll) + i] = (unsigned char)byte;
 }
 KERNEL copy_bytes(unsigned char *out, const unsigned char *in, i64 n) {
-    if (((u64)out | (u64)in | n) & 7) EACH(i, n) out[i] = in[i];
-    else EACH(i, n >> 3) ((u64 *)out)[i] = ((const u64 *)in)[i];
+    if (((u64)out | (u64)in) & 15) {
+        EACH(i, n) out[i] = in[i];
+        return;
+    }
+    EACH(i, n >> 4) ((int4 *)out)[i] = ((const int4 *)in)[i];
+    EACH(i, n & 15) out[(n & ~15ll) + i] = in[(n & ~15ll) + i];
 }
 KERNEL set_few(unsigned char *out, i64 n, i64 byte) {
     for (i64 i = 0; i < n; i++)

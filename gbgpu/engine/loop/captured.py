@@ -39,7 +39,8 @@ class Reordered(Exception):
 class Captured:
     """The captured round. `pinned`: the statements as they are captured, by those of the loop. Where the loop's
     signature has a key, and its vectors are small beside the memory, other loops may take the round afterwards:
-    `fits`, `bind`, `run`. It shares the places of `like`, a round of the same loop in other directions."""
+    `fits`, `bind`, `run`. `way`: its guards and directions; `seconds`: predicted for its passes over rows. It shares
+    the places of `like`, a round of the same loop in other directions."""
 
     def __init__(
         self,
@@ -47,11 +48,12 @@ class Captured:
         loop: Any,
         pinned: dict[int, Statement],
         signature: Signature,
-        directions: Any,
+        way: Any,
+        seconds: float = 0.0,
         like: "Captured | None" = None,
     ):
         self.session, self.loop, self.device, self.pinned = session, loop, session.devices[0], pinned
-        self.directions = directions
+        self.way, self._seconds = way, seconds
         self.joined: Any = None  # with a round of the other kind, as one kernel
         self.read: list[Any] = []  # handles that the round reads and leaves alone
         places = {} if like is None else like.held()
@@ -250,7 +252,7 @@ class Captured:
         watched, session._watched = session._watched, []
         session.loop_index = self.loop, index
         try:
-            with self.tape.recording(journal, bool(lengths)):
+            with self.tape.recording(journal, bool(lengths), self._seconds):
                 done = self._perform(self.operations, condition)
                 self._separate([*self.carried, *self.inside], self.carried, self.blocks)
                 better = self._replaceable(journal)

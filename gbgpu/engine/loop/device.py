@@ -31,12 +31,16 @@ from .solo import Solo
 
 HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for each GPU; rounds of the same plans
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it
+# The same where rounds in the other direction are kept: one kernel for both is faster on RMAT of scale 22 (1.5e-3 as
+# predicted; half the time), and slower on scale 24 (6e-3; by a quarter).
+WIDE = 3e-3
 ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fewer is not worth it
 OFTEN = 2 * ALIKE  # rounds by statements of all such loops after which one is captured at once
 CHANCES = 4  # rounds before which others' are looked for
 SOON = 10  # the same on CPU devices, where that costs as much as Python takes for so many
 SELDOM = 0.1  # rounds in which a guard holds, as a guess
 _THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
+Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
 _spent = 0.0  # seconds by all loops of the process, by statements
 _TRIES, WORTH = 3, 50  # captures of one loop that fail, or give up after so few rounds
 
@@ -92,7 +96,8 @@ class DeviceLoop:
             return False
         if _spent < self._price() or self.session.loops.refused(self.signature.key):
             return False
-        if self._seconds() > BUSY and not self._other(directions(self.statements)):
+        seconds = self._seconds()
+        if seconds > BUSY and (seconds > WIDE or self._other(way_of(self.loop)) is None):
             self.tries, self.loop.how = _TRIES, "statements, as a round keeps the device busy"
             return False
         try:
@@ -135,13 +140,11 @@ class DeviceLoop:
     def signature(self) -> Signature:
         return Signature(self.loop)
 
-    def _other(self, went: Any) -> Captured | None:
+    def _other(self, way: Way) -> Captured | None:
         """A captured round of the same loop in other directions, which one kernel may have with this one's."""
         if self.device.kind == "cpu" or self.several or settings.resident == "never":
             return None
-        found: Captured | None = self.session.loops.other(self.signature.key, went)
-        same = found is not None and [holds for _, holds in round_of(self.loop)[1]] == found.holds
-        return found if same else None
+        return self.session.loops.other(self.signature.key, way)
 
     def _soon(self) -> int:
         """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none
@@ -151,7 +154,7 @@ class DeviceLoop:
         key, loops = self.signature.key, self.session.loops
         if not key or not self.loop.rounds or loops.count(key) <= OFTEN:
             return ALIKE
-        return int(loops.goes(key, directions(self.statements)))
+        return int(loops.goes(key, way_of(self.loop)))
 
     def _again(self) -> bool:
         """Take a round that another loop has captured, if there is one."""
@@ -160,9 +163,10 @@ class DeviceLoop:
             return False
         self.chances -= 1
         with self.session.lock:
-            if loops.has(self.signature.key):
-                self._gone_solo(surely=True)
-            captured = loops.find(loop, self.signature, directions(self.statements))
+            if not loops.has(self.signature.key):
+                return False
+            self._gone_solo(surely=True)
+            captured = loops.find(loop, self.signature, way_of(loop))
             if captured is None:
                 return False
             captured.bind(loop, self.signature)
@@ -190,9 +194,9 @@ class DeviceLoop:
         else:
             return
         with self._blind():
-            went = directions(list(pinned.values()))
-            other = self._other(went)
-            captured = Captured(self.session, self.loop, pinned, self.signature, went, other)
+            way = way_of(self.loop, pinned)
+            other = self._other(way)
+            captured = Captured(self.session, self.loop, pinned, self.signature, way, self._seconds(), other)
             if other is not None and captured.key:
                 with suppress(NotCompiled, Unknown):
                     Joined(self.session, other, captured)
@@ -256,9 +260,13 @@ class DeviceLoop:
         return list({id(statement.output): statement.output for statement in self.statements}.values())
 
 
-def directions(statements: list[Statement]) -> tuple[str | None, ...]:
-    """Those that statements took."""
-    return tuple(statement.carried and statement.carried[1].direction for statement in statements)
+def way_of(loop: Any, pinned: dict[int, Statement] | None = None) -> Way:
+    """How the next round goes: what guards its beginning, and the directions that its statements took, or are pinned
+    to."""
+    operations, guards = round_of(loop)
+    chosen = [operation.what for operation in operations if operation.kind == "statement"]
+    chosen = [pinned[id(each)] for each in chosen] if pinned else chosen
+    return tuple(holds for _, holds in guards), tuple(each.carried and each.carried[1].direction for each in chosen)
 
 
 def _pinned(statement: Statement) -> Statement:

@@ -22,9 +22,10 @@ class Kept:
     def has(self, key: Hashable) -> bool:
         return bool(self._captured.get(key))
 
-    def goes(self, key: Hashable, directions: Any) -> bool:
-        """Whether a round is kept in which statements go in these directions."""
-        return any(captured.directions == directions for captured in self._captured.get(key, ()))
+    def goes(self, key: Hashable, way: Any) -> bool:
+        """Whether a round is kept that goes this way, or as many others as there may be."""
+        alike = self._captured.get(key, ())
+        return len(alike) >= ALIKE or any(captured.way == way for captured in alike)
 
     def clear(self) -> None:
         self._captured.clear()
@@ -42,17 +43,20 @@ class Kept:
             if captured in alike:
                 alike.remove(captured)
 
-    def other(self, key: Hashable, directions: Any) -> Any:
-        """A captured round that goes in other directions and is not at work, or None."""
-        alike = (captured for captured in self._captured.get(key, ()) if captured.directions != directions)
-        return next((captured for captured in alike if captured.loop is None), None)
+    def other(self, key: Hashable, way: Any) -> Any:
+        """A captured round that goes in other directions, with the same guards, and is not at work; or None."""
+        for captured in self._captured.get(key, ()):
+            holds, directions = captured.way
+            if holds == way[0] and directions != way[1] and captured.loop is None:
+                return captured
+        return None
 
-    def find(self, loop: Any, signature: Any, directions: Any) -> Any:
+    def find(self, loop: Any, signature: Any, way: Any) -> Any:
         """A captured round that the loop may take now, or None: one that goes as the last round went, if there was
         one."""
         alike = self._captured.get(signature.key, ())
         if loop.rounds:
-            alike = [captured for captured in alike if captured.directions == directions]
+            alike = [captured for captured in alike if captured.way == way]
         return next((captured for captured in alike if captured.fits(loop, signature)), None)
 
     def count(self, key: Hashable) -> int:

@@ -18,6 +18,7 @@ from ...semiring._types import INT64
 from .condition import Condition, CpuCondition, CudaCondition
 from .journal import Journal, NotCompiled
 
+SHORT = 1e-5  # seconds of a round's passes over rows from which they want all the threads that a graph gives them
 _CHUNK, _PATIENCE = 64, 0.02  # rounds, at first, and seconds for which Ctrl-C waits
 
 
@@ -32,9 +33,10 @@ class CudaTape:
         self.condition: type[Condition] = CudaCondition
 
     @contextmanager
-    def recording(self, journal: Journal, thin: bool) -> Iterator[None]:
+    def recording(self, journal: Journal, thin: bool, seconds: float = 0.0) -> Iterator[None]:
+        """`thin`: most works on short lists, but for passes over rows that take so many seconds."""
         session, before = self._session, self._session.late
-        self._journal, self._thin = journal, thin
+        self._journal, self._stays = journal, thin and seconds < SHORT
         try:
             with self._graph.body(journal, self._device.processors if thin else 0):
                 session.late = _late
@@ -83,7 +85,7 @@ class CudaTape:
         self.how = f"a graph of {self._graph.nodes} nodes a round"
         self._code: Code | None = None
         how = settings.resident
-        if how == "always" or self._thin and how != "never":  # full vectors keep all of a GPU busy in a graph as well
+        if how == "always" or self._stays and how != "never":
             with suppress(Unknown):
                 self._program = Program([self.round()])
                 self._code = Code(self._program.text, self._device.arch)
@@ -168,7 +170,7 @@ class CpuTape:
         self._most = 2**62
 
     @contextmanager
-    def recording(self, journal: Journal, thin: bool) -> Iterator[None]:
+    def recording(self, journal: Journal, thin: bool, seconds: float = 0.0) -> Iterator[None]:
         """Devices and kernels of the session write down what they are given; plans that have others are put aside."""
         session, replay = self._session, self._replay
         names = ("devices", "device_set", "kernels", "plans", "late")
