@@ -170,10 +170,10 @@ def test_the_text_does_not_depend_on_the_data():
 def test_machine_code_is_made_beside_what_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
     text = 'extern "C" __global__ void nothing_much(int *x) { *x = 5; }'
-    code = resident.Code(text, "sm_80")
-    assert code.ready(False) is None
+    code = resident.Code.of(text, "sm_80")
+    assert not code.ready(False) and resident.Code.of(text, "sm_80") is code
     for _ in range(resident.OFTEN):
         code.wanted(0.0)
     code._thread.join(60)
-    assert code.ready(False) == resident.Code(text, "sm_80").ready(False) == nvrtc.compile_cubin(text, "sm_80")
-    assert resident.Code(text, "sm_90").ready(True)
+    assert code.ready(False) and resident.Code(text, "sm_80").ready(False)
+    assert not resident.Code(text, "sm_90").ready(False) and resident.Code(text, "sm_90").ready(True)

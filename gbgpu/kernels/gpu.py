@@ -343,11 +343,12 @@ def _reduce(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec
     """The number of blocks, and with it the order of additions, depends on sizes only."""
     run, scalars = _run(device, module, "reduce"), _scalars(kind, spec)
     values = KINDS[kind].index("xvals")
+    parts = max(PARTIAL_SUMS, device.processors * BLOCKS_EACH)  # within a kernel that stays, all its blocks have one
 
     def launch(*args: Any) -> None:
         most = max(args[0], args[values].size)
         blocks = min((most + 4 * BLOCK - 1) // (4 * BLOCK), PARTIAL_SUMS)
-        run(blocks, (*scalars(args), kernels.scratch("reduce", device, 1 + 2 * PARTIAL_SUMS)))
+        run(blocks, (*scalars(args), kernels.scratch("reduce", device, 1 + 2 * parts)))
 
     return launch
 

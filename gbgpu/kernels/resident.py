@@ -17,6 +17,7 @@ import numpy as np
 
 from ..device import nvrtc
 from ..device.base import address
+from ..device.store import Recent, code_name
 from .gpu_source import SOURCES
 
 FEW = 64  # bytes that one thread sets or copies
@@ -47,17 +48,29 @@ _OWN: dict[str, tuple[str, ...]] = {
 
 class Code:
     """Machine code of a text: at once where a process has left it on disk; else a thread compiles it, once what waits
-    for it has run twice, or for a while."""
+    for it has run twice, or for a while. `of`: one for all loops with this text."""
 
     def __init__(self, text: str, arch: str):
         self._text, self._arch, self._cubin = text, arch, nvrtc.kept_cubin(text, arch)
         self._thread: Thread | None = None
         self._runs, self._seconds = 0, 0.0
+        self._loaded: dict[int, Any] = {}  # by GPU
 
-    def ready(self, now: bool) -> bytes | None:
+    @staticmethod
+    def of(text: str, arch: str) -> "Code":
+        code: Code = _codes.get((code_name(text), arch), lambda: Code(text, arch))
+        return code
+
+    def loaded(self, device: Any) -> Any:
+        """The kernel on a GPU, once it is ready."""
+        if device.gpu not in self._loaded:
+            self._loaded[device.gpu] = device.load(self._cubin)("resident")
+        return self._loaded[device.gpu]
+
+    def ready(self, now: bool) -> bool:
         if now and self._cubin is None:
             self._compile()
-        return self._cubin
+        return self._cubin is not None
 
     def wanted(self, seconds: float) -> None:
         """Another run without it took so long."""
@@ -67,7 +80,10 @@ class Code:
             self._thread.start()
 
     def _compile(self) -> None:
-        self._cubin = nvrtc.compile_cubin(self._text, self._arch)
+        self._cubin, self._text = nvrtc.compile_cubin(self._text, self._arch), ""
+
+
+_codes = Recent()
 
 
 class Unknown(Exception):

@@ -142,7 +142,8 @@ class Loop:
     at the end of a round, or `max_iterations` rounds are done.
 
     `index`: the round's number from 0, for statements and conditions. Afterwards `rounds` says how many were done,
-    `converged` whether the condition ended it, and `how` what ran them: "statements", or a graph of the device.
+    `converged` whether the condition ended it, and `how` what ran them: "statements", a graph of the device, or
+    one kernel.
     `on_iteration(rounds)` is called after every `every` rounds.
 
     A body may have whatever a statement can be, `.new()`, `.clear()`, vectors and matrices made inside (empty again in

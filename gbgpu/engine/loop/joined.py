@@ -22,7 +22,7 @@ class Joined:
         self._tape, self._others = tapes[0], [tapes[1], first.tape, second.tape]
         rounds = [one.tape.round(self._tape.abort) for one in self.both]
         self._program = Program(rounds, crossings)
-        self._code: Code | None = Code(self._program.text, session.devices[0].arch)
+        self._code: Code | None = Code.of(self._program.text, session.devices[0].arch)
         first.joined = second.joined = self
 
     @property
@@ -40,11 +40,10 @@ class Joined:
     def ready(self) -> bool:
         if self._code is None:
             return True
-        cubin = self._code.ready(settings.resident in ("now", "always"))
-        if cubin is None:
+        if not self._code.ready(settings.resident in ("now", "always")):
             self._code.wanted(0.0)
             return False
-        self._tape.stay(cubin, self._program)
+        self._tape.stay(self._code, self._program)
         self._code = None
         return True
 

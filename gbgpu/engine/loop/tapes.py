@@ -88,7 +88,7 @@ class CudaTape:
         if how == "always" or self._stays and how != "never":
             with suppress(Unknown):
                 self._program = Program([self.round()])
-                self._code = Code(self._program.text, self._device.arch)
+                self._code = Code.of(self._program.text, self._device.arch)
         self._ready(how in ("now", "always"))
         if not self._graph.stays:
             self._graph.finish()
@@ -136,14 +136,13 @@ class CudaTape:
         """Make counters zero, as rounds find and leave them."""
         self._device.clear(self._graph.words)
 
-    def stay(self, cubin: bytes, program: Program) -> None:
+    def stay(self, code: Code, program: Program) -> None:
         """One kernel does it all from now on."""
-        self._graph.stay(self._device.load(cubin)("resident"), resident.THREADS, resident.BLOCKS, program)
+        self._graph.stay(code.loaded(self._device), resident.THREADS, resident.BLOCKS, program)
 
     def _ready(self, now: bool = False) -> None:
-        cubin = self._code and self._code.ready(now)
-        if cubin:
-            self.stay(cubin, self._program)
+        if self._code is not None and self._code.ready(now):
+            self.stay(self._code, self._program)
             self._code, self.how = None, f"one kernel, whose blocks meet {self._program.meetings} times a round"
 
     def launch(self, until: int | None) -> None:
