@@ -34,7 +34,7 @@ BLOCK = 256
 ZEROS = 4096  # words cleared at a time
 PINNED = 256  # bytes that are read through memory which the GPU writes at once
 TEXT = """
-#define LOOP(limit) for (long long i = blockIdx.x * 256ll + threadIdx.x; i < (limit); i += gridDim.x * 256ll)
+#define LOOP(limit) EACH(i, limit)
 
 extern "C" __global__ void truths(const unsigned char *in, unsigned long long *out, long long n) {
     unsigned mine = 0;

@@ -203,7 +203,7 @@ class WhileGraph:
             lost = self._told[1]
             self._told[:2] = 0
         if lost:
-            raise DeviceError(f"{self._devices[0].name}: blocks of a loop did not meet. Hint: gb.settings.resident = 0")
+            raise DeviceError(f"{self._devices[0].name}: blocks of a loop did not meet. Hint: GBGPU_RESIDENT=never")
 
     def __del__(self) -> None:
         if self._runs is not None:

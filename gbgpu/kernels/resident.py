@@ -10,7 +10,7 @@ Arguments lie in one table, in the order of the calls, so that the text does not
 import re
 from collections.abc import Sequence
 from functools import cache
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +53,7 @@ class Code:
     def __init__(self, text: str, arch: str):
         self._text, self._arch, self._cubin = text, arch, nvrtc.kept_cubin(text, arch)
         self._thread: Thread | None = None
+        self._lock = Lock()
         self._runs, self._seconds = 0, 0.0
         self._loaded: dict[int, Any] = {}  # by GPU
 
@@ -68,7 +69,7 @@ class Code:
         return self._loaded[device.gpu]
 
     def ready(self, now: bool) -> bool:
-        if now and self._cubin is None:
+        if now:
             self._compile()
         return self._cubin is not None
 
@@ -80,7 +81,9 @@ class Code:
             self._thread.start()
 
     def _compile(self) -> None:
-        self._cubin, self._text = nvrtc.compile_cubin(self._text, self._arch), ""
+        with self._lock:
+            if self._cubin is None:
+                self._cubin, self._text = nvrtc.compile_cubin(self._text, self._arch), ""
 
 
 _codes = Recent()

@@ -18,9 +18,8 @@ class Journal:
         self.held: list[Any] = []  # whatever launches were given, and their code
         self._made: list[tuple[int, int]] = []  # (address, launches before)
         self._launched: list[set[int]] = []
-        self.parts: list[
-            tuple
-        ] = []  # what a GPU is given: (text, name, arguments, shared bytes, whether by one thread)
+        # what a GPU is given: (text, name, arguments, shared bytes, whether by one thread)
+        self.parts: list[tuple] = []
 
     def did(self, *part: Any) -> None:
         self.parts.append(part)
