@@ -24,7 +24,7 @@ import algos.verify
 import gbgpu as gb
 from gbgpu import binary, monoid, replace
 from gbgpu.device import nvrtc
-from gbgpu.engine.loop import captured, tapes
+from gbgpu.engine.loop import captured, limits, tapes
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
 from gbgpu.language import recording
@@ -544,7 +544,7 @@ def test_two_kinds_of_rounds(machine, monkeypatch):
     """Thin rounds push, wide ones pull; on a GPU one kernel does both."""
     A, kernels, hows = cores(), gb.settings.session().kernels, []
     monkeypatch.setattr(kernels, "costs", kernels.costs._replace(push_first=3e-9, push_edge=3e-9))
-    monkeypatch.setattr(captured, "THIN", 1000)
+    monkeypatch.setattr(limits, "THIN", 1000)
     monkeypatch.setattr(compiled, "OFTEN", 0)
     expected, depth = by_python(A)
     for _ in range(12):

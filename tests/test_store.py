@@ -332,7 +332,7 @@ def test_sessions_share_modules_of_a_gpu(monkeypatch):
     loaded, waits = [], []
 
     def device(number):
-        def load(cubin):
+        def load(cubin, text):
             loaded.append((number, cubin))
             return lambda name: SimpleNamespace(name=name)
 
@@ -343,6 +343,7 @@ def test_sessions_share_modules_of_a_gpu(monkeypatch):
     monkeypatch.setattr(settings, "kept_kernels", 3)
     monkeypatch.setattr(gpu, "_modules", store.Recent())
     monkeypatch.setattr(gpu, "_scalar_types", lambda kind, spec: [])
+    monkeypatch.setattr(gpu, "source", lambda kind, spec: "text")
     monkeypatch.setattr(gpu, "compile", lambda kind, spec, arch: str(spec).encode())
     monkeypatch.setattr(gpu, "_plain", lambda kernels, device, module, kind, spec: module("k"))
     one, other = device(0), device(1)

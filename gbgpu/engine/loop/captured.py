@@ -1,35 +1,28 @@
 """One round of a loop as it is captured: what runs it again and again, from where to where its results go."""
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
-from ...distribute.blocks import MatrixStore, VectorStore
+from ...distribute.blocks import VectorStore
 from ...errors import OutOfMemory
 from ...interrupts import held as uninterrupted
-from ...kernels.interface import XLIST, ends_soon
 from ...language.expr import Operand, Statement
 from ...language.recording import Operation
 from ...language.scalar import Scalar
 from ...trace import counters
-from .. import build
-from ..direction import pull_seconds
 from ..run.steps import copied
 from .body import reads_of, round_of, written
 from .buffers import addresses, apart, described, differing, moved, owned
 from .condition import Condition, Limits
 from .journal import Journal, NotCompiled
+from .limits import limits, longest, products
 from .signature import Signature
 from .tapes import CpuTape, CudaTape
 
 SHARE = 1 / 64  # of the memory that what is kept of a loop may take
-# A frontier is pushed until it has one of MANY edges, and again from one of FEW vertices: Beamer, Asanovic, Patterson,
-# "Direction-Optimizing Breadth-First Search", SC 2012, section V.
-MANY, FEW = 14, 24
-THIN, SHORT = 1 << 20, 64  # edges of a frontier that few blocks expand; entries of the longest row of a road map
 
 
 class Reordered(Exception):
@@ -247,7 +240,8 @@ class Captured:
         index = Scalar(int)
         index._store = (self.device.full(2, -1, np.int64), self.tape.state[:1], 0)
         condition, done = self.tape.condition(), []
-        lengths = [self._longest(held) for _, _, held in self._pushes()]  # read before
+        pinned = list(self.pinned.values())
+        lengths = [longest(session, held) for _, _, held in products(session, pinned, "push", "list")]  # read before
         reads, before = counters.host_reads, [handle._store for handle in self.inside]
         watched, session._watched = session._watched, []
         session.loop_index = self.loop, index
@@ -261,7 +255,7 @@ class Captured:
                 pairs = list(self._brought(zip(self.carried, self.places, self.blocks, strict=True)))
                 copies = [(condition.array(to), condition.array(source), to.itemsize) for to, source in pairs]
                 self.flags = session._watched
-                unlike, (wide, other) = self._unguarded(condition), self._limits(condition)
+                unlike, (wide, other) = self._unguarded(condition), limits(session, pinned, condition)
                 unlike += [f"{condition.array(flag)}[0] != 0" for _, flag, *_ in self.flags]
                 text = condition.kernel(done, copies, Limits(unlike, wide, other))
                 self.tape.turn(text, condition.arrays, self.loop.max_iterations, [to for to, _ in pairs])
@@ -404,62 +398,6 @@ class Captured:
         if len(condition.present) > known:
             raise NotCompiled("it.when reads what may be empty")
         return found
-
-    def _products(self, direction: str, form: str) -> Iterator[tuple[Any, Any, MatrixStore]]:
-        """(semiring, vector, matrix as it lies for the direction) of each product of a vector of a form."""
-        for statement in self.pinned.values():
-            expr = statement.expr
-            if statement.carried is None or statement.carried[1].direction != direction or expr.kind != "product":
-                continue
-            flip = expr.left.ndim == 1
-            x, operand = (expr.left, expr.right) if flip else (expr.right, expr.left)
-            if not x.lazy and x._store is not None and x._store.form == form:
-                matrix = getattr(operand, "matrix", operand)
-                turned = (operand is not matrix) != (flip == (direction == "pull"))
-                yield expr.op, x, self.session.oriented(matrix, turned)
-
-    def _pushes(self) -> list[tuple[Any, Any, MatrixStore]]:
-        return list(self._products("push", "list"))
-
-    def _longest(self, held: MatrixStore) -> int:
-        """Entries of the longest row."""
-        for device, block in zip(self.devices, held.blocks, strict=False):
-            if "longest" not in block.views:
-                block.views["longest"] = device.longest(block.indptr)
-        return max(int(block.views["longest"]) for block in held.blocks)
-
-    def _limits(self, condition: Condition) -> tuple[list[str], list[str]]:
-        """What tells that a frontier has more edges than few blocks expand well, or than a pull would look at; and
-        where rounds of the other kind are better."""
-        found, other, costs = [], [], self.session.kernels.costs
-        for op, x, held in self._products("pull", "bitmap") if self.device.kind != "cpu" else ():
-            few = held.colmap.n // FEW
-            if not ends_soon(op.monoid):
-                mean = max(held.nvals / max(held.colmap.n, 1), 1.0)
-                few = int(
-                    pull_seconds(costs, op, held, held.rowmap, held.colmap, None, None) / costs.push_edge / mean / 2
-                )
-            counts = " + ".join(f"{condition.array(block.count)}[0]" for block in x._store.blocks)
-            other.append(f"{counts} < {few}")
-        other = [" && ".join(other)] if other else []
-        for op, x, held in self._pushes():
-            seconds = pull_seconds(costs, op, held, held.colmap, held.rowmap, None, None)
-            edge = costs.push_first if op.monoid.is_any else costs.push_edge
-            most, longest = min(max(int(seconds / edge), 1024), THIN), self._longest(held)
-            if held.nvals <= THIN and self.device.kind != "cpu":
-                continue  # all of it takes less than to begin anew
-            kernel = self.session.kernels.get("frontier_edges", build.spec_of(held))
-            for b, (block, rows) in enumerate(zip(x._store.blocks, held.blocks, strict=True)):
-                if longest <= SHORT:  # so many vertices have few edges
-                    found.append(f"{condition.array(block.count)}[0] > {max(most // max(longest, 1), 64)}")
-                    other.append(found[-1])
-                    continue
-                edges, words = self.devices[b].zeros(1, np.int64), self.session.nil(b).words
-                kernel(block.n, block.count, block.slots, words, XLIST, rows.indptr, edges)
-                found.append(f"{condition.array(edges)}[0] > {most}")
-                many = held.nvals // MANY if ends_soon(op.monoid) else int(seconds / edge)
-                other.append(f"{condition.array(edges)}[0] > {many // len(held.blocks)}")
-        return found, other
 
     # -- running
 

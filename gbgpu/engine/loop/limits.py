@@ -1,0 +1,87 @@
+"""When rounds of one kind end: a frontier is too wide for the pushes of a captured round, or thin enough for others."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...distribute.blocks import MatrixStore
+from ...kernels.interface import XLIST, ends_soon
+from ...language.expr import Statement
+from .. import build
+from ..direction import pull_seconds
+from .condition import Condition
+
+# A frontier is pushed until it has one of MANY edges, and again from one of FEW vertices: Beamer, Asanovic, Patterson,
+# "Direction-Optimizing Breadth-First Search", SC 2012, section V.
+MANY, FEW = 14, 24
+THIN, SHORT = 1 << 20, 64  # edges of a frontier that few blocks expand; entries of the longest row of a road map
+
+
+def products(
+    session: Any, statements: Iterable[Statement], direction: str, form: str
+) -> Iterator[tuple[Any, Any, MatrixStore]]:
+    """(semiring, vector, matrix as it lies for the direction) of each product of a vector of a form."""
+    for statement in statements:
+        expr = statement.expr
+        if statement.carried is None or statement.carried[1].direction != direction or expr.kind != "product":
+            continue
+        flip = expr.left.ndim == 1
+        x, operand = (expr.left, expr.right) if flip else (expr.right, expr.left)
+        if not x.lazy and x._store is not None and x._store.form == form:
+            matrix = getattr(operand, "matrix", operand)
+            turned = (operand is not matrix) != (flip == (direction == "pull"))
+            yield expr.op, x, session.oriented(matrix, turned)
+
+
+def longest(session: Any, held: MatrixStore) -> int:
+    """Entries of the longest row."""
+    for device, block in zip(session.devices, held.blocks, strict=False):
+        if "longest" not in block.views:
+            block.views["longest"] = device.longest(block.indptr)
+    return max(int(block.views["longest"]) for block in held.blocks)
+
+
+def limits(session: Any, statements: list[Statement], condition: Condition) -> tuple[list[str], list[str]]:
+    """What tells that a frontier has more edges than few blocks expand well, or than a pull would look at; and where
+    rounds of the other kind are better."""
+    if session.devices[0].kind == "cpu":
+        return _wide(session, statements, condition)[0], []
+    thin, (wide, many) = _thin(session, statements, condition), _wide(session, statements, condition)
+    return wide, [*thin, *many]
+
+
+def _thin(session: Any, statements: list[Statement], condition: Condition) -> list[str]:
+    """Whether all frontiers of pulls are such that pushes are better."""
+    found, costs = [], session.kernels.costs
+    for op, x, held in products(session, statements, "pull", "bitmap"):
+        few = held.colmap.n // FEW
+        if not ends_soon(op.monoid):
+            edges = pull_seconds(costs, op, held, held.rowmap, held.colmap, None, None) / costs.push_edge / 2
+            few = int(edges * held.colmap.n / max(held.nvals, held.colmap.n, 1))
+        counts = " + ".join(f"{condition.array(block.count)}[0]" for block in x._store.blocks)
+        found.append(f"{counts} < {few}")
+    return [" && ".join(found)] if found else []
+
+
+def _wide(session: Any, statements: list[Statement], condition: Condition) -> tuple[list[str], list[str]]:
+    """Whether a frontier of a push has too many edges: for few blocks, and for a push at all."""
+    found, other, costs, here = [], [], session.kernels.costs, session.devices[0].kind == "cpu"
+    for op, x, held in products(session, statements, "push", "list"):
+        seconds = pull_seconds(costs, op, held, held.colmap, held.rowmap, None, None)
+        most = int(seconds / (costs.push_first if op.monoid.is_any else costs.push_edge))
+        many = held.nvals // MANY if ends_soon(op.monoid) else most
+        most, row = min(max(most, 1024), THIN), longest(session, held)
+        if held.nvals <= THIN and not here:
+            continue  # all of it takes less than to begin anew
+        kernel = session.kernels.get("frontier_edges", build.spec_of(held))
+        for b, (block, rows) in enumerate(zip(x._store.blocks, held.blocks, strict=True)):
+            if row <= SHORT:  # so many vertices have few edges
+                found.append(f"{condition.array(block.count)}[0] > {max(most // max(row, 1), 64)}")
+                other.append(found[-1])
+                continue
+            edges, words = session.devices[b].zeros(1, np.int64), session.nil(b).words
+            kernel(block.n, block.count, block.slots, words, XLIST, rows.indptr, edges)
+            found.append(f"{condition.array(edges)}[0] > {most}")
+            other.append(f"{condition.array(edges)}[0] > {many // len(held.blocks)}")
+    return found, other
