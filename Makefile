@@ -57,13 +57,13 @@ endif
 
 # A short version of the GPU tests under each of compute-sanitizer's tools. CuPy's own kernels are left out.
 SANITIZED := tests/test_counters.py tests/test_streams_gpu.py tests/test_gate_gpu.py tests/test_algos.py \
-  tests/test_deterministic.py tests/test_kernels_gpu_matrix.py
-CHOSEN := counters or (short_rows and 700 or pushes or streams_give and random and 200 or shape3 and 300 or \
+  tests/test_deterministic.py tests/test_kernels_gpu_matrix.py tests/test_loops_compiled.py
+CHOSEN := counters or outlive and always or (short_rows and 700 or pushes or streams_give and random and 200 or shape3 and 300 or \
   algos and dense or selecting or cut and 1025) and not 3]
 ifdef PYTHON
 sanitize:
 	@for tool in memcheck racecheck synccheck; do \
-	  echo $$tool; GBGPU_TEST_DEVICES=cuda:0 compute-sanitizer --tool $$tool --error-exitcode 9 \
+	  echo $$tool; GBGPU_TEST_DEVICES=cuda:0 compute-sanitizer --tool $$tool --error-exitcode 9 --report-api-errors no \
 	    --kernel-name-exclude kns=cupy_ $(PYTHON) -m pytest -q $(SANITIZED) -k '$(CHOSEN)' || exit 1; \
 	done
 else

@@ -201,7 +201,8 @@ def test_scalars_are_assigned_where_they_lie(devices, name, dtype):
 
 
 def test_pagerank_without_a_tolerance_reads_nothing(pattern):
-    pagerank(pattern, tol=0, max_iterations=2)
+    for _ in range(2):  # what a matrix is read for once, at its second pull, is read
+        pagerank(pattern, tol=0, max_iterations=5)
     before = counters.host_reads
     pagerank(pattern, tol=0, max_iterations=5)
     assert counters.host_reads == before

@@ -24,7 +24,7 @@ FEW = 64  # bytes that one thread sets or copies
 MOST = 480  # arguments that a kernel has room for
 THREADS, BLOCKS = 256, 4  # of a block, and blocks of a multiprocessor
 SHARED = 32 << 10  # bytes that each block of a multiprocessor may have
-OFTEN, LONG = 2, 5e-3  # runs, or seconds, after which a kernel is worth its compilation
+OFTEN, LONG = 8, 0.05  # runs, or seconds, after which a kernel is worth its compilation
 _BYTES = {"set_bytes": 1, "copy_bytes": 2}  # where their length stands
 _SIZED = (f"{work}{size}" for work in ("fill", "copy", "take") for size in (1, 2, 4, 8))
 _OURS = {*_BYTES, *_SIZED, "checked4", "checked8"}
@@ -48,7 +48,7 @@ _OWN: dict[str, tuple[str, ...]] = {
 
 class Code:
     """Machine code of a text: at once where a process has left it on disk; else a thread compiles it, once what waits
-    for it has run twice, or for a while. `of`: one for all loops with this text."""
+    for it has run often, or for a while. `of`: one for all loops with this text."""
 
     def __init__(self, text: str, arch: str):
         self._text, self._arch, self._cubin = text, arch, nvrtc.kept_cubin(text, arch)
