@@ -377,8 +377,9 @@ def test_a_loop_without_end_is_stopped(machine):
 
     A = road()
     v = gb.Vector.from_dense(np.ones(A.nrows, np.float32))
-    with gb.loop(20):  # what it needs is compiled
+    with gb.loop(40) as it:  # what it needs is compiled
         v << plus_times(A @ v) * 0.01
+        it.until(it.index < 0)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs behind them without
     threading.Timer(4.0 if gb.settings.resident == "always" else 1.5, _thread.interrupt_main).start()
     try:
