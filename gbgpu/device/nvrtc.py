@@ -1,7 +1,6 @@
 """CUDA C++ text to machine code by NVRTC, through ctypes: needs no GPU, driver or headers. Results are kept on disk."""
 
 import ctypes
-import hashlib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -41,14 +40,17 @@ def kept_cubin(text: str, arch: str, fmad: bool = False) -> bytes | None:
 
 def _named(text: str, arch: str, fmad: bool) -> tuple[str, tuple[str, ...]]:
     options = (f"-arch={arch}", *OPTIONS, f"-fmad={'true' if fmad else 'false'}")
-    key = hashlib.sha256("\0".join((text, *options, repr(version()))).encode()).hexdigest()
-    return f"{key[:32]}.cubin", options
+    return _name(text, options) + ".cubin", options
+
+
+def _name(text: str, options: tuple[str, ...]) -> str:
+    return store.code_name("\0".join((text, *options, repr(version()))))
 
 
 def compile_ptx(text: str, arch: str) -> bytes:
     """PTX of a text that calls functions of the device runtime, which the driver links. Cached as cubins are."""
     options = (f"-arch={arch.replace('sm', 'compute')}", *OPTIONS, "-fmad=false", "-rdc=true")
-    name = f"{hashlib.sha256(chr(0).join((text, *options, repr(version()))).encode()).hexdigest()[:32]}.ptx"
+    name = _name(text, options) + ".ptx"
     ptx = store.get("cuda", name)
     if ptx is None:
         ptx = _compile(text, options, "PTX")

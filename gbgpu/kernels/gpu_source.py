@@ -27,13 +27,13 @@ def source(kind: str, spec: Spec) -> str:
     header.constants(ISO=spec.iso)
     if kind in ROLES:
         _FILL[ROLES[kind]](spec, header)
-    return "\n".join([_before(), *header.text, "", _piece(f"{kind}.cu")])
+    return "\n".join([_before(), *header.text, "", piece(f"{kind}.cu")])
 
 
 @cache
 def _before() -> str:
     flags = "".join(f"const long long {name} = {getattr(interface, name)};\n" for name in FLAGS)
-    return f"{flags}\n{_piece('prelude.cuh')}"
+    return f"{flags}\n{piece('prelude.cuh')}"
 
 
 def fused(kind: str, spec: Spec) -> bool:
@@ -51,9 +51,9 @@ _C_INDEX = {"int32": "int", "int64": "long long"}
 
 
 @cache
-def _piece(name: str) -> str:
+def piece(name: str) -> str:
     """A text of src/, with those that it includes."""
-    return re.sub(r'#include "(.+)"\n', lambda found: _piece(found[1]) + "\n", (SOURCES / name).read_text())
+    return re.sub(r'#include "(.+)"\n', lambda found: piece(found[1]) + "\n", (SOURCES / name).read_text())
 
 
 class _Header:

@@ -18,7 +18,7 @@ import numpy as np
 from ..device import nvrtc
 from ..device.base import address
 from ..device.store import Recent, code_name
-from .gpu_source import SOURCES
+from .gpu_source import piece
 
 FEW = 64  # bytes that one thread sets or copies
 MOST = 480  # arguments that a kernel has room for
@@ -142,16 +142,15 @@ class Program:
 
     def __init__(self, rounds: Sequence[Round], crossings: Sequence[Round] = ()):
         self.values: list[int] = []
-        self.shared = self.meetings = 0
+        self.shared = 0
         self._places: dict[int, int] = {}
         self._spaces: dict[str, str] = {}
         self._uses: list[Use] = []
         self._alone: list[str] = []
         self._late: list[str] = []  # done at the next meeting
         self._lines: list[str] = []
-        self._kinds = len(rounds)
         rests = [self._round(number, one) for number, one in enumerate(rounds)]
-        self.meetings //= len(rounds)
+        self.meetings = sum("meet(" in line for line in self._lines) // len(rounds)
         self._lines += ["if (told == LOST) break;", "rest = true;", "more = told == 1;"]
         for number, one in enumerate(crossings):
             self._cross(number, rests[number], rounds[number], one)
@@ -160,7 +159,7 @@ class Program:
         if len(self.values) > MOST or self.shared > SHARED:
             raise Unknown(f"{len(self.values)} arguments, {self.shared} bytes of shared memory")
         texts = "\n".join(_spaced(name, text) for text, name in self._spaces.items())
-        self.text = f"""{(SOURCES / "resident.cuh").read_text()}
+        self.text = f"""{piece("resident.cuh")}
 #define RESIDENT
 {"#define CROSSES" if crossings else ""}
 {texts}
@@ -189,7 +188,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
             raise Unknown("a round without an end")
         body, rest = _split(body, last, one)
         late = _counted(rest, one)
-        self._lines += [f"if (kind == {number}) {{", "if (rest) {"]
+        self._lines += [f"{'else ' * bool(number)}if (kind == {number}) {{", "if (rest) {"]
         for part in rest:
             self._add(part)
         self._lines += ["}", "if (!more) break;"]
@@ -198,22 +197,18 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
             self._add(part)
         soon = " ".join(self._cleared(one, i) for i in range(one.used) if i not in late)
         self._meet(f"Bits64 on = 0; {self._call(last, '(Bits64)&on')} if (on) {{ {soon} }} return (unsigned)on;")
-        self._lines.append("} else")
-        if number + 1 == self._kinds:
-            self._lines[-1] = "}"
+        self._lines.append("}")
         return rest
 
     def _cross(self, number: int, rest: list[Part], left: Round, one: Round) -> None:
         """What lies between a round of a kind and one of the other kind."""
         self._lines.append(f"{'else ' * bool(number)}if (told == 2 && kind == {number}) {{")
-        self._uses, meetings = [], self.meetings
         for part in (*rest, *map(_few, one.parts)):
             self._add(part)
         words = [self._cleared(left, i) for i in sorted(_counted(rest, left))]
         self._alone += words + [self._cleared(one, i) for i in range(one.used)]
         self._meet()
         self._lines += [f"kind = {1 - number};", "more = true;", "rest = false;", "}"]
-        self.meetings = meetings
 
     def _add(self, part: Part) -> None:
         if part.name == "end":
@@ -239,7 +234,6 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         alone = " ".join([*self._late, *self._alone, told or "return 1u;"])
         self._lines += [f"told = meet(at, meetings, [&]() -> unsigned {{ {alone} }});", "if (told == LOST) break;"]
         self._alone, self._late, self._uses = [], [], []
-        self.meetings += 1
 
     def _call(self, part: Part, handle: str = "") -> str:
         text = part.text or nvrtc.BYTES

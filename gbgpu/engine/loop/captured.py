@@ -9,6 +9,7 @@ import numpy as np
 from ...distribute.blocks import VectorStore
 from ...errors import OutOfMemory
 from ...interrupts import held as uninterrupted
+from ...interrupts import imported
 from ...language.expr import Operand, Statement
 from ...language.recording import Operation
 from ...language.scalar import Scalar
@@ -20,7 +21,7 @@ from .condition import Condition, Limits
 from .journal import Journal, NotCompiled
 from .limits import limits, longest, products
 from .signature import Signature
-from .tapes import CpuTape, CudaTape
+from .tapes import CpuTape
 
 SHARE = 1 / 64  # of the memory that what is kept of a loop may take
 
@@ -108,7 +109,6 @@ class Captured:
             loops.forget(me())
 
         self._matrices = [(signature.number(x), ref(x._store, gone)) for x in signature.handles if x.ndim == 2]
-        self.holds = [holds for _, holds in self.guards]
         self.session.loops.add(self)
 
     def held(self) -> dict[int, Any]:
@@ -149,7 +149,8 @@ class Captured:
         pairs = [*zip(carried, self.places, strict=True), *zip(read, self.inputs, strict=True)]
         if not all(_alike(handles[number], place) for number, place in pairs):
             return False
-        return not self.holds or [holds for _, holds in round_of(loop)[1]] == self.holds
+        guarded = self.way[0]
+        return not guarded or tuple(holds for _, holds in round_of(loop)[1]) == guarded
 
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
@@ -189,7 +190,7 @@ class Captured:
 
     def _lends(self, store: Any) -> bool:
         bitmap = isinstance(store, VectorStore) and store.form == "bitmap" and not store.iso
-        return bitmap and self.device.kind != "cpu" and not self.session.ranks
+        return bitmap and self.device.kind != "cpu"
 
     def _recall(self) -> None:
         for handle, places in self.lent:
@@ -236,7 +237,8 @@ class Captured:
     def _capture(self, instead: dict[int, Any]) -> dict[int, Any]:
         """Capture a round; returns what may be given in place of which of its buffers."""
         session, journal = self.session, Journal(instead)
-        self.tape: Any = (CpuTape if self.device.kind == "cpu" else CudaTape)(session)
+        cpu = self.device.kind == "cpu"
+        self.tape: Any = CpuTape(session) if cpu else imported("gbgpu.engine.loop.cuda_tape").CudaTape(session)
         index = Scalar(int)
         index._store = (self.device.full(2, -1, np.int64), self.tape.state[:1], 0)
         condition, done = self.tape.condition(), []

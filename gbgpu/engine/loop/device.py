@@ -16,7 +16,6 @@ from typing import Any
 from ... import settings
 from ...interrupts import held as uninterrupted
 from ...interrupts import imported
-from ...kernels.resident import Unknown
 from ...kernels.tiered import price
 from ...language.expr import Statement
 from ...language.recording import Operation
@@ -24,7 +23,6 @@ from ...trace import listeners
 from ..direction import pull_seconds
 from .body import round_of, simple, statements_of
 from .captured import Captured
-from .joined import Joined
 from .journal import NotCompiled
 from .signature import Signature
 from .solo import Solo
@@ -198,8 +196,8 @@ class DeviceLoop:
             other = self._other(way)
             captured = Captured(self.session, self.loop, pinned, self.signature, way, self._seconds(), other)
             if other is not None and captured.key:
-                with suppress(NotCompiled, Unknown):
-                    Joined(self.session, other, captured)
+                with suppress(NotCompiled):
+                    imported("gbgpu.engine.loop.joined").Joined(self.session, other, captured)
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds

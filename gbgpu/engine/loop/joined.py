@@ -4,11 +4,11 @@ kind to the other by counts that it has there."""
 from typing import Any
 
 from ... import settings
-from ...kernels.resident import Code, Program
+from ...kernels.resident import Code, Program, Unknown
 from .buffers import described, differing, moved
 from .captured import Captured
+from .cuda_tape import CudaTape
 from .journal import Journal, NotCompiled
-from .tapes import CudaTape
 
 
 class Joined:
@@ -18,10 +18,14 @@ class Joined:
     def __init__(self, session: Any, first: Captured, second: Captured):
         self._session, self.both = session, (first, second)
         tapes, ways = [CudaTape(session) for _ in self.both], ((first, second), (second, first))
-        crossings = [self._crossing(tape, *pair) for tape, pair in zip(tapes, ways, strict=True)]
+        for tape, (one, other) in zip(tapes, ways, strict=True):
+            self._cross(tape, one, other)
         self._tape, self._others = tapes[0], [tapes[1], first.tape, second.tape]
-        rounds = [one.tape.round(self._tape.abort) for one in self.both]
-        self._program = Program(rounds, crossings)
+        try:
+            rounds = [one.tape.round(self._tape.abort) for one in self.both]
+            self._program = Program(rounds, [tape.crossing() for tape in tapes])
+        except Unknown as reason:
+            raise NotCompiled(str(reason)) from reason
         self._code: Code | None = Code.of(self._program.text, session.devices[0].arch)
         first.joined = second.joined = self
 
@@ -53,8 +57,8 @@ class Joined:
         self._tape.run(self.both.index(start), rounds)
         return f"one kernel of two kinds of rounds, whose blocks meet {self._program.meetings} times a round"
 
-    def _crossing(self, tape: CudaTape, one: Captured, other: Captured) -> Any:
-        """What brings all from the places of one round to those of the other."""
+    def _cross(self, tape: CudaTape, one: Captured, other: Captured) -> None:
+        """Write down what brings all from the places of one round to those of the other."""
         journal, device = Journal({}), self._session.devices[0]
         places = other.held()
         with tape.recording(journal, False):
@@ -65,7 +69,6 @@ class Joined:
                 for target, source in self._brought(place, to):
                     device.copy(target, source)
             device.copy(other.tape.state, one.tape.state)
-        return tape.crossing()
 
     def _brought(self, place: Any, to: Any) -> list[tuple[Any, Any]]:
         """Pairs of what is left to be copied once all else is."""

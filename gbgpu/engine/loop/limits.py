@@ -82,6 +82,7 @@ def _wide(session: Any, statements: list[Statement], condition: Condition) -> tu
                 continue
             edges, words = session.devices[b].zeros(1, np.int64), session.nil(b).words
             kernel(block.n, block.count, block.slots, words, XLIST, rows.indptr, edges)
-            found.append(f"{condition.array(edges)}[0] > {most}")
-            other.append(f"{condition.array(edges)}[0] > {many // len(held.blocks)}")
+            name = condition.array(edges)
+            found.append(f"{name}[0] > {most}")
+            other.append(f"{name}[0] > {many // len(held.blocks)}")
     return found, other

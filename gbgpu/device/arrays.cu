@@ -1,0 +1,100 @@
+// What is asked of arrays and of the rows of matrices, beside what bytes.cu has, which comes before.
+
+extern "C" __global__ void truths(const unsigned char *in, unsigned long long *out, long long n) {
+    unsigned mine = 0;
+    EACH(i, n) mine += in[i] != 0;
+    mine = __reduce_add_sync(~0u, mine);
+    if (threadIdx.x % 32 == 0 && mine) atomicAdd(out, (unsigned long long)mine);
+}
+// Flags: whether a row has no entries, and whether two arrays differ in a bit.
+#define FLAGS(size, type) \
+extern "C" __global__ void empties##size(const type *indptr, long long *out, long long n) { \
+    EACH(i, n) if (indptr[i] == indptr[i + 1]) *out = 1; \
+} \
+extern "C" __global__ void longest##size(const type *indptr, long long *out, long long n) { \
+    long long mine = 0; \
+    EACH(i, n) mine = max(mine, (long long)(indptr[i + 1] - indptr[i])); \
+    if (mine > *(volatile long long *)out) atomicMax(out, mine); \
+} \
+extern "C" __global__ void differ##size(const type *one, const type *two, long long *out, long long n) { \
+    EACH(i, n) if (one[i] != two[i]) *out = 1; \
+}
+FLAGS(1, unsigned char)
+FLAGS(2, unsigned short)
+FLAGS(4, unsigned)
+FLAGS(8, unsigned long long)
+
+#define COUNTS(size, type) \
+extern "C" __global__ void counts##size(const type *ids, unsigned long long *out, long long n) { \
+    EACH(i, n) atomicAdd(out + ids[i], 1ull); \
+}
+COUNTS(4, int)
+COUNTS(8, long long)
+
+// The row of each entry, beside its column if there are any. Two threads find the rows of a tile, the others search
+// among these.
+template <class Offset> __device__ long long row_of(const Offset *indptr, long long e, long long lo, long long hi) {
+    while (hi - lo > 1) {
+        const long long middle = (lo + hi) / 2;
+        if (indptr[middle] <= e) lo = middle;
+        else hi = middle;
+    }
+    return lo;
+}
+#define OWNERS(name, Offset, Column) \
+extern "C" __global__ void name(const Offset *indptr, long long n, const Column *cols, long long bits, \
+                                long long *out, long long total) { \
+    __shared__ long long ends[2]; \
+    for (long long first = blockIdx.x * 2048ll; first < total; first += gridDim.x * 2048ll) { \
+        const long long last = (first + 2048 < total ? first + 2048 : total) - 1; \
+        if (threadIdx.x < 2) ends[threadIdx.x] = row_of(indptr, threadIdx.x ? last : first, 0, n); \
+        __syncthreads(); \
+        for (long long e = first + threadIdx.x; e <= last; e += 256) { \
+            const long long row = row_of(indptr, e, ends[0], ends[1] + 1); \
+            out[e] = cols ? ((long long)cols[e] << bits) | row : row; \
+        } \
+        __syncthreads(); \
+    } \
+}
+OWNERS(owners44, int, int)
+OWNERS(owners84, long long, int)
+OWNERS(owners48, int, long long)
+OWNERS(owners88, long long, long long)
+
+// Entries with codes of low .. high - 1, a warp a tile: how many each tile has; and, side by side, what `in` has at
+// them, with the place where each row's begin (begins: a bit an entry; ranks: rows that began before each tile).
+#define TILES(n) for (long long tile = blockIdx.x * 8ll + threadIdx.x / 32; tile * 1024 < n; tile += gridDim.x * 8ll)
+extern "C" __global__ void cut_counts(const int *codes, long long n, long long low, long long high, long long *counts) {
+    TILES(n) {
+        int found = 0;
+        for (int i = threadIdx.x & 31; i < 1024 && tile * 1024 + i < n; i += 32) {
+            const int code = codes[tile * 1024 + i];
+            found += code >= low && code < high;
+        }
+        for (int o = 16; o; o >>= 1) found += __shfl_down_sync(~0u, found, o);
+        if ((threadIdx.x & 31) == 0) counts[tile] = found;
+    }
+}
+#define CUT(size, type) \
+extern "C" __global__ void cut##size(const int *codes, long long n, long long low, long long high, \
+                                     const long long *offsets, const type *in, type *out, \
+                                     const unsigned char *begins, const int *ranks, long long *firsts) { \
+    const unsigned below = (1u << (threadIdx.x & 31)) - 1; \
+    TILES(n) { \
+        long long place = offsets[tile], row = ranks[tile]; \
+        for (int i = 0; i < 1024 && tile * 1024 + i < n; i += 32) { \
+            const long long e = tile * 1024 + i + (threadIdx.x & 31); \
+            const int code = e < n ? codes[e] : -1; \
+            const bool taken = code >= low && code < high, first = e < n && begins[e >> 3] >> (e & 7) & 1; \
+            const unsigned all = __ballot_sync(~0u, taken), rows = __ballot_sync(~0u, first); \
+            if (taken) out[place + __popc(all & below)] = in[e]; \
+            if (first && firsts) firsts[row + __popc(rows & below)] = place + __popc(all & below); \
+            place += __popc(all); \
+            row += __popc(rows); \
+        } \
+    } \
+}
+CUT(1, unsigned char)
+CUT(2, unsigned short)
+CUT(4, unsigned)
+CUT(8, unsigned long long)
