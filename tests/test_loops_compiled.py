@@ -33,6 +33,7 @@ from gbgpu.semiring._types import BOOL, FP32
 
 # Devices, shares, and whether one kernel runs a loop of a GPU.
 SETS = [("cpu:1", None, ""), ("cpu:3", (2, 5, 3), ""), ("cuda:0-1", None, "always")]
+SETS += [("cuda:0-1", None, "together"), ("cuda:0-1*2", (1, 4, 2, 3), "together")]  # never one GPU alone
 SETS += [(*each, how) for each in (("cuda:0", None), ("cuda:0*3", (2, 5, 3))) for how in ("always", "never")]
 
 
@@ -43,9 +44,12 @@ def machine(request, monkeypatch):
     if spec.startswith("cuda"):
         if spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
             pytest.skip("needs a GPU")
-        if not pytest.importorskip("gbgpu.device.graph").available():
+        if not pytest.importorskip("gbgpu.device.rounds").available():
             pytest.skip("needs cuda-bindings and CUDA 12.4")
     monkeypatch.setattr(gb.settings, "interpret", False)
+    if resident == "together":
+        monkeypatch.setattr(compiled, "MET", -1)
+        resident = "always"
     monkeypatch.setattr(gb.settings, "resident", resident)
     monkeypatch.setattr(compiled, "_spent", 1e9)
     gb.init(spec, partition=shares and gb.partition.shares(*shares))
@@ -552,5 +556,5 @@ def test_two_kinds_of_rounds(machine, monkeypatch):
         it, level, q = levels(A)
         assert level.isequal(expected) and it.rounds == depth and it.converged and q.nvals == 0
         hows.append(it.how)
-    if machine.startswith("cuda:0") and machine != "cuda:0-1" and gb.settings.resident == "always":
+    if machine.startswith("cuda:0") and gb.settings.resident == "always":
         assert "two kinds" in hows[-1], hows

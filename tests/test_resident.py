@@ -31,6 +31,7 @@ class Body:
     def __init__(self):
         self.arrays, self.parts = {}, []
         self.state, self.counters, self.used = words(8), words(16), count()
+        self.gpu = 0
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.arrays.setdefault(name, words())
@@ -46,7 +47,7 @@ class Body:
         ints |= dict.fromkeys(("xstride", "astride", "tstride", "bstride"), 1)
         args = [given.get(name, ints.get(name, words(4))) for name in kinds]
         args = [np.bool_(False) if name == "start" else arg for name, arg in zip(kinds, args, strict=True)]
-        self.parts.append(Part(source(kind, spec), kind, tuple(args)))
+        self.parts.append(Part(source(kind, spec), kind, tuple(args), gpu=self.gpu))
 
     def turns(self, reads: list[str | np.ndarray], copies: list[tuple] = (), other: str = "") -> Round:
         """The end of a round, which looks at the first of these arrays, and copies words from one to the other."""
@@ -58,7 +59,7 @@ class Body:
         used = next(self.used)
         own = np.uint64(1), self.state, 1 << 40, 100, self.counters, used
         self.parts.append(Part(text, "turn", (*own, *condition.arrays), 0, True))
-        return Round(self.parts, [self.state, *(to for to, _ in copies)], self.counters, used)
+        return Round(self.parts, [self.state, *(to for to, _ in copies)], {0: self.counters[:used]})
 
 
 def thin(body: Body, other: str = "") -> Round:
@@ -89,7 +90,9 @@ def calls(program: Program) -> str:
     """What the kernel does, in order."""
     names = []
     for line in program.text[program.text.index("void __launch_bounds__(256, 4)\nresident") :].splitlines():
-        if "meet(" in line:
+        if "meet_all(" in line:
+            names.append("all")
+        elif "meet(" in line:
             names.append("meet")
         elif "::" in line:
             names.append(line.split("::")[1].split("(")[0])
@@ -133,7 +136,7 @@ def test_two_kinds_of_rounds_compile():
     to_bits.does("list_words", Spec(b=BOOL), count=body["q"], slots=body["slots"], out_words=body["bits"])
     found = to_list.counter()
     to_list.does("compact", Spec(b=BOOL), xwords=body["bits"], out_slots=body["slots"], out_count=found)
-    crossings = [Round(each.parts, (), each.counters, next(each.used)) for each in (to_bits, to_list)]
+    crossings = [Round(each.parts, (), {0: each.counters[: next(each.used)]}) for each in (to_bits, to_list)]
     program = Program(rounds, crossings)
     assert "kind = 1;" in program.text and "kind = 0;" in program.text and "#define CROSSES" in program.text
     for arch in ("sm_80", "sm_90"):
@@ -151,13 +154,46 @@ def test_what_a_guard_guards():
     assert nvrtc.compile_cubin(program.text, "sm_90")
 
 
+def pushed_on_two(body: Body) -> Round:
+    """Two GPUs push, read each other's bins, and combine them; the first one tells how many are left."""
+    write = Spec(a=INT64, b=INT64)
+    counters = {gpu: words(16) for gpu in (0, 1)}
+    for body.gpu in (0, 1):
+        me = str(body.gpu)
+        body.does("write_list", write, tcount=body["q" + me], tslots=body["slots" + me], tvals=body.state, tstride=0,
+                  cvals=body["levels" + me], cwords=body["words" + me], count=body["count" + me])  # fmt: skip
+        body.does("push", SPEC, flags=XLIST, count=body["q" + me], slots=body["slots" + me], acc_words=body["bins" + me])
+    for body.gpu in (0, 1):
+        me, other = str(body.gpu), str(1 - body.gpu)
+        body.parts.append(Part("", "copy_bytes", (body["got" + me], body["bins" + other], 512), gpu=body.gpu))
+        body.parts.append(Part("", "copy_bytes", (body["n" + me], body["bins" + other][:1], 8), gpu=body.gpu))
+        body.does("list_words", Spec(b=BOOL), count=body["n" + me], slots=body["got" + me], out_words=body["new" + me])
+        body.does("write_list", write, tslots=body["new" + me], cvals=body["next" + me], count=counters[body.gpu][:1])
+    one = body.turns([counters[0][:1], counters[1][:1]])
+    return one._replace(counters={gpu: array[:1] for gpu, array in counters.items()})
+
+
+def test_gpus_meet_where_one_reads_what_another_one_wrote():
+    round = pushed_on_two(Body())
+    programs = [Program([round], (), (0, 1), me) for me in (0, 1)]
+    work = "write_list push all copy_bytes meet list_words meet write_list all"
+    for program in programs:
+        assert calls(program) == work, program.text[-3000:]
+        for arch in ("sm_80", "sm_90"):
+            assert nvrtc.compile_cubin(program.text, arch)
+    assert "::turn(" in programs[0].text.split("resident(const")[1] and "::turn(" not in programs[1].text
+    assert "#define GPUS 2" in programs[0].text and "GPUS" not in Program([thin(Body())]).text.split("#ifdef GPUS")[0]
+    with pytest.raises(Unknown, match="GPU 1"):
+        Program([round])
+
+
 def test_what_has_no_text_is_refused(monkeypatch):
     body = Body()
     body.parts.append(Part("", "cumsum", (body["a"],)))
     with pytest.raises(Unknown, match="cumsum"):
         Program([body.turns(["a"])])
     with pytest.raises(Unknown, match="without an end"):
-        Program([Round([Part("", "fill8", (body["a"], np.int64(1), 64))], [body.state], body.counters, 0)])
+        Program([Round([Part("", "fill8", (body["a"], np.int64(1), 64))], [body.state], {})])
     monkeypatch.setattr(resident, "MOST", 20)
     with pytest.raises(Unknown, match="arguments"):
         Program([thin(Body())])

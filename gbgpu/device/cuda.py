@@ -137,7 +137,7 @@ class CudaDevice:
         self._uncaptured: Callable[[], AbstractContextManager] = nullcontext
         self._used = 0  # of the zeroed words
         self._counting: Iterator[Any] | None = None  # words that a loop's body clears itself
-        self._context, self._peers = cupy.cuda.Device(gpu) if switch else nullcontext(), peers
+        self._context, self.peers = cupy.cuda.Device(gpu) if switch else nullcontext(), peers
 
     def here(self) -> AbstractContextManager:
         """The context in which this device's GPU is CuPy's current one."""
@@ -245,7 +245,7 @@ class CudaDevice:
                 target.set(np.ascontiguousarray(source, target.dtype))
             elif source.dtype == target.dtype and source.size == target.size:
                 if self.journal is not None:
-                    self.journal.did("", "copy_bytes", (target, source, target.nbytes))
+                    self.journal.did("", "copy_bytes", (target, source, target.nbytes), gpu=self.gpu)
                 target.data.copy_from_device_async(source.data, target.nbytes)
             else:
                 target[...] = source
@@ -258,9 +258,9 @@ class CudaDevice:
 
     def _reading(self, source: Any) -> AbstractContextManager:
         """What is there to read of an array, which another GPU may have."""
-        if self._peers is None or isinstance(source, np.ndarray) or source.device.id == self.gpu:
+        if self.peers is None or isinstance(source, np.ndarray) or source.device.id == self.gpu:
             return nullcontext(source)
-        return self._peers.reading(self.gpu, source)
+        return self.peers.reading(self.gpu, source)
 
     # -- matrices
 
@@ -427,7 +427,7 @@ class CudaDevice:
         counters.launches += 1
         if self.journal is not None:
             self.journal.launched([arg for arg in args if isinstance(arg, cupy.ndarray)], kernel)
-            self.journal.did(kernel.text, kernel.name, tuple(args), shared, kernel.alone)
+            self.journal.did(kernel.text, kernel.name, tuple(args), shared, kernel.alone, self.gpu)
         kernel.fill(args)
         stream = cupy.cuda.get_current_stream().ptr
         how = kernel.ptr, grid, 1, 1, block, 1, 1, shared, stream, kernel.places, 0
@@ -462,7 +462,7 @@ class CudaDevice:
         if buffer.size:
             counters.launches += 1
             if self.journal is not None:
-                self.journal.did("", "set_bytes", (buffer, buffer.nbytes, byte))
+                self.journal.did("", "set_bytes", (buffer, buffer.nbytes, byte), gpu=self.gpu)
             with self.here():
                 buffer.data.memset_async(byte, buffer.nbytes)
         return buffer

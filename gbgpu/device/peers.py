@@ -20,15 +20,30 @@ class Peers:
         self._gpus = gpus
         self._direct = {(a, b) for a in gpus for b in gpus if a != b and _access(a, b)}
         self._inside = False  # a step
+        self._written = False  # what is given is not done now
         self._begun: dict[int, Any] = {}  # what each GPU was given before it, while it runs
         self._waited: set[tuple[int, int]] = set()
         self._read: dict[tuple[int, int], Any] = {}  # by (reader, owner): when the reader is done
         self._held: list[Any] = []
 
+    @property
+    def direct(self) -> bool:
+        """Whether each GPU reads the memory of all others."""
+        return not settings.staged and len(self._direct) == len(self._gpus) * (len(self._gpus) - 1)
+
+    @contextmanager
+    def written_down(self, on: bool) -> Iterator[None]:
+        """Nobody waits for what is written down inside: who does it later knows when."""
+        before, self._written = self._written, on
+        try:
+            yield
+        finally:
+            self._written = before
+
     @contextmanager
     def step(self) -> Iterator[None]:
         """Tasks of all devices are given out inside."""
-        if self._inside:
+        if self._inside or self._written:
             yield
             return
         self._inside = True
@@ -46,6 +61,9 @@ class Peers:
         """What GPU `reader`, which is the current one, may read in place of an array of another one: the array itself,
         or a copy of it where there is no way between them but through the host."""
         owner = buffer.device.id
+        if self._written:
+            yield buffer
+            return
         if settings.staged or (reader, owner) not in self._direct:
             with cupy.cuda.Device(owner):
                 host = buffer.get()

@@ -1,6 +1,9 @@
 """A whole loop as one CUDA kernel that stays on the GPU: the kernels that a round launches, one after the other, as
 functions of it. Its blocks meet where one of them reads what another one has written, and where a round ends.
 
+Of several GPUs each has a kernel of its own, with what it is given in a round. The blocks of all of them meet where one
+GPU reads what another one has written; the first GPU tells what comes next.
+
 Texts are those that are launched otherwise, with RESIDENT defined, each in a namespace of its own. Work that one thread
 does (single values, conditions) is done by the last block that comes to a meeting. Whether there is another round is
 decided as soon as what tells it is there: what is left of a round goes together with the beginning of the next one.
@@ -21,8 +24,9 @@ from ..device.store import Recent, code_name
 from .gpu_source import piece
 
 FEW = 64  # bytes that one thread sets or copies
-MOST = 480  # arguments that a kernel has room for
+MOST = 2000  # arguments that a kernel has room for
 THREADS, BLOCKS = 256, 4  # of a block, and blocks of a multiprocessor
+OWN = 6  # arguments of the end of a round before those that its text reads
 SHARED = 32 << 10  # bytes that each block of a multiprocessor may have
 OFTEN, LONG = 8, 0.05  # runs, or seconds, after which a kernel is worth its compilation
 _BYTES = {"set_bytes": 1, "copy_bytes": 2}  # where their length stands
@@ -95,13 +99,14 @@ class Unknown(Exception):
 
 class Part(NamedTuple):
     """One thing that a GPU is given in a round: a kernel of a text ("": one of device/bytes.cu), or (name "end") the
-    end of what the last open guard guards. `alone`: one thread does it."""
+    end of what the last open guard guards. `alone`: one thread does it. `gpu`: its number; None, for the first."""
 
     text: str
     name: str
     args: tuple = ()
     shared: int = 0
     alone: bool = False
+    gpu: Any = None
 
     @property
     def ends(self) -> bool:
@@ -117,55 +122,70 @@ class Use(NamedTuple):
     writes: bool
     own: bool = False
 
-    def disturbs(self, other: "Use") -> bool:
+    def disturbs(self, other: "Use", here: bool = True) -> bool:
+        """`here`: both are by the threads of one GPU."""
         meets = self.begin < other.end and other.begin < self.end and (self.writes or other.writes)
-        return meets and not (self.own and other.own and self.begin == other.begin)
+        return meets and not (here and self.own and other.own and self.begin == other.begin)
 
 
 class Round(NamedTuple):
     """The parts of a round, its end among them as the last one (of a crossing there is none); the arrays that the end
-    writes, three words that tell how far it is first; words that are zero where it begins, of which it uses the first
-    `used`."""
+    writes, three words that tell how far it is first; the words in which each GPU counts, by its number, which are zero
+    where it begins."""
 
     parts: Sequence[Part]
     changes: Sequence[Any]
-    counters: Any
-    used: int
+    counters: dict[int, Any]
+
+
+class _Here:
+    """What one GPU has done since its blocks met (`near`), and since those of all GPUs did (`far`); what one thread
+    does when they meet next, and then, or when all meet, does late."""
+
+    def __init__(self) -> None:
+        self.near: list[Use] = []
+        self.far: list[Use] = []
+        self.alone: list[Part] = []
+        self.late: list[str] = []
+        self.later: list[str] = []
 
 
 class Program:
     """`text` of the kernel `resident`, the values of its table, the bytes of shared memory that it needs, and how often
-    its blocks meet in a round.
+    its blocks meet in a round; of GPU `me` among `gpus`, of which the first one tells what comes next.
 
     There may be two kinds of rounds: the end of one says 2 where the other one is to follow. Then `crossings` are what
     lies between: from the first to the second, and back."""
 
-    def __init__(self, rounds: Sequence[Round], crossings: Sequence[Round] = ()):
+    def __init__(
+        self, rounds: Sequence[Round], crossings: Sequence[Round] = (), gpus: Sequence[int] = (0,), me: int = 0
+    ):
         self.values: list[int] = []
         self.shared = 0
+        self._gpus, self._me, self._several = gpus, me, len(gpus) > 1
         self._places: dict[int, int] = {}
         self._spaces: dict[str, str] = {}
-        self._uses: list[Use] = []
-        self._alone: list[str] = []
-        self._late: list[str] = []  # done at the next meeting
+        self._here = {gpu: _Here() for gpu in gpus}
         self._lines: list[str] = []
         rests = [self._round(number, one) for number, one in enumerate(rounds)]
-        self.meetings = sum("meet(" in line for line in self._lines) // len(rounds)
+        self.meetings = sum("meet(" in line or "meet_all(" in line for line in self._lines) // len(rounds)
         self._lines += ["if (told == LOST) break;", "rest = true;", "more = told == 1;"]
         for number, one in enumerate(crossings):
             self._cross(number, rests[number], rounds[number], one)
-        first, last = (self._given(one.changes[0]) for one in (rounds[0], rounds[-1]))
         lines = "\n        ".join(self._lines)
+        ends = self._ended(rounds) if me == gpus[0] else ""
         if len(self.values) > MOST or self.shared > SHARED:
             raise Unknown(f"{len(self.values)} arguments, {self.shared} bytes of shared memory")
         texts = "\n".join(_spaced(name, text) for text, name in self._spaces.items())
-        self.text = f"""{piece("resident.cuh")}
+        self.text = f"""{f"#define GPUS {len(gpus)}" if self._several else ""}
+{piece("resident.cuh")}
 #define RESIDENT
 {"#define CROSSES" if crossings else ""}
 {texts}
 struct Table {{ Arg arg[{max(len(self.values), 1)}]; }};
 extern "C" __global__ void __launch_bounds__({THREADS}, {BLOCKS})
-resident(const __grid_constant__ Table table, Meeting *at, volatile long long *ended, long long kind) {{
+resident(const __grid_constant__ Table table, Meeting *at, volatile long long *ended, long long kind\
+{", All all" if self._several else ""}) {{
     Bits64 meetings = 0;
     unsigned told = 1;
     bool more = true, rest = false;
@@ -173,67 +193,156 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         {lines}
     }}
     if (told == LOST) ended[0] = 1;
-    if (blockIdx.x || threadIdx.x) return;
-    ended[1] = kind;
-    const Bits64 *state = kind ? {last} : {first};
-    for (int i = 0; i < 3; i++)
-        ended[2 + i] = state[i];
+    {ends}
 }}
 """
 
+    def _ended(self, rounds: Sequence[Round]) -> str:
+        """What one thread tells the host in the end."""
+        first, last = (self._given(one.changes[0]) for one in (rounds[0], rounds[-1]))
+        return f"""if (blockIdx.x || threadIdx.x) return;
+    ended[1] = kind;
+    const Bits64 *state = kind ? {last} : {first};
+    for (int i = 0; i < 3; i++)
+        ended[2 + i] = state[i];"""
+
     def _round(self, number: int, one: Round) -> list[Part]:
         """Write a kind of rounds down; returns what follows its end."""
-        *body, last = map(_few, one.parts)
+        *body, last = self._parts(one)
         if last.name != "turn":
             raise Unknown("a round without an end")
         body, rest = _split(body, last, one)
-        late = _counted(rest, one)
         self._lines += [f"{'else ' * bool(number)}if (kind == {number}) {{", "if (rest) {"]
         for part in rest:
             self._add(part)
         self._lines += ["}", "if (!more) break;"]
-        self._late = [self._cleared(one, i) for i in sorted(late)]
+        here, away = self._counted(rest, one)
+        for gpu in self._gpus:
+            self._pending(one, gpu, here[gpu], away[gpu])
         for part in body:
             self._add(part)
-        soon = " ".join(self._cleared(one, i) for i in range(one.used) if i not in late)
-        self._meet(f"Bits64 on = 0; {self._call(last, '(Bits64)&on')} if (on) {{ {soon} }} return (unsigned)on;")
+        self._ready(last.gpu, [*(_use(array, True) for array in one.changes), *_read(last)])
+        soon = {gpu: sorted({*range(len(words))} - here[gpu] - away[gpu]) for gpu, words in one.counters.items()}
+        self._tell(last, [self._cleared(one, self._me, i) for i in soon.get(self._me, ())])
+        for gpu in self._gpus[1:]:  # they clear after all have met
+            self._here[gpu].far += [_use(one.counters[gpu][i : i + 1], True) for i in soon[gpu]]
         self._lines.append("}")
         return rest
+
+    def _pending(self, one: Round, gpu: int, here: set[int], away: set[int]) -> None:
+        """Counters of a GPU that what is left of a round uses are cleared when its blocks, or those of all, have met;
+        who uses them in the next round waits for that."""
+        at = self._here[gpu]
+        at.late = [self._cleared(one, gpu, i) for i in sorted(here)]
+        at.later = [self._cleared(one, gpu, i) for i in sorted(away)]
+        at.near += [_use(one.counters[gpu][i : i + 1], True) for i in sorted(here)]
+        if self._several:
+            for other in self._here.values():
+                other.far += [_use(one.counters[gpu][i : i + 1], True) for i in sorted(away)]
+
+    def _parts(self, one: Round) -> list[Part]:
+        """Each on its GPU."""
+        found = []
+        for part in map(_few, one.parts):
+            gpu = self._gpus[0] if part.gpu is None else part.gpu
+            found.append(part._replace(gpu=gpu))
+            if gpu not in self._here:
+                raise Unknown(f"work of GPU {gpu}")
+        return found
 
     def _cross(self, number: int, rest: list[Part], left: Round, one: Round) -> None:
         """What lies between a round of a kind and one of the other kind."""
         self._lines.append(f"{'else ' * bool(number)}if (told == 2 && kind == {number}) {{")
-        for part in (*rest, *map(_few, one.parts)):
+        for part in (*rest, *self._parts(one)):
             self._add(part)
-        words = [self._cleared(left, i) for i in sorted(_counted(rest, left))]
-        self._alone += words + [self._cleared(one, i) for i in range(one.used)]
-        self._meet()
+        here, away = self._counted(rest, left)
+        for gpu, at in self._here.items():
+            at.later += [self._cleared(left, gpu, i) for i in sorted(here[gpu] | away[gpu])]
+            at.later += [self._cleared(one, gpu, i) for i in range(len(one.counters.get(gpu, ())))]
+        self._meet_all()
         self._lines += [f"kind = {1 - number};", "more = true;", "rest = false;", "}"]
 
     def _add(self, part: Part) -> None:
         if part.name == "end":
-            self._meet()
+            self._meet_all()
             self._lines.append("}")
         elif part.name == "guard":
-            self._meet(f"Bits64 holds = 0; {self._call(part, '(Bits64)&holds')} return holds != 0;")
+            self._ready(part.gpu, _read(part))
+            self._tell(part)
             self._lines.append("if (told == 1) {")
         elif part.alone:
-            self._alone.append(self._call(part))
+            self._ready(part.gpu, _uses(part))
+            self._here[part.gpu].alone.append(part)
         else:
-            uses = _uses(part)
-            if self._alone or any(one.disturbs(other) for one in uses for other in self._uses):
-                self._meet()
-            self._uses += uses
-            self.shared = max(self.shared, part.shared)
-            self._lines.append(self._call(part))
+            uses, at = _uses(part), self._here[part.gpu]
+            self._ready(part.gpu, uses)
+            if any(one.disturbs(other, False) for one in uses for other in self._far(part.gpu)):
+                self._meet_all()
+            elif at.alone or any(one.disturbs(other) for one in uses for other in at.near):
+                self._meet(part.gpu)
+            at.near += uses
+            at.far += uses if self._several else ()
+            if part.gpu == self._me:
+                self.shared = max(self.shared, part.shared)
+                self._lines.append(self._call(part))
 
-    def _meet(self, told: str = "") -> None:
-        """`told`: what returns what is told to all."""
-        if not (told or self._alone or self._uses):
+    def _far(self, gpu: Any) -> list[Use]:
+        """What other GPUs have done since all met."""
+        return [use for other, at in self._here.items() if other != gpu for use in at.far]
+
+    def _ready(self, gpu: Any, uses: list[Use]) -> None:
+        """What single threads of other GPUs have still to do of what is used comes before."""
+        others = [at for other, at in self._here.items() if other != gpu]
+        waiting = [use for at in others for part in at.alone for use in _uses(part)]
+        if any(one.disturbs(other, False) for one in uses for other in waiting):
+            self._meet_all()
+
+    # -- meetings
+
+    def _meet(self, gpu: Any) -> None:
+        """The blocks of one GPU meet: those of all, where its single thread reads what others have done."""
+        at = self._here[gpu]
+        if not (at.alone or at.near):
             return
-        alone = " ".join([*self._late, *self._alone, told or "return 1u;"])
-        self._lines += [f"told = meet(at, meetings, [&]() -> unsigned {{ {alone} }});", "if (told == LOST) break;"]
-        self._alone, self._late, self._uses = [], [], []
+        uses = [use for part in at.alone for use in _uses(part)]
+        if not self._several or any(one.disturbs(other, False) for one in uses for other in self._far(gpu)):
+            return self._meet_all()
+        if gpu == self._me:
+            self._said(f"meet(at, meetings, [&]() -> unsigned {{ {self._done(at.late)} return 1u; }})")
+        at.near, at.alone, at.late = [], [], []
+        at.far += uses
+
+    def _meet_all(self, first: str = "return 1u;", others: str = "return told;") -> None:
+        """The blocks of all GPUs meet. `first`, `others`: what one thread of the first GPU, of others, does last."""
+        if first == "return 1u;" and not any(at.alone or at.near or at.far for at in self._here.values()):
+            return
+        at = self._here[self._me]
+        does = f"{self._done([*at.late, *at.later])} {first if self._me == self._gpus[0] else others}"
+        if self._several:
+            self._said(f"meet_all(at, meetings, all, [&](unsigned told) -> unsigned {{ {does} }})")
+        else:
+            self._said(f"meet(at, meetings, [&]() -> unsigned {{ {does} }})")
+        for gpu, at in self._here.items():
+            told = self._several and gpu != self._gpus[0]  # what others do alone comes after all have met
+            at.far = [use for part in at.alone for use in _uses(part)] if told else []
+            at.near, at.alone, at.late, at.later = [], [], [], []
+
+    def _said(self, meeting: str) -> None:
+        self._lines += [f"told = {meeting};", "if (told == LOST) break;"]
+
+    def _done(self, late: list[str]) -> str:
+        """What one thread does alone."""
+        return " ".join([*late, *map(self._call, self._here[self._me].alone)])
+
+    def _tell(self, part: Part, clears: Sequence[str] = ()) -> None:
+        """All meet, and are told what a part of the first GPU says; words are cleared unless that is nothing."""
+        if part.gpu != self._gpus[0]:
+            raise Unknown("what GPUs are told by another one than the first")
+        says = f"Bits64 says = 0; {self._call(part, '(Bits64)&says')} " if self._me == self._gpus[0] else ""
+        cleared = f"if ({'says' if says else 'told'}) {{ {' '.join(clears)} }} " if clears else ""
+        self._meet_all(f"{says}{cleared}return (unsigned)says;", f"{cleared}return told;")
+
+    # -- texts
 
     def _call(self, part: Part, handle: str = "") -> str:
         text = part.text or nvrtc.BYTES
@@ -245,8 +354,21 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
             given.append(f"{arg}ll" if fixed else self._given(arg))
         return f"{space}::{part.name}({', '.join(given)});"
 
-    def _cleared(self, turn: Round, i: int) -> str:
-        return f"*(Bits64 *)({self._given(turn.counters[i : i + 1])}.bits) = 0;"
+    def _counted(self, parts: list[Part], turn: Round) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
+        """The numbers of the counters of each GPU that parts of it use, and that others use."""
+        here: dict[int, set[int]] = {gpu: set() for gpu in self._gpus}
+        away: dict[int, set[int]] = {gpu: set() for gpu in self._gpus}
+        for part in parts:
+            uses = _uses(part)
+            for gpu, words in turn.counters.items():
+                into = here if gpu == part.gpu else away
+                for i in range(len(words)):
+                    if any(_use(words[i : i + 1], True).disturbs(use) for use in uses):
+                        into[gpu].add(i)
+        return {gpu: here[gpu] - away[gpu] for gpu in self._gpus}, away
+
+    def _cleared(self, turn: Round, gpu: int, i: int) -> str:
+        return f"*(Bits64 *)({self._given(turn.counters[gpu][i : i + 1])}.bits) = 0;" if gpu == self._me else ""
 
     def _given(self, arg: Any) -> str:
         """An argument, as it lies in the table. Arrays lie there once."""
@@ -274,24 +396,22 @@ def _few(part: Part) -> Part:
 def _split(body: list[Part], last: Part, turn: Round) -> tuple[list[Part], list[Part]]:
     """(what goes before the end of a round, what may follow it): the latter has no part in what the end reads, and
     neither reads nor writes what that changes, but counters, which are cleared when they have been read."""
-    changes = [_use(array, True) for array in turn.changes]
-    touched = changes + [_use(arg, False) for arg in last.args if _is_array(arg) and arg is not turn.counters]
-    counters = _use(turn.counters[: turn.used], True)
+    touched = [_use(array, True) for array in turn.changes] + _read(last)
+    counters = [_use(words, True) for words in turn.counters.values() if len(words)]
     for at in range(len(body), 0, -1):
         part = body[at - 1]
         uses = [] if part.alone or part.ends else _uses(part)
         held = any(one.disturbs(other) for one in uses for other in touched)
-        held = held or any(one.writes and one.disturbs(counters) for one in uses)
+        held = held or any(one.writes and one.disturbs(other) for one in uses for other in counters)
         if held or not uses:
             return body[:at], body[at:]
     return [], body
 
 
-def _counted(parts: list[Part], turn: Round) -> set[int]:
-    """The numbers of the counters that parts read."""
-    uses = [use for part in parts for use in _uses(part)]
-    words = ((i, _use(turn.counters[i : i + 1], True)) for i in range(turn.used))
-    return {i for i, word in words if any(word.disturbs(use) for use in uses)}
+def _read(part: Part) -> list[Use]:
+    """What a part reads that tells what comes next."""
+    first = {"turn": OWN, "guard": 1}[part.name]
+    return [_use(arg, False) for arg in part.args[first:] if _is_array(arg)]
 
 
 def _is_array(arg: Any) -> bool:
@@ -311,6 +431,8 @@ def _use(array: Any, writes: bool, own: bool = False) -> Use:
 
 def _uses(part: Part) -> list[Use]:
     """What a call reads and writes."""
+    if part.name == "number":
+        return [_use(arg, not i) for i, arg in enumerate(part.args)]
     text = part.text or nvrtc.BYTES
     signature = _signature(text, part.name)
     values = {name: arg for (name, _), arg in zip(signature, part.args, strict=False) if isinstance(arg, int)}

@@ -23,7 +23,7 @@ from .limits import limits, longest, products
 from .signature import Signature
 from .tapes import CpuTape
 
-SHARE = 1 / 64  # of the memory that what is kept of a loop may take
+SHARE = 1 / 16  # of the memory that what is kept of a loop may take
 
 
 class Reordered(Exception):
@@ -47,6 +47,7 @@ class Captured:
         like: "Captured | None" = None,
     ):
         self.session, self.loop, self.device, self.pinned = session, loop, session.devices[0], pinned
+        self.alone = session.maps.alone  # on the first of several GPUs
         self.way, self._seconds = way, seconds
         self.joined: Any = None  # with a round of the other kind, as one kernel
         self.read: list[Any] = []  # handles that the round reads and leaves alone
@@ -59,7 +60,8 @@ class Captured:
 
         self.operations, self.guards = round_of(loop)
         self.carried, self.inside = written(self.operations)
-        self.key = signature.key if not loop.told and self._small(signature.handles) else None
+        self.words = sum(x.size for x in signature.handles if x.ndim == 1) * 2  # that its vectors take
+        self.key = signature.key if not loop.told and self.words * 8 < self.device.memory()[1] * SHARE else None
         changed = {id(x) for x in (*self.carried, *self.inside)}
         read = [x for x in signature.handles if x.ndim < 2 and id(x) not in changed]
         before = [(x, x._store) for x in read] if self.key else []
@@ -95,10 +97,6 @@ class Captured:
 
     # -- for other loops
 
-    def _small(self, handles: list[Any]) -> bool:
-        words = sum(x.size for x in handles if x.ndim == 1)
-        return words * 16 < self.device.memory()[1] * SHARE
-
     def _keep(self, signature: Signature, read: list[Any]) -> None:
         """Remember where the handles of another loop go."""
         self.read = read
@@ -110,6 +108,11 @@ class Captured:
 
         self._matrices = [(signature.number(x), ref(x._store, gone)) for x in signature.handles if x.ndim == 2]
         self.session.loops.add(self)
+
+    @property
+    def room(self) -> float:
+        """Words that all that is kept may take."""
+        return float(self.device.memory()[1]) / 8 * 2 * SHARE
 
     def held(self) -> dict[int, Any]:
         """What the round starts from, by the numbers of the handles."""
@@ -143,6 +146,8 @@ class Captured:
         """Whether a loop with this key has what the round starts from, and no other loop is at it."""
         if self.loop is not None or self.joined is not None and self.joined.busy:
             return False
+        if self.alone is not self.session.maps.alone:
+            return False
         handles, (carried, _, read) = signature.handles, self._numbers
         if any(handles[number]._store is not store() for number, store in self._matrices):
             return False
@@ -150,7 +155,7 @@ class Captured:
         if not all(_alike(handles[number], place) for number, place in pairs):
             return False
         guarded = self.way[0]
-        return not guarded or tuple(holds for _, holds in round_of(loop)[1]) == guarded
+        return (not guarded or tuple(holds for _, holds in round_of(loop)[1]) == guarded) and self.tape.runs
 
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
@@ -173,7 +178,7 @@ class Captured:
             self.device.copy(to, source)
         _put_back(self.carried, self.places, self.blocks)
 
-    def _give(self) -> None:
+    def give(self) -> None:
         """Handles get copies of what the round left, and are let go. Bitmaps, which nobody shares, are lent: whoever
         still has one when the round is taken again gets a copy then."""
         try:
@@ -428,7 +433,7 @@ class Captured:
                 loop.converged, wide = bool(over), bool(too_wide)
                 ended._leave()
                 if self.key:
-                    uninterrupted(ended._give)
+                    uninterrupted(ended.give)
             if self.key:
                 return
             loop.tell()

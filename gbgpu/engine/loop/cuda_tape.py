@@ -1,8 +1,8 @@
-"""Where a round is written down on a GPU, and what runs it: a CUDA graph, or one kernel that stays. Imported with the
-first capture."""
+"""Where a round is written down on GPUs, and what runs it: a CUDA graph of one, or a kernel that stays on each.
+Imported with the first capture."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from time import perf_counter
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 from ... import settings
 from ...device import nvrtc
 from ...device.graph import WhileGraph
+from ...device.rounds import Rounds
 from ...kernels import resident
-from ...kernels.resident import Code, Part, Program, Round, Unknown
+from ...kernels.resident import LONG, Code, Part, Program, Round, Unknown
 from .condition import Condition, CudaCondition
 from .journal import Journal
 from .tapes import late, within
@@ -21,12 +22,15 @@ SHORT = 1e-5  # seconds of a round's passes over rows from which they want all t
 
 
 class CudaTape:
-    """A CUDA graph whose body is what the device was given."""
+    """What the devices were given."""
 
     def __init__(self, session: Any):
         self._session, self._device = session, session.devices[0]
         self._kernels: list[Any] = []  # a graph does not keep the code that it launches
-        self._graph = WhileGraph(session.devices)
+        here = [device for device in session.devices if device.gpu == self._device.gpu]
+        alone = session.maps.alone or len(here) == len(session.devices)
+        self._rounds: Any = WhileGraph(here) if alone else Rounds(session.devices)
+        self._told = 0  # parts that only the journal hears of
         self.state = self._device.zeros(8, np.int64)  # the round, whether it is over, whether it is too wide
         self.condition: type[Condition] = CudaCondition
 
@@ -34,9 +38,9 @@ class CudaTape:
     def recording(self, journal: Journal, thin: bool, seconds: float = 0.0) -> Iterator[None]:
         """`thin`: most works on short lists, but for passes over rows that take so many seconds."""
         session, before = self._session, self._session.late
-        self._journal, self._stays = journal, thin and seconds < SHORT
+        self._journal, self._stays = journal, thin and seconds < SHORT or self._rounds.told_only
         try:
-            with self._graph.body(journal, self._device.processors if thin else 0):
+            with self._rounds.body(journal, self._device.processors if thin else 0):
                 session.late = late
                 yield
         finally:
@@ -44,13 +48,25 @@ class CudaTape:
 
     def turn(self, text: str, arrays: list[Any], most: int | None, changed: list[Any]) -> None:
         """The last kernel of a round, which writes the arrays `changed`."""
-        graph, handle = self._graph, np.uint64(int(self._graph.handle))
+        rounds, gpu = self._rounds, self._device.gpu
         self._changed = [self.state, *changed]
-        own = handle, self.state, graph.abort, most or 2**62, graph.words, graph.used
+        own = (
+            np.uint64(int(rounds.handle)),
+            self.state,
+            rounds.abort,
+            most or 2**62,
+            rounds.words[gpu],
+            rounds.used[gpu],
+        )
         self._once(nvrtc.compile_ptx, text, "turn", (*own, *arrays))
 
     def _once(self, compile: Callable[[str, str], bytes], text: str, name: str, args: tuple) -> None:
         """Launch a kernel of a text, with one thread."""
+        if self._rounds.told_only:
+            self._journal.launched([arg for arg in args if hasattr(arg, "nbytes") and not isinstance(arg, np.generic)])
+            self._journal.did(text, name, args, 0, True, self._device.gpu)
+            self._told += 1
+            return
         self._kernels.append(self._device.load(compile(text, self._device.arch), text, alone=True)(name))
         self._device.launch(self._kernels[-1], 1, 1, args)
 
@@ -68,10 +84,10 @@ class CudaTape:
     @contextmanager
     def guarded(self, condition: Any, text: str) -> Iterator[None]:
         """What is captured inside is passed over unless the text holds."""
-        handle = self._graph.condition()
+        handle = self._rounds.condition()
         args = np.uint64(int(handle)), *condition.arrays
         self._once(nvrtc.compile_ptx, condition.guarding(text), "guard", args)
-        with self._graph.guarded(handle):
+        with self._rounds.guarded(handle):
             yield
         self._journal.did("", "end")
 
@@ -80,45 +96,59 @@ class CudaTape:
         return False
 
     def finish(self) -> None:
-        self.how = f"a graph of {self._graph.nodes} nodes a round"
-        self._code: Code | None = None
+        self.how = "" if self._rounds.told_only else f"a graph of {self._rounds.nodes} nodes a round"
+        self._codes: list[Code] = []
         how = settings.resident
         if how == "always" or self._stays and how != "never":
-            with suppress(Unknown):
-                self._program = Program([self.round()])
-                self._code = Code.of(self._program.text, self._device.arch)
+            with nullcontext() if self._rounds.told_only else suppress(Unknown):
+                self.will_stay([self.round()])
         self._ready(how in ("now", "always"))
-        if not self._graph.stays:
-            self._graph.finish()
+        self._rounds.finish()
+
+    def will_stay(self, rounds: list[Round], crossings: Sequence[Round] = ()) -> None:
+        """A kernel on each GPU will do it all. Raises Unknown if it can't."""
+        gpus = self._rounds.gpus
+        self._programs = [Program(rounds, crossings, gpus, gpu) for gpu in gpus]
+        self._codes = [Code.of(program.text, self._device.arch) for program in self._programs]
+
+    @property
+    def one(self) -> str:
+        gpus = len(self._rounds.gpus)
+        return "one kernel" if gpus == 1 else f"one kernel on each of {gpus} GPUs"
+
+    @property
+    def meetings(self) -> int:
+        """How often blocks meet in a round."""
+        return self._programs[0].meetings
 
     def round(self, abort: int | None = None) -> Round:
         """The parts of a round; its end looks at another word whether it is to stop."""
         *parts, last = self._parts()
         if abort is not None:
             last = last._replace(args=(*last.args[:2], abort, *last.args[3:]))
-        return Round([*parts, last], self._changed, self._graph.words, self._graph.used)
+        return Round([*parts, last], self._changed, self._rounds.counters)
 
     def crossing(self) -> Round:
-        return Round(self._parts(), (), self._graph.words, self._graph.used)
+        return Round(self._parts(), (), self._rounds.counters)
 
     def _parts(self) -> list[Part]:
-        """Raises Unknown if the graph has something that the devices did not tell of."""
+        """Raises Unknown if devices were given something that they did not tell of."""
         parts = [Part(*part) for part in self._journal.parts]
-        if self._graph.nodes != sum(part.name != "end" for part in parts):
+        if self._rounds.nodes + self._told != sum(part.name != "end" for part in parts):
             raise Unknown("what has no text")
         return parts
 
     @property
     def abort(self) -> int:
-        return int(self._graph.abort)
+        return int(self._rounds.abort)
 
     @property
     def kind(self) -> int:
         """Of the round that the last launch ended in."""
-        return int(self._graph.ended[0])
+        return int(self._rounds.ended[0])
 
     def begin(self, rounds: int) -> None:
-        self._graph.expect(0, rounds)
+        self._rounds.expect(0, rounds)
         if rounds:
             self._device.copy(self.state, np.array([rounds, *[0] * 7]))
         else:
@@ -127,30 +157,40 @@ class CudaTape:
     @property
     def ended(self) -> Sequence[int]:
         """Rounds, whether the loop is over, whether a frontier is too wide."""
-        stays = self._graph.stays
-        return self._graph.ended[1:] if stays else self._device.get(self.state)[:3].tolist()
+        stays = self._rounds.stays
+        return self._rounds.ended[1:] if stays else self._device.get(self.state)[:3].tolist()
 
     def clear(self) -> None:
         """Make counters zero, as rounds find and leave them."""
-        self._device.clear(self._graph.words)
+        self._rounds.clear()
 
-    def stay(self, code: Code, program: Program) -> None:
-        """One kernel does it all from now on."""
-        self._graph.stay(code.loaded(self._device), resident.THREADS, resident.BLOCKS, program)
+    @property
+    def runs(self) -> bool:
+        """Whether it can be launched. Who asks waits for that."""
+        return not self._rounds.told_only or self.ready(2 * LONG)
+
+    def ready(self, seconds: float) -> bool:
+        """Whether kernels stay. Another run without them took so many seconds."""
+        self._ready(settings.resident in ("now", "always"))
+        for code in self._codes:
+            code.wanted(seconds)
+        return bool(self._rounds.stays)
 
     def _ready(self, now: bool = False) -> None:
-        if self._code is not None and self._code.ready(now):
-            self.stay(self._code, self._program)
-            self._code, self.how = None, f"one kernel, whose blocks meet {self._program.meetings} times a round"
+        if self._codes and all([code.ready(now) for code in self._codes]):
+            devices = map(self._rounds.device, self._rounds.gpus)
+            kernels = [code.loaded(device) for code, device in zip(self._codes, devices, strict=True)]
+            self._rounds.stay(kernels, resident.THREADS, resident.BLOCKS, self._programs)
+            self._codes, self.how = [], f"{self.one}, whose blocks meet {self.meetings} times a round"
 
     def launch(self, until: int | None) -> None:
         self._ready()
         start = perf_counter()
-        self._graph.launch()
-        if self._code is not None:
-            self._code.wanted(perf_counter() - start)
+        self._rounds.launch()
+        for code in self._codes:
+            code.wanted(perf_counter() - start)
 
     def run(self, kind: int, rounds: int) -> None:
         """One kernel, from rounds of a kind on."""
-        self._graph.expect(kind, rounds)
-        self._graph.launch(kind)
+        self._rounds.expect(kind, rounds)
+        self._rounds.launch(kind)

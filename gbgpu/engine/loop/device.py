@@ -28,6 +28,7 @@ from .signature import Signature
 from .solo import Solo
 
 HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for each GPU; rounds of the same plans
+MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it
 # The same where rounds in the other direction are kept: one kernel for both is faster on RMAT of scale 22 (1.5e-3 as
 # predicted; half the time), and slower on scale 24 (6e-3; by a quarter).
@@ -51,8 +52,9 @@ class DeviceLoop:
         self.statements = statements_of(loop.body)
         self.plans: Any = None
         self.alike, self.tries, self.chances, self.left = 0, 0, CHANCES, False
-        self.several = self.device.kind != "cpu" and len({device.gpu for device in session.devices}) > 1
-        self.solo = Solo(session, loop) if self.several else None
+        self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
+        self.solo = Solo(session, loop) if self.gpus > 1 else None
+        self.waiting: Captured | None = None  # captured, and not compiled yet
         self.first = 2 if self.device.kind == "cpu" else 0  # by statements: they take less than to look for others
         self.last = perf_counter()
 
@@ -67,7 +69,7 @@ class DeviceLoop:
             return None
         if here:
             return cls(session, loop) if session.kernels.atomic else None
-        return cls(session, loop) if not loop.told and imported("gbgpu.device.graph").available() else None
+        return cls(session, loop) if not loop.told and imported("gbgpu.device.rounds").available() else None
 
     def advance(self) -> bool:
         global _spent
@@ -88,14 +90,15 @@ class DeviceLoop:
             not self.loop.rounds
             or self.alike < self._soon()
             or self.tries >= _TRIES
-            or self.several
-            and not (self.solo and self.solo.entered)
+            or not (self._one or self._together)
         ):
             return False
-        if _spent < self._price() or self.session.loops.refused(self.signature.key):
+        loops, key = self.session.loops, self.signature.key
+        if _spent < self._price() or loops.refused(key) or loops.waits(key, way_of(self.loop)):
             return False
-        seconds = self._seconds()
-        if seconds > BUSY and (seconds > WIDE or self._other(way_of(self.loop)) is None):
+        gpus = 1 if self._one else self.gpus
+        seconds = self._seconds() / gpus
+        if seconds > BUSY * gpus and (seconds > WIDE or self._other(way_of(self.loop)) is None):
             self.tries, self.loop.how = _TRIES, "statements, as a round keeps the device busy"
             return False
         try:
@@ -107,13 +110,25 @@ class DeviceLoop:
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
 
+    @property
+    def _one(self) -> bool:
+        """Whether one GPU does it all."""
+        return self.gpus == 1 or self.solo is not None and self.solo.entered
+
+    @property
+    def _together(self) -> bool:
+        """Whether all GPUs may do rounds by themselves."""
+        return settings.resident != "never" and self.device.peers.direct and self.tries < _TRIES
+
     def _gone_solo(self, surely: bool = False) -> bool:
-        """Leave a loop of several GPUs to the first one, if that has room, and takes less time for a round than it
-        takes to hand the work out. (Both are p times what is compared here.)"""
+        """Leave a loop of several GPUs to the first one, if that has room, and takes less time for a round than is lost
+        with others: where statements are handed out, that and the time are p times what is compared here."""
         if self.solo is None or self.solo.entered or not (surely or self.alike == SETTLED):
             return False
-        if not surely and self._seconds() > HANDED * len(self.statements):
-            return False
+        if not surely:
+            lost = MET / (1 - 1 / self.gpus) if self._together else HANDED
+            if self._seconds() > lost * len(self.statements):
+                return False
         if not self.solo.fits():
             self.solo = None
             return False
@@ -140,9 +155,9 @@ class DeviceLoop:
 
     def _other(self, way: Way) -> Captured | None:
         """A captured round of the same loop in other directions, which one kernel may have with this one's."""
-        if self.device.kind == "cpu" or self.several or settings.resident == "never":
+        if self.device.kind == "cpu" or settings.resident == "never":
             return None
-        return self.session.loops.other(self.signature.key, way)
+        return self.session.loops.other(self.signature.key, way, self.session.maps.alone)
 
     def _soon(self) -> int:
         """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none
@@ -157,14 +172,17 @@ class DeviceLoop:
     def _again(self) -> bool:
         """Take a round that another loop has captured, if there is one."""
         loops, loop = self.session.loops, self.loop
+        if self.waiting is not None and self.waiting.tape.runs:
+            self.waiting, self.chances = None, self.chances + 1
         if not loops or not self.chances or loop.told or loop.rounds < self.first:
             return False
         self.chances -= 1
         with self.session.lock:
             if not loops.has(self.signature.key):
                 return False
-            self._gone_solo(surely=True)
             captured = loops.find(loop, self.signature, way_of(loop))
+            if captured is None and loops.has(self.signature.key, alone=True) and self._gone_solo(surely=True):
+                captured = loops.find(loop, self.signature, way_of(loop))
             if captured is None:
                 return False
             captured.bind(loop, self.signature)
@@ -201,7 +219,11 @@ class DeviceLoop:
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds
-        captured.run()
+        if captured.tape.runs:
+            captured.run()
+        elif captured.key:  # statements go on until it is compiled
+            captured.give()
+            self.waiting = captured
         if self.loop.rounds - before > WORTH:
             self.tries -= 1
 

@@ -3,8 +3,7 @@ kind to the other by counts that it has there."""
 
 from typing import Any
 
-from ... import settings
-from ...kernels.resident import Code, Program, Unknown
+from ...kernels.resident import Unknown
 from .buffers import described, differing, moved
 from .captured import Captured
 from .cuda_tape import CudaTape
@@ -23,10 +22,9 @@ class Joined:
         self._tape, self._others = tapes[0], [tapes[1], first.tape, second.tape]
         try:
             rounds = [one.tape.round(self._tape.abort) for one in self.both]
-            self._program = Program(rounds, [tape.crossing() for tape in tapes])
+            self._tape.will_stay(rounds, [tape.crossing() for tape in tapes])
         except Unknown as reason:
             raise NotCompiled(str(reason)) from reason
-        self._code: Code | None = Code.of(self._program.text, session.devices[0].arch)
         first.joined = second.joined = self
 
     @property
@@ -42,20 +40,13 @@ class Joined:
         return self._tape.ended
 
     def ready(self) -> bool:
-        if self._code is None:
-            return True
-        if not self._code.ready(settings.resident in ("now", "always")):
-            self._code.wanted(0.0)
-            return False
-        self._tape.stay(self._code, self._program)
-        self._code = None
-        return True
+        return self._tape.ready(0.0)
 
     def run(self, start: Captured, rounds: int) -> str:
         for tape in self._others:
             tape.clear()
         self._tape.run(self.both.index(start), rounds)
-        return f"one kernel of two kinds of rounds, whose blocks meet {self._program.meetings} times a round"
+        return f"{self._tape.one} of two kinds of rounds, whose blocks meet {self._tape.meetings} times a round"
 
     def _cross(self, tape: CudaTape, one: Captured, other: Captured) -> None:
         """Write down what brings all from the places of one round to those of the other."""

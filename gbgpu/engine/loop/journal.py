@@ -18,11 +18,14 @@ class Journal:
         self.held: list[Any] = []  # whatever launches were given, and their code
         self._made: list[tuple[int, int]] = []  # (address, launches before)
         self._launched: list[set[int]] = []
-        # what a GPU is given: (text, name, arguments, shared bytes, whether by one thread)
+        # what a GPU is given: (text, name, arguments, shared bytes, whether by one thread, number of the GPU)
         self.parts: list[tuple] = []
 
-    def did(self, *part: Any) -> None:
-        self.parts.append(part)
+    def did(
+        self, text: str, name: str, args: tuple = (), shared: int = 0, alone: bool = False, gpu: int | None = None
+    ) -> None:
+        """`gpu`: None for what each one does."""
+        self.parts.append((text, name, args, shared, alone, gpu))
 
     def given(self, buffer: Any) -> Any:
         found = self._instead.get(len(self._made))

@@ -19,8 +19,9 @@ class Kept:
     def __bool__(self) -> bool:
         return bool(self._captured)
 
-    def has(self, key: Hashable) -> bool:
-        return bool(self._captured.get(key))
+    def has(self, key: Hashable, alone: bool = False) -> bool:
+        """Whether there is one; `alone`: of the first of several GPUs."""
+        return any(captured.alone or not alone for captured in self._captured.get(key, ()))
 
     def goes(self, key: Hashable, way: Any) -> bool:
         """Whether a round is kept that goes this way, or as many others as there may be."""
@@ -35,21 +36,28 @@ class Kept:
         alike.append(captured)
         self._captured.move_to_end(captured.key)
         del alike[:-ALIKE]
-        while len(self._captured) > MOST:
+        while len(self._captured) > 1 and (len(self._captured) > MOST or self._words() > captured.room):
             self._captured.popitem(last=False)
+
+    def _words(self) -> int:
+        return sum(captured.words for alike in self._captured.values() for captured in alike)
 
     def forget(self, captured: Any) -> None:
         for alike in self._captured.values():
             if captured in alike:
                 alike.remove(captured)
 
-    def other(self, key: Hashable, way: Any) -> Any:
+    def other(self, key: Hashable, way: Any, alone: bool) -> Any:
         """A captured round that goes in other directions, with the same guards, and is not at work; or None."""
         for captured in self._captured.get(key, ()):
             holds, directions = captured.way
-            if holds == way[0] and directions != way[1] and captured.loop is None:
+            if holds == way[0] and directions != way[1] and captured.loop is None and captured.alone is alone:
                 return captured
         return None
+
+    def waits(self, key: Hashable, way: Any) -> bool:
+        """Whether one that goes this way is being compiled."""
+        return any(captured.way == way and not captured.tape.runs for captured in self._captured.get(key, ()))
 
     def find(self, loop: Any, signature: Any, way: Any) -> Any:
         """A captured round that the loop may take now, or None: one that goes as the last round went, if there was

@@ -1,6 +1,7 @@
 """When rounds of one kind end: a frontier is too wide for the pushes of a captured round, or thin enough for others."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,8 @@ def _wide(session: Any, statements: list[Statement], condition: Condition) -> tu
                 other.append(found[-1])
                 continue
             edges, words = session.devices[b].zeros(1, np.int64), session.nil(b).words
-            kernel(block.n, block.count, block.slots, words, XLIST, rows.indptr, edges)
+            given = block.n, block.count, block.slots, words, XLIST, rows.indptr, edges
+            session.over(x._store.map.tasks[b : b + 1], lambda _, do=partial(kernel, *given): do(), 0.0)
             name = condition.array(edges)
             found.append(f"{name}[0] > {most}")
             other.append(f"{name}[0] > {many // len(held.blocks)}")
