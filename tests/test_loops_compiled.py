@@ -548,7 +548,7 @@ def cores(n: int = 2000, count: int = 6, size: int = 200):
 def test_two_kinds_of_rounds(machine, monkeypatch):
     """Thin rounds push, wide ones pull; on a GPU one kernel does both."""
     A, kernels, hows = cores(), gb.settings.session().kernels, []
-    monkeypatch.setattr(kernels, "costs", kernels.costs._replace(push_first=3e-9, push_edge=3e-9))
+    monkeypatch.setattr(kernels, "costs", kernels.costs._replace(push_first=3e-9, push_edge=3e-9, step=0.0))
     monkeypatch.setattr(limits, "THIN", 1000)
     monkeypatch.setattr(compiled, "OFTEN", 0)
     expected, depth = by_python(A)
@@ -558,3 +558,17 @@ def test_two_kinds_of_rounds(machine, monkeypatch):
         hows.append(it.how)
     if machine.startswith("cuda:0") and gb.settings.resident == "always":
         assert "two kinds" in hows[-1], hows
+
+
+def test_rounds_of_other_matrices_are_not_joined(machine, monkeypatch):
+    """Loops of the same statements over matrices of one shape, one of which is searched by pushes."""
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(kernels, "costs", kernels.costs._replace(push_first=3e-9, push_edge=3e-9, step=0.0))
+    monkeypatch.setattr(limits, "THIN", 1000)
+    monkeypatch.setattr(compiled, "OFTEN", 0)
+    matrices = [road(2000), cores(), cores(2000, 1, 2000)]
+    expected = [by_python(A) for A in matrices]
+    for _ in range(6):
+        for A, (levels_, depth) in zip(matrices, expected, strict=True):
+            it, level, _ = levels(A)
+            assert level.isequal(levels_) and it.rounds == depth

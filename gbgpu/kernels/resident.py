@@ -140,14 +140,14 @@ class Round(NamedTuple):
 
 class _Here:
     """What one GPU has done since its blocks met (`near`), and since those of all GPUs did (`far`); what one thread
-    does when they meet next, and then, or when all meet, does late."""
+    does when they meet next, and what it clears before that, or when all meet."""
 
     def __init__(self) -> None:
         self.near: list[Use] = []
         self.far: list[Use] = []
         self.alone: list[Part] = []
-        self.late: list[str] = []
-        self.later: list[str] = []
+        self.late: list[Any] = []  # words that are cleared
+        self.later: list[Any] = []
 
 
 class Program:
@@ -212,33 +212,38 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         if last.name != "turn":
             raise Unknown("a round without an end")
         body, rest = _split(body, last, one)
+        here, away = self._counted(rest, one)
+        soon = {gpu: {*range(len(words))} - here[gpu] - away[gpu] for gpu, words in one.counters.items()}
+        words = {gpu: [one.counters[gpu][i : i + 1] for i in sorted(numbers)] for gpu, numbers in soon.items()}
+        for gpu in self._gpus[1:]:  # they cleared these after all had met
+            self._here[gpu].far += [_use(word, True) for word in words[gpu]]
         self._lines += [f"{'else ' * bool(number)}if (kind == {number}) {{", "if (rest) {"]
         for part in rest:
             self._add(part)
         self._lines += ["}", "if (!more) break;"]
-        here, away = self._counted(rest, one)
         for gpu in self._gpus:
             self._pending(one, gpu, here[gpu], away[gpu])
         for part in body:
             self._add(part)
-        self._ready(last.gpu, [*(_use(array, True) for array in one.changes), *_read(last)])
-        soon = {gpu: sorted({*range(len(words))} - here[gpu] - away[gpu]) for gpu, words in one.counters.items()}
-        self._tell(last, [self._cleared(one, self._me, i) for i in soon.get(self._me, ())])
-        for gpu in self._gpus[1:]:  # they clear after all have met
-            self._here[gpu].far += [_use(one.counters[gpu][i : i + 1], True) for i in soon[gpu]]
+        self._settle()
+        self._tell(last, list(map(self._cleared, words[self._me])))
         self._lines.append("}")
         return rest
 
     def _pending(self, one: Round, gpu: int, here: set[int], away: set[int]) -> None:
         """Counters of a GPU that what is left of a round uses are cleared when its blocks, or those of all, have met;
         who uses them in the next round waits for that."""
-        at = self._here[gpu]
-        at.late = [self._cleared(one, gpu, i) for i in sorted(here)]
-        at.later = [self._cleared(one, gpu, i) for i in sorted(away)]
-        at.near += [_use(one.counters[gpu][i : i + 1], True) for i in sorted(here)]
+        at, words = self._here[gpu], one.counters[gpu]
+        at.late, at.later = ([words[i : i + 1] for i in sorted(numbers)] for numbers in (here, away))
+        at.near += [_use(word, True) for word in at.late]
         if self._several:
             for other in self._here.values():
-                other.far += [_use(one.counters[gpu][i : i + 1], True) for i in sorted(away)]
+                other.far += [_use(word, True) for word in at.later]
+
+    def _settle(self) -> None:
+        """Single threads of other GPUs than the first, which come last when all meet, have nothing to do then."""
+        if any(self._here[gpu].alone for gpu in self._gpus[1:]):
+            self._meet_all()
 
     def _parts(self, one: Round) -> list[Part]:
         """Each on its GPU."""
@@ -255,11 +260,13 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         self._lines.append(f"{'else ' * bool(number)}if (told == 2 && kind == {number}) {{")
         for part in (*rest, *self._parts(one)):
             self._add(part)
+        self._settle()
         here, away = self._counted(rest, left)
-        for gpu, at in self._here.items():
-            at.later += [self._cleared(left, gpu, i) for i in sorted(here[gpu] | away[gpu])]
-            at.later += [self._cleared(one, gpu, i) for i in range(len(one.counters.get(gpu, ())))]
-        self._meet_all()
+        words = {gpu: [left.counters[gpu][i : i + 1] for i in sorted(here[gpu] | away[gpu])] for gpu in self._gpus}
+        for gpu, own in one.counters.items():
+            words[gpu] += [own[i : i + 1] for i in range(len(own))]
+        clear = " ".join(map(self._cleared, words[self._me]))
+        self._meet_all(f"{clear} return 1u;", f"{clear} return told;")
         self._lines += [f"kind = {1 - number};", "more = true;", "rest = false;", "}"]
 
     def _add(self, part: Part) -> None:
@@ -330,9 +337,9 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
     def _said(self, meeting: str) -> None:
         self._lines += [f"told = {meeting};", "if (told == LOST) break;"]
 
-    def _done(self, late: list[str]) -> str:
+    def _done(self, late: list[Any]) -> str:
         """What one thread does alone."""
-        return " ".join([*late, *map(self._call, self._here[self._me].alone)])
+        return " ".join([*map(self._cleared, late), *map(self._call, self._here[self._me].alone)])
 
     def _tell(self, part: Part, clears: Sequence[str] = ()) -> None:
         """All meet, and are told what a part of the first GPU says; words are cleared unless that is nothing."""
@@ -367,8 +374,8 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
                         into[gpu].add(i)
         return {gpu: here[gpu] - away[gpu] for gpu in self._gpus}, away
 
-    def _cleared(self, turn: Round, gpu: int, i: int) -> str:
-        return f"*(Bits64 *)({self._given(turn.counters[gpu][i : i + 1])}.bits) = 0;" if gpu == self._me else ""
+    def _cleared(self, word: Any) -> str:
+        return f"*(Bits64 *)({self._given(word)}.bits) = 0;"
 
     def _given(self, arg: Any) -> str:
         """An argument, as it lies in the table. Arrays lie there once."""

@@ -142,6 +142,10 @@ class Captured:
         self.loop, self.carried, self.inside, self.read = None, [], [], []
         self.pinned, self.operations, self.guards = {}, [], []
 
+    def reads(self, signature: Signature) -> bool:
+        """Whether it reads the matrices of a loop with this key."""
+        return all(signature.handles[number]._store is store() for number, store in self._matrices)
+
     def fits(self, loop: Any, signature: Signature) -> bool:
         """Whether a loop with this key has what the round starts from, and no other loop is at it."""
         if self.loop is not None or self.joined is not None and self.joined.busy:
@@ -149,7 +153,7 @@ class Captured:
         if self.alone is not self.session.maps.alone:
             return False
         handles, (carried, _, read) = signature.handles, self._numbers
-        if any(handles[number]._store is not store() for number, store in self._matrices):
+        if not self.reads(signature):
             return False
         pairs = [*zip(carried, self.places, strict=True), *zip(read, self.inputs, strict=True)]
         if not all(_alike(handles[number], place) for number, place in pairs):

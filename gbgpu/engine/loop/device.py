@@ -98,7 +98,8 @@ class DeviceLoop:
             return False
         gpus = 1 if self._one else self.gpus
         seconds = self._seconds() / gpus
-        if seconds > BUSY * gpus and (seconds > WIDE or self._other(way_of(self.loop)) is None):
+        busy = BUSY if gpus == 1 else HANDED * gpus * len(self.statements)
+        if seconds > busy and (seconds > WIDE or self._other(way_of(self.loop)) is None):
             self.tries, self.loop.how = _TRIES, "statements, as a round keeps the device busy"
             return False
         try:
@@ -157,7 +158,7 @@ class DeviceLoop:
         """A captured round of the same loop in other directions, which one kernel may have with this one's."""
         if self.device.kind == "cpu" or settings.resident == "never":
             return None
-        return self.session.loops.other(self.signature.key, way, self.session.maps.alone)
+        return self.session.loops.other(self.signature, way, self.session.maps.alone)
 
     def _soon(self) -> int:
         """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none

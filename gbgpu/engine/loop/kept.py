@@ -47,11 +47,12 @@ class Kept:
             if captured in alike:
                 alike.remove(captured)
 
-    def other(self, key: Hashable, way: Any, alone: bool) -> Any:
-        """A captured round that goes in other directions, with the same guards, and is not at work; or None."""
-        for captured in self._captured.get(key, ()):
-            holds, directions = captured.way
-            if holds == way[0] and directions != way[1] and captured.loop is None and captured.alone is alone:
+    def other(self, signature: Any, way: Any, alone: bool) -> Any:
+        """A captured round of the same matrices that goes in other directions, with the same guards, and is not at
+        work; or None. `alone`: of the first of several GPUs."""
+        for captured in self._captured.get(signature.key, ()):
+            (holds, directions), free = captured.way, captured.loop is None and captured.alone is alone
+            if holds == way[0] and directions != way[1] and free and captured.reads(signature):
                 return captured
         return None
 
