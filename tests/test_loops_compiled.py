@@ -31,10 +31,11 @@ from gbgpu.language import recording
 from gbgpu.semiring import any_pair, any_secondi, min_plus, min_second, plus_times
 from gbgpu.semiring._types import BOOL, FP32
 
-# Devices, shares, and whether one kernel runs a loop of a GPU.
+# Devices, shares, and whether one kernel runs a loop of a GPU; whether several GPUs never leave it to one of them.
 SETS = [("cpu:1", None, ""), ("cpu:3", (2, 5, 3), ""), ("cuda:0-1", None, "always")]
-SETS += [("cuda:0-1", None, "together"), ("cuda:0-1*2", (1, 4, 2, 3), "together")]  # never one GPU alone
 SETS += [(*each, how) for each in (("cuda:0", None), ("cuda:0*3", (2, 5, 3))) for how in ("always", "never")]
+SETS += [("cuda:0-1", None, f"{how} together") for how in ("always", "never")]
+SETS += [("cuda:0-1*2", (1, 4, 2, 3), "always together")]
 
 
 @pytest.fixture(params=SETS, ids=lambda each: f"{each[0]} {each[2]}".strip())
@@ -44,13 +45,12 @@ def machine(request, monkeypatch):
     if spec.startswith("cuda"):
         if spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
             pytest.skip("needs a GPU")
-        if not pytest.importorskip("gbgpu.device.rounds").available():
+        if not pytest.importorskip("gbgpu.device.graph").available():
             pytest.skip("needs cuda-bindings and CUDA 12.4")
     monkeypatch.setattr(gb.settings, "interpret", False)
-    if resident == "together":
+    if "together" in resident:
         monkeypatch.setattr(compiled, "MET", -1)
-        resident = "always"
-    monkeypatch.setattr(gb.settings, "resident", resident)
+    monkeypatch.setattr(gb.settings, "resident", resident.split(" ")[0])
     monkeypatch.setattr(compiled, "_spent", 1e9)
     gb.init(spec, partition=shares and gb.partition.shares(*shares))
     return spec

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from gbgpu import semiring
-from gbgpu.device import nvrtc
+from gbgpu.device import nvrtc, rounds
 from gbgpu.engine.loop.condition import CudaCondition, Limits
 from gbgpu.kernels import resident
 from gbgpu.kernels.gpu_source import source
 from gbgpu.kernels.interface import KINDS, MASKED, XFULL, XLIST, Spec
-from gbgpu.kernels.resident import Part, Program, Round, Unknown
+from gbgpu.kernels.resident import Order, Part, Program, Round, Unknown
 from gbgpu.semiring._types import BOOL, INT64
 
 SPEC = Spec(op=semiring.any_pair[BOOL], a=BOOL, b=BOOL, out=BOOL, flip=True, iso=True)
@@ -146,7 +146,7 @@ def test_two_kinds_of_rounds_compile():
 def test_what_a_guard_guards():
     body, condition = Body(), CudaCondition()
     text = condition.guarding(f"{condition.array(body['g'])}[0] > 0")
-    body.parts.append(Part(text, "guard", (np.uint64(1), *condition.arrays), 0, True))
+    body.parts.append(Part(text, "guard", (np.uint64(1), words(1), *condition.arrays), 0, True))
     body.does("write_list", Spec(a=INT64, b=INT64), cvals=body["v"])
     body.parts.append(Part("", "end"))
     program = Program([body.turns(["c"])])
@@ -162,7 +162,8 @@ def pushed_on_two(body: Body) -> Round:
         me = str(body.gpu)
         body.does("write_list", write, tcount=body["q" + me], tslots=body["slots" + me], tvals=body.state, tstride=0,
                   cvals=body["levels" + me], cwords=body["words" + me], count=body["count" + me])  # fmt: skip
-        body.does("push", SPEC, flags=XLIST, count=body["q" + me], slots=body["slots" + me], acc_words=body["bins" + me])
+        lists = {"count": body["q" + me], "slots": body["slots" + me]}
+        body.does("push", SPEC, flags=XLIST, acc_words=body["bins" + me], **lists)
     for body.gpu in (0, 1):
         me, other = str(body.gpu), str(1 - body.gpu)
         body.parts.append(Part("", "copy_bytes", (body["got" + me], body["bins" + other], 512), gpu=body.gpu))
@@ -185,6 +186,23 @@ def test_gpus_meet_where_one_reads_what_another_one_wrote():
     assert "#define GPUS 2" in programs[0].text and "GPUS" not in Program([thin(Body())]).text.split("#ifdef GPUS")[0]
     with pytest.raises(Unknown, match="GPU 1"):
         Program([round])
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_how_gpus_wait_for_each_other_compiles(arch):
+    for gpus in (2, 8):
+        assert nvrtc.compile_ptx(rounds.meeting(gpus), arch)
+
+
+def test_streams_meet_where_one_gpu_uses_what_another_one_has_used():
+    array, other, order = words(64), words(64), Order((0, 1))
+    writes = [Part("", "set_bytes", (array, 512, 0), gpu=gpu) for gpu in (0, 1)]
+    reads = [Part("", "copy_bytes", (other[i : i + 1], array, 8), gpu=i) for i in (0, 1)]
+    assert not order.disturbed(writes[0]) and not order.disturbed(reads[0])
+    assert order.disturbed(reads[1]) and not order.disturbed(reads[0])  # reads do not disturb each other
+    assert order.disturbed(writes[0]) and order.disturbed(writes[1])
+    order.met()
+    assert not order.disturbed(reads[0])
 
 
 def test_what_has_no_text_is_refused(monkeypatch):

@@ -1,13 +1,29 @@
-"""Loops that run on one GPU: a CUDA graph with a WHILE node, whose body is what a stream was given while captured.
+"""A loop of one GPU as a CUDA graph with a WHILE node, whose body is what a stream was given while captured.
 
-Needs cuda-bindings, and a driver of CUDA 12.4 or later: `rounds.available` says whether they are there.
+Needs cuda-bindings, and a driver of CUDA 12.4 or later.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
-from .rounds import Rounds, bindings, checked
+from ..errors import DeviceError
+
+
+@cache
+def bindings() -> Any:
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        return None
+    return driver if hasattr(driver, "cuStreamBeginCaptureToGraph") else None
+
+
+def available() -> bool:
+    """Whether graphs can loop here."""
+    driver = bindings()
+    return driver is not None and int(driver.cuDriverGetVersion()[1]) >= 12040
 
 
 def _latest(name: str, version: int) -> Any:
@@ -15,41 +31,61 @@ def _latest(name: str, version: int) -> Any:
     return getattr(bindings(), f"{name}_v{version}", None) or getattr(bindings(), name)
 
 
-class WhileGraph(Rounds):
-    """`launch` runs the body again and again until a kernel in it has told `handle` to stop, unless a kernel stays in
-    place of it. `with graph.guarded(handle):` inside captures what runs in the rounds in which a kernel before it has
-    set a handle of `condition()`."""
+def checked(result: Any) -> Any:
+    error, *found = result
+    if int(error):
+        raise DeviceError(f"CUDA: {error}")
+    return found[0] if len(found) == 1 else found
 
-    told_only = False
 
-    def __init__(self, devices: Sequence[Any]):
-        super().__init__(devices)
-        self._driver, self._only = bindings(), self._streams[self.gpus[0]]
-        self._whole = checked(self._driver.cuGraphCreate(0))
+class WhileGraph:
+    """`with graph.captured():` captures the body, which runs again and again until a kernel in it has told `handle` to
+    stop. `with graph.guarded(handle):` inside captures what runs in the rounds in which a kernel before it has set a
+    handle of `condition()`."""
+
+    def __init__(self, device: Any):
+        from .cuda import cupy
+
+        self.device, self._driver, self._cupy = device, bindings(), cupy
         self._runs: Any = None
         self._parts: list[Any] = []  # what is guarded
-        self._context = checked(self._driver.cuCtxGetCurrent())
-        self.handle = checked(self._driver.cuGraphConditionalHandleCreate(self._whole, self._context, 1, 1))
-        kinds = self._driver.CUgraphConditionalNodeType
-        _, self._body = self._conditional(self._whole, [], self.handle, kinds.CU_GRAPH_COND_TYPE_WHILE)
-        self._inner = self._stream(self.gpus[0])
+        with device.here():
+            self.stream, self._inner = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
+            self._whole = checked(self._driver.cuGraphCreate(0))
+            self._context = checked(self._driver.cuCtxGetCurrent())
+            self.handle = checked(self._driver.cuGraphConditionalHandleCreate(self._whole, self._context, 1, 1))
+            kinds = self._driver.CUgraphConditionalNodeType
+            _, self._body = self._conditional(self._whole, [], self.handle, kinds.CU_GRAPH_COND_TYPE_WHILE)
 
     @contextmanager
-    def _captured(self, gpu: int) -> Iterator[None]:
-        with self._capturing(self._only, self._body):
+    def current(self, stream: Any) -> Iterator[None]:
+        """A stream is the current one of the GPU."""
+        with self.device.here():
+            stream.__enter__()
+        try:
+            yield
+        finally:
+            with self.device.here():
+                stream.__exit__()
+
+    @contextmanager
+    def captured(self) -> Iterator[None]:
+        with self._capturing(self.stream, self._body):
             yield
 
     @contextmanager
     def _capturing(self, stream: Any, into: Any) -> Iterator[None]:
         """A stream, the current one inside, gives a graph what it is given."""
         driver, relaxed = self._driver, self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        with stream:
-            begin = driver.cuStreamBeginCaptureToGraph(stream.ptr, into, None, None, 0, relaxed)
-            checked((begin[0], None))
+        with self.current(stream):
+            with self.device.here():
+                begin = driver.cuStreamBeginCaptureToGraph(stream.ptr, into, None, None, 0, relaxed)
+                checked((begin[0], None))
             try:
                 yield
             finally:  # a stream that goes on capturing is of no use to anyone
-                ended = driver.cuStreamEndCapture(stream.ptr)
+                with self.device.here():
+                    ended = driver.cuStreamEndCapture(stream.ptr)
             checked((ended[0], None))
 
     def condition(self) -> Any:
@@ -60,12 +96,12 @@ class WhileGraph(Rounds):
     def guarded(self, handle: Any) -> Iterator[None]:
         """What the device is given inside the body, and inside this, runs if the handle is set by then."""
         flags = self._driver.CUstreamUpdateCaptureDependencies_flags
-        before = checked(_latest("cuStreamGetCaptureInfo", 3)(self._only.ptr))[3]
+        before = checked(_latest("cuStreamGetCaptureInfo", 3)(self.stream.ptr))[3]
         kinds = self._driver.CUgraphConditionalNodeType
         node, part = self._conditional(self._body, before, handle, kinds.CU_GRAPH_COND_TYPE_IF)
         self._parts.append(part)
         only = int(flags.CU_STREAM_SET_CAPTURE_DEPENDENCIES)  # what the stream is given next comes after the node
-        checked(_latest("cuStreamUpdateCaptureDependencies", 2)(self._only.ptr, [node], None, 1, only))
+        checked(_latest("cuStreamUpdateCaptureDependencies", 2)(self.stream.ptr, [node], None, 1, only))
         with self._capturing(self._inner, part):
             yield
 
@@ -78,21 +114,20 @@ class WhileGraph(Rounds):
         node = checked(_latest("cuGraphAddNode", 2)(graph, list(before), None, len(before), params))
         return node, params.conditional.phGraph_out[0]
 
-    def finish(self) -> None:
-        if not self.stays:
-            self._runs = checked(self._driver.cuGraphInstantiate(self._whole, 0))
-
     @property
     def nodes(self) -> int:
         """How much work the body has: nodes, those that stand for what is guarded left out."""
         parts = [self._body, *self._parts]
         return sum(int(checked(self._driver.cuGraphGetNodes(part))[1]) for part in parts) - len(self._parts)
 
-    def _go(self, kind: int) -> None:
-        if self.stays:
-            super()._go(kind)
-        else:
-            checked((self._driver.cuGraphLaunch(self._runs, self._only.ptr)[0], None))
+    def finish(self) -> None:
+        """All is captured."""
+        with self.device.here():
+            self._runs = checked(self._driver.cuGraphInstantiate(self._whole, 0))
+
+    def launch(self) -> None:
+        with self.device.here():
+            checked((self._driver.cuGraphLaunch(self._runs, self.stream.ptr)[0], None))
 
     def __del__(self) -> None:
         if self._runs is not None:

@@ -1,53 +1,31 @@
-"""What GPUs are given in a round of a loop, written down; and a kernel on each of them that does it again and again.
-
-Needs cuda-bindings.
-"""
+"""What GPUs are given in a round of a loop, and what does it again and again: a graph on each of them, or a kernel that
+stays there."""
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from ctypes import addressof, c_uint64, c_void_p
-from functools import cache
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import DeviceError
+from .graph import WhileGraph, bindings, checked
+from .nvrtc import compile_ptx
 
+MEET = (Path(__file__).parent / "meet.cu").read_text()
 WORDS = 4096  # that a round may count in on a GPU: its end clears them
 _MEETING, _LINE = 48, 16  # words of a Meeting of one GPU (resident.cuh), and of what each of several adds to it
+_CAME = 32  # words of a GPU before those where others come (meet.cu)
 _TOLD = 6  # pinned words of the first GPU; each of the others has one
 _PATIENCE = 1e-3  # seconds of asking again and again whether a loop has ended; then it is asked every so often
 
 
-@cache
-def bindings() -> Any:
-    try:
-        from cuda.bindings import driver
-    except ImportError:
-        return None
-    return driver if hasattr(driver, "cuStreamBeginCaptureToGraph") else None
-
-
-def available() -> bool:
-    """Whether loops can be captured here, on one GPU as graphs."""
-    driver = bindings()
-    return driver is not None and int(driver.cuDriverGetVersion()[1]) >= 12040
-
-
-def checked(result: Any) -> Any:
-    error, *found = result
-    if int(error):
-        raise DeviceError(f"CUDA: {error}")
-    return found[0] if len(found) == 1 else found
-
-
 class Rounds:
-    """`with rounds.body(journal, thin):` writes down what devices are given; nothing runs. After `stay`, `launch` runs
-    it to the end of the loop. Work that the journal does not hear of is counted: `nodes`."""
-
-    told_only = True  # nothing runs what is captured
-    handle: Any = 0
+    """`with rounds.body(journal, thin):` captures what devices are given in a round; nothing runs. `launch` runs it to
+    the end of the loop: graphs, or after `stay` a kernel on each GPU."""
 
     def __init__(self, devices: Sequence[Any]):
         from .cuda import cupy
@@ -55,9 +33,11 @@ class Rounds:
         self._cupy, self._devices = cupy, devices
         self._of = {device.gpu: device for device in reversed(devices)}  # one of each GPU
         self.gpus = list(dict.fromkeys(device.gpu for device in devices))
-        self._pool, self._streams = cupy.cuda.MemoryPool(), {gpu: self._stream(gpu) for gpu in self.gpus}
+        self.first, self.others = self.gpus[0], self.gpus[1:]
+        self._graphs = {gpu: WhileGraph(self._of[gpu]) for gpu in self.gpus}
+        self._pool = cupy.cuda.MemoryPool()
         self._kernels: list[_Staying] = []
-        self._nodes = 0
+        self._bare = 0  # launches that no journal hears of
         self.words = {gpu: self._of[gpu].empty(WORDS, np.int64) for gpu in self.gpus}  # that GPUs count in
         self.used = dict.fromkeys(self.gpus, 0)  # of these
         # to stop; that blocks of the first GPU did not meet; the kind of rounds that it ended in, and three words of
@@ -65,12 +45,11 @@ class Rounds:
         self._pinned = cupy.cuda.alloc_pinned_memory(8 * (_TOLD + len(self.gpus)))
         self._told = np.frombuffer(self._pinned, np.int64, _TOLD + len(self.gpus))
         self._told[:] = 0
-
-    def _stream(self, gpu: int) -> Any:
-        with self._of[gpu].here():
-            return self._cupy.cuda.Stream(non_blocking=True)
+        several = self.gpus if self.others else []
+        self._meeting = [self._of[gpu].zeros(_CAME + _LINE * len(self.gpus), np.int64) for gpu in several]
 
     def device(self, gpu: int) -> Any:
+        """One of those of a GPU."""
         return self._of[gpu]
 
     @property
@@ -78,13 +57,17 @@ class Rounds:
         """Where the host tells a loop to stop: the address of a word."""
         return int(self._pinned.ptr)
 
-    # -- what is written down
+    def _lost(self, i: int) -> int:
+        """Where a GPU tells that others, or blocks of its own, did not come: the address of a word."""
+        return self.abort + 8 * (_TOLD + i if i else 1)
+
+    # -- what is captured
 
     @contextmanager
     def body(self, journal: Any, thin: int) -> Iterator[None]:
         """What devices are given inside becomes the round. Buffers come from memory of its own."""
         cuda, peers = self._cupy.cuda, self._devices[0].peers
-        around = [(gpu, cuda.get_current_stream(gpu)) for gpu in self.gpus], cuda.get_allocator()
+        around = [(graph, cuda.get_current_stream(gpu)) for gpu, graph in self._graphs.items()], cuda.get_allocator()
 
         @contextmanager
         def uncaptured() -> Iterator[None]:
@@ -93,49 +76,22 @@ class Rounds:
                 for device in self._devices:
                     stack.enter_context(device.captured(None, None, 0, nullcontext))
                 stack.enter_context(cuda.using_allocator(around[1]))
-                for gpu, stream in around[0]:
-                    stack.enter_context(self._current(gpu, stream))
+                for graph, stream in around[0]:
+                    stack.enter_context(graph.current(stream))
                 if peers is not None:
                     stack.enter_context(peers.written_down(False))
                 yield
 
         with ExitStack() as stack:
             stack.enter_context(cuda.using_allocator(self._pool.malloc))
-            for gpu in self.gpus:
-                stack.enter_context(self._captured(gpu))
+            for graph in self._graphs.values():
+                stack.enter_context(graph.captured())
             if peers is not None:
                 stack.enter_context(peers.written_down(True))
             for device in self._devices:
                 counting = self._counted(device.gpu)
                 stack.enter_context(device.captured(counting, journal, thin, uncaptured))
             yield
-
-    @contextmanager
-    def _current(self, gpu: int, stream: Any) -> Iterator[None]:
-        """A stream is the current one of its GPU."""
-        here = self._of[gpu].here
-        with here():
-            stream.__enter__()
-        try:
-            yield
-        finally:
-            with here():
-                stream.__exit__()
-
-    @contextmanager
-    def _captured(self, gpu: int) -> Iterator[None]:
-        """The work of a GPU is counted, and does not run."""
-        driver, stream = bindings(), self._streams[gpu]
-        relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        with self._current(gpu, stream):
-            checked((driver.cuStreamBeginCapture(stream.ptr, relaxed)[0], None))
-            try:
-                yield
-            finally:  # a stream that goes on capturing is of no use to anyone
-                ended = driver.cuStreamEndCapture(stream.ptr)
-            graph = checked(ended)
-            self._nodes += int(checked(driver.cuGraphGetNodes(graph))[1])
-            driver.cuGraphDestroy(graph)
 
     def _counted(self, gpu: int) -> Iterator[Any]:
         words = self.words[gpu]
@@ -154,32 +110,72 @@ class Rounds:
             self._of[gpu].clear(words)
 
     @property
+    def handle(self) -> int:
+        """That a kernel of the first GPU tells whether there is another round."""
+        return int(self._graphs[self.first].handle)
+
+    @property
     def nodes(self) -> int:
-        """How much work was given."""
-        return self._nodes
+        """How much work journals should have heard of."""
+        return sum(graph.nodes for graph in self._graphs.values()) - self._bare
 
-    def condition(self) -> Any:
-        return 0
+    def condition(self) -> list[int]:
+        """For what is guarded on each GPU; a kernel of the first one sets the first of them in each round."""
+        return [graph.condition() for graph in self._graphs.values()]
 
-    def guarded(self, handle: Any) -> AbstractContextManager:
-        return nullcontext()
+    @contextmanager
+    def guarded(self, handles: list[int]) -> Iterator[None]:
+        """What devices are given inside runs if the handles are set by then."""
+        with ExitStack() as stack:
+            for graph, handle in zip(self._graphs.values(), handles, strict=True):
+                stack.enter_context(graph.guarded(handle))
+            yield
 
-    def finish(self) -> None:
-        """All is written down."""
+    # -- what several GPUs do together
+
+    def meet(self) -> None:
+        """All GPUs come here before one goes on."""
+        for i, gpu in enumerate(self.gpus):
+            self._launch(gpu, "meet", i, self._lost(i))
+
+    def tell(self, what: Any, handles: Sequence[int] | None = None) -> None:
+        """All GPUs are told a word of the first one: what is guarded runs, or the next round, unless it is 0."""
+        last = handles is None
+        handles = [graph.handle for graph in self._graphs.values()] if handles is None else handles
+        set = [np.uint64(int(handle)) for handle in handles]
+        self._launch(self.first, "tell", set[0], what)
+        for i, gpu in enumerate(self.others, 1):
+            used = self.used[gpu] if last else 0
+            self._launch(gpu, "follow", i, self._lost(i), set[i], self.words[gpu], used)
+
+    def _launch(self, gpu: int, name: str, *args: Any) -> None:
+        device, self._bare = self._of[gpu], self._bare + 1
+        kernel = _kernels(device, len(self.gpus))[name]
+        journal, device.journal = device.journal, None
+        try:
+            with device.here():
+                device.launch(kernel, 1, 1, (*self._meeting, *args))
+        finally:
+            device.journal = journal
 
     # -- what runs it
 
+    def finish(self) -> None:
+        """All is captured."""
+        if not self.stays:
+            for graph in self._graphs.values():
+                graph.finish()
+
     def stay(self, kernels: Sequence[Any], threads: int, blocks: int, programs: Sequence[Any]) -> None:
         """One kernel on each GPU does it all: so many blocks a multiprocessor, all at once, until the loop is over."""
-        several, first = len(self.gpus) > 1, self._told.ctypes.data
-        words = _MEETING + _LINE * len(self.gpus) * several
+        words = _MEETING + _LINE * len(self.gpus) * bool(self.others)
         meetings = [self._of[gpu].empty(words, np.int64) for gpu in self.gpus]
         self._kernels = []
         for i, (gpu, kernel, program) in enumerate(zip(self.gpus, kernels, programs, strict=True)):
-            all = [*(int(one.data.ptr) for one in meetings), i, 0] if several else []
-            ended = first + 8 * (_TOLD + i if i else 1)
-            device = self._of[gpu]
-            self._kernels.append(_Staying(device, kernel, threads, blocks, program, meetings[i], ended, all))
+            all = [*(int(one.data.ptr) for one in meetings), i, 0] if self.others else []
+            rest = int(meetings[i].data.ptr), self._lost(i), 0, *all
+            device, stream = self._of[gpu], self._graphs[gpu].stream
+            self._kernels.append(_Staying(device, stream, kernel, threads, blocks, program, meetings[i], rest))
 
     @property
     def stays(self) -> bool:
@@ -196,22 +192,21 @@ class Rounds:
 
     def _go(self, kind: int) -> None:
         for staying in self._kernels:
-            with staying.device.here(), self._streams[staying.device.gpu]:
-                staying.device.clear(staying.meeting)
-        if len(self._kernels) > 1:  # they write into each other's
-            for staying in self._kernels:
-                self._streams[staying.device.gpu].synchronize()
-        for staying in self._kernels:
-            with staying.device.here():
-                staying.go(self._streams[staying.device.gpu], kind)
+            staying.clear()
+        if self.others:  # they write to each other, and read what others have
+            for graph in self._graphs.values():
+                graph.stream.synchronize()
+        for runs in self._kernels or self._graphs.values():
+            runs.launch(kind) if isinstance(runs, _Staying) else runs.launch()
 
     def launch(self, kind: int = 0) -> None:
         """Run the loop to its end, from rounds of a kind on. Ctrl-C stops it within a few rounds."""
         self.clear()
-        for gpu, stream in self._streams.items():
+        streams = [graph.stream for graph in self._graphs.values()]
+        for gpu, stream in zip(self.gpus, streams, strict=True):
             with self._of[gpu].here():
                 stream.wait_event(self._cupy.cuda.get_current_stream().record())
-        start, streams = time.perf_counter(), list(self._streams.values())
+        start = time.perf_counter()
         try:
             self._go(kind)
             while not all(stream.done for stream in streams):
@@ -227,8 +222,23 @@ class Rounds:
             self._told[:2] = 0
             self._told[_TOLD:] = 0
         if lost:
+            for gpu, words in zip(self.gpus, self._meeting, strict=False):
+                self._of[gpu].clear(words)
             names = ", ".join(self._of[gpu].name for gpu in lost)
-            raise DeviceError(f"{names}: blocks of a loop did not meet. Hint: GBGPU_RESIDENT=never")
+            raise DeviceError(f"{names}: others did not come where a loop's rounds meet. Hint: GBGPU_RESIDENT=never")
+
+
+def meeting(gpus: int) -> str:
+    """The text of meet.cu for so many GPUs."""
+    of, all = (", ".join(f"{what}p{i}" for i in range(gpus)) for what in ("long long *", ""))
+    return f"#define GPUS {gpus}\n#define OF {of}\n#define ALL {all}\n{MEET}"
+
+
+@lru_cache(maxsize=16)
+def _kernels(device: Any, gpus: int) -> dict[str, Any]:
+    text = meeting(gpus)
+    load = device.load(compile_ptx(text, device.arch), text, alone=True)
+    return {name: load(name) for name in ("meet", "tell", "follow")}
 
 
 class _Staying:
@@ -237,24 +247,29 @@ class _Staying:
     def __init__(
         self,
         device: Any,
+        stream: Any,
         kernel: Any,
         threads: int,
         blocks: int,
         program: Any,
         meeting: Any,
-        ended: int,
-        all: list[int],
+        rest: Sequence[int],
     ):
-        self.device, self.meeting = device, meeting
+        self._device, self._stream, self._meeting = device, stream, meeting
         self._kernel, self._threads, self._shared = kernel, threads, program.shared
         with device.here():
             self._grid = min(blocks * device.processors, device.fit(kernel, threads, program.shared))
-        table = (c_uint64 * max(len(program.values), 1))(*program.values)
-        rest = (c_uint64 * (3 + len(all)))(int(meeting.data.ptr), ended, 0, *all)
-        self._places = (c_void_p * 5)(addressof(table), *(addressof(rest) + 8 * i for i in range(4)))
-        self._table, self._rest = table, rest
+        self._table = (c_uint64 * max(len(program.values), 1))(*program.values)
+        self._rest = (c_uint64 * len(rest))(*rest)
+        places = addressof(self._table), *(addressof(self._rest) + 8 * i for i in range(min(len(rest), 4)))
+        self._places = (c_void_p * len(places))(*places)
 
-    def go(self, stream: Any, kind: int) -> None:
+    def clear(self) -> None:
+        with self._device.here(), self._stream:
+            self._device.clear(self._meeting)
+
+    def launch(self, kind: int) -> None:
         self._rest[2] = kind
-        how = self._kernel.ptr, self._grid, 1, 1, self._threads, 1, 1, self._shared, stream.ptr
-        checked((bindings().cuLaunchCooperativeKernel(*how, addressof(self._places))[0], None))
+        how = self._kernel.ptr, self._grid, 1, 1, self._threads, 1, 1, self._shared, self._stream.ptr
+        with self._device.here():
+            checked((bindings().cuLaunchCooperativeKernel(*how, addressof(self._places))[0], None))

@@ -138,6 +138,27 @@ class Round(NamedTuple):
     counters: dict[int, Any]
 
 
+class Order:
+    """What each of several GPUs has used since all of them met, where each does its work in the order of a stream."""
+
+    def __init__(self, gpus: Sequence[int]):
+        self._first, self._used = gpus[0], {gpu: [] for gpu in gpus}  # type: tuple[int, dict[int, list[Use]]]
+
+    def met(self) -> None:
+        for used in self._used.values():
+            used.clear()
+
+    def disturbed(self, part: Part) -> bool:
+        """Whether a part has to do with what other GPUs have used. It comes next."""
+        gpu, uses = self._first if part.gpu is None else part.gpu, _uses(part)
+        others = [use for other, used in self._used.items() if other != gpu for use in used]
+        found = any(one.disturbs(other, False) for one in uses for other in others)
+        if found:
+            self.met()
+        self._used[gpu] += uses
+        return found
+
+
 class _Here:
     """What one GPU has done since its blocks met (`near`), and since those of all GPUs did (`far`); what one thread
     does when they meet next, and what it clears before that, or when all meet."""
@@ -417,7 +438,7 @@ def _split(body: list[Part], last: Part, turn: Round) -> tuple[list[Part], list[
 
 def _read(part: Part) -> list[Use]:
     """What a part reads that tells what comes next."""
-    first = {"turn": OWN, "guard": 1}[part.name]
+    first = {"turn": OWN, "guard": 2}[part.name]
     return [_use(arg, False) for arg in part.args[first:] if _is_array(arg)]
 
 
@@ -438,6 +459,8 @@ def _use(array: Any, writes: bool, own: bool = False) -> Use:
 
 def _uses(part: Part) -> list[Use]:
     """What a call reads and writes."""
+    if part.ends:
+        return []
     if part.name == "number":
         return [_use(arg, not i) for i, arg in enumerate(part.args)]
     text = part.text or nvrtc.BYTES

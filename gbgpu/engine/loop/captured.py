@@ -159,7 +159,7 @@ class Captured:
         if not all(_alike(handles[number], place) for number, place in pairs):
             return False
         guarded = self.way[0]
-        return (not guarded or tuple(holds for _, holds in round_of(loop)[1]) == guarded) and self.tape.runs
+        return not guarded or tuple(holds for _, holds in round_of(loop)[1]) == guarded
 
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
@@ -182,7 +182,7 @@ class Captured:
             self.device.copy(to, source)
         _put_back(self.carried, self.places, self.blocks)
 
-    def give(self) -> None:
+    def _give(self) -> None:
         """Handles get copies of what the round left, and are let go. Bitmaps, which nobody shares, are lent: whoever
         still has one when the round is taken again gets a copy then."""
         try:
@@ -437,7 +437,7 @@ class Captured:
                 loop.converged, wide = bool(over), bool(too_wide)
                 ended._leave()
                 if self.key:
-                    uninterrupted(ended.give)
+                    uninterrupted(ended._give)
             if self.key:
                 return
             loop.tell()

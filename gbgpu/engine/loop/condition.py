@@ -183,6 +183,7 @@ ALONE turn(unsigned long long handle, long long *state, volatile long long *abor
     state[1] = done;
     state[2] = wide;
     const int goes_on = !done && !wide && round + 1 < most && (round % {POLLED} || !*abort) ? 1 + other : 0;
+    state[3] = goes_on;
     TELL(handle, goes_on);
 #ifndef RESIDENT // which knows when it is to clear which counters
     for (long long i = 0; goes_on && i < used; i++) words[i] = 0;
@@ -204,8 +205,9 @@ ALONE number(long long *out{self._arguments}) {{
         """A kernel that says whether a part of the round runs."""
         return f"""{_ALONE}
 {self.defined}
-ALONE guard(unsigned long long handle{self._arguments}) {{
-    TELL(handle, {self.holds(text)});
+ALONE guard(unsigned long long handle, long long *out{self._arguments}) {{
+    out[0] = {self.holds(text)};
+    TELL(handle, out[0]);
 }}
 """
 

@@ -2,7 +2,7 @@
 Imported with the first capture."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import Any
 
@@ -10,12 +10,11 @@ import numpy as np
 
 from ... import settings
 from ...device import nvrtc
-from ...device.graph import WhileGraph
 from ...device.rounds import Rounds
 from ...kernels import resident
-from ...kernels.resident import LONG, Code, Part, Program, Round, Unknown
+from ...kernels.resident import Code, Order, Part, Program, Round, Unknown
 from .condition import Condition, CudaCondition
-from .journal import Journal
+from .journal import Journal, NotCompiled
 from .tapes import late, within
 
 SHORT = 1e-5  # seconds of a round's passes over rows from which they want all the threads that a graph gives them
@@ -28,9 +27,8 @@ class CudaTape:
         self._session, self._device = session, session.devices[0]
         self._kernels: list[Any] = []  # a graph does not keep the code that it launches
         here = [device for device in session.devices if device.gpu == self._device.gpu]
-        alone = session.maps.alone or len(here) == len(session.devices)
-        self._rounds: Any = WhileGraph(here) if alone else Rounds(session.devices)
-        self._told = 0  # parts that only the journal hears of
+        self._rounds = Rounds(here if session.maps.alone else session.devices)
+        self._order = Order(self._rounds.gpus)
         self.state = self._device.zeros(8, np.int64)  # the round, whether it is over, whether it is too wide
         self.condition: type[Condition] = CudaCondition
 
@@ -38,37 +36,42 @@ class CudaTape:
     def recording(self, journal: Journal, thin: bool, seconds: float = 0.0) -> Iterator[None]:
         """`thin`: most works on short lists, but for passes over rows that take so many seconds."""
         session, before = self._session, self._session.late
-        self._journal, self._stays = journal, thin and seconds < SHORT or self._rounds.told_only
+        self._journal, self._stays = journal, thin and seconds < SHORT
         try:
             with self._rounds.body(journal, self._device.processors if thin else 0):
                 session.late = late
+                if self._rounds.others:
+                    journal.before = self._before
                 yield
         finally:
             session.late = before
 
+    def _before(self, part: tuple) -> None:
+        """GPUs meet before one uses what another one has used."""
+        if self._order.disturbed(Part(*part)):
+            self._rounds.meet()
+
+    def _meet(self) -> None:
+        if self._rounds.others:
+            self._rounds.meet()
+            self._order.met()
+
     def turn(self, text: str, arrays: list[Any], most: int | None, changed: list[Any]) -> None:
         """The last kernel of a round, which writes the arrays `changed`."""
-        rounds, gpu = self._rounds, self._device.gpu
+        rounds = self._rounds
+        self._meet()
         self._changed = [self.state, *changed]
-        own = (
-            np.uint64(int(rounds.handle)),
-            self.state,
-            rounds.abort,
-            most or 2**62,
-            rounds.words[gpu],
-            rounds.used[gpu],
-        )
+        counters = rounds.words[rounds.first], rounds.used[rounds.first]
+        own = np.uint64(rounds.handle), self.state, rounds.abort, most or 2**62, *counters
         self._once(nvrtc.compile_ptx, text, "turn", (*own, *arrays))
+        if rounds.others:
+            rounds.tell(self.state[3:4])
 
     def _once(self, compile: Callable[[str, str], bytes], text: str, name: str, args: tuple) -> None:
-        """Launch a kernel of a text, with one thread."""
-        if self._rounds.told_only:
-            self._journal.launched([arg for arg in args if hasattr(arg, "nbytes") and not isinstance(arg, np.generic)])
-            self._journal.did(text, name, args, 0, True, self._device.gpu)
-            self._told += 1
-            return
-        self._kernels.append(self._device.load(compile(text, self._device.arch), text, alone=True)(name))
-        self._device.launch(self._kernels[-1], 1, 1, args)
+        """Launch a kernel of a text on the first GPU, with one thread."""
+        with self._device.here():
+            self._kernels.append(self._device.load(compile(text, self._device.arch), text, alone=True)(name))
+            self._device.launch(self._kernels[-1], 1, 1, args)
 
     def number(self) -> CudaCondition:
         """For a text that is computed within a round."""
@@ -84,11 +87,15 @@ class CudaTape:
     @contextmanager
     def guarded(self, condition: Any, text: str) -> Iterator[None]:
         """What is captured inside is passed over unless the text holds."""
-        handle = self._rounds.condition()
-        args = np.uint64(int(handle)), *condition.arrays
+        handles, holds = self._rounds.condition(), self._device.empty(1, np.int64)
+        self._meet()
+        args = np.uint64(int(handles[0])), holds, *condition.arrays
         self._once(nvrtc.compile_ptx, condition.guarding(text), "guard", args)
-        with self._rounds.guarded(handle):
+        if self._rounds.others:
+            self._rounds.tell(holds, handles)
+        with self._rounds.guarded(handles):
             yield
+            self._meet()
         self._journal.did("", "end")
 
     def replaced(self, pairs: list[tuple[Any, Any]]) -> bool:
@@ -96,14 +103,17 @@ class CudaTape:
         return False
 
     def finish(self) -> None:
-        self.how = "" if self._rounds.told_only else f"a graph of {self._rounds.nodes} nodes a round"
+        rounds, how = self._rounds, settings.resident
+        graphs = "a graph" if not rounds.others else f"graphs on {len(rounds.gpus)} GPUs"
+        self.how = f"{graphs} of {rounds.nodes} nodes a round"
         self._codes: list[Code] = []
-        how = settings.resident
+        if rounds.others and not self._known:
+            raise NotCompiled("GPUs would not know where to meet")
         if how == "always" or self._stays and how != "never":
-            with nullcontext() if self._rounds.told_only else suppress(Unknown):
+            with suppress(Unknown):
                 self.will_stay([self.round()])
         self._ready(how in ("now", "always"))
-        self._rounds.finish()
+        rounds.finish()
 
     def will_stay(self, rounds: list[Round], crossings: Sequence[Round] = ()) -> None:
         """A kernel on each GPU will do it all. Raises Unknown if it can't."""
@@ -133,10 +143,14 @@ class CudaTape:
 
     def _parts(self) -> list[Part]:
         """Raises Unknown if devices were given something that they did not tell of."""
-        parts = [Part(*part) for part in self._journal.parts]
-        if self._rounds.nodes + self._told != sum(part.name != "end" for part in parts):
+        if not self._known:
             raise Unknown("what has no text")
-        return parts
+        return [Part(*part) for part in self._journal.parts]
+
+    @property
+    def _known(self) -> bool:
+        """Whether devices told of all that they were given."""
+        return self._rounds.nodes == sum(name != "end" for _, name, *_ in self._journal.parts)
 
     @property
     def abort(self) -> int:
@@ -163,11 +177,6 @@ class CudaTape:
     def clear(self) -> None:
         """Make counters zero, as rounds find and leave them."""
         self._rounds.clear()
-
-    @property
-    def runs(self) -> bool:
-        """Whether it can be launched. Who asks waits for that."""
-        return not self._rounds.told_only or self.ready(2 * LONG)
 
     def ready(self, seconds: float) -> bool:
         """Whether kernels stay. Another run without them took so many seconds."""

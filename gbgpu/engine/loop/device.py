@@ -54,7 +54,6 @@ class DeviceLoop:
         self.alike, self.tries, self.chances, self.left = 0, 0, CHANCES, False
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
-        self.waiting: Captured | None = None  # captured, and not compiled yet
         self.first = 2 if self.device.kind == "cpu" else 0  # by statements: they take less than to look for others
         self.last = perf_counter()
 
@@ -69,7 +68,7 @@ class DeviceLoop:
             return None
         if here:
             return cls(session, loop) if session.kernels.atomic else None
-        return cls(session, loop) if not loop.told and imported("gbgpu.device.rounds").available() else None
+        return cls(session, loop) if not loop.told and imported("gbgpu.device.graph").available() else None
 
     def advance(self) -> bool:
         global _spent
@@ -93,8 +92,7 @@ class DeviceLoop:
             or not (self._one or self._together)
         ):
             return False
-        loops, key = self.session.loops, self.signature.key
-        if _spent < self._price() or loops.refused(key) or loops.waits(key, way_of(self.loop)):
+        if _spent < self._price() or self.session.loops.refused(self.signature.key):
             return False
         gpus = 1 if self._one else self.gpus
         seconds = self._seconds() / gpus
@@ -119,7 +117,7 @@ class DeviceLoop:
     @property
     def _together(self) -> bool:
         """Whether all GPUs may do rounds by themselves."""
-        return settings.resident != "never" and self.device.peers.direct and self.tries < _TRIES
+        return self.device.peers.direct and self.tries < _TRIES
 
     def _gone_solo(self, surely: bool = False) -> bool:
         """Leave a loop of several GPUs to the first one, if that has room, and takes less time for a round than is lost
@@ -173,8 +171,6 @@ class DeviceLoop:
     def _again(self) -> bool:
         """Take a round that another loop has captured, if there is one."""
         loops, loop = self.session.loops, self.loop
-        if self.waiting is not None and self.waiting.tape.runs:
-            self.waiting, self.chances = None, self.chances + 1
         if not loops or not self.chances or loop.told or loop.rounds < self.first:
             return False
         self.chances -= 1
@@ -220,11 +216,7 @@ class DeviceLoop:
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds
-        if captured.tape.runs:
-            captured.run()
-        elif captured.key:  # statements go on until it is compiled
-            captured.give()
-            self.waiting = captured
+        captured.run()
         if self.loop.rounds - before > WORTH:
             self.tries -= 1
 

@@ -1,5 +1,6 @@
 """What a captured round makes and launches, in order."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ...device.base import address
@@ -18,6 +19,7 @@ class Journal:
         self.held: list[Any] = []  # whatever launches were given, and their code
         self._made: list[tuple[int, int]] = []  # (address, launches before)
         self._launched: list[set[int]] = []
+        self.before: Callable[[tuple], None] = lambda part: None  # is told of what a GPU is given, just before
         # what a GPU is given: (text, name, arguments, shared bytes, whether by one thread, number of the GPU)
         self.parts: list[tuple] = []
 
@@ -25,7 +27,9 @@ class Journal:
         self, text: str, name: str, args: tuple = (), shared: int = 0, alone: bool = False, gpu: int | None = None
     ) -> None:
         """`gpu`: None for what each one does."""
-        self.parts.append((text, name, args, shared, alone, gpu))
+        part = text, name, args, shared, alone, gpu
+        self.before(part)
+        self.parts.append(part)
 
     def given(self, buffer: Any) -> Any:
         found = self._instead.get(len(self._made))

@@ -56,10 +56,6 @@ class Kept:
                 return captured
         return None
 
-    def waits(self, key: Hashable, way: Any) -> bool:
-        """Whether one that goes this way is being compiled."""
-        return any(captured.way == way and not captured.tape.runs for captured in self._captured.get(key, ()))
-
     def find(self, loop: Any, signature: Any, way: Any) -> Any:
         """A captured round that the loop may take now, or None: one that goes as the last round went, if there was
         one."""

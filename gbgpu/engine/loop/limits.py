@@ -1,7 +1,6 @@
 """When rounds of one kind end: a frontier is too wide for the pushes of a captured round, or thin enough for others."""
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,7 +82,7 @@ def _wide(session: Any, statements: list[Statement], condition: Condition) -> tu
                 continue
             edges, words = session.devices[b].zeros(1, np.int64), session.nil(b).words
             given = block.n, block.count, block.slots, words, XLIST, rows.indptr, edges
-            session.over(x._store.map.tasks[b : b + 1], lambda _, do=partial(kernel, *given): do(), 0.0)
+            session.over(x._store.map.tasks[b : b + 1], lambda _, given=given, kernel=kernel: kernel(*given), 0.0)
             name = condition.array(edges)
             found.append(f"{name}[0] > {most}")
             other.append(f"{name}[0] > {many // len(held.blocks)}")

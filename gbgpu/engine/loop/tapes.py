@@ -24,7 +24,7 @@ class CpuTape:
     def __init__(self, session: Any):
         self._session = session
         self._replay = imported("gbgpu.kernels.replay").Replay()
-        self.state, self.runs = self._replay.state, True
+        self.state = self._replay.state
         self.condition: type[Condition] = CpuCondition
         self._most = 2**62
 

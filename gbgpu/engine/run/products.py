@@ -51,6 +51,8 @@ class Products(Steps):
         matrix, session = self.registers["A"], self.session
         if source.form != "full" or source.iso:
             return None
+        if session.loop_index is not None:  # nothing is read while a loop is captured
+            return matrix.halo
         if matrix.pulls == 1:
             costs, p = session.kernels.costs, len(session.devices)
 
