@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..distribute.blocks import KNOWN
 from ..distribute.partition import RowMap
-from ..kernels.interface import Spec
+from ..kernels.interface import Spec, reads
 from ..semiring._operators import UnaryOp
 
 
@@ -263,7 +263,9 @@ class Planner:
         full, p = x.form == "full" and not mask and not product.empty_rows, product.outer.p
         t = Value("t", "full" if full else "bitmap", spec.out, spec.iso, product.outer)
         if p > 1:
-            x = self.emit("gather", x._replace(name="X"), (x.name,), Spec(), f"{x.name} {x.form} to all {p} devices")
+            read = reads(spec)[1]
+            to = f"{x.name} {x.form}{'' if read else ' without values'} to all {p} devices"
+            x = self.emit("gather", x._replace(name="X", iso=x.iso or not read), (x.name,), Spec(), to)
         text = f"{text} -> {t.form}{' iso' if t.iso else ''}"
         return self.emit("pull", t, ("A", x.name, mask), spec, text, product, ("seconds",))
 

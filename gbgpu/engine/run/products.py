@@ -39,6 +39,9 @@ class Products(Steps):
 
     def _gather(self, step: Step) -> list[needs.Dense]:
         source, session = self.registers[step.sources[0]], self.session
+        if step.into.iso and not source.iso:  # nobody reads its values
+            blocks = [VectorBlock(block.n, block.vals, 0, block.words) for block in source.blocks]
+            source = VectorStore(source.map, source.dtype, source.form, True, blocks)
         thin = self._halo(source)
         if thin is not None:
             return self._values_of(source, thin)
