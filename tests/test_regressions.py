@@ -11,9 +11,9 @@ import pytest
 
 import gbgpu as gb
 from gbgpu import binary, monoid, select, semiring, unary
-from gbgpu.engine import maps
 from gbgpu.exceptions import IndexOutOfBound, InvalidValue, OutOfMemory
 from gbgpu.kernels import backends
+from gbgpu.kernels.cpu import CpuKernels
 
 
 def entries(handle) -> dict:
@@ -42,7 +42,7 @@ def test_reduce_over_more_blocks_than_a_word_has_bits():
 def test_filling_under_a_mask_that_lives_on_other_devices(monkeypatch):
     """`auto`: an empty output lives whole on one device, a large mask on several; only the first block was filled."""
     monkeypatch.setattr(backends, "automatic", lambda *beside: "cpu:3")
-    monkeypatch.setattr(maps, "WHOLE", 30)
+    monkeypatch.setattr(CpuKernels, "whole", 30)
     gb.init("auto")
     M = gb.Matrix.from_coo(np.arange(20), np.arange(20)[::-1], 1, nrows=20, ncols=20)
     C = gb.Matrix(int, 20, 20)

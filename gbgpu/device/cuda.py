@@ -47,6 +47,12 @@ def available() -> int:
         return 0
 
 
+def reach_each_other(gpus: int) -> bool:
+    """Whether each of the first GPUs can read the memory of all others; not so of one."""
+    reaches = cupy.cuda.runtime.deviceCanAccessPeer
+    return gpus > 1 and all(reaches(a, b) for a in range(gpus) for b in range(gpus) if a != b)
+
+
 def view(array: Any) -> Any:
     """An array of any library that lies on a GPU, as CuPy's: the same memory."""
     return cupy.asarray(array) if hasattr(array, "__cuda_array_interface__") else cupy.from_dlpack(array)

@@ -6,15 +6,12 @@ import numpy as np
 
 from ..distribute.partition import WORD, Partition, Pattern, RowMap, equal_edges, equal_rows
 
-# Rows plus entries below which `auto` keeps an object on one device: its products take less than handing them out.
-WHOLE = 100_000
-
 
 class Maps:
-    """Maps over p devices; `auto`: small objects live whole on the first."""
+    """Maps over p devices; objects of fewer than `whole` rows and entries live on the first."""
 
-    def __init__(self, p: int, auto: bool, partition: Partition | None):
-        self._p, self._auto, self._partition = p, auto, partition
+    def __init__(self, p: int, whole: int, partition: Partition | None):
+        self._p, self._whole, self._partition = p, whole, partition
         if partition is not None:
             partition.divide(Pattern(64), p)  # raises now if the weights don't fit the devices
         self.alone = False  # the first device works alone
@@ -30,7 +27,7 @@ class Maps:
         if self.alone:
             return self.whole(n)
         found = self._defaults.get(n)
-        return found if found is not None else self._make(Pattern(n), self._auto and n < WHOLE)
+        return found if found is not None else self._make(Pattern(n), n < self._whole)
 
     def plain(self, n: int) -> bool:
         """Whether slots of a new matrix of this size are the user ids."""
@@ -68,7 +65,7 @@ class Maps:
     ) -> tuple[RowMap, RowMap]:
         """The maps of a new matrix; the first of its size decides the defaults, by its row lengths and `pattern`, the
         columns of its entries, if given."""
-        whole = self._auto and max(nrows, ncols) + nnz < WHOLE
+        whole = max(nrows, ncols) + nnz < self._whole
         p = 1 if whole else self._p
         maps = []
         known = Pattern(nrows, lengths, pattern if nrows == ncols else None)

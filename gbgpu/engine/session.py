@@ -73,7 +73,7 @@ class Session(Stores):
         self.devices = self.device_set.devices
         self.at = next(d for d, device in enumerate(self.devices) if device.kind != "remote")
         self.assigner = chosen(self, balance)
-        self.maps = Maps(len(self.devices), self.auto, partition)
+        self.maps = Maps(len(self.devices), self.kernels.whole if self.auto else 0, partition)
         self.pool = Pool(self.devices)
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
         self.plans: dict[Any, Plan] = {}

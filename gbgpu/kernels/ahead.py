@@ -24,7 +24,7 @@ class Rehearsal(CpuKernels):
 
     mxm = GpuKernels.mxm
     costs = GpuKernels.costs
-    dense, touches = GpuKernels.dense, CpuKernels.touches
+    dense, touches, whole = GpuKernels.dense, CpuKernels.touches, GpuKernels.whole
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(interpret=True)

@@ -66,6 +66,7 @@ class GpuKernels:
     kind = "cuda"
     dense, touches, atomic = True, False, False
     mxm: tuple[str, ...] = ("dot", "dense", "sort")
+    whole = 1 << 28  # searches gain by a second GPU from there on: RMAT of scale 22 is slower on two, 24 is faster
     costs = Costs(
         push_edge=4e-11, push_first=4e-11, pull_edge=1.2e-11, row=4e-12, byte=5e-13, step=8e-6
     )  # an H200, from its launch and gather rates

@@ -281,6 +281,7 @@ class Kernels(Protocol):
     touches: bool  # whether pushes with DENSE fill `touched` all the same
     dense: bool  # whether pushes that reach many rows are to fill bitmaps
     atomic: bool  # whether a call of a kernel is compiled code alone, in which Python handles no signal
+    whole: int  # rows plus entries of objects below which one device takes less time than several
     mxm: tuple[str, ...]  # how it can multiply matrices: "dot", "rows", "hash", "dense", "sort"
 
     def get(self, kind: str, spec: Spec) -> Any:

@@ -14,6 +14,7 @@ class NullKernels:
     dense, touches, atomic = False, True, False
     mxm: tuple[str, ...] = ("rows",)
     costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
+    whole = CpuKernels.whole
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()

@@ -87,7 +87,7 @@ class DeviceLoop:
             return False
         if (
             not self.loop.rounds
-            or self.alike < self._soon()
+            or self.alike < max(self._soon(), 0 if self._one else SETTLED)
             or self.tries >= _TRIES
             or not (self._one or self._together)
         ):
@@ -124,7 +124,7 @@ class DeviceLoop:
         with others: where statements are handed out, that and the time are p times what is compared here."""
         if self.solo is None or self.solo.entered or not (surely or self.alike == SETTLED):
             return False
-        if not surely:
+        if not surely and not self.solo.whole:
             lost = MET / (1 - 1 / self.gpus) if self._together else HANDED
             if self._seconds() > lost * len(self.statements):
                 return False

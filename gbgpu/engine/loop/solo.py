@@ -34,6 +34,13 @@ class Solo:
     def entered(self) -> bool:
         return bool(self._before)
 
+    @property
+    def whole(self) -> bool:
+        """Whether all that is there lies on the first device."""
+        stores = [x._store for x in self._handles if x._store is not None]
+        maps = [map for x in stores for map in ((x.map,) if isinstance(x, VectorStore) else (x.rowmap, x.colmap))]
+        return all(map.p == 1 for map in maps)
+
     def fits(self) -> bool:
         """Whether the first device has room for all of it."""
         stores = [x._store for x in self._handles if x._store is not None]
