@@ -24,9 +24,11 @@ import algos.verify
 import gbgpu as gb
 from gbgpu import binary, monoid, replace
 from gbgpu.device import nvrtc
+from gbgpu.device import rounds as on_gpus
 from gbgpu.engine.loop import captured, limits, tapes
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
+from gbgpu.errors import DeviceError
 from gbgpu.language import recording
 from gbgpu.semiring import any_pair, any_secondi, min_plus, min_second, plus_times
 from gbgpu.semiring._types import BOOL, FP32
@@ -572,3 +574,49 @@ def test_rounds_of_other_matrices_are_not_joined(machine, monkeypatch):
         for A, (levels_, depth) in zip(matrices, expected, strict=True):
             it, level, _ = levels(A)
             assert level.isequal(levels_) and it.rounds == depth
+
+
+def test_a_gpu_that_never_comes(machine, monkeypatch):
+    """Others end the loop, and say so; the next one runs."""
+    if not machine.startswith("cuda:0-1"):
+        pytest.skip("needs two GPUs")
+    A = road()
+    expected, depth = by_python(A)
+    monkeypatch.setattr(on_gpus, "PATIENCE", 0.5)
+    on_gpus._kernels.cache_clear()
+    launches = [(kind, kind.launch) for kind in (on_gpus.WhileGraph, on_gpus._Staying)]
+    monkeypatch.setattr(compiled, "MET", -1)
+    with monkeypatch.context() as patch:
+        for kind, launch in launches:
+            first = lambda self, *given, launch=launch: self.device.gpu or launch(self, *given)  # noqa: E731
+            patch.setattr(kind, "launch", first)
+        with pytest.raises(DeviceError, match="cuda:0.* did not come"):
+            levels(A)
+    for _ in range(3):
+        it, level, q = levels(A)
+        assert by_itself(it) and level.isequal(expected) and it.rounds == depth
+    on_gpus._kernels.cache_clear()
+
+
+def test_a_thousand_loops(machine):
+    """They neither hang nor differ."""
+    A, gpu = road(2000), machine.startswith("cuda")
+    levels_, distances, labels = algos.bfs(A, 7).levels, algos.sssp(A, 7), algos.connected_components(A)
+    for _ in range(1000 if gpu else 5):
+        assert algos.bfs(A, 7).levels.isequal(levels_)
+        assert algos.sssp(A, 7).isequal(distances) and algos.connected_components(A).isequal(labels)
+
+
+def test_auto_leaves_small_objects_to_the_first_gpu(machine, monkeypatch):
+    if machine != "cuda:0-1":
+        pytest.skip("needs two GPUs")
+    monkeypatch.setattr(type(gb.settings.session().kernels), "whole", 10_000)
+    gb.init("auto")
+    assert len(gb.settings.session().devices) > 1
+    for n, p in ((2000, 1), (9000, len(gb.settings.session().devices))):
+        A = road(n)
+        assert A._store.rowmap.p == p
+        expected, depth = by_python(A)
+        it, level, _ = levels(A)
+        assert level.isequal(expected) and it.rounds == depth and by_itself(it)
+        assert p > 1 or "GPUs" not in it.how

@@ -311,3 +311,27 @@ def test_an_index_vector_may_lie_as_a_list(devices):
     assert B[ids, :].new().to_coo()[2].tolist() == found.tolist()
     sums(binary.plus)[ids] << data
     assert sums.to_coo()[1][found].tolist() == (np.arange(n) * 10).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["INT32", "UINT64", "FP32"])
+def test_values_go_to_the_places_that_a_vector_names(session, dtype):
+    """Of several devices each combines what it has, for whole numbers; others go through a product."""
+    gb.init(session.spec)  # blocks begin at whole words, as those of large matrices do
+    n, rng, ufuncs = 20_000, np.random.default_rng(3), {"min": np.minimum, "max": np.maximum, "plus": np.add}
+    gb.Matrix.from_coo(np.arange(n), np.arange(n)[::-1], True, nrows=n, ncols=n)
+    numbers = gb.dtypes.lookup_dtype(dtype).np_type
+    ids, given, before = (rng.integers(0, most, n) for most in (n, 50, 50))
+    given, before = given.astype(numbers), before.astype(numbers)
+    place, u = gb.Vector.from_dense(ids), gb.Vector.from_dense(given)
+    for name, ufunc in ufuncs.items():
+        w, expected = gb.Vector.from_dense(before), before.copy()
+        w(getattr(binary, name))[place] << u
+        ufunc.at(expected, ids, given)
+        assert np.array_equal(w.to_dense(), expected)
+    taken = gb.Vector(dtype, n)
+    taken << u[place]
+    assert np.array_equal(taken.to_dense(), given[ids])
+    place[7] = n
+    with pytest.raises(IndexOutOfBound):
+        w(binary.min)[place] << u
+        w.to_dense()

@@ -1,13 +1,13 @@
 // How GPUs whose graphs loop wait for each other: kernels of one thread. Each GPU has words of its own: how often all have
 // met, how often they were told something, whether one was lost; what it was told, and to which meeting each has come.
-// GPUS, OF (the parameters with the words of each GPU) and ALL (their names) are defined before this text.
+// GPUS, OF (the parameters with the words of each GPU), ALL (their names) and PATIENCE (nanoseconds that GPUs wait for each
+// other) are defined before this text.
 
 typedef long long i64;
 typedef unsigned long long u64;
 
 extern "C" __device__ void cudaGraphSetConditional(u64, unsigned);
 
-const i64 PATIENCE = 8000000000ll; // nanoseconds that GPUs wait for each other
 enum { MET, ASKED, LOST, TOLD = 16, CAME = 32 };
 
 __device__ i64 now() {

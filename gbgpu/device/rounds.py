@@ -20,7 +20,8 @@ WORDS = 4096  # that a round may count in on a GPU: its end clears them
 _MEETING, _LINE = 48, 16  # words of a Meeting of one GPU (resident.cuh), and of what each of several adds to it
 _CAME = 32  # words of a GPU before those where others come (meet.cu)
 _TOLD = 6  # pinned words of the first GPU; each of the others has one
-_PATIENCE = 1e-3  # seconds of asking again and again whether a loop has ended; then it is asked every so often
+PATIENCE = 8.0  # seconds that GPUs, and blocks of one, wait for each other
+_ASKING = 1e-3  # seconds of asking again and again whether a loop has ended; then it is asked every so often
 
 
 class Rounds:
@@ -210,7 +211,7 @@ class Rounds:
         try:
             self._go(kind)
             while not all(stream.done for stream in streams):
-                if time.perf_counter() - start > _PATIENCE:
+                if time.perf_counter() - start > _ASKING:
                     time.sleep(5e-5)
         except BaseException:
             self._told[0] = 1
@@ -231,7 +232,12 @@ class Rounds:
 def meeting(gpus: int) -> str:
     """The text of meet.cu for so many GPUs."""
     of, all = (", ".join(f"{what}p{i}" for i in range(gpus)) for what in ("long long *", ""))
-    return f"#define GPUS {gpus}\n#define OF {of}\n#define ALL {all}\n{MEET}"
+    return f"{patience()}#define GPUS {gpus}\n#define OF {of}\n#define ALL {all}\n{MEET}"
+
+
+def patience() -> str:
+    """The head of texts of what waits for others."""
+    return f"#define PATIENCE {int(PATIENCE * 1e9)}ll\n"
 
 
 @lru_cache(maxsize=16)
@@ -255,7 +261,7 @@ class _Staying:
         meeting: Any,
         rest: Sequence[int],
     ):
-        self._device, self._stream, self._meeting = device, stream, meeting
+        self.device, self._stream, self._meeting = device, stream, meeting
         self._kernel, self._threads, self._shared = kernel, threads, program.shared
         with device.here():
             self._grid = min(blocks * device.processors, device.fit(kernel, threads, program.shared))
@@ -265,11 +271,11 @@ class _Staying:
         self._places = (c_void_p * len(places))(*places)
 
     def clear(self) -> None:
-        with self._device.here(), self._stream:
-            self._device.clear(self._meeting)
+        with self.device.here(), self._stream:
+            self.device.clear(self._meeting)
 
     def launch(self, kind: int) -> None:
         self._rest[2] = kind
         how = self._kernel.ptr, self._grid, 1, 1, self._threads, 1, 1, self._shared, self._stream.ptr
-        with self._device.here():
+        with self.device.here():
             checked((bindings().cuLaunchCooperativeKernel(*how, addressof(self._places))[0], None))

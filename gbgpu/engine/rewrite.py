@@ -171,17 +171,20 @@ def _assign(statement: Any) -> Any:
 
 
 def _scatters(statement: Any) -> bool:
-    """Whether `w(monoid)[ids] << u` is of full vectors on one device: values go to their places at once."""
+    """Whether `w(monoid)[ids] << u` is of full vectors: values go to their places at once. On several devices a value
+    that nobody gave is the identity, which changes no whole number."""
     output, expr, index, monoid = statement.output, statement.expr, statement.index, _monoid(statement.accum)
     if expr.kind != "copy" or statement.mask is not None or monoid is None or index.vector is None:
         return False
     session, w = output._session, output._store
-    if w is None or w.map.p > 1 or w.form != "full" or w.iso or w.dtype not in monoid or expr.left is output:
+    if w is None or w.form != "full" or w.iso or w.dtype not in monoid or expr.left is output:
+        return False
+    if w.map.p > 1 and (session.ranks is not None or not w.map.plain or w.dtype.np_type.kind not in "iu"):
         return False
     op, u = monoid[w.dtype], session.content(expr.left)
     if op.is_any or op.dtype is not w.dtype or (session.deterministic and order_matters(op)):
         return False
-    return u.form == "full" and not u.iso and u.map.p == 1 and u.dtype is w.dtype
+    return u.form == "full" and not u.iso and u.map is w.map and u.dtype is w.dtype
 
 
 def _full(n: int) -> Any:

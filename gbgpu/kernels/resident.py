@@ -20,6 +20,7 @@ import numpy as np
 
 from ..device import nvrtc
 from ..device.base import address
+from ..device.rounds import patience
 from ..device.store import Recent, code_name
 from .gpu_source import piece
 
@@ -198,7 +199,7 @@ class Program:
         if len(self.values) > MOST or self.shared > SHARED:
             raise Unknown(f"{len(self.values)} arguments, {self.shared} bytes of shared memory")
         texts = "\n".join(_spaced(name, text) for text, name in self._spaces.items())
-        self.text = f"""{f"#define GPUS {len(gpus)}" if self._several else ""}
+        self.text = f"""{patience()}{f"#define GPUS {len(gpus)}" if self._several else ""}
 {piece("resident.cuh")}
 #define RESIDENT
 {"#define CROSSES" if crossings else ""}

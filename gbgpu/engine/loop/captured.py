@@ -179,8 +179,14 @@ class Captured:
             else:
                 alike.append((x, place, blocks))
         for to, source in list(self._brought(alike)):
-            self.device.copy(to, source)
+            self._near(to).copy(to, source)
         _put_back(self.carried, self.places, self.blocks)
+
+    def _near(self, array: Any) -> Any:
+        """The device of an array, or one of the same GPU."""
+        if len(self.devices) == 1 or isinstance(array, np.ndarray):
+            return self.device
+        return next(device for device in self.devices if device.gpu == array.device.id)
 
     def _give(self) -> None:
         """Handles get copies of what the round left, and are let go. Bitmaps, which nobody shares, are lent: whoever

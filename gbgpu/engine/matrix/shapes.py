@@ -59,6 +59,7 @@ class Ids:
     def __init__(self, session: Context, index: Index, map: RowMap, over: RowMap | None = None):
         """`over`: each device asks for the positions alone that it owns there."""
         self.session, self.index, self.map = session, index, map
+        self.plain = map.p == 1 or map.plain  # slots are ids
         self.store = None
         if index.vector is not None:
             store = _by_row(session, session.content(index.vector))
@@ -86,7 +87,7 @@ class Ids:
     def take(self, vals: Any, b: int, over: RowMap) -> Any:
         """What a full vector over the map has at those of the positions that device b owns in `over`."""
         index = self.store
-        if self.map.p > 1 or index is None or index.map is not over or index.iso:
+        if not self.plain or index is None or index.map is not over or index.iso:
             return vals[self.part(b, over)]
         device = self.session.devices[b]
         taken, bad = device.take(vals, index.blocks[b].vals[: over.rows[b]], self.map.n)
@@ -94,9 +95,9 @@ class Ids:
         return taken
 
     def _checked(self, device: Device, users: Any) -> Any:
-        slots, bad = device.checked(users, self.map.n, "int64" if self.map.p > 1 else self.map.slot_type())
+        slots, bad = device.checked(users, self.map.n, self.map.slot_type() if self.plain else "int64")
         self._watch(device, bad)
-        return slots_of(device, self.map, slots) if self.map.p > 1 else slots
+        return slots if self.plain else slots_of(device, self.map, slots)
 
     def _watch(self, device: Device, bad: Any) -> None:
         found = f"ids from 0 to {self.map.n - 1} in an index"

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ...distribute import transport
 from ...distribute.blocks import VectorBlock, VectorStore
+from ...distribute.needs import Transfer
 from ...distribute.partition import Task
 from ...interrupts import held
 from ...kernels import interface as k
@@ -91,14 +93,53 @@ class Output(Operands):
         return self._changed(w, kernel, calls, blocks, self.rows(w.map))
 
     def _scatter(self, step: Step) -> VectorStore:
-        """Values of a full vector go to the places that a vector names, on one device."""
+        """Values of a full vector go to the places that a vector names: of several devices each combines what it has
+        for all rows first, then owners combine what they get."""
         session, w, u = self.session, self.registers["w"], self.registers[step.sources[0]]
-        nil, n, ids = session.nil(0), w.map.n, Ids(session, self.registers["place"], w.map)
-        slots = session.over(w.map.tasks, lambda task: ids.part(0, u.map), 0.0)[0]
+        map, tasks, ids = w.map, w.map.tasks, Ids(session, self.registers["place"], w.map, u.map)
+        slots = session.over(tasks, lambda task: ids.part(task.block, u.map), 0.0)
         session.raise_watched()
-        count, nobody = session.pool.scalar(0, u.map.n, np.int64), (nil.slots(w.map.slot_type()), nil.scratch)
-        given = count, slots, u.blocks[0].vals, nil.words, 0, w.blocks[0].vals, session.pool.ones(0, n), *nobody
-        return self._changed(w, self.kernel("combine"), [given], w.blocks, u.map.n * session.kernels.costs.push_edge)
+        vals, seconds = [block.vals for block in u.blocks], map.n * session.kernels.costs.push_edge / map.p
+        if map.p > 1:
+            all = [self._every_row(task.device, map.rows[task.block]) for task in tasks]
+            parts = session.over(tasks, lambda task: self._sent(task, slots[task.block], u), seconds)
+            vals = session.over(tasks, lambda task: self._own(task, parts, all[task.block]), seconds)
+            slots = all
+        into = [block.vals for block in w.blocks]
+        calls = [self._arrivals(task.device, *each) for task, *each in zip(tasks, slots, vals, into, strict=True)]
+        return self._changed(w, self.kernel("combine"), calls, w.blocks, seconds)
+
+    def _arrivals(self, d: int, slots: Any, vals: Any, into: Any) -> tuple:
+        """Arguments that combine values with what a device has at these places."""
+        pool, nil = self.session.pool, self.session.nil(d)
+        nobody = nil.slots(self.registers["w"].map.slot_type()), nil.scratch
+        given = pool.scalar(d, len(slots), np.int64), slots, vals, nil.words, 0
+        return *given, into, pool.ones(d, len(into)), *nobody
+
+    def _sent(self, task: Task, slots: Any, u: VectorStore) -> Any:
+        """What a device has for all rows."""
+        op, n = self.step.spec.op, self.registers["w"].map.nslots
+        into = self.session.devices[task.device].full(n, op.start, op.dtype.np_type)
+        self.kernel("combine")(*self._arrivals(task.device, slots, u.blocks[task.block].vals, into))
+        return into
+
+    def _own(self, task: Task, parts: list[Any], rows: Any) -> Any:
+        """What all devices have for the rows of one."""
+        session, map, kernel = self.session, self.registers["w"].map, self.kernel("combine")
+        lo, n, device = map.first_slot(task.block), map.rows[task.block], session.devices[task.device]
+        mine = parts[task.block][lo : lo + n]
+        for other in map.tasks:
+            if other.block != task.block and n:
+                came = device.empty(n, mine.dtype)
+                transfer = Transfer(other.device, task.device, parts[other.block][lo : lo + n], came)
+                session.account(task.device, *transport.carry(session.devices, [transfer]))
+                kernel(*self._arrivals(task.device, rows, came, mine))
+        return mine
+
+    def _every_row(self, d: int, n: int) -> Any:
+        """0 .. n - 1 on a device, kept."""
+        device, dtype = self.session.devices[d], self.registers["w"].map.slot_type()
+        return self.session.once(("every row", d, n, dtype), lambda: device.put(np.arange(n, dtype=dtype)))
 
     def _changed(
         self, w: VectorStore, kernel: Any, calls: list[tuple], blocks: list[VectorBlock], seconds: float

@@ -1,5 +1,5 @@
 // What one kernel that runs a whole loop is put together with (kernels/resident.py): its arguments, and where all its
-// blocks meet.
+// blocks meet. PATIENCE, nanoseconds that blocks wait for each other, is defined before this text.
 
 typedef unsigned long long Bits64;
 
@@ -18,8 +18,7 @@ struct Meeting {
 #endif
 };
 
-const unsigned LOST = 255;              // told where a block did not come
-const Bits64 PATIENCE = 8000000000ull;  // nanoseconds that blocks wait for each other
+const unsigned LOST = 255; // told where a block did not come
 
 __device__ __forceinline__ Bits64 now() {
     Bits64 t;
