@@ -613,10 +613,10 @@ def test_auto_leaves_small_objects_to_the_first_gpu(machine, monkeypatch):
     monkeypatch.setattr(type(gb.settings.session().kernels), "whole", 10_000)
     gb.init("auto")
     assert len(gb.settings.session().devices) > 1
-    for n, p in ((2000, 1), (9000, len(gb.settings.session().devices))):
+    for n, blocks in ((2000, 1), (9000, len(gb.settings.session().devices))):
         A = road(n)
-        assert A._store.rowmap.p == p
+        assert A._store.rowmap.p == blocks
         expected, depth = by_python(A)
         it, level, _ = levels(A)
         assert level.isequal(expected) and it.rounds == depth and by_itself(it)
-        assert p > 1 or "GPUs" not in it.how
+        assert blocks > 1 or "GPUs" not in it.how

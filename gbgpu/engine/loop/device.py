@@ -85,12 +85,9 @@ class DeviceLoop:
             self.alike, self.plans = self.alike + 1 if same else 0, plans
         if self._gone_solo():
             return False
-        if (
-            not self.loop.rounds
-            or self.alike < max(self._soon(), 0 if self._one else SETTLED)
-            or self.tries >= _TRIES
-            or not (self._one or self._together)
-        ):
+        if not self.loop.rounds or self.alike < self._soon() or self.tries >= _TRIES:
+            return False
+        if not (self._one or self._together):
             return False
         if _spent < self._price() or self.session.loops.refused(self.signature.key):
             return False
@@ -122,9 +119,11 @@ class DeviceLoop:
     def _gone_solo(self, surely: bool = False) -> bool:
         """Leave a loop of several GPUs to the first one, if that has room, and takes less time for a round than is lost
         with others: where statements are handed out, that and the time are p times what is compared here."""
-        if self.solo is None or self.solo.entered or not (surely or self.alike == SETTLED):
+        if self.solo is None or self.solo.entered:
             return False
-        if not surely and not self.solo.whole:
+        if not (surely or self.solo.whole):
+            if self.alike != SETTLED:
+                return False
             lost = MET / (1 - 1 / self.gpus) if self._together else HANDED
             if self._seconds() > lost * len(self.statements):
                 return False
