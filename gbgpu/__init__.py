@@ -33,6 +33,7 @@ def init(
     *,
     deterministic: bool = False,
     balance: Any = "auto",
+    replicas: Any = "auto",
     ranks: bool | None = None,
     **others: Any,
 ) -> Session:
@@ -44,7 +45,9 @@ def init(
     `gb.partition`. `deterministic`: sums of floats are the same, bit for bit, from run to run and on any number of
     devices of one kind, and `any` takes the term of the lowest index in products with a vector; such products go by
     rows (pull) then, which costs time. `balance`: whether a device computes for another whose part of a frontier is
-    larger, "auto", "off" or a `gb.balance.Policy`; CPU devices only.
+    larger, "auto", "off" or a `gb.balance.Policy`; CPU devices only. `replicas`: bytes that copies of whole matrices
+    may take on the first of several GPUs, which then does by itself what others would only delay (docs/devices.md);
+    "auto", as many as leave room, 0 for none.
 
     In processes that mpiexec started the session has the devices of all of them (docs/clusters.md), each of which calls
     this; `ranks=False` gives each process a session of its own, and True is for what starts processes otherwise. Raises
@@ -54,7 +57,7 @@ def init(
         came = ", ".join([repr(devices), *(f"{name}={value!r}" for name, value in others.items())])
         hint = 'gb.init("cpu:4"), gb.init("cuda:0"), or no call at all; statements run when they are written'
         raise TypeError(errors.message("devices, and perhaps partition and deterministic", came, hint))
-    session = Session(devices, partition, deterministic, balance, ranks)
+    session = Session(devices, partition, deterministic, balance, replicas, ranks)
     old = settings.install(session)
     if old is not None:
         old.close()
@@ -107,18 +110,21 @@ def block_sets(matrix: Matrix | TransposedMatrix) -> BlockSets:
     return stored._session.block_sets(stored, turned)
 
 
-def estimate_memory(nrows: int, ncols: int, nvals: int, dtype: Any = "FP64", *, iso: bool = False) -> Memory:
+def estimate_memory(
+    nrows: int, ncols: int, nvals: int, dtype: Any = "FP64", *, iso: bool = False, replica: bool = False
+) -> Memory:
     """Bytes that a Matrix of distinct entries needs, as `Memory(held, peak)`: `held` once it is there, `peak` while
     `from_coo` makes it from arrays on the device (beyond these arrays). They are those of the GPU that needs most, or
     of the process if the devices of the session in force are CPU ones.
 
-    `iso`: one value for all entries. A product that needs the transpose holds a second matrix like it, unless the
-    matrix is symmetric; on GPUs, products with a vector may keep columns in another order as well (4 bytes an entry).
-    Raises InvalidValue for a negative size.
+    `iso`: one value for all entries. `replica`: with a copy of all of it on the first of several GPUs, which loops of
+    little work leave there (docs/devices.md). A product that needs the transpose holds a second matrix like it, unless
+    the matrix is symmetric; on GPUs, products with a vector may keep columns in another order as well (4 bytes an
+    entry). Raises InvalidValue for a negative size.
     """
     if min(nrows, ncols, nvals) < 0:
         raise errors.InvalidValue(errors.message("sizes from 0 on", (nrows, ncols, nvals)))
-    return of_matrix(settings.session(), nrows, ncols, nvals, dtypes.lookup_dtype(dtype), iso)
+    return of_matrix(settings.session(), nrows, ncols, nvals, dtypes.lookup_dtype(dtype), iso, replica)
 
 
 def synchronize() -> None:

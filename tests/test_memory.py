@@ -4,6 +4,7 @@ those on a GPU."""
 from __future__ import annotations
 
 import gc
+import os
 import pickle
 import tracemalloc
 
@@ -13,6 +14,7 @@ import pytest
 import gbgpu as gb
 from gbgpu.device import cpu, cuda
 from gbgpu.engine import gate, stores
+from gbgpu.errors import InvalidValue
 
 KINDS = {"FP32": np.float32, "FP64": np.float64, "BOOL": None}
 
@@ -180,3 +182,59 @@ def test_huge_vectors_of_few_entries_take_no_room():
 def test_the_host_says_what_is_free():
     free, total = cpu.host_memory()
     assert 0 < free <= total
+
+
+def test_bytes_that_a_handle_holds(devices):
+    """Blocks, and the transpose that a product leaves."""
+    n, rng = 5000, np.random.default_rng(4)
+    rows, cols = rng.integers(0, n, (2, 40_000))
+    A = gb.Matrix.from_coo(rows, cols, np.ones(40_000, np.float32), nrows=n, ncols=n, dup_op="plus")
+    names = [device.name for device in gb.settings.session().devices]
+    before, nvals = A.memory(), A.nvals
+    assert list(before) == names
+    assert 8 * nvals <= sum(before.values()) <= 8 * nvals + 8 * (n + len(names)) + 64 * len(names)
+    gb.Vector.from_dense(np.ones(n, np.float32)).vxm(A).new(direction="pull")
+    assert sum(A.memory().values()) >= 2 * 8 * nvals
+    v = gb.Vector.from_dense(np.ones(n))
+    assert sum(v.memory().values()) >= 8 * n
+    assert sum(gb.Vector(int, n).memory().values()) < 8 * n
+
+
+def test_replicas_are_limited():
+    for wrong in (-1, "all", 1.5, True):
+        with pytest.raises(InvalidValue, match="replicas"):
+            gb.init("cpu:2", replicas=wrong)
+    gb.init("cpu:2", replicas=100_000)
+    session = gb.settings.session()
+    small, large = (gb.Matrix.from_coo(np.arange(n), np.arange(n)[::-1], nrows=n, ncols=n) for n in (4000, 20_000))
+    assert session.replicas.fit([small._store], 0) and not session.replicas.fit([large._store], 0)
+    made = session.replicas.of(small._store)
+    assert made.rowmap.p == 1 and session.replicas.of(small._store) is made
+    assert session.replicas.bytes() > 4000 * 4 and sum(small.memory().values()) > 2 * 4000 * 4
+    assert session._relieved() and small._store.replica is None and not session._relieved()
+    gb.init("cpu:2", replicas=0)
+    small = gb.Matrix.from_coo(np.arange(4000), np.arange(4000), nrows=4000, ncols=4000)
+    assert not gb.settings.session().replicas.fit([small._store], 0)
+
+
+@pytest.mark.skipif("cuda:0-1" not in os.environ.get("GBGPU_TEST_DEVICES", "").split(), reason="needs two GPUs")
+def test_replicas_go_before_memory_runs_out():
+    import cupy
+
+    gb.init("cuda:0-1")
+    A, fails = gb.Matrix.from_coo(np.arange(4000), np.arange(4000)[::-1], nrows=4000, ncols=4000), [1]
+    session, plain = gb.settings.session(), cupy.get_default_memory_pool().malloc
+    session.replicas.of(A._store)
+
+    def short(size):
+        if fails:
+            fails.pop()
+            raise cupy.cuda.memory.OutOfMemoryError(size, 0, 0)
+        return plain(size)
+
+    with cupy.cuda.using_allocator(short):
+        assert session.devices[0].empty(1000, np.int64).size == 1000
+        assert A._store.replica is None
+        fails.append(1)
+        with pytest.raises(gb.exceptions.OutOfMemory):  # nothing is kept any more
+            session.devices[0].empty(1000, np.int64)

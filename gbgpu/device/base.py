@@ -13,6 +13,7 @@ class Device(Protocol):
     name: str  # "cpu:0", "cuda:0", "cuda:0/2" (the third logical device of GPU 0)
     model: str  # the product's name
     kind: str  # "cpu" or "cuda"; devices of one kind share a kernel backend
+    relieve: Any  # weak, or None: what gives memory back before an allocation fails, and says whether there was any
     xp: Any  # its array module, with NumPy's names: what is not worth a kernel of its own is written in it
 
     def empty(self, n: int, dtype: Any) -> Any:

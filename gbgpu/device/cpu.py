@@ -24,6 +24,7 @@ class CpuDevice:
 
     kind = "cpu"
     model = "virtual device"
+    relieve: Any = None
     xp: Any = np
 
     def __init__(self, index: int):

@@ -141,6 +141,7 @@ class CudaDevice:
         self.journal: Any = None  # hears of buffers and launches, while a loop is captured
         self.thin = 0  # blocks at most that work on lists, while a loop of short ones is captured
         self._uncaptured: Callable[[], AbstractContextManager] = nullcontext
+        self.relieve: Any = None  # weak: what gives memory back, and says whether there was any
         self._used = 0  # of the zeroed words
         self._counting: Iterator[Any] | None = None  # words that a loop's body clears itself
         self._context, self.peers = cupy.cuda.Device(gpu) if switch else nullcontext(), peers
@@ -159,6 +160,9 @@ class CudaDevice:
             with self._context:
                 buffer = cupy.ndarray((room,), dtype)
         except cupy.cuda.memory.OutOfMemoryError as error:
+            relieved = self.relieve() if self.relieve is not None else None
+            if relieved is not None and relieved():
+                return self.empty(n, dtype)
             raise self._out_of_memory(room * dtype.itemsize) from error
         if self.journal is not None:
             buffer = self.journal.given(buffer)

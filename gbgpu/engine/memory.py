@@ -3,7 +3,10 @@ CuPy's pool; NumPy through tracemalloc), which test_memory checks."""
 
 from typing import Any, NamedTuple
 
-from ..distribute.blocks import offset_type
+import numpy as np
+
+from ..device.base import address
+from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore, offset_type
 from . import gate
 
 
@@ -14,8 +17,9 @@ class Memory(NamedTuple):
     peak: int
 
 
-def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso: bool) -> Memory:
-    """On the GPU that needs most; of the process on CPU devices, which share its memory."""
+def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso: bool, replica: bool) -> Memory:
+    """On the GPU that needs most, which is the first one if it has a replica; of the process on CPU devices, which
+    share its memory."""
     p, value = len(session.devices), 0 if iso else dtype.np_type.itemsize
     offset = 4 if offset_type(-(-nvals // p)) == "int32" else 8
     column = 4 if ncols < 2**31 else 8
@@ -34,4 +38,37 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
         cutting = (4 + value) * (1 + 1 / gpus) * nvals + 16 * nrows
     else:  # columns are translated
         cutting = (12 + 25 / p + 2 * value) * nvals + 16 * nrows if p > 1 else 0
-    return Memory(held // gpus, max(int(sorting), counting, joining, int(cutting), held // gpus))
+    mine = held // gpus + (8 * nrows + (column + value) * nvals if replica and gpus > 1 else 0)
+    return Memory(mine, max(int(sorting), counting, joining, int(cutting), mine))
+
+
+def of_handle(session: Any, store: Any) -> dict[str, int]:
+    """Bytes that each device holds for a handle: its blocks, and what is kept beside them."""
+    found = {device.name: 0 for device in session.devices if device.kind != "remote"}
+    seen: set[int] = set()
+
+    def look(x: Any, name: str) -> None:
+        if hasattr(x, "nbytes") and not isinstance(x, np.generic):
+            if address(x) not in seen:
+                seen.add(address(x))
+                found[name] += int(x.nbytes)
+        elif isinstance(x, (tuple, list)):
+            for one in x:
+                look(one, name)
+        elif isinstance(x, dict):
+            look(list(x.values()), name)
+        elif isinstance(x, (MatrixBlock, VectorBlock)):
+            look([getattr(x, slot) for slot in x.__slots__ if hasattr(x, slot)], name)
+
+    def walk(store: Any) -> None:
+        if id(store) in seen or not isinstance(store, (MatrixStore, VectorStore)):
+            return
+        seen.add(id(store))
+        for device, block in zip(session.devices, store.blocks, strict=False):
+            if device.name in found:
+                look(block, device.name)
+        for beside in ("transposed", "replica"):
+            walk(getattr(store, beside, None))
+
+    walk(store)
+    return found

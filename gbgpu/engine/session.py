@@ -1,8 +1,10 @@
 """A session: devices, kernels, row maps, plans. Handles give it their statements; nothing else reaches the devices."""
 
 from collections.abc import Callable, Sequence
+from gc import collect
 from threading import RLock, get_ident
 from typing import Any
+from weakref import WeakMethod
 
 from .. import settings
 from ..balance.arbiter import Policy
@@ -24,9 +26,11 @@ from .loop.kept import Kept
 from .maps import Maps
 from .matrix import MatrixRun
 from .matrix.plan import MatrixPlanner
+from .memory import of_handle
 from .plan import NOTHING, Plan, Planner, Step, revived
 from .pool import Pool
 from .prepare import of_matrices, of_vectors
+from .replicas import Replicas
 from .rewrite import rewritten
 from .run import Run
 from .run.steps import cast
@@ -49,6 +53,7 @@ class Session(Stores):
         partition: Partition | None = None,
         deterministic: bool = False,
         balance: "str | Policy" = "auto",
+        replicas: Any = "auto",
         ranks: bool | None = None,
     ):
         if partition is not None and not isinstance(partition, Partition):
@@ -77,7 +82,10 @@ class Session(Stores):
         self.pool = Pool(self.devices)
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
         self.plans: dict[Any, Plan] = {}
-        self.loops = Kept()
+        self.loops, self.replicas = Kept(), Replicas(self, replicas)
+        for device in self.devices:
+            if device.kind == "cuda":
+                device.relieve = WeakMethod(self._relieved)
         self.recorders: dict[int, Recorder] = {}  # by thread: where the body of a loop is written down
         self._explaining: dict[int, list[list[str]]] = {}
         self.alive = True
@@ -101,6 +109,19 @@ class Session(Stores):
             self.device_set.close()
             for held in (self.loops, self.plans, self.maps, self.pool):
                 held.clear()
+
+    def _relieved(self) -> bool:
+        """Memory is short: what is kept to save time goes. Whether there was any."""
+        if self.loop_index is not None or not (self.replicas.drop() or self.loops):
+            return False
+        self.loops.clear()
+        collect()
+        return True
+
+    def held(self, handle: Any) -> dict[str, int]:
+        """Bytes that each device holds for a handle."""
+        self.check()
+        return of_handle(self, handle._store)
 
     def forked(self) -> None:
         """In a child process: the devices begin anew, if they can."""

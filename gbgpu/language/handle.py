@@ -144,6 +144,11 @@ class Handle(Operand):
                 return found  # type: ignore[return-value]
         return self._session.nvals(self)
 
+    def memory(self) -> dict[str, int]:
+        """Bytes that each device holds for the content, by the names of the devices (of this process): entries, the
+        transpose and other layouts that products left, a replica. What several handles share counts for each."""
+        return self._session.held(self)
+
     @property
     def is_empty(self) -> bool:
         return self.nvals == 0

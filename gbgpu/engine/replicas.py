@@ -1,0 +1,78 @@
+"""Replicas: matrices whole on the first of several GPUs, beside their blocks on all. They are made at the first need
+and kept with the matrix, as far as memory (or `gb.init(replicas=...)`) lets; they go before an allocation fails."""
+
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from ..distribute.blocks import MatrixStore
+from ..errors import InvalidValue, message
+from .matrix.csr import Rows, gathered, of_users, slots_of, store_of, take_rows
+
+ROOM = 3  # times the bytes of a matrix that must be free for its replica, which may be turned round too
+
+
+class Replicas:
+    """`most`: bytes that they may take; "auto", as many as leave room. Raises InvalidValue for anything else."""
+
+    def __init__(self, session: Any, most: Any):
+        if most != "auto" and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
+            raise InvalidValue(message('replicas="auto", or a number of bytes (0: none)', repr(most)))
+        self._session, self.most = session, most
+        self._stores: WeakSet[MatrixStore] = WeakSet()  # that have one
+
+    def bytes(self) -> int:
+        """What they take now."""
+        return sum(_bytes(store) for store in self._stores if store.replica is not None)
+
+    def fit(self, stores: list[MatrixStore], beside: int) -> bool:
+        """Whether there is room for replicas of these, and so many bytes beside."""
+        need = sum(_bytes(store) for store in stores if store.replica is None and not _whole(store))
+        if need and self.most != "auto" and self.bytes() + need > self.most:
+            return False
+        return bool(ROOM * (need + beside) < self._session.devices[0].memory()[0])
+
+    def of(self, store: MatrixStore) -> MatrixStore:
+        """The matrix whole on the first device."""
+        if _whole(store):
+            return store
+        if store.replica is None:
+            session = self._session
+            rowmap, colmap = (session.maps.whole(map.n) for map in (store.rowmap, store.colmap))
+            made = session.over(rowmap.tasks, lambda task: _rows(session, store, task.device), 0.0)
+            store.replica = store_of(session, rowmap, colmap, store.dtype, store.iso, made)
+            store.replica.symmetric = store.symmetric
+            self._stores.add(store)
+            if store.transposed is not None:
+                store.replica.transposed = turned = self.of(store.transposed)
+                turned.transposed = store.replica
+        return store.replica
+
+    def drop(self) -> bool:
+        """Give their memory back; whether there were any."""
+        stores = list(self._stores)
+        self._stores.clear()
+        for store in stores:
+            store.replica = None
+        return bool(stores)
+
+
+def _whole(store: MatrixStore) -> bool:
+    return store.rowmap.p == 1 and store.colmap.p == 1
+
+
+def _bytes(store: MatrixStore) -> int:
+    """Of a replica."""
+    each = np.dtype(store.idx).itemsize + (0 if store.iso else store.dtype.np_type.itemsize)
+    return store.nvals * each + 8 * store.rowmap.n
+
+
+def _rows(session: Any, store: MatrixStore, d: int) -> Rows:
+    """All rows on device d, rows and columns by their user ids."""
+    device, rows = session.devices[d], gathered(session, store, d)
+    if store.rowmap.plain:
+        rows = rows._replace(indptr=rows.indptr[: store.rowmap.n + 1])
+    else:
+        rows = take_rows(session, device, rows, slots_of(device, store.rowmap, device.xp.arange(store.rowmap.n)))
+    return rows if store.colmap.plain else of_users(device, rows, store.colmap)
