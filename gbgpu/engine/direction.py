@@ -17,6 +17,7 @@ from .plan import Step, Value
 
 FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a frontier are not worth a read from a GPU
 COUNT = 2e-6  # seconds that counting the edges of a frontier takes at least, and a wrong guess may cost
+WAYS = 64  # products with one matrix whose directions are remembered, where they follow from counts alone
 DENSE = 4  # a push of a quarter as many entries as there are rows fills a bitmap instead of a list
 
 
@@ -40,14 +41,20 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     if held is not None and mask.structural:
         entries = session.known_count(held)
         allowed = entries if entries is None or not mask.complement else outer.n - entries
+    hint = statement.hints.get("direction") if statement.hints else None
+    key = expr.op, expr.kind, flip, turned, hint, x.form, count, allowed
+    known = store.ways.get(key)
+    if known is not None:
+        product, found, seconds = known
+        return product, {"A": found, "x": x, "seconds": seconds, "tallies": None, "probed": None}
     rows = expr.kind == "reduce_rows" or by_rows(session, expr.op)
-    direction = "pull" if rows else statement.hints.get("direction")
+    direction = "pull" if rows else hint
     pull = pull_seconds(costs, expr.op, store, outer, inner, count, allowed)
-    tallies = None
+    tallies, tiny = None, False
     if direction or count is None:
         edges = None
     elif max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
-        edges = count * store.nvals // max(inner.n, 1)
+        edges, tiny = count * store.nvals // max(inner.n, 1), True
     else:
         edges, tallies = frontier_edges(session, x, count, store, not pull_turned)
     push = push_seconds(costs, expr.op, store, outer, edges)
@@ -62,13 +69,12 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     if direction == "pull" and session.assigner is not None and outer.p > 1:
         probed = _probed(session, expr.op, mask, held, outer, count, inner.n, store)
     product = direction, dense, inner, outer, flip, by, found.ptr, found.idx, found.empty_rows
-    return product, {
-        "A": found,
-        "x": x,
-        "seconds": pull if direction == "pull" else push,
-        "tallies": tallies,
-        "probed": probed,
-    }
+    seconds = pull if direction == "pull" else push
+    if tiny and probed is None and (not turn or store.symmetric or store.transposed is not None):
+        if len(store.ways) >= WAYS:
+            store.ways.clear()
+        store.ways[key] = product, found, seconds
+    return product, {"A": found, "x": x, "seconds": seconds, "tallies": tallies, "probed": probed}
 
 
 def _rented(session: Context, x: VectorStore, store: MatrixStore, pull_turned: bool, pull: float, push: float) -> str:
