@@ -115,8 +115,8 @@ def test_a_matrix_on_one_device_is_the_same():
     A = gb.io.rmat(8, 6, seed=3, weights=(1, 255))
     x = gb.Vector.from_dense(np.arange(256.0))
     expected = [plus_times(A @ x).new().to_dict(), plus_times(x @ A).new().to_dict()]
-    store, whole = A._store, solo.replica(A._session, A._store)
-    assert solo.replica(A._session, store) is whole and whole.rowmap.p == 1 and whole.lengths == (A.nvals,)
+    store, whole = A._store, A._session.replicas.of(A._store)
+    assert A._session.replicas.of(store) is whole and whole.rowmap.p == 1 and whole.lengths == (A.nvals,)
     A._store = whole
     for found in ([plus_times(A @ x).new().to_dict(), plus_times(x @ A).new().to_dict()], expected):
         assert found == expected
