@@ -620,3 +620,17 @@ def test_auto_leaves_small_objects_to_the_first_gpu(machine, monkeypatch):
         it, level, _ = levels(A)
         assert level.isequal(expected) and it.rounds == depth and by_itself(it)
         assert blocks > 1 or "GPUs" not in it.how
+
+
+@pytest.mark.parametrize("source", [0, 1234])
+def test_a_list_of_one_value_starts_a_captured_round(machine, monkeypatch, source):
+    """The frontier that a search begins with has one value, those of its rounds have many."""
+    begun, bind, plain = [], captured.Captured.bind, compiled.DeviceLoop.__init__
+    noted = lambda self, loop, *rest: begun.append(loop.rounds) or bind(self, loop, *rest)  # noqa: E731
+    at_once = lambda self, *rest: plain(self, *rest) or setattr(self, "first", 0)  # noqa: E731
+    monkeypatch.setattr(captured.Captured, "bind", noted)
+    monkeypatch.setattr(compiled.DeviceLoop, "__init__", at_once)
+    A = road(2000)
+    for _ in range(4):
+        algos.verify.bfs(A, source, *algos.bfs(A, source))
+    assert begun[-1] == 0, begun

@@ -175,7 +175,7 @@ class Captured:
             elif x._store is None:
                 _emptied(self.devices, blocks if place is not None else ())
             elif x.ndim and x._store.iso != place.iso:
-                _spread(self.devices, blocks, x._store.blocks)
+                _spread(self.devices, blocks, x._store)
             else:
                 alike.append((x, place, blocks))
         for to, source in list(self._brought(alike)):
@@ -488,15 +488,18 @@ def _alike(x: Any, place: Any) -> bool:
         return place is not None and (x._value is not None if store is None else store[2] == place[2])
     if store is None or place is None:
         return store is None and (place is None or place.form != "full")
-    same = described(store) == described(place)
-    return same or store.iso and store.form != "list" and described(store) == (place.form, True, place.dtype, place.map)
+    return described(store) in (described(place), (place.form, True, place.dtype, place.map))
 
 
-def _spread(devices: Any, blocks: Any, given: Any) -> None:
-    """Give every row the one value of a full vector or a bitmap."""
-    for device, block, one in zip(devices, blocks, given, strict=False):
+def _spread(devices: Any, blocks: Any, store: VectorStore) -> None:
+    """Give every row, or every entry of a list, the one value that a vector has."""
+    for device, block, one in zip(devices, blocks, store.blocks, strict=False):
+        listed = store.form == "list"
         if block.n:
-            device.copy(block.vals, one.vals[:1])
+            device.copy(block.vals[: store.nvals if listed else None], one.vals[:1])
+        if listed:
+            device.copy_counted(block.slots, one.slots, one.count)
+            device.copy(block.count, one.count)
         if block.words is not None:
             device.copy(block.words, one.words)
             device.copy(block.count, one.count)
