@@ -16,7 +16,6 @@ from algos import verify
 from gbgpu import balance, binary, indexunary, replace
 from gbgpu.distribute.partition import NAMED, Pattern, RowMap
 from gbgpu.engine import gate
-from gbgpu.engine.loop import solo
 from gbgpu.engine.matrix.csr import Rows
 from gbgpu.exceptions import InvalidValue
 from gbgpu.io.generate import rmat
@@ -264,7 +263,7 @@ def test_a_replica_is_in_the_order_of_ids():
     gb.init("cpu:3", part.random(6))
     dense = values(pattern(170, 170, 8))
     A = matrix(dense)
-    whole, expected = solo.replica(A._session, A._store), matrix(dense).to_csr()
+    whole, expected = A._session.replicas.of(A._store), matrix(dense).to_csr()
     found = A._session.store_to_host(whole)
     assert whole.rowmap.p == 1 and all(np.array_equal(*pair) for pair in zip(found, expected, strict=True))
 
