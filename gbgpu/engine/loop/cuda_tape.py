@@ -1,4 +1,4 @@
-"""Where a round is written down on GPUs, and what runs it: a CUDA graph of one, or a kernel that stays on each.
+"""Where a round is written down on GPUs, and what runs it: on each of them a CUDA graph, or a kernel that stays.
 Imported with the first capture."""
 
 from collections.abc import Callable, Iterator, Sequence
@@ -119,7 +119,8 @@ class CudaTape:
         """A kernel on each GPU will do it all. Raises Unknown if it can't."""
         gpus = self._rounds.gpus
         self._programs = [Program(rounds, crossings, gpus, gpu) for gpu in gpus]
-        self._codes = [Code.of(program.text, self._device.arch) for program in self._programs]
+        devices = map(self._rounds.device, gpus)
+        self._codes = [Code.of(one.text, device.arch) for one, device in zip(self._programs, devices, strict=True)]
 
     @property
     def one(self) -> str:
