@@ -91,6 +91,9 @@ def session() -> None:
             assert held == [ranks.here(d) for d in range(len(here.devices))]
             found = everywhere([array.tolist() for array in made.to_coo()])
             assert all(other == found[0] for other in found)
+            mine_only = everywhere([array.tolist() for array in made.to_coo(local=True)])
+            parts = sorted(entry for part in mine_only for entry in zip(*part, strict=True))
+            assert parts == sorted(zip(*found[0], strict=True)) and all(len(part[0]) for part in mine_only)
         with gb.trace() as records:
             y(direction="pull") << plus_times(A @ x)
         assert {record.device for record in records} - {"host"} == set(mine)

@@ -778,3 +778,13 @@ def test_habits_of_python_graphblas_get_a_hint():
     for call in (lambda: gb.init("suitesparse", blocking=True), lambda: gb.init("suitesparse")):
         with pytest.raises(TypeError, match="cpu:4"):
             call()
+
+
+def test_entries_of_this_process_are_all_of_one(devices):
+    A = gb.io.rmat(8, 4, seed=1, weights=(1, 9), dtype="INT64")
+    B = gb.Matrix.from_coo([0, 5, 5], [3, 1, 2], 2.5, nrows=9, ncols=4)
+    v = gb.Vector.from_coo([1, 5, 200], [3, 4, 5], size=256)
+    for x in (A, A.T.new(), B, v, gb.Vector(int, 4), gb.Matrix(int, 3, 3)):
+        for mine, whole in zip(x.to_coo(local=True), x.to_coo(), strict=True):
+            assert np.array_equal(mine, whole) and mine.dtype == whole.dtype
+    assert A.T.to_coo("FP32", rows=False, local=True)[0] is None and A.to_coo("FP32", local=True)[2].dtype == np.float32

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..device.base import Device
 from ..device.cpu import LARGE, host_room
+from ..device.remote import AWAY
 from ..distribute.blocks import (
     MatrixBlock,
     MatrixNumbers,
@@ -378,8 +379,12 @@ class Stores(Context):
         return int(self.devices[task.device].get(store.blocks[task.block].count)[0])
 
     @memory_checked
-    def vector_to_host(self, vector: Any) -> tuple[np.ndarray, np.ndarray]:
-        self.room(self.nvals(vector), READ, vector)
+    def vector_to_host(self, vector: Any, local: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """(ids, values); `local`: those that lie in this process, for which no other is asked."""
+        if local:
+            self.check()
+        else:
+            self.room(self.nvals(vector), READ, vector)
         if vector._store is None:
             return np.zeros(0, np.int64), np.zeros(0, vector.dtype.np_type)
         store = vector._store
@@ -388,9 +393,11 @@ class Stores(Context):
             lambda task: build.block_to_host(self.devices[task.device], store.blocks[task.block]),
             store.map.n * self.kernels.costs.row,
         )
-        parts = list(self.told(store.map.tasks, parts, "the entries of a vector"))
-        ids = np.concatenate([rows + first for (rows, _), first in zip(parts, store.map.bounds[:-1], strict=True)])
-        vals = np.concatenate([vals for _, vals in parts]).astype(vector.dtype.np_type, copy=False)
+        parts = parts if local else list(self.told(store.map.tasks, parts, "the entries of a vector"))
+        pairs = [(*part, first) for part, first in zip(parts, store.map.bounds[:-1], strict=True) if part is not AWAY]
+        ids = np.concatenate([np.zeros(0, np.int64), *(rows + first for rows, _, first in pairs)])
+        vals = np.concatenate([np.zeros(0, vector.dtype.np_type), *(vals for _, vals, _ in pairs)])
+        vals = vals.astype(vector.dtype.np_type, copy=False)
         if store.map.order is None:
             return ids, vals
         ids = store.map.order[ids]
@@ -420,6 +427,27 @@ class Stores(Context):
             return indptr, ids, values
         rows = np.repeat(np.arange(rowmap.n) if rowmap.order is None else rowmap.order, np.diff(indptr))
         return build.sorted_matrix(rowmap.n, colmap.n, rows, ids, values, False, None)
+
+    @memory_checked
+    def matrix_entries(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(rows, columns, values) of the entries that lie in this process, by row and column; no other is asked."""
+        self.check()
+        store = self.matrix_store(matrix)
+        rowmap, colmap = store.rowmap, store.colmap
+        found = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, store.dtype.np_type))]
+        for task, block in zip(rowmap.tasks, store.blocks, strict=True):
+            device = self.devices[task.device]
+            if device.kind == "remote":
+                continue
+            rows = np.repeat(np.arange(block.n), np.diff(device.get(block.indptr))) + rowmap.bounds[task.block]
+            rows = rows if rowmap.order is None else rowmap.order[rows]
+            cols, held = colmap.users(device.get(block.cols)[: block.nnz]), device.get(block.vals)
+            found.append((rows, cols, np.full(block.nnz, held[0]) if store.iso else held[: block.nnz]))
+        rows, cols, vals = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        if rowmap.order is not None or colmap.order is not None:
+            order = np.lexsort((cols, rows))
+            rows, cols, vals = rows[order], cols[order], vals[order]
+        return rows, cols.astype(np.int64, copy=False), vals.astype(store.dtype.np_type, copy=False)
 
     @memory_checked
     def element(self, handle: Any, position: tuple[int, ...]) -> Any:

@@ -80,12 +80,24 @@ class MatrixFace(Readable):
         return self.T.to_dcsr(dtype)  # type: ignore[attr-defined]
 
     def to_coo(
-        self, dtype: Any = None, *, rows: bool = True, columns: bool = True, values: bool = True, sort: bool = True
+        self,
+        dtype: Any = None,
+        *,
+        rows: bool = True,
+        columns: bool = True,
+        values: bool = True,
+        sort: bool = True,
+        local: bool = False,
     ) -> tuple:
-        """(rows, columns, values) as NumPy arrays, by row and column; None in place of what was not asked for."""
-        indptr, cols, vals = self._csr(dtype)
-        i = np.repeat(np.arange(self.shape[0]), np.diff(indptr)) if rows else None
-        return i, cols if columns else None, vals if values else None
+        """(rows, columns, values) as NumPy arrays, by row and column; None in place of what was not asked for. `local`:
+        of the entries that lie in this process, which asks no other rank (docs/clusters.md)."""
+        if local:
+            i, cols, vals = self._session.matrix_entries(self._materialized())  # type: ignore[attr-defined]
+            vals = vals if dtype is None else cast_array(vals, lookup_dtype(dtype))
+        else:
+            indptr, cols, vals = self._csr(dtype)
+            i = np.repeat(np.arange(self.shape[0]), np.diff(indptr)) if rows else None
+        return i if rows else None, cols if columns else None, vals if values else None
 
     def to_edgelist(self, dtype: Any = None, *, values: bool = True, sort: bool = True) -> tuple:
         """(array of (row, column) pairs, values or None)."""

@@ -119,10 +119,11 @@ class Vector(Readable, Tensor):
         return self.shape[0]
 
     def to_coo(
-        self, dtype: Any = None, *, indices: bool = True, values: bool = True, sort: bool = True
+        self, dtype: Any = None, *, indices: bool = True, values: bool = True, sort: bool = True, local: bool = False
     ) -> tuple[Any, Any]:
-        """(indices int64, values) as NumPy arrays, ascending; None in place of what was not asked for."""
-        ids, vals = self._session.vector_to_host(self)
+        """(indices int64, values) as NumPy arrays, ascending; None in place of what was not asked for. `local`: of the
+        entries that lie in this process, which asks no other rank (docs/clusters.md)."""
+        ids, vals = self._session.vector_to_host(self, local)
         if dtype is not None:
             vals = cast_array(vals, lookup_dtype(dtype))
         return ids if indices else None, vals if values else None
