@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import gbgpu as gb
 from gbgpu import binary, monoid, select, semiring, unary
+from gbgpu.device import cuda
 from gbgpu.exceptions import IndexOutOfBound, InvalidValue, OutOfMemory
 from gbgpu.kernels import backends
 from gbgpu.kernels.cpu import CpuKernels
@@ -335,3 +337,20 @@ def test_values_go_to_the_places_that_a_vector_names(session, dtype):
     with pytest.raises(IndexOutOfBound):
         w(binary.min)[place] << u
         w.to_dense()
+
+
+def test_auto_takes_the_gpus_of_one_model_that_reach_each_other(monkeypatch):
+    class Runtime:
+        models = "H", "H", "display", "H"
+
+        def getDeviceCount(self):
+            return len(self.models)
+
+        def getDeviceProperties(self, gpu):
+            return {"name": self.models[gpu]}
+
+        def deviceCanAccessPeer(self, reader, owner):
+            return (reader, owner) != (3, 0)
+
+    monkeypatch.setattr(cuda, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=Runtime())))
+    assert backends.automatic() == "cuda:0,1" and backends.automatic(6, 8) == "cuda:2"

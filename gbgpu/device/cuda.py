@@ -47,10 +47,12 @@ def available() -> int:
         return 0
 
 
-def reach_each_other(gpus: int) -> bool:
-    """Whether each of the first GPUs can read the memory of all others; not so of one."""
-    reaches = cupy.cuda.runtime.deviceCanAccessPeer
-    return gpus > 1 and all(reaches(a, b) for a in range(gpus) for b in range(gpus) if a != b)
+def alike(first: int = 0) -> list[int]:
+    """The GPUs of the same model as the first one that read its memory, and it theirs."""
+    runtime = cupy.cuda.runtime
+    reaches, model = runtime.deviceCanAccessPeer, runtime.getDeviceProperties(first)["name"]
+    others = (gpu for gpu in range(available()) if gpu != first and reaches(first, gpu) and reaches(gpu, first))
+    return [first, *(gpu for gpu in others if runtime.getDeviceProperties(gpu)["name"] == model)]
 
 
 def view(array: Any) -> Any:

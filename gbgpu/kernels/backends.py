@@ -95,11 +95,10 @@ def _parsed(spec: str) -> list[Part]:
 
 
 def automatic(which: int = 0, processes: int = 1) -> str:
-    """What "auto" means on this machine: its GPUs if there are any, else a virtual device for each core; to one of
-    several processes its share, one GPU. GPUs that can't read each other's memory are no help to the first."""
+    """What "auto" means on this machine: GPUs like the first one, if there is one, else a virtual device for each core;
+    to one of several processes its share, one GPU."""
     cuda = imported("gbgpu.device.cuda")
     if gpus := cuda.available():
-        together = processes == 1 and cuda.reach_each_other(gpus)
-        return f"cuda:0-{gpus - 1}" if together else f"cuda:{which % gpus}"
+        return "cuda:" + ",".join(map(str, cuda.alike() if processes == 1 else [which % gpus]))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return f"cpu:{max(cores // processes, 1)}"
