@@ -1,7 +1,7 @@
 """How a rumour spreads: an algorithm written from scratch as a loop of masked statements.
 
-The linear threshold model (Granovetter 1978) on a network of 10,680 people. Whoever hears a rumour from a given share of
-the neighbours believes it, and tells all neighbours in the next round. The twenty people with most neighbours begin.
+The linear threshold model (Granovetter 1978) on a network of 10,680 people. Whoever hears a rumour from a given share
+of the neighbours believes it, and tells all neighbours in the next round. The twenty with most neighbours begin.
 
 python examples/from_scratch.py [--devices cpu:4] [--picture FILE]
 """
