@@ -64,6 +64,7 @@ print("films for user 0:", *films[best], "with stars", *stars[0, films[best]].ro
 
 plt.axhline(by_mean, color="grey", linestyle="--", label="the mean, held out")
 plt.xscale("symlog")
+plt.xlim(0, 130)
 plt.xlabel("epoch")
 plt.ylabel("root of the mean squared error, stars")
 plt.legend()
