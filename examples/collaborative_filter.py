@@ -63,9 +63,7 @@ best = np.argsort(-expected)[:5]
 print("films for user 0:", *films[best], "with stars", *stars[0, films[best]].round(1))
 
 plt.axhline(by_mean, color="grey", linestyle="--", label="the mean, held out")
-plt.xscale("symlog")
-plt.xlim(0, 130)
 plt.xlabel("epoch")
 plt.ylabel("root of the mean squared error, stars")
-plt.legend()
+plt.legend(loc=(0.45, 0.55))
 plt.savefig(arguments.picture)

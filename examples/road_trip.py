@@ -22,7 +22,7 @@ PLACES, TOWNS, STOPS = 1500, 10, 6
 NAMES = "Aldmoor Brackwater Cindle Dunhythe Elmsford Fallow Gorsey Hartle Inverbrook Jessamy".split()
 
 
-def country(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def country(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Where the places are, and the roads: pairs of places, each once."""
     xy = random.random((PLACES, 2)) * (300, 200)  # km
     sides = Delaunay(xy).simplices[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
