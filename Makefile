@@ -36,7 +36,7 @@ demo: $(VENV)/installed-plot
 	@$(BIN)/python tools/demo.py
 
 lint: $(VENV)/installed-test
-	$(BIN)/ruff check gbgpu algos tests bench tools _gbgpu_nx.py
+	$(BIN)/ruff check gbgpu algos tests bench tools examples _gbgpu_nx.py
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layers.py
 

@@ -1,0 +1,81 @@
+"""Operators of one's own: three kinds of best path by one loop, which differ in their semiring.
+
+A semiring says how a path is extended by an arc, and which of two paths is better. The widest path is as good as its
+narrowest pipe; the most reliable one multiplies chances; in a leaky pipe a twentieth is lost at every joint. The
+operators are plain functions of two numbers.
+
+python examples/user_semiring.py [--picture FILE]
+"""
+
+import argparse
+import math
+
+import matplotlib.pyplot as plt
+import networkx as nx
+import numpy as np
+
+import gbgpu as gb
+from gbgpu import binary, monoid, semiring
+
+larger = monoid.register_anonymous(binary.register_anonymous(lambda x, y: x if x > y else y, "larger"), 0)
+narrower = binary.register_anonymous(lambda x, pipe: x if x < pipe else pipe, "narrower")
+leaking = binary.register_anonymous(lambda x, pipe: min(0.95 * x, pipe), "leaking")
+widest = semiring.register_anonymous(larger, narrower, "widest")
+leaky = semiring.register_anonymous(larger, leaking, "leaky")
+reliable = semiring.max_times  # this one is there by name
+
+
+def best_paths(A: gb.Matrix, source: int, ring, start: float) -> np.ndarray:
+    """The value of the best path from `source` to each vertex."""
+    best = gb.Vector(float, A.nrows, name="best")
+    best[source] = start
+    for _ in range(A.nrows):
+        before = best.dup()
+        best(ring.monoid.binaryop) << ring(best @ A)
+        if best.isequal(before):
+            break
+    return best.to_dense(fill_value=0.0)
+
+
+parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+parser.add_argument("--picture", default="user_semiring.png")
+arguments = parser.parse_args()
+
+G = nx.random_geometric_graph(80, 0.2, seed=4)
+random = np.random.default_rng(4)
+for *_, pipe in G.edges(data=True):
+    pipe.update(width=float(random.integers(1, 100)), chance=random.uniform(0.5, 1.0))
+    pipe["cost"] = -math.log(pipe["chance"])
+widths, chances = (gb.io.from_networkx(G, weight=name, dtype=float) for name in ("width", "chance"))
+
+by_width = best_paths(widths, 0, widest, math.inf)
+by_chance = best_paths(chances, 0, reliable, 1.0)
+by_leak = best_paths(widths, 0, leaky, math.inf)
+
+# The widest path lies in the maximum spanning tree; chances multiply as their logarithms add.
+tree = nx.maximum_spanning_tree(G, weight="width")
+for j, path in nx.single_source_shortest_path(tree, 0).items():
+    assert by_width[j] == min((G[u][v]["width"] for u, v in nx.utils.pairwise(path)), default=math.inf)
+costs = nx.single_source_dijkstra_path_length(G, 0, weight="cost")
+assert np.allclose(by_chance, [math.exp(-costs[j]) if j in costs else 0 for j in G])
+# No arc leads to more than is known, and one leads to as much.
+pipes = nx.to_numpy_array(G, weight="width")
+assert np.array_equal(by_leak[1:], np.minimum(0.95 * by_leak[:, None], pipes).max(axis=0)[1:])
+
+reached = int(np.count_nonzero(by_width))
+print(f"{reached} of {len(G)} vertices are reached")
+print(f"best chances: {np.sort(by_chance)[-2]:.3f} to {by_chance[by_chance > 0].min():.3f}")
+for name, values in (("without leaks", by_width), ("with leaks", by_leak)):
+    print(f"widest paths {name}: {values[1:].mean():.1f} on average")
+
+places = nx.get_node_attributes(G, "pos")
+figure, axes = plt.subplots(1, 3, figsize=(15, 5), layout="constrained")
+for axis, values, title in zip(axes, (by_width, by_chance, by_leak), ("widest", "most reliable", "leaky"), strict=True):
+    shown = np.minimum(values, np.sort(values)[-2])  # the source itself is off the scale
+    axis.set_title(f"{title} paths from the star")
+    lines = [G[u][v]["chance" if values is by_chance else "width"] for u, v in G.edges]
+    nx.draw_networkx_edges(G, places, ax=axis, width=3 * np.array(lines) / max(lines), edge_color="0.75")
+    dots = nx.draw_networkx_nodes(G, places, ax=axis, node_size=60, node_color=shown)
+    axis.plot(*places[0], "r*", markersize=18)
+    figure.colorbar(dots, ax=axis)
+figure.savefig(arguments.picture)

@@ -1,0 +1,103 @@
+"""The scripts and notebooks in examples/ run, print what they found, and draw it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import runpy
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from nx_backend import register
+
+FOLDER = Path(__file__).resolve().parent.parent / "examples"
+# A part of what each prints, which does not depend on the devices
+SCRIPTS = {
+    "collaborative_filter": "9,518 ratings known, 2,492 held out; predicting the mean is wrong by 0.958 stars",
+    "from_scratch": "told by 20 %:  8,481 of 10,680 believe it after 24 rounds",
+    "networkx_script": "brokers have 0.2498 and others 0.0",
+    "road_trip": "the round takes 9.6 hours",
+    "scipy_script": "at most 24.1 km to a station, 56.5 km to the headquarters",
+    "user_semiring": "widest paths with leaks: 60.9 on average",
+}
+NOTEBOOKS = {
+    "first_steps": "{0: 0, 1: 3, 2: 1, 3: 7, 4: 8}",
+    "searches": "any_secondi[INT64](q @ A)",
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, first) -> Path:
+    """An empty one to run in, with a session, without a window; NetworkX's settings are put back."""
+    from matplotlib import pyplot
+
+    register(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    pyplot.switch_backend("Agg")
+    yield tmp_path
+    pyplot.close("all")
+
+
+def run(name: str, monkeypatch, *arguments: str) -> str:
+    """What the script prints."""
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
+    with redirect_stdout(StringIO()) as printed:
+        runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+    return printed.getvalue()
+
+
+def check_picture(path: Path) -> None:
+    """It has colours, which an empty one, frame and labels included, has not."""
+    from matplotlib.image import imread
+
+    colours = imread(path)[:, :, :3]
+    assert np.mean(np.ptp(colours, axis=2) > 0.2) > 0.002
+
+
+def test_each_example_is_run_here():
+    assert {path.stem for path in FOLDER.glob("*.py")} == set(SCRIPTS)
+    assert {path.stem for path in FOLDER.glob("*.ipynb")} == set(NOTEBOOKS)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_prints_its_result_and_draws_it(name, folder, monkeypatch):
+    devices = ["--devices", "cpu:3"] if name == "from_scratch" else []
+    assert SCRIPTS[name] in run(name, monkeypatch, *devices)
+    check_picture(folder / f"{name}.png")
+    assert [path.name for path in folder.iterdir()] == [f"{name}.png"]
+
+
+def test_the_networkx_script_prints_the_same_with_the_backend(folder, monkeypatch):
+    plain = run("networkx_script", monkeypatch, "--picture", "plain.png").splitlines()
+    with nx.config.backend_priority(algos=["gbgpu"]):
+        handed_over = run("networkx_script", monkeypatch, "--picture", "gbgpu.png").splitlines()
+    assert plain[:-1] == handed_over[:-1]
+    assert [plain[-1], handed_over[-1]] == ["computed by networkx", "computed by gbgpu"]
+    check_picture(folder / "plain.png")
+    check_picture(folder / "gbgpu.png")
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_runs_from_top_to_bottom(name, folder):
+    notebook = json.loads((FOLDER / f"{name}.ipynb").read_text())
+    assert notebook["nbformat"] == 4
+    cells, space = notebook["cells"], {"__name__": "__main__"}
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    with redirect_stdout(StringIO()) as printed:
+        for cell in cells:
+            if cell["cell_type"] != "code":
+                continue
+            assert not cell["outputs"] and cell["execution_count"] is None
+            code = ast.parse("".join(cell["source"]))
+            shown = code.body.pop() if isinstance(code.body[-1], ast.Expr) else None
+            exec(compile(code, f"<{name}, {cell['id']}>", "exec"), space)
+            if shown:
+                print(eval(compile(ast.Expression(shown.value), f"<{name}, {cell['id']}>", "eval"), space))
+    assert NOTEBOOKS[name] in printed.getvalue()
+    if name == "searches":
+        check_picture(folder / "searches.png")
