@@ -583,7 +583,7 @@ def test_a_gpu_that_never_comes(machine, monkeypatch):
     A = road()
     expected, depth = by_python(A)
     monkeypatch.setattr(on_gpus, "PATIENCE", 0.5)
-    on_gpus._kernels.cache_clear()
+    on_gpus.waiting.cache_clear()
     launches = [(kind, kind.launch) for kind in (on_gpus.WhileGraph, on_gpus._Staying)]
     monkeypatch.setattr(compiled, "MET", -1)
     with monkeypatch.context() as patch:
@@ -595,7 +595,7 @@ def test_a_gpu_that_never_comes(machine, monkeypatch):
     for _ in range(3):
         it, level, q = levels(A)
         assert by_itself(it) and level.isequal(expected) and it.rounds == depth
-    on_gpus._kernels.cache_clear()
+    on_gpus.waiting.cache_clear()
 
 
 def test_a_thousand_loops(machine):

@@ -151,7 +151,7 @@ class Rounds:
 
     def _launch(self, gpu: int, name: str, *args: Any) -> None:
         device, self._bare = self._of[gpu], self._bare + 1
-        kernel = _kernels(device, len(self.gpus))[name]
+        kernel = waiting(device, len(self.gpus))[name]
         journal, device.journal = device.journal, None
         try:
             with device.here():
@@ -207,12 +207,13 @@ class Rounds:
         for gpu, stream in zip(self.gpus, streams, strict=True):
             with self._of[gpu].here():
                 stream.wait_event(self._cupy.cuda.get_current_stream().record())
-        start = time.perf_counter()
+        start, broken = time.perf_counter(), True
         try:
             self._go(kind)
             while not all(stream.done for stream in streams):
                 if time.perf_counter() - start > _ASKING:
                     time.sleep(5e-5)
+            broken = False
         except BaseException:
             self._told[0] = 1
             raise
@@ -222,11 +223,13 @@ class Rounds:
             lost = [gpu for gpu, told in zip(self.gpus, (self._told[1], *self._told[_TOLD + 1 :]), strict=True) if told]
             self._told[:2] = 0
             self._told[_TOLD:] = 0
+            if broken or lost:  # some may have met more often than others
+                for gpu, words in zip(self.gpus, self._meeting, strict=False):
+                    self._of[gpu].clear(words)
         if lost:
-            for gpu, words in zip(self.gpus, self._meeting, strict=False):
-                self._of[gpu].clear(words)
             names = ", ".join(self._of[gpu].name for gpu in lost)
-            raise DeviceError(f"{names}: others did not come where a loop's rounds meet. Hint: GBGPU_RESIDENT=never")
+            hint = "GBGPU_STAGED=1 runs loops of several GPUs by statements" if self.others else "GBGPU_RESIDENT=never"
+            raise DeviceError(f"{names}: others did not come where a loop's rounds meet. Hint: {hint}")
 
 
 def meeting(gpus: int) -> str:
@@ -241,7 +244,8 @@ def patience() -> str:
 
 
 @lru_cache(maxsize=16)
-def _kernels(device: Any, gpus: int) -> dict[str, Any]:
+def waiting(device: Any, gpus: int) -> dict[str, Any]:
+    """The kernels by which so many GPUs wait for each other."""
     text = meeting(gpus)
     load = device.load(compile_ptx(text, device.arch), text, alone=True)
     return {name: load(name) for name in ("meet", "tell", "follow")}
