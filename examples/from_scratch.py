@@ -63,7 +63,7 @@ for percent in (10, 20, 25, 30):
     print(f"told by {percent} %: {reached[-1]:6,} of {A.nrows:,} believe it after {len(reached) - 1} rounds")
     plt.plot(reached, marker=".", label=f"{percent} % of the neighbours")
 
-# What runs: only vertices outside the mask are computed, from the few that tell.
+# What runs in a round: the neighbours of the few that tell, where the mask lets through.
 fresh, rounds = (gb.Vector.from_coo(seeds, value, size=A.nrows) for value in (True, 0))
 heard = gb.Vector(int, A.nrows, name="heard")
 print(gb.explain(heard(~rounds.S, binary.plus) << plus_pair(fresh @ A)))
