@@ -92,7 +92,12 @@ def test_the_work_of_products_is_their_terms(begun, monkeypatch, n):
     """Against the number of terms that SciPy counts: pattern(A) @ row lengths of B."""
     seen = {}
     count = tiered.work
-    monkeypatch.setattr(tiered, "work", lambda kind, given: seen.setdefault(kind, []).append(count(kind, given)) or 0)
+
+    def noted(kind, given):
+        seen.setdefault(kind, []).append(count(kind, given)[0])
+        return 0, False
+
+    monkeypatch.setattr(tiered, "work", noted)
     A, B = square(n), square(n, 2)
     ours = min_plus(gb.Matrix.from_scipy_sparse(A) @ gb.Matrix.from_scipy_sparse(B)).new(method="hash")
     terms = int((A != 0).astype(int) @ np.diff(B.indptr) @ np.ones(n, int)) if n > 1 else 0
@@ -118,6 +123,19 @@ def test_rows_of_one_value_count_as_work():
     n, one, flags = 10**6, np.ones(1, np.int64), KINDS["reduce"].index("flags")
     arguments = [one] * len(KINDS["reduce"])
     arguments[0], arguments[flags] = n, XFULL
-    assert tiered.work("reduce", tuple(arguments)) == n
+    assert tiered.work("reduce", tuple(arguments))[0] == n
     arguments[flags] = XLIST  # of a list, however long the vector is
-    assert tiered.work("reduce", tuple(arguments)) == 1
+    assert tiered.work("reduce", tuple(arguments))[0] == 1
+
+
+def test_rows_cost_what_is_done_to_them(begun):
+    """Sixty operations on each of a hundred thousand rows ran uncompiled for two seconds."""
+    for function in (lambda x: (x ^ x >> 3) * 5 - (x ^ x >> 7) * 3 | x, lambda x: -x):
+        gb.Vector.from_dense(np.arange(9)).apply(function).new()
+    kernels = {k.plain.operations: k for k in gb.settings.session().kernels._loaded.values() if k.kind == "apply"}
+    few, many = (kernels[k] for k in sorted(kernels))
+    few.rows = many.rows = 0, 0.0
+    assert many._each(True) > 1.5 * few._each(True) >= few._each(False) == tiered.ELEMENT
+    many.rows = 2000, 0.02
+    assert many._each(True) == 1e-5 and many._each(False) == tiered.ELEMENT
+    many.rows = 0, 0.0

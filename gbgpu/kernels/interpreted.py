@@ -24,6 +24,9 @@ class _Bits(ast.NodeTransformer):
         return node
 
 
+_OPERATIONS = ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp, ast.BoolOp
+
+
 def _unsigned(x: Any) -> np.uint64:
     return np.uint64(x & (1 << 64) - 1 if type(x) is int else x)
 
@@ -44,4 +47,5 @@ def interpreted(kind: str, text: str) -> Any:
         with np.errstate(all="ignore"):
             kernel(*arguments)
 
+    quiet.operations = sum(isinstance(node, _OPERATIONS) for node in ast.walk(tree))  # type: ignore[attr-defined]
     return quiet

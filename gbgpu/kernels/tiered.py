@@ -11,7 +11,9 @@ import numpy as np
 from ..interrupts import apart
 from .interface import KINDS, XLIST
 
-ELEMENT = 1.5e-6  # seconds that plain Python takes for an element
+# Seconds that plain Python takes for an element; for an operation on each of all rows. Once so many elements were
+# looked at, what they took is known.
+ELEMENT, OPERATION, KNOWN = 1.5e-6, 1.5e-7, 1000
 COMPILE, LOAD, IMPORT = 0.3, 0.02, 0.7  # seconds: a kernel's machine code made, or found on disk; numba imported
 _HOMES = 256
 
@@ -22,16 +24,18 @@ class Tiered:
     """A kernel of which nobody knows yet whether it is worth compiling. `homes`: where it is kept, by key: the compiled
     one takes its place there."""
 
-    __slots__ = ("kind", "plain", "compile", "seconds", "limit", "compiled", "homes")
+    __slots__ = ("kind", "plain", "compile", "seconds", "rows", "limit", "compiled", "homes")
 
     def __init__(self, kind: str, plain: Any, compile: Callable[[], Any], stored: bool):
         self.kind, self.plain, self.compile, self.compiled = kind, plain, compile, None
         self.seconds, self.limit = 0.0, LOAD if stored else COMPILE
+        self.rows = 0, 0.0  # passes over all rows: elements, seconds
         self.homes: list[tuple[dict, Any]] = []
 
     def __call__(self, *arguments: Any) -> None:
         global _spent
-        if self.compiled is None and self._pays(work(self.kind, arguments) * ELEMENT):
+        elements, dense = work(self.kind, arguments)
+        if self.compiled is None and self._pays(elements * self._each(dense)):
             self.settled()
         if self.compiled is not None:
             return self.compiled(*arguments)
@@ -40,6 +44,15 @@ class Tiered:
         took = perf_counter() - start
         self.seconds += took
         _spent += took
+        if dense:
+            self.rows = self.rows[0] + elements, self.rows[1] + took
+
+    def _each(self, dense: bool) -> float:
+        """Seconds that plain Python takes for an element."""
+        elements, seconds = self.rows
+        if not dense:
+            return ELEMENT
+        return seconds / elements if elements > KNOWN else max(ELEMENT, OPERATION * self.plain.operations)
 
     def _pays(self, seconds: float) -> bool:
         """Whether compiling costs less than what was spent until now and another call."""
@@ -71,18 +84,19 @@ def price(kernels: Iterable[Any]) -> float:
     return left + IMPORT if left and "numba" not in sys.modules else left
 
 
-def work(kind: str, arguments: tuple) -> int:
-    """Elements that a call looks at, at most: those of its longest array, or its rows (of which one value may be all
-    there is); terms, of products of matrices."""
+def work(kind: str, arguments: tuple) -> tuple[int, bool]:
+    """(elements that a call looks at, at most: those of its longest array, or its rows, of which one value may be all
+    there is; terms, of products of matrices; whether it goes over all rows)."""
     longest = max(getattr(argument, "size", 1) for argument in arguments)
     names = KINDS[kind]
-    if names[0] == "n" and not ("flags" in names and arguments[names.index("flags")] & XLIST):
+    dense = names[0] == "n" and not ("flags" in names and arguments[names.index("flags")] & XLIST)
+    if dense:
         longest = max(longest, int(arguments[0]))
     if not kind.startswith("mxm"):
-        return longest
+        return longest, dense
     given = dict(zip(KINDS[kind], arguments, strict=True))
     cols, lengths = given["cols"], np.diff(given["bptr"])
     if kind == "mxm_dot":
         rows = np.diff(given["indptr"])
-        return max(longest, len(given["mcols"]) * int(max(rows, default=0) + max(lengths, default=0)))
-    return max(longest, int(lengths[cols].sum()) if len(lengths) else 0)
+        return max(longest, len(given["mcols"]) * int(max(rows, default=0) + max(lengths, default=0))), False
+    return max(longest, int(lengths[cols].sum()) if len(lengths) else 0), False
