@@ -99,5 +99,4 @@ def test_a_notebook_runs_from_top_to_bottom(name, folder):
             if shown:
                 print(eval(compile(ast.Expression(shown.value), f"<{name}, {cell['id']}>", "eval"), space))
     assert NOTEBOOKS[name] in printed.getvalue()
-    if name == "searches":
-        check_picture(folder / "searches.png")
+    check_picture(folder / f"{name}.png")
