@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from nx_backend import register
 
+import gbgpu as gb
+
 FOLDER = Path(__file__).resolve().parent.parent / "examples"
 # A part of what each prints, which does not depend on the devices
 SCRIPTS = {
@@ -37,6 +39,8 @@ def folder(tmp_path, monkeypatch, first) -> Path:
     from matplotlib import pyplot
 
     register(monkeypatch)
+    monkeypatch.setattr(gb.settings, "tiered", True)  # as who runs them has it
+    gb.init(gb.settings.session().spec)
     monkeypatch.chdir(tmp_path)
     pyplot.switch_backend("Agg")
     yield tmp_path
