@@ -39,9 +39,9 @@ def init(
 ) -> Session:
     """Start a session on `devices` and end the one before, whose handles then raise InvalidValue.
 
-    "auto" (all GPUs, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0", "cuda:0-1" and
-    "cuda:0,2" (several GPUs), "cuda:0*3" (three logical devices on one GPU), "sim:dgx1-v100" (as many CPU devices as
-    that host has GPUs, for predictions: see docs/balance.md). `partition`: how rows are divided, from
+    "auto" (the first GPU and those like it, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0",
+    "cuda:0-1" and "cuda:0,2" (several GPUs), "cuda:0*3" (three logical devices on one GPU), "sim:dgx1-v100" (as many
+    CPU devices as that host has GPUs, for predictions: see docs/balance.md). `partition`: how rows are divided, from
     `gb.partition`. `deterministic`: sums of floats are the same, bit for bit, from run to run and on any number of
     devices of one kind, and `any` takes the term of the lowest index in products with a vector; such products go by
     rows (pull) then, which costs time. `balance`: whether a device computes for another whose part of a frontier is

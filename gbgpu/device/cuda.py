@@ -47,12 +47,12 @@ def available() -> int:
         return 0
 
 
-def alike(first: int = 0) -> list[int]:
-    """The GPUs of the same model as the first one that read its memory, and it theirs."""
+def alike() -> list[int]:
+    """The first GPU, and those of its model that read its memory, and it theirs."""
     runtime = cupy.cuda.runtime
-    reaches, model = runtime.deviceCanAccessPeer, runtime.getDeviceProperties(first)["name"]
-    others = (gpu for gpu in range(available()) if gpu != first and reaches(first, gpu) and reaches(gpu, first))
-    return [first, *(gpu for gpu in others if runtime.getDeviceProperties(gpu)["name"] == model)]
+    reaches, model = runtime.deviceCanAccessPeer, runtime.getDeviceProperties(0)["name"]
+    others = (gpu for gpu in range(1, available()) if reaches(0, gpu) and reaches(gpu, 0))
+    return [0, *(gpu for gpu in others if runtime.getDeviceProperties(gpu)["name"] == model)]
 
 
 def view(array: Any) -> Any:
@@ -248,6 +248,10 @@ class CudaDevice:
     def copy(self, target: Any, source: Any) -> None:
         if not target.size:
             return
+        same = not isinstance(source, np.ndarray) and source.dtype == target.dtype and source.size == target.size
+        if same and self.journal is not None and self.peers is not None:
+            # within the WHILE node of a graph a copy from another GPU does not end (CUDA 13.0)
+            return self._run("copy_bytes", (target.nbytes >> 4) + 1, (target, source, target.nbytes))
         counters.launches += 1
         if self.journal is not None:
             self.journal.launched([target, source])
@@ -255,14 +259,9 @@ class CudaDevice:
             if isinstance(source, np.ndarray):
                 self._only_here()
                 target.set(np.ascontiguousarray(source, target.dtype))
-            elif source.dtype == target.dtype and source.size == target.size:
-                given = target, source, target.nbytes
-                if self.journal is not None and self.peers is not None:
-                    # within the WHILE node of a graph a copy from another GPU does not end (CUDA 13.0)
-                    self._run("copy_bytes", (target.nbytes >> 4) + 1, given)
-                    return
+            elif same:
                 if self.journal is not None:
-                    self.journal.did("", "copy_bytes", given, gpu=self.gpu)
+                    self.journal.did("", "copy_bytes", (target, source, target.nbytes), gpu=self.gpu)
                 target.data.copy_from_device_async(source.data, target.nbytes)
             else:
                 target[...] = source

@@ -143,11 +143,11 @@ class Rounds:
         """All GPUs are told a word of the first one: what is guarded runs, or the next round, unless it is 0."""
         last = handles is None
         handles = [graph.handle for graph in self._graphs.values()] if handles is None else handles
-        set = [np.uint64(int(handle)) for handle in handles]
-        self._launch(self.first, "tell", set[0], what)
+        values = [np.uint64(int(handle)) for handle in handles]
+        self._launch(self.first, "tell", values[0], what)
         for i, gpu in enumerate(self.others, 1):
             used = self.used[gpu] if last else 0
-            self._launch(gpu, "follow", i, self._lost(i), set[i], self.words[gpu], used)
+            self._launch(gpu, "follow", i, self._lost(i), values[i], self.words[gpu], used)
 
     def _launch(self, gpu: int, name: str, *args: Any) -> None:
         device, self._bare = self._of[gpu], self._bare + 1
@@ -197,8 +197,11 @@ class Rounds:
         if self.others:  # they write to each other, and read what others have
             for graph in self._graphs.values():
                 graph.stream.synchronize()
-        for runs in self._kernels or self._graphs.values():
-            runs.launch(kind) if isinstance(runs, _Staying) else runs.launch()
+        for staying in self._kernels:
+            staying.launch(kind)
+        if not self.stays:
+            for graph in self._graphs.values():
+                graph.launch()
 
     def launch(self, kind: int = 0) -> None:
         """Run the loop to its end, from rounds of a kind on. Ctrl-C stops it within a few rounds."""

@@ -71,9 +71,9 @@ class Pool:
         key = "scalar", d, dtype, exact
         return self.once(key, lambda: self._devices[d].full(1, value, dtype))
 
-    def rows(self, d: int, n: int) -> Any:
+    def rows(self, d: int, n: int, dtype: str = "int64") -> Any:
         """0..n-1 on device d."""
-        return self.once(("rows", d, n), lambda: self._devices[d].put(np.arange(n)))
+        return self.once(("rows", d, n, dtype), lambda: self._devices[d].put(np.arange(n, dtype=dtype)))
 
     def whole(self, d: int, n: int) -> Any:
         """The slot bounds of a single block, on device d."""

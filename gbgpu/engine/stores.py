@@ -414,12 +414,11 @@ class Stores(Context):
         store = near_matrix(self, store)
         indptrs, cols, vals, above = [np.zeros(1, np.int64)], [], [], 0
         for given, block in zip(self.devices, store.blocks, strict=False):
-            device = self.home if given.kind == "remote" else given
-            indptrs.append(device.get(block.indptr)[1:].astype(np.int64) + above)
+            offsets, *entries = _read_block(self.home if given.kind == "remote" else given, store, block)
+            indptrs.append(offsets[1:] + above)
             above += block.nnz
-            cols.append(store.colmap.users(device.get(block.cols)))
-            held = device.get(block.vals)
-            vals.append(np.full(block.nnz, held[0]) if store.iso else held[: block.nnz])
+            cols.append(entries[0])
+            vals.append(entries[1])
         indptr, values = np.concatenate(indptrs), np.concatenate(vals)
         ids = np.concatenate(cols).astype(np.int64, copy=False)
         rowmap, colmap = store.rowmap, store.colmap
@@ -439,10 +438,9 @@ class Stores(Context):
             device = self.devices[task.device]
             if device.kind == "remote":
                 continue
-            rows = np.repeat(np.arange(block.n), np.diff(device.get(block.indptr))) + rowmap.bounds[task.block]
-            rows = rows if rowmap.order is None else rowmap.order[rows]
-            cols, held = colmap.users(device.get(block.cols)[: block.nnz]), device.get(block.vals)
-            found.append((rows, cols, np.full(block.nnz, held[0]) if store.iso else held[: block.nnz]))
+            offsets, cols, vals = _read_block(device, store, block)
+            rows = np.repeat(np.arange(block.n), np.diff(offsets)) + rowmap.bounds[task.block]
+            found.append((rows if rowmap.order is None else rowmap.order[rows], cols, vals))
         rows, cols, vals = (np.concatenate(parts) for parts in zip(*found, strict=True))
         if rowmap.order is not None or colmap.order is not None:
             order = np.lexsort((cols, rows))
@@ -508,3 +506,10 @@ class Stores(Context):
 def _duplicates(dup_op: Any, dtype: Any) -> Any:
     """A typed binary operator, or None."""
     return None if dup_op is None else accumulator(dup_op, dtype)
+
+
+def _read_block(device: Device, store: MatrixStore, block: MatrixBlock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(row offsets, columns as user ids, values) of a block, on the host."""
+    held = device.get(block.vals)
+    vals = np.full(block.nnz, held[0]) if store.iso else held[: block.nnz]
+    return device.get(block.indptr).astype(np.int64), store.colmap.users(device.get(block.cols)), vals

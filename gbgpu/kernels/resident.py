@@ -288,7 +288,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         for gpu, own in one.counters.items():
             words[gpu] += [own[i : i + 1] for i in range(len(own))]
         clear = " ".join(map(self._cleared, words[self._me]))
-        self._meet_all(f"{clear} return 1u;", f"{clear} return told;")
+        self._join(f"{clear} return 1u;", f"{clear} return told;")
         self._lines += [f"kind = {1 - number};", "more = true;", "rest = false;", "}"]
 
     def _add(self, part: Part) -> None:
@@ -341,10 +341,13 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         at.near, at.alone, at.late = [], [], []
         at.far += uses
 
-    def _meet_all(self, first: str = "return 1u;", others: str = "return told;") -> None:
+    def _meet_all(self) -> None:
+        """The blocks of all GPUs meet, if anything was done since they did."""
+        if any(at.alone or at.near or at.far for at in self._here.values()):
+            self._join("return 1u;", "return told;")
+
+    def _join(self, first: str, others: str) -> None:
         """The blocks of all GPUs meet. `first`, `others`: what one thread of the first GPU, of others, does last."""
-        if first == "return 1u;" and not any(at.alone or at.near or at.far for at in self._here.values()):
-            return
         at = self._here[self._me]
         does = f"{self._done([*at.late, *at.later])} {first if self._me == self._gpus[0] else others}"
         if self._several:
@@ -369,7 +372,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
             raise Unknown("what GPUs are told by another one than the first")
         says = f"Bits64 says = 0; {self._call(part, '(Bits64)&says')} " if self._me == self._gpus[0] else ""
         cleared = f"if ({'says' if says else 'told'}) {{ {' '.join(clears)} }} " if clears else ""
-        self._meet_all(f"{says}{cleared}return (unsigned)says;", f"{cleared}return told;")
+        self._join(f"{says}{cleared}return (unsigned)says;", f"{cleared}return told;")
 
     # -- texts
 

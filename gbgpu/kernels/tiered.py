@@ -34,9 +34,10 @@ class Tiered:
 
     def __call__(self, *arguments: Any) -> None:
         global _spent
-        elements, dense = work(self.kind, arguments)
-        if self.compiled is None and self._pays(elements * self._each(dense)):
-            self.settled()
+        if self.compiled is None:
+            elements, dense = work(self.kind, arguments)
+            if self._pays(elements * self._each(dense)):
+                self.settled()
         if self.compiled is not None:
             return self.compiled(*arguments)
         start = perf_counter()

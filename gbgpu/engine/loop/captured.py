@@ -60,8 +60,8 @@ class Captured:
 
         self.operations, self.guards = round_of(loop)
         self.carried, self.inside = written(self.operations)
-        self.words = sum(x.size for x in signature.handles if x.ndim == 1) * 2  # that its vectors take
-        self.key = signature.key if not loop.told and self.words * 8 < self.device.memory()[1] * SHARE else None
+        self.bytes = sum(x.size for x in signature.handles if x.ndim == 1) * 16  # that its vectors take
+        self.key = signature.key if not loop.told and self.bytes < self.device.memory()[1] * SHARE else None
         changed = {id(x) for x in (*self.carried, *self.inside)}
         read = [x for x in signature.handles if x.ndim < 2 and id(x) not in changed]
         before = [(x, x._store) for x in read] if self.key else []
@@ -111,8 +111,8 @@ class Captured:
 
     @property
     def room(self) -> float:
-        """Words that all that is kept may take."""
-        return float(self.device.memory()[1]) / 8 * 2 * SHARE
+        """Bytes that all that is kept may take."""
+        return self.device.memory()[1] * 2 * SHARE
 
     def held(self) -> dict[int, Any]:
         """What the round starts from, by the numbers of the handles."""

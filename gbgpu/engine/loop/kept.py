@@ -36,11 +36,11 @@ class Kept:
         alike.append(captured)
         self._captured.move_to_end(captured.key)
         del alike[:-ALIKE]
-        while len(self._captured) > 1 and (len(self._captured) > MOST or self._words() > captured.room):
+        while len(self._captured) > 1 and (len(self._captured) > MOST or self._bytes() > captured.room):
             self._captured.popitem(last=False)
 
-    def _words(self) -> int:
-        return sum(captured.words for alike in self._captured.values() for captured in alike)
+    def _bytes(self) -> int:
+        return sum(captured.bytes for alike in self._captured.values() for captured in alike)
 
     def forget(self, captured: Any) -> None:
         for alike in self._captured.values():

@@ -101,10 +101,10 @@ class Output(Operands):
         session.raise_watched()
         vals, seconds = [block.vals for block in u.blocks], map.n * session.kernels.costs.push_edge / map.p
         if map.p > 1:
-            all = [self._every_row(task.device, map.rows[task.block]) for task in tasks]
+            rows = [session.pool.rows(task.device, map.rows[task.block], map.slot_type()) for task in tasks]
             parts = session.over(tasks, lambda task: self._sent(task, slots[task.block], u), seconds)
-            vals = session.over(tasks, lambda task: self._own(task, parts, all[task.block]), seconds)
-            slots = all
+            vals = session.over(tasks, lambda task: self._own(task, parts, rows[task.block]), seconds)
+            slots = rows
         into = [block.vals for block in w.blocks]
         calls = [self._arrivals(task.device, *each) for task, *each in zip(tasks, slots, vals, into, strict=True)]
         return self._changed(w, self.kernel("combine"), calls, w.blocks, seconds)
@@ -135,11 +135,6 @@ class Output(Operands):
                 session.account(task.device, *transport.carry(session.devices, [transfer]))
                 kernel(*self._arrivals(task.device, rows, came, mine))
         return mine
-
-    def _every_row(self, d: int, n: int) -> Any:
-        """0 .. n - 1 on a device, kept."""
-        device, dtype = self.session.devices[d], self.registers["w"].map.slot_type()
-        return self.session.once(("every row", d, n, dtype), lambda: device.put(np.arange(n, dtype=dtype)))
 
     def _changed(
         self, w: VectorStore, kernel: Any, calls: list[tuple], blocks: list[VectorBlock], seconds: float
