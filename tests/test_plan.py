@@ -60,6 +60,19 @@ def test_three_devices_exchange_lists_and_combine_at_the_owner(three):
     ]
 
 
+def test_wide_pushes_of_three_devices_are_united_at_the_owner(three):
+    A, ids = ring(500), np.arange(0, 500, 3)
+    q, few = (gb.Vector.from_coo(ids[:k], 1.0 + ids[:k], size=500, name="q") for k in (500, 100))
+    d = gb.Vector.from_coo(np.arange(400), 0.5, size=500, name="d")
+    shown = steps(gb.explain(d(~d.S, binary.min, direction="push") << min_plus(q @ A)))
+    assert shown[1:3] == [
+        "push min_plus[FP64] by rows of A, x list, mask ~mask.S",
+        "unite what 3 devices reached by monoid.min[FP64], mask ~mask.S -> bitmap",
+    ]
+    kinds = [line.split()[0] for line in steps(gb.explain(d(direction="push") << min_plus(few @ A)))]
+    assert "unite" not in kinds and "combine" in kinds
+
+
 def test_full_vector_is_pulled_without_any_bitmap(one):
     A, x, y = ring(500), gb.Vector.from_dense(np.ones(500)), gb.Vector(float, 500)
     assert steps(gb.explain(y << plus_times(A @ x))) == [

@@ -51,17 +51,17 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     direction = "pull" if rows else hint
     pull = pull_seconds(costs, expr.op, store, outer, inner, count, allowed)
     tallies, tiny = None, False
-    if direction or count is None:
+    if count is None:
         edges = None
-    elif max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
-        edges, tiny = count * store.nvals // max(inner.n, 1), True
+    elif direction or max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
+        edges, tiny = count * store.nvals // max(inner.n, 1), not direction
     else:
         edges, tallies = frontier_edges(session, x, count, store, not pull_turned)
     push = push_seconds(costs, expr.op, store, outer, edges)
     if direction is None:
         direction = _rented(session, x, store, pull_turned, pull, push)
-    few = edges is not None and DENSE * edges >= outer.n
-    dense = session.kernels.dense and direction == "push" and outer.p == 1 and few
+    many = edges is not None and DENSE * edges >= outer.n
+    dense = direction == "push" and many and session.ranks is None and (outer.p > 1 or session.kernels.dense)
     turn = pull_turned == (direction == "pull")
     found = session.oriented(matrix, turn)
     by = "columns" if turn else "rows"

@@ -38,7 +38,7 @@ class Product(NamedTuple):
     """The matrix of a product, the direction chosen, and the maps of its inner and outer index."""
 
     direction: str
-    dense: bool  # a push fills a bitmap, as it reaches many rows
+    dense: bool  # a push fills bitmaps, as it reaches many rows
     inner: RowMap
     outer: RowMap
     flip: bool  # x @ A
@@ -271,11 +271,17 @@ class Planner:
 
     def _push(self, product: Product, x: Value, spec: Spec, mask: str, text: str) -> Value:
         iso, p, seconds = " iso" if spec.iso else "", product.outer.p, ("seconds",)
+        if p > 1 and spec.iso:  # lists of rows alone are short
+            product = product._replace(dense=False)
         t = Value("t", "bitmap" if product.dense else "list", spec.out, spec.iso, product.outer)
-        if product.dense:
+        if product.dense and p == 1:
             return self.emit("push", t, ("A", x.name, mask), spec, f"{text} -> {t.form}{iso}", product, seconds)
-        drain = Spec(out=spec.out, idx=spec.idx, iso=spec.iso)
         self.emit("push", t._replace(name="S"), ("A", x.name, mask), spec, text, product, seconds)
+        if product.dense:
+            unite = Spec(op=spec.op.monoid.binaryop, a=spec.out, b=spec.out)
+            text = f"what {p} devices reached by {spec.op.monoid!r}{self._masked_by(mask)} -> bitmap"
+            return self.emit("unite", t, ("S", mask), unite, text, None, seconds)
+        drain = Spec(out=spec.out, idx=spec.idx, iso=spec.iso)
         if p == 1:
             return self.emit("drain", t, ("S",), drain, f"what was reached -> list{iso}")
         self.emit("drain", t._replace(name="T"), ("S",), drain, f"what was reached -> {p} lists{iso} a device")

@@ -162,7 +162,7 @@ class Products(Steps):
         ]
 
     def _push(self, step: Step) -> VectorStore | list[Reached]:
-        """Scatter into a workspace of each device (DENSE: one that becomes the result)."""
+        """Scatter into a workspace of each device (DENSE: a fresh one; of one device it becomes the result)."""
         source, matrix = self.registers[step.sources[1]], self.registers["A"]
         product, spec, session, mask = step.option, step.spec, self.session, step.sources[2]
         inner, outer, listed, dense = product.inner, product.outer, source.form == "list", product.dense
@@ -171,7 +171,7 @@ class Products(Steps):
         tasks = inner.tasks
         if session.assigner is not None and inner.p > 1:
             tasks = session.assigner.push(spec, source, matrix, self.registers.get("tallies"))
-        room = outer.n if dense else outer.nslots
+        room = outer.n if dense and outer.p == 1 else outer.nslots
         reached = [self._workspace(d, room, spec.op.monoid, spec, dense) for d in range(outer.p)]
 
         def work(task: Task) -> None:
@@ -194,7 +194,7 @@ class Products(Steps):
         if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
             session.watched.tallies = tally(session, source, matrix)
         self._over(tasks, work)
-        if not dense:
+        if not dense or outer.p > 1:
             return reached
         (space, value, count), stride = reached[0], 0 if spec.iso else 1
         return self.store([VectorBlock(outer.n, value, stride, space.words, count=count)])
@@ -217,6 +217,34 @@ class Products(Steps):
             space = self.session.pool.workspace(d, room, monoid, spec.iso)
         value = device.empty(1, monoid.dtype.np_type) if spec.iso else space.vals
         return _new(Reached, (space, value, device.zeros(1, np.int64)))
+
+    def _unite(self, step: Step) -> VectorStore:
+        """What all devices have scattered, at the owners of the rows."""
+        reached, map, session = self.registers[step.sources[0]], step.into.map, self.session
+        kernel, devices = self.kernel("write"), session.devices
+
+        def work(task: Task) -> VectorBlock:
+            b, me, n = task.block, task.device, map.rows[task.block]
+            device, lo, (mwords, flags), nil = (
+                devices[me],
+                map.first_slot(b),
+                self.bits(step.sources[1], b),
+                session.nil(me),
+            )
+            vals, words, count = device.empty(n, step.into.dtype.np_type), device.zeros((n + 63) >> 6, np.int64), None
+            for source in sorted(range(map.p), key=lambda d: d != me):
+                space = reached[source].space
+                part = space.vals[lo : lo + n], space.words[lo >> 6 : (lo + n + 63) >> 6]
+                if source != me:
+                    arrived = [device.empty(piece.size, piece.dtype) for piece in part]
+                    transfers = [needs.Transfer(source, me, *pair) for pair in zip(part, arrived, strict=True)]
+                    session.account(me, *transport.carry(devices, transfers))
+                    part = arrived
+                count = device.zeros(1, np.int64)
+                kernel(n, vals, words, part[0], 1, part[1], mwords, nil.words, flags, count)
+            return VectorBlock(n, vals, 1, words, count=count)
+
+        return self.store(session.over(map.tasks, work, self.rows(map)))
 
     def _drain(self, step: Step) -> VectorStore | list[needs.Bins]:
         """Empty workspaces into lists by owner; with one owner that is the result."""
