@@ -125,8 +125,7 @@ def test_hints_decide(one):
 def test_scalar_on_a_listed_mask_writes_a_list(one):
     level, q = gb.Vector.from_coo([0], 0, size=500), gb.Vector.from_coo([3, 8], True, size=500)
     assert steps(gb.explain(level(q.S) << 7)) == [
-        "scalar INT64",
-        "borrow scalar on the mask's rows",
+        "borrow INT64 on the mask's rows",
         "write_list list into bitmap",
     ]
 

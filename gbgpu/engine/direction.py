@@ -61,7 +61,7 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     if direction is None:
         direction = _rented(session, x, store, pull_turned, pull, push)
     many = edges is not None and DENSE * edges >= outer.n
-    dense = direction == "push" and many and session.ranks is None and (outer.p > 1 or session.kernels.dense)
+    dense = direction == "push" and many and session.ranks is None
     turn = pull_turned == (direction == "pull")
     found = session.oriented(matrix, turn)
     by = "columns" if turn else "rows"

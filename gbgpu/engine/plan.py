@@ -424,8 +424,10 @@ class Planner:
         ):
             return t
         self._masked = self._covers = True
-        listed = t._replace(name="tl", form="list")
-        return self.emit("borrow", listed, (t.name, "m"), Spec(), "scalar on the mask's rows")
+        dtype, value = self.steps.pop().option, ("value",)
+        return self.emit(
+            "borrow", t._replace(form="list"), ("m",), Spec(), f"{t.dtype} on the mask's rows", dtype, value
+        )
 
     def _place(self, t: Value, w: Value) -> Value:
         """T on the rows that the index names: a list for a scalar without a mask, else a bitmap and the region's

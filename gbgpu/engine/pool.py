@@ -22,13 +22,14 @@ class Nil:
 
 
 class Workspace:
-    """Room for a push over `n` slots; between steps vals are all `start` and words are zero."""
+    """Room for a push over `n` slots; between steps vals are all `start` and words are zero. `touched`: a place that
+    nobody reads, instead of a list of what was reached."""
 
-    def __init__(self, device: Device, n: int, monoid: Any, iso: bool, touched: bool = True):
+    def __init__(self, device: Device, n: int, monoid: Any, iso: bool, touched: Any = None):
         self.start = monoid.start
         self.vals = device.empty(1, monoid.dtype.np_type) if iso else device.full(n, monoid.start, monoid.dtype.np_type)
         self.words = device.zeros(-(-n // 64), np.int64)
-        self.touched = device.empty(n if touched else 1, np.int32 if n < 2**31 else np.int64)
+        self.touched = device.empty(n, np.int32 if n < 2**31 else np.int64) if touched is None else touched
 
 
 class Pool:

@@ -24,7 +24,7 @@ class Rehearsal(CpuKernels):
 
     mxm = GpuKernels.mxm
     costs = GpuKernels.costs
-    dense, touches, whole = GpuKernels.dense, CpuKernels.touches, GpuKernels.whole
+    whole = GpuKernels.whole
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(interpret=True)

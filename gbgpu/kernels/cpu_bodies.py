@@ -5,7 +5,7 @@ Gaps in braces are filled with the expressions of one instance. Contract: interf
 FLAGS = """
 SIX, LOW_BITS = np.uintp(6), np.uintp(63)  # indices that are never negative cost less as unsigned ones
 MASKED, COMPLEMENT, XFULL, TRACE, XLIST, TFULL, REPLACE, REGION = 1, 2, 4, 8, 16, 32, 64, 128
-CFULL, AFULL, BFULL, OUTFULL, VALUED, TALLY = 256, 512, 1024, 2048, 4096, 16384
+CFULL, AFULL, BFULL, OUTFULL, VALUED, DENSE, TALLY = 256, 512, 1024, 2048, 4096, 8192, 16384
 """
 
 POPCOUNT = """
@@ -110,7 +110,7 @@ if spread:
             blocked[c] = 1
             {scatter}
             acc_words[c >> SIX] |= np.int64(1) << np.int64(c & LOW_BITS)
-            touched[top] = c
+            touched[top & keep] = c
             top += 1
     continue
 """
@@ -172,6 +172,7 @@ BODIES = {
     masked = flags & MASKED
     flip = 0 if flags & COMPLEMENT else -1  # words ^ flip: bits of the slots that the mask does not let through
     low, room = np.uintp(own_lo), np.uintp(own_hi - own_lo)
+    keep = 0 if flags & DENSE else -1
     top, edges, rows = touched_count[0], 0, 0
     size = count[0] if listed else n
     {spread}
@@ -207,7 +208,7 @@ BODIES = {
             {scatter}
             if new:
                 acc_words[w] |= bit
-                touched[top] = c
+                touched[top & keep] = c
                 top += 1
     touched_count[0] = top
     if flags & TRACE:

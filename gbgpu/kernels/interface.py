@@ -45,7 +45,7 @@ CFULL = 256  # C is full (and stays full): cwords is a dummy
 AFULL = 512  # every row of a is present
 BFULL = 1024  # every row of b is present
 OUTFULL = 2048  # the result is full: no words are written
-DENSE = 8192  # push: nobody reads `touched`, which need not be filled; `touched_count` counts the slots all the same
+DENSE = 8192  # push: `touched` has no room, and is not filled; `touched_count` counts the slots all the same
 TALLY = 16384  # frontier_edges: sums on the way as well
 VALUED = 4096  # a value mask: the entry's value must be true as well
 A_ONLY, B_ONLY, BOTH = 1, 2, 4  # merge: which entries of two rows survive
@@ -278,8 +278,6 @@ class Kernels(Protocol):
     block is laid out for a product is its own matter."""
 
     costs: Costs
-    touches: bool  # whether pushes with DENSE fill `touched` all the same
-    dense: bool  # whether pushes that reach many rows are to fill bitmaps
     atomic: bool  # whether a call of a kernel is compiled code alone, in which Python handles no signal
     whole: int  # rows plus entries of objects below which one device takes less time than several
     mxm: tuple[str, ...]  # how it can multiply matrices: "dot", "rows", "hash", "dense", "sort"

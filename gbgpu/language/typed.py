@@ -24,7 +24,7 @@ def untyped(op: Any) -> Any:
 
 def accumulator(op: Any, dtype: DataType) -> Any:
     """The binary operator that combines two values of one place: an accumulator, or that of duplicates."""
-    op = resolve(op, "binary")
+    op = op if type(op) is BinaryOp else resolve(op, "binary")
     if op.is_positional:
         raise DomainMismatch(message("an operator of values to accumulate by", repr(op), "binary.second takes the new"))
     return op if hasattr(op, "op") else op[dtype]

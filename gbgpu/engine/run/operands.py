@@ -156,7 +156,20 @@ class Operands(Steps):
         return [(words, flags) for words in made]
 
     def _scalar(self, step: Step) -> VectorStore:
-        """One value for all rows; one that waits on the first device (Scalar.waits) is copied, never read."""
+        """One value for all rows."""
+        map = step.into.map
+        blocks = [VectorBlock(n, value, 0) for n, value in zip(map.rows, self._values(step), strict=True)]
+        return VectorStore(map, step.into.dtype, "full", True, blocks)
+
+    def _borrow(self, step: Step) -> VectorStore:
+        """One value for the rows of a list."""
+        mask = self.registers[step.sources[0]]
+        pairs = zip(mask.blocks, self._values(step), strict=True)
+        blocks = [VectorBlock(m.n, value, 0, None, m.slots, m.count) for m, value in pairs]
+        return VectorStore(mask.map, step.into.dtype, "list", True, blocks, mask.nvals)
+
+    def _values(self, step: Step) -> list[Any]:
+        """A scalar on each device; one that waits on the first (Scalar.waits) is copied, never read."""
         map, dtype, given, session = step.into.map, step.into.dtype, step.option, self.session
         value, held = self.registers["value"], None
         if isinstance(value, Scalar):
@@ -164,21 +177,13 @@ class Operands(Steps):
             value = None if held is not None else value.value
         if held is None:
             value = value if dtype is given else cast(value, given, dtype)
-            found = [session.pool.scalar(b, value, dtype.np_type) for b in range(map.p)]
-        else:
-            found = [held if b == session.at else copied(session.devices[b], held) for b in range(map.p)]
-            for b in range(map.p):
-                session.account(b, held.nbytes if b != session.at else 0)
-        return VectorStore(map, dtype, "full", True, [VectorBlock(map.rows[b], found[b], 0) for b in range(map.p)])
+            return [session.pool.scalar(b, value, dtype.np_type) for b in range(map.p)]
+        for b in range(map.p):
+            session.account(b, held.nbytes if b != session.at else 0)
+        return [held if b == session.at else copied(session.devices[b], held) for b in range(map.p)]
 
     def _spread(self, step: Step) -> VectorStore:
         return self.registers[step.sources[0]]
-
-    def _borrow(self, step: Step) -> VectorStore:
-        value, mask = (self.registers[name] for name in step.sources)
-        pairs = zip(value.blocks, mask.blocks, strict=True)
-        blocks = [VectorBlock(m.n, v.vals, 0, slots=m.slots, count=m.count) for v, m in pairs]
-        return VectorStore(value.map, value.dtype, "list", True, blocks, mask.nvals)
 
     def _place_scalar(self, step: Step) -> VectorStore:
         value, map, devices = self.registers[step.sources[0]], step.into.map, self.session.devices

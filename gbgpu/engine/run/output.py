@@ -71,25 +71,20 @@ class Output(Operands):
         return self._changed(w, kernel, calls, w.blocks, self.entries(t))
 
     def _write(self, step: Step) -> VectorStore:
-        full, tfull, replace = step.option
-        t = self.registers[step.sources[0]]
+        (full, tfull, replace), (source, mask, region), session = step.option, step.sources, self.session
         w, kernel = self._target(step), self.kernel("write")
         base = (k.CFULL if full else 0) | (k.TFULL if tfull else 0) | (k.REPLACE if replace else 0)
 
-        blocks, calls, devices = [], [], self.session.devices
-        for task, block in zip(w.map.tasks, w.blocks, strict=True):
-            b = task.block
+        blocks, calls = [], []
+        for task, block, given in zip(w.map.tasks, w.blocks, self.registers[source].blocks, strict=True):
+            b, count = task.block, session.nil(task.block).scratch
             if not full:  # entries are counted anew
-                count = devices[task.device].zeros(1, np.int64)
+                count = session.devices[task.device].zeros(1, np.int64)
                 block = VectorBlock(block.n, block.vals, block.stride, block.words, None, count)
             blocks.append(block)
-            given, (mwords, flags) = t.blocks[b], self.bits(step.sources[1], b)
-            rwords, region = self.bits(step.sources[2], b, k.REGION)
-            into, count = (block.vals, self.words(block.words, b)), block.count
-            masks = mwords, rwords, base | flags | region
-            calls.append(
-                (block.n, *into, *self.dense(given, b), *masks, self.session.nil(b).scratch if full else count)
-            )
+            (mwords, flags), (rwords, inside) = self.bits(mask, b), self.bits(region, b, k.REGION)
+            into, masks = (block.vals, self.words(block.words, b)), (mwords, rwords, base | flags | inside)
+            calls.append((block.n, *into, *self.dense(given, b), *masks, count))
         return self._changed(w, kernel, calls, blocks, self.rows(w.map))
 
     def _scatter(self, step: Step) -> VectorStore:

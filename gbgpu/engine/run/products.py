@@ -20,6 +20,7 @@ from ..plan import Step
 from ..pool import Workspace
 from .steps import Steps
 
+_FORMS = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}
 _new = tuple.__new__  # a third of what the constructor of a named tuple takes
 
 
@@ -166,7 +167,7 @@ class Products(Steps):
         source, matrix = self.registers[step.sources[1]], self.registers["A"]
         product, spec, session, mask = step.option, step.spec, self.session, step.sources[2]
         inner, outer, listed, dense = product.inner, product.outer, source.form == "list", product.dense
-        form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[source.form] | (k.DENSE if dense else 0)
+        form = _FORMS[source.form] | (k.DENSE if dense else 0)
         kernel, options = self.kernel("push"), session.kernels.push_options
         tasks = inner.tasks
         if session.assigner is not None and inner.p > 1:
@@ -210,12 +211,13 @@ class Products(Steps):
         return found
 
     def _workspace(self, d: int, room: int, monoid: Any, spec: Spec, fresh: bool = False) -> Reached:
-        device = self.session.devices[d]
+        session, iso = self.session, spec.iso
+        device = session.devices[d]
         if fresh:
-            space = Workspace(device, room, monoid, spec.iso, self.session.kernels.touches)
+            space = Workspace(device, room, monoid, iso, session.nil(d).slots(spec.idx))
         else:
-            space = self.session.pool.workspace(d, room, monoid, spec.iso)
-        value = device.empty(1, monoid.dtype.np_type) if spec.iso else space.vals
+            space = session.pool.workspace(d, room, monoid, iso)
+        value = device.empty(1, monoid.dtype.np_type) if iso and not fresh else space.vals
         return _new(Reached, (space, value, device.zeros(1, np.int64)))
 
     def _unite(self, step: Step) -> VectorStore:
@@ -224,17 +226,12 @@ class Products(Steps):
         kernel, devices = self.kernel("write"), session.devices
 
         def work(task: Task) -> VectorBlock:
-            b, me, n = task.block, task.device, map.rows[task.block]
-            device, lo, (mwords, flags), nil = (
-                devices[me],
-                map.first_slot(b),
-                self.bits(step.sources[1], b),
-                session.nil(me),
-            )
+            b, me, lo, n = task.block, task.device, map.first_slot(task.block), map.rows[task.block]
+            device, nil, (mwords, flags) = devices[me], session.nil(me), self.bits(step.sources[1], b)
             vals, words, count = device.empty(n, step.into.dtype.np_type), device.zeros((n + 63) >> 6, np.int64), None
             for source in sorted(range(map.p), key=lambda d: d != me):
                 space = reached[source].space
-                part = space.vals[lo : lo + n], space.words[lo >> 6 : (lo + n + 63) >> 6]
+                part = [space.vals[lo : lo + n], space.words[lo >> 6 : (lo + n + 63) >> 6]]
                 if source != me:
                     arrived = [device.empty(piece.size, piece.dtype) for piece in part]
                     transfers = [needs.Transfer(source, me, *pair) for pair in zip(part, arrived, strict=True)]
