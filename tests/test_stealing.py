@@ -2,6 +2,7 @@
 test_balance.py; random statements and loops run with everything moved that can be: conftest.py.)"""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ import gbgpu as gb
 from algos import balancing, bfs, cli, connected_components, pagerank, sssp, training
 from gbgpu import balance, exceptions, semiring
 from gbgpu.balance import Policy, constant, replay, rounds, stalled, summary, topology
-from gbgpu.engine import assign
+from gbgpu.engine import assign, sharing
+from gbgpu.engine.loop import device as compiled
 
 ALL = Policy(fold=False, t1=0, t2=0, overhead=0, rest=0)
 FOLD = Policy(t1=0, t2=0, t3=np.inf, overhead=0, rest=0)
@@ -62,6 +64,78 @@ def test_a_full_block_gives_to_empty_ones():
     assert [record.tally.edges for record in pulls] == [0, A.nvals, 0, 0]
 
 
+SHARING = [("cpu:2", (1, 9)), ("cpu:4", (1, 9, 2, 0)), ("cuda:0*3", (1, 5, 3)), ("cuda:0-1", (1, 9))]
+SHARING += [("cuda:0-1*2", (1, 4, 2, 3))]
+
+
+@pytest.fixture(params=SHARING, ids=lambda each: each[0])
+def sharers(request, monkeypatch):
+    """Devices that share pulls out once for all, from the first one on, as GPUs do."""
+    spec, shares = request.param
+    here = spec.startswith("cpu")
+    if not here and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
+        pytest.skip("needs a GPU")
+    monkeypatch.setattr(sharing, "LAID", 0)
+    session, A = begin("off" if here else Policy(overhead=0), spec, shares)
+    if here:
+        session.sharing = sharing.Sharing(session, Policy(overhead=0))
+    return session, A
+
+
+def test_pulls_are_shared_once_for_all(sharers):
+    session, A = sharers
+    full = gb.Vector.from_dense(np.arange(1, A.ncols + 1))
+    some = gb.Vector.from_coo(np.arange(0, A.ncols, 3), np.arange(0, A.ncols, 3) + 7, size=A.ncols)
+    dense, kept = A.to_scipy_sparse().toarray(), None
+    for _ in range(3):
+        with gb.trace() as records:
+            w = semiring.plus_times(A @ full).new(direction="pull")
+        np.testing.assert_array_equal(w.to_dense(0), dense @ np.arange(1, A.ncols + 1))
+        assert w.nvals == len(w.to_coo()[0]) == np.count_nonzero(dense.any(1))
+        pulls = [record for record in records if record.step == "pull"]
+        assert sum(record.edges for record in pulls) == A.nvals and pulls[0].decision.action == "steal"
+        assert max(record.edges for record in pulls) < 0.6 * A.nvals
+        kept = kept or A._store.shared
+        assert A._store.shared is kept and sum(session.held(A).values()) > kept.bytes > 0
+        lengths = np.where(dense == 0, np.inf, dense) + np.where(np.arange(A.ncols) % 3, np.inf, np.arange(A.ncols) + 7)
+        found = semiring.min_plus(A @ some).new(direction="pull").to_dense(-1)
+        np.testing.assert_array_equal(found, np.where(np.isinf(lengths.min(1)), -1, lengths.min(1)))
+        masked = semiring.plus_times(A @ full).new(mask=~some.S, direction="pull")
+        np.testing.assert_array_equal(masked.to_dense(0), np.where(np.arange(A.nrows) % 3, w.to_dense(0), 0))
+
+
+def test_loops_pull_as_shared(sharers, monkeypatch):
+    """Also while they run on the devices, and in the loops that come after them."""
+    session, A = sharers
+    monkeypatch.setattr(compiled, "MET", -1)  # GPUs go round together
+    monkeypatch.setattr(compiled, "_spent", 1e9)
+    entries = A.to_coo()
+    for _ in range(4):
+        ranks = pagerank(A, tol=0, max_iterations=30).ranks.to_dense()
+        shared = [store.shared for store in (A._store, A._store.transposed) if store is not None]
+        assert any(shared)
+    gb.init("cpu:1")
+    alone = pagerank(gb.Matrix.from_coo(*entries, nrows=A.nrows, ncols=A.ncols), tol=0, max_iterations=30)
+    np.testing.assert_allclose(ranks, alone.ranks.to_dense(), rtol=1e-12)
+
+
+def test_memory_for_shared_rows_is_given_back():
+    session, A = begin("off", "cpu:2", (1, 9))
+    session.sharing = sharing.Sharing(session, Policy(overhead=0))
+    x = gb.Vector.from_dense(np.ones(A.ncols))
+    many = [semiring.plus_times(A @ x).new(direction="pull") for _ in range(50)]
+    assert A._store.shared is not None and all(w.isequal(many[0]) for w in many)
+    before = sum(session.held(A).values())
+    assert session.replicas.bytes() == A._store.shared.bytes
+    assert session.replicas.drop() and A._store.shared is None
+    assert session.replicas.bytes() == 0 and sum(session.held(A).values()) < before
+    session.replicas.most = 0  # no room any more
+    A._store.lost = 0.0
+    for _ in range(50):
+        assert semiring.plus_times(A @ x).new(direction="pull").isequal(many[0])
+    assert A._store.shared is None
+
+
 def test_a_thief_reads_what_the_owner_has():
     """Owners bring single values of a vector, those that their own rows read."""
     session, A = begin(ALL, shares=(0, 1, 0, 0))
@@ -89,7 +163,7 @@ def test_tasks_are_the_frontier_cut_into_pieces(data):
         cuts = sorted(data.draw(st.lists(st.integers(0, int(starts[-1])), min_size=p - 1, max_size=p - 1)))
         shares[b] = np.diff([0, *cuts, int(starts[-1])])
     decision = balance.Decision(1, "steal", tuple(range(p)), balance.Shares(shares, 0.0, 0.0), 0.0, 0.0, 0.0)
-    tasks = assign._tasks(decision, before, sizes)
+    tasks = assign.as_tasks(decision, before, sizes)
     assert {task.device for task in tasks} == set(range(p))
     assert all(task.lo % 64 == 0 for task in tasks)
     for b, size in enumerate(sizes):

@@ -102,6 +102,7 @@ class MatrixStore:
     __slots__ = (
         *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals", "blocks"),
         *("transposed", "symmetric", "diagonal", "entries", "replica", "pulls", "halo", "rented", "ways"),
+        *("shared", "lost"),
         "__weakref__",
     )
 
@@ -114,6 +115,8 @@ class MatrixStore:
         self.diagonal: bool | None = None  # whether it has every entry of its diagonal, and no other; None: not known
         self.replica: MatrixStore | None = None  # whole on the first device
         self.rented = 0.0  # seconds lost by going without `transposed`
+        self.shared: Any = None  # who computes which rows of a pull, if not their owners (engine/sharing.py)
+        self.lost = 0.0  # seconds lost by going without `shared`
         self.ways: dict[Any, tuple] = {}  # how small products with it go (engine/direction.py)
         self.pulls, self.halo = 0, None  # from full vectors, and what the second one finds (distribute/halo.py)
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction

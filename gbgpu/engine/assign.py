@@ -2,7 +2,7 @@
 tasks.
 
 Only among devices that work in one memory and end a step together, which are CPU ones: what a thief reads is as near as
-its own, and the host sees how long a round took.
+its own, and the host sees how long a round took. For GPUs see `sharing.py`.
 """
 
 from collections import deque
@@ -116,7 +116,7 @@ class Assigner:
         decision = self._decided(("push", spec), [edge] * x.map.p, [int(one[-1]) for one in found], matrix)
         if decision is None or decision.shares is None:
             return x.map.tasks
-        return _tasks(decision, found, [places(block) for block in x.blocks])
+        return as_tasks(decision, found, [places(block) for block in x.blocks])
 
     def pull(
         self, spec: Spec, map: RowMap, matrix: MatrixStore, probed: tuple[list[int], float] | None
@@ -129,7 +129,7 @@ class Assigner:
             decision = self._decided(kind, [given.row + length * given.pull_edge] * map.p, rows, matrix)
             if decision is None or decision.shares is None:
                 return map.tasks
-            return _tasks(decision, [_evenly(n, size) for n, size in zip(rows, map.rows, strict=True)], map.rows)
+            return as_tasks(decision, [_evenly(n, size) for n, size in zip(rows, map.rows, strict=True)], map.rows)
         lengths = matrix.lengths
         edges = [given.pull_edge + given.row * n / max(nnz, 1) for n, nnz in zip(map.rows, lengths, strict=True)]
         decision = self._decided(kind, edges, lengths, matrix)
@@ -139,7 +139,7 @@ class Assigner:
         kept = self._kept.get(matrix)
         if kept is None or kept[0] != cut:
             before = [np.append(block.indptr[:-1:CHUNK], block.indptr[-1:]).astype(np.int64) for block in matrix.blocks]
-            kept = self._kept[matrix] = cut, _tasks(decision, before, map.rows)
+            kept = self._kept[matrix] = cut, as_tasks(decision, before, map.rows)
         return kept[1]
 
     def _decided(
@@ -178,7 +178,7 @@ def _evenly(count: int, rows: int) -> np.ndarray:
     return count * np.arange(chunks + 1) // max(chunks, 1)
 
 
-def _tasks(decision: Decision, before: list[np.ndarray], sizes: Sequence[int]) -> list[Task]:
+def as_tasks(decision: Decision, before: list[np.ndarray], sizes: Sequence[int]) -> list[Task]:
     """Shares as tasks, a device's own block first; every device has one, if only for what steps leave on each."""
     assert decision.shares is not None
     own, others = [], []
@@ -200,8 +200,8 @@ def chosen(session: Context, balance: Any) -> Assigner | None:
     if balance not in ("auto", "off") and not isinstance(balance, Policy):
         raise TypeError(message('"auto", "off" or a gb.balance.Policy', repr(balance)))
     here = all(device.kind == "cpu" for device in session.devices)
-    if isinstance(balance, Policy) and not here:
-        raise NotImplementedException(message("CPU devices of one process for a policy of one's own", repr(session)))
+    if isinstance(balance, Policy) and session.ranks is not None:
+        raise NotImplementedException(message("devices of one process for a policy of one's own", repr(session)))
     if balance == "off" or not here or len(session.devices) == 1:
         return None
     return Assigner(session, OURS if balance == "auto" else balance, shared(len(session.devices)))

@@ -35,6 +35,9 @@ class Context(Protocol):
     watched: Watched | None  # the step in hand, while somebody traces
     loop_index: Any  # the loop that is captured, and where its device counts rounds; None at other times
     assigner: Any  # who computes what of a product (an assign.Assigner); None: each owner its block
+    sharing: Any  # the same of pulls, once for all (a sharing.Sharing), or None
+    replicas: Any  # a replicas.Replicas
+    loops: Any  # captured rounds (a loop.kept.Kept)
 
     @property
     def explaining(self) -> list[list[str]]:

@@ -67,6 +67,8 @@ def of_handle(session: Any, store: Any) -> dict[str, int]:
         for device, block in zip(session.devices, store.blocks, strict=False):
             if device.name in found:
                 look(block, device.name)
+        for task, block in getattr(getattr(store, "shared", None), "blocks", {}).items():
+            look(block, session.devices[task.device].name)
         for beside in ("transposed", "replica"):
             walk(getattr(store, beside, None))
 

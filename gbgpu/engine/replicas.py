@@ -1,5 +1,6 @@
-"""Replicas: matrices whole on the first of several GPUs, beside their blocks on all. They are made at the first need
-and kept with the matrix, as far as memory (or `gb.init(replicas=...)`) lets; they go before an allocation fails."""
+"""Replicas: matrices whole on the first of several GPUs, beside their blocks on all, and rows that other devices than
+their owners compute. They are made at the first need and kept with the matrix, as far as memory (or
+`gb.init(replicas=...)`) lets; they go before an allocation fails."""
 
 from typing import Any
 from weakref import WeakSet
@@ -24,7 +25,8 @@ class Replicas:
 
     def bytes(self) -> int:
         """What they take now."""
-        return sum(_bytes(store) for store in self._stores if store.replica is not None)
+        whole = sum(_bytes(store) for store in self._stores if store.replica is not None)
+        return whole + sum(store.shared.bytes for store in self._stores if store.shared is not None)
 
     def fit(self, stores: list[MatrixStore], beside: int) -> bool:
         """Whether there is room for replicas of these, and so many bytes beside."""
@@ -49,12 +51,23 @@ class Replicas:
                 turned.transposed = store.replica
         return store.replica
 
+    def room(self, bytes: list[int]) -> bool:
+        """Whether devices may take so much for rows that others own."""
+        if self.most != "auto" and self.bytes() + sum(bytes) > self.most:
+            return False
+        devices = self._session.devices
+        return all(ROOM * need <= device.memory()[0] for need, device in zip(bytes, devices, strict=True))
+
+    def keep(self, store: MatrixStore) -> None:
+        """Rows of a matrix are shared from now on."""
+        self._stores.add(store)
+
     def drop(self) -> bool:
         """Give their memory back; whether there were any."""
         stores = list(self._stores)
         self._stores.clear()
         for store in stores:
-            store.replica = None
+            store.replica = store.shared = None
         return bool(stores)
 
 

@@ -35,6 +35,7 @@ from .rewrite import rewritten
 from .run import Run
 from .run.steps import cast
 from .runner import Runner
+from .sharing import shared_by
 from .stores import STATEMENT, Stores, out_of_memory
 from .watch import Watched
 
@@ -77,7 +78,7 @@ class Session(Stores):
             self.device_set = self.ranks.joined(own, (self.auto, self.deterministic, repr(partition)))
         self.devices = self.device_set.devices
         self.at = next(d for d, device in enumerate(self.devices) if device.kind != "remote")
-        self.assigner = chosen(self, balance)
+        self.assigner, self.sharing = chosen(self, balance), shared_by(self, balance)
         self.maps = Maps(len(self.devices), self.kernels.whole if self.auto else 0, partition)
         self.pool = Pool(self.devices)
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once

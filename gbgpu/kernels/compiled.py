@@ -3,6 +3,7 @@
 import platform
 import sys
 import weakref
+from functools import cache
 from pickle import loads
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,7 @@ from numba.core.serialize import dumps
 
 from ..device import store
 from ..trace import compiling
+from .cpu_bodies import POPCOUNT
 
 _VERSIONS = numba.__version__, llvmlite.__version__, platform.python_version()
 
@@ -25,11 +27,21 @@ def compiled(kind: str, text: str) -> Any:
     stored = store.code_name(text)  # its files begin so
     module = ModuleType(f"gbgpu_{kind}_{stored}")
     exec(compile(text, f"<{module.__name__}>", "exec"), module.__dict__)  # our own text
+    if "popcount" in module.__dict__:
+        module.__dict__["popcount"] = _popcount()
     # numba's tables hold the globals of what it compiled: with the kernel among them it would stay for ever.
     kernel = module.__dict__.pop("kernel")
     weakref.finalize(kernel, _forget, module).atexit = False
     kernel._cache = _Stored(kind, stored, module)
     return kernel
+
+
+@cache
+def _popcount() -> Any:
+    """The one that all modules have, compiled once."""
+    held: dict[str, Any] = {}
+    exec("import numpy as np\nfrom numba import njit as _njit\nnjit = _njit(nogil=True)" + POPCOUNT, held)
+    return held["popcount"]
 
 
 def _forget(module: ModuleType) -> None:

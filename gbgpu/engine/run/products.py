@@ -5,13 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...device.base import Device
+from ...device.base import Device, address
 from ...distribute import needs, transport
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.halo import Halo, halo
 from ...distribute.partition import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
+from ...semiring._algebra import Monoid
+from ...semiring._types import INT64
 from ..assign import tally, tally_masked
 from ..deterministic import by_rows
 from ..matrix.csr import whole_vector
@@ -112,22 +114,28 @@ class Products(Steps):
         inner, outer, stride, full = product.inner, product.outer, 0 if spec.iso else 1, step.into.form == "full"
         fixed = by_rows(session, spec.op) and not spec.iso  # the order of sums
         layout, gathered = session.kernels.pull_layout, type(source) is list
-        tasks, shared = outer.tasks, None
+        tasks, shared, rows_of = outer.tasks, None, None
         if session.assigner is not None and outer.p > 1:
             tasks = session.assigner.pull(spec, outer, matrix, self.registers.get("probed"))
+        elif session.sharing is not None and gathered and not mask and matrix.halo is None:
+            agreed = session.sharing.of(spec, outer, matrix)
+            if agreed is not None:
+                tasks, rows_of = agreed.tasks, agreed.blocks
+                if session.watched is not None:
+                    session.watched.decision = agreed.decision
         if tasks is not outer.tasks:
             shared = [self.fresh_bitmap(n, b, spec.out, spec.iso) for b, n in enumerate(outer.rows)]
 
         def work(task: Task) -> Any:
             b, device, nil = task.block, session.devices[task.device], session.nil(task.device)
             block, (mwords, flags), (row0, users) = matrix.blocks[b], self.bits(mask, b), outer.row_ids(device, b)
-            if shared is None:
-                vals, words, count = self.fresh_bitmap(block.n, b, spec.out, spec.iso)
+            if shared is not None:
+                block = block.part(task.lo, task.hi) if rows_of is None else rows_of[task]
+                mwords, row0 = mwords[task.lo >> 6 :] if mask else mwords, row0 + task.lo
+            if shared is None or rows_of is not None and task.device != b:
+                vals, words, count = self.fresh_bitmap(block.n, task.device, spec.out, spec.iso)
             else:
-                block, lo, hi = block.part(task.lo, task.hi), task.lo >> 6, (task.hi + 63) >> 6
-                vals, words, _ = shared[b]
-                vals, words = vals[task.lo * stride : task.hi] if stride else vals, words[lo:hi]
-                mwords, row0, count = mwords[lo:] if mask else mwords, row0 + task.lo, device.zeros(1, np.int64)
+                (vals, words), count = _rows(shared[b], task, stride), device.zeros(1, np.int64)
             x = source[task.device if matrix.halo is None else b] if gathered else source.blocks[b]
             traced, stats = self.stats(task.device)
             kernel, kind, exact, rows, heavy, options = layout(device, block, spec, x, inner.nslots, bool(mask), fixed)
@@ -135,32 +143,37 @@ class Products(Steps):
             flags |= traced | (k.XFULL if x.words is None else 0)
             ids, out = (*inner.tables(device).ids, row0, users), (vals, words, count, stats)
             (kernel or self.kernel(kind, exact))(block.n, *rows, *given, mwords, flags, *ids, heavy, *out, **options)
-            return VectorBlock(block.n, vals, stride, None if full else words, count=count) if shared is None else count
+            return VectorBlock(block.n, vals, stride, None if full else words, count=count)
 
         if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
             session.watched.tallies = tally_masked(session, self.registers[mask] if mask else None, matrix)
         done = self._over(tasks, work)
-        return self.store(done if shared is None else self._joined(outer, tasks, shared, done, stride, full))
+        return self.store(done if shared is None else self._joined(outer, tasks, shared, done, full))
 
     def _joined(
-        self, map: RowMap, tasks: Sequence[Task], shared: list, counts: list, stride: int, full: bool
+        self, map: RowMap, tasks: Sequence[Task], shared: list[tuple], parts: list[VectorBlock], full: bool
     ) -> list[VectorBlock]:
-        """Blocks whose rows several tasks have made."""
-        devices = self.session.devices
+        """Blocks whose rows several tasks have made: what lies elsewhere is brought, and entries are added up."""
+        session = self.session
+        plus = Spec(op=Monoid.registry["plus"][INT64], b=INT64)
 
-        def add(owner: Task) -> None:
-            for task, count in zip(tasks, counts, strict=True):
-                if task.block == owner.block:
-                    arrived = devices[owner.device].empty(1, np.int64)
-                    transport.carry(devices, [needs.Transfer(task.device, owner.device, count, arrived)])
-                    total = shared[owner.block][2]
-                    total += arrived
+        def add(owner: Task) -> VectorBlock:
+            b, me, device, nil = owner.block, owner.device, session.devices[owner.device], session.nil(owner.device)
+            mine = [(task, part) for task, part in zip(tasks, parts, strict=True) if task.block == b]
+            counts, transfers, (vals, words, count) = device.empty(len(mine), np.int64), [], shared[b]
+            for i, (task, part) in enumerate(mine):
+                into = _rows(shared[b], task, part.stride)
+                pairs = [(part.count, counts[i : i + 1]), (part.vals, into[0]), (part.words, into[1])]
+                apart = task.device != me and part.n and address(part.vals) != address(into[0])
+                pairs = [pair for pair in pairs[: 3 if apart else 1] if pair[0] is not None]
+                transfers += [needs.Transfer(task.device, me, *pair) for pair in pairs]
+            session.account(me, *transport.carry(session.devices, transfers))
+            if not full:
+                given = len(mine), nil.words, counts, 1, nil.words, k.XFULL
+                self.kernel("reduce", plus)(*given, count, nil.scratch)
+            return VectorBlock(map.rows[b], vals, parts[0].stride, None if full else words, count=count)
 
-        self.session.over(map.tasks, add, 0.0)
-        blocks = zip(map.rows, shared, strict=True)
-        return [
-            VectorBlock(n, vals, stride, None if full else words, count=count) for n, (vals, words, count) in blocks
-        ]
+        return session.over(map.tasks, add, 0.0)
 
     def _push(self, step: Step) -> VectorStore | list[Reached]:
         """Scatter into a workspace of each device (DENSE: a fresh one; of one device it becomes the result)."""
@@ -300,6 +313,12 @@ class Products(Steps):
             return VectorBlock(n, one if spec.iso else vals, stride, slots=slots, count=counts)
 
         return self.store(self.session.over(outer.tasks, work, self.registers["seconds"] / 4))
+
+
+def _rows(shared: tuple[Any, Any, Any], task: Task, stride: int) -> tuple[Any, Any]:
+    """Values and presence words of the rows of a task."""
+    vals, words, _ = shared
+    return vals[task.lo : task.hi] if stride else vals, words[task.lo >> 6 : (task.hi + 63) >> 6]
 
 
 def _part(

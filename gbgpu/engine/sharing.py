@@ -1,0 +1,116 @@
+"""Pulls of all entries of a matrix, shared out among GPUs once for all: who has less than others keeps copies of rows
+of theirs, and computes them, in captured loops too. Frontiers, which change, stay with their owners: the host does not
+see them in time."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..balance.arbiter import Decision, Policy
+from ..balance.steal import solve
+from ..distribute import transport
+from ..distribute.blocks import MatrixBlock, MatrixStore
+from ..distribute.needs import Transfer
+from ..distribute.partition import RowMap, Task
+from ..kernels.interface import Spec, sums_whole_rows
+from .assign import CHUNK, as_tasks
+from .context import Context
+
+LAID = (
+    5e-11  # seconds for which rows are handed over, for each of their entries: to copy them and lay them out takes four
+)
+# times that, and who pulls from all rows goes on to
+
+
+class Shared(NamedTuple):
+    """Who computes which rows, and these rows, on the devices of the tasks."""
+
+    tasks: Sequence[Task]
+    blocks: dict[Task, MatrixBlock]
+    decision: Decision
+    bytes: int  # of copies
+
+
+class Sharing:
+    """The decisions of a session of several GPUs."""
+
+    def __init__(self, session: Context, policy: Policy):
+        self.session, self.policy = session, policy
+
+    def of(self, spec: Spec, map: RowMap, matrix: MatrixStore) -> Shared | None:
+        """How a pull that looks at all entries is shared; None: owners compute. That begins when what they lost by it
+        would have paid for the copies, while no loop is captured."""
+        if matrix.shared is not None or matrix.lost == inf or self.session.loop_index is not None:
+            return matrix.shared
+        if not sums_whole_rows(spec) or not self.policy.steal:
+            return None
+        given, lengths = self.session.kernels.costs, matrix.lengths
+        edges = [given.pull_edge + given.row * n / max(nnz, 1) for n, nnz in zip(map.rows, lengths, strict=True)]
+        spent = [each * load for each, load in zip(edges, lengths, strict=True)]
+        gain = max(spent) - sum(spent) / map.p - self.policy.overhead
+        matrix.lost = matrix.lost + gain if gain > 0 else inf
+        if gain > 0 and matrix.lost > LAID * gain / max(edges):
+            shares = solve(np.tile(edges, (map.p, 1)).T, np.array(lengths))
+            predicted = shares.seconds + self.policy.overhead
+            everyone, plain = tuple(range(map.p)), max(spent)
+            decision = Decision(1, "steal", everyone, shares, shares.seconds, plain, predicted, self.policy.overhead)
+            matrix.shared = self._made(decision, map, matrix)
+            if matrix.shared is None:
+                matrix.lost = inf
+        return matrix.shared
+
+    def _made(self, decision: Decision, map: RowMap, matrix: MatrixStore) -> Shared | None:
+        """The rows where they are computed; None where there is no room for them."""
+        session = self.session
+        offsets = session.over(map.tasks, lambda task: self._before(task, matrix), 0.0)
+        tasks = as_tasks(decision, offsets, map.rows)
+        width = np.dtype(matrix.idx).itemsize + (0 if matrix.iso else matrix.dtype.np_type.itemsize)
+        taken = [0] * len(session.devices)
+        for task in tasks:
+            if task.device != map.tasks[task.block].device:
+                first, last = _entries(task, offsets)
+                taken[task.device] += width * (last - first)
+        if not session.replicas.room(taken):
+            return None
+        made = session.over(tasks, lambda task: self._rows(task, map, matrix, *_entries(task, offsets)), 0.0)
+        session.replicas.keep(matrix)
+        session.loops.clear()  # they were captured before
+        return Shared(tasks, dict(zip(tasks, made, strict=True)), decision, sum(taken))
+
+    def _before(self, task: Task, matrix: MatrixStore) -> np.ndarray:
+        """Entries before each chunk of rows, and after the last one."""
+        device, offsets = self.session.devices[task.device], matrix.blocks[task.block].indptr
+        chunks = device.get(device.xp.ascontiguousarray(offsets[:-1:CHUNK]))
+        return np.append(chunks, device.get(offsets[-1:])).astype(np.int64)
+
+    def _rows(self, task: Task, map: RowMap, matrix: MatrixStore, first: int, last: int) -> MatrixBlock:
+        """The rows of a task, in the memory of its device."""
+        devices, block = self.session.devices, matrix.blocks[task.block]
+        owner, device = map.tasks[task.block].device, devices[task.device]
+        offsets, cols, vals = block.indptr[task.lo : task.hi + 1], block.cols[first:last], block.vals
+        vals = vals[first:last] if block.stride else vals[:1]
+        if task.device != owner:
+            parts = offsets, cols, vals
+            offsets, cols, vals = (device.empty(part.size, part.dtype) for part in parts)
+            transfers = [Transfer(owner, task.device, *pair) for pair in zip(parts, (offsets, cols, vals), strict=True)]
+            self.session.account(task.device, *transport.carry(devices, transfers))
+        n, offsets = task.hi - task.lo, offsets - offsets.dtype.type(first)
+        return MatrixBlock(n, offsets, cols, vals, block.stride, last - first, block.empty_rows)
+
+
+def _entries(task: Task, offsets: list[np.ndarray]) -> tuple[int, int]:
+    """The first entry of a task's rows, and the one after the last."""
+    before = offsets[task.block]
+    return int(before[task.lo // CHUNK]), int(before[-(-task.hi // CHUNK)])
+
+
+def shared_by(session: Any, balance: Any) -> Sharing | None:
+    """What `gb.init(balance=...)` asks for, of GPUs that read each other's memory; parts of one GPU share by a policy
+    of one's own only, as they gain nothing."""
+    first, own = session.devices[0], isinstance(balance, Policy)
+    if first.kind != "cuda" or len(session.devices) == 1 or session.ranks is not None or balance == "off":
+        return None
+    reach = own if first.peers is None else first.peers.direct
+    return Sharing(session, balance if own else Policy()) if reach else None
