@@ -168,7 +168,14 @@ class Product:
         if a.nvals + b.nvals > 1000:  # by mean lengths; in fact often more
             terms = a.nvals * b.nvals / max(a.colmap.n, 1)
             seconds = max(terms * self.session.kernels.costs.pull_edge / a.rowmap.p, settings.inline_seconds)
-        parts = self.session.over(a.rowmap.tasks, lambda task: work(task.block), seconds)
+        made = self.session.over(a.rowmap.tasks, lambda task: work(task.block), seconds)
+
+        def kept(task: Task) -> Rows:
+            rows, found = made[task.block]
+            return rows if found is None else keep_entries(self.session.devices[task.device], rows, found)
+
+        # how many were found is read once all devices are at work
+        parts = self.session.over(a.rowmap.tasks, kept, 0.0 if made[self.session.at][1] is None else seconds)
         return store_of(self.session, a.rowmap, colmap, self.op.return_type, self.iso, parts)
 
     def _operands(self, b: int) -> tuple[Any, tuple, tuple, Rows]:
@@ -202,7 +209,9 @@ class Product:
         sides = (factors, values_of(b)) if self.how.scales == "left" else (values_of(a), factors)
         return valued(session, other, self.op.multiply, *sides)
 
-    def _inside(self, b: int) -> Rows:
+    # each of these gives rows, and which of their entries were found, or None for all
+
+    def _inside(self, b: int) -> tuple[Rows, Any]:
         """The product's entries at those of the mask."""
         device, operands, tables, _ = self._operands(b)
         assert self.m is not None
@@ -210,7 +219,7 @@ class Product:
         at = Rows(held.indptr.astype(self.ptr, copy=False), held.cols, held.vals, 0)
         return self._fill(b, operands, tables, at, "mxm_dot" if self.way == "dot" else "mxm_rows")
 
-    def _fill(self, b: int, operands: tuple, tables: tuple, at: Rows, kind: str, whole: bool = False) -> Rows:
+    def _fill(self, b: int, operands: tuple, tables: tuple, at: Rows, kind: str) -> tuple[Rows, Any]:
         device, nnz = self.session.devices[b], len(at.cols)
         vals = device.empty(1 if self.iso else max(nnz, 1), self.op.return_type.np_type)
         found = device.zeros(nnz, np.bool_)
@@ -219,8 +228,7 @@ class Product:
         marks = self._marks(b, at, widest, hashed, operands if kind == "mxm_dot" else None)
         kernel = self.session.kernels.get(kind, self.spec)
         kernel(*operands, at.indptr, at.cols, *tables, marks, vals, found)
-        rows = Rows(at.indptr, at.cols, vals, 0 if self.iso else 1)
-        return rows if whole else keep_entries(device, rows, found)
+        return Rows(at.indptr, at.cols, vals, 0 if self.iso else 1), found
 
     def _marks(self, b: int, at: Rows, width: int, hashed: bool, operands: tuple | None) -> Any:
         """The workspace of the kernels."""
@@ -229,7 +237,7 @@ class Product:
         longest = int(device.xp.diff(indptr).max()) if hashed and len(indptr) > 1 else 0
         return self.session.kernels.marks(device, self.a.blocks[b], longest, width, hashed)
 
-    def _by_rows(self, b: int) -> Rows:
+    def _by_rows(self, b: int) -> tuple[Rows, Any]:
         """The pattern first (that of the mask, if there is one to stay inside), then the values."""
         if self.narrow:
             return self._inside(b)
@@ -260,13 +268,13 @@ class Product:
             pieces.append(found[: progress[1]].copy() if progress[0] < n or pieces else found[: progress[1]])
         found = np.concatenate(pieces) if len(pieces) > 1 else pieces[0] if n else device.empty(0, self.a.idx)
         pattern = Rows(offsets(device, lengths)[0], found, None, 0)
-        return self._fill(b, operands, tables, pattern, "mxm_rows", whole=True)
+        return self._fill(b, operands, tables, pattern, "mxm_rows")[0], None
 
     def _terms(self, device: Device, whole: Rows, cols: Any) -> Any:
         """How many terms each entry of A has."""
         return device.xp.diff(whole.indptr).astype(np.int64)[cols]
 
-    def _dense(self, b: int) -> Rows:
+    def _dense(self, b: int) -> tuple[Rows, Any]:
         device, operands, tables, _ = self._operands(b)
         m, xp = self.colmap.n, device.xp
         out, total = offsets(device, (xp.diff(operands[1]) > 0) * m)
@@ -274,9 +282,9 @@ class Product:
         kernel = self.session.kernels.get("mxm_dense", self.spec)
         kernel(*operands, m, *tables, out, vals)
         slots = device.put(np.sort(self.colmap.slots(np.arange(m))).astype(self.colmap.slot_type()))
-        return Rows(out, xp.tile(slots, total // max(m, 1)), vals, 0 if self.iso else 1)
+        return Rows(out, xp.tile(slots, total // max(m, 1)), vals, 0 if self.iso else 1), None
 
-    def _sorted(self, b: int) -> Rows:
+    def _sorted(self, b: int) -> tuple[Rows, Any]:
         """Whole rows of A at a time, as many as have about TERMS terms."""
         device, operands, tables, whole = self._operands(b)
         n, indptr, cols, avals, stride = operands[:5]
@@ -294,7 +302,7 @@ class Product:
                 self._sort_some(device, some, moved, begins[lo : hi + 1] - begins[lo], int(upto[last] - upto[row]))
             )
             row = last
-        return _stacked(device, parts, self.op.return_type, cols)
+        return _stacked(device, parts, self.op.return_type, cols), None
 
     def _sort_some(self, device: Device, operands: tuple, tables: tuple, begins: Any, total: int) -> Rows:
         n, width = operands[0], max(self.colmap.nslots, 1)
