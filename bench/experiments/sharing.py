@@ -1,8 +1,8 @@
 """Pulls shared out among GPUs: python -m bench.experiments.sharing [rmat24 ...] [--devices cuda:0-1] [--rounds 9]
 
 Each graph, made on the GPU, is divided into equal blocks, and so that the first or the last device has nine tenths of
-the edges; `balance="off"` leaves blocks to their owners, "auto" copies rows (docs/balance.md). Medians of whole calls in
-ms, devices synchronised, loops captured before; results of all rows are compared.
+the edges; `balance="off"` leaves blocks to their owners, "auto" copies rows (docs/balance.md). Medians of whole calls
+in ms, devices synchronised, loops captured before; results of all rows are compared.
 """
 
 from __future__ import annotations

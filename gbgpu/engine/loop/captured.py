@@ -170,8 +170,6 @@ class Captured:
         into += [(x, place, _blocks(place)) for x, place in zip(self.read, self.inputs, strict=True)]
         alike = []
         for x, place, blocks in into:
-            if x._store is not None and x.ndim and _fills(x._store, place):
-                x._store = moved(self.session, x._store, "bitmap", place.map)
             if x._store is None and x.ndim == 0:
                 self.device.copy(place[0], _words(x))
             elif x._store is None:
@@ -490,13 +488,7 @@ def _alike(x: Any, place: Any) -> bool:
         return place is not None and (x._value is not None if store is None else store[2] == place[2])
     if store is None or place is None:
         return store is None and (place is None or place.form != "full")
-    form = "bitmap" if _fills(store, place) else store.form
-    return (form, *described(store)[1:]) in (described(place), (place.form, True, place.dtype, place.map))
-
-
-def _fills(store: VectorStore, place: VectorStore) -> bool:
-    """Whether a list goes into a bitmap."""
-    return store.form == "list" and place.form == "bitmap"
+    return described(store) in (described(place), (place.form, True, place.dtype, place.map))
 
 
 def _spread(devices: Any, blocks: Any, store: VectorStore) -> None:
