@@ -430,13 +430,17 @@ class Planner:
         )
 
     def _place(self, t: Value, w: Value) -> Value:
-        """T on the rows that the index names: a list for a scalar without a mask, else a bitmap and the region's
-        bits."""
+        """T on the rows that the index names: without a mask a list, if it has a value for each, else a bitmap and the
+        region's bits."""
         rows = "indexed rows"
         if t.form is None and self.mask is None:
             self._covers = True
             t = t._replace(name="tl", form="list")
             return self.emit("place_scalar", t, ("t",), Spec(), f"scalar on {rows}", None, ("place",))
+        if t.form == "full" and self.mask is None:
+            self._covers = True
+            placed = Value("tl", "list", t.dtype, False, w.map)
+            return self.emit("place_list", placed, (t.name,), Spec(b=t.dtype), f"full on {rows}", None, ("place",))
         self.emit("region", Value("R", "bitmap", None, False, w.map), (), Spec(), rows, None, ("place",))
         if t.form is None:
             return t

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...device.base import Device
 from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.partition import Task
 from ...kernels import interface as k
@@ -24,11 +25,14 @@ class Operands(Steps):
 
     def _remap(self, step: Step) -> VectorStore:
         self.session.room(step.into.map.n, 32, "a vector on other rows")
-        return self._gathered(step, None)
+        map, given = step.into.map, self.registers[step.sources[0]].map
+        return self._gathered(step, lambda device, b: slots_of(device, given, part_of(device, map, b)))
 
     def _extract(self, step: Step) -> VectorStore:
         self.session.room(step.into.map.n, 32, "indexed rows")
-        return self._gathered(step, self.registers["ids"].ids())
+        map, given = step.into.map, self.registers[step.sources[0]].map
+        slots = given.slots(self.registers["ids"].ids()) if given.n else np.full(map.n, -1)
+        return self._gathered(step, lambda device, b: device.put(slots[map.part(b)]))
 
     def _take(self, step: Step) -> VectorStore:
         """What a full vector has at the ids that a vector names."""
@@ -43,32 +47,62 @@ class Operands(Steps):
         return self.store(session.over(over.tasks, work, index.size * session.kernels.costs.row))
 
     def _place(self, step: Step) -> VectorStore:
-        self.session.room(step.into.map.n, 32, "the rows of an index")
-        index, target = self.registers["place"], np.full(step.into.map.n, -1)
-        target[index.ids()] = np.arange(len(index))
-        return self._gathered(step, target)
+        """Entries of the source at the rows that an index names; of two for one row the last."""
+        map, placed = step.into.map, self._placed(step)
+        kernel = self.kernel("scatter", Spec(b=self.session.int64, idx=map.slot_type()))
 
-    def _gathered(self, step: Step, ids: np.ndarray | None) -> VectorStore:
-        """Row r of the result is the source's entry ids[r] (-1: none), or its entry r if there are no ids."""
+        def index(device: Device, b: int) -> Any:
+            of, (rows, slots) = device.full(map.rows[b], -1, np.int64), placed[b]
+            if len(rows):
+                count = self.session.pool.scalar(b, len(rows), np.int64)
+                words = device.empty((map.rows[b] + 63) >> 6, np.int64)
+                kernel(count, device.put(rows), device.put(slots), 1, of, words)
+            return of
+
+        return self._gathered(step, index)
+
+    def _place_list(self, step: Step) -> VectorStore:
+        """The same of a source that has them all: a list."""
+        session, map, placed, kernel = self.session, step.into.map, self._placed(step), self.kernel("gather")
+        source = near_vector(session, self.registers[step.sources[0]])
+
+        def work(task: Task) -> VectorBlock:
+            b, device, dense = task.block, session.devices[task.device], whole_vector(session, source, task.device)
+            rows, slots = placed[b]
+            vals, words, count = self.fresh_bitmap(len(rows), b, source.dtype)
+            if len(rows):
+                kernel(len(rows), device.put(slots), *self.dense(dense, b), k.XFULL, vals, words, count)
+            count = session.pool.scalar(b, len(rows), np.int64)
+            return VectorBlock(map.rows[b], vals, 1, slots=device.put(rows), count=count)
+
+        made = self.store(session.over(map.tasks, work, source.map.n * session.kernels.costs.row))
+        made.nvals = sum(len(rows) for rows, _ in placed)
+        return made
+
+    def _placed(self, step: Step) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each block the rows that an index names, and the source's slot for each; of two for one row the last."""
+        map, places = step.into.map, step.into.map.places(self.registers["place"].ids())
+        rows, last = np.unique(places[::-1], return_index=True)
+        slots = self.registers[step.sources[0]].map.slots(len(places) - 1 - last)
+        cuts = np.searchsorted(rows, map.bounds)
+        begins = zip(cuts, cuts[1:], map.bounds, strict=False)
+        local = [(rows[lo:hi] - first).astype(map.slot_type()) for lo, hi, first in begins]
+        return list(zip(local, np.split(slots, cuts[1:-1]), strict=True))
+
+    def _gathered(self, step: Step, index: Callable[[Device, int], Any]) -> VectorStore:
+        """Row r of block b is the source's entry in slot index(device, b)[r] (-1: none)."""
         source, map, devices, kernel = (
             near_vector(self.session, self.registers[step.sources[0]]),
             step.into.map,
             self.session.devices,
             self.kernel("gather"),
         )
-        slots = None
-        if ids is not None:
-            slots = np.where(ids < 0, -1, source.map.slots(np.maximum(ids, 0))) if source.map.n else np.full(map.n, -1)
 
         def work(task: Task) -> VectorBlock:
             b, n, dense = task.block, map.rows[task.block], whole_vector(self.session, source, task.device)
             vals, words, count = self.fresh_bitmap(n, b, source.dtype)
-            if slots is None:
-                index = slots_of(devices[b], source.map, part_of(devices[b], map, b))
-            else:
-                index = devices[b].put(slots[map.part(b)])
             flags = k.XFULL if dense.words is None else 0
-            kernel(n, index, *self.dense(dense, b), flags, vals, words, count)
+            kernel(n, index(devices[b], b), *self.dense(dense, b), flags, vals, words, count)
             return VectorBlock(n, vals, 1, words, count=count)
 
         return self.store(self.session.over(map.tasks, work, self.rows(map)))
@@ -199,11 +233,19 @@ class Operands(Steps):
         return VectorStore(map, value.dtype, "list", True, blocks, len(ids))
 
     def _region(self, step: Step) -> list[tuple[Any, int]]:
-        map, bits = step.into.map, []
-        ids = map.places(self.registers["place"].ids())
-        for b in range(map.p):
-            rows = np.zeros(((map.rows[b] + 63) >> 6) * 64, bool)
-            rows[ids[(ids >= map.bounds[b]) & (ids < map.bounds[b + 1])] - map.bounds[b]] = True
-            words = np.packbits(rows, bitorder="little").view(np.int64)
-            bits.append((self.session.devices[b].put(words), k.REGION))
-        return bits
+        """Bits of the rows that an index names."""
+        map, session = step.into.map, self.session
+        rows = np.unique(map.places(self.registers["place"].ids()))
+        cuts = np.searchsorted(rows, map.bounds)
+        kernel = self.kernel("list_words", Spec(b=session.int64, idx=map.slot_type()))
+
+        def work(task: Task) -> Any:
+            b, device, nil = task.block, session.devices[task.device], session.nil(task.device)
+            words = device.zeros((map.rows[b] + 63) >> 6, np.int64)
+            mine = (rows[cuts[b] : cuts[b + 1]] - map.bounds[b]).astype(map.slot_type())
+            if len(mine):
+                kernel(session.pool.scalar(b, len(mine), np.int64), device.put(mine), nil.words, 0, 0, words)
+            return words
+
+        made = session.over(map.tasks, work, len(rows) * session.kernels.costs.row)
+        return [(words, k.REGION) for words in made]
