@@ -153,3 +153,28 @@ def test_indices_that_meet_are_added_in_order(spec, shares):
     w = gb.Vector.from_dense(np.zeros(20, np.float32))
     w(binary.plus)[gb.Vector.from_dense(ids)] << gb.Vector.from_dense(terms)
     assert np.asarray(first).tobytes() == np.asarray(w.to_dense()).tobytes()
+
+
+@pytest.mark.skipif(GPU, reason="kernels of CPU devices")
+@pytest.mark.parametrize("dtype", ["FP32", "FP64"])
+def test_sums_have_the_same_bits_before_and_after_a_kernel_is_compiled(dtype, monkeypatch):
+    found = []
+    for interpret in (True, False):
+        monkeypatch.setattr(gb.settings, "interpret", interpret)
+        start("cpu:1", None)
+        made = objects(dtype)
+        found.append([SUMS[name](*made).to_coo()[1].tobytes() for name in list(SUMS)[:5]])
+    assert found[0] == found[1]
+
+
+def test_sums_of_rows_are_right_in_any_order():
+    """As they are, they need not be rounded in the order of a row."""
+    start("cuda:0" if GPU else "cpu:3", None, deterministic=False)
+    A, full, *_ = objects("FP64")
+    rows, cols, vals = A.to_coo()
+    exact = np.zeros(N, np.longdouble)
+    np.add.at(exact, rows, vals.astype(np.longdouble) * full.to_dense()[cols])
+    scale = np.zeros(N)
+    np.add.at(scale, rows, np.abs(vals * full.to_dense()[cols]))
+    got = semiring.plus_times(A @ full).new().to_dense(0)
+    assert (np.abs(got - exact) <= 1e-13 * scale).all()

@@ -35,7 +35,8 @@ class CpuKernels:
         self._make = interpreted if not self.atomic else _tiered if settings.tiered else load
 
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
-        return pull_by_rows(device, block, spec, x, masked)
+        plain = pull_by_rows(device, block, spec, x, masked)
+        return plain._replace(spec=spec._replace(fixed=True)) if fixed and plain.kernel is None else plain
 
     def push_options(self, block: Any) -> dict[str, Any]:
         return {}

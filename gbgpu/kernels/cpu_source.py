@@ -354,11 +354,9 @@ def source(kind: str, spec: Spec) -> str:
     parts = _Parts(cast_program)
     names = _names(kind, spec, parts)
     body = _fill(BODIES.get(kind) or cpu_mxm.BODIES[kind], names)
-    contract = (
-        "fastmath={'contract'}, "
-        if kind == "pull" and getattr(spec.op, "name", "") == "plus_times" and spec.out is not BOOL
-        else ""
-    )
+    # sums of rows in lanes side by side, and products not rounded before they are added
+    loose = kind == "pull" and not spec.fixed and spec.op.monoid.name == "plus" and spec.op.monoid.dtype.kind == "f"
+    contract = "fastmath={'contract', 'reassoc'}, " if loose else ""
     head = [
         f'"""{kind}, generated."""',
         "import math",

@@ -71,6 +71,7 @@ class Spec(NamedTuple):
     # to out (of merge that is always so); "": nothing
     lone: str = ""
     partial: bool = False  # pull_stream: x is not full
+    fixed: bool = False  # pull, CPU devices: sums are rounded term by term, in the order of a row, compiled or not
     # ewise: typed binary operator of the result so far and a third operand (which is its left one if flip)
     then: Any = None
     c: Any = None  # DataType of the third operand's values
