@@ -24,8 +24,12 @@ KERNEL set_bytes(unsigned char *out, i64 n, i64 byte) {
     EACH(i, n & 15) out[(n & ~15ll) + i] = (unsigned char)byte;
 }
 KERNEL copy_bytes(unsigned char *out, const unsigned char *in, i64 n) {
-    if (((u64)out | (u64)in) & 15) {
+    if (((u64)out | (u64)in | n) & 3) {
         EACH(i, n) out[i] = in[i];
+        return;
+    }
+    if (((u64)out | (u64)in) & 15) {
+        EACH(i, n >> 2) ((u32 *)out)[i] = ((const u32 *)in)[i];
         return;
     }
     EACH(i, n >> 4) ((int4 *)out)[i] = ((const int4 *)in)[i];

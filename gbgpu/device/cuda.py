@@ -249,9 +249,12 @@ class CudaDevice:
         if not target.size:
             return
         same = not isinstance(source, np.ndarray) and source.dtype == target.dtype and source.size == target.size
-        if same and self.journal is not None and self.peers is not None:
-            # within the WHILE node of a graph a copy from another GPU does not end (CUDA 13.0)
-            return self._run("copy_bytes", (target.nbytes >> 4) + 1, (target, source, target.nbytes))
+        far = same and self.peers is not None and source.device.id != self.gpu and self.peers.direct
+        if far or same and self.journal is not None and self.peers is not None:
+            # CUDA's own copies between GPUs wait for all that either was given before, and hold up what comes after them;
+            # within the WHILE node of a graph they do not end (CUDA 13.0)
+            with self.here(), self._reading(source) as source:
+                return self._run("copy_bytes", (target.nbytes >> 4) + 1, (target, source, target.nbytes))
         counters.launches += 1
         if self.journal is not None:
             self.journal.launched([target, source])
