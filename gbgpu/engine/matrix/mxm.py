@@ -168,6 +168,8 @@ class Product:
         if a.nvals + b.nvals > 1000:  # by mean lengths; in fact often more
             terms = a.nvals * b.nvals / max(a.colmap.n, 1)
             seconds = max(terms * self.session.kernels.costs.pull_edge / a.rowmap.p, settings.inline_seconds)
+        # nobody's kernels are in the way of what others fetch
+        self.all = self.session.over(a.rowmap.tasks, lambda task: gathered(self.session, self.b, task.device), seconds)
         made = self.session.over(a.rowmap.tasks, lambda task: work(task.block), seconds)
 
         def kept(task: Task) -> Rows:
@@ -181,8 +183,7 @@ class Product:
     def _operands(self, b: int) -> tuple[Any, tuple, tuple, Rows]:
         """(device, arguments of A and B, of the tables, all of B)."""
         device, block = self.session.devices[b], self.a.blocks[b]
-        rows = gathered(self.session, self.b, b)
-        whole = rows._replace(indptr=rows.indptr.astype(self.ptr, copy=False))
+        whole = self.all[b]._replace(indptr=self.all[b].indptr.astype(self.ptr, copy=False))
         first = block.n, block.indptr.astype(self.ptr, copy=False), block.cols, block.vals, block.stride
         tables = *self.a.colmap.tables(device).ids, *self.colmap.tables(device).ids, *self.a.rowmap.row_ids(device, b)
         return device, (*first, *whole), tables, whole
