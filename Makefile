@@ -38,7 +38,7 @@ demo: $(VENV)/installed-plot
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check gbgpu algos tests bench tools examples _gbgpu_nx.py
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/test_layers.py
+	$(BIN)/python -m pytest -q -n $(JOBS) tests/test_layers.py
 
 # Kernels are compiled fast rather than fast kernels, and kept apart from those that are in use.
 test: lint

@@ -371,7 +371,7 @@ def test_full_vectors_gather_and_scatter(devices, n, k, dtype):
     random = np.random.default_rng(n)
     x, u, ids = random.integers(0, 100, n), random.integers(0, 100, k), random.integers(0, n, k)
     places = gb.Vector.from_coo(np.arange(k), ids, dtype=dtype, size=k)
-    for kind in ("INT64", "INT8", "FP32"):
+    for kind in ("INT64", "INT8", "FP32") if dtype in ("UINT8", "INT64") else ("INT64",):
         given = u.astype(gb.dtypes.lookup_dtype(kind).np_type)
         v = gb.Vector.from_coo(np.arange(n), x, dtype=kind, size=n)
         np.testing.assert_array_equal(v[places].new().to_dense(), x[ids])

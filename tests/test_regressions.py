@@ -319,7 +319,7 @@ def test_an_index_vector_may_lie_as_a_list(devices):
 def test_values_go_to_the_places_that_a_vector_names(session, dtype):
     """Of several devices each combines what it has, for whole numbers; others go through a product."""
     gb.init(session.spec)  # blocks begin at whole words, as those of large matrices do
-    n, rng, ufuncs = 20_000, np.random.default_rng(3), {"min": np.minimum, "max": np.maximum, "plus": np.add}
+    n, rng, ufuncs = 12_500, np.random.default_rng(3), {"min": np.minimum, "max": np.maximum, "plus": np.add}
     gb.Matrix.from_coo(np.arange(n), np.arange(n)[::-1], True, nrows=n, ncols=n)
     numbers = gb.dtypes.lookup_dtype(dtype).np_type
     ids, given, before = (rng.integers(0, most, n) for most in (n, 50, 50))

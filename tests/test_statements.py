@@ -29,7 +29,7 @@ KINDS = {
     "matrices of vectors": [s.kronecker, s.outer, a.diag, a.setdiag],
 }
 # An example is a program of about four statements: 20,000 statements and more in the long run
-examples = settings(max_examples=560 if p.WIDE else 28)
+examples = settings(max_examples=560 if p.WIDE else 25)
 KINDS["mixed"] = [kind for kinds in KINDS.values() for kind in kinds if kind is not s.kronecker]
 
 

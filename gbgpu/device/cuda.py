@@ -33,7 +33,6 @@ except Exception:  # not installed, or built for another CUDA: no CUDA devices t
 
 BLOCK = 256
 ZEROS = 4096  # words cleared at a time
-HUGE = 1 << 27  # bytes from which a copy by CUDA, between GPUs, takes less time than one by a kernel
 PINNED = 256  # bytes that are read through memory which the GPU writes at once
 TEXT = BYTES + (Path(__file__).parent / "arrays.cu").read_text()
 
@@ -251,7 +250,6 @@ class CudaDevice:
             return
         same = not isinstance(source, np.ndarray) and source.dtype == target.dtype and source.size == target.size
         far = same and self.peers is not None and source.device.id != self.gpu and self.peers.direct
-        far = far and target.nbytes < HUGE
         if far or same and self.journal is not None and self.peers is not None:
             # CUDA's own copies between GPUs wait for all that either was given before, and hold up what comes after;
             # within the WHILE node of a graph they do not end (CUDA 13.0)

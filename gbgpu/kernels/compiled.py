@@ -14,6 +14,7 @@ from llvmlite.binding import newpassmanagers
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
+from numba.core.targetconfig import TargetConfig
 
 from ..device import store
 from ..trace import compiling
@@ -81,4 +82,19 @@ def _free_pass_managers() -> None:
             kind._dispose = freed
 
 
+def _flags_at_once() -> None:
+    """numba compares all its flags for each call that it types, and asks for each by a property: a fifteenth of what
+    compiling takes."""
+    defaults: dict[type, dict[str, Any]] = {}
+
+    def values(self: Any) -> dict[str, Any]:
+        kind = type(self)
+        if kind not in defaults:
+            defaults[kind] = {name: option.default for name, option in kind.options.items()}
+        return {**defaults[kind], **self._values}
+
+    TargetConfig.values = values  # type: ignore[method-assign]
+
+
 _free_pass_managers()
+_flags_at_once()
