@@ -22,12 +22,12 @@ class Nil:
 
 
 class Workspace:
-    """Room for a push over `n` slots; between steps vals are all `start` and words are zero. `touched`: a place that
-    nobody reads, instead of a list of what was reached."""
+    """Room for a push over `n` slots; between steps words are zero, and vals are all `start` if `neutral`. `touched`: a
+    place that nobody reads, instead of a list of what was reached."""
 
-    def __init__(self, device: Device, n: int, monoid: Any, iso: bool, touched: Any = None):
-        self.start = monoid.start
-        self.vals = device.empty(1, monoid.dtype.np_type) if iso else device.full(n, monoid.start, monoid.dtype.np_type)
+    def __init__(self, device: Device, n: int, monoid: Any, iso: bool, neutral: bool, touched: Any = None):
+        self.start, dtype = monoid.start, monoid.dtype.np_type
+        self.vals = device.full(n, monoid.start, dtype) if neutral and not iso else device.empty(1 if iso else n, dtype)
         self.words = device.zeros(-(-n // 64), np.int64)
         self.touched = device.empty(n, np.int32 if n < 2**31 else np.int64) if touched is None else touched
 
@@ -35,8 +35,8 @@ class Workspace:
 class Pool:
     """What the devices of a session keep between statements."""
 
-    def __init__(self, devices: Sequence[Device]):
-        self._devices = devices
+    def __init__(self, devices: Sequence[Device], neutral: bool):
+        self._devices, self._neutral = devices, neutral
         self.nils = [Nil(device) for device in devices]
         self._spaces: dict[Any, Workspace] = {}
         self._cached: dict[Any, Any] = {}
@@ -54,7 +54,7 @@ class Pool:
         found = self._spaces.get(key)
         if found is None:
             with self._devices[d].uncaptured():
-                found = self._spaces[key] = Workspace(self._devices[d], n, monoid, iso)
+                found = self._spaces[key] = Workspace(self._devices[d], n, monoid, iso, self._neutral)
         return found
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:

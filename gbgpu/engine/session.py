@@ -80,7 +80,7 @@ class Session(Stores):
         self.at = next(d for d, device in enumerate(self.devices) if device.kind != "remote")
         self.assigner, self.sharing = chosen(self, balance), shared_by(self, balance)
         self.maps = Maps(len(self.devices), self.kernels.whole if self.auto else 0, partition)
-        self.pool = Pool(self.devices)
+        self.pool = Pool(self.devices, self.kernels.neutral)
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
         self.plans: dict[Any, Plan] = {}
         self.loops, self.replicas = Kept(), Replicas(self, replicas)

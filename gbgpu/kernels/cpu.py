@@ -25,6 +25,7 @@ class CpuKernels:
     """Kernels of CPU devices. The text of an instance, with its types and captured values, is its key in the cache."""
 
     kind = "cpu"
+    neutral = False
     whole = 100_000  # such products take less than handing them out
     mxm: tuple[str, ...] = ("dot", "rows", "hash", "dense", "sort")
     costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6, turn=2.5e-8)

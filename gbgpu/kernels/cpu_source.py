@@ -112,7 +112,7 @@ def _product(kind, spec, parts):
             sparse_loop=_fill(BLENDED_LOOP if cheap else SPARSE_LOOP, gaps),
             store="out_vals[r] = acc",
             full_loop=_full_loop(value, stop),
-            scatter=f"acc_vals[c] = add(acc_vals[c], {value})",
+            scatter=f"if new:\n    acc_vals[c] = {value}\nelse:\n    acc_vals[c] = add(acc_vals[c], {value})",
         )
     if "x" in uses or "y" in uses:
         names["load_x"] = "x = cast_x(xvals[q * xstride])"
@@ -132,12 +132,12 @@ def _combine(kind, spec, parts):
     if spec.iso:
         return {"scatter": ""}
     parts.define("add", spec.op.binary.program)
-    first, later = "if new:\n    acc_vals[c] = vals[q]", "acc_vals[c] = add(acc_vals[c], vals[q])"
-    return {"scatter": first if spec.op.is_any else later}
+    first, later = "if new:\n    acc_vals[c] = vals[q]", "else:\n    acc_vals[c] = add(acc_vals[c], vals[q])"
+    return {"scatter": first if spec.op.is_any else f"{first}\n{later}"}
 
 
 def _drain(kind, spec, parts):
-    return {"move": "" if spec.iso else "out_vals[at] = acc_vals[c]\nacc_vals[c] = start"}
+    return {"move": "" if spec.iso else "out_vals[at] = acc_vals[c]"}
 
 
 def _reduce(kind, spec, parts):

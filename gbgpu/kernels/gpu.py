@@ -64,7 +64,7 @@ class GpuKernels:
     """Kernels of the CUDA devices of one set. An instance is compiled for and loaded on each GPU once."""
 
     kind = "cuda"
-    atomic = False
+    atomic, neutral = False, True
     mxm: tuple[str, ...] = ("dot", "dense", "sort")
     whole = 1 << 28  # searches gain by a second GPU from there on: RMAT of scale 22 is slower on two, 24 is faster
     costs = Costs(

@@ -123,7 +123,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     # The same for a monoid that is not any, from streams of entries and the values of each; mask, ids and heavy are not
     # read. Only backends whose layout names it.
     "pull_stream": ("n", "streams", *_CSR[1:], *_X, "mwords", "flags", *_IDS, "heavy", *_OUT, "stats"),
-    # Present rows of x scatter into a workspace over all output slots (acc_vals = start and acc_words = 0 before). The
+    # Present rows of x scatter into a workspace over all output slots (acc_words = 0 before; see Kernels.neutral). The
     # first arrival at a slot appends it to touched. Slots own_lo <= s < own_hi pass only if the mask of the own block
     # (bit s - own_lo) lets them.
     "push": (
@@ -134,8 +134,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     # (= the monoid's).
     "combine": ("count", "slots", "vals", "mwords", "flags", *_SPACE),
     # Empties a workspace into one list for each of the p owners (entries relative to starts[b]), stored at offset
-    # starts[b] of out_slots and out_vals; restores acc_vals to `start` and acc_words to zero. out: type of values. If p
-    # is 1, `out_counts` is left alone: there are touched_count entries.
+    # starts[b] of out_slots and out_vals; restores acc_words to zero, and acc_vals to `start` if Kernels.neutral. out:
+    # type of values. If p is 1, `out_counts` is left alone: there are touched_count entries.
     "drain": (
         *("touched_count", "touched", "acc_vals", "acc_words", "start", "starts", "p"),
         *("out_slots", "out_vals", "out_counts"),
@@ -279,6 +279,7 @@ class Kernels(Protocol):
     block is laid out for a product is its own matter."""
 
     costs: Costs
+    neutral: bool  # whether values of workspaces have to be the monoid's `start` where nothing arrived yet
     atomic: bool  # whether a call of a kernel is compiled code alone, in which Python handles no signal
     whole: int  # rows plus entries of objects below which one device takes less time than several
     mxm: tuple[str, ...]  # how it can multiply matrices: "dot", "rows", "hash", "dense", "sort"

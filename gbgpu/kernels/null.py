@@ -11,7 +11,7 @@ class NullKernels:
     """`calls` counts kernel calls by kind; buffers stay as they are."""
 
     kind = "null"
-    atomic = False
+    atomic, neutral = False, True
     mxm: tuple[str, ...] = ("rows",)
     costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
     whole = CpuKernels.whole

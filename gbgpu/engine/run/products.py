@@ -227,7 +227,7 @@ class Products(Steps):
         session, iso = self.session, spec.iso
         device = session.devices[d]
         if fresh:
-            space = Workspace(device, room, monoid, iso, session.nil(d).slots(spec.idx))
+            space = Workspace(device, room, monoid, iso, session.kernels.neutral, session.nil(d).slots(spec.idx))
         else:
             space = session.pool.workspace(d, room, monoid, iso)
         value = device.empty(1, monoid.dtype.np_type) if iso and not fresh else space.vals
