@@ -21,6 +21,7 @@ _COLOURS = {
     "remap": "#a5d3e0",
     "transpose": "#173a57",
     "combine": "#8d6a9f",
+    "unite": "#b39cc6",
     "merge": "#5d4a7d",
     "ewise": "#b7719b",
     "ewise_list": "#dba7c8",

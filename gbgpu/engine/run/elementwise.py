@@ -12,7 +12,7 @@ from ...kernels.interface import Spec
 from ..matrix.csr import entries_of
 from ..near import near_scalars
 from ..plan import Step
-from .steps import Steps, copied
+from .steps import FORMS, Steps, copied
 
 
 class Elementwise(Steps):
@@ -137,7 +137,7 @@ class Elementwise(Steps):
         if session.deterministic and monoid.is_any:
             x = self._first(x)
         kernel = self.kernel("reduce")
-        form = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}[x.form]
+        form = FORMS[x.form]
 
         def work(task: Task) -> tuple[Any, Any]:
             b = task.block

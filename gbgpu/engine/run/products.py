@@ -20,9 +20,8 @@ from ..matrix.csr import whole_vector
 from ..near import near_messages, near_values, near_vector
 from ..plan import Step
 from ..pool import Workspace
-from .steps import Steps
+from .steps import FORMS, Steps
 
-_FORMS = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}
 _new = tuple.__new__  # a third of what the constructor of a named tuple takes
 
 
@@ -180,7 +179,7 @@ class Products(Steps):
         source, matrix = self.registers[step.sources[1]], self.registers["A"]
         product, spec, session, mask = step.option, step.spec, self.session, step.sources[2]
         inner, outer, listed, dense = product.inner, product.outer, source.form == "list", product.dense
-        form = _FORMS[source.form] | (k.DENSE if dense else 0)
+        form = FORMS[source.form] | (k.DENSE if dense else 0)
         kernel, options = self.kernel("push"), session.kernels.push_options
         tasks = inner.tasks
         if session.assigner is not None and inner.p > 1:

@@ -16,6 +16,8 @@ from ...kernels.interface import Spec
 from ...semiring._lower import cast_program, to_python
 from ..runner import Runner
 
+FORMS = {"list": k.XLIST, "full": k.XFULL, "bitmap": 0}  # flags of a vector as kernels take it
+
 
 class Steps(Runner):
     """A plan of vectors on its way."""
