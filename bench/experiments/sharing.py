@@ -9,28 +9,18 @@ from __future__ import annotations
 
 import argparse
 import gc
-from statistics import median
-from time import perf_counter
 
 import numpy as np
 
 import algos
 import gbgpu as gb
 from bench.device_graphs import make
-from bench.record import RESULTS, machine
+from bench.gpu import synchronized
+from bench.record import RESULTS, interleaved, machine
 from gbgpu.semiring import plus_times
 
+WARM = 6  # calls before, in which rows are copied and loops captured
 COLUMNS = ("graph", "shares", "balance", "A @ x, FP32", "PageRank x 20", "SSSP", "BFS", "copies, MB")
-
-
-def milliseconds(call, rounds: int, warm: int = 6) -> float:
-    times = []
-    for _ in range(rounds + warm):
-        start = perf_counter()
-        call()
-        gb.synchronize()
-        times.append(1e3 * (perf_counter() - start))
-    return median(times[warm:])
 
 
 def measured(graph, devices: str, shares: tuple[int, ...] | None, balance: str, rounds: int, known: dict) -> list[str]:
@@ -46,7 +36,7 @@ def measured(graph, devices: str, shares: tuple[int, ...] | None, balance: str, 
         "levels": lambda: algos.bfs_levels(A, source),
     }
     for name, call in calls.items():
-        cells.append(f"{milliseconds(call, rounds):.2f}")
+        cells.append(f"{1e3 * interleaved([synchronized(call)], rounds, WARM)[0]:.2f}")
         found = call().to_coo()[1]
         np.testing.assert_allclose(found, known.setdefault(name, found), rtol=1e-3)
     return [*cells, f"{session.replicas.bytes() / 1e6:.0f}"]

@@ -249,8 +249,8 @@ class CudaDevice:
         if not target.size:
             return
         same = not isinstance(source, np.ndarray) and source.dtype == target.dtype and source.size == target.size
-        far = same and self.peers is not None and source.device.id != self.gpu and self.peers.direct
-        if far or same and self.journal is not None and self.peers is not None:
+        peers, captured = self.peers, self.journal is not None
+        if same and peers is not None and (captured or source.device.id != self.gpu and peers.direct):
             # CUDA's own copies between GPUs wait for all that either was given before, and hold up what comes after;
             # within the WHILE node of a graph they do not end (CUDA 13.0)
             with self.here(), self._reading(source) as source:

@@ -121,6 +121,11 @@ class MatrixStore:
         self.pulls, self.halo = 0, None  # from full vectors, and what the second one finds (distribute/halo.py)
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
 
+    @property
+    def entry_bytes(self) -> int:
+        """Of a column slot, and of a value if each entry has its own."""
+        return np.dtype(self.idx).itemsize + (0 if self.iso else self.dtype.np_type.itemsize)
+
 
 def assembled(
     rowmap: RowMap, colmap: RowMap, dtype: Any, iso: bool, blocks: list[MatrixBlock], told: Callable[..., Any]

@@ -257,6 +257,11 @@ class RowMap:
         block = np.searchsorted(self.bounds, places, side="right") - 1
         return places + (self.starts[:-1] - self.bounds[:-1])[block]
 
+    def by_block(self, places: np.ndarray) -> list[np.ndarray]:
+        """Ascending places of all rows as rows of each block, of the type of slots."""
+        cuts, dtype = np.searchsorted(places, self.bounds), self.slot_type()
+        return [(places[cuts[b] : cuts[b + 1]] - self.bounds[b]).astype(dtype) for b in range(self.p)]
+
     def to_slots(self, ids: np.ndarray) -> None:
         """Turn user ids into slots where they lie, a piece that stays in the caches after another."""
         if self.order is not None:

@@ -17,10 +17,10 @@ from ..balance.features import BINS, Tally
 from ..balance.models import costs
 from ..balance.slices import slices
 from ..balance.topology import Topology, shared
-from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
+from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
 from ..distribute.partition import RowMap, Task
 from ..errors import NotImplementedException, message
-from ..kernels.interface import COMPLEMENT, TALLY, TRACE, XFULL, XLIST, Spec
+from ..kernels.interface import COMPLEMENT, TALLY, TRACE, XFULL, XLIST, Costs, Spec
 from ..trace import now
 from .context import Context
 
@@ -130,15 +130,13 @@ class Assigner:
             if decision is None or decision.shares is None:
                 return map.tasks
             return as_tasks(decision, [_evenly(n, size) for n, size in zip(rows, map.rows, strict=True)], map.rows)
-        lengths = matrix.lengths
-        edges = [given.pull_edge + given.row * n / max(nnz, 1) for n, nnz in zip(map.rows, lengths, strict=True)]
-        decision = self._decided(kind, edges, lengths, matrix)
+        decision = self._decided(kind, pull_seconds_each(given, map, matrix), matrix.lengths, matrix)
         if decision is None or decision.shares is None:
             return map.tasks
         cut = decision.shares.edges.tobytes()
         kept = self._kept.get(matrix)
         if kept is None or kept[0] != cut:
-            before = [np.append(block.indptr[:-1:CHUNK], block.indptr[-1:]).astype(np.int64) for block in matrix.blocks]
+            before = [before_chunks(np, block) for block in matrix.blocks]
             kept = self._kept[matrix] = cut, as_tasks(decision, before, map.rows)
         return kept[1]
 
@@ -151,7 +149,7 @@ class Assigner:
         if max(spent) - sum(spent) / len(spent) < policy.overhead and not policy.fold:
             return None
         arbiter = self.arbiters.get(kind)
-        width = np.dtype(matrix.idx).itemsize + (0 if matrix.iso else matrix.dtype.np_type.itemsize)
+        width = matrix.entry_bytes
         if arbiter is None:
             arbiter = self._made(kind, float(width))
         decision = arbiter.decide(costs(edge_seconds, self.links, width), np.array(loads))
@@ -170,6 +168,17 @@ class Assigner:
             return None
         (arbiter, decision, start), self.under_way = self.under_way, None
         return arbiter.observe(decision, now() - start)
+
+
+def pull_seconds_each(given: Costs, map: RowMap, matrix: MatrixStore) -> list[float]:
+    """Predicted seconds of each entry of each block, in a pull that looks at all of them."""
+    pairs = zip(map.rows, matrix.lengths, strict=True)
+    return [given.pull_edge + given.row * n / max(nnz, 1) for n, nnz in pairs]
+
+
+def before_chunks(xp: Any, block: MatrixBlock) -> Any:
+    """Entries of a block before each chunk of its rows, and after the last one: an array of the module xp."""
+    return xp.concatenate([block.indptr[:-1:CHUNK], block.indptr[-1:]]).astype(np.int64)
 
 
 def _evenly(count: int, rows: int) -> np.ndarray:

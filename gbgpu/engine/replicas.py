@@ -5,8 +5,6 @@ their owners compute. They are made at the first need and kept with the matrix, 
 from typing import Any
 from weakref import WeakSet
 
-import numpy as np
-
 from ..distribute.blocks import MatrixStore
 from ..errors import InvalidValue, message
 from .matrix.csr import Rows, gathered, of_users, slots_of, store_of, take_rows
@@ -31,9 +29,7 @@ class Replicas:
     def fit(self, stores: list[MatrixStore], beside: int) -> bool:
         """Whether there is room for replicas of these, and so many bytes beside."""
         need = sum(_bytes(store) for store in stores if store.replica is None and not _whole(store))
-        if need and self.most != "auto" and self.bytes() + need > self.most:
-            return False
-        return bool(ROOM * (need + beside) < self._session.devices[0].memory()[0])
+        return self._allowed(need) and bool(ROOM * (need + beside) < self._session.devices[0].memory()[0])
 
     def of(self, store: MatrixStore) -> MatrixStore:
         """The matrix whole on the first device."""
@@ -53,10 +49,12 @@ class Replicas:
 
     def room(self, bytes: list[int]) -> bool:
         """Whether devices may take so much for rows that others own."""
-        if self.most != "auto" and self.bytes() + sum(bytes) > self.most:
-            return False
-        devices = self._session.devices
-        return all(ROOM * need <= device.memory()[0] for need, device in zip(bytes, devices, strict=True))
+        pairs = zip(bytes, self._session.devices, strict=True)
+        return self._allowed(sum(bytes)) and all(ROOM * need <= device.memory()[0] for need, device in pairs)
+
+    def _allowed(self, need: int) -> bool:
+        """Whether so many bytes more are no more than was said."""
+        return not need or self.most == "auto" or self.bytes() + need <= self.most
 
     def keep(self, store: MatrixStore) -> None:
         """Rows of a matrix are shared from now on."""
@@ -77,8 +75,7 @@ def _whole(store: MatrixStore) -> bool:
 
 def _bytes(store: MatrixStore) -> int:
     """Of a replica."""
-    each = np.dtype(store.idx).itemsize + (0 if store.iso else store.dtype.np_type.itemsize)
-    return store.nvals * each + 8 * store.rowmap.n
+    return store.nvals * store.entry_bytes + 8 * store.rowmap.n
 
 
 def _rows(session: Any, store: MatrixStore, d: int) -> Rows:

@@ -15,7 +15,7 @@ from ..distribute.blocks import MatrixBlock, MatrixStore
 from ..distribute.needs import Transfer
 from ..distribute.partition import RowMap, Task
 from ..kernels.interface import Spec, sums_whole_rows
-from .assign import CHUNK, as_tasks
+from .assign import CHUNK, as_tasks, before_chunks, pull_seconds_each
 from .context import Context
 
 # Seconds lost for which rows are copied, for each of their entries: a quarter of what copying and laying out take, as
@@ -45,13 +45,12 @@ class Sharing:
             return matrix.shared
         if not sums_whole_rows(spec) or not self.policy.steal:
             return None
-        given, lengths = self.session.kernels.costs, matrix.lengths
-        edges = [given.pull_edge + given.row * n / max(nnz, 1) for n, nnz in zip(map.rows, lengths, strict=True)]
-        spent = [each * load for each, load in zip(edges, lengths, strict=True)]
+        edges = pull_seconds_each(self.session.kernels.costs, map, matrix)
+        spent = [each * load for each, load in zip(edges, matrix.lengths, strict=True)]
         gain = max(spent) - sum(spent) / map.p - self.policy.overhead
         matrix.lost = matrix.lost + gain if gain > 0 else inf
         if gain > 0 and matrix.lost > LAID * gain / max(edges):
-            shares = solve(np.tile(edges, (map.p, 1)).T, np.array(lengths))
+            shares = solve(np.tile(edges, (map.p, 1)).T, np.array(matrix.lengths))
             predicted = shares.seconds + self.policy.overhead
             everyone, plain = tuple(range(map.p)), max(spent)
             decision = Decision(1, "steal", everyone, shares, shares.seconds, plain, predicted, self.policy.overhead)
@@ -63,26 +62,24 @@ class Sharing:
     def _made(self, decision: Decision, map: RowMap, matrix: MatrixStore) -> Shared | None:
         """The rows where they are computed; None where there is no room for them."""
         session = self.session
-        offsets = session.over(map.tasks, lambda task: self._before(task, matrix), 0.0)
+
+        def before(task: Task) -> np.ndarray:
+            device = session.devices[task.device]
+            return device.get(before_chunks(device.xp, matrix.blocks[task.block]))
+
+        offsets = session.over(map.tasks, before, 0.0)
         tasks = as_tasks(decision, offsets, map.rows)
-        width = np.dtype(matrix.idx).itemsize + (0 if matrix.iso else matrix.dtype.np_type.itemsize)
         taken = [0] * len(session.devices)
         for task in tasks:
             if task.device != map.tasks[task.block].device:
                 first, last = _entries(task, offsets)
-                taken[task.device] += width * (last - first)
+                taken[task.device] += matrix.entry_bytes * (last - first)
         if not session.replicas.room(taken):
             return None
         made = session.over(tasks, lambda task: self._rows(task, map, matrix, *_entries(task, offsets)), 0.0)
         session.replicas.keep(matrix)
         session.loops.clear()  # they were captured before
         return Shared(tasks, dict(zip(tasks, made, strict=True)), decision, sum(taken))
-
-    def _before(self, task: Task, matrix: MatrixStore) -> np.ndarray:
-        """Entries before each chunk of rows, and after the last one."""
-        device, offsets = self.session.devices[task.device], matrix.blocks[task.block].indptr
-        chunks = device.get(device.xp.ascontiguousarray(offsets[:-1:CHUNK]))
-        return np.append(chunks, device.get(offsets[-1:])).astype(np.int64)
 
     def _rows(self, task: Task, map: RowMap, matrix: MatrixStore, first: int, last: int) -> MatrixBlock:
         """The rows of a task, in the memory of its device."""

@@ -22,8 +22,6 @@ class Infix(Shaped):
     def _sides(self, op: Any, **defaults: Any) -> tuple[Any, Any]:
         """Both operands; those made by the same sign through the same operator."""
         left, right = self.left, self.right
-        if Infix not in (type(left), type(right)):
-            return left, right
         if type(left) is Infix and left.sign == self.sign:
             left = op(left, **defaults)
         if type(right) is Infix and right.sign == self.sign:

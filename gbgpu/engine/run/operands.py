@@ -84,10 +84,8 @@ class Operands(Steps):
         map, places = step.into.map, step.into.map.places(self.registers["place"].ids())
         rows, last = np.unique(places[::-1], return_index=True)
         slots = self.registers[step.sources[0]].map.slots(len(places) - 1 - last)
-        cuts = np.searchsorted(rows, map.bounds)
-        begins = zip(cuts, cuts[1:], map.bounds, strict=False)
-        local = [(rows[lo:hi] - first).astype(map.slot_type()) for lo, hi, first in begins]
-        return list(zip(local, np.split(slots, cuts[1:-1]), strict=True))
+        cuts = np.searchsorted(rows, map.bounds[1:-1])
+        return list(zip(map.by_block(rows), np.split(slots, cuts), strict=True))
 
     def _gathered(self, step: Step, index: Callable[[Device, int], Any]) -> VectorStore:
         """Row r of block b is the source's entry in slot index(device, b)[r] (-1: none)."""
@@ -223,10 +221,8 @@ class Operands(Steps):
         value, map, devices = self.registers[step.sources[0]], step.into.map, self.session.devices
         ids = self.registers["place"].ids()
         ids = map.places(ids) if len(ids) == 1 else np.unique(map.places(ids))
-        cuts = np.searchsorted(ids, map.bounds)
         blocks = []
-        for b, block in enumerate(value.blocks):
-            mine = (ids[cuts[b] : cuts[b + 1]] - map.bounds[b]).astype(map.slot_type())
+        for b, (block, mine) in enumerate(zip(value.blocks, map.by_block(ids), strict=True)):
             slots = devices[b].full(1, mine[0], mine.dtype) if len(mine) == 1 else devices[b].put(mine)
             count = self.session.pool.scalar(b, len(mine), np.int64)
             blocks.append(VectorBlock(block.n, block.vals, 0, slots=slots, count=count))
@@ -236,13 +232,13 @@ class Operands(Steps):
         """Bits of the rows that an index names."""
         map, session = step.into.map, self.session
         rows = np.unique(map.places(self.registers["place"].ids()))
-        cuts = np.searchsorted(rows, map.bounds)
+        local = map.by_block(rows)
         kernel = self.kernel("list_words", Spec(b=session.int64, idx=map.slot_type()))
 
         def work(task: Task) -> Any:
             b, device, nil = task.block, session.devices[task.device], session.nil(task.device)
             words = device.zeros((map.rows[b] + 63) >> 6, np.int64)
-            mine = (rows[cuts[b] : cuts[b + 1]] - map.bounds[b]).astype(map.slot_type())
+            mine = local[b]
             if len(mine):
                 kernel(session.pool.scalar(b, len(mine), np.int64), device.put(mine), nil.words, 0, 0, words)
             return words
