@@ -48,6 +48,17 @@ def test_thin_frontier_is_pushed_and_becomes_the_output(one):
     ]
 
 
+def test_a_push_combines_with_the_output_of_one_device_itself(one):
+    A, q = ring(500), gb.Vector.from_coo([3], 1.0, size=500, name="q")
+    d = gb.Vector.from_coo([3, 4], [0.0, 9.0], size=500, name="d")
+    pushed = "push min_plus[FP64] by rows of A, x list"
+    assert steps(gb.explain(d(binary.min) << min_plus(q @ A))) == [f"{pushed} -> into bitmap by binary.min[FP64]"]
+    for other in (d(d.S, binary.min, replace), d(binary.plus), d(binary.min, form="bitmap")):  # sums come in no order
+        assert steps(gb.explain(other << min_plus(q @ A)))[-1].startswith(("write ", "write_list "))
+    total = gb.explain(d(binary.plus) << plus_times(q @ A))
+    assert steps(total)[-1] == "write_list list into bitmap by binary.plus[FP64]"
+
+
 def test_three_devices_exchange_lists_and_combine_at_the_owner(three):
     A, q = ring(500), gb.Vector.from_coo([3], 1.0, size=500, name="q")
     d = gb.Vector.from_coo([3, 4], [0.0, 9.0], size=500, name="d")

@@ -138,3 +138,30 @@ def test_thunks_and_scalars_take_the_type_of_the_operand(devices):
 def test_ordinary_statements_use_few_kernels(session):
     """The last test here. What GPUs compile beforehand stays small; the long run may use as many as it likes."""
     assert p.WIDE or len(instances.USED) <= instances.MOST
+
+
+@pytest.mark.parametrize("mask", ["", "~w.S", "w.S", "w.V", "~w.V", "m.S", "~m.V"])
+@pytest.mark.parametrize("content", ["some", "all", "one value", "nothing"])
+def test_a_product_reads_what_it_accumulates_into(devices, mask, content):
+    """A push may go straight into the output; what it reads, mask and operand, is what was there before."""
+    devices.start()
+    rng = np.random.default_rng(3)
+    edges = rng.integers(0, 40, (2, 160))
+    places = {"some": np.arange(0, 40, 3), "all": np.arange(40), "one value": np.arange(8), "nothing": []}[content]
+    values = np.full(len(places), 5) if content == "one value" else rng.integers(0, 30, len(places))
+    results = []
+    for module in (gb, graphblas):
+        A = module.Matrix.from_coo(*edges, np.arange(160) % 7, nrows=40, ncols=40, dup_op=module.binary.min)
+        for thin in (False, True):
+            w = module.Vector.from_coo(places, values, dtype=int, size=40)
+            m, q = (module.Vector.from_coo(ids, [1, 0], dtype=int, size=40) for ids in ([7, 9], [2, 5]))
+            given = {"w": w, "m": m}
+            if content == "some":
+                w(module.binary.plus)[0] << 0  # written in place
+            x = q if thin else w
+            args = [eval(mask, given)] if mask else []
+            for _ in range(2):
+                hints = {"direction": "push"} if module is gb else {}
+                w(*args, module.binary.min, **hints) << module.semiring.min_plus(x @ A)
+            results.append([part.tolist() for part in w.to_coo()])
+    assert results[:2] == results[2:]

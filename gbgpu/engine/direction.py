@@ -12,7 +12,7 @@ from ..semiring._types import INT64
 from . import build
 from .assign import counting, tallied
 from .context import Context
-from .deterministic import by_rows
+from .deterministic import by_rows, order_matters
 from .plan import Step, Value
 
 FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a frontier are not worth a read from a GPU
@@ -60,15 +60,17 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     push = push_seconds(costs, expr.op, store, outer, edges)
     if direction is None:
         direction = _rented(session, x, store, pull_turned, pull, push)
-    many = edges is not None and DENSE * edges >= outer.n
-    dense = direction == "push" and many and session.ranks is None
+    dense = straight = False
+    if direction == "push":
+        dense = edges is not None and DENSE * edges >= outer.n and session.ranks is None
+        straight = outer.p == 1 and not session.kernels.neutral and not order_matters(expr.op.monoid)
     turn = pull_turned == (direction == "pull")
     found = session.oriented(matrix, turn)
     by = "columns" if turn else "rows"
     probed = None
     if direction == "pull" and session.assigner is not None and outer.p > 1:
         probed = _probed(session, expr.op, mask, held, outer, count, inner.n, store)
-    product = direction, dense, inner, outer, flip, by, found.ptr, found.idx, found.empty_rows
+    product = direction, dense, straight, inner, outer, flip, by, found.ptr, found.idx, found.empty_rows
     seconds = pull if direction == "pull" else push
     if tiny and probed is None and (not turn or store.symmetric or store.transposed is not None):
         if len(store.ways) >= WAYS:

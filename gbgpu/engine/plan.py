@@ -39,6 +39,7 @@ class Product(NamedTuple):
 
     direction: str
     dense: bool  # a push fills bitmaps, as it reaches many rows
+    straight: bool  # a push may combine with what the output has: terms come in any order
     inner: RowMap
     outer: RowMap
     flip: bool  # x @ A
@@ -170,7 +171,7 @@ class Planner:
     def plan(self) -> Plan:
         asked = self.asked
         result = getattr(self, "_" + asked.kind)()
-        if asked.output.form is not None:
+        if asked.output.form is not None and result.name != "w":
             self._write(self._hinted(result))
         named = {name: None for step in self.steps for name in step.parameters}
         held = asked.operands if asked.output.form in (None, "empty") else (asked.output, *asked.operands)
@@ -240,6 +241,8 @@ class Planner:
         mine, theirs = ("x", "y") if product.flip else ("y", "x")
         iso = is_idempotent(semiring.monoid) and not uses & {"i", "j", "k"}
         iso = iso and (x.iso or mine not in uses) and (matrix.iso or theirs not in uses)
+        straight = self._straight(product, semiring)
+        iso = iso and not straight
         if iso and semiring.multiply.name == "pair" and self.asked.accum is None:
             semiring = self._of_output_type(semiring)
         spec = Spec(semiring, matrix.dtype, x.dtype, semiring.return_type, product.ptr, product.idx, product.flip, iso)
@@ -247,8 +250,19 @@ class Planner:
         if not self.asked.placed:  # else the mask is that of the whole output, not of the part that this is for
             mask, self._masked = self.mask_words(product.outer), True
         text = f"{semiring!r} by {product.by} of A, {x.name} {x.form}{self._masked_by(mask)}"
+        if straight:
+            w = self._into(self.values["w"], self.values["w"].form == "full")
+            text = f"{text} -> into {w.form}{_by(self.asked.accum)}"
+            return self.emit("push", w, ("A", x.name, mask), spec, text, product, ("seconds",))
         way = self._pull if product.direction == "pull" else self._push
         return way(product, x, spec, mask, text)
+
+    def _straight(self, product: Product, semiring: Any) -> bool:
+        """Whether a push combines with what the output has, instead of in a workspace that is written into it then."""
+        asked, w = self.asked, self.values["w"]
+        same = asked.accum is semiring.monoid.binaryop and w.dtype is semiring.return_type
+        plain = not (asked.placed or asked.replace or asked.form) and w.form != "empty" and w.map is product.outer
+        return same and plain and product.straight
 
     def _of_output_type(self, semiring: Any) -> Any:
         """A semiring whose terms are all one, of the output's type if there is one: nothing is left to cast."""

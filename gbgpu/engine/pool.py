@@ -1,7 +1,7 @@
 """Buffers that statements share: dummies, workspaces of pushes, single values, and whatever is made once a session."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,15 +21,24 @@ class Nil:
         return self._slots[idx]
 
 
-class Workspace:
-    """Room for a push over `n` slots; between steps words are zero, and vals are all `start` if `neutral`. `touched`: a
-    place that nobody reads, instead of a list of what was reached."""
+class Workspace(NamedTuple):
+    """Where a push scatters to: values of slots (`start` where nothing arrived, if backends need that), bits of those
+    that were reached, and a list of them."""
 
-    def __init__(self, device: Device, n: int, monoid: Any, iso: bool, neutral: bool, touched: Any = None):
-        self.start, dtype = monoid.start, monoid.dtype.np_type
-        self.vals = device.full(n, monoid.start, dtype) if neutral and not iso else device.empty(1 if iso else n, dtype)
-        self.words = device.zeros(-(-n // 64), np.int64)
-        self.touched = device.empty(n, np.int32 if n < 2**31 else np.int64) if touched is None else touched
+    start: Any
+    vals: Any
+    words: Any
+    touched: Any
+
+
+def workspace(device: Device, n: int, monoid: Any, iso: bool, neutral: bool, touched: Any = None) -> Workspace:
+    """Room for `n` slots; between steps words are zero, and vals are all `start` if `neutral`. `touched`: a place that
+    nobody reads, instead of the list."""
+    start, dtype = monoid.start, monoid.dtype.np_type
+    vals = device.full(n, start, dtype) if neutral and not iso else device.empty(1 if iso else n, dtype)
+    if touched is None:
+        touched = device.empty(n, np.int32 if n < 2**31 else np.int64)
+    return Workspace(start, vals, device.zeros(-(-n // 64), np.int64), touched)
 
 
 class Pool:
@@ -54,7 +63,7 @@ class Pool:
         found = self._spaces.get(key)
         if found is None:
             with self._devices[d].uncaptured():
-                found = self._spaces[key] = Workspace(self._devices[d], n, monoid, iso, self._neutral)
+                found = self._spaces[key] = workspace(self._devices[d], n, monoid, iso, self._neutral)
         return found
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:

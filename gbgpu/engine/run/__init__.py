@@ -5,18 +5,17 @@ from typing import Any
 
 from ..plan import Step
 from .elementwise import Elementwise
-from .output import Output
 from .products import Products
 from .steps import copied
 
 
-class Run(Products, Elementwise, Output):
+class Run(Products, Elementwise):
     """A plan carried out on what its registers and parameters are bound to."""
 
     __slots__ = ()
 
     def counts(self, step: Step, result: Any) -> list[Any] | None:
-        if step.kind not in ("move", "write", "write_list"):
+        if step.into.name != "w":
             return None
         if step.into.form == "full":
             return [block.n for block in result.blocks]

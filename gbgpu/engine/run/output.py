@@ -23,7 +23,10 @@ class Output(Operands):
     __slots__ = ()
 
     def _dup(self, step: Step) -> VectorStore:
-        store, devices = self.registers[step.sources[0]], self.session.devices
+        return self.duplicate(self.registers[step.sources[0]])
+
+    def duplicate(self, store: VectorStore) -> VectorStore:
+        devices = self.session.devices
 
         def work(task: Task) -> VectorBlock:
             block, device = store.blocks[task.block], devices[task.device]
@@ -33,9 +36,8 @@ class Output(Operands):
             vals, words, count = (None if part is None else copied(device, part) for part in parts)
             return VectorBlock(block.n, vals, block.stride, words, count=count)
 
-        copy = self.store(self.session.over(store.map.tasks, work, self.rows(store.map)))
-        copy.nvals = store.nvals
-        return copy
+        blocks = self.session.over(store.map.tasks, work, self.rows(store.map))
+        return VectorStore(store.map, store.dtype, store.form, store.iso, blocks, store.nvals)
 
     def _move(self, step: Step) -> VectorStore:
         return self.registers[step.sources[0]]

@@ -1,6 +1,7 @@
 """Push and pull on row blocks, the exchange around them, and the combination of arrivals."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from ...distribute import needs, transport
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.halo import Halo, halo
 from ...distribute.partition import RowMap, Task
+from ...interrupts import held
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...semiring._algebra import Monoid
@@ -19,8 +21,9 @@ from ..deterministic import by_rows
 from ..matrix.csr import whole_vector
 from ..near import near_messages, near_values, near_vector
 from ..plan import Step
-from ..pool import Workspace
-from .steps import FORMS, Steps
+from ..pool import Workspace, workspace
+from .output import Output
+from .steps import FORMS, copied
 
 _new = tuple.__new__  # a third of what the constructor of a named tuple takes
 
@@ -34,7 +37,7 @@ class Reached(NamedTuple):
     count: Any
 
 
-class Products(Steps):
+class Products(Output):
     """Steps of `x @ A` and `A @ x`."""
 
     __slots__ = ()
@@ -175,17 +178,24 @@ class Products(Steps):
         return session.over(map.tasks, add, 0.0)
 
     def _push(self, step: Step) -> VectorStore | list[Reached]:
-        """Scatter into a workspace of each device (DENSE: a fresh one; of one device it becomes the result)."""
+        """Scatter into a workspace of each device (DENSE: a fresh one; of one device it becomes the result), or of one
+        device straight into the output."""
         source, matrix = self.registers[step.sources[1]], self.registers["A"]
         product, spec, session, mask = step.option, step.spec, self.session, step.sources[2]
         inner, outer, listed, dense = product.inner, product.outer, source.form == "list", product.dense
-        form = FORMS[source.form] | (k.DENSE if dense else 0)
+        w = self._target(step) if step.into.name == "w" else None  # one device: straight into the output
+        if w is not None and w is source:  # what is read stays as it is
+            source = self.duplicate(source)
+        form = FORMS[source.form] | (k.DENSE if dense or w is not None else 0)
         kernel, options = self.kernel("push"), session.kernels.push_options
         tasks = inner.tasks
         if session.assigner is not None and inner.p > 1:
             tasks = session.assigner.push(spec, source, matrix, self.registers.get("tallies"))
         room = outer.n if dense and outer.p == 1 else outer.nslots
-        reached = [self._workspace(d, room, spec.op.monoid, spec, dense) for d in range(outer.p)]
+        if w is not None:
+            reached = [self._straight(w, spec)]
+        else:
+            reached = [self._workspace(d, room, spec.op.monoid, spec, dense) for d in range(outer.p)]
 
         def work(task: Task) -> None:
             d, device, nil = task.device, session.devices[task.device], session.nil(task.device)
@@ -198,6 +208,8 @@ class Products(Steps):
                 block, x, row0 = _part(device, block, x, task, row0)
             (mwords, flags), (traced, stats), own = self.bits(mask, d), self.stats(d), outer.first_slot(d)
             space, value, count = reached[d]
+            if w is not None and mwords is space.words:
+                mwords = copied(device, mwords)
             given = x.listed if listed else (nil.words, nil.slots(spec.idx), x.vals, x.stride)
             present, flags = nil.words if x.words is None else x.words, flags | form | traced
             ids, mine = (*outer.tables(device).ids, row0, users), (mwords, own, own + outer.rows[d])
@@ -206,6 +218,12 @@ class Products(Steps):
 
         if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
             session.watched.tallies = tally(session, source, matrix)
+        if w is not None:
+            run = partial(session.over, tasks, work, self.registers["seconds"], whole=True)
+            run() if session.kernels.uncut(kernel) else held(run)  # it happens, or it does not
+            if w.form != "full":
+                w.nvals = None
+            return w
         self._over(tasks, work)
         if not dense or outer.p > 1:
             return reached
@@ -222,11 +240,19 @@ class Products(Steps):
                 session.watched.decision = decision
         return found
 
+    def _straight(self, w: VectorStore, spec: Spec) -> Reached:
+        """The output's own block as what a push scatters into."""
+        block, nil = w.blocks[0], self.session.nil(0)
+        full = block.words is None
+        words = self.session.pool.ones(0, block.n) if full else block.words
+        space = _new(Workspace, (None, block.vals, words, nil.slots(spec.idx)))
+        return _new(Reached, (space, block.vals, nil.scratch if full else block.count))
+
     def _workspace(self, d: int, room: int, monoid: Any, spec: Spec, fresh: bool = False) -> Reached:
         session, iso = self.session, spec.iso
         device = session.devices[d]
         if fresh:
-            space = Workspace(device, room, monoid, iso, session.kernels.neutral, session.nil(d).slots(spec.idx))
+            space = workspace(device, room, monoid, iso, session.kernels.neutral, session.nil(d).slots(spec.idx))
         else:
             space = session.pool.workspace(d, room, monoid, iso)
         value = device.empty(1, monoid.dtype.np_type) if iso and not fresh else space.vals
