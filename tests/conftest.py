@@ -6,6 +6,7 @@ GBGPU_TEST_PROFILE  "ci" (the ordinary one) or "long"
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections import Counter
@@ -17,6 +18,9 @@ from hypothesis import HealthCheck, Phase, settings
 os.environ.setdefault("GBGPU_TIERED", "0")  # kernels are compiled at once, but where a test says otherwise
 
 import gbgpu as gb  # noqa: E402
+
+# Compilers leave hundreds of thousands of objects, and every full collection goes through all that are there.
+gc.set_threshold(10_000, 10, 100)
 
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 for name, examples in (("ci", 200), ("long", 2000)):
@@ -97,6 +101,8 @@ def interpreted(request) -> None:
     here = request.path.stem in INTERPRETED and settings.get_current_profile_name() == "ci"
     gb.settings.interpret = here or os.environ.get("GBGPU_INTERPRET", "0") != "0"
     gb.init("cpu:1")  # nothing stays of the session before
+    gc.collect()
+    gc.freeze()
 
 
 # Files of thousands of small tests, and of tests that take long on each set: the ordinary run takes them on one device
