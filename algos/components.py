@@ -1,8 +1,8 @@
 """Weakly connected components: the component of a vertex of highest degree by breadth-first search, the others by
 hooking and shortcutting.
 
-The search mostly finds the largest component within few levels; where a level does not double what has been reached (a
-road network) it is given up. The vertices it did not close are the forest's: `parent` begins as each vertex itself. A
+The search mostly finds the largest component within few levels; where no vertex has many neighbours (a road network) it
+is left out, and where a level does not double what has been reached it is given up. The vertices it did not close are the forest's: `parent` begins as each vertex itself. A
 round takes for every vertex the least grandparent among its neighbours, hooks that onto the vertex's parent and onto
 the vertex, and lets every vertex point to its grandparent. In the end all of a component point to its smallest vertex.
 Arcs count in both directions, so an unsymmetric matrix is used in both orientations.
@@ -24,6 +24,7 @@ from gbgpu import Matrix, Vector, binary, indexunary, loop, monoid, replace, sel
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_pair, min_first, plus_first, plus_second
 
+BUSY = 16  # neighbours without which no vertex is worth a search: a road network is not reached within few levels
 SHORTCUTS = 2  # more than FastSV has, where all vertices take part: they cost less than the rounds that they save
 
 
@@ -44,12 +45,12 @@ def connected_components(A: Matrix) -> Vector:
 
 
 def component_of_the_busiest(A: Matrix, n: int, sides: list) -> Vector:
-    """True at the component's vertices; nowhere if the search was given up, or there is no vertex."""
+    """True at the component's vertices; nowhere if the search was left out or given up, or there is no vertex."""
     seen, q = (Vector(bool, size=n, name=name) for name in ("seen", "q"))
     degree = Vector(int, size=n, name="degree")
     degree << row_lengths(A)
     highest = degree.reduce(monoid.max).new().value
-    if highest is None:
+    if highest is None or highest < BUSY:
         return seen
     highest = select.valueeq(degree, highest).new(name="highest")
     q[indexunary.index(highest).new().reduce(monoid.min).new().value] = True

@@ -16,7 +16,7 @@ from algos._inputs import degrees
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm
 from gbgpu import Matrix, Vector, binary, indexunary, monoid, select
-from gbgpu.semiring import any_first, any_second, plus_pair
+from gbgpu.semiring import any_first, any_lt, plus_pair
 
 SAMPLE = 1000
 SKEW = 1.3  # times the median degree, in the sample, from which the mean tells of hubs
@@ -75,11 +75,10 @@ def by_degree(A: Matrix, degree: Vector) -> Matrix:
 
 def upward(A: Matrix, key: Vector) -> Matrix:
     """The arcs to the end of the larger key."""
-    n, D = A.nrows, key.diag()
-    row, column = Matrix(int, n, n, name="row"), Matrix(int, n, n, name="column")
-    row(A.S) << any_first[int](D @ A)
-    column(A.S) << any_second[int](A @ D)
-    return select.valuene(binary.lt(row & column).new(), False).new(name="L")
+    D = key.diag()
+    row = any_first[int](D @ A).new(name="row")
+    less = any_lt[int](row @ D).new(name="less")
+    return select.valuene(less, False).new(name="L")
 
 
 ALGORITHMS["triangles"] = Algorithm(

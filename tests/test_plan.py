@@ -199,3 +199,24 @@ def test_matrix_statements_have_plans_too(one):
     assert [line.split()[0] for line in steps(plan)] == ["apply", "merge", "merge"]  # an empty output keeps nothing
     plan = gb.explain(C(A.S, binary.plus) << A.apply(binary.times, right=2.0))
     assert [line.split()[0] for line in steps(plan)] == ["apply"] + 4 * ["merge"]
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:3"])
+def test_what_a_matrix_was_reduced_to_is_remembered_with_its_content(devices):
+    gb.init(devices)
+    A = ring(50, 3)
+    total = A.reduce_scalar(monoid.plus)
+    assert steps(gb.explain(total)) == ["reduce monoid.plus[FP64] of full"]
+    first = total.new()
+    assert steps(gb.explain(total)) == ["recall monoid.plus[FP64] of the matrix, as before"]
+    again = total.new()
+    again << binary.plus(again | 1)
+    assert (first.value, again.value, total.new().value) == (53, 54, 53)  # each has a buffer of its own
+    assert steps(gb.explain(A.reduce_scalar(monoid.max))) == ["reduce monoid.max[FP64] of full"]
+    assert A.T.reduce_scalar(monoid.plus).new().value == 53
+    A[0, 1] = 5
+    assert total.new().value == 57
+    x = gb.Vector.from_coo([0], [0.0], size=50)
+    with gb.loop(3) as it:
+        x << x.apply(binary.plus, right=A.reduce_scalar(monoid.plus).new())
+    assert it.rounds == 3 and x[0].value == 171

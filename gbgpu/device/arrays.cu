@@ -24,6 +24,25 @@ FLAGS(2, unsigned short)
 FLAGS(4, unsigned)
 FLAGS(8, unsigned long long)
 
+// Lengths of rows, a bit for each that has entries, and how many these are.
+#define LENGTHS(size, type) \
+extern "C" __global__ void lengths##size(const type *indptr, long long *out, unsigned *bits, \
+                                         unsigned long long *count, long long n) { \
+    unsigned mine = 0; \
+    EACH(i, (n + 63) & ~63ll) { \
+        const long long length = i < n ? indptr[i + 1] - indptr[i] : 0; \
+        if (length) out[i] = length; \
+        const unsigned found = __ballot_sync(~0u, length > 0); \
+        if (threadIdx.x % 32 == 0) { \
+            bits[i >> 5] = found; \
+            mine += __popc(found); \
+        } \
+    } \
+    if (mine) atomicAdd(count, (unsigned long long)mine); \
+}
+LENGTHS(4, int)
+LENGTHS(8, long long)
+
 #define COUNTS(size, type) \
 extern "C" __global__ void counts##size(const type *ids, unsigned long long *out, long long n) { \
     EACH(i, n) atomicAdd(out + ids[i], 1ull); \

@@ -51,6 +51,10 @@ class Device(Protocol):
     def longest(self, indptr: Any) -> int:
         """The largest difference of neighbours in row offsets."""
 
+    def lengths(self, indptr: Any, vals: Any, words: Any, count: Any) -> None:
+        """The differences of neighbours in row offsets, where they are not 0: their values, presence bits, and how many
+        (added to `count`)."""
+
     def equal(self, one: Any, two: Any) -> bool:
         """Whether two arrays of one type are equal in each bit."""
 

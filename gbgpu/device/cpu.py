@@ -77,6 +77,15 @@ class CpuDevice:
     def longest(self, indptr: np.ndarray) -> int:
         return int(np.diff(indptr).max(initial=0))
 
+    def lengths(self, indptr: np.ndarray, vals: np.ndarray, words: np.ndarray, count: np.ndarray) -> None:
+        found = np.diff(indptr)
+        vals[...] = found
+        present = found > 0
+        packed = np.packbits(present, bitorder="little")
+        words[...] = 0
+        words.view(np.uint8)[: len(packed)] = packed
+        count += np.count_nonzero(present)
+
     def equal(self, one: np.ndarray, two: np.ndarray) -> bool:
         return np.array_equal(one.view(f"u{one.itemsize}"), two.view(f"u{two.itemsize}"))
 

@@ -311,6 +311,13 @@ class CudaDevice:
         self._run(f"longest{indptr.itemsize}", len(indptr) - 1, (indptr, out, len(indptr) - 1))
         return int(self.get(out)[0])
 
+    def lengths(self, indptr: Any, vals: Any, words: Any, count: Any) -> None:
+        n = len(indptr) - 1
+        into = vals if vals.dtype == np.int64 else self.empty(n, np.int64)
+        self._run(f"lengths{indptr.itemsize}", n, (indptr, into, words, count, n))
+        if into is not vals:
+            vals[...] = into
+
     def equal(self, one: Any, two: Any) -> bool:
         return one.size == two.size and not self._flag(f"differ{one.itemsize}", one.size, one, two)
 
@@ -469,6 +476,7 @@ class CudaDevice:
         sized = "fill", "copy", "take", "cut", "empties", "longest", "differ"
         names = [f"{work}{size}" for work in sized for size in (1, 2, 4, 8)]
         names += ["copy_bytes", "checked4", "checked8", "counts4", "counts8", "cut_counts", "truths"]
+        names += ["lengths4", "lengths8"]
         names += [f"owners{offset}{column}" for offset in (4, 8) for column in (4, 8)]
         return {name: kernel(name) for name in names}
 

@@ -101,7 +101,7 @@ class MatrixStore:
 
     __slots__ = (
         *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals", "blocks"),
-        *("transposed", "symmetric", "diagonal", "entries", "replica", "pulls", "halo", "rented", "ways"),
+        *("transposed", "symmetric", "diagonal", "entries", "replica", "pulls", "halo", "rented", "ways", "sums"),
         *("shared", "lost"),
         "__weakref__",
     )
@@ -118,6 +118,7 @@ class MatrixStore:
         self.shared: Any = None  # who computes which rows of a pull, if not their owners (engine/sharing.py)
         self.lost = 0.0  # seconds lost by going without `shared`
         self.ways: dict[Any, tuple] = {}  # how small products with it go (engine/direction.py)
+        self.sums: dict[Any, tuple] = {}  # what all its values were reduced to, by operator; they never change
         self.pulls, self.halo = 0, None  # from full vectors, and what the second one finds (distribute/halo.py)
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
 

@@ -58,10 +58,12 @@ class Chain(NamedTuple):
 
 
 class Reduced(NamedTuple):
-    """How a vector becomes a scalar: its entries count as one each; `over`: on this map first, for a fixed order."""
+    """How a vector becomes a scalar: its entries count as one each; `over`: on this map first, for a fixed order;
+    `known`: it is known what the matrix that has these values was reduced to."""
 
     counted: bool
     over: RowMap | None
+    known: bool = False
 
 
 class Asked(NamedTuple):
@@ -347,7 +349,11 @@ class Planner:
         return self.emit("select", t, (x.name,), Spec(op=op, b=x.dtype), f"{op!r} on {x.form}", None, ("thunk",))
 
     def _reduce(self) -> Value:
-        x, op = self.operand("x", self.asked.detail.over), self.asked.op
+        op = self.asked.op
+        if self.asked.detail.known:
+            t = Value("t", None, self.asked.dtype, True, None)
+            return self.emit("recall", t, (), Spec(op=op), f"{op!r} of the matrix, as before", self.asked.detail)
+        x = self.operand("x", self.asked.detail.over)
         if self.asked.detail.over is not None:  # by index
             x = self.dense(x)
         t = Value("t", None, self.asked.dtype, True, None)

@@ -45,7 +45,9 @@ def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]
         bound["value"] = option
     else:
         if kind == "reduce" and expr.left.ndim == 2:
-            x = _values(session, expr.left)
+            x, sums = _values(session, expr.left)
+            if session.loop_index is None:  # buffers of rounds are used again
+                bound["sums"] = sums
         else:
             x = session.content(expr.left)
         bound["x"] = x
@@ -67,7 +69,8 @@ def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]
         elif kind == "reduce":
             fixed = session.deterministic and order_matters(expr.op) and not expr.op.is_any
             over = (x.map if x.map.p == 1 else session.maps.whole(x.map.n)) if fixed else None
-            detail = Reduced(option.counted, over)
+            known = "sums" in bound and (expr.op, option.counted) in bound["sums"]
+            detail = Reduced(option.counted, over, known)
         elif kind == "extract":
             bound["ids"], named = option, option.vector
             detail = session.maps.of(len(option)) if named is None else None
@@ -150,15 +153,15 @@ def _by_rows(session: Context, operand: Any) -> MatrixStore:
     return session.oriented(operand.matrix if turned else operand, turned)
 
 
-def _values(session: Context, matrix: Any) -> VectorStore:
+def _values(session: Context, matrix: Any) -> tuple[VectorStore, dict[Any, tuple]]:
     """The values of a matrix or a transpose as a full vector, for reductions: as they lie, but by rows where the order
-    of a sum is fixed."""
+    of a sum is fixed. And what they were reduced to before."""
     turned = isinstance(matrix, Transposed)
     store = session.oriented(matrix.matrix if turned else matrix, turned and session.deterministic)
     if store.entries is None:
         store.entries = RowMap(np.concatenate([[0], np.cumsum(store.lengths)]))
     blocks = [VectorBlock(block.nnz, block.vals, block.stride) for block in store.blocks]
-    return VectorStore(store.entries, store.dtype, "full", store.iso, blocks)
+    return VectorStore(store.entries, store.dtype, "full", store.iso, blocks), store.sums
 
 
 def _is_twin(statement: Any) -> bool:

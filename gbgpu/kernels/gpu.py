@@ -38,7 +38,8 @@ __all__ = ["GpuKernels", "compile", "source"]
 
 BLOCK = 256  # threads, as src/ assumes
 BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
-HUB = 1024  # push: entries of a vertex that the whole grid expands, as in src/push.cu
+HUB = 1024  # push: entries of a vertex that the whole grid expands, if there are more than FEW; as in src/push.cu
+FEW = 1 << 16
 STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tables of hubs are filled
 PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
@@ -320,7 +321,7 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
 
 
 def _push(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
-    """hubs=False tells that no row has HUB entries, and saves the second launch."""
+    """hubs=False tells that no row is long, and saves the second launch."""
     run, run_hubs, scalars, size = (
         _run(device, module, "push"),
         _run(device, module, "push_hubs"),
@@ -330,7 +331,8 @@ def _push(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
     cols, starts, flags = (KINDS[kind].index(name) for name in ("cols", "starts", "flags"))
 
     def launch(*args: Any, hubs: bool = True) -> None:
-        most = args[cols].size // HUB if hubs else 0
+        entries = args[cols].size if hubs else 0
+        most = min(entries // gpu_streams.LONG, entries // HUB + FEW)
         queue = kernels.scratch("push", device, 2 + most)
         values = (*scalars(args), args[starts].size - 1, queue)
         run((size(args) + BLOCK // 32 - 1) // (BLOCK // 32), values, bool(args[flags] & XLIST))

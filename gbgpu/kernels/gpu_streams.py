@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import settings
-from .lengths import words_of
 
 LONG = 128  # entries from which a row is spread over a block of threads
 
@@ -156,7 +155,9 @@ def _laid_out(
     if rows is not None:
         present = device.zeros(n, np.bool_)
         present[found] = True
-    words, new = words_of(device, present), len(found)
+    words, new = device.zeros((n + 63) >> 6, np.int64), len(found)
+    packed = xp.packbits(present, bitorder="little")
+    words.view(np.uint8)[: len(packed)] = packed
     if before is not None:
         new -= int(xp.unpackbits((words & before).view(np.uint8)).sum(dtype=np.int64))
         words |= before

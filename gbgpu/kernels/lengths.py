@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from .interface import Layout, Spec
 
 _NOTHING: dict[str, Any] = {}
@@ -15,25 +13,12 @@ def counts(spec: Spec) -> bool:
     return spec.op.monoid.name == "plus" and spec.op.multiply.name == "pair" and spec.out.kind != "b"
 
 
-def words_of(device: Any, present: Any) -> Any:
-    """Booleans as presence words."""
-    words = device.zeros((len(present) + 63) >> 6, np.int64)
-    packed = device.xp.packbits(present, bitorder="little")
-    words.view(np.uint8)[: len(packed)] = packed
-    return words
-
-
 def lengths(device: Any) -> Any:
     """A kernel with the arguments of pull that leaves the lengths of rows that have entries."""
-    xp = device.xp
 
     def kernel(n: int, indptr: Any, *arguments: Any) -> None:
         vals, words, count, _ = arguments[-4:]
-        found = xp.diff(indptr)
-        vals[...] = found
-        present = found > 0
-        words[...] = words_of(device, present)
-        count += device.truths(present)
+        device.lengths(indptr, vals, words, count)
 
     return kernel
 

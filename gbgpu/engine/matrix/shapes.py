@@ -419,9 +419,11 @@ def column(session: Context, store: VectorStore) -> MatrixStore:
 
 def diag(session: Context, store: VectorStore, k: int) -> MatrixStore:
     """A square matrix with the vector on its diagonal k."""
-    single, n = near_matrix(session, column(session, store)), store.map.n
-    down, right = max(0, -k), max(0, k)
+    n, down, right = store.map.n, max(0, -k), max(0, k)
     rowmap, colmap = session.maps.pair(n + abs(k), n + abs(k), store.map.p)
+    if k == 0 and store.form == "full" and store.map is rowmap is colmap:
+        return _whole_diagonal(session, store)
+    single = near_matrix(session, column(session, store))
 
     def part(task: Task) -> Rows:
         b = task.block
@@ -432,8 +434,24 @@ def diag(session: Context, store: VectorStore, k: int) -> MatrixStore:
         return taken._replace(cols=slots_of(device, colmap, columns))
 
     parts = session.over(rowmap.tasks, part, n * session.kernels.costs.row)
-    made = store_of(session, rowmap, colmap, store.dtype, store.iso, parts)
-    made.diagonal = True if k == 0 and store.form == "full" else None
+    return store_of(session, rowmap, colmap, store.dtype, store.iso, parts)
+
+
+def _whole_diagonal(session: Context, store: VectorStore) -> MatrixStore:
+    """Every row's value in its own column; nothing moves."""
+    map = store.map
+
+    def part(task: Task) -> Rows:
+        block, device = store.blocks[task.block], session.devices[task.device]
+        lines, first = device.xp.arange(block.n + 1, dtype=offset_type(block.n)), map.first_slot(task.block)
+        cols = device.xp.arange(first, first + block.n, dtype=map.slot_type())
+        vals = device.empty(len(block.vals), block.vals.dtype)
+        device.copy(vals, block.vals)
+        return Rows(lines, cols, vals, block.stride)
+
+    parts = session.over(map.tasks, part, map.n * session.kernels.costs.row)
+    made = store_of(session, map, map, store.dtype, store.iso, parts)
+    made.diagonal = True
     return made
 
 

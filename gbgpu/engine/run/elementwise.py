@@ -14,6 +14,8 @@ from ..near import near_scalars
 from ..plan import Step
 from .steps import FORMS, Steps, copied
 
+SUMS = 64  # reductions of a matrix that are remembered: each anonymous operator makes one of its own
+
 
 class Elementwise(Steps):
     """Steps that look at one row at a time."""
@@ -129,9 +131,24 @@ class Elementwise(Steps):
         value = session.devices[0].put(np.zeros(1, x.dtype.np_type) if found is None else found)
         return VectorStore(map, x.dtype, "full", False, [VectorBlock(map.n, value, 1)])
 
+    def _recall(self, step: Step) -> tuple[Any, Any]:
+        """What a reduction of this matrix gave, in a buffer of its own."""
+        both, vals = self.registers["sums"][step.spec.op, step.option.counted]
+        fresh = copied(self.session.home, both)
+        return fresh, fresh.view(vals.dtype)[:1]
+
     def _reduce(self, step: Step) -> tuple[Any, Any]:
         """Each block to one value, then those on the first device to one: two words of one buffer, the value and
         whether there is one, and the value as an array."""
+        found, sums = self._reduced(step), self.registers.get("sums")
+        if sums is None:
+            return found
+        if len(sums) >= SUMS:
+            sums.clear()
+        sums[step.spec.op, step.option.counted] = found
+        return self._recall(step)
+
+    def _reduced(self, step: Step) -> tuple[Any, Any]:
         x, session, counted = self.registers[step.sources[0]], self.session, step.option.counted
         monoid = step.spec.op
         if session.deterministic and monoid.is_any:

@@ -3,9 +3,10 @@
 
 // Products, frontier vertex by frontier vertex: the entries of its row scatter into a workspace. A warp takes up to 32
 // vertices and walks their entries together, as one run of entries. Vertices of at least HUB entries go to a queue for
-// push_hubs.
+// push_hubs; from LONG entries on, where the vertices are so FEW that others would wait for the warp that has them.
 
 const i64 HUB = 1024; // also the entries of a tile in push_hubs
+const i64 FEW = 1 << 16, LONG = 128; // as in gpu.py
 
 // queue[0]: hubs << 32 | tiles; queue[1]: blocks of push_hubs that are done; queue[2 + h]: first tile << 32 | place in
 // the frontier
@@ -20,6 +21,7 @@ KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xst
             IDX *touched, i64 *touched_count, i64 *stats, i64 p, u64 *queue) {
     const i64 total = flags & XLIST ? count[0] : n;
     const i64 share = (total + warp_count() - 1) / warp_count(), each = share < 1 ? 1 : share > 32 ? 32 : share;
+    const i64 hub = total <= FEW ? LONG : HUB;
     i64 entries = 0, expanded = 0, found = 0;
     for (i64 first = warp_id() * each; first < total; first += warp_count() * each) {
         const i64 at = first + lane_id();
@@ -32,7 +34,7 @@ KERNEL push(i64 n, const i64 *count, const IDX *slots, const T_B *xvals, i64 xst
             const i64 length = load(indptr + row + 1) - begin;
             entries += length;
             expanded++;
-            if (length >= HUB) enqueue(queue, at, length);
+            if (length >= hub) enqueue(queue, at, length);
             else degree = (u32)length;
         }
         const T_B x = READS_X && on ? xvals[at * xstride] : T_B();
