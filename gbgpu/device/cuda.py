@@ -314,7 +314,8 @@ class CudaDevice:
     def lengths(self, indptr: Any, vals: Any, words: Any, count: Any) -> None:
         n = len(indptr) - 1
         into = vals if vals.dtype == np.int64 else self.empty(n, np.int64)
-        self._run(f"lengths{indptr.itemsize}", n, (indptr, into, words, count, n))
+        if n:
+            self._run(f"lengths{indptr.itemsize}", n, (indptr, into, words, count, n))
         if into is not vals:
             vals[...] = into
 
