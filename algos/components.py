@@ -1,10 +1,11 @@
 """Weakly connected components: the component of a vertex of highest degree by breadth-first search, the others by
 hooking and shortcutting.
 
-The search mostly finds the largest component within few levels; where no vertex has many neighbours (a road network) it
-is left out, and where a level does not double what has been reached it is given up. The vertices it did not close are the forest's: `parent` begins as each vertex itself. A
-round takes for every vertex the least grandparent among its neighbours, hooks that onto the vertex's parent and onto
-the vertex, and lets every vertex point to its grandparent. In the end all of a component point to its smallest vertex.
+The search mostly finds the largest component within few levels. It is left out where no vertex has many neighbours (a
+road network), and given up where a level does not double what has been reached. The vertices it did not close are the
+forest's: `parent` begins as each vertex itself. A round takes for every vertex the least grandparent among its
+neighbours, hooks that onto the vertex's parent and onto the vertex, and lets every vertex point to its grandparent. In
+the end all of a component point to its smallest vertex.
 Arcs count in both directions, so an unsymmetric matrix is used in both orientations.
 
 Source: Zhang, Azad, Hu, "FastSV: A Distributed-Memory Connected Component Algorithm with Fast Convergence", SIAM PP

@@ -24,6 +24,7 @@ from ..direction import pull_seconds
 from .body import round_of, simple, statements_of
 from .captured import Captured
 from .journal import NotCompiled
+from .limits import too_wide
 from .signature import Signature
 from .solo import Solo
 
@@ -87,7 +88,7 @@ class DeviceLoop:
             return False
         if not self.loop.rounds or self.alike < self._soon() or self.tries >= _TRIES:
             return False
-        if not (self._one or self._together):
+        if not (self._one or self._together) or too_wide(self.session, self.statements):
             return False
         if _spent < self._price() or self.session.loops.refused(self.signature.key):
             return False
@@ -181,11 +182,14 @@ class DeviceLoop:
                 captured = loops.find(loop, self.signature, way_of(loop))
             if captured is None:
                 return False
-            captured.bind(loop, self.signature)
-            captured.run()
-        self.left = True
+            self._take(captured)
+        self.left, self.chances = True, CHANCES
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
+
+    def _take(self, captured: Captured) -> None:
+        captured.bind(self.loop, self.signature)
+        captured.run()
 
     # -- one graph
 
@@ -204,9 +208,14 @@ class DeviceLoop:
             if forms == self._forms():
                 break
         else:
+            self.session.loops.refuse(self.signature.key)
             return
+        way = way_of(self.loop, pinned)
+        kept = self.session.loops.find(self.loop, self.signature, way)
+        if kept is not None:  # only now things have the forms that it starts from
+            self.tries -= 1
+            return self._take(kept)
         with self._blind():
-            way = way_of(self.loop, pinned)
             other = self._other(way)
             captured = Captured(self.session, self.loop, pinned, self.signature, way, self._seconds(), other)
             if other is not None and captured.key:

@@ -51,6 +51,18 @@ def limits(session: Any, statements: list[Statement], condition: Condition) -> t
     return wide, [*thin, *many]
 
 
+def too_wide(session: Any, statements: Iterable[Statement]) -> bool:
+    """Whether the frontier of a push has so many vertices that a captured round would end at once, by the mean length
+    of rows."""
+    if session.devices[0].kind == "cpu":
+        return False
+    for _, x, held in products(session, statements, "push", "list"):
+        count = session.known_count(x._store)
+        if count is not None and count * held.nvals > THIN * held.rowmap.n and held.nvals > THIN:
+            return True
+    return False
+
+
 def _thin(session: Any, statements: list[Statement], condition: Condition) -> list[str]:
     """Whether all frontiers of pulls are such that pushes are better."""
     found, costs = [], session.kernels.costs
