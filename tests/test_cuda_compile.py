@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -324,3 +325,25 @@ def test_no_vote_is_behind_a_condition(path):
 def test_votes_behind_conditions_are_found():
     assert BEHIND.search("more = more && !(__ballot_sync(ALL, stop) & group);")
     assert BEHIND.search("x = on ? __shfl_sync(ALL, v, 0) : 0;") and not BEHIND.search("f(a && b); __syncwarp();")
+
+
+def test_kernels_of_a_plan_are_compiled_side_by_side(tmp_path, monkeypatch):
+    """What a thread has begun is what is asked for then, and what is wrong is raised there."""
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+    gb.init("cpu:1")
+    A, q = gb.Matrix.from_coo([0, 1], [1, 2], [1.0, 2.0], nrows=3, ncols=3), gb.Vector.from_coo([0], [1.0], size=3)
+    w = semiring.min_plus(q @ A).new()
+    w(~q.S, binary.plus) << semiring.plus_times(q @ A)
+    steps = list(gb.settings.session().plans.values())[-1].steps
+    kernels = gpu.GpuKernels(SimpleNamespace(devices=[SimpleNamespace(arch="sm_90", gpu=0)]))
+    kernels.ahead(steps)
+    begun = dict(nvrtc._begun)
+    asked = [(step.kind, step.spec) for step in steps if step.kind in ("push", "drain", "write_list", "write")]
+    assert len(begun) == len(asked) > 1
+    for kind, spec in asked:
+        assert gpu.compile(kind, spec, "sm_90").startswith(b"\x7fELF")
+    assert not nvrtc._begun and all(future.done() for future in begun.values())
+    assert {file.name for file in (tmp_path / "cuda").iterdir()} >= set(begun)
+    nvrtc.begin("nonsense;", "sm_90")
+    with pytest.raises(Panic, match="does not compile"):
+        nvrtc.compile_cubin("nonsense;", "sm_90")

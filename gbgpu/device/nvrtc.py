@@ -1,6 +1,8 @@
 """CUDA C++ text to machine code by NVRTC, through ctypes: needs no GPU, driver or headers. Results are kept on disk."""
 
 import ctypes
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,11 +28,41 @@ def compile_cubin(text: str, arch: str, fmad: bool = False) -> bytes:
     fmad: allow fused multiply-add. Raises DeviceError without NVRTC, Panic with the log if the text is wrong.
     """
     name, options = _named(text, arch, fmad)
-    cubin = store.get("cuda", name)
-    if cubin is None:
-        cubin = _compile(text, options)
-        store.put("cuda", name, cubin)
+    cubin, begun = store.get("cuda", name), _begun.pop(name, None)
+    if cubin is not None:
+        return cubin
+    return _made(name, text, options) if begun is None else begun.result()
+
+
+def begin(text: str, arch: str, fmad: bool = False) -> None:
+    """Compile on another thread what `compile_cubin` will be asked for."""
+    name, options = _named(text, arch, fmad)
+    if name not in _begun and not store.has("cuda", name):
+        _begun[name] = _threads().submit(_made, name, text, options)
+
+
+def _made(name: str, text: str, options: tuple[str, ...]) -> bytes:
+    cubin = _compile(text, options)
+    store.put("cuda", name, cubin)
     return cubin
+
+
+_begun: dict[str, Future[bytes]] = {}  # by the names in the store
+
+
+@lru_cache(maxsize=1)
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(len(os.sched_getaffinity(0)), "gbgpu compiling")
+
+
+def _in_child() -> None:
+    """A child of a fork has no threads."""
+    _begun.clear()
+    _threads.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def kept_cubin(text: str, arch: str, fmad: bool = False) -> bytes | None:

@@ -254,6 +254,7 @@ class Session(Stores):
             if len(self.plans) >= settings.kept_kernels:  # each anonymous function makes plans of its own
                 self.plans.clear()
             plan = self.plans[asked] = planner(revived(asked)).plan()
+            self.kernels.ahead(plan.steps)
         statement.carried = self.made, plan
         if plans or settings.verbose & 3:
             self._tell(statement.plan, title, plans)

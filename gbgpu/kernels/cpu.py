@@ -2,6 +2,7 @@
 disk."""
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -44,6 +45,9 @@ class CpuKernels:
 
     def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool) -> Any:
         return device.zeros(mxm_room(entries, width, hashed), np.int64 if hashed else np.int32)
+
+    def ahead(self, steps: Iterable[Any]) -> None:
+        """Nothing: numba compiles one kernel after the other."""
 
     def uncut(self, kernel: Any) -> bool:
         return self.atomic and type(kernel) is not Tiered

@@ -5,7 +5,7 @@ interface.py, by position; pull, push and reduce add what they need for themselv
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -40,12 +40,17 @@ BLOCK = 256  # threads, as src/ assumes
 BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
 HUB = 1024  # push: entries of a vertex that the whole grid expands, if there are more than FEW; as in src/push.cu
 FEW = 1 << 16
+ROUND = 1 << 20  # entries up to which a captured round has no stream, which is more launches, and never in one kernel
 STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tables of hubs are filled
 PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
 PARTIAL_SUMS = 512  # reduce: blocks at most
 ABSENT = ("mxm_rows", "mxm_pattern")  # kinds of ways to multiply that GPUs do not offer
 WAIT = ("apply", "select", "select_list", "ewise")  # kinds whose numbers may be known only when they run
+
+# Steps whose Spec is that of the kernel of this name.
+_TOLD = {"push", "pull", "drain", "combine", "write", "write_list", "ewise", "ewise_list", "apply", "select", "reduce"}
+_TOLD.add("select_list")
 
 Launch = Callable[..., None]
 
@@ -91,6 +96,14 @@ class GpuKernels:
             self._launchers[kind, spec] = launcher
         return launcher
 
+    def ahead(self, steps: Iterable[Any]) -> None:
+        gpus = {device.arch for device in self._devices.devices}
+        for kind, spec in dict.fromkeys(asked for step in steps for asked in _likely(step)):
+            if (kind, spec) not in self._launchers:
+                text = source(kind, spec)
+                for arch in gpus:
+                    nvrtc.begin(text, arch, fused(kind, spec))
+
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
         """Streams of entries for sums of whole rows; a thread a row where rows are short; the most used columns first
         where one entry ends a row."""
@@ -101,7 +114,8 @@ class GpuKernels:
         if fixed:
             return plain._replace(options={"fixed": True})
         reads_a, reads_x = reads(spec)
-        if block.whole and not masked and sums_whole_rows(spec):
+        small = device.journal is not None and block.nnz <= ROUND
+        if block.whole and not masked and sums_whole_rows(spec) and not small:
             views = gpu_streams.streams_of(device, block, width, spec.b.np_type.itemsize if reads_x and x.stride else 0)
             if views:
                 exact = spec if x.words is None else spec._replace(partial=True)
@@ -146,6 +160,17 @@ class GpuKernels:
             types = tuple(_scalar_types(kind, spec))  # a kernel object lays out its arguments once, for these
             module = _modules.get((device.gpu, cubin, types), lambda: cache(device.load(cubin, source(kind, spec))))
         return _SPECIAL.get(kind, _plain)(self, device, module, kind, spec)
+
+
+def _likely(step: Any) -> list[tuple[str, Spec]]:
+    """The kernels that a step asks for, as far as its plan tells."""
+    kind, spec = step.kind, step.spec
+    if kind == "select" and step.into.form == "list":
+        kind = "select_list"
+    if kind not in _TOLD:
+        return []
+    streams = (False, True) if kind == "pull" and sums_whole_rows(spec) else ()
+    return [(kind, spec), *(("pull_stream", spec._replace(partial=partial)) for partial in streams)]
 
 
 def _run(device: Any, module: Any, name: str) -> Callable[..., None]:

@@ -29,6 +29,7 @@ if flags & TRACE.
 neutral.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 from ..semiring._types import BOOL
@@ -286,6 +287,10 @@ class Kernels(Protocol):
 
     def get(self, kind: str, spec: Spec) -> Any:
         """The kernel instance as a callable; compiled or loaded from the cache at first use."""
+        ...
+
+    def ahead(self, steps: Iterable[Any]) -> None:
+        """Begin to compile what the steps of a plan will ask for, if that can go side by side."""
         ...
 
     def uncut(self, kernel: Any) -> bool:

@@ -1,9 +1,26 @@
 """Recorded loops: round after round by statements; rounds that ask for the same again go
 round by themselves."""
 
+from contextlib import suppress
 from typing import Any
 
+from .body import statements_of
 from .device import DeviceLoop
+
+
+def _look_ahead(session: Any, loop: Any) -> None:
+    """Plan all statements of a loop that is new, so that their kernels are compiled side by side."""
+    if session.kernels.kind != "cuda":
+        return
+    key = tuple((each.expr.kind, each.expr.op, each.output.dtype) for each in statements_of(loop.body))
+    if not session.loops.new(key):
+        return
+    session.explain_into([])
+    try:
+        with suppress(Exception):  # what is wrong is said where it runs
+            loop.planned()
+    finally:
+        session.explained()
 
 
 def carry_out(session: Any, loop: Any) -> Any:
@@ -11,6 +28,7 @@ def carry_out(session: Any, loop: Any) -> Any:
     loop.begin()
     if session.explaining:
         return loop.planned()
+    _look_ahead(session, loop)
     compiled = DeviceLoop.of(session, loop)
     try:
         while not loop.over:

@@ -57,6 +57,7 @@ class DeviceLoop:
         self.solo = Solo(session, loop) if self.gpus > 1 else None
         self.first = 2 if self.device.kind == "cpu" else 0  # by statements: they take less than to look for others
         self.last = perf_counter()
+        self._looked = 0, False
 
     @classmethod
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
@@ -88,7 +89,7 @@ class DeviceLoop:
             return False
         if not self.loop.rounds or self.alike < self._soon() or self.tries >= _TRIES:
             return False
-        if not (self._one or self._together) or too_wide(self.session, self.statements):
+        if not (self._one or self._together) or self._wide():
             return False
         if _spent < self._price() or self.session.loops.refused(self.signature.key):
             return False
@@ -106,6 +107,12 @@ class DeviceLoop:
             self.tries, self.loop.how = _TRIES, f"statements, as {reason}"
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
+
+    def _wide(self) -> bool:
+        """Whether a round that pushes would be too wide; looked up once a round."""
+        if self._looked[0] != self.loop.rounds:
+            self._looked = self.loop.rounds, too_wide(self.session, self.statements)
+        return self._looked[1]
 
     @property
     def _one(self) -> bool:
@@ -172,6 +179,8 @@ class DeviceLoop:
         """Take a round that another loop has captured, if there is one."""
         loops, loop = self.session.loops, self.loop
         if not loops or not self.chances or loop.told or loop.rounds < self.first:
+            return False
+        if self._wide():
             return False
         self.chances -= 1
         with self.session.lock:

@@ -15,6 +15,7 @@ class Kept:
         self._captured: OrderedDict[Hashable, list[Any]] = OrderedDict()
         self._rounds: OrderedDict[Hashable, int] = OrderedDict()
         self._refused: OrderedDict[Hashable, int] = OrderedDict()
+        self._known: OrderedDict[Hashable, int] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._captured)
@@ -67,6 +68,10 @@ class Kept:
     def count(self, key: Hashable) -> int:
         """One more round by statements; returns how many such loops have gone."""
         return _counted(self._rounds, key)
+
+    def new(self, key: Hashable) -> bool:
+        """Whether no loop of these statements was asked about."""
+        return _counted(self._known, key) == 1
 
     def refuse(self, key: Hashable) -> None:
         """A loop could not be captured."""

@@ -9,7 +9,7 @@ from ...distribute.blocks import MatrixStore
 from ...kernels.interface import XLIST, ends_soon
 from ...language.expr import Statement
 from .. import build
-from ..direction import pull_seconds
+from ..direction import frontier_edges, pull_seconds
 from .condition import Condition
 
 # A frontier is pushed until it has one of MANY edges, and again from one of FEW vertices: Beamer, Asanovic, Patterson,
@@ -52,14 +52,16 @@ def limits(session: Any, statements: list[Statement], condition: Condition) -> t
 
 
 def too_wide(session: Any, statements: Iterable[Statement]) -> bool:
-    """Whether the frontier of a push has so many vertices that a captured round would end at once, by the mean length
-    of rows."""
+    """Whether the frontier of a push has so many edges that a captured round, which pushes, would take long, and be the
+    last one. (Where any arrival does, few of them are looked at twice.)"""
     if session.devices[0].kind == "cpu":
         return False
-    for _, x, held in products(session, statements, "push", "list"):
+    for op, x, held in products(session, statements, "push", "list"):
         count = session.known_count(x._store)
-        if count is not None and count * held.nvals > THIN * held.rowmap.n and held.nvals > THIN:
-            return True
+        if count and held.nvals > THIN and not ends_soon(op.monoid):
+            edges, _ = frontier_edges(session, x._store, count, held, False)
+            if edges > THIN:
+                return True
     return False
 
 
