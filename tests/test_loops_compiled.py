@@ -387,7 +387,7 @@ def test_a_loop_without_end_is_stopped(machine):
         v << plus_times(A @ v) * 0.01
         it.until(it.index < 0)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs behind them without
-    threading.Timer(4.0 if gb.settings.resident == "always" else 1.5, _thread.interrupt_main).start()
+    threading.Timer(1.5 if machine.startswith("cpu") else 4.0, _thread.interrupt_main).start()
     try:
         with pytest.raises(KeyboardInterrupt), gb.loop() as it:
             v << plus_times(A @ v) * 0.01

@@ -40,7 +40,6 @@ BLOCK = 256  # threads, as src/ assumes
 BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
 HUB = 1024  # push: entries of a vertex that the whole grid expands, if there are more than FEW; as in src/push.cu
 FEW = 1 << 16
-ROUND = 1 << 20  # entries up to which a captured round has no stream, which is more launches, and never in one kernel
 STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tables of hubs are filled
 PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
@@ -114,8 +113,7 @@ class GpuKernels:
         if fixed:
             return plain._replace(options={"fixed": True})
         reads_a, reads_x = reads(spec)
-        small = device.journal is not None and block.nnz <= ROUND
-        if block.whole and not masked and sums_whole_rows(spec) and not small:
+        if block.whole and not masked and sums_whole_rows(spec):
             views = gpu_streams.streams_of(device, block, width, spec.b.np_type.itemsize if reads_x and x.stride else 0)
             if views:
                 exact = spec if x.words is None else spec._replace(partial=True)
@@ -165,6 +163,8 @@ class GpuKernels:
 def _likely(step: Any) -> list[tuple[str, Spec]]:
     """The kernels that a step asks for, as far as its plan tells."""
     kind, spec = step.kind, step.spec
+    if step.into.form == "csr":  # steps of matrices are several kernels
+        return []
     if kind == "select" and step.into.form == "list":
         kind = "select_list"
     if kind not in _TOLD:

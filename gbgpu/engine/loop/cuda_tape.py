@@ -17,7 +17,7 @@ from .condition import Condition, CudaCondition
 from .journal import Journal, NotCompiled
 from .tapes import late, within
 
-SHORT = 1e-5  # seconds of a round's passes from which they want all the threads that a graph gives them
+SHORT = 1e-5  # seconds of a round's passes over rows from which they want all the threads that a graph gives them
 
 
 class CudaTape:
@@ -34,9 +34,9 @@ class CudaTape:
 
     @contextmanager
     def recording(self, journal: Journal, thin: bool, seconds: float = 0.0) -> Iterator[None]:
-        """`thin`: most works on short lists. `seconds`: predicted for what passes over rows or entries."""
+        """`thin`: most works on short lists, but for passes over rows that take so many seconds."""
         session, before = self._session, self._session.late
-        self._journal, self._stays = journal, seconds < SHORT
+        self._journal, self._stays = journal, thin and seconds < SHORT
         try:
             with self._rounds.body(journal, self._device.processors if thin else 0):
                 session.late = late
