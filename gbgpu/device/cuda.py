@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import DeviceError, OutOfMemory, message
 from ..interrupts import imported
 from ..trace import counters
-from .nvrtc import BYTES, compile_cubin
+from .nvrtc import BYTES, begin, compile_cubin
 
 if TYPE_CHECKING:
     from .base import Device, DeviceSet
@@ -138,6 +138,7 @@ class CudaDevice:
         self.arch: str = found["arch"]
         self.model: str = found["name"]
         self.processors: int = found["processors"]
+        begin(TEXT, self.arch)
         self.l2: int = found["l2"]  # bytes
         self._total: int = found["memory"]
         self.journal: Any = None  # hears of buffers and launches, while a loop is captured

@@ -113,7 +113,7 @@ class GpuKernels:
         if fixed:
             return plain._replace(options={"fixed": True})
         reads_a, reads_x = reads(spec)
-        if block.whole and not masked and sums_whole_rows(spec):
+        if block.whole and not masked and sums_whole_rows(spec) and gpu_streams.pays(device, block):
             views = gpu_streams.streams_of(device, block, width, spec.b.np_type.itemsize if reads_x and x.stride else 0)
             if views:
                 exact = spec if x.words is None else spec._replace(partial=True)

@@ -13,6 +13,9 @@ LONG = 128  # entries from which a row is spread over a block of threads
 
 TILE = 1024  # entries, as in src/pull_stream.cu and in device/cuda.py
 SMALL = 1 << 16  # entries below which rows are not worth preparing
+RENTED = (
+    3  # pulls by rows before streams are made: that takes as long as several, and far longer where nothing is compiled
+)
 PAYS = 16  # pulls after which sorting rows by the use of their columns pays
 PIECE = 1 << 30  # flags packed at a time: CuPy counts them in 32 bits
 SHORT, ALONE = 2.6, 8  # entries a row, on average, up to which a thread takes it where a stream could take all (road
@@ -56,6 +59,13 @@ def has_long_rows(block: Any) -> bool:
 def is_short(device: Any, block: Any, most: float | None = None) -> bool:
     """Whether rows have few entries: so many on average (ALONE), and none is long."""
     return block.nnz <= (ALONE if most is None else most) * block.n and not long_rows(device, block).size
+
+
+def pays(device: Any, block: Any) -> bool:
+    """Whether a block has been pulled from so often that streams of it pay; while a loop is captured they will."""
+    views = block.views
+    asked = views["streamed"] = views.get("streamed", 0) + 1
+    return asked > RENTED or device.journal is not None
 
 
 def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, ...]:
