@@ -12,6 +12,7 @@ from . import store
 
 BYTES = (Path(__file__).parent / "bytes.cu").read_text()  # kernels that know no operators
 OPTIONS = ("--std=c++17", "-default-device", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "--diag-suppress=177")
+BEGUN = 256  # texts that are compiled, or were, before they are asked for
 NAMES = (
     "libnvrtc.so",
     "libnvrtc.so.13",
@@ -37,6 +38,8 @@ def compile_cubin(text: str, arch: str, fmad: bool = False) -> bytes:
 def begin(text: str, arch: str, fmad: bool = False) -> None:
     """Compile on another thread what `compile_cubin` will be asked for."""
     name, options = _named(text, arch, fmad)
+    if len(_begun) > BEGUN:
+        _begun.clear()  # nobody asked; threads go on, into the store
     if name not in _begun and not store.has("cuda", name):
         _begun[name] = _threads().submit(_made, name, text, options)
 

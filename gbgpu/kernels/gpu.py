@@ -96,11 +96,11 @@ class GpuKernels:
         return launcher
 
     def ahead(self, steps: Iterable[Any]) -> None:
-        gpus = {device.arch for device in self._devices.devices}
+        archs = {device.arch for device in self._devices.devices}
         for kind, spec in dict.fromkeys(asked for step in steps for asked in _likely(step)):
             if (kind, spec) not in self._launchers:
                 text = source(kind, spec)
-                for arch in gpus:
+                for arch in archs:
                     nvrtc.begin(text, arch, fused(kind, spec))
 
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:

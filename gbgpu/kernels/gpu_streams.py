@@ -13,9 +13,7 @@ LONG = 128  # entries from which a row is spread over a block of threads
 
 TILE = 1024  # entries, as in src/pull_stream.cu and in device/cuda.py
 SMALL = 1 << 16  # entries below which rows are not worth preparing
-RENTED = (
-    3  # pulls by rows before streams are made: that takes as long as several, and far longer where nothing is compiled
-)
+RENTED = 3  # pulls by rows before streams are made, which takes longer than one, and a second where nothing is compiled
 PAYS = 16  # pulls after which sorting rows by the use of their columns pays
 PIECE = 1 << 30  # flags packed at a time: CuPy counts them in 32 bits
 SHORT, ALONE = 2.6, 8  # entries a row, on average, up to which a thread takes it where a stream could take all (road
