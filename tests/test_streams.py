@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -103,3 +105,11 @@ def test_values_follow_the_slices_of_each_type_of_x(device, monkeypatch):
         assert len(found) == slices
         parts = zip(found, streams.values_of(device, block, found, True), strict=True)
         assert abs(sum(entries(view, vals, A.shape) for view, vals in parts) - A).max() == 0
+
+
+def test_streams_are_made_once_they_pay(monkeypatch):
+    monkeypatch.setattr(streams, "LAUNCHES", 1000)
+    for nnz, pulls in ((100, streams.RENTED + 10), (10**6, streams.RENTED)):
+        block, device = SimpleNamespace(nnz=nnz, views={}), SimpleNamespace(journal=None)
+        assert [streams.pays(device, block) for _ in range(pulls + 2)] == [False] * pulls + [True] * 2
+    assert streams.pays(SimpleNamespace(journal=[]), SimpleNamespace(nnz=100, views={}))  # of a loop

@@ -40,6 +40,7 @@ SHAPES = {  # rows, columns, entries: where they lie
 def session(request, monkeypatch):
     monkeypatch.setattr(streams, "SMALL", 1)
     monkeypatch.setattr(streams, "RENTED", 0)
+    monkeypatch.setattr(streams, "LAUNCHES", 0)
     monkeypatch.setattr(streams, "SHARE", 0.0)
     monkeypatch.setattr(streams, "SHORT", 0)
     monkeypatch.setattr(streams, "EACH", 0.01)

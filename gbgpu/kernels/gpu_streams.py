@@ -13,7 +13,9 @@ LONG = 128  # entries from which a row is spread over a block of threads
 
 TILE = 1024  # entries, as in src/pull_stream.cu and in device/cuda.py
 SMALL = 1 << 16  # entries below which rows are not worth preparing
-RENTED = 3  # pulls by rows before streams are made, which takes longer than one, and a second where nothing is compiled
+# Pulls by rows before streams are made, which takes as long as some; and entries by whose pulls the launches for them
+# are paid, a second of compiling among them where nothing is kept.
+RENTED, LAUNCHES = 3, 1 << 25
 PAYS = 16  # pulls after which sorting rows by the use of their columns pays
 PIECE = 1 << 30  # flags packed at a time: CuPy counts them in 32 bits
 SHORT, ALONE = 2.6, 8  # entries a row, on average, up to which a thread takes it where a stream could take all (road
@@ -63,7 +65,7 @@ def pays(device: Any, block: Any) -> bool:
     """Whether a block has been pulled from so often that streams of it pay; while a loop is captured they will."""
     views = block.views
     asked = views["streamed"] = views.get("streamed", 0) + 1
-    return asked > RENTED or device.journal is not None
+    return asked > RENTED + LAUNCHES // max(block.nnz, 1) or device.journal is not None
 
 
 def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, ...]:
