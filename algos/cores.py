@@ -1,7 +1,8 @@
 """Core numbers: peeling by degrees.
 
 `degree` holds, for the vertices that are left, how many neighbours are left. Those with no more than k go together, and
-k is their core number; their neighbours lose as many as went. When none is so low, k rises to the lowest degree.
+k is their core number; their neighbours lose as many as went, and are looked at next. When none of them is so low, k
+rises to the lowest degree. Who is gone has a degree that nobody can have.
 
 Source: Seidman, "Network Structure and Minimum Degree", Social Networks 1983; peeling of whole levels is that of
 Dasari, Ranjan, Zubair, "ParK: An Efficient Algorithm for k-core Decomposition on Multicore Processors", Big Data 2014.
@@ -29,18 +30,21 @@ def core_numbers(A: Matrix) -> Vector:
     A = select.offdiag(A).new(name="A")
     degree = degrees(A)
     core, q, lost = (Vector(int, n, name=name) for name in ("core", "q", "lost"))
-    core[:] = 0
     k = Scalar.from_value(0, name="k")
+    if not n:
+        return core
+    q << select.valuele(degree, k)
     with loop() as it:
-        q << select.valuele(degree, k)
+        core(q.S) << k
+        degree(q.S) << n
+        lost(~core.S, replace) << plus_pair[int](q @ A)
+        degree(binary.minus) << lost
+        q << binary.second(lost & degree)
+        q << select.valuele(q, k)
         with it.when(q.nvals == 0):
             k << degree.reduce(monoid.min, allow_empty=False)
             q << select.valuele(degree, k)
-        core(q.S) << k
-        degree(~q.S, replace) << degree
-        lost(degree.S, replace) << plus_pair[int](q @ A)
-        degree(binary.minus) << lost
-        it.until(degree.nvals == 0)
+        it.until(core.nvals == n)
     return core
 
 

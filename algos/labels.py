@@ -21,7 +21,7 @@ from algos.coloring import greedy_color
 from algos.components import _sizes, undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
 from gbgpu import Matrix, Vector, binary, indexunary, monoid, select, unary
-from gbgpu.semiring import plus_first
+from gbgpu.semiring import any_pair, plus_first
 
 
 def label_propagation(A: Matrix, synchronous: bool = False, max_iterations: int = 100) -> Vector:
@@ -34,26 +34,37 @@ def label_propagation(A: Matrix, synchronous: bool = False, max_iterations: int 
     n = undirected(A)
     check_limits(0, max_iterations)
     A = unary.one(select.offdiag(A)).new(dtype=int, name="A")
-    parts = [(np.arange(n), A)] if synchronous else [(ids, with_own(A, ids)) for ids in color_classes(A)]
-    labels = np.arange(n)
+    if synchronous:
+        parts = [(np.arange(n), A)]
+    else:
+        own = with_own(A)
+        parts = [(ids, own[ids, :].new(name="part")) for ids in color_classes(A)]
+    labels, lines, stale = np.arange(n), np.arange(n + 1), np.zeros(n, bool)  # stale: a neighbour's label has changed
+    for ids, _ in parts:
+        stale[ids] = True
     for _ in range(max_iterations):
-        before = labels.copy()
+        if not stale.any():
+            break
         for ids, part in parts:
-            S = Matrix.from_coo(np.arange(n), labels, True, nrows=n, ncols=n, name="S")
+            if not stale[ids].any():
+                continue
+            S = Matrix.from_csr(lines, labels, True, ncols=n, name="S")
             F = plus_first[int](part @ S).new(name="F")
             best = F.apply(by_lowest if synchronous else by_highest, right=n).new().reduce_rowwise(monoid.max).new()
             where, keys = best.to_coo()
-            labels[ids[where]] = n - 1 - keys % n if synchronous else keys % n
-        if np.array_equal(labels, before):
-            break
+            stale[ids], ids = False, ids[where]
+            found = n - 1 - keys % n if synchronous else keys % n
+            changed = Vector.from_coo(ids[labels[ids] != found], True, size=n)
+            labels[ids] = found
+            stale[any_pair(changed @ A).new().to_coo()[0]] = True
     return Vector.from_dense(labels, name="labels")
 
 
-def with_own(A: Matrix, ids: np.ndarray) -> Matrix:
-    """Some rows of A, each arc 2, and 1 for the vertex itself: of the most frequent labels its own counts most."""
-    part = A[ids, :].apply(binary.times, right=2).new(name="part")
-    part(binary.plus) << Matrix.from_coo(np.arange(len(ids)), ids, 1, nrows=len(ids), ncols=A.ncols)
-    return part
+def with_own(A: Matrix) -> Matrix:
+    """Each arc 2, and 1 for the vertex itself: of the most frequent labels its own counts most."""
+    own = A.apply(binary.times, right=2).new(name="own")
+    own(binary.plus) << Vector.from_scalar(1, A.nrows).diag()
+    return own
 
 
 def color_classes(A: Matrix) -> list[np.ndarray]:

@@ -31,6 +31,7 @@ from .solo import Solo
 HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for each GPU; rounds of the same plans
 MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it
+SPENT = 1e-4  # the same of CPU devices, which wait for Python: for each statement, on which that spends a third of it
 # The same where rounds in the other direction are kept: one kernel for both is faster on RMAT of scale 22 (1.5e-3 as
 # predicted; half the time), and slower on scale 24 (6e-3; by a quarter).
 WIDE = 3e-3
@@ -38,6 +39,7 @@ ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fe
 OFTEN = 2 * ALIKE  # rounds by statements of all such loops after which one is captured at once
 CHANCES = 4  # rounds before which others' are looked for
 SOON = 10  # the same on CPU devices, where that costs as much as Python takes for so many
+LATE = 4  # times as many, on CPU devices, where no two rounds ask for the same plans
 SELDOM = 0.1  # rounds in which a guard holds, as a guess
 _THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
 Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
@@ -87,7 +89,11 @@ class DeviceLoop:
             self.alike, self.plans = self.alike + 1 if same else 0, plans
         if self._gone_solo():
             return False
-        if not self.loop.rounds or self.alike < self._soon() or self.tries >= _TRIES:
+        if not self.loop.rounds or self.tries >= _TRIES:
+            return False
+        soon = self._soon()
+        late = self.device.kind == "cpu" and self.loop.rounds >= LATE * soon * (self.tries + 1)
+        if self.alike < soon and not late:
             return False
         if not (self._one or self._together) or self._wide():
             return False
@@ -96,6 +102,8 @@ class DeviceLoop:
         gpus = 1 if self._one else self.gpus
         seconds = self._seconds() / gpus
         busy = BUSY if gpus == 1 else HANDED * gpus * len(self.statements)
+        if self.device.kind == "cpu":
+            busy = SPENT * len(self.statements)
         if seconds > busy and (seconds > WIDE or self._other(way_of(self.loop)) is None):
             self.tries, self.loop.how = _TRIES, "statements, as a round keeps the device busy"
             return False
