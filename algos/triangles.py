@@ -16,7 +16,7 @@ from algos._inputs import degrees
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm
 from gbgpu import Matrix, Vector, binary, indexunary, monoid, select
-from gbgpu.semiring import any_first, any_lt, plus_pair
+from gbgpu.semiring import Semiring, any_first, any_gt, any_lt, plus_pair
 
 SAMPLE = 1000
 SKEW = 1.3  # times the median degree, in the sample, from which the mean tells of hubs
@@ -50,7 +50,7 @@ def at_edges(A: Matrix) -> Matrix:
     """The triangles at each edge without loops, 0 too, at the arc from its end of higher degree, whose neighbours are
     marked once for all others."""
     A = select.offdiag(A).new(name="A")
-    H = by_degree(A, degrees(A)).T.new(name="H")
+    H = by_degree(A, degrees(A), any_gt)
     S = Matrix(int, A.nrows, A.ncols, name="S")
     S(H.S) << 0
     S(H.S, binary.plus) << plus_pair[int](A @ A.T)
@@ -65,20 +65,20 @@ def has_hubs(degree: Vector) -> bool:
     return bool(sample.size and sample.mean() > SKEW * np.median(sample))
 
 
-def by_degree(A: Matrix, degree: Vector) -> Matrix:
-    """The arcs to the end of higher degree; between equal ones, to the larger vertex number."""
+def by_degree(A: Matrix, degree: Vector, compared: Semiring = any_lt) -> Matrix:
+    """The arcs to the end of higher degree; between equal ones, to the larger vertex number. any_gt: their reverses."""
     key = Vector(int, A.nrows, name="key")
     key << degree.apply(binary.times, right=A.nrows)
     key(binary.plus) << indexunary.index(degree)
-    return upward(A, key)
+    return upward(A, key, compared)
 
 
-def upward(A: Matrix, key: Vector) -> Matrix:
-    """The arcs to the end of the larger key."""
+def upward(A: Matrix, key: Vector, compared: Semiring = any_lt) -> Matrix:
+    """The arcs to the end of the larger key; any_gt: the smaller one."""
     D = key.diag()
     row = any_first[int](D @ A).new(name="row")
-    less = any_lt[int](row @ D).new(name="less")
-    return select.valuene(less, False).new(name="L")
+    chosen = compared[int](row @ D).new(name="chosen")
+    return select.valuene(chosen, False).new(name="L")
 
 
 ALGORITHMS["triangles"] = Algorithm(
