@@ -135,11 +135,6 @@ def test_thunks_and_scalars_take_the_type_of_the_operand(devices):
             assert x.select("<=", one).new().to_coo()[0].tolist() == [2, 3]
 
 
-def test_ordinary_statements_use_few_kernels(session):
-    """The last test here. What GPUs compile beforehand stays small; the long run may use as many as it likes."""
-    assert p.WIDE or len(instances.USED) <= instances.MOST
-
-
 @pytest.mark.parametrize("mask", ["", "~w.S", "w.S", "w.V", "~w.V", "m.S", "~m.V"])
 @pytest.mark.parametrize("content", ["some", "all", "one value", "nothing"])
 def test_a_product_reads_what_it_accumulates_into(devices, mask, content):
@@ -165,3 +160,8 @@ def test_a_product_reads_what_it_accumulates_into(devices, mask, content):
                 w(*args, module.binary.min, **hints) << module.semiring.min_plus(x @ A)
             results.append([part.tolist() for part in w.to_coo()])
     assert results[:2] == results[2:]
+
+
+def test_ordinary_statements_use_few_kernels(session):
+    """The last test here. What GPUs compile beforehand stays small; the long run may use as many as it likes."""
+    assert p.WIDE or len(instances.USED) <= instances.MOST

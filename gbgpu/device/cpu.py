@@ -14,6 +14,7 @@ from .. import settings
 from ..errors import OutOfMemory, message
 from ..interrupts import held, here, imported
 from ..trace import counters
+from .base import pack
 
 if TYPE_CHECKING:
     from .base import Device, DeviceSet
@@ -81,9 +82,8 @@ class CpuDevice:
         found = np.diff(indptr)
         vals[...] = found
         present = found > 0
-        packed = np.packbits(present, bitorder="little")
         words[...] = 0
-        words.view(np.uint8)[: len(packed)] = packed
+        pack(np, present, words)
         count += np.count_nonzero(present)
 
     def equal(self, one: np.ndarray, two: np.ndarray) -> bool:

@@ -38,8 +38,7 @@ __all__ = ["GpuKernels", "compile", "source"]
 
 BLOCK = 256  # threads, as src/ assumes
 BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
-HUB = 1024  # push: entries of a vertex that the whole grid expands, if there are more than FEW; as in src/push.cu
-FEW = 1 << 16
+HUB, FEW = 1024, 1 << 16  # push, as in src/push.cu: of more than FEW vertices those of HUB entries are the whole grid's
 STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tables of hubs are filled
 PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
@@ -48,8 +47,8 @@ ABSENT = ("mxm_rows", "mxm_pattern")  # kinds of ways to multiply that GPUs do n
 WAIT = ("apply", "select", "select_list", "ewise")  # kinds whose numbers may be known only when they run
 
 # Steps whose Spec is that of the kernel of this name.
-_TOLD = {"push", "pull", "drain", "combine", "write", "write_list", "ewise", "ewise_list", "apply", "select", "reduce"}
-_TOLD.add("select_list")
+_TOLD = {"push", "pull", "drain", "combine", "write", "write_list", "reduce"}
+_TOLD |= {"ewise", "ewise_list", "apply", "select", "select_list"}
 
 Launch = Callable[..., None]
 

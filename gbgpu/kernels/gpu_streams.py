@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import settings
+from ..device.base import pack
 
 LONG = 128  # entries from which a row is spread over a block of threads
 
@@ -166,8 +167,7 @@ def _laid_out(
         present = device.zeros(n, np.bool_)
         present[found] = True
     words, new = device.zeros((n + 63) >> 6, np.int64), len(found)
-    packed = xp.packbits(present, bitorder="little")
-    words.view(np.uint8)[: len(packed)] = packed
+    pack(xp, present, words)
     if before is not None:
         new -= int(xp.unpackbits((words & before).view(np.uint8)).sum(dtype=np.int64))
         words |= before

@@ -99,11 +99,9 @@ class DeviceLoop:
             return False
         if _spent < self._price() or self.session.loops.refused(self.signature.key):
             return False
-        gpus = 1 if self._one else self.gpus
-        seconds = self._seconds() / gpus
-        busy = BUSY if gpus == 1 else HANDED * gpus * len(self.statements)
-        if self.device.kind == "cpu":
-            busy = SPENT * len(self.statements)
+        gpus, cpu = 1 if self._one else self.gpus, self.device.kind == "cpu"
+        seconds, each = self._seconds() / gpus, SPENT if cpu else HANDED * gpus
+        busy = BUSY if gpus == 1 and not cpu else each * len(self.statements)
         if seconds > busy and (seconds > WIDE or self._other(way_of(self.loop)) is None):
             self.tries, self.loop.how = _TRIES, "statements, as a round keeps the device busy"
             return False
