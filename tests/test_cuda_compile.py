@@ -330,6 +330,7 @@ def test_votes_behind_conditions_are_found():
 def test_kernels_of_a_plan_are_compiled_side_by_side(tmp_path, monkeypatch):
     """What a thread has begun is what is asked for then, and what is wrong is raised there."""
     monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(nvrtc, "_begun", {})
     gb.init("cpu:1")
     A, q = gb.Matrix.from_coo([0, 1], [1, 2], [1.0, 2.0], nrows=3, ncols=3), gb.Vector.from_coo([0], [1.0], size=3)
     w = semiring.min_plus(q @ A).new()

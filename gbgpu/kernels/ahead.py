@@ -1,9 +1,9 @@
 """Kernels compiled before they are needed, into the on-disk cache. Those of GPUs also where no GPU is: a program is
 rehearsed on CPU devices that plan as GPUs do, and what it asked for is compiled. For CPUs the program just runs."""
 
-import multiprocessing
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
@@ -61,20 +61,9 @@ def compiled_at_once() -> Iterator[None]:
         settings.tiered, settings.interpret, cpu._recent, cpu._compiled = before
 
 
-def compile_all(asked: Asked, arch: str, processes: int | None = None) -> int:
+def compile_all(asked: Asked, arch: str) -> int:
     """Compile instances for an architecture such as "sm_90", as many at once as there are cores; returns how many."""
-    jobs = [(kind, spec, arch) for kind, spec in asked]
-    count = min(processes or len(os.sched_getaffinity(0)), max(len(jobs), 1))
-    global _jobs
-    _jobs = jobs  # inherited by the processes: operators of user functions can't be sent
-    with aside("compile"), multiprocessing.get_context("fork").Pool(count) as pool:
-        for (kind, _, _), _ in zip(jobs, pool.imap(_compile, range(len(jobs))), strict=True):
+    with aside("compile"), ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for (kind, _), _ in zip(asked, pool.map(lambda one: compile(one[0], one[1], arch), asked), strict=True):
             compiling.kernel(kind)
-    return len(jobs)
-
-
-_jobs: list[tuple[str, Spec, str]] = []
-
-
-def _compile(number: int) -> int:
-    return len(compile(*_jobs[number]))
+    return len(asked)
