@@ -5,7 +5,7 @@ from __future__ import annotations
 from test_cuda_compile import small_program as program
 
 import gbgpu as gb
-from gbgpu.device import cuda
+from gbgpu.device import cuda, nvrtc
 from gbgpu.kernels.gpu import GpuKernels
 
 __test__ = bool(cuda.available())
@@ -14,6 +14,7 @@ __test__ = bool(cuda.available())
 def test_a_gpu_needs_no_more_than_was_compiled_ahead(tmp_path, monkeypatch):
     monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(GpuKernels, "ahead", lambda *guesses: None)
+    monkeypatch.setattr(nvrtc, "_begun", {})  # into another folder
     for device in ("cuda:0", "cuda:0*3"):
         gb.compile_ahead(lambda device=device: (gb.init(device), program()))
         before = set((tmp_path / "cuda").iterdir())

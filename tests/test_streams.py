@@ -21,6 +21,7 @@ def device(monkeypatch):
     found.counts = lambda ids, n: np.bincount(ids, minlength=n)
     found.cut = cut
     monkeypatch.setattr(streams, "SMALL", 1)
+    monkeypatch.setattr(streams, "WIDE", 0)
     monkeypatch.setattr(settings, "hub_bytes", 200)
     return found
 

@@ -39,6 +39,7 @@ SHAPES = {  # rows, columns, entries: where they lie
 @pytest.fixture(params=["cuda:0", "cuda:0*3"])
 def session(request, monkeypatch):
     monkeypatch.setattr(streams, "SMALL", 1)
+    monkeypatch.setattr(streams, "WIDE", 0)
     monkeypatch.setattr(streams, "RENTED", 0)
     monkeypatch.setattr(streams, "LAUNCHES", 0)
     monkeypatch.setattr(streams, "SHARE", 0.0)

@@ -332,7 +332,8 @@ def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec:
             sums = kernels.scratch("stream", device, 4 * tiles)  # a sum takes 16 bytes at most
             work = stream.begins, 0 if stream.rows is None else stream.rows, stream.ranks, sums, sums[2 * tiles :]
             operands = stream.codes.size, stream.codes, values, int(astride), xvals, int(xstride), xwords
-            threads = STREAM if hubs else BLOCK  # small blocks fill a multiprocessor better where they share no table
+            # small blocks fill a multiprocessor better where they share no table, and few go to more of them
+            threads = STREAM if hubs else BLOCK if tiles * 32 > device.processors * BLOCK else BLOCK // 4
             grid = min(device.fit(function, threads, shared), -(-tiles * 32 // threads))
             result = seen, hubs, out, bits, count, tiles, int(packed)
             device.launch(function, grid, threads, (*operands, *work, *result), shared)

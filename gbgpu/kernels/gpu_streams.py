@@ -19,7 +19,8 @@ SMALL = 1 << 16  # entries below which rows are not worth preparing
 RENTED, LAUNCHES = 3, 1 << 25
 PAYS = 16  # pulls after which sorting rows by the use of their columns pays
 PIECE = 1 << 30  # flags packed at a time: CuPy counts them in 32 bits
-SHORT, ALONE = 2.6, 8  # entries a row, on average, up to which a thread takes it where a stream could take all (road
+WIDE = 1 << 17  # columns from which their order by use pays: fewer values of x are near anyway
+SHORT, ALONE = 3.2, 8  # entries a row, on average, up to which a thread takes it where a stream could take all (road
 # networks have less), and where none could
 SHARE = 0.2  # of the entries that hubs must have to be worth their table, and that slices after the first must have
 EACH = 2  # entries that a row has in a slice, at least, on average: each slice adds to each row
@@ -177,8 +178,11 @@ def _laid_out(
 
 def _coded(device: Any, block: Any, width: int) -> tuple[Any, Any]:
     """Columns by their place in the order of use, and that order (of those used); or as they are, and None."""
-    most, counts = settings.hub_bytes // 4, device.counts(block.cols, width)
+    most = settings.hub_bytes // 4
+    if most < 1 or width < WIDE:
+        return block.cols, None
+    counts = device.counts(block.cols, width)
     order, place = _ranked(device, counts)
-    if most < 1 or int(device.get(device.xp.cumsum(counts[order[:most]])[-1:])[0]) < SHARE * block.nnz:
+    if int(device.get(device.xp.cumsum(counts[order[:most]])[-1:])[0]) < SHARE * block.nnz:
         return block.cols, None
     return place[block.cols], order[: int(device.get(device.truths(counts > 0))[0])]

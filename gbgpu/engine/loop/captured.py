@@ -1,5 +1,6 @@
 """One round of a loop as it is captured: what runs it again and again, from where to where its results go."""
 
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 from weakref import ref
@@ -107,6 +108,8 @@ class Captured:
             loops.forget(me())
 
         self._matrices = [(signature.number(x), ref(x._store, gone)) for x in signature.handles if x.ndim == 2]
+        pushes = products(self.session, self.pinned.values(), "push", "list")
+        self._pushes = [(op, signature.number(x), ref(held)) for op, x, held in pushes]
         self.session.loops.add(self)
 
     @property
@@ -146,8 +149,9 @@ class Captured:
         """Whether it reads the matrices of a loop with this key."""
         return all(signature.handles[number]._store is store() for number, store in self._matrices)
 
-    def fits(self, loop: Any, signature: Signature) -> bool:
-        """Whether a loop with this key has what the round starts from, and no other loop is at it."""
+    def fits(self, loop: Any, signature: Signature, exactly: bool = True) -> bool:
+        """Whether a loop with this key has what the round starts from, and no other loop is at it. `exactly`: all in
+        the forms that it starts from, else some lists may be bitmaps yet, and the other way round."""
         if self.loop is not None or self.joined is not None and self.joined.busy:
             return False
         if self.alone is not self.session.maps.alone:
@@ -156,10 +160,16 @@ class Captured:
         if not self.reads(signature):
             return False
         pairs = [*zip(carried, self.places, strict=True), *zip(read, self.inputs, strict=True)]
-        if not all(_alike(handles[number], place) for number, place in pairs):
+        if not all(_alike(handles[number], place, exactly) for number, place in pairs):
             return False
         guarded = self.way[0]
         return not guarded or tuple(holds for _, holds in round_of(loop)[1]) == guarded
+
+    def pushes(self, signature: Signature) -> Iterator[tuple[Any, Any, Any]]:
+        """The pushes of lists that a loop with this key would begin with, as `limits.products` gives them."""
+        for op, number, held in self._pushes:
+            if signature.handles[number]._store is not None:
+                yield op, signature.handles[number], held()
 
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
@@ -174,10 +184,13 @@ class Captured:
                 self.device.copy(place[0], _words(x))
             elif x._store is None:
                 _emptied(self.devices, blocks if place is not None else ())
-            elif x.ndim and x._store.iso != place.iso:
-                _spread(self.devices, blocks, x._store)
             else:
-                alike.append((x, place, blocks))
+                if x.ndim and x._store.form != place.form:
+                    x._store = moved(self.session, x._store, place.form, place.map)
+                if x.ndim and x._store.iso != place.iso:
+                    _spread(self.devices, blocks, x._store)
+                else:
+                    alike.append((x, place, blocks))
         for to, source in list(self._brought(alike)):
             self._near(to).copy(to, source)
         _put_back(self.carried, self.places, self.blocks)
@@ -481,14 +494,15 @@ def _copied(devices: Any, store: Any) -> Any:
     return mine, mine.view(vals.dtype)[:1], empty
 
 
-def _alike(x: Any, place: Any) -> bool:
-    """Whether a place has room for what a handle holds."""
+def _alike(x: Any, place: Any, exactly: bool) -> bool:
+    """Whether a place has room for what a handle holds, in its form or one that is soon brought to it."""
     store = x._store
     if x.ndim == 0:
         return place is not None and (x._value is not None if store is None else store[2] == place[2])
     if store is None or place is None:
         return store is None and (place is None or place.form != "full")
-    return described(store) in (described(place), (place.form, True, place.dtype, place.map))
+    like = store.form == place.form or not exactly and {store.form, place.form} == {"list", "bitmap"}
+    return like and (store.iso or not place.iso) and (store.dtype, store.map) == (place.dtype, place.map)
 
 
 def _spread(devices: Any, blocks: Any, store: VectorStore) -> None:

@@ -24,7 +24,7 @@ from ..direction import pull_seconds
 from .body import round_of, simple, statements_of
 from .captured import Captured
 from .journal import NotCompiled
-from .limits import too_wide
+from .limits import products, too_wide
 from .signature import Signature
 from .solo import Solo
 
@@ -54,12 +54,12 @@ class DeviceLoop:
         self.session, self.loop, self.device = session, loop, session.devices[0]
         self.statements = statements_of(loop.body)
         self.plans: Any = None
-        self.alike, self.tries, self.chances, self.left = 0, 0, CHANCES, False
+        self.alike, self.tries, self.chances = 0, 0, CHANCES
+        self.left: tuple[bool, ...] | None = None  # what guarded the captured round that has just ended
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
         self.first = 2 if self.device.kind == "cpu" else 0  # by statements: they take less than to look for others
         self.last = perf_counter()
-        self._looked = 0, False
 
     @classmethod
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
@@ -78,11 +78,13 @@ class DeviceLoop:
         global _spent
         now = perf_counter()
         _spent, self.last = _spent + now - self.last, now
-        if self.left:  # what left off a captured round wants another one than it
-            self.left = False
-            return False
+        left, self.left = self.left, None
+        if left is not None and left == way_of(self.loop)[0]:
+            return False  # what left off a captured round wants another one than it
         if self._again():
             return True
+        if left is not None:
+            return False  # a round by statements tells how the next ones go
         if self.loop.rounds and self.tries < _TRIES:
             plans = [statement.carried and statement.carried[1] for statement in self.statements]
             same = self.plans is not None and all(a is b for a, b in zip(plans, self.plans, strict=True))
@@ -103,7 +105,9 @@ class DeviceLoop:
         seconds, each = self._seconds() / gpus, SPENT if cpu else HANDED * gpus
         busy = BUSY if gpus == 1 and not cpu else each * len(self.statements)
         if seconds > busy and (seconds > WIDE or self._other(way_of(self.loop)) is None):
-            self.tries, self.loop.how = _TRIES, "statements, as a round keeps the device busy"
+            self.loop.how, self.alike, self.plans = "statements, as a round keeps the device busy", 0, None
+            if not round_of(self.loop)[1]:  # else rounds that go in another way may not
+                self.tries = _TRIES
             return False
         try:
             with self.session.lock:  # what is launched now is captured; then the workspaces are the graph's
@@ -115,10 +119,8 @@ class DeviceLoop:
         return True
 
     def _wide(self) -> bool:
-        """Whether a round that pushes would be too wide; looked up once a round."""
-        if self._looked[0] != self.loop.rounds:
-            self._looked = self.loop.rounds, too_wide(self.session, self.statements)
-        return self._looked[1]
+        """Whether a round that pushes would be too wide."""
+        return too_wide(self.session, products(self.session, self.statements, "push", "list"))
 
     @property
     def _one(self) -> bool:
@@ -186,19 +188,20 @@ class DeviceLoop:
         loops, loop = self.session.loops, self.loop
         if not loops or not self.chances or loop.told or loop.rounds < self.first:
             return False
-        if self._wide():
-            return False
+        key, way = self.signature.key, way_of(loop)
+        if loops.has(key) and not loops.has(key, way[0]):
+            return False  # to know it took next to nothing
         self.chances -= 1
         with self.session.lock:
-            if not loops.has(self.signature.key):
+            if not loops.has(key):
                 return False
-            captured = loops.find(loop, self.signature, way_of(loop))
-            if captured is None and loops.has(self.signature.key, alone=True) and self._gone_solo(surely=True):
-                captured = loops.find(loop, self.signature, way_of(loop))
-            if captured is None:
+            captured = loops.find(loop, self.signature, way)
+            if captured is None and loops.has(key, alone=True) and self._gone_solo(surely=True):
+                captured = loops.find(loop, self.signature, way)
+            if captured is None or too_wide(self.session, captured.pushes(self.signature)):
                 return False
             self._take(captured)
-        self.left, self.chances = True, CHANCES
+        self.left, self.chances = captured.way[0], CHANCES
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
 
@@ -210,7 +213,7 @@ class DeviceLoop:
 
     def _go(self) -> None:
         """Capture a round, and run it until the loop is over or the graph gives up."""
-        self.tries, self.left = self.tries + 1, True
+        self.tries += 1
         pinned = {id(statement): _pinned(statement) for statement in self.statements}
         for _ in range(2):
             forms = self._forms()
@@ -228,7 +231,7 @@ class DeviceLoop:
         way = way_of(self.loop, pinned)
         kept = self.session.loops.find(self.loop, self.signature, way)
         if kept is not None:  # only now things have the forms that it starts from
-            self.tries -= 1
+            self.tries, self.left = self.tries - 1, kept.way[0]
             return self._take(kept)
         with self._blind():
             other = self._other(way)
@@ -238,7 +241,7 @@ class DeviceLoop:
                     imported("gbgpu.engine.loop.joined").Joined(self.session, other, captured)
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
-        before = self.loop.rounds
+        before, self.left = self.loop.rounds, way[0]
         captured.run()
         if self.loop.rounds - before > WORTH:
             self.tries -= 1

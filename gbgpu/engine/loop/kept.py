@@ -20,9 +20,10 @@ class Kept:
     def __bool__(self) -> bool:
         return bool(self._captured)
 
-    def has(self, key: Hashable, alone: bool = False) -> bool:
-        """Whether there is one; `alone`: of the first of several GPUs."""
-        return any(captured.alone or not alone for captured in self._captured.get(key, ()))
+    def has(self, key: Hashable, guards: tuple[bool, ...] | None = None, alone: bool = False) -> bool:
+        """Whether there is one; `guards`: of this beginning; `alone`: of the first of several GPUs."""
+        alike = self._captured.get(key, ())
+        return any((guards in (None, one.way[0])) and (one.alone or not alone) for one in alike)
 
     def goes(self, key: Hashable, way: Any) -> bool:
         """Whether a round is kept that goes this way, or as many others as there may be."""
@@ -59,11 +60,16 @@ class Kept:
 
     def find(self, loop: Any, signature: Any, way: Any) -> Any:
         """A captured round that the loop may take now, or None: one that goes as the last round went, if there was
-        one."""
+        one, as far as that is known. (Where nothing guards it, a first round goes only by the forms that things have.)
+        """
         alike = self._captured.get(signature.key, ())
         if loop.rounds:
-            alike = [captured for captured in alike if captured.way == way]
-        return next((captured for captured in alike if captured.fits(loop, signature)), None)
+            alike = [captured for captured in alike if _follows(way, captured.way)]
+        for exactly in (True, False) if loop.rounds or way[0] else (True,):
+            for captured in alike:
+                if captured.fits(loop, signature, exactly):
+                    return captured
+        return None
 
     def count(self, key: Hashable) -> int:
         """One more round by statements; returns how many such loops have gone."""
@@ -80,6 +86,11 @@ class Kept:
     def refused(self, key: Hashable) -> bool:
         """Whether none of several such loops could be captured."""
         return key is not None and self._refused.get(key, 0) >= ALIKE and not self.has(key)
+
+
+def _follows(way: Any, other: Any) -> bool:
+    """Whether a round of the other way is one of this, which has None for directions that are not known."""
+    return way[0] == other[0] and all(one in (None, two) for one, two in zip(way[1], other[1], strict=True))
 
 
 def _counted(counts: OrderedDict[Hashable, int], key: Hashable) -> int:

@@ -51,12 +51,12 @@ def limits(session: Any, statements: list[Statement], condition: Condition) -> t
     return wide, [*thin, *many]
 
 
-def too_wide(session: Any, statements: Iterable[Statement]) -> bool:
-    """Whether the frontier of a push has so many edges that a captured round, which pushes, would take long, and be the
-    last one. (Where any arrival does, few of them are looked at twice.)"""
+def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]]) -> bool:
+    """Whether the frontier of one of these products has so many edges that a captured round, which pushes, would take
+    long, and be the last one. (Where any arrival does, few of them are looked at twice.)"""
     if session.devices[0].kind == "cpu":
         return False
-    for op, x, held in products(session, statements, "push", "list"):
+    for op, x, held in pushes:
         count = session.known_count(x._store)
         if count and held.nvals > THIN and not ends_soon(op.monoid):
             edges, _ = frontier_edges(session, x._store, count, held, False)
