@@ -1,6 +1,7 @@
 """One round of a loop as it is captured: what runs it again and again, from where to where its results go."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 from weakref import ref
@@ -149,7 +150,7 @@ class Captured:
         """Whether it reads the matrices of a loop with this key."""
         return all(signature.handles[number]._store is store() for number, store in self._matrices)
 
-    def fits(self, loop: Any, signature: Signature, exactly: bool = True) -> bool:
+    def fits(self, signature: Signature, exactly: bool) -> bool:
         """Whether a loop with this key has what the round starts from, and no other loop is at it. `exactly`: all in
         the forms that it starts from, else some lists may be bitmaps yet, and the other way round."""
         if self.loop is not None or self.joined is not None and self.joined.busy:
@@ -160,10 +161,7 @@ class Captured:
         if not self.reads(signature):
             return False
         pairs = [*zip(carried, self.places, strict=True), *zip(read, self.inputs, strict=True)]
-        if not all(_alike(handles[number], place, exactly) for number, place in pairs):
-            return False
-        guarded = self.way[0]
-        return not guarded or tuple(holds for _, holds in round_of(loop)[1]) == guarded
+        return all(_alike(handles[number], place, exactly) for number, place in pairs)
 
     def pushes(self, signature: Signature) -> Iterator[tuple[Any, Any, Any]]:
         """The pushes of lists that a loop with this key would begin with, as `limits.products` gives them."""
@@ -214,6 +212,14 @@ class Captured:
             for one in (self,) if self.joined is None else self.joined.both:
                 self.session.loops.forget(one)  # what it has is theirs
             raise
+        self.let_go()
+
+    def _pass(self, heir: "Captured") -> None:
+        """Let the handles go to a round that is bound to them; they get copies of what that does not write."""
+        theirs = {id(x) for x in (*heir.carried, *heir.inside)}
+        for x in (*self.carried, *self.inside):
+            if id(x) not in theirs:
+                x._store = _copied(self.devices, x._store)
         self.let_go()
 
     def _lends(self, store: Any) -> bool:
@@ -431,15 +437,16 @@ class Captured:
 
     # -- running
 
-    def run(self) -> None:
-        """Run to the end, or to a frontier that is too wide; handles hold what the last round left."""
-        loop = self.loop
+    def run(self, heir: Callable[["Captured"], Any]) -> Any:
+        """Run to the end, or to a frontier that is too wide; handles hold what the last round left. Or another round
+        goes on where this one ended: what `heir` finds and binds, which is returned."""
+        loop, follows = self.loop, None
         self.tape.begin(loop.rounds)
         joined = self.joined if self.joined is not None and self.joined.ready() else None
         flags = [flag for one in ((self,) if joined is None else joined.both) for flag in one.flags]
         for device, flag, *_ in flags:
             device.clear(flag)
-        wide = False
+        wide = done = False
         while not (loop.over or wide or self._changed()):
             try:
                 if joined is not None:
@@ -447,6 +454,7 @@ class Captured:
                 else:
                     self.tape.launch(loop.next_told)
                     loop.how = self.tape.how
+                done = True
             finally:
                 self.session._watched += flags
                 ended = self if joined is None else joined.ended
@@ -456,10 +464,22 @@ class Captured:
                 loop.converged, wide = bool(over), bool(too_wide)
                 ended._leave()
                 if self.key:
-                    uninterrupted(ended._give)
+                    follows = uninterrupted(partial(ended._end, heir if done else None))
             if self.key:
-                return
+                break
             loop.tell()
+        return follows
+
+    def _end(self, heir: Callable[["Captured"], Any] | None) -> Any:
+        follows = None
+        try:
+            follows = heir and heir(self)
+        finally:
+            if follows is None:
+                self._give()
+            else:
+                self._pass(follows)
+        return follows
 
     def _changed(self) -> bool:
         """Whether who was told of a round has given handles other content."""

@@ -201,13 +201,31 @@ class DeviceLoop:
             if captured is None or too_wide(self.session, captured.pushes(self.signature)):
                 return False
             self._take(captured)
-        self.left, self.chances = captured.way[0], CHANCES
+        self.chances = CHANCES
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
 
     def _take(self, captured: Captured) -> None:
         captured.bind(self.loop, self.signature)
-        captured.run()
+        self._run(captured)
+
+    def _run(self, captured: Captured) -> None:
+        """Run a captured round, and kept ones that go on where one ends."""
+        while captured is not None:
+            self.left = captured.way[0]
+            captured = captured.run(self._heir)
+
+    def _heir(self, ended: Captured) -> Captured | None:
+        """The kept round that goes on where what guarded one is otherwise, with what that one left."""
+        loop, loops = self.loop, self.session.loops
+        way = None if loop.over else way_of(loop)
+        if way is None or way[0] == ended.way[0]:
+            return None
+        found: Captured | None = loops.find(loop, self.signature, way)
+        if found is None or too_wide(self.session, found.pushes(self.signature)):
+            return None
+        found.bind(loop, self.signature)
+        return found
 
     # -- one graph
 
@@ -231,7 +249,7 @@ class DeviceLoop:
         way = way_of(self.loop, pinned)
         kept = self.session.loops.find(self.loop, self.signature, way)
         if kept is not None:  # only now things have the forms that it starts from
-            self.tries, self.left = self.tries - 1, kept.way[0]
+            self.tries -= 1
             return self._take(kept)
         with self._blind():
             other = self._other(way)
@@ -241,8 +259,8 @@ class DeviceLoop:
                     imported("gbgpu.engine.loop.joined").Joined(self.session, other, captured)
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
-        before, self.left = self.loop.rounds, way[0]
-        captured.run()
+        before = self.loop.rounds
+        self._run(captured)
         if self.loop.rounds - before > WORTH:
             self.tries -= 1
 

@@ -62,12 +62,12 @@ class Kept:
         """A captured round that the loop may take now, or None: one that goes as the last round went, if there was
         one, as far as that is known. (Where nothing guards it, a first round goes only by the forms that things have.)
         """
-        alike = self._captured.get(signature.key, ())
+        alike = [one for one in self._captured.get(signature.key, ()) if one.way[0] == way[0]]
         if loop.rounds:
-            alike = [captured for captured in alike if _follows(way, captured.way)]
+            alike = [one for one in alike if all(map(_follows, way[1], one.way[1]))]
         for exactly in (True, False) if loop.rounds or way[0] else (True,):
             for captured in alike:
-                if captured.fits(loop, signature, exactly):
+                if captured.fits(signature, exactly):
                     return captured
         return None
 
@@ -88,9 +88,9 @@ class Kept:
         return key is not None and self._refused.get(key, 0) >= ALIKE and not self.has(key)
 
 
-def _follows(way: Any, other: Any) -> bool:
-    """Whether a round of the other way is one of this, which has None for directions that are not known."""
-    return way[0] == other[0] and all(one in (None, two) for one, two in zip(way[1], other[1], strict=True))
+def _follows(direction: str | None, other: str | None) -> bool:
+    """Whether a statement goes in the other direction, as far as that is known."""
+    return direction in (None, other)
 
 
 def _counted(counts: OrderedDict[Hashable, int], key: Hashable) -> int:
