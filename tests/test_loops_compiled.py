@@ -454,10 +454,10 @@ def test_rounds_go_on_from_one_another(form, machine, monkeypatch):
     n, followed, find = 600, [], compiled.DeviceLoop._heir
     A, weight = road(n), gb.Vector.from_dense(np.arange(n) % 7)
 
-    def program():
+    def program(source):
         x, t, moved = (gb.Vector(int, n, name=name) for name in ("x", "t", "moved"))
         seen, s = gb.Vector(bool, n, name="seen"), gb.Scalar.from_value(0, int, name="s")
-        x[3] = 0
+        x[source] = 0
         with gb.loop(90) as it:
             with it.when(s < 12):
                 t << min_second[int](A.T @ x)
@@ -469,18 +469,18 @@ def test_rounds_go_on_from_one_another(form, machine, monkeypatch):
                 x(form=form) << binary.max(t & t)
                 seen.clear()
             s << (s + 1) % 24
-        return it, (x, t, moved, seen), s
+        return (x, t, moved, seen), s
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled.DeviceLoop, "of", lambda *loop: None)
-        _, expected, last = program()
+        expected = [program(source) for source in range(8)]
     for rounds in ("ALIKE", "SOON"):
         monkeypatch.setattr(compiled, rounds, 3)
     monkeypatch.setattr(compiled.DeviceLoop, "_heir", lambda *ended: followed.append(find(*ended)) or followed[-1])
-    made = [program() for _ in range(8)]  # what a loop has left is its own, whatever runs then
-    for it, found, s in made:
-        assert s == last and all(one.isequal(two, check_dtype=True) for one, two in zip(found, expected, strict=True))
-    assert expected[0].nvals and (any(followed) or "-" in machine), (it.how, len(followed))
+    made = [program(source) for source in range(8)]  # what a loop has left is its own, whatever runs then
+    for (found, s), (others, other) in zip(made, expected, strict=True):
+        assert s == other and all(one.isequal(two, check_dtype=True) for one, two in zip(found, others, strict=True))
+    assert found[0].nvals and (any(followed) or "-" in machine)
 
 
 def test_threads_do_not_share_a_captured_round(machine):
