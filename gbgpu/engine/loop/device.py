@@ -54,8 +54,7 @@ class DeviceLoop:
         self.session, self.loop, self.device = session, loop, session.devices[0]
         self.statements = statements_of(loop.body)
         self.plans: Any = None
-        self.alike, self.tries, self.chances = 0, 0, CHANCES
-        self.left: tuple[bool, ...] | None = None  # what guarded the captured round that has just ended
+        self.alike, self.tries, self.chances, self.left = 0, 0, CHANCES, False
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
         self.first = 2 if self.device.kind == "cpu" else 0  # by statements: they take less than to look for others
@@ -78,13 +77,11 @@ class DeviceLoop:
         global _spent
         now = perf_counter()
         _spent, self.last = _spent + now - self.last, now
-        left, self.left = self.left, None
-        if left is not None and left == way_of(self.loop)[0]:
-            return False  # what left off a captured round wants another one than it
+        if self.left:  # what left off a captured round wants another one than it, by statements at first
+            self.left = False
+            return False
         if self._again():
             return True
-        if left is not None:
-            return False  # a round by statements tells how the next ones go
         if self.loop.rounds and self.tries < _TRIES:
             plans = [statement.carried and statement.carried[1] for statement in self.statements]
             same = self.plans is not None and all(a is b for a, b in zip(plans, self.plans, strict=True))
@@ -211,8 +208,8 @@ class DeviceLoop:
 
     def _run(self, captured: Captured) -> None:
         """Run a captured round, and kept ones that go on where one ends."""
+        self.left = True
         while captured is not None:
-            self.left = captured.way[0]
             captured = captured.run(self._heir)
 
     def _heir(self, ended: Captured) -> Captured | None:

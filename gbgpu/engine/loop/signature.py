@@ -1,6 +1,6 @@
 """What a loop is made of, so that another one of the same statements is known to be the same."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,6 @@ from ...language.index import Index
 from ...language.masks import Mask
 from ...language.recording import Operation, Recorded
 from ...semiring._types import DataType
-
-_PLAIN = (int, str, bool, bytes, type(None))
 
 
 class Unlike(Exception):
@@ -37,42 +35,50 @@ class Signature:
         return self._numbers[id(handle)]
 
     def _of(self, x: Any) -> Hashable:
-        if isinstance(x, _PLAIN):
-            return type(x), x
-        if isinstance(x, (float, np.generic)):
-            return type(x), np.asarray(x).tobytes()  # NaN is itself, -0.0 is not 0.0
-        if isinstance(x, Operation):
-            return x.kind, self._guarded(x.what) if x.kind == "when" else self._of(x.what)
-        if isinstance(x, Statement):
-            hints = tuple(sorted(x.hints.items()))
-            return *map(self._of, (x.output, x.mask, x.accum, x.replace, x.expr, x.index)), hints
-        if isinstance(x, (tuple, list)):
-            return type(x).__name__, *map(self._of, x)
-        if isinstance(x, Recorded):
-            return self._recorded(x.source[0], x.source[1], x.dtype)
-        if isinstance(x, Expression):
-            option = self._of(x.option if x.kind != "number" or x.op is None else x.option.missing)
-            if option == self._of("defaults"):  # they are not told
-                raise Unlike
-            return x.kind, x.dtype, x.shape, option, *map(self._of, (x.op, x.left, x.right))
-        if isinstance(x, Transposed):
-            return "T", self._of(x.matrix)
-        if isinstance(x, Operand):
-            return self._handle(x)
-        if isinstance(x, Mask):
-            return x.structural, x.complement, self._of(x.parent)
-        if isinstance(x, Index):
-            return self._index(x)
-        if isinstance(x, DataType) or type(x).__module__.startswith("gbgpu.semiring."):
-            return x  # an operator is itself
+        way = _ways.get(type(x)) or _way(type(x))
+        return way(self, x)
+
+    def _plain(self, x: Any) -> Hashable:
+        return type(x), x
+
+    def _number(self, x: Any) -> Hashable:
+        return type(x), np.asarray(x).tobytes()  # NaN is itself, -0.0 is not 0.0
+
+    def _operation(self, x: Operation) -> Hashable:
+        return x.kind, self._guarded(x.what) if x.kind == "when" else self._of(x.what)
+
+    def _statement(self, x: Statement) -> Hashable:
+        hints = tuple(sorted(x.hints.items()))
+        return *map(self._of, (x.output, x.mask, x.accum, x.replace, x.expr, x.index)), hints
+
+    def _several(self, x: Any) -> Hashable:
+        return type(x).__name__, *map(self._of, x)
+
+    def _expression(self, x: Expression) -> Hashable:
+        option = x.option if x.kind != "number" or x.op is None else x.option.missing
+        if isinstance(option, str) and option == "defaults":  # they are not told
+            raise Unlike
+        return x.kind, x.dtype, x.shape, *map(self._of, (option, x.op, x.left, x.right))
+
+    def _transposed(self, x: Transposed) -> Hashable:
+        return "T", self._of(x.matrix)
+
+    def _mask(self, x: Mask) -> Hashable:
+        return x.structural, x.complement, self._of(x.parent)
+
+    def _itself(self, x: Any) -> Hashable:
+        return x
+
+    def _unlike(self, x: Any) -> Hashable:
         raise Unlike
 
     def _guarded(self, inner: Any) -> Hashable:
         return self._of(inner.condition), self._of(inner.operations)
 
-    def _recorded(self, what: str, of: Any, dtype: DataType) -> Hashable:
+    def _recorded(self, x: Recorded) -> Hashable:
+        what, of = x.source
         if what == "index" and of is self._loop:
-            return what, dtype
+            return what, x.dtype
         if what != "nvals":
             raise Unlike
         return what, self._of(of)
@@ -91,6 +97,32 @@ class Signature:
         if x._ids is not None and x.vector is None:
             raise Unlike
         return "index", x.n, x._range, self._of(x.vector)
+
+
+_WAYS: list[tuple[Any, Callable[[Signature, Any], Hashable]]] = [  # the first that is one of a type's own
+    ((int, str, bool, bytes, type(None)), Signature._plain),
+    ((float, np.generic), Signature._number),
+    (Operation, Signature._operation),
+    (Statement, Signature._statement),
+    ((tuple, list), Signature._several),
+    (Recorded, Signature._recorded),
+    (Expression, Signature._expression),
+    (Transposed, Signature._transposed),
+    (Operand, Signature._handle),
+    (Mask, Signature._mask),
+    (Index, Signature._index),
+    (DataType, Signature._itself),
+]
+
+
+_ways: dict[type, Callable[[Signature, Any], Hashable]] = {}
+
+
+def _way(kind: type) -> Callable[[Signature, Any], Hashable]:
+    operator = kind.__module__.startswith("gbgpu.semiring.")  # is itself
+    last = Signature._itself if operator else Signature._unlike
+    way = _ways[kind] = next((way for kinds, way in _WAYS if issubclass(kind, kinds)), last)
+    return way
 
 
 def _outputs(operations: list[Operation]) -> list[Any]:
