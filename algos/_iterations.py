@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gbgpu import Matrix, Vector, monoid
+from gbgpu import Matrix, Vector, binary, monoid, unary
 from gbgpu.errors import GraphblasException, InvalidValue, message
 from gbgpu.semiring import plus_second, plus_times
 
@@ -28,6 +28,11 @@ def check_settled(it: Any, tol: float, hint: str) -> None:
 def products(weighted: bool) -> Any:
     """The semiring that adds the right operand along arcs: times the matrix's values, or once for each entry."""
     return (plus_times if weighted else plus_second)[float]
+
+
+def difference(x: Any, y: Any) -> Any:
+    """The expression of the sum of |x - y|, of what has an entry in both."""
+    return unary.abs(binary.minus(x & y)).reduce(monoid.plus, allow_empty=False)
 
 
 def flat(n: int, value: float, name: str) -> Vector:

@@ -21,7 +21,7 @@ import numpy as np
 from algos import verify
 from algos._inputs import row_lengths, square
 from algos.runs import ALGORITHMS, Algorithm, Result
-from gbgpu import Matrix, Vector, binary, indexunary, loop, monoid, replace, select, unary
+from gbgpu import Matrix, Scalar, Vector, binary, indexunary, loop, monoid, replace, select, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_pair, min_first, plus_first, plus_second
 
@@ -72,7 +72,7 @@ def forest(n: int, sides: list, seen: Vector) -> Vector:
     """The root of each vertex's tree, its smallest vertex; itself where the vertex was seen."""
     dtype = "UINT32" if n < 2**32 else "UINT64"
     parent, least, grand = (Vector(dtype, size=n, name=name) for name in ("parent", "least", "grand"))
-    stale = Vector(bool, size=n, name="stale")
+    stale = Scalar(bool, name="stale")
     parent[:] = 0
     parent << indexunary.rowindex(parent, 0)
     if seen.nvals == n:
@@ -89,9 +89,9 @@ def forest(n: int, sides: list, seen: Vector) -> Vector:
         for _ in range(SHORTCUTS if rest is None else 0):
             parent << parent[parent]
         least << parent[parent]
-        stale << binary.ne(grand & least)
+        stale << binary.ne(grand & least).reduce(monoid.lor, allow_empty=False)
         grand << least
-        it.until(~stale.reduce(monoid.lor, allow_empty=False))
+        it.until(~stale)
     return parent
 
 

@@ -10,7 +10,7 @@ Mises, Pollaczek-Geiringer, "Praktische Verfahren der Gleichungsauflösung", ZAM
 import numpy as np
 
 from algos._inputs import square
-from algos._iterations import check_limits, check_settled, flat, products
+from algos._iterations import check_limits, check_settled, difference, flat, products
 from algos.runs import ranking
 from algos.verify import check, dense
 from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, unary
@@ -25,7 +25,7 @@ def eigenvector(A: Matrix, tol: float = 1e-6, max_iterations: int = 1000, *, wei
     n = square(A)
     check_limits(tol, max_iterations)
     x, t = flat(n, max(n, 1) ** -0.5, "x"), flat(n, 0, "t")
-    change, length = Vector(float, n, name="change"), Scalar(float, name="length")
+    change, length = Scalar(float, name="change"), Scalar(float, name="length")
     if n == 0:
         return x
     with loop(max_iterations) as it:
@@ -34,9 +34,9 @@ def eigenvector(A: Matrix, tol: float = 1e-6, max_iterations: int = 1000, *, wei
         length << binary.times(t & t).reduce(monoid.plus)
         length << unary.sqrt(length)
         t << t.apply(binary.truediv, right=length)
-        change << unary.abs(binary.minus(t & x))
+        change << difference(t, x)
         x << t
-        it.until(change.reduce(monoid.plus) < tol * n)
+        it.until(change < tol * n)
     check_settled(it, tol, "two eigenvalues may be close")
     return x
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from algos._inputs import square
-from algos._iterations import check_limits, check_settled, flat, products
+from algos._iterations import check_limits, check_settled, difference, flat, products
 from algos.runs import ALGORITHMS, Algorithm, Result, highest
 from algos.verify import check, dense
-from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, unary
+from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid
 
 
 class Hits(NamedTuple):
@@ -32,7 +32,7 @@ def hits(A: Matrix, tol: float = 1e-8, max_iterations: int = 1000, *, weighted: 
     n = square(A)
     check_limits(tol, max_iterations)
     a, h, t = flat(n, 0, "authorities"), flat(n, 1.0, "hubs"), flat(n, 0, "t")
-    change, total = Vector(float, n, name="change"), Scalar(float, name="total")
+    change, total = Scalar(float, name="change"), Scalar(float, name="total")
     if not A.nvals:
         h[:] = 0
         return Hits(h, a)
@@ -41,13 +41,13 @@ def hits(A: Matrix, tol: float = 1e-8, max_iterations: int = 1000, *, weighted: 
         t(binary.plus) << products(weighted)(A.T @ h)
         total << t.reduce(monoid.plus, allow_empty=False)
         t << t.apply(binary.truediv, right=total)
-        change << unary.abs(binary.minus(t & a))
+        change << difference(t, a)
         a << t
         h[:] = 0
         h(binary.plus) << products(weighted)(A @ a)
         total << h.reduce(monoid.plus, allow_empty=False)
         h << h.apply(binary.truediv, right=total)
-        it.until(change.reduce(monoid.plus) < tol * n)
+        it.until(change < tol * n)
     check_settled(it, tol, "two singular values may be close")
     return Hits(h, a)
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from algos._inputs import square
-from algos._iterations import check_limits, check_settled, flat, largest_sum, products
+from algos._iterations import check_limits, check_settled, difference, flat, largest_sum, products
 from algos.runs import ranking
 from algos.verify import check, dense
-from gbgpu import Matrix, Vector, binary, loop, monoid, unary
+from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid
 from gbgpu.errors import DimensionMismatch, message
 
 SAFE = 0.85  # of the alpha from which rounds may not settle
@@ -39,7 +39,8 @@ def katz(
     n = square(A)
     check_limits(tol, max_iterations)
     alpha = default_alpha(A, weighted) if alpha is None else alpha
-    first, x, y, t, change = (flat(n, 0, name) for name in ("first", "x", "y", "t", "change"))
+    first, x, y, t = (flat(n, 0, name) for name in ("first", "x", "y", "t"))
+    change = Scalar(float, name="change")
     if isinstance(beta, Vector):
         if beta.size != n:
             raise DimensionMismatch(message(f"beta of size {n}", beta.size))
@@ -52,9 +53,9 @@ def katz(
         y << x.apply(binary.times, right=alpha)
         t << first
         t(binary.plus) << products(weighted)(A.T @ y)
-        change << unary.abs(binary.minus(t & x))
+        change << difference(t, x)
         x << t
-        it.until(change.reduce(monoid.plus) < tol * n)
+        it.until(change < tol * n)
     check_settled(it, tol, "alpha must be below 1 / the largest eigenvalue")
     length = binary.times(x & x).reduce(monoid.plus).new().value ** 0.5
     return x.apply(binary.truediv, right=length).new(name="katz") if normalized and length else x

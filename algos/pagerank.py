@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from algos import verify
 from algos._inputs import square
-from algos._iterations import check_limits, flat
+from algos._iterations import check_limits, difference, flat
 from algos.runs import ALGORITHMS, Algorithm, Option, Result, highest
-from gbgpu import Matrix, Vector, binary, loop, monoid, select, unary
+from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, select
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import plus_first, plus_pair, plus_second, plus_times
 
@@ -55,7 +55,8 @@ def pagerank(
     check_parameters(damping, tol, max_iterations)
     share_of_arc = arc_shares(A, n, damping, dtype, weighted)
     dtype = share_of_arc.dtype
-    r, share, t, change = (Vector(dtype, size=n, name=name) for name in ("r", "share", "t", "change"))
+    r, share, t = (Vector(dtype, size=n, name=name) for name in ("r", "share", "t"))
+    change = Scalar(dtype, name="change")
     jump = proportions(nstart, n)
     uniform = personalization is None and dangling is None
     if not uniform:
@@ -72,17 +73,19 @@ def pagerank(
         t << spread(A.T @ share)
         jump[:] = t.reduce(monoid.plus["FP64"], allow_empty=False)  # stays on the devices
         if uniform:
-            jump << jump.apply(binary.minus, left=1)
-            jump << jump.apply(binary.truediv, right=n)
+            jump << jump.apply(rest_of_all, right=n)
         else:
             jump << jump.apply(binary.minus, left=damping)  # all that is on dangling vertices
             jump << binary.plus(binary.times(jump & stays) & jumps)
         if tol:
-            change << unary.abs(binary.minus(ranks & r))
+            change << difference(ranks, r)
             r << ranks
-            it.until(change.reduce(monoid.plus) < tol)
+            it.until(change < tol)
     r << ranks
     return Ranks(r, it.rounds, it.converged)
+
+
+rest_of_all = binary.register_anonymous(lambda total, n: (1 - total) / n, "rest_of_all")
 
 
 def arc_shares(A: Matrix, n: int, damping: float, dtype: Any, weighted: bool) -> Vector:

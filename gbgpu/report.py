@@ -29,6 +29,7 @@ _COLOURS = {
     "select": "#a9b34a",
     "filter": "#d3d88f",
     "reduce": "#8a5a3c",
+    "fold": "#8a5a3c",
     "write": "#3f8f5f",
     "write_list": "#8cc6a0",
     "move": "#c5b08c",

@@ -102,6 +102,43 @@ def test_chains_of_three_vectors_are_one_statement(devices, chain, dtype, forms)
     assert plan.count("ewise") == (2 if forms == "list" else 1), plan
 
 
+FOLDED = ["binary.minus(x & y)", "binary.plus(x | y)", "x.ewise_union(y, 'minus', 3, 5)", "binary.lt(x & y)", *THREE]
+
+
+@pytest.mark.parametrize("forms", ["list", "bitmap", "full", "one value", "apart"])
+@pytest.mark.parametrize("op", ["plus", "min", "lor"])
+@pytest.mark.parametrize("pair", FOLDED)
+def test_reductions_of_pairs_are_one_pass(devices, pair, op, forms):
+    """Of what is nowhere (apart: no row has both) nothing comes, or the identity."""
+    n, rng, op = 1000, np.random.default_rng(5), "lxor" if op == "plus" and "lt" in pair else op
+    ours, theirs = ({"unary": module.unary, "binary": module.binary} for module in (gb, graphblas))
+    kept = {name: rng.random(n) < 0.4 for name in "xyz"}
+    if forms == "apart":
+        kept["y"] &= ~kept["x"]
+    for name, rows in kept.items():
+        ids = np.arange(n) if forms in ("full", "one value") else np.flatnonzero(rows)
+        values = np.full(len(ids), 3.0) if forms == "one value" else rng.integers(-9, 9, len(ids)) / 4
+        for names, module in ((ours, gb), (theirs, graphblas)):
+            names[name] = module.Vector.from_coo(ids, values, size=n)
+        if forms == "one value":
+            ours[name] = gb.Vector.from_scalar(3.0, n)
+        if forms == "bitmap":
+            ours[name](form="bitmap") << ours[name].dup()
+    expected = eval(pair, theirs).new().reduce(op).new()
+    before = counters.statements
+    found = eval(pair, ours).reduce(op).new()
+    assert counters.statements - before == 1
+    assert str(found.dtype) == str(expected.dtype) and found.is_empty == expected.is_empty
+    if not found.is_empty:
+        assert np.isclose(found.value, expected.value), (found, expected)
+    else:
+        assert eval(pair, ours).reduce(op, allow_empty=False).new() == expected.dtype.np_type.type(
+            {"min": True if "lt" in pair else np.inf}.get(op, 0)
+        )
+    plan = str(gb.explain(eval(pair, ours).reduce(op)))
+    assert ("fold" in plan) != ("ewise_list" in plan), plan
+
+
 def test_a_chain_of_three_is_read_when_it_is_used(devices):
     x, y, z = (gb.Vector.from_dense(np.arange(1, 5) * k) for k in (1, 10, 100))
     once = gb.binary.plus(x | y)

@@ -91,6 +91,10 @@ def writes() -> list[tuple[str, Spec]]:
     for lone, flip in (("", False), ("union", False), ("defaults", True)):
         chain = Spec(op=binary.plus[FP32], a=INT32, b=FP64, out=FP64, flip=flip, lone=lone)
         pairs.append(("ewise", chain._replace(then=binary.minus[FP64], c=INT8)))
+        pairs.append(("fold", pairs[-1][1]._replace(fold=monoid.plus[FP64])))
+    least = Spec(op=binary.firsti[INT64], a=BOOL, b=BOOL, out=INT64, fold=monoid.min[INT64])
+    pairs += [("fold", least), ("fold", least._replace(op=binary.ne[FP32], a=FP32, b=FP32, out=BOOL))]
+    pairs[-1] = "fold", pairs[-1][1]._replace(fold=monoid.lor[BOOL])
     return pairs
 
 

@@ -383,6 +383,41 @@ def test_ewise(pair, spec, lone):
             same_dense(n, "out_words", "out_vals", ours, theirs)
 
 
+@pytest.mark.parametrize("lone", ["", "union", "defaults"])
+@pytest.mark.parametrize("spec, op", [
+    (Spec(op=binary.plus[INT32], a=INT32, b=INT32, out=INT32), monoid.plus[INT64]),
+    (Spec(op=binary.lt[FP32], a=FP32, b=FP32, out=BOOL), monoid.lor[BOOL]),
+    (Spec(op=binary.firsti[INT64], a=BOOL, b=BOOL, out=INT64), monoid.max[INT64]),
+    (CHAINED, monoid.plus[FP64]), (CHAINED._replace(flip=True), monoid.min[FP64]),
+])  # fmt: skip
+def test_fold(pair, spec, op, lone):
+    for n in (*SIZES, 100_000):
+        for flags in (0, k.AFULL, k.BFULL, k.CFULL, k.AFULL | k.BFULL | k.CFULL):
+            rng = rng_of("fold", n, flags)
+            ours, theirs = pair.run(
+                "fold",
+                spec._replace(lone=lone, fold=op),
+                n=n,
+                avals=values(rng, max(n, 1), spec.a),
+                astride=1,
+                awords=random_words(rng, n),
+                bvals=values(rng, 1, spec.b),
+                bstride=0,
+                bwords=random_words(rng, n),
+                cvals=values(rng, max(n, 1), spec.c or INT64),
+                cstride=1,
+                cwords=random_words(rng, n),
+                flags=flags,
+                row0=9,
+                adefault=2,
+                bdefault=3,
+                out_vals=np.zeros(1, op.dtype.np_type),
+                out_words=one(),
+            )
+            same(ours["out_words"], theirs["out_words"])
+            same(ours["out_vals"], theirs["out_vals"], close=op.dtype.kind == "f" and op.name == "plus")
+
+
 @pytest.mark.parametrize("flip", [False, True])
 @pytest.mark.parametrize(("op", "a", "b", "out"), EWISE)
 def test_ewise_list(pair, op, a, b, out, flip):

@@ -9,6 +9,7 @@ from ..semiring._compose import compose, is_plain
 from ..semiring._scalar import in_order
 
 _CHAINS = ("apply", "intersect", "chain")  # one operator of the values at a place
+_PAIRS = ("union", "intersect", "chain")  # of two vectors or three, row by row
 
 
 def flat(root: Expression) -> Expression:
@@ -67,6 +68,8 @@ class _Found(dict[int, Any]):
         left, right = self._known(node.left), self._known(node.right)
         if node.kind == "apply":
             return _chained(left, node.op, option) if _chains(left) else None
+        if node.kind == "reduce":
+            return _folded(left, node)
         if node.kind != "intersect" or left.shape != right.shape:
             return None
         both = self._of_both(node, left, right)
@@ -110,6 +113,15 @@ def _chained(inner: Expression, outer: Any, option: Bound) -> Expression | None:
     else:
         return None
     return Expression(inner.kind, whole, inner.left, inner.right, whole.return_type, inner.shape, option)
+
+
+def _folded(inner: Any, node: Expression) -> Expression | None:
+    """The reduction of an elementwise expression, which is not kept; its order varies with the devices."""
+    pair = isinstance(inner, Expression) and inner.kind in _PAIRS and inner.ndim == 1
+    if not pair or node.option.counted or node._session.deterministic:
+        return None
+    option = node.option._replace(inner=inner)
+    return Expression("fold", node.op, inner.left, inner.right, node.dtype, (), option)
 
 
 def filling(node: Expression, scalar: Any) -> Expression:

@@ -307,14 +307,30 @@ class Planner:
         return self.emit("combine", t, ("E", mask), combine, text, None, seconds)
 
     def _union(self) -> Value:
+        return self._together(self.asked.op, self.asked.detail)
+
+    _intersect = _chain = _union
+
+    def _fold(self) -> Value:
+        """A reduction of one of these: in the same pass, but for lists."""
+        monoid, dtype = self.asked.op, self.asked.dtype
+        made = self._together(*self.asked.detail)
+        last, t = self.steps[-1], Value("s", None, dtype, True, None)
+        if last.kind != "ewise":
+            spec, option = Spec(op=monoid, b=made.dtype), Reduced(False, None)
+            return self.emit("reduce", t, (made.name,), spec, f"{monoid!r} of {made.form}", option)
+        self.steps.pop()
+        spec, text = last.spec._replace(fold=monoid), f"{monoid!r} of {last.text}"
+        return self.emit("fold", t, last.sources, spec, text, None, last.parameters)
+
+    def _together(self, op: Any, detail: Any) -> Value:
         x = self.operand("x")
-        return self._ewise(x, self.operand("y", x.map), self.asked.op, self.asked.detail)
+        if isinstance(detail, Chain):
+            return self._three(op, x, *detail)
+        return self._ewise(x, self.operand("y", x.map), op, detail)
 
-    _intersect = _union
-
-    def _chain(self) -> Value:
+    def _three(self, op: Any, x: Value, inner: Any, side: str, flip: bool) -> Value:
         """An intersection with an elementwise expression: one pass, but for lists."""
-        (inner, side, flip), op, x = self.asked.detail, self.asked.op, self.operand("x")
         y, z = self.operand("y", x.map), self.operand("z", x.map)
         if "list" in (x.form, y.form, z.form):
             made = self._ewise(x, y, inner, side, "u")

@@ -59,13 +59,10 @@ def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]
             detail, bound["thunk"] = option
         elif kind == "select":
             bound["thunk"] = option
-        elif kind == "union" or kind == "intersect":
-            detail, bound["defaults"] = _one_sided(expr), option
-        elif kind == "chain":
-            third, inner, flip = option
-            z = bound["z"] = session.content(third)
-            operands.append(("z", z.form, z.dtype, z.iso, z.map))
-            detail, bound["defaults"] = Chain(inner.op, _one_sided(inner), flip), inner.option
+        elif kind == "union" or kind == "intersect" or kind == "chain":
+            detail = _together(session, expr, bound, operands)
+        elif kind == "fold":
+            detail = option.inner.op, _together(session, option.inner, bound, operands)
         elif kind == "reduce":
             fixed = session.deterministic and order_matters(expr.op) and not expr.op.is_any
             over = (x.map if x.map.p == 1 else session.maps.whole(x.map.n)) if fixed else None
@@ -169,6 +166,18 @@ def _is_twin(statement: Any) -> bool:
     mask, expr = statement.mask, statement.expr
     plain = expr.kind == "copy" and statement.index is None and mask.structural and not mask.complement
     return plain and mask.parent is expr.left
+
+
+def _together(session: Context, expr: Any, bound: dict[str, Any], operands: list[tuple]) -> str | Chain:
+    """What a planner is told of a union, an intersection or a chain; binds what these have beside two vectors."""
+    if expr.kind != "chain":
+        bound["defaults"] = expr.option
+        return _one_sided(expr)
+    third, inner, flip = expr.option
+    z = bound["z"] = session.content(third)
+    operands.append(("z", z.form, z.dtype, z.iso, z.map))
+    bound["defaults"] = inner.option
+    return Chain(inner.op, _one_sided(inner), flip)
 
 
 def _one_sided(expr: Any) -> str:

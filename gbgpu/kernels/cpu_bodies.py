@@ -120,15 +120,27 @@ LANES = """
 if flags & XFULL and xstride == 1 and n >= 16:
     one, two, three, four = START, START, START, START
     for q in range(0, n - 3, 4):
-        one = add(one, cast_b(xvals[q]))
-        two = add(two, cast_b(xvals[q + 1]))
-        three = add(three, cast_b(xvals[q + 2]))
-        four = add(four, cast_b(xvals[q + 3]))
+        one = add(one, cast_sum(xvals[q]))
+        two = add(two, cast_sum(xvals[q + 1]))
+        three = add(three, cast_sum(xvals[q + 2]))
+        four = add(four, cast_sum(xvals[q + 3]))
     for q in range(n & ~3, n):
-        one = add(one, cast_b(xvals[q]))
+        one = add(one, cast_sum(xvals[q]))
     acc = add(add(one, two), add(three, four))
     hit = True
 """
+
+# Rows of two vectors, and of a third, a word at a time.
+_PAIRS = """for w in range((n + 63) >> 6):
+        first = w << 6
+        last = min(first + 64, n)
+        valid = -1 if last - first == 64 else ~(-1 << (last - first))
+        ina = valid if flags & AFULL else awords[w]
+        inb = valid if flags & BFULL else bwords[w]
+        {third}
+        both = ina & inb
+        {both_rows}
+        {one_sided}"""
 
 BODIES = {
     "pull": """
@@ -320,23 +332,24 @@ BODIES = {
             found += 1
     count[0] += found
 """,
-    "ewise": """
+    "ewise": f"""
     found = 0
-    for w in range((n + 63) >> 6):
-        first = w << 6
-        last = min(first + 64, n)
-        valid = -1 if last - first == 64 else ~(-1 << (last - first))
-        ina = valid if flags & AFULL else awords[w]
-        inb = valid if flags & BFULL else bwords[w]
-        {third}
-        both = ina & inb
-        {both_rows}
-        {one_sided}
+    {_PAIRS}
         if not flags & OUTFULL:
-            word = {present}
+            word = {{present}}
             out_words[w] = word
             found += popcount(word)
     count[0] += n if flags & OUTFULL else found
+""",
+    "fold": f"""
+    acc = START
+    hit = False
+    {_PAIRS}
+        if {{present}} != 0:
+            hit = True
+        {{stop}}
+    out_vals[0] = acc
+    out_words[0] = 1 if hit else 0
 """,
     "ewise_list": """
     top = 0

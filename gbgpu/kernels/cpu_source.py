@@ -142,18 +142,26 @@ def _drain(kind, spec, parts):
 
 def _reduce(kind, spec, parts):
     op = spec.op
-    parts.define("add", op.binary.program)
-    parts.cast("cast_b", spec.b, op.dtype)
-    parts.text.append(f"START = {literal_numba(op.start, op.dtype)}")
-    take = "acc = cast_b(xvals[{} * xstride])" if op.is_any else "acc = add(acc, cast_b(xvals[{} * xstride]))"
-    stop = "break" if op.is_any else ""
-    if not op.is_any and op.terminal is not None:
-        parts.text.append(f"TERMINAL = {literal_numba(op.terminal, op.dtype)}")
-        stop = "if acc == TERMINAL:\n    break"
+    take, stop = _sum(op, spec.b, parts)
+    take_q, take_r = (take.format(f"xvals[{place} * xstride]") for place in "qr")
     # Those that end soon go one by one, and sums of floats: their order may not depend on the form.
     one_by_one = op.is_any or op.dtype is BOOL or (op.dtype.kind == "f" and op.name not in ("min", "max"))
     lanes = "" if one_by_one else LANES
-    return {"take_q": take.format("q"), "take_r": take.format("r"), "stop": stop, "lanes": lanes}
+    return {"take_q": take_q, "take_r": take_r, "stop": stop, "lanes": lanes}
+
+
+def _sum(monoid, dtype, parts):
+    """How a value of a type is added to acc, and what ends that."""
+    parts.define("add", monoid.binary.program)
+    parts.cast("cast_sum", dtype, monoid.dtype)
+    parts.text.append(f"START = {literal_numba(monoid.start, monoid.dtype)}")
+    if monoid.is_any:
+        return "acc = cast_sum({})", "break"
+    stop = ""
+    if monoid.terminal is not None:
+        parts.text.append(f"TERMINAL = {literal_numba(monoid.terminal, monoid.dtype)}")
+        stop = "if acc == TERMINAL:\n    break"
+    return "acc = add(acc, cast_sum({}))", stop
 
 
 def _matrix_map(kind, spec, parts):
@@ -233,10 +241,15 @@ def _ewise(kind, spec, parts):
     )
     third = "inc = valid if flags & CFULL else cwords[w]\nina &= inc\ninb &= inc" if spec.then else ""
 
-    def rows(word, value):
-        return _rows(word, f"out_vals[r] = {_then(spec, parts, value) if spec.then else value}")
+    take, stop = "out_vals[r] = {}", ""
+    if kind == "fold":
+        take, stop = _sum(spec.fold, (spec.then or op).return_type, parts)
+        stop = "if hit:\n    break" if spec.fold.is_any else stop
 
-    names = {"third": third, "both_rows": rows("both", both), "one_sided": "", "present": "both"}
+    def rows(word, value):
+        return _rows(word, take.format(_then(spec, parts, value) if spec.then else value))
+
+    names = {"third": third, "both_rows": rows("both", both), "one_sided": "", "present": "both", "stop": stop}
     if not spec.lone:
         return names
     only_a, only_b = _one_sided(

@@ -44,10 +44,10 @@ PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
 PARTIAL_SUMS = 512  # reduce: blocks at most
 ABSENT = ("mxm_rows", "mxm_pattern")  # kinds of ways to multiply that GPUs do not offer
-WAIT = ("apply", "select", "select_list", "ewise")  # kinds whose numbers may be known only when they run
+WAIT = ("apply", "select", "select_list", "ewise", "fold")  # kinds whose numbers may be known only when they run
 
 # Steps whose Spec is that of the kernel of this name.
-_TOLD = {"push", "pull", "drain", "combine", "write", "write_list", "reduce"}
+_TOLD = {"push", "pull", "drain", "combine", "write", "write_list", "reduce", "fold"}
 _TOLD |= {"ewise", "ewise_list", "apply", "select", "select_list"}
 
 Launch = Callable[..., None]
@@ -369,8 +369,8 @@ def _push(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
 
 def _reduce(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """The number of blocks, and with it the order of additions, depends on sizes only."""
-    run, scalars = _run(device, module, "reduce"), _scalars(kind, spec)
-    values = KINDS[kind].index("xvals")
+    run, scalars = _run(device, module, kind), _scalars(kind, spec)
+    values = KINDS[kind].index("xvals" if kind == "reduce" else "avals")
     parts = max(PARTIAL_SUMS, device.processors * BLOCKS_EACH)  # within a kernel that stays, all its blocks have one
 
     def launch(*args: Any) -> None:
@@ -438,5 +438,5 @@ _SPECIAL: dict[str, Any] = {
     "pull": _pull,
     "pull_stream": _pull_stream,
     "push": _push,
-    "reduce": _reduce,
+    **dict.fromkeys(("reduce", "fold"), _reduce),
 }

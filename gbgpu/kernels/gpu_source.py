@@ -175,6 +175,9 @@ def _ewise(spec: Spec, header: _Header) -> None:
     header.constants(IS_UNION=bool(spec.lone), IS_CHAIN=spec.then is not None)
     _both(spec, header, made, "T_MADE both(T_A a, T_B b, i64 row, i64 col)", swapped=spec.flip and spec.then is None)
     _one_sided(spec, header, made, "T_MADE")
+    if spec.fold is not None:
+        header.monoid(spec.fold, False)
+        header.cast("from_out", out, spec.fold.dtype)
     if spec.then is None:
         return header.define("T_OUT then(T_MADE made, T_C)", "made")
     first, second = reversed(spec.then.dtypes) if spec.flip else spec.then.dtypes

@@ -76,6 +76,7 @@ class Spec(NamedTuple):
     # ewise: typed binary operator of the result so far and a third operand (which is its left one if flip)
     then: Any = None
     c: Any = None  # DataType of the third operand's values
+    fold: Any = None  # fold: TypedMonoid that sums what the rows give
 
 
 class Late(NamedTuple):
@@ -110,6 +111,10 @@ _X, _LIST = ("xvals", "xstride", "xwords"), ("count", "slots", "xvals", "xstride
 _ROWS = ("row0", "users")
 _IDS = ("starts", "bounds", *_ROWS)
 _OUT, _OUT_LIST = ("out_vals", "out_words", "count"), ("out_slots", "out_vals", "out_count")
+_PAIR = (
+    *("n", "avals", "astride", "awords", "bvals", "bstride", "bwords", "cvals", "cstride", "cwords"),
+    *("flags", *_ROWS, "adefault", "bdefault"),
+)
 _SPACE = ("acc_vals", "acc_words", "touched", "touched_count")
 _MXM = ("n", *_CSR, "bptr", "bcols", "bvals", "bstride")
 _TABLES = ("kstarts", "kbounds", "jstarts", "jbounds", *_ROWS)
@@ -154,10 +159,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     "write_list": ("tcount", "tslots", "tvals", "tstride", "mwords", "flags", "cvals", "cwords", "count"),
     # -- elementwise. op: typed binary; rows with both get op(a, b), those with one what Spec.lone says. With Spec.then,
     # what this gives (of op's type) and c are combined in rows that have both.
-    "ewise": (
-        *("n", "avals", "astride", "awords", "bvals", "bstride", "bwords", "cvals", "cstride", "cwords"),
-        *("flags", *_ROWS, "adefault", "bdefault", *_OUT),
-    ),
+    "ewise": (*_PAIR, *_OUT),
+    # The same, summed by Spec.fold as by reduce.
+    "fold": (*_PAIR, "out_vals", "out_words"),
     # intersection of a list with a dense operand; a: type of the list, which is the right operand if flip; b: of the
     # dense one.
     "ewise_list": (
@@ -226,7 +230,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "combine": ("combine",),
     "drain": ("drain",),
     "write": ("write", "write_list"),
-    "ewise": ("ewise", "ewise_list"),
+    "ewise": ("ewise", "ewise_list", "fold"),
     "map": ("apply", "select", "select_list"),
     "reduce": ("reduce",),
     "truth": ("mask_words", "list_words"),

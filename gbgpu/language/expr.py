@@ -492,10 +492,12 @@ class Third(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """Of `reduce`: entries count as one each; what comes without entries."""
+    """Of `reduce`: entries count as one each; what comes without entries. Of `fold`, which reduces a union, an
+    intersection or a chain as it is made: that one."""
 
     counted: bool
     empty: Any
+    inner: "Expression | None" = None
 
 
 class Composed(NamedTuple):

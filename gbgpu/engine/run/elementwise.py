@@ -23,27 +23,35 @@ class Elementwise(Steps):
     __slots__ = ()
 
     def _ewise(self, step: Step) -> VectorStore:
-        x, y, *last = (self.registers[name] for name in step.sources)
+        x, given = self._together(step)
         kernel, dtype, full = self.kernel("ewise"), step.into.dtype, step.into.form == "full"
-        defaults = self.registers["defaults"] if step.parameters else (0, 0)
 
         def work(task: Task) -> VectorBlock:
             b = task.block
+            vals, words, count = self.fresh_bitmap(x.blocks[b].n, b, dtype)
+            kernel(*given(b, k.OUTFULL if full else 0), vals, words, count)
+            return VectorBlock(x.blocks[b].n, vals, 1, None if full else words, count=count)
+
+        return self.store(self.session.over(x.map.tasks, work, self.rows(x.map)))
+
+    def _together(self, step: Step) -> tuple[VectorStore, Callable[[int, int], tuple]]:
+        """The first of two or three vectors, and what kernels are given of a block of them, with more flags."""
+        x, y, *last = (self.registers[name] for name in step.sources)
+        defaults = self.registers["defaults"] if step.parameters else (0, 0)
+
+        def given(b: int, flags: int) -> tuple:
             one, two, nil = x.blocks[b], y.blocks[b], self.session.nil(b)
             three = last[0].blocks[b] if last else None
-            vals, words, count = self.fresh_bitmap(one.n, b, dtype)
-            flags = (
+            flags |= (
                 (k.AFULL if one.words is None else 0)
                 | (k.BFULL if two.words is None else 0)
                 | (k.CFULL if three and three.words is None else 0)
-                | (k.OUTFULL if full else 0)
             )
             last_one = self.dense(three, b) if three else (nil.words, 0, nil.words)
-            given = *self.dense(one, b), *self.dense(two, b), *last_one
-            kernel(one.n, *given, flags, *x.map.row_ids(self.session.devices[b], b), *defaults, vals, words, count)
-            return VectorBlock(one.n, vals, 1, None if full else words, count=count)
+            operands = *self.dense(one, b), *self.dense(two, b), *last_one
+            return one.n, *operands, flags, *x.map.row_ids(self.session.devices[b], b), *defaults
 
-        return self.store(self.session.over(x.map.tasks, work, self.rows(x.map)))
+        return x, given
 
     def _ewise_list(self, step: Step) -> VectorStore:
         x, y = (self.registers[name] for name in step.sources)
@@ -159,17 +167,33 @@ class Elementwise(Steps):
         def work(task: Task) -> tuple[Any, Any]:
             b = task.block
             block, device, nil = x.blocks[b], session.devices[task.device], session.nil(task.device)
-            both = device.empty(2, np.int64)
-            vals, words = both.view(monoid.dtype.np_type)[:1], both[1:]
+            both, vals, words = _single(device, monoid)
             given, stride = (device.full(1, 1, x.dtype.np_type), 0) if counted else (block.vals, block.stride)
             room, count = (len(block.slots), block.count) if x.form == "list" else (block.n, nil.words)
             kernel(room, count, given, stride, self.words(block.words, b), form, vals, words)
             return both, vals
 
-        parts = self.session.over(x.map.tasks, work, self.entries(x))
+        return self._whole(x, session.over(x.map.tasks, work, self.entries(x)), monoid)
+
+    def _fold(self, step: Step) -> tuple[Any, Any]:
+        """What an elementwise expression gives, to one value; it is not kept."""
+        (x, given), session, monoid = self._together(step), self.session, step.spec.fold
+        kernel = self.kernel("fold")
+
+        def work(task: Task) -> tuple[Any, Any]:
+            both, vals, words = _single(session.devices[task.device], monoid)
+            kernel(*given(task.block, 0), vals, words)
+            return both, vals
+
+        return self._whole(x, session.over(x.map.tasks, work, self.rows(x.map)), monoid)
+
+    def _whole(self, x: VectorStore, parts: Any, monoid: Any) -> tuple[Any, Any]:
+        """What blocks were reduced to, as one."""
+        session = self.session
         parts = near_scalars(session, x.map.tasks, parts, monoid.dtype.np_type)
         if x.map.p == 1:
-            return parts[0]
+            first: tuple[Any, Any] = parts[0]
+            return first
 
         def last(task: Task) -> tuple[Any, Any]:
             d = task.device
@@ -180,10 +204,15 @@ class Elementwise(Steps):
                 device.copy(present[b : b + 1], both[1:])
                 if b != d:
                     session.account(d, value.nbytes + 8)
-            words, both = device.zeros((p + 63) >> 6, np.int64), device.empty(2, np.int64)
-            out = both.view(monoid.dtype.np_type)[:1]
+            words, (both, out, found) = device.zeros((p + 63) >> 6, np.int64), _single(device, monoid)
             self.kernel("mask_words", Spec(b=session.int64))(p, present, 1, nil.words, k.XFULL, words)
-            self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(p, nil.words, vals, 1, words, 0, out, both[1:])
+            self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(p, nil.words, vals, 1, words, 0, out, found)
             return both, out
 
         return session.over(x.map.tasks[session.at :][:1], last, 0.0)[0]
+
+
+def _single(device: Any, monoid: Any) -> tuple[Any, Any, Any]:
+    """Two words: a value, and whether there is one; and each of them."""
+    both = device.empty(2, np.int64)
+    return both, both.view(monoid.dtype.np_type)[:1], both[1:]

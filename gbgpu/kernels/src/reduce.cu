@@ -1,11 +1,7 @@
-#include "monoid.cuh"
+#include "sum.cuh"
 
-// Sum of all values: a partial sum a block, and the block that ends last sums these in order. For a given n the order
-// of additions is fixed. scratch[0]: blocks that are done; scratch[1 + 2 b], scratch[2 + 2 b]: value and presence of
-// block b's part.
 KERNEL reduce(i64 n, const i64 *count, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags, Z *out_vals,
               i64 *out_words, u64 *scratch) {
-    __shared__ bool last;
     const i64 total = flags & XLIST ? count[0] : n, words = (total + 63) >> 6;
     const bool full = flags & (XLIST | XFULL);
     Z acc = START;
@@ -27,24 +23,5 @@ KERNEL reduce(i64 n, const i64 *count, const T_B *xvals, i64 xstride, const i64 
             if (w * 64 + i * 32 + lane_id() < total && bits[i / 2] >> (i % 2 * 32 + lane_id()) & 1)
                 join(acc, have, from_b(x[i]), true);
     }
-    join_block(acc, have);
-    if (threadIdx.x == 0) {
-        *(Z *)(scratch + 1 + 2 * blockIdx.x) = acc;
-        scratch[2 + 2 * blockIdx.x] = have;
-        __threadfence();
-        last = atomicAdd(scratch, 1ull) == gridDim.x - 1;
-        __threadfence();
-    }
-    __syncthreads();
-    if (!last) return;
-    acc = START;
-    have = false;
-    for (u32 b = threadIdx.x; b < gridDim.x; b += blockDim.x)
-        join(acc, have, *(volatile Z *)(scratch + 1 + 2 * b), ((volatile u64 *)scratch)[2 + 2 * b]);
-    join_block(acc, have);
-    if (threadIdx.x == 0) {
-        out_vals[0] = acc;
-        out_words[0] = have;
-        scratch[0] = 0;
-    }
+    sum_blocks(acc, have, out_vals, out_words, scratch);
 }
