@@ -30,8 +30,9 @@ from .solo import Solo
 
 HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for each GPU; rounds of the same plans
 MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
-BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it
-SPENT = 1e-4  # the same of CPU devices, which wait for Python: for each statement, on which that spends a third of it
+BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it, or, if it has many statements,
+KEPT_UP = 4e-5  # for each of them
+SPENT = 1e-4  # the same of CPU devices, which wait for Python: that spends a third of it on a statement
 # The same where rounds in the other direction are kept: one kernel for both is faster on RMAT of scale 22 (1.5e-3 as
 # predicted; half the time), and slower on scale 24 (6e-3; by a quarter).
 WIDE = 3e-3
@@ -99,8 +100,8 @@ class DeviceLoop:
         if _spent < self._price() or self.session.loops.refused(self.signature.key):
             return False
         gpus, cpu = 1 if self._one else self.gpus, self.device.kind == "cpu"
-        seconds, each = self._seconds() / gpus, SPENT if cpu else HANDED * gpus
-        busy = BUSY if gpus == 1 and not cpu else each * len(self.statements)
+        seconds, each = self._seconds() / gpus, SPENT if cpu else KEPT_UP if gpus == 1 else HANDED * gpus
+        busy = max(BUSY if gpus == 1 and not cpu else 0.0, each * len(self.statements))
         if seconds > busy and (seconds > WIDE or self._other(way_of(self.loop)) is None):
             self.loop.how, self.alike, self.plans = "statements, as a round keeps the device busy", 0, None
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
@@ -287,8 +288,17 @@ class DeviceLoop:
             operand = expr.right if expr.left.ndim == 1 else expr.left
             if not operand.lazy:
                 store = self.session.matrix_store(getattr(operand, "matrix", operand))
-                seconds += pull_seconds(costs, expr.op, store, store.rowmap, store.colmap, None, None)
+                allowed = self._allowed(statement.mask)
+                seconds += pull_seconds(costs, expr.op, store, store.rowmap, store.colmap, None, allowed)
         return seconds
+
+    def _allowed(self, mask: Any) -> int | None:
+        """Rows that a mask lets through, if that is known and stays so."""
+        store = None if mask is None or not mask.structural else getattr(mask.parent, "_store", None)
+        if store is None or any(mask.parent is x for x in self.outputs):
+            return None
+        count = self.session.known_count(store)
+        return count if count is None or not mask.complement else mask.parent.size - count
 
     def _price(self) -> float:
         """Seconds that it takes to load or to compile what the loop has run uncompiled."""
