@@ -52,6 +52,7 @@ class Captured:
         self.alone = session.maps.alone  # on the first of several GPUs
         self.way, self._seconds = way, seconds
         self.joined: Any = None  # with a round of the other kind, as one kernel
+        self.turns = False  # it ended where a round in other directions goes on
         self.read: list[Any] = []  # handles that the round reads and leaves alone
         places = {} if like is None else like.held()
         self.lent: list[tuple[Any, set[int]]] = [] if like is None else like.lent
@@ -461,7 +462,7 @@ class Captured:
                 if ended is not self:
                     ended.take(self)
                 loop.rounds, over, too_wide = ended.tape.ended if joined is None else joined.state
-                loop.converged, wide = bool(over), bool(too_wide)
+                loop.converged, wide, ended.turns = bool(over), bool(too_wide), too_wide == 2
                 ended._leave()
                 if self.key:
                     follows = uninterrupted(partial(ended._end, heir if done else None))

@@ -175,13 +175,14 @@ ALONE turn(unsigned long long handle, long long *state, volatile long long *abor
     const bool done = {self.any([self.holds(text) for text in done])};
     {" ".join(lines)}
 #ifdef CROSSES // into rounds of another kind
-    const bool wide = {self.any(limits.unlike)}, other = {self.any(limits.other)};
+    const bool wide = {self.any(limits.unlike)}, other = {self.any(limits.other)}, better = false;
 #else
-    const bool wide = {self.any(limits.unlike + limits.wide)}, other = false;
+    const bool unlike = {self.any(limits.unlike)}, better = !unlike && ({self.any(limits.other)});
+    const bool wide = unlike || {self.any(limits.wide)}, other = false;
 #endif
     state[0] = round + 1;
     state[1] = done;
-    state[2] = wide;
+    state[2] = wide + (wide && better); // 2: rounds of another kind go on from here
     const int goes_on = !done && !wide && round + 1 < most && (round % {POLLED} || !*abort) ? 1 + other : 0;
     state[3] = goes_on;
     TELL(handle, goes_on);

@@ -214,12 +214,15 @@ class DeviceLoop:
             captured = captured.run(self._heir)
 
     def _heir(self, ended: Captured) -> Captured | None:
-        """The kept round that goes on where what guarded one is otherwise, with what that one left."""
-        loop, loops = self.loop, self.session.loops
+        """The kept round that goes on where what guarded one is otherwise, or in other directions, with what that one
+        left."""
+        loop, loops, found = self.loop, self.session.loops, None
         way = None if loop.over else way_of(loop)
-        if way is None or way[0] == ended.way[0]:
-            return None
-        found: Captured | None = loops.find(loop, self.signature, way)
+        if way is not None and way[0] != ended.way[0]:
+            found = loops.find(loop, self.signature, way)
+        elif way is not None and ended.turns:
+            found = loops.other(self.signature, ended.way, self.session.maps.alone)
+            found = found if found is not None and found.fits(self.signature, exactly=False) else None
         if found is None or too_wide(self.session, found.pushes(self.signature)):
             return None
         found.bind(loop, self.signature)
