@@ -175,10 +175,16 @@ def frontier_edges(
     seen = session.ranks is None and session.devices[0].peek(session.nil(0).words) is not None
     if held is None or x.form not in KNOWN or not seen and not FEW <= count <= MANY * x.map.n:
         return mean, None
-    step = session.once(("counting", held.ptr, held.idx, x.map), lambda: _counting(held, x.map))
     if tells:
+        step = session.once(("counting", held.ptr, held.idx, x.map), lambda: _counting(held, x.map))
         tallies = session.aside(step, lambda: tallied(session, x, held))
         return sum(int(one[-1]) for one in tallies), tallies
+    return counted_edges(session, x, count, held, seen), None
+
+
+def counted_edges(session: Context, x: VectorStore, count: int, held: MatrixStore, seen: bool = False) -> int:
+    """Entries in the rows of a matrix that are present in x, in `count` of them. `seen`: the host reads what devices
+    have as its own."""
 
     def counted() -> int:
         count_block = counting(session, x, held)
@@ -188,7 +194,8 @@ def frontier_edges(
         reads = session.over(x.map.tasks, lambda task: session.devices[task.device].get(totals[task.block]), 0.0)
         return sum(int(found[0]) for found in session.told(x.map.tasks, reads, "edges of a frontier"))
 
-    return session.aside(step, counted), None
+    step = session.once(("counting", held.ptr, held.idx, x.map), lambda: _counting(held, x.map))
+    return session.aside(step, counted)
 
 
 def _counting(held: MatrixStore, map: RowMap) -> Step:

@@ -151,10 +151,12 @@ class Captured:
         """Whether it reads the matrices of a loop with this key."""
         return all(signature.handles[number]._store is store() for number, store in self._matrices)
 
-    def fits(self, signature: Signature, exactly: bool) -> bool:
-        """Whether a loop with this key has what the round starts from, and no other loop is at it. `exactly`: all in
-        the forms that it starts from, else some lists may be bitmaps yet, and the other way round."""
-        if self.loop is not None or self.joined is not None and self.joined.busy:
+    def fits(self, signature: Signature, exactly: bool, after: "Captured | None" = None) -> bool:
+        """Whether a loop with this key has what the round starts from, and no other loop is at it, or at the one that
+        it is joined with, but the one `after` which it is to come. `exactly`: all in the forms that it starts from,
+        else some lists may be bitmaps yet, and the other way round."""
+        both = (self,) if self.joined is None else self.joined.both
+        if any(one.loop is not None and one is not after for one in both):
             return False
         if self.alone is not self.session.maps.alone:
             return False

@@ -14,13 +14,14 @@ from time import perf_counter
 from typing import Any
 
 from ... import settings
+from ...distribute.blocks import KNOWN
 from ...interrupts import held as uninterrupted
 from ...interrupts import imported
 from ...kernels.tiered import price
 from ...language.expr import Statement
 from ...language.recording import Operation
 from ...trace import listeners
-from ..direction import pull_seconds
+from ..direction import counted_edges, pull_seconds
 from .body import round_of, simple, statements_of
 from .captured import Captured
 from .journal import NotCompiled
@@ -222,7 +223,7 @@ class DeviceLoop:
             found = loops.find(loop, self.signature, way)
         elif way is not None and ended.turns:
             found = loops.other(self.signature, ended.way, self.session.maps.alone)
-            found = found if found is not None and found.fits(self.signature, exactly=False) else None
+            found = found if found is not None and found.fits(self.signature, False, ended) else None
         if found is None or too_wide(self.session, found.pushes(self.signature)):
             return None
         found.bind(loop, self.signature)
@@ -288,20 +289,24 @@ class DeviceLoop:
         costs, expr, direction = self.session.kernels.costs, statement.expr, statement.carried[1].direction
         seconds: float = costs.row * sum(map(_rows, statement.plan.steps))
         if direction == "pull" and expr.kind == "product":
-            operand = expr.right if expr.left.ndim == 1 else expr.left
+            flip = expr.left.ndim == 1
+            operand = expr.right if flip else expr.left
             if not operand.lazy:
-                store = self.session.matrix_store(getattr(operand, "matrix", operand))
-                allowed = self._allowed(statement.mask)
-                seconds += pull_seconds(costs, expr.op, store, store.rowmap, store.colmap, None, allowed)
+                matrix = getattr(operand, "matrix", operand)
+                held = self.session.oriented(matrix, (operand is not matrix) != flip)
+                rows = self._allowed(statement.mask, held)
+                seconds += pull_seconds(costs, expr.op, held, held.rowmap, held.colmap, None, rows)
         return seconds
 
-    def _allowed(self, mask: Any) -> int | None:
-        """Rows that a mask lets through, if that is known and stays so."""
-        store = None if mask is None or not mask.structural else getattr(mask.parent, "_store", None)
-        if store is None or any(mask.parent is x for x in self.outputs):
+    def _allowed(self, mask: Any, held: Any) -> int | None:
+        """Rows of the mean length that have as many entries as those that a mask lets through, if that stays so."""
+        x = None if mask is None or not mask.structural else getattr(mask.parent, "_store", None)
+        if x is None or x.form not in KNOWN or x.map is not held.rowmap or any(mask.parent is w for w in self.outputs):
             return None
-        count = self.session.known_count(store)
-        return count if count is None or not mask.complement else mask.parent.size - count
+        count = self.session.known_count(x) or 0
+        entries = held.nvals if x.form == "full" else counted_edges(self.session, x, count, held)
+        entries = held.nvals - entries if mask.complement else entries
+        return int(entries * held.rowmap.n / max(held.nvals, 1))
 
     def _price(self) -> float:
         """Seconds that it takes to load or to compile what the loop has run uncompiled."""

@@ -28,10 +28,6 @@ class Joined:
         first.joined = second.joined = self
 
     @property
-    def busy(self) -> bool:
-        return any(one.loop is not None for one in self.both)
-
-    @property
     def ended(self) -> Captured:
         return self.both[self._tape.kind]
 
