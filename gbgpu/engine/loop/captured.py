@@ -177,6 +177,15 @@ class Captured:
         self._recall()
         self.loop = loop
         self.carried, self.inside, self.read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
+        try:
+            self._fill()
+        except BaseException:
+            self.let_go()
+            raise
+        _put_back(self.carried, self.places, self.blocks)
+
+    def _fill(self) -> None:
+        """What handles hold goes to their places."""
         into = [*zip(self.carried, self.places, self.blocks, strict=True)]
         into += [(x, place, _blocks(place)) for x, place in zip(self.read, self.inputs, strict=True)]
         alike = []
@@ -194,7 +203,6 @@ class Captured:
                     alike.append((x, place, blocks))
         for to, source in list(self._brought(alike)):
             self._near(to).copy(to, source)
-        _put_back(self.carried, self.places, self.blocks)
 
     def _near(self, array: Any) -> Any:
         """The device of an array, or one of the same GPU."""
