@@ -116,7 +116,7 @@ def pack(xp: Any, present: Any, words: Any) -> None:
 
 def address(array: Any) -> int:
     """Where a buffer begins, in the memory of its device."""
+    if isinstance(array, np.ndarray):
+        return int(array.__array_interface__["data"][0])
     pointer = getattr(getattr(array, "data", None), "ptr", None)
-    if pointer is not None:
-        return int(pointer)
-    return int(array.__array_interface__["data"][0]) if hasattr(array, "__array_interface__") else id(array)
+    return id(array) if pointer is None else int(pointer)

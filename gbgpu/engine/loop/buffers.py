@@ -80,6 +80,16 @@ def apart(one: Any, two: Any) -> bool:
 
 def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorStore:
     """A vector in another form, or on other rows: full ones stay so, others are lists or bitmaps."""
+    plan = session.once(("moved", *described(store), form, map), lambda: _moving(store, form, map))
+    if not plan.steps:
+        return store
+    found: VectorStore = Run(session, plan, {"x": store}, "loop").go()
+    if form != "full":
+        return found
+    return VectorStore(map, store.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in found.blocks])
+
+
+def _moving(store: VectorStore, form: str, map: RowMap) -> Plan:
     steps, iso = [], store.iso and map is store.map
     if store.form == "list" and (form != "list" or map is not store.map):
         steps.append(_step("convert", store, "bitmap", store.iso, store.map))
@@ -87,12 +97,7 @@ def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorSto
         steps.append(_step("remap", store, "bitmap", False, map))
     if form == "list" and (steps or store.form != "list"):
         steps.append(_step("convert", store, "list", iso, map))
-    if not steps:
-        return store
-    found: VectorStore = Run(session, Plan((), (), tuple(steps)), {"x": store}, "loop").go()
-    if form != "full":
-        return found
-    return VectorStore(map, store.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in found.blocks])
+    return Plan((), (), tuple(steps))
 
 
 def _step(kind: str, store: VectorStore, form: str, iso: bool, map: RowMap) -> Step:
