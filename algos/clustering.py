@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from algos._inputs import degrees
+from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
-from algos.triangles import triangle_count, triangles
+from algos.triangles import at_vertices, triangle_count
 from algos.verify import check, dense, triangles_by_vertex
 from gbgpu import Matrix, Vector, binary, monoid, select, unary
 
@@ -22,8 +23,11 @@ def clustering(A: Matrix) -> Vector:
     is no pair; values and loops are ignored.
 
     Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (an arc without its reverse)."""
-    found = triangles(A).dup(float, name="clustering")
-    found(binary.times) << unary.minv(pairs(A))
+    undirected(A)
+    A = select.offdiag(A).new(name="A")
+    degree = degrees(A)
+    found = at_vertices(A, degree).dup(float, name="clustering")
+    found(binary.times) << unary.minv(pairs(degree))
     return found
 
 
@@ -38,12 +42,14 @@ def transitivity(A: Matrix) -> float:
     """The part of all pairs of edges with a common end whose other ends are joined; 0.0 where there is no pair. Errors
     as `clustering`."""
     count = triangle_count(A)
-    return 3 * count / pairs(A).reduce(monoid.plus, allow_empty=False).new().value if count else 0.0
+    if not count:
+        return 0.0
+    return 3 * count / pairs(degrees(select.offdiag(A).new())).reduce(monoid.plus, allow_empty=False).new().value
 
 
-def pairs(A: Matrix) -> Vector:
-    """The number of pairs of neighbours (FP64), where there are any."""
-    degree = degrees(select.offdiag(A).new()).dup(float)
+def pairs(degree: Vector) -> Vector:
+    """The number of pairs of neighbours (FP64), where there are any, of vertices of these degrees."""
+    degree = degree.dup(float)
     return select.valuegt(degree * (degree - 1) / 2, 0).new(name="pairs")
 
 

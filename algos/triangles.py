@@ -16,7 +16,7 @@ from algos._inputs import degrees
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm
 from gbgpu import Matrix, Vector, binary, indexunary, monoid, select
-from gbgpu.semiring import Semiring, any_first, any_gt, any_lt, plus_pair
+from gbgpu.semiring import Semiring, any_first, any_gt, any_lt, plus_pair, plus_second
 
 SAMPLE = 1000
 SKEW = 1.3  # times the median degree, in the sample, from which the mean tells of hubs
@@ -38,19 +38,25 @@ def triangle_count(A: Matrix) -> int:
 def triangles(A: Matrix) -> Vector:
     """The triangles that each vertex lies in (INT64). Errors as `triangle_count`."""
     undirected(A)
-    S = at_edges(A)
-    count = Vector(int, A.nrows, name="triangles")
+    A = select.offdiag(A).new(name="A")
+    return at_vertices(A, degrees(A))
+
+
+def at_vertices(A: Matrix, degree: Vector) -> Vector:
+    """The same of an undirected graph without loops."""
+    S = at_edges(A, degree)
+    count, ones = Vector(int, A.nrows, name="triangles"), Vector(int, A.nrows, name="ones")
     count[:] = 0
+    ones[:] = 1
     count(binary.plus) << S.reduce_rowwise(monoid.plus)
-    count(binary.plus) << S.reduce_columnwise(monoid.plus)
+    count(binary.plus, direction="push") << plus_second[int](ones @ S)  # S is used once: not worth a transpose
     return count.apply(binary.floordiv, right=2).new(name="triangles")  # each was there at two edges of the vertex
 
 
-def at_edges(A: Matrix) -> Matrix:
-    """The triangles at each edge without loops, 0 too, at the arc from its end of higher degree, whose neighbours are
-    marked once for all others."""
-    A = select.offdiag(A).new(name="A")
-    H = by_degree(A, degrees(A), any_gt)
+def at_edges(A: Matrix, degree: Vector) -> Matrix:
+    """The triangles at each edge of a graph without loops, 0 too, at the arc from its end of higher degree, whose
+    neighbours are marked once for all others."""
+    H = by_degree(A, degree, any_gt)
     S = Matrix(int, A.nrows, A.ncols, name="S")
     S(H.S) << 0
     S(H.S, binary.plus) << plus_pair[int](A @ A.T)

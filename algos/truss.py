@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from algos import verify
+from algos._inputs import degrees
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Option
 from algos.triangles import at_edges
@@ -53,7 +54,8 @@ def truss_numbers(A: Matrix) -> Matrix:
 
 def support(A: Matrix) -> Matrix:
     """The triangles at each edge without loops, 0 too."""
-    S = at_edges(A)
+    A = select.offdiag(A).new(name="A")
+    S = at_edges(A, degrees(A))
     return binary.plus(S | S.T).new(name="S")
 
 
