@@ -168,9 +168,10 @@ class Captured:
 
     def pushes(self, signature: Signature) -> Iterator[tuple[Any, Any, Any]]:
         """The pushes of lists that a loop with this key would begin with, as `limits.products` gives them."""
-        for op, number, held in self._pushes:
-            if signature.handles[number]._store is not None:
-                yield op, signature.handles[number], held()
+        for op, number, known in self._pushes:
+            x, held = signature.handles[number], known()
+            if x._store is not None and held is not None:
+                yield op, x, held
 
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
