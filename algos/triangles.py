@@ -45,9 +45,8 @@ def triangles(A: Matrix) -> Vector:
 def at_vertices(A: Matrix, degree: Vector) -> Vector:
     """The same of an undirected graph without loops."""
     S = at_edges(A, degree)
-    count, ones = Vector(int, A.nrows, name="triangles"), Vector(int, A.nrows, name="ones")
+    count, ones = Vector(int, A.nrows, name="triangles"), Vector.from_scalar(1, A.nrows, name="ones")
     count[:] = 0
-    ones[:] = 1
     count(binary.plus) << S.reduce_rowwise(monoid.plus)
     count(binary.plus, direction="push") << plus_second[int](ones @ S)  # S is used once: not worth a transpose
     return count.apply(binary.floordiv, right=2).new(name="triangles")  # each was there at two edges of the vertex

@@ -349,32 +349,38 @@ EWISE = [
 CHAINED = Spec(op=binary.minus[INT32], a=INT32, b=INT32, out=FP64, then=binary.truediv[FP64], c=FP32)
 
 
+def pairs_of(rng, n, spec, flags):
+    """What a kernel is given of two vectors, the second of one value, and of a third."""
+    return dict(
+        n=n,
+        avals=values(rng, max(n, 1), spec.a),
+        astride=1,
+        awords=random_words(rng, n),
+        bvals=values(rng, 1, spec.b),
+        bstride=0,
+        bwords=random_words(rng, n),
+        cvals=values(rng, max(n, 1), spec.c or INT64),
+        cstride=1,
+        cwords=random_words(rng, n),
+        flags=flags,
+        row0=9,
+        adefault=2,
+        bdefault=3,
+    )
+
+
 @pytest.mark.parametrize("lone", ["", "union", "defaults"])
 @pytest.mark.parametrize(
     "spec", [Spec(op=op, a=a, b=b, out=out) for op, a, b, out in EWISE] + [CHAINED, CHAINED._replace(flip=True)]
 )
 def test_ewise(pair, spec, lone):
-    third = spec.c or INT64
     for n in SIZES:
         for flags in (0, k.AFULL, k.BFULL, k.CFULL, k.AFULL | k.BFULL | k.CFULL | k.OUTFULL):
             rng = rng_of("ewise", n, flags)
             ours, theirs = pair.run(
                 "ewise",
                 spec._replace(lone=lone),
-                n=n,
-                avals=values(rng, max(n, 1), spec.a),
-                astride=1,
-                awords=random_words(rng, n),
-                bvals=values(rng, 1, spec.b),
-                bstride=0,
-                bwords=random_words(rng, n),
-                cvals=values(rng, max(n, 1), third),
-                cstride=1,
-                cwords=random_words(rng, n),
-                flags=flags,
-                row0=9,
-                adefault=2,
-                bdefault=3,
+                **pairs_of(rng, n, spec, flags),
                 out_vals=np.zeros(n, spec.out.np_type),
                 out_words=np.full((n + 63) // 64, -1),
                 count=one(),
@@ -397,20 +403,7 @@ def test_fold(pair, spec, op, lone):
             ours, theirs = pair.run(
                 "fold",
                 spec._replace(lone=lone, fold=op),
-                n=n,
-                avals=values(rng, max(n, 1), spec.a),
-                astride=1,
-                awords=random_words(rng, n),
-                bvals=values(rng, 1, spec.b),
-                bstride=0,
-                bwords=random_words(rng, n),
-                cvals=values(rng, max(n, 1), spec.c or INT64),
-                cstride=1,
-                cwords=random_words(rng, n),
-                flags=flags,
-                row0=9,
-                adefault=2,
-                bdefault=3,
+                **pairs_of(rng, n, spec, flags),
                 out_vals=np.zeros(1, op.dtype.np_type),
                 out_words=one(),
             )

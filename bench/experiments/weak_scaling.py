@@ -25,6 +25,8 @@ import numpy as np
 import algos
 import gbgpu as gb
 from algos._inputs import degrees
+from bench.experiments.gum import table
+from bench.experiments.partitions import moved
 from bench.record import RESULTS, machine
 from gbgpu.kernels.gpu import GpuKernels
 
@@ -41,16 +43,9 @@ def counted(scale: int) -> dict:
     gb.init("cpu:1")
     A = gb.io.rmat(scale, FACTOR, seed=1)
     source = int(degrees(A).to_dense().argmax())
-    received = {}
     with gb.trace() as records:
         levels = algos.bfs_levels(A, source)
-    received["search"] = sum(record.bytes for record in records)
-    totals = []
-    for rounds in (4, 12):
-        with gb.trace() as records:
-            algos.pagerank(A, tol=0, max_iterations=rounds)
-        totals.append(sum(record.bytes for record in records))
-    received["round"] = (totals[1] - totals[0]) // 8
+    received = {"search": sum(record.bytes for record in records), "round": moved(A)}
     ranks = gb.settings.session().ranks
     each = [received] if ranks is None else ranks.gathered(received, "what came")
     known = {"rows": A.nrows, "entries": A.nvals, "rounds": int(levels.reduce("max").new().value) + 1}
@@ -126,18 +121,18 @@ def report(found: list[dict], told: dict, command: str) -> str:
     lines = ["# Weak scaling of row blocks", "", f"`{command}`, {about['when']}, commit {about['commit']}", ""]
     lines += [f"{about['cpu']}, {about['cores']} cores; Python {about['python']}.", ""]
     lines += [*__doc__.strip().split("\n")[2:], "", "![bytes and efficiency](weak-scaling.png)", ""]
-    heads = ("ranks", "rows", "entries", "rounds of the search", "KB a device, search", "KB a device, round")
-    lines += ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    heads = ["ranks", "rows", "entries", "rounds of the search", "KB a device, search", "KB a device, round"]
+    rows = []
     for one in found:
-        kilobytes = [f"{min(one[key]) / 1e3:,.0f} to {max(one[key]) / 1e3:,.0f}" for key in ("search", "round")]
-        cells = [one["ranks"], f"{one['rows']:,}", f"{one['entries']:,}", one["rounds"], *kilobytes]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    heads = ("devices", "rows", "search, ms", "work", "round of PageRank, ms", "work")
-    lines += ["", "Predicted:", "", "| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+        kilobytes = [f"{min(one[key]) / 1e3:,.0f} to {max(one[key]) / 1e3:,.0f}" for key in told]
+        rows.append([str(one["ranks"]), f"{one['rows']:,}", f"{one['entries']:,}", str(one["rounds"]), *kilobytes])
+    lines.append(table("Counted", heads, rows))
+    rows = []
     for i, count in enumerate(DEVICES):
-        cells = [f"{1e3 * told[key][0][i]:.3g} | {100 * told[key][1][i]:.0f}%" for key in ("search", "round")]
-        lines.append(f"| {count} | 2^{24 + i} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        cells = [(f"{1e3 * seconds[i]:.3g}", f"{100 * share[i]:.0f}%") for seconds, share in told.values()]
+        rows.append([str(count), f"2^{24 + i}", *sum(cells, ())])
+    heads = ["devices", "rows", "search, ms", "work", "round of PageRank, ms", "work"]
+    return "\n".join([*lines, table("Predicted", heads, rows)])
 
 
 def main() -> None:

@@ -176,8 +176,7 @@ def frontier_edges(
     if held is None or x.form not in KNOWN or not seen and not FEW <= count <= MANY * x.map.n:
         return mean, None
     if tells:
-        step = session.once(("counting", held.ptr, held.idx, x.map), lambda: _counting(held, x.map))
-        tallies = session.aside(step, lambda: tallied(session, x, held))
+        tallies = session.aside(_counting(session, held, x.map), lambda: tallied(session, x, held))
         return sum(int(one[-1]) for one in tallies), tallies
     return counted_edges(session, x, count, held, seen), None
 
@@ -194,9 +193,12 @@ def counted_edges(session: Context, x: VectorStore, count: int, held: MatrixStor
         reads = session.over(x.map.tasks, lambda task: session.devices[task.device].get(totals[task.block]), 0.0)
         return sum(int(found[0]) for found in session.told(x.map.tasks, reads, "edges of a frontier"))
 
-    step = session.once(("counting", held.ptr, held.idx, x.map), lambda: _counting(held, x.map))
-    return session.aside(step, counted)
+    return session.aside(_counting(session, held, x.map), counted)
 
 
-def _counting(held: MatrixStore, map: RowMap) -> Step:
-    return Step("count", Value("edges", None, INT64, True, map), ("x",), build.spec_of(held), "edges of x")
+def _counting(session: Context, held: MatrixStore, map: RowMap) -> Step:
+    def made() -> Step:
+        return Step("count", Value("edges", None, INT64, True, map), ("x",), build.spec_of(held), "edges of x")
+
+    step: Step = session.once(("counting", held.ptr, held.idx, map), made)
+    return step

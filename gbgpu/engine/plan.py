@@ -313,15 +313,14 @@ class Planner:
 
     def _fold(self) -> Value:
         """A reduction of one of these: in the same pass, but for lists."""
-        monoid, dtype = self.asked.op, self.asked.dtype
+        monoid = self.asked.op
         made = self._together(*self.asked.detail)
-        last, t = self.steps[-1], Value("s", None, dtype, True, None)
+        last = self.steps[-1]
         if last.kind != "ewise":
-            spec, option = Spec(op=monoid, b=made.dtype), Reduced(False, None)
-            return self.emit("reduce", t, (made.name,), spec, f"{monoid!r} of {made.form}", option)
+            return self._sum(made, Reduced(False, None))
         self.steps.pop()
-        spec, text = last.spec._replace(fold=monoid), f"{monoid!r} of {last.text}"
-        return self.emit("fold", t, last.sources, spec, text, None, last.parameters)
+        t, spec = Value("t", None, self.asked.dtype, True, None), last.spec._replace(fold=monoid)
+        return self.emit("fold", t, last.sources, spec, f"{monoid!r} of {last.text}", None, last.parameters)
 
     def _together(self, op: Any, detail: Any) -> Value:
         x = self.operand("x")
@@ -372,8 +371,11 @@ class Planner:
         x = self.operand("x", self.asked.detail.over)
         if self.asked.detail.over is not None:  # by index
             x = self.dense(x)
-        t = Value("t", None, self.asked.dtype, True, None)
-        return self.emit("reduce", t, (x.name,), Spec(op=op, b=x.dtype), f"{op!r} of {x.form}", self.asked.detail)
+        return self._sum(x, self.asked.detail)
+
+    def _sum(self, x: Value, option: Reduced) -> Value:
+        op, t = self.asked.op, Value("t", None, self.asked.dtype, True, None)
+        return self.emit("reduce", t, (x.name,), Spec(op=op, b=x.dtype), f"{op!r} of {x.form}", option)
 
     def _extract(self) -> Value:
         x = self.operand("x")

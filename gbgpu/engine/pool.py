@@ -69,6 +69,8 @@ class Pool:
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         found = self._cached.get(key)
         if found is None:
+            if len(self._cached) > LIMIT:
+                self._cached.clear()
             with self._devices[0].uncaptured():
                 found = self._cached[key] = make()
         return found
@@ -76,13 +78,7 @@ class Pool:
     def scalar(self, d: int, value: Any, dtype: Any) -> Any:
         """One value on device d, which nobody writes."""
         exact = value if type(value) is int else np.array([value], dtype).tobytes()  # -0.0 is another float than 0.0
-        key = "scalar", d, dtype, exact
-        found = self._cached.get(key)
-        if found is not None:
-            return found
-        if len(self._cached) > LIMIT:
-            self._cached.clear()
-        return self.once(key, lambda: self._devices[d].full(1, value, dtype))
+        return self.once(("scalar", d, dtype, exact), lambda: self._devices[d].full(1, value, dtype))
 
     def rows(self, d: int, n: int, dtype: str = "int64") -> Any:
         """0..n-1 on device d."""

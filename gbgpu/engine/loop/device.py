@@ -25,7 +25,7 @@ from ..direction import counted_edges, pull_seconds
 from .body import round_of, simple, statements_of
 from .captured import Captured
 from .journal import NotCompiled
-from .limits import products, too_wide
+from .limits import as_it_lies, products, too_wide
 from .signature import Signature
 from .solo import Solo
 
@@ -289,11 +289,9 @@ class DeviceLoop:
         costs, expr, direction = self.session.kernels.costs, statement.expr, statement.carried[1].direction
         seconds: float = costs.row * sum(map(_rows, statement.plan.steps))
         if direction == "pull" and expr.kind == "product":
-            flip = expr.left.ndim == 1
-            operand = expr.right if flip else expr.left
+            operand = expr.right if expr.left.ndim == 1 else expr.left
             if not operand.lazy:
-                matrix = getattr(operand, "matrix", operand)
-                held = self.session.oriented(matrix, (operand is not matrix) != flip)
+                held = as_it_lies(self.session, expr, direction)
                 rows = self._allowed(statement.mask, held)
                 seconds += pull_seconds(costs, expr.op, held, held.rowmap, held.colmap, None, rows)
         return seconds

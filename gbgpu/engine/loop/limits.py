@@ -7,7 +7,7 @@ import numpy as np
 
 from ...distribute.blocks import MatrixStore
 from ...kernels.interface import XLIST, ends_soon
-from ...language.expr import Statement
+from ...language.expr import Expression, Statement
 from .. import build
 from ..direction import frontier_edges, pull_seconds
 from .condition import Condition
@@ -26,12 +26,18 @@ def products(
         expr = statement.expr
         if statement.carried is None or statement.carried[1].direction != direction or expr.kind != "product":
             continue
-        flip = expr.left.ndim == 1
-        x, operand = (expr.left, expr.right) if flip else (expr.right, expr.left)
+        x = expr.left if expr.left.ndim == 1 else expr.right
         if not x.lazy and x._store is not None and x._store.form == form:
-            matrix = getattr(operand, "matrix", operand)
-            turned = (operand is not matrix) != (flip == (direction == "pull"))
-            yield expr.op, x, session.oriented(matrix, turned)
+            yield expr.op, x, as_it_lies(session, expr, direction)
+
+
+def as_it_lies(session: Any, expr: Expression, direction: str) -> MatrixStore:
+    """The matrix of a product with a vector, by the rows that a direction takes."""
+    flip = expr.left.ndim == 1
+    operand = expr.right if flip else expr.left
+    matrix = getattr(operand, "matrix", operand)
+    held: MatrixStore = session.oriented(matrix, (operand is not matrix) != (flip == (direction == "pull")))
+    return held
 
 
 def longest(session: Any, held: MatrixStore) -> int:
