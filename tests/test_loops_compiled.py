@@ -33,8 +33,9 @@ from gbgpu.language import recording
 from gbgpu.semiring import any_pair, any_secondi, min_plus, min_second, plus_times
 from gbgpu.semiring._types import BOOL, FP32
 
-# Devices, shares, and whether one kernel runs a loop of a GPU; whether several GPUs never leave it to one of them.
-SETS = [("cpu:1", None, ""), ("cpu:3", (2, 5, 3), ""), ("cuda:0-1", None, "always")]
+# Devices, shares, and whether one kernel runs a loop of a GPU; whether several GPUs never leave it to one of them;
+# whether a thread for each CPU device goes through a round.
+SETS = [("cpu:1", None, ""), ("cpu:3", (2, 5, 3), ""), ("cpu:2", (2, 5), "side by side"), ("cuda:0-1", None, "always")]
 SETS += [(*each, how) for each in (("cuda:0", None), ("cuda:0*3", (2, 5, 3))) for how in ("always", "never")]
 SETS += [("cuda:0-1", None, f"{how} together") for how in ("always", "never")]
 SETS += [("cuda:0-1*2", (1, 4, 2, 3), "always together")]
@@ -52,6 +53,9 @@ def machine(request, monkeypatch):
     monkeypatch.setattr(gb.settings, "interpret", False)
     if "together" in resident:
         monkeypatch.setattr(compiled, "MET", -1)
+    if resident == "side by side":
+        monkeypatch.setattr(tapes, "SHARED", -1.0)
+        monkeypatch.setattr(tapes, "cores", lambda: [0, 1])
     monkeypatch.setattr(gb.settings, "resident", resident.split(" ")[0])
     monkeypatch.setattr(compiled, "_spent", 1e9)
     gb.init(spec, partition=shares and gb.partition.shares(*shares))

@@ -1,10 +1,16 @@
 """What a device can do: hold one-dimensional buffers, copy them, and run work. Everything above sees only this."""
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
+
+
+def cores() -> list[int]:
+    """Those that this process may use."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
 
 
 class Device(Protocol):

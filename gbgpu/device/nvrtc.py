@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import DeviceError, Panic
 from . import store
+from .base import cores
 
 BYTES = (Path(__file__).parent / "bytes.cu").read_text()  # kernels that know no operators
 OPTIONS = ("--std=c++17", "-default-device", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "--diag-suppress=177")
@@ -55,7 +56,7 @@ _begun: dict[str, Future[bytes]] = {}  # by the names in the store
 
 @lru_cache(maxsize=1)
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(len(os.sched_getaffinity(0)), "gbgpu compiling")
+    return ThreadPoolExecutor(len(cores()), "gbgpu compiling")
 
 
 def _in_child() -> None:

@@ -20,7 +20,7 @@ from zlib import crc32
 import numpy as np
 
 from .. import settings
-from ..device.base import Device, DeviceSet
+from ..device.base import Device, DeviceSet, cores
 from ..device.remote import SharedDevices
 from ..errors import DeviceError, InvalidValue, message
 from ..interrupts import imported
@@ -70,8 +70,7 @@ class World:
 
     def beside(self) -> tuple[int, int]:
         """(which, of how many) ranks this is that share a machine, its cores and GPUs."""
-        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-        mine = self.mpi.Get_processor_name(), cores, os.environ.get("CUDA_VISIBLE_DEVICES")
+        mine = self.mpi.Get_processor_name(), cores(), os.environ.get("CUDA_VISIBLE_DEVICES")
         alike = [rank for rank, theirs in enumerate(self.comm.allgather(mine)) if theirs == mine]
         return alike.index(self.rank), len(alike)
 

@@ -1,7 +1,6 @@
 """Kernels compiled before they are needed, into the on-disk cache. Those of GPUs also where no GPU is: a program is
 rehearsed on CPU devices that plan as GPUs do, and what it asked for is compiled. For CPUs the program just runs."""
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from .. import settings
+from ..device.base import cores
 from ..device.store import Recent
 from ..trace import aside, compiling
 from . import cpu
@@ -63,7 +63,7 @@ def compiled_at_once() -> Iterator[None]:
 
 def compile_all(asked: Asked, arch: str) -> int:
     """Compile instances for an architecture such as "sm_90", as many at once as there are cores; returns how many."""
-    with aside("compile"), ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with aside("compile"), ThreadPoolExecutor(len(cores())) as pool:
         for (kind, _), _ in zip(asked, pool.map(lambda one: compile(one[0], one[1], arch), asked), strict=True):
             compiling.kernel(kind)
     return len(asked)

@@ -1,13 +1,12 @@
 """Device strings -> devices and their kernels. A further backend is one row of BACKENDS, one device file and one kernel
 file."""
 
-import os
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
 from .. import settings
-from ..device.base import DeviceSet
+from ..device.base import DeviceSet, cores
 from ..errors import DeviceError, NotImplementedException, message
 from ..interrupts import imported
 from .interface import Kernels
@@ -100,5 +99,4 @@ def automatic(which: int = 0, processes: int = 1) -> str:
     cuda = imported("gbgpu.device.cuda")
     if gpus := cuda.available():
         return "cuda:" + ",".join(map(str, cuda.alike() if processes == 1 else [which % gpus]))
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return f"cpu:{max(cores // processes, 1)}"
+    return f"cpu:{max(len(cores()) // processes, 1)}"

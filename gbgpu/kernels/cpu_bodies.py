@@ -389,7 +389,7 @@ BODIES = {
         r = np.intp(slots[q])
         if {op_x}:
             out_slots[top] = r
-            out_vals[top] = xvals[q * xstride]
+            out_vals[top] = xvals[place(q * xstride)]
             top += 1
     out_count[0] += top
 """,
@@ -425,12 +425,12 @@ BODIES = {
         bits = 0
         if word != 0:
             for r in range(first, min(first + 64, n)):
-                bits |= np.int64(xvals[r * xstride] != 0) << (r - first)
+                bits |= np.int64(xvals[place(r * xstride)] != 0) << (r - first)
         out_words[w] = bits & word
 """,
     "list_words": """
     for q in range(count[0]):
-        if not flags & VALUED or xvals[q * xstride] != 0:
+        if not flags & VALUED or xvals[place(q * xstride)] != 0:
             r = np.intp(slots[q])
             out_words[r >> 6] |= 1 << (r & 63)
 """,
@@ -441,7 +441,7 @@ BODIES = {
         r = np.intp(slots[q])
         if ((mwords[r >> 6] >> (r & 63)) & 1) != unwanted:
             out_slots[top] = r
-            out_vals[top] = xvals[q * xstride]
+            out_vals[top] = xvals[place(q * xstride)]
             top += 1
     out_count[0] += top
 """,
@@ -449,7 +449,7 @@ BODIES = {
     for q in range(count[0]):
         r = np.intp(slots[q])
         out_words[r >> 6] |= 1 << (r & 63)
-        out_vals[r] = xvals[q * xstride]
+        out_vals[r] = xvals[place(q * xstride)]
 """,
     "compact": """
     top = 0
@@ -475,7 +475,7 @@ BODIES = {
         for r in range(first, min(first + 64, n)):
             s = index[r]
             if s >= 0 and (flags & XFULL or (xwords[s >> 6] >> (s & 63)) & 1):
-                out_vals[r] = xvals[s * xstride]
+                out_vals[r] = xvals[place(s * xstride)]
                 bits |= 1 << (r - first)
                 found += 1
         out_words[w] = bits

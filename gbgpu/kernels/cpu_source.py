@@ -115,7 +115,7 @@ def _product(kind, spec, parts):
             scatter=f"if new:\n    acc_vals[c] = {value}\nelse:\n    acc_vals[c] = add(acc_vals[c], {value})",
         )
     if "x" in uses or "y" in uses:
-        names["load_x"] = "x = cast_x(xvals[q * xstride])"
+        names["load_x"] = "x = cast_x(xvals[place(q * xstride)])"
     return names
 
 
@@ -143,7 +143,7 @@ def _drain(kind, spec, parts):
 def _reduce(kind, spec, parts):
     op = spec.op
     take, stop = _sum(op, spec.b, parts)
-    take_q, take_r = (take.format(f"xvals[{place} * xstride]") for place in "qr")
+    take_q, take_r = (take.format(f"xvals[place({at} * xstride)]") for at in "qr")
     # Those that end soon go one by one, and sums of floats: their order may not depend on the form.
     one_by_one = op.is_any or op.dtype is BOOL or (op.dtype.kind == "f" and op.name not in ("min", "max"))
     lanes = "" if one_by_one else LANES
@@ -199,7 +199,7 @@ def _rows(word: str, statement: str) -> str:
 def _write(kind, spec, parts):
     row = "r" if kind == "write" else "q"
     parts.cast("cast_t", spec.b, spec.a)
-    plain = f"cvals[r] = cast_t(tvals[{row} * tstride])"
+    plain = f"cvals[place(r)] = cast_t(tvals[place({row} * tstride)])"
     if spec.op is None:
         stores = {"store_c": plain, "store_rows": _rows("target", plain)}
         return {"ALLOW": ALLOW, "delete": "kept &= ~(allow & region)", **stores}
@@ -208,13 +208,13 @@ def _write(kind, spec, parts):
     parts.cast("cast_c_in", spec.a, first)
     parts.cast("cast_t_in", spec.b, second)
     parts.cast("cast_out", spec.op.return_type, spec.a)
-    old_value, new_value = "cast_c_in(cvals[r])", f"cast_t_in(tvals[{row} * tstride])"
+    old_value, new_value = "cast_c_in(cvals[place(r)])", f"cast_t_in(tvals[place({row} * tstride)])"
     both = f"cast_out({parts.call('op', spec.op.program, x=old_value, y=new_value, i='0', j='0', k='0')})"
     return {
         "ALLOW": ALLOW,
         "delete": "",
-        "store_c": f"if old:\n    cvals[r] = {both}\nelse:\n    {plain}",
-        "store_rows": f"old, new = target & held, target & ~held\n{_rows('old', f'cvals[r] = {both}')}\n"
+        "store_c": f"if old:\n    cvals[place(r)] = {both}\nelse:\n    {plain}",
+        "store_rows": f"old, new = target & held, target & ~held\n{_rows('old', f'cvals[place(r)] = {both}')}\n"
         + _rows("new", plain),
     }
 
@@ -227,21 +227,21 @@ def _ewise(kind, spec, parts):
     parts.cast("cast_a", spec.a, second if swapped else first)
     parts.cast("cast_b", spec.b, first if swapped else second)
     if kind == "ewise_list":
-        values = ["cast_a(avals[q * astride])", "cast_b(bvals[r * bstride])"]
+        values = ["cast_a(avals[place(q * astride)])", "cast_b(bvals[place(r * bstride)])"]
         x, y = reversed(values) if swapped else values
         return {"op_list": parts.call("op", op.program, x=x, y=y, i=ROW, k=inner_id(op, ROW, "0"), j="0")}
     both = parts.call(
         "op",
         op.program,
-        x="cast_a(avals[r * astride])",
-        y="cast_b(bvals[r * bstride])",
+        x="cast_a(avals[place(r * astride)])",
+        y="cast_b(bvals[place(r * bstride)])",
         i=ROW,
         k=inner_id(op, ROW, "0"),
         j="0",
     )
     third = "inc = valid if flags & CFULL else cwords[w]\nina &= inc\ninb &= inc" if spec.then else ""
 
-    take, stop = "out_vals[r] = {}", ""
+    take, stop = "out_vals[place(r)] = {}", ""
     if kind == "fold":
         take, stop = _sum(spec.fold, (spec.then or op).return_type, parts)
         stop = "if hit:\n    break" if spec.fold.is_any else stop
@@ -255,8 +255,8 @@ def _ewise(kind, spec, parts):
     only_a, only_b = _one_sided(
         spec._replace(out=op.return_type) if spec.then else spec,
         parts,
-        "avals[r * astride]",
-        "bvals[r * bstride]",
+        "avals[place(r * astride)]",
+        "bvals[place(r * bstride)]",
         i=ROW,
         k=inner_id(op, ROW, "0"),
         j="0",
@@ -272,7 +272,7 @@ def _then(spec, parts, value):
         parts.define("then", spec.then.program)
         parts.cast("cast_made", spec.op.return_type, first)
         parts.cast("cast_c", spec.c, second)
-    operands = f"cast_made({value})", "cast_c(cvals[r * cstride])"
+    operands = f"cast_made({value})", "cast_c(cvals[place(r * cstride)])"
     x, y = reversed(operands) if spec.flip else operands
     return parts.call("then", spec.then.program, x=x, y=y)
 
@@ -297,7 +297,7 @@ def _one_sided(spec, parts, a, b, **ids):
 def _map(kind, spec, parts):
     op = spec.op
     parts.define("op", op.program)
-    stored = "cast_b(xvals[q * xstride])"
+    stored = "cast_b(xvals[place(q * xstride)])"
     if spec.bound:  # a binary operator with one side bound
         x, y = ("thunk", stored) if spec.bound == "left" else (stored, "thunk")
         parts.cast("cast_b", spec.b, op.dtypes[1 if spec.bound == "left" else 0])
@@ -389,5 +389,7 @@ def source(kind: str, spec: Spec) -> str:
         head.append(COUNT_DEGREE)
     if "row_id(" in body:
         head.append(ROW_ID)
+    if "place(" in body:  # numba looks whether an index is negative, unless its type says that it is not
+        head.append("place = np.uintp")
     signature = f"@_njit({contract}nogil=True, error_model='numpy')\ndef kernel({', '.join(KINDS[kind])}):"
     return inlined("\n".join(head) + "\n\n" + "\n\n".join(parts.text) + "\n\n\n" + signature + body)

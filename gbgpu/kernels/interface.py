@@ -30,6 +30,7 @@ neutral.
 """
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from ..semiring._types import BOOL
@@ -242,6 +243,16 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "runs": ("combine_runs",),
 }
 ROLES = {kind: role for role, kinds in _ROLES.items() for kind in kinds}
+
+
+@cache
+def written(kind: str) -> frozenset[int]:
+    """The places of the arguments that a kernel writes, or may write."""
+    names = KINDS[kind]
+    changed = {"out", "stats", "marks", "progress", *_SPACE, *(("cvals", "cwords") if kind.startswith("write") else ())}
+    counts = names[-2:].index("count") + len(names) - 2 if "count" in names[-2:] else -1  # others are read
+    return frozenset(i for i, name in enumerate(names) if i == counts or name in changed or name.startswith("out_"))
+
 
 # Arguments that are whole numbers of the host.
 INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "width", "renamed"}

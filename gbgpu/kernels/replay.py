@@ -3,12 +3,16 @@ code, without Python in between.
 
 The function is made of the kinds of the calls alone; what they are given lies in a table. So loops of one shape share
 one, and making it takes milliseconds: kernels are called where they are, not compiled again.
+
+Several threads may go through it side by side, each with the calls of its devices: they meet where one of them uses
+what another one has written, and where a round ends.
 """
 
 import ctypes
+import platform
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,42 +24,56 @@ from numba.core.registry import cpu_target
 from ..device.base import address
 from ..device.store import Recent
 from ..interrupts import apart
-from .interface import Late
+from .interface import Late, written
 
 STATE = 8  # words: the round, whether it was the last, whether it is too wide, whether another follows, rounds at most
 
 _WORD, _BYTE, _FLAG = ir.IntType(64), ir.IntType(8), ir.IntType(1)
 _BYTES = _BYTE.as_pointer()
 _FAILED = -1
+_CAME, _TURN, _LOST, _MEETING = 0, 8, 16, 24  # words of a meeting, in lines of their own, and how many these are
+# Looks at a meeting before a thread lets others have its core in between, and before it sleeps then, for microseconds.
+_PATIENT, _TIRED, _NAP = 500, 600, 20
 _numbers = count()
 _ready = Recent()
 _entries: WeakKeyDictionary[Any, dict[tuple, tuple[str, Any, int]]] = WeakKeyDictionary()  # by kernel and arguments
 
 
+class _Use(NamedTuple):
+    """A buffer that a call uses: the word of the table that is its address, its bytes, and whether it is written."""
+
+    word: int
+    size: int
+    writes: bool
+
+
 class Replay:
-    """Launches in their order: calls of kernels, and what is done to buffers between them. The last sets `state`."""
+    """Launches in their order: calls of kernels, and what is done to buffers between them. The last sets `state`.
+    `threads` go through them: `device` is whose launch comes next."""
 
     def __init__(self) -> None:
         self.state = np.zeros(STATE, np.int64)
-        self.length = 0
+        self.length, self.threads, self.device = 0, 1, 0
         self._kinds: list[str] = []
+        self._calls: list[tuple[int | None, list[_Use]]] = []  # by which thread (None: by all), and what it uses
         self._types: dict[str, Any] = {}  # of functions, by their text
         self._table: list[int] = []
-        self._pointers: list[int] = []  # words of the table that are addresses of buffers
         self._held: list[Any] = []
         self._late: list[tuple[int, int]] = []  # words of the table that are addresses of others of it
         self._run: Any = None
 
-    def call(self, kernel: Any, arguments: Sequence[Any]) -> None:
-        """kernel(*arguments), of a function that numba has compiled or will compile now."""
-        words, numbers, pointers = [0], [], []
-        for argument in arguments:
+    def call(self, kernel: Any, arguments: Sequence[Any], kind: str = "") -> None:
+        """kernel(*arguments), of a function that numba has compiled or will compile now; without a kind of
+        interface.py it writes its first argument."""
+        words, numbers, uses = [0], [], []
+        changed = written(kind) if kind else (0,)
+        for place, argument in enumerate(arguments):
             if isinstance(argument, Late):
                 numbers.append((argument.array, len(words)))
                 argument = argument.array.dtype.type(0)
             if isinstance(argument, np.ndarray):
                 size = argument.size
-                pointers.append(len(words) + 4)
+                uses.append(_Use(len(words) + 4, argument.nbytes, place in changed))
                 words += (0, 0, size, argument.itemsize, address(argument), size, *argument.strides)
             else:
                 words.append(_bits(argument))
@@ -65,61 +83,104 @@ class Replay:
         at = len(self._table) + 3 * len(numbers)
         for array, place in numbers:  # they are put into the table
             self._late.append((len(self._table), at + place))
-            self._add("copy", [0, address(array), array.itemsize], [1], array)
-        self._add(kind, words, pointers, kernel, arguments)
+            self._add("copy", [0, address(array), array.itemsize], [_Use(1, array.itemsize, False)], array)
+        self._add(kind, words, uses, kernel, arguments)
 
     def clear(self, target: np.ndarray) -> None:
         if target.nbytes:
-            self._add("clear", [address(target), target.nbytes], [0], target)
+            self._add("clear", [address(target), target.nbytes], [_Use(0, target.nbytes, True)], target)
 
     def copy(self, target: np.ndarray, source: np.ndarray) -> None:
         """All of it; they may overlap."""
-        if target.nbytes:
-            self._add("copy", [address(target), address(source), target.nbytes], [0, 1], target, source)
+        size = target.nbytes
+        if size:
+            uses = [_Use(0, size, True), _Use(1, size, False)]
+            self._add("copy", [address(target), address(source), size], uses, target, source)
 
     def copy_counted(self, target: np.ndarray, source: np.ndarray, count: np.ndarray) -> None:
         words = [address(target), address(source), address(count), target.itemsize]
-        self._add("copy_counted", words, [0, 1, 2], target, source, count)
+        uses = [_Use(0, target.nbytes, True), _Use(1, source.nbytes, False), _Use(2, count.nbytes, False)]
+        self._add("copy_counted", words, uses, target, source, count)
 
     def begin(self, flag: np.ndarray) -> None:
         """What comes until `end` is passed over if the flag is 0 then."""
-        self._add("begin", [address(flag)], [0], flag)
+        self.meet()
+        self._add("begin", [address(flag)], [_Use(0, flag.nbytes, False)], flag, all=True)
 
     def end(self) -> None:
-        self._add("end", [], [])
+        self.meet()
+        self._add("end", [], [], all=True)
+
+    def meet(self) -> None:
+        """All threads have come here before one goes on."""
+        if self.threads > 1:
+            self._add("meet", [], [], all=True)
+            self.length -= 1
 
     def replace(self, buffer: np.ndarray, other: np.ndarray) -> None:
         """Work on another buffer of the same size and type in place of one, wherever that or a part of it stands."""
         begin, shift = address(buffer), address(other) - address(buffer)
-        for word in self._pointers:
+        for word in (use.word for _, uses in self._calls for use in uses):
             if begin <= self._table[word] < begin + buffer.nbytes:
                 self._table[word] += shift
         self._held.append(other)
 
-    def _add(self, kind: str, words: list[int], pointers: list[int], *held: Any) -> None:
+    def _add(self, kind: str, words: list[int], uses: list[_Use], *held: Any, all: bool = False) -> None:
         self.length += 1
-        self._pointers += [len(self._table) + place for place in pointers]
+        at = len(self._table)
+        thread = None if all else self.device % self.threads
+        self._calls.append((thread, [use._replace(word=at + use.word) for use in uses]))
         self._kinds.append(kind)
         self._table += words
         self._held.append(held)
+
+    def _shape(self) -> list[tuple[str, int | None]]:
+        """What is called and by which thread, with a meeting before a call that uses what another thread has written
+        since the last one, or writes what that has used."""
+        if self.threads == 1:
+            return [(kind, None) for kind in self._kinds]
+        shape: list[tuple[str, int | None]] = []
+        used: list[list[tuple[int, int, bool]]] = [[] for _ in range(self.threads)]
+        for kind, (thread, uses) in zip(self._kinds, self._calls, strict=True):
+            mine = [(self._table[use.word], self._table[use.word] + use.size, use.writes) for use in uses]
+            others = (one for other, done in enumerate(used) if other != thread for one in done)
+            if any(_disturbs(one, other) for other in others for one in mine):
+                shape.append(("meet", None))
+                used = [[] for _ in used]
+            shape.append((kind, thread))
+            if kind == "meet":
+                used = [[] for _ in used]
+            for done in used if thread is None else [used[thread]]:
+                done += mine
+        return shape
 
     def finish(self) -> None:
         """Make the function, or find one of the same shape."""
         table = np.array([word & 0xFFFF_FFFF_FFFF_FFFF for word in self._table], np.uint64)
         for word, place in self._late:
             table[word] = address(table) + 8 * place
-        library = _ready.get(tuple(self._kinds), lambda: apart(lambda: _compiled(self._kinds, self._types)))
-        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+        shape, threads = tuple(self._shape()), self.threads
+        library = _ready.get((shape, threads), lambda: apart(lambda: _compiled(shape, self._types, threads)))
+        function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64)
         run = function(library.get_pointer_to_function(library.name))
-        at = ctypes.c_void_p(address(table)), ctypes.c_void_p(address(self.state))
+        self._meeting = np.zeros(_MEETING, np.int64)
+        at = [ctypes.c_void_p(address(array)) for array in (table, self.state, self._meeting)]
         self._held.append((table, library))
-        self._run = lambda: run(*at)
+        self._run = lambda thread: run(*at, thread)
 
-    def rounds(self, most: int) -> None:
-        """Go round until a round was the last or too wide, or `most` rounds are done in all. Raises MemoryError."""
+    def rounds(self, most: int, together: Callable[[Callable[[int], Any]], list[Any]] | None = None) -> None:
+        """Go round until a round was the last or too wide, or `most` rounds are done in all. Raises MemoryError.
+        `together(work)`: what work gives for the number of each thread, all at once."""
         self.state[1:5] = 0, 0, 1, most
-        if self._run() == _FAILED:
+        self._meeting[:] = 0
+        ended = [self._run(0)] if together is None else together(self._run)
+        if _FAILED in ended:
             raise MemoryError
+
+
+def _disturbs(one: tuple[int, int, bool], other: tuple[int, int, bool]) -> bool:
+    """Whether two (begin, end, whether it is written) of different threads may not come at once."""
+    return one[0] < other[1] and other[0] < one[1] and (one[2] or other[2])
 
 
 def _entry(kernel: Any, arguments: Sequence[Any]) -> tuple[str, Any, int]:
@@ -145,19 +206,25 @@ def _bits(value: Any) -> int:
     return _bits(np.float64(value)) if isinstance(value, float) else int(value)
 
 
-def _compiled(kinds: Sequence[str], types: dict[str, Any]) -> Any:
-    """A library with one function of (table, state), which has its name: no two in a process have the same."""
+def _compiled(shape: Sequence[tuple[str, int | None]], types: dict[str, Any], threads: int) -> Any:
+    """A library with one function of (table, state, meeting, thread), which has its name: no two in a process have the
+    same."""
     library = cpu_target.target_context.codegen().create_library(f"gbgpu_replay_{next(_numbers)}")
     module = library.create_ir_module(library.name)
     words = _WORD.as_pointer()
-    function = ir.Function(module, ir.FunctionType(_WORD, [words, words]), library.name)
+    function = ir.Function(module, ir.FunctionType(_WORD, [words, words, words, _WORD]), library.name)
     begin, body, failed, over = (function.append_basic_block(name) for name in ("begin", "body", "failed", "over"))
-    writer = _Writer(module, function, begin, failed)
+    writer = _Writer(module, function, begin, failed, _meet(module, threads) if threads > 1 else None)
     for block, result in ((failed, _FAILED), (over, 0)):
-        ir.IRBuilder(block).ret(_WORD(result))
+        code = ir.IRBuilder(block)
+        if result == _FAILED:  # others do not wait for this one
+            code.store_atomic(_WORD(1), code.gep(function.args[2], [_WORD(_LOST)]), "release", 8)
+        code.ret(_WORD(result))
     writer.to(body)
-    for kind in kinds:
-        writer.write(kind, types.get(kind))
+    for kind, thread in shape:
+        writer.write(kind, thread, types.get(kind))
+    if threads > 1:
+        writer.write("meet", None, None)
     more = writer.code.load(writer.code.gep(function.args[1], [_WORD(3)]))
     writer.begin.branch(body)
     writer.code.cbranch(writer.code.icmp_signed("!=", more, _WORD(0)), body, over)
@@ -167,23 +234,86 @@ def _compiled(kinds: Sequence[str], types: dict[str, Any]) -> Any:
     return library
 
 
+def _meet(module: Any, threads: int) -> Any:
+    """A function in which threads wait until all of them have called it: 0; or one of them is lost: 1. The last to come
+    counts the turn on. Who waits gives way to others after a while: they may need its core to come."""
+    meet = ir.Function(module, ir.FunctionType(_FLAG, [_WORD.as_pointer()]), f"{module.name}_meet")
+    meet.linkage = "internal"
+    number = ir.IntType(32)
+    rest = ir.Function(module, ir.FunctionType(number, []), "sched_yield")
+    sleep = ir.Function(module, ir.FunctionType(number, [number]), "usleep")
+    names = ("begin", "last", "wait", "look", "again", "tire", "rest", "sleep", "met", "lost")
+    begin, last, wait, look, again, tire, rests, sleeps, met, lost = (meet.append_basic_block(name) for name in names)
+    code = ir.IRBuilder(begin)
+    came, turns, lose = (code.gep(meet.args[0], [_WORD(word)]) for word in (_CAME, _TURN, _LOST))
+    turn = code.load_atomic(turns, "acquire", 8)
+    before = code.atomic_rmw("add", came, _WORD(1), "acq_rel")
+    code.cbranch(code.icmp_signed("==", before, _WORD(threads - 1)), last, wait)
+    code = ir.IRBuilder(last)
+    code.store_atomic(_WORD(0), came, "monotonic", 8)
+    code.store_atomic(code.add(turn, _WORD(1)), turns, "release", 8)
+    code.branch(met)
+    code = ir.IRBuilder(wait)
+    looks = code.phi(_WORD)
+    code.cbranch(code.icmp_signed("!=", code.load_atomic(turns, "acquire", 8), turn), met, look)
+    code = ir.IRBuilder(look)
+    code.cbranch(code.icmp_signed("!=", code.load_atomic(lose, "acquire", 8), _WORD(0)), lost, again)
+    code = ir.IRBuilder(again)
+    if platform.machine() in ("x86_64", "AMD64"):
+        code.call(ir.Function(module, ir.FunctionType(ir.VoidType(), []), "llvm.x86.sse2.pause"), [])
+    more = code.add(looks, _WORD(1))
+    code.cbranch(code.icmp_signed("<", looks, _WORD(_PATIENT)), wait, tire)
+    code = ir.IRBuilder(tire)
+    code.cbranch(code.icmp_signed("<", looks, _WORD(_TIRED)), rests, sleeps)
+    for block, call in ((rests, (rest, [])), (sleeps, (sleep, [number(_NAP)]))):
+        code = ir.IRBuilder(block)
+        code.call(*call)
+        code.branch(wait)
+    for block, looked in ((begin, _WORD(0)), (again, more), (rests, more), (sleeps, looks)):
+        looks.add_incoming(looked, block)
+    for block, flag in ((met, 0), (lost, 1)):
+        ir.IRBuilder(block).ret(_FLAG(flag))
+    return meet
+
+
 class _Writer:
     """The body of the function, call after call; each takes its words from the table."""
 
-    def __init__(self, module: Any, function: Any, begin: Any, failed: Any):
-        self._module, self._function, self._failed = module, function, failed
+    def __init__(self, module: Any, function: Any, begin: Any, failed: Any, meet: Any):
+        self._module, self._function, self._failed, self._meets = module, function, failed, meet
         self.begin, self.code, self._at = ir.IRBuilder(begin), ir.IRBuilder(begin), 0
         self._results: dict[str, Any] = {}
         self._ends: list[Any] = []  # where those go on that pass something over
+        self._thread: int | None = None
+        self._past: Any = None  # where the other threads go on
 
     def to(self, block: Any) -> None:
         self.code = ir.IRBuilder(block)
 
-    def write(self, kind: str, function: Any) -> None:
+    def by(self, thread: int | None) -> None:
+        """What comes next is done by one thread; by all, if None."""
+        if thread == self._thread:
+            return
+        if self._thread is not None:
+            self.code.branch(self._past)
+            self.to(self._past)
+        self._thread = thread
+        if thread is not None:
+            mine, self._past = (self._function.append_basic_block(name) for name in ("mine", "past"))
+            self.code.cbranch(self.code.icmp_signed("==", self._function.args[3], _WORD(thread)), mine, self._past)
+            self.to(mine)
+
+    def write(self, kind: str, thread: int | None, function: Any) -> None:
+        self.by(thread)
         if function is not None:
             return self._call(function)
         method: Callable[[], None] = getattr(self, f"_{kind}")
         method()
+
+    def _meet(self) -> None:
+        after = self._function.append_basic_block("met")
+        self.code.cbranch(self.code.call(self._meets, [self._function.args[2]]), self._failed, after)
+        self.to(after)
 
     def _take(self, type: Any) -> Any:
         """The next word, as a value of this type."""

@@ -52,6 +52,7 @@ class Captured:
         self.alone = session.maps.alone  # on the first of several GPUs
         self.way, self._seconds = way, seconds
         self.joined: Any = None  # with a round of the other kind, as one kernel
+        self.threads = 1  # of the host that go through it
         self.turns = False  # it ended where a round in other directions goes on
         self.read: list[Any] = []  # handles that the round reads and leaves alone
         places = {} if like is None else like.held()
@@ -95,6 +96,7 @@ class Captured:
             for x, store in before:
                 x._store = store
         self.tape.finish()
+        self.threads = self.tape.threads
         if self.key:
             self._keep(signature, [x for x, _ in before])
 

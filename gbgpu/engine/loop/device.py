@@ -28,6 +28,7 @@ from .journal import NotCompiled
 from .limits import as_it_lies, products, too_wide
 from .signature import Signature
 from .solo import Solo
+from .tapes import threads
 
 HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for each GPU; rounds of the same plans
 MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
@@ -59,7 +60,8 @@ class DeviceLoop:
         self.alike, self.tries, self.chances, self.left = 0, 0, CHANCES, False
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
-        self.first = 2 if self.device.kind == "cpu" else 0  # by statements: they take less than to look for others
+        # by statements: they take less than to look for others, but for what several threads go through
+        self.first = 2 if self.device.kind == "cpu" and not session.loops.shared else 0
         self.last = perf_counter()
 
     @classmethod
@@ -103,7 +105,7 @@ class DeviceLoop:
         gpus, cpu = 1 if self._one else self.gpus, self.device.kind == "cpu"
         seconds, each = self._seconds() / gpus, SPENT if cpu else KEPT_UP if gpus == 1 else HANDED * gpus
         busy = max(BUSY if gpus == 1 and not cpu else 0.0, each * len(self.statements))
-        if seconds > busy and (seconds > WIDE or self._other(way_of(self.loop)) is None):
+        if seconds > busy and not self._steady and (seconds > WIDE or self._other(way_of(self.loop)) is None):
             self.loop.how, self.alike, self.plans = "statements, as a round keeps the device busy", 0, None
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
                 self.tries = _TRIES
@@ -171,6 +173,21 @@ class DeviceLoop:
         if self.device.kind == "cpu" or settings.resident == "never":
             return None
         return self.session.loops.other(self.signature, way, self.session.maps.alone)
+
+    @property
+    def _steady(self) -> bool:
+        """Whether statements would choose nothing, and several threads go through a round as well: sums of whole rows
+        of full vectors, and no other product."""
+        if self.device.kind != "cpu" or threads(self.session) == 1:
+            return False
+        products = [statement for statement in self.statements if statement.expr.kind == "product"]
+        return all(map(self._whole, products))
+
+    def _whole(self, statement: Statement) -> bool:
+        expr = statement.expr
+        x = expr.left if expr.left.ndim == 1 else expr.right
+        store = None if x.lazy else x._store
+        return statement.mask is None and store is not None and store.form == "full" and not expr.op.monoid.is_any
 
     def _soon(self) -> int:
         """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none
@@ -268,7 +285,9 @@ class DeviceLoop:
 
     @contextmanager
     def _blind(self) -> Iterator[None]:
-        assigner, self.session.assigner = self.session.assigner, None  # owners compute what any number takes
+        assigner = self.session.assigner
+        if not self._steady:  # owners compute what any number takes
+            self.session.assigner = None
         self.session.blind = True
         try:
             yield

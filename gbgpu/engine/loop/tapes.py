@@ -1,4 +1,5 @@
-"""Where a round is written down on CPU devices, and what runs it: a list of calls. (`cuda_tape.py` has GPUs'.)"""
+"""Where a round is written down on CPU devices, and what runs it: a list of calls, which the caller's thread goes
+through, or threads do side by side. (`cuda_tape.py` has GPUs'.)"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,7 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ... import settings
+from ...device.base import cores
 from ...device.cpu import CpuDevice
+from ...distribute.partition import Task
 from ...interrupts import held, imported
 from ...kernels.cpu import load
 from ...kernels.interface import Late
@@ -16,26 +20,35 @@ from .condition import Condition, CpuCondition
 from .journal import Journal, NotCompiled
 
 _CHUNK, _PATIENCE = 64, 0.02  # rounds, at first, and seconds for which Ctrl-C waits
+SHARED = 1e-4  # seconds of a round on each device from which several threads go through it
+
+
+def threads(session: Any) -> int:
+    """How many threads may go through a round: one for each device, if there are as many cores."""
+    return 1 if settings.inline == "always" else min(len(session.devices), len(cores()))
 
 
 class CpuTape:
-    """Calls of kernels, which one function goes through on the caller's thread."""
+    """Calls of kernels, which one function goes through."""
 
     def __init__(self, session: Any):
         self._session = session
         self._replay = imported("gbgpu.kernels.replay").Replay()
         self.state = self._replay.state
         self.condition: type[Condition] = CpuCondition
-        self._most = 2**62
+        self._most, self._chunk, self._devices = 2**62, _CHUNK, session.device_set
 
     @contextmanager
     def recording(self, journal: Journal, thin: bool, seconds: float = 0.0) -> Iterator[None]:
         """Devices and kernels of the session write down what they are given; plans that have others are put aside."""
         session, replay = self._session, self._replay
+        if seconds > SHARED:
+            replay.threads, self._chunk = threads(session), min(_CHUNK, 1 + int(_PATIENCE / max(seconds, 1e-4)))
         names = ("devices", "device_set", "kernels", "plans", "late")
         before = [getattr(session, name) for name in names]
         devices = [_Writing(device, replay, journal) for device in session.devices]
-        written: tuple[Any, ...] = devices, _Inline(devices), _Kernels(session.kernels, replay, journal), {}, late
+        kernels = _Kernels(session.kernels, replay, journal)
+        written: tuple[Any, ...] = devices, _Inline(devices, replay), kernels, {}, late
         try:
             _give(session, names, written)
             yield
@@ -44,6 +57,7 @@ class CpuTape:
 
     def turn(self, text: str, arrays: list[Any], most: int | None, changed: list[Any]) -> None:
         self._most = most or self._most
+        self._replay.meet()
         self._replay.call(load("turn", text), (self.state, *arrays))
 
     def number(self) -> CpuCondition:
@@ -72,7 +86,12 @@ class CpuTape:
 
     def finish(self) -> None:
         self._replay.finish()
-        self.how = f"{self._replay.length} calls a round"
+        beside = f", by {self._replay.threads} threads" if self._replay.threads > 1 else ""
+        self.how = f"{self._replay.length} calls a round{beside}"
+
+    @property
+    def threads(self) -> int:
+        return self._replay.threads
 
     def begin(self, rounds: int) -> None:
         self.state[:] = rounds, *[0] * (len(self.state) - 1)
@@ -83,12 +102,17 @@ class CpuTape:
 
     def launch(self, until: int | None) -> None:
         """Some rounds at a time: Ctrl-C waits for compiled code of its own thread."""
-        state, chunk, most = self.state, _CHUNK, min(until or self._most, self._most)
+        state, chunk, most = self.state, self._chunk, min(until or self._most, self._most)
+        together = self._together if self._replay.threads > 1 else None
         while not (state[1] or state[2] or state[0] >= most):
             start = perf_counter()
-            self._replay.rounds(min(int(state[0]) + chunk, most))
+            self._replay.rounds(min(int(state[0]) + chunk, most), together)
             if perf_counter() - start < _PATIENCE:
                 chunk *= 2
+
+    def _together(self, work: Callable[[int], Any]) -> list[Any]:
+        tasks = [Task(thread, thread, 0, 0) for thread in range(self._replay.threads)]
+        return self._devices.together(tasks, lambda task: work(task.device))
 
 
 def within(condition: Any, state: Any) -> Any:
@@ -113,14 +137,21 @@ class _Inline:
 
     switches = False
 
-    def __init__(self, devices: Sequence[Any]):
-        self.devices = devices
+    def __init__(self, devices: Sequence[Any], replay: Any):
+        self.devices, self._replay = devices, replay
 
     def inline(self, p: int, seconds: float) -> bool:
         return True
 
     def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float, whole: bool = False) -> list[Any]:
-        return [work(task) for task in tasks]
+        results = []
+        try:
+            for task in tasks:
+                self._replay.device = task.device
+                results.append(work(task))
+        finally:
+            self._replay.device = 0  # what is done between steps
+        return results
 
 
 class _Kernels:
@@ -136,7 +167,7 @@ class _Kernels:
         kernel = self._kernels.settled(kind, spec)
 
         def written(*arguments: Any) -> None:
-            self._replay.call(kernel, arguments)
+            self._replay.call(kernel, arguments, kind)
             self._journal.launched([x for x in arguments if isinstance(x, np.ndarray)])
 
         return written

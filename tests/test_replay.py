@@ -1,0 +1,143 @@
+"""Rounds that several threads go through side by side: as if one did all in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+import algos
+import gbgpu as gb
+from gbgpu.device.cpu import CpuDevices
+from gbgpu.distribute.partition import Task
+from gbgpu.engine.loop import device, tapes
+from gbgpu.kernels.interface import KINDS, written
+from gbgpu.kernels.replay import Replay
+
+SIZE = 6  # words of a buffer
+
+
+@njit(nogil=True)
+def turn(state):
+    state[0] += 1
+    state[3] = state[0] < state[4]
+
+
+@njit(nogil=True)
+def mix(target, source):
+    for i in range(len(target)):
+        target[i] = target[i] * 3 + source[-1 - i] + 1
+
+
+@njit(nogil=True)
+def fail(target, source):
+    if target[0] >= 0:
+        raise ValueError
+
+
+def together(threads):
+    devices = CpuDevices(threads)
+
+    def all(work):
+        tasks = [Task(thread, thread, 0, 0) for thread in range(threads)]
+        return devices.together(tasks, lambda task: work(task.device))
+
+    return devices, all
+
+
+calls = st.tuples(st.sampled_from(["copy", "clear", "mix", "part", "guard"]), *[st.integers(0, 4)] * 3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(calls, min_size=1, max_size=25), st.integers(2, 4), st.integers(1, 6))
+def test_as_if_one_thread_did_all(calls, threads, rounds):
+    ours = [np.arange(SIZE) + 10 * i for i in range(5)]
+    theirs, replay = [x.copy() for x in ours], Replay()
+    replay.threads = threads
+    for what, replay.device, i, j in calls:
+        if what == "copy":
+            replay.copy(ours[i], ours[j])
+        elif what == "clear":
+            replay.clear(ours[i])
+        elif what == "mix":
+            replay.call(mix, (ours[i], ours[j]))
+        elif what == "part":
+            replay.call(mix, (ours[i][: SIZE // 2], ours[j][SIZE // 2 :]))
+        else:
+            replay.begin(ours[i][:1])
+            replay.call(mix, (ours[i], ours[j]))
+            replay.end()
+    replay.device = 0
+    replay.meet()
+    replay.call(turn, (replay.state,))
+    replay.finish()
+    for _ in range(rounds):
+        for what, _, i, j in calls:
+            a, b = theirs[i], theirs[j]
+            if what == "copy":
+                a[:] = b
+            elif what == "clear":
+                a[:] = 0
+            elif what == "mix" or what == "guard" and a[0]:
+                mix.py_func(a, b)
+            elif what == "part":
+                mix.py_func(a[: SIZE // 2], b[SIZE // 2 :])
+    devices, all = together(threads)
+    replay.rounds(rounds, all)
+    devices.close()
+    assert replay.state[0] == rounds
+    for mine, his in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(mine, his)
+
+
+@pytest.mark.parametrize("failing", range(3))
+def test_who_waits_hears_of_a_failure(failing):
+    replay, shared = Replay(), np.zeros(SIZE, int)
+    replay.threads = 3
+    for thread in range(3):
+        replay.device = thread
+        replay.call(fail if thread == failing else mix, (np.zeros(SIZE, int), np.zeros(SIZE, int)))
+    for thread in range(3):
+        replay.device = thread
+        replay.call(mix, (shared, np.zeros(SIZE, int)))
+    replay.device = 0
+    replay.meet()
+    replay.call(turn, (replay.state,))
+    replay.finish()
+    devices, all = together(3)
+    with pytest.raises(MemoryError):
+        replay.rounds(5, all)
+    devices.close()
+
+
+def test_what_kernels_write():
+    """The arguments that come last are results, but for counts and stats, and what is restored on the way."""
+    results = {kind: [KINDS[kind][i] for i in sorted(written(kind))] for kind in KINDS}
+    assert results["pull"] == ["out_vals", "out_words", "count", "stats"]
+    assert results["push"] == ["acc_vals", "acc_words", "touched", "touched_count", "stats"]
+    assert results["write"] == results["write_list"] == ["cvals", "cwords", "count"]
+    assert results["ewise"] == ["out_vals", "out_words", "count"] and results["reduce"] == ["out_vals", "out_words"]
+    assert results["combine"] == ["acc_vals", "acc_words", "touched", "touched_count"]
+    assert results["apply"] == ["out_vals"] and results["frontier_edges"] == ["out"]
+    assert all(results.values())
+
+
+def test_rounds_that_keep_devices_busy(monkeypatch):
+    """Each thread works on the rows of its device; and others' rows, where one has more work."""
+    monkeypatch.setattr(gb.settings, "interpret", False)
+    monkeypatch.setattr(gb.settings, "tiered", False)
+    monkeypatch.setattr(device, "_spent", 1e9)
+    monkeypatch.setattr(tapes, "cores", lambda: [0, 1])
+    gb.init("cpu:2", partition=gb.partition.shares(1, 3))
+    A = gb.io.rmat(13, seed=3)
+    for _ in range(2):
+        ranks, rounds, _ = algos.pagerank(A, tol=0, max_iterations=40)
+    (captured,) = (one for alike in gb.settings.session().loops._captured.values() for one in alike)
+    shape = captured.tape._replay._shape()
+    assert captured.threads == 2 and {thread for _, thread in shape} == {None, 0, 1} and rounds == 40
+    found = ranks.to_dense()
+    gb.init("cpu:1")
+    expected = algos.pagerank(gb.io.rmat(13, seed=3), tol=0, max_iterations=40)
+    np.testing.assert_allclose(found, expected.ranks.to_dense(), rtol=1e-12)
