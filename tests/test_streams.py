@@ -10,6 +10,7 @@ from scipy import sparse
 
 from gbgpu import settings
 from gbgpu.device.cpu import CpuDevices
+from gbgpu.device.rows import TILE
 from gbgpu.distribute.blocks import MatrixBlock
 from gbgpu.kernels import gpu_streams as streams
 
@@ -19,11 +20,59 @@ def device(monkeypatch):
     """One of the host that has what GPUs have."""
     found = CpuDevices(1).devices[0]
     found.counts = lambda ids, n: np.bincount(ids, minlength=n)
-    found.cut = cut
+    found.cut, found.run, found.upto, found.sort = cut, run, np.cumsum, np.ndarray.sort
     monkeypatch.setattr(streams, "SMALL", 1)
     monkeypatch.setattr(streams, "WIDE", 0)
     monkeypatch.setattr(settings, "hub_bytes", 200)
     return found
+
+
+def run(name, n, args):
+    """As CudaDevice.run, of the kernels that streams are made with."""
+    KERNELS[name.rstrip("48")](*args)
+
+
+def begun(indptr, n, least, bits, upto, begins):
+    on = np.diff(indptr) >= least
+    bits[:] = 0
+    bits.view(np.uint8)[: -(-n // 8)] = np.packbits(on, bitorder="little")
+    upto[0], upto[1:] = 0, np.bitwise_count(bits.view(np.uint32))
+    if not isinstance(begins, int):
+        first = np.zeros(8 * len(begins), bool)
+        first[indptr[:-1][on]] = True
+        begins[:] = np.packbits(first, bitorder="little")
+
+
+def listed(bits, upto, names, out, n):
+    found = np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little")[:n])
+    assert len(found) == upto[-1]
+    out[:] = found if isinstance(names, int) else names[found]
+
+
+def ranks(indptr, bits, upto, out, n, tiles):
+    on = np.unpackbits(bits.view(np.uint8), bitorder="little")[:n] > 0
+    out[:] = np.searchsorted(indptr[:-1][on], np.arange(tiles + 1) * TILE)
+
+
+def joined(rows, words, new, count):
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+    rows = np.arange(count) if isinstance(rows, int) else rows
+    new += count - int(bits[rows].sum())
+    bits[rows] = 1
+    words.view(np.uint8)[:] = np.packbits(bits, bitorder="little")
+
+
+def falling(counts, keys, n):
+    keys[:] = (2**31 - 1 - np.minimum(counts, 2**31 - 1)) << 32 | np.arange(n)
+
+
+def ranked(keys, counts, order, place, sums, most, n):
+    order[:] = keys & 0xFFFFFFFF
+    place[order] = np.arange(n)
+    sums[:] = counts[order[:most]].sum(), np.count_nonzero(counts)
+
+
+KERNELS = {kernel.__name__: kernel for kernel in (begun, listed, ranks, joined, falling, ranked)}
 
 
 def cut(codes, low, high, source, begins, ranks, rows=0):
@@ -39,7 +88,7 @@ def entries(view, values, n):
     """The matrix in a stream."""
     count = len(view.codes)
     begins = np.unpackbits(view.begins, bitorder="little")[:count]
-    assert begins[0] and view.ranks.tolist() == [int(begins[: t * streams.TILE].sum()) for t in range(len(view.ranks))]
+    assert begins[0] and view.ranks.tolist() == [int(begins[: t * TILE].sum()) for t in range(len(view.ranks))]
     rank = np.cumsum(begins) - 1
     rows = rank if view.rows is None else view.rows[rank]
     cols = view.codes if view.order is None else view.order[view.codes]
@@ -50,7 +99,6 @@ def entries(view, values, n):
 @pytest.mark.parametrize("hubs", [False, True])
 @pytest.mark.parametrize("l2, slices", [(1 << 30, 1), (16_000, 2), (4_000, 6), (2_000, 11)])
 def test_streams_hold_every_entry(device, l2, slices, hubs, monkeypatch):
-    monkeypatch.setattr(streams, "PIECE", 1 << 10)
     monkeypatch.setattr(streams, "EACH", 2)
     device.l2 = l2
     n, m, count = 400, 3_000, 9_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_streams import cut
+from test_streams import KERNELS, cut
 
 import gbgpu as gb
 from gbgpu import semiring
@@ -176,3 +176,45 @@ def test_cut_takes_a_slice_of_the_columns(n):
             taken, firsts = device.cut(given[0], low, high, device.put(source), *given[1:], int(starts.sum()))
             right = cut(codes, low, high, source, begins, ranks, starts.sum())
             assert np.array_equal(taken.get(), right[0]) and np.array_equal(firsts.get(), right[1])
+
+
+@pytest.mark.parametrize("empty", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("n", [1, 31, 64, 1025, 70_001])
+def test_rows_are_found_where_they_begin(n, empty):
+    """Each kernel against its text in NumPy, for offsets of both sizes; lists of rows, and all of them."""
+    device = gb.init("cuda:0").devices[0]
+    rng = np.random.default_rng(n)
+    lengths = np.where(rng.random(n) < empty, 0, rng.integers(1, 6, n))
+    names = np.sort(rng.permutation(3 * n)[:n]).astype(np.int32)
+    before = rng.integers(-(2**62), 2**62, (3 * n + 63) // 64)
+    for dtype, least in ((np.int32, 1), (np.int64, 1), (np.int32, 4)):
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(dtype)
+        words, tiles = (n + 63) // 64, -(-int(indptr[-1]) // 1024)
+        bits, upto = np.zeros(words, int), np.zeros(2 * words + 1, int)
+        first = np.zeros(-(-int(indptr[-1]) // 32) * 4, np.uint8)
+        same(device, f"begun{dtype().itemsize}", 64 * words, (indptr, n, least, bits, upto, first))
+        upto = np.cumsum(upto)
+        out = np.zeros(upto[-1], np.int32)
+        same(device, "listed", n, (bits, upto, names, out, n))
+        same(device, "listed", n, (bits, upto, 0, out, n))
+        found = np.zeros(tiles + 1, np.int32)
+        same(device, f"ranks{dtype().itemsize}", tiles + 1, (indptr, bits, upto, found, n, tiles))
+    padded = -(-n // 32) * 32
+    for rows in (names, 0):
+        same(device, "joined", padded, (rows, before.copy(), np.zeros(1, int), n))
+    counts = rng.integers(0, 5, n)
+    keys = np.zeros(n, int)
+    same(device, "falling", n, (counts, keys, n))
+    keys.sort()
+    order = [np.zeros(n, np.int32) for _ in range(2)]
+    same(device, "ranked", n, (keys, counts, *order, np.zeros(2, int), n // 3, n))
+
+
+def same(device, name, n, args):
+    """A kernel leaves what its text in NumPy leaves there, in arrays that are then as that leaves them."""
+    given = [device.put(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+    device.run(name, n, tuple(given))
+    KERNELS[name.rstrip("48")](*args)
+    for ours, theirs in zip(given, args, strict=True):
+        if isinstance(theirs, np.ndarray):
+            np.testing.assert_array_equal(ours.get()[: len(theirs)], theirs, err_msg=name)

@@ -117,3 +117,72 @@ CUT(1, unsigned char)
 CUT(2, unsigned short)
 CUT(4, unsigned)
 CUT(8, unsigned long long)
+
+// Rows of at least so many entries, as bits, and how many there are up to each 32 of them (after a sum); where rows
+// begin among the entries, if that is wanted.
+#define BEGUN(size, type) \
+extern "C" __global__ void begun##size(const type *indptr, long long n, long long least, unsigned *bits, \
+                                       long long *upto, unsigned *begins) { \
+    EACH(i, (n + 63) & ~63ll) { \
+        const long long first = i < n ? indptr[i] : 0; \
+        const bool on = i < n && indptr[i + 1] - first >= least; \
+        if (on && begins) atomicOr(begins + (first >> 5), 1u << (first & 31)); \
+        const unsigned found = __ballot_sync(~0u, on); \
+        if (threadIdx.x % 32 == 0) { \
+            bits[i >> 5] = found; \
+            upto[(i >> 5) + 1] = __popc(found); \
+            if (i == 0) upto[0] = 0; \
+        } \
+    } \
+}
+BEGUN(4, int)
+BEGUN(8, long long)
+__device__ long long bits_before(const unsigned *bits, const long long *upto, long long i, long long n) {
+    const long long word = i >> 5;
+    return upto[word] + (i < n ? __popc(bits[word] & ((1u << (i & 31)) - 1)) : 0);
+}
+// What `rows` has (their numbers, if it has nothing) where bits are set.
+extern "C" __global__ void listed(const unsigned *bits, const long long *upto, const int *rows, int *out, long long n) {
+    EACH(i, n) if (bits[i >> 5] >> (i & 31) & 1) out[bits_before(bits, upto, i, n)] = rows ? rows[i] : (int)i;
+}
+// How many rows whose bits are set begin before each tile.
+#define RANKS(size, type) \
+extern "C" __global__ void ranks##size(const type *indptr, const unsigned *bits, const long long *upto, int *out, \
+                                       long long n, long long tiles) { \
+    EACH(t, tiles + 1) { \
+        long long low = 0, high = n; \
+        while (low < high) { \
+            const long long middle = (low + high) / 2; \
+            if (indptr[middle] < t * 1024) low = middle + 1; \
+            else high = middle; \
+        } \
+        out[t] = (int)(low < n ? bits_before(bits, upto, low, n) : upto[(n + 31) >> 5]); \
+    } \
+}
+RANKS(4, int)
+RANKS(8, long long)
+// Bits of rows (all n, if there is no list) join others; how many were not set.
+extern "C" __global__ void joined(const int *rows, unsigned *bits, unsigned long long *count, long long n) {
+    unsigned mine = 0;
+    EACH(i, n) {
+        const int row = rows ? rows[i] : (int)i;
+        mine += !(atomicOr(bits + (row >> 5), 1u << (row & 31)) >> (row & 31) & 1);
+    }
+    mine = __reduce_add_sync(~0u, mine);
+    if (threadIdx.x % 32 == 0 && mine) atomicAdd(count, (unsigned long long)mine);
+}
+// Keys that sort by falling counts, with numbers below; and, of sorted keys, the numbers, the place of each, the sum of
+// the first `most` counts, and how many are not 0.
+extern "C" __global__ void falling(const long long *counts, long long *keys, long long n) {
+    EACH(i, n) keys[i] = (0x7fffffffll - min(counts[i], 0x7fffffffll)) << 32 | i;
+}
+extern "C" __global__ void ranked(const long long *keys, const long long *counts, int *order, int *place,
+                                  unsigned long long *sums, long long most, long long n) {
+    EACH(i, n) {
+        const int id = (int)keys[i];
+        order[i] = id;
+        place[id] = (int)i;
+        if (i < most) atomicAdd(sums, (unsigned long long)counts[id]);
+        if (counts[id] && (i + 1 == n || !counts[(int)keys[i + 1]])) sums[1] = i + 1;
+    }
+}

@@ -114,12 +114,6 @@ class DeviceSet(Protocol):
     def close(self) -> None: ...
 
 
-def pack(xp: Any, present: Any, words: Any) -> None:
-    """Booleans as presence bits, into words that are zero. `xp`: the module of these arrays."""
-    bits = xp.packbits(present, bitorder="little")
-    words.view(np.uint8)[: len(bits)] = bits
-
-
 def address(array: Any) -> int:
     """Where a buffer begins, in the memory of its device."""
     if isinstance(array, np.ndarray):

@@ -14,7 +14,7 @@ from .. import settings
 from ..errors import OutOfMemory, message
 from ..interrupts import held, here, imported
 from ..trace import counters
-from .base import cores, pack
+from .base import cores
 
 if TYPE_CHECKING:
     from .base import Device, DeviceSet
@@ -83,7 +83,8 @@ class CpuDevice:
         vals[...] = found
         present = found > 0
         words[...] = 0
-        pack(np, present, words)
+        bits = np.packbits(present, bitorder="little")
+        words.view(np.uint8)[: len(bits)] = bits
         count += np.count_nonzero(present)
 
     def equal(self, one: np.ndarray, two: np.ndarray) -> bool:

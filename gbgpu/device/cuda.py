@@ -209,7 +209,7 @@ class CudaDevice:
             return self._set_bytes(buffer, pattern[0])
         if n:
             bits = np.frombuffer(pattern, f"u{len(pattern)}")[0]
-            self._run(f"fill{len(pattern)}", n, (buffer, bits, n))
+            self.run(f"fill{len(pattern)}", n, (buffer, bits, n))
         return buffer
 
     def put(self, array: np.ndarray) -> Any:
@@ -255,7 +255,7 @@ class CudaDevice:
             # CUDA's own copies between GPUs wait for all that either was given before, and hold up what comes after;
             # within the WHILE node of a graph they do not end (CUDA 13.0)
             with self.here(), self._reading(source) as source:
-                return self._run("copy_bytes", (target.nbytes >> 4) + 1, (target, source, target.nbytes))
+                return self.run("copy_bytes", (target.nbytes >> 4) + 1, (target, source, target.nbytes))
         counters.launches += 1
         if self.journal is not None:
             self.journal.launched([target, source])
@@ -274,7 +274,7 @@ class CudaDevice:
         n = min(target.size, source.size)
         if n:
             with self.here(), self._reading(source) as source:
-                self._run(f"copy{target.itemsize}", n, (target, source, count, n))
+                self.run(f"copy{target.itemsize}", n, (target, source, count, n))
 
     def _reading(self, source: Any) -> AbstractContextManager:
         """What is there to read of an array, which another GPU may have."""
@@ -293,7 +293,7 @@ class CudaDevice:
         if total:
             name = f"owners{indptr.itemsize}{4 if cols is None else cols.itemsize}"
             args = indptr, len(indptr) - 1, 0 if cols is None else cols, bits, out, total
-            self._run(name, (total + 7) // 8, args)  # a block takes 2048
+            self.run(name, (total + 7) // 8, args)  # a block takes 2048
         return out
 
     # CuPy's own reductions take a second or more to compile.
@@ -301,7 +301,7 @@ class CudaDevice:
     def truths(self, flags: Any) -> Any:
         out = self.zeros(1, np.int64)
         if flags.size:
-            self._run("truths", flags.size, (flags, out, flags.size))
+            self.run("truths", flags.size, (flags, out, flags.size))
         return out
 
     def has_empty(self, indptr: Any) -> bool:
@@ -309,14 +309,14 @@ class CudaDevice:
 
     def longest(self, indptr: Any) -> int:
         out = self.zeros(1, np.int64)
-        self._run(f"longest{indptr.itemsize}", len(indptr) - 1, (indptr, out, len(indptr) - 1))
+        self.run(f"longest{indptr.itemsize}", len(indptr) - 1, (indptr, out, len(indptr) - 1))
         return int(self.get(out)[0])
 
     def lengths(self, indptr: Any, vals: Any, words: Any, count: Any) -> None:
         n = len(indptr) - 1
         into = vals if vals.dtype == np.int64 else self.empty(n, np.int64)
         if n:
-            self._run(f"lengths{indptr.itemsize}", n, (indptr, into, words, count, n))
+            self.run(f"lengths{indptr.itemsize}", n, (indptr, into, words, count, n))
         if into is not vals:
             vals[...] = into
 
@@ -326,7 +326,7 @@ class CudaDevice:
     def _flag(self, name: str, n: int, *arrays: Any) -> bool:
         out = self.zeros(1, np.int64)
         if n > 0:
-            self._run(name, n, (*arrays, out, n))
+            self.run(name, n, (*arrays, out, n))
         return bool(self.get(out)[0])
 
     def counts(self, ids: Any, n: int) -> Any:
@@ -334,8 +334,13 @@ class CudaDevice:
         of hundreds of blocks."""
         out = self.zeros(n, np.int64)
         if ids.size:
-            self._run(f"counts{ids.itemsize}", ids.size, (ids, out, ids.size))
+            self.run(f"counts{ids.itemsize}", ids.size, (ids, out, ids.size))
         return out
+
+    def upto(self, counts: Any) -> Any:
+        """The sum of all int64 counts up to each."""
+        with self.here():
+            return cupy.cumsum(counts)
 
     def cut(
         self, codes: Any, low: int, high: int, source: Any, begins: Any, ranks: Any, rows: int = 0
@@ -344,27 +349,27 @@ class CudaDevice:
         end). `begins`, `ranks`: of a stream (engine/streams.py)."""
         n, tiles = codes.size, ranks.size - 1
         counts, offsets = self.empty(tiles, np.int64), self.zeros(tiles + 1, np.int64)
-        self._run("cut_counts", tiles * 32, (codes, n, low, high, counts))
+        self.run("cut_counts", tiles * 32, (codes, n, low, high, counts))
         with self.here():
             cupy.cumsum(counts, out=offsets[1:])
         total = int(self.get(offsets[-1:])[0])
         out, firsts = self.empty(total, source.dtype), self.full(rows + 1, total, np.int64) if rows else 0
         args = codes, n, low, high, offsets, source, out, begins, ranks, firsts
-        self._run(f"cut{source.itemsize}", tiles * 32, args)
+        self.run(f"cut{source.itemsize}", tiles * 32, args)
         return out, firsts
 
     def checked(self, ids: Any, n: int, dtype: str) -> tuple[Any, Any]:
         """(ids, with -1 in place of those outside 0 .. n - 1; whether there are any)."""
         slots, bad = self.empty(ids.size, dtype), self._flag_of_ids()
         if ids.size:
-            self._run(f"checked{slots.itemsize}", ids.size, (ids, _code(ids), ids.size, n, slots, bad))
+            self.run(f"checked{slots.itemsize}", ids.size, (ids, _code(ids), ids.size, n, slots, bad))
         return slots, bad
 
     def take(self, vals: Any, ids: Any, n: int) -> tuple[Any, Any]:
         """(vals[ids]; whether there are ids outside 0 .. n - 1, in whose place any value is)."""
         out, bad = self.empty(ids.size, vals.dtype), self._flag_of_ids()
         if ids.size:
-            self._run(f"take{vals.itemsize}", ids.size, (ids, _code(ids), ids.size, n, vals, out, bad))
+            self.run(f"take{vals.itemsize}", ids.size, (ids, _code(ids), ids.size, n, vals, out, bad))
         return out, bad
 
     def _flag_of_ids(self) -> Any:
@@ -478,11 +483,23 @@ class CudaDevice:
         sized = "fill", "copy", "take", "cut", "empties", "longest", "differ"
         names = [f"{work}{size}" for work in sized for size in (1, 2, 4, 8)]
         names += ["copy_bytes", "checked4", "checked8", "counts4", "counts8", "cut_counts", "truths"]
-        names += ["lengths4", "lengths8"]
+        names += [
+            "lengths4",
+            "lengths8",
+            "begun4",
+            "begun8",
+            "ranks4",
+            "ranks8",
+            "listed",
+            "joined",
+            "falling",
+            "ranked",
+        ]
         names += [f"owners{offset}{column}" for offset in (4, 8) for column in (4, 8)]
         return {name: kernel(name) for name in names}
 
-    def _run(self, name: str, n: int, args: tuple) -> None:
+    def run(self, name: str, n: int, args: tuple) -> None:
+        """Start a kernel of bytes.cu or arrays.cu for so many elements."""
         most = self.thin if self.thin and name.startswith("copy") else self.processors * 8
         with self.here():
             self.launch(self._functions[name], min((n + BLOCK - 1) // BLOCK, most), BLOCK, args)

@@ -8,17 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import settings
-from ..device.base import pack
+from ..device.rows import Begun, joined, ranked
 
 LONG = 128  # entries from which a row is spread over a block of threads
 
-TILE = 1024  # entries, as in src/pull_stream.cu and in device/cuda.py
 SMALL = 1 << 16  # entries below which rows are not worth preparing
 # Pulls by rows before streams are made, which takes as long as some; and entries by whose pulls the launches for them
 # are paid, a second of compiling among them where nothing is kept.
 RENTED, LAUNCHES = 3, 1 << 25
 PAYS = 16  # pulls after which sorting rows by the use of their columns pays
-PIECE = 1 << 30  # flags packed at a time: CuPy counts them in 32 bits
 WIDE = 1 << 17  # columns from which their order by use pays: fewer values of x are near anyway
 SHORT, ALONE = 3.2, 8  # entries a row, on average, up to which a thread takes it where a stream could take all (road
 # networks have less), and where none could
@@ -46,8 +44,7 @@ def long_rows(device: Any, block: Any) -> Any:
     """The rows of at least LONG entries (int32), looked for once."""
     if "long" not in block.views:
         with device.uncaptured():
-            xp = device.xp
-            block.views["long"] = xp.flatnonzero(xp.diff(block.indptr) >= LONG).astype(np.int32)
+            block.views["long"] = Begun(device, block.indptr, LONG).rows()
     return block.views["long"]
 
 
@@ -121,18 +118,12 @@ def likely_first(device: Any, block: Any, width: int) -> Any:
 
 def _by_use(device: Any, block: Any, width: int) -> Any:
     bits = max(width - 1, 1).bit_length()
-    order, place = _ranked(device, device.counts(block.cols, width))
-    keys = device.keys(device.owners(block.indptr, block.nnz), place[block.cols], bits)
+    order, place = ranked(device, device.counts(block.cols, width))[:2]
+    places = device.take(place, block.cols, width)[0]
+    keys = device.keys(device.owners(block.indptr, block.nnz), places, bits)
     device.sort(keys)
     keys &= (1 << bits) - 1
-    return order[keys]
-
-
-def _ranked(device: Any, counts: Any) -> tuple[Any, Any]:
-    """(columns by falling use, the place of each column there)."""
-    order, place = device.order(-counts).astype(np.int32), device.empty(len(counts), np.int32)
-    place[order] = device.xp.arange(len(counts), dtype=np.int32)
-    return order, place
+    return device.take(order, keys, width)[0]
 
 
 def _cut(device: Any, block: Any, whole: Stream, count: int) -> tuple[Stream, ...] | None:
@@ -155,25 +146,15 @@ def _laid_out(
     device: Any, n: int, rows: Any, indptr: Any, codes: Any, order: Any, low: int, high: int, before: Any = None
 ) -> Stream:
     """`rows`: those that indptr is about (None: all); `before`: the words of the stream before it."""
-    xp, nnz = device.xp, len(codes)
-    present = xp.diff(indptr) > 0
-    firsts = indptr[:-1][present]
-    found = xp.flatnonzero(present).astype(np.int32) if rows is None else rows[present]
-    flags = device.zeros(-(-nnz // 8) * 8, np.uint8)
-    flags[firsts] = 1
-    bits = [xp.packbits(flags[at : at + PIECE], bitorder="little") for at in range(0, nnz, PIECE)]
-    edges = xp.arange(-(-nnz // TILE) + 1, dtype=firsts.dtype) * TILE
-    ranks = xp.searchsorted(firsts, edges, side="left").astype(np.int32)
-    if rows is not None:
-        present = device.zeros(n, np.bool_)
-        present[found] = True
-    words, new = device.zeros((n + 63) >> 6, np.int64), len(found)
-    pack(xp, present, words)
-    if before is not None:
-        new -= int(xp.unpackbits((words & before).view(np.uint8)).sum(dtype=np.int64))
-        words |= before
-    begins = bits[0] if len(bits) == 1 else xp.concatenate(bits)
-    return Stream(codes, begins, None if len(found) == n else found, ranks, order, words, new, low, high)
+    nnz = len(codes)
+    begun = Begun(device, indptr, entries=nnz)
+    found, words, new = rows, begun.bits, begun.total
+    if begun.total < begun.n:
+        found = begun.rows(rows)
+    if rows is not None or before is not None:
+        words, new = joined(device, found, begun.total, n, before)
+    ranks = begun.ranks(nnz)
+    return Stream(codes, begun.begins, None if begun.total == n else found, ranks, order, words, new, low, high)
 
 
 def _coded(device: Any, block: Any, width: int) -> tuple[Any, Any]:
@@ -181,8 +162,7 @@ def _coded(device: Any, block: Any, width: int) -> tuple[Any, Any]:
     most = settings.hub_bytes // 4
     if most < 1 or width < WIDE:
         return block.cols, None
-    counts = device.counts(block.cols, width)
-    order, place = _ranked(device, counts)
-    if int(device.get(device.xp.cumsum(counts[order[:most]])[-1:])[0]) < SHARE * block.nnz:
+    order, place, top, used = ranked(device, device.counts(block.cols, width), most)
+    if top < SHARE * block.nnz:
         return block.cols, None
-    return place[block.cols], order[: int(device.get(device.truths(counts > 0))[0])]
+    return device.take(place, block.cols, width)[0], order[:used]
