@@ -13,7 +13,7 @@ from hypothesis import settings
 
 import gbgpu as gb
 from gbgpu import binary, indexunary, monoid, select, semiring, unary
-from gbgpu.device import cuda, nvrtc
+from gbgpu.device import cuda, nvrtc, store
 from gbgpu.errors import Panic
 from gbgpu.kernels import ahead, gpu
 from gbgpu.kernels.gpu_source import SOURCES, atomic_form
@@ -353,6 +353,9 @@ def test_kernels_of_a_plan_are_compiled_side_by_side(tmp_path, monkeypatch):
         assert gpu.compile(kind, spec, "sm_90").startswith(b"\x7fELF")
     assert not nvrtc._begun and all(future.done() for future in begun.values())
     assert {file.name for file in (tmp_path / "cuda").iterdir()} >= set(begun)
+    store._starts.cache_clear()  # as another process
+    kernels.ahead(steps)
+    assert not nvrtc._begun
     nvrtc.begin("nonsense;", "sm_90")
     with pytest.raises(Panic, match="does not compile"):
         nvrtc.compile_cubin("nonsense;", "sm_90")

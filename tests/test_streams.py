@@ -20,7 +20,7 @@ def device(monkeypatch):
     """One of the host that has what GPUs have."""
     found = CpuDevices(1).devices[0]
     found.counts = lambda ids, n: np.bincount(ids, minlength=n)
-    found.cut, found.run, found.upto, found.sort = cut, run, np.cumsum, np.ndarray.sort
+    found.cut, found.run, found.sort = cut, run, np.ndarray.sort
     monkeypatch.setattr(streams, "SMALL", 1)
     monkeypatch.setattr(streams, "WIDE", 0)
     monkeypatch.setattr(settings, "hub_bytes", 200)
@@ -32,11 +32,11 @@ def run(name, n, args):
     KERNELS[name.rstrip("48")](*args)
 
 
-def begun(indptr, n, least, bits, upto, begins):
+def begun(indptr, n, least, bits, counts, begins):
     on = np.diff(indptr) >= least
     bits[:] = 0
     bits.view(np.uint8)[: -(-n // 8)] = np.packbits(on, bitorder="little")
-    upto[0], upto[1:] = 0, np.bitwise_count(bits.view(np.uint32))
+    counts[:] = np.bitwise_count(bits.view(np.uint32))
     if not isinstance(begins, int):
         first = np.zeros(8 * len(begins), bool)
         first[indptr[:-1][on]] = True

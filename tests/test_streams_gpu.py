@@ -9,6 +9,7 @@ from test_streams import KERNELS, cut
 import gbgpu as gb
 from gbgpu import semiring
 from gbgpu.device import cuda
+from gbgpu.device.cpu import CpuDevices
 from gbgpu.engine import direction
 from gbgpu.kernels import gpu_streams as streams
 
@@ -190,10 +191,10 @@ def test_rows_are_found_where_they_begin(n, empty):
     for dtype, least in ((np.int32, 1), (np.int64, 1), (np.int32, 4)):
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(dtype)
         words, tiles = (n + 63) // 64, -(-int(indptr[-1]) // 1024)
-        bits, upto = np.zeros(words, int), np.zeros(2 * words + 1, int)
+        bits, counts = np.zeros(words, int), np.zeros(2 * words, int)
         first = np.zeros(-(-int(indptr[-1]) // 32) * 4, np.uint8)
-        same(device, f"begun{dtype().itemsize}", 64 * words, (indptr, n, least, bits, upto, first))
-        upto = np.cumsum(upto)
+        same(device, f"begun{dtype().itemsize}", 64 * words, (indptr, n, least, bits, counts, first))
+        upto = np.append(0, np.cumsum(counts))
         out = np.zeros(upto[-1], np.int32)
         same(device, "listed", n, (bits, upto, names, out, n))
         same(device, "listed", n, (bits, upto, 0, out, n))
@@ -218,3 +219,34 @@ def same(device, name, n, args):
     for ours, theirs in zip(given, args, strict=True):
         if isinstance(theirs, np.ndarray):
             np.testing.assert_array_equal(ours.get()[: len(theirs)], theirs, err_msg=name)
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 2047, 2048, 2049, 600_001])
+def test_sums_and_what_is_kept(n):
+    """What devices of both kinds do with arrays, against NumPy."""
+    device, host = gb.init("cuda:0").devices[0], CpuDevices(1).devices[0]
+    rng = np.random.default_rng(n)
+    for dtype in (bool, np.int32, np.int64):
+        lengths = rng.integers(0, 2 if dtype is bool else 50, n).astype(dtype)
+        expected = np.append(0, np.cumsum(lengths, dtype=np.int64))
+        for one in (device, host):
+            assert np.array_equal(one.get(one.offsets(one.put(lengths))), expected)
+    words = rng.integers(-(2**63), 2**63 - 1, (n + 63) // 64)
+    if n % 64:
+        words[-1] &= (1 << n % 64) - 1
+    keep = rng.random(n) < 0.3
+    places = np.append(0, np.cumsum(keep))
+    for one in (device, host):
+        rows = one.get(one.rows_of(one.put(words), n))
+        assert np.array_equal(rows, np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")[:n]))
+        for dtype in (np.int8, np.float16, np.float32, np.int64):
+            source = rng.integers(0, 100, n).astype(dtype)
+            kept = one.kept(one.put(keep), one.put(places), int(places[-1]), one.put(source))
+            assert np.array_equal(one.get(kept), source[keep])
+        for ptr, idx in ((np.int32, np.int32), (np.int64, np.int32), (np.int64, np.int64)):
+            line, cols = np.arange(n + 1).astype(ptr), np.arange(5, n + 5).astype(idx)
+            assert one.is_line(one.put(line), one.put(cols), 5)
+            assert not n or not one.is_line(one.put(line), one.put(cols), 6)
+            if n > 2:
+                line[2] -= 1
+                assert not one.is_line(one.put(line), one.put(cols), 5)

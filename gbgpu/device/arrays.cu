@@ -118,11 +118,104 @@ CUT(2, unsigned short)
 CUT(4, unsigned)
 CUT(8, unsigned long long)
 
-// Rows of at least so many entries, as bits, and how many there are up to each 32 of them (after a sum); where rows
-// begin among the entries, if that is wanted.
+// Sums of all numbers before each, and of all: of tiles of 2048 at first, then of the tiles, then within each.
+__device__ long long scanned(long long mine, long long *total) {
+    __shared__ long long warps[33];
+    const unsigned lane = threadIdx.x & 31, warp = threadIdx.x >> 5, count = blockDim.x >> 5;
+    long long sum = mine;
+    for (int o = 1; o < 32; o <<= 1) {
+        const long long other = __shfl_up_sync(~0u, sum, o);
+        if (lane >= o) sum += other;
+    }
+    if (lane == 31) warps[warp] = sum;
+    __syncthreads();
+    long long before = 0, all = 0;
+    for (unsigned w = 0; w < count; w++) {
+        if (w == warp) before = all;
+        all += warps[w];
+    }
+    __syncthreads();
+    *total = all;
+    return before + sum - mine;
+}
+extern "C" __global__ void tops(long long *sums, long long n) {
+    long long before = 0, total;
+    for (long long first = 0; first < n; first += blockDim.x) {
+        const long long i = first + threadIdx.x, mine = i < n ? sums[i] : 0;
+        const long long upto = scanned(mine, &total);
+        if (i < n) sums[i] = before + upto;
+        before += total;
+    }
+}
+#define SCAN(size, type) \
+extern "C" __global__ void tiles##size(const type *in, long long *sums, long long n) { \
+    for (long long tile = blockIdx.x; tile * 2048 < n; tile += gridDim.x) { \
+        long long mine = 0, total; \
+        for (long long i = tile * 2048 + threadIdx.x; i < n && i < (tile + 1) * 2048; i += 256) mine += in[i]; \
+        scanned(mine, &total); \
+        if (threadIdx.x == 0) sums[tile] = total; \
+    } \
+} \
+extern "C" __global__ void scan##size(const type *in, const long long *sums, long long *out, long long n) { \
+    for (long long tile = blockIdx.x; tile * 2048 < n; tile += gridDim.x) { \
+        const long long first = tile * 2048 + threadIdx.x * 8; \
+        long long mine = 0, total; \
+        for (int k = 0; k < 8; k++) mine += first + k < n ? (long long)in[first + k] : 0; \
+        long long upto = sums[tile] + scanned(mine, &total); \
+        for (int k = 0; k < 8 && first + k < n; k++) { \
+            out[first + k] = upto; \
+            upto += in[first + k]; \
+        } \
+        if (first < n && first + 8 >= n) out[n] = upto; \
+    } \
+}
+SCAN(1, unsigned char)
+SCAN(4, int)
+SCAN(8, long long)
+extern "C" __global__ void counted(const unsigned *bits, long long *counts, long long n) {
+    EACH(i, n) counts[i] = __popc(bits[i]);
+}
+// What is to be kept, where there is a place for it.
+#define KEPT(size, type) \
+extern "C" __global__ void kept##size(const unsigned char *keep, const long long *places, const type *in, type *out, \
+                                      long long n) { \
+    EACH(i, n) if (keep[i]) out[places[i]] = in[i]; \
+}
+KEPT(1, unsigned char)
+KEPT(2, unsigned short)
+KEPT(4, unsigned)
+KEPT(8, unsigned long long)
+
+// Of sorted keys: where those from i << bits on begin; and their lower bits.
+#define SORTED(from, Key, to, type) \
+extern "C" __global__ void first##from##to(const Key *keys, long long n, long long bits, type *out, long long most) { \
+    EACH(i, most) { \
+        long long low = 0, high = n; \
+        while (low < high) { \
+            const long long middle = (low + high) / 2; \
+            if (keys[middle] < i << bits) low = middle + 1; \
+            else high = middle; \
+        } \
+        out[i] = (type)low; \
+    } \
+} \
+extern "C" __global__ void low##from##to(const Key *keys, type *out, long long mask, long long n) { \
+    EACH(i, n) out[i] = (type)(keys[i] & mask); \
+} \
+extern "C" __global__ void bent##from##to(const Key *indptr, const type *cols, long long first, long long *out, \
+                                          long long n) { \
+    EACH(i, n) if (indptr[i] != i || cols[i] != first + i) *out = 1; \
+}
+SORTED(4, int, 4, int)
+SORTED(4, int, 8, long long)
+SORTED(8, long long, 4, int)
+SORTED(8, long long, 8, long long)
+
+// Rows of at least so many entries, as bits, and how many each 32 rows have; where such rows begin among the entries,
+// if that is wanted.
 #define BEGUN(size, type) \
 extern "C" __global__ void begun##size(const type *indptr, long long n, long long least, unsigned *bits, \
-                                       long long *upto, unsigned *begins) { \
+                                       long long *counts, unsigned *begins) { \
     EACH(i, (n + 63) & ~63ll) { \
         const long long first = i < n ? indptr[i] : 0; \
         const bool on = i < n && indptr[i + 1] - first >= least; \
@@ -130,8 +223,7 @@ extern "C" __global__ void begun##size(const type *indptr, long long n, long lon
         const unsigned found = __ballot_sync(~0u, on); \
         if (threadIdx.x % 32 == 0) { \
             bits[i >> 5] = found; \
-            upto[(i >> 5) + 1] = __popc(found); \
-            if (i == 0) upto[0] = 0; \
+            counts[i >> 5] = __popc(found); \
         } \
     } \
 }

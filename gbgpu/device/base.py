@@ -64,11 +64,26 @@ class Device(Protocol):
     def equal(self, one: Any, two: Any) -> bool:
         """Whether two arrays of one type are equal in each bit."""
 
+    def offsets(self, lengths: Any) -> Any:
+        """The sum of all numbers (or booleans) before each, and of all, as int64."""
+
+    def rows_of(self, words: Any, n: int) -> Any:
+        """Which of n bits are set, ascending."""
+
+    def kept(self, keep: Any, offsets: Any, total: int, source: Any) -> Any:
+        """source where `keep` is true, `total` times; `offsets` of that."""
+
+    def is_line(self, indptr: Any, cols: Any, first: int) -> bool:
+        """Whether each row r has one entry, in column first + r."""
+
     def owners(self, indptr: Any, total: int) -> Any:
         """For each of `total` entries the row whose part of `indptr` it lies in."""
 
     def checked(self, ids: Any, n: int, dtype: str) -> tuple[Any, Any]:
         """(ids, with -1 in place of those outside 0 .. n - 1; whether there are any)."""
+
+    def at(self, vals: Any, ids: Any) -> Any:
+        """vals[ids], which are known to be there."""
 
     def take(self, vals: Any, ids: Any, n: int) -> tuple[Any, Any]:
         """(vals[ids]; whether there are ids outside 0 .. n - 1, in whose place any value is)."""

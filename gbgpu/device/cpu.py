@@ -90,6 +90,21 @@ class CpuDevice:
     def equal(self, one: np.ndarray, two: np.ndarray) -> bool:
         return np.array_equal(one.view(f"u{one.itemsize}"), two.view(f"u{two.itemsize}"))
 
+    def offsets(self, lengths: np.ndarray) -> np.ndarray:
+        found = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=found[1:])
+        return found
+
+    def rows_of(self, words: np.ndarray, n: int) -> np.ndarray:
+        return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")[:n])
+
+    def kept(self, keep: np.ndarray, offsets: np.ndarray, total: int, source: np.ndarray) -> np.ndarray:
+        return source[keep]
+
+    def is_line(self, indptr: np.ndarray, cols: np.ndarray, first: int) -> bool:
+        line = np.arange(len(indptr))
+        return bool((indptr == line).all() and (cols == line[:-1] + first).all())
+
     def owners(self, indptr: np.ndarray, total: int) -> np.ndarray:
         return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
@@ -99,6 +114,9 @@ class CpuDevice:
         slots = ids.astype(dtype)
         slots[~inside] = -1
         return slots, ~inside.all()
+
+    def at(self, vals: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        return vals[ids]
 
     def take(self, vals: np.ndarray, ids: np.ndarray, n: int) -> tuple[np.ndarray, Any]:
         """(vals[ids]; whether there are ids outside 0 .. n - 1, in whose place any value is)."""

@@ -337,10 +337,37 @@ class CudaDevice:
             self.run(f"counts{ids.itemsize}", ids.size, (ids, out, ids.size))
         return out
 
-    def upto(self, counts: Any) -> Any:
-        """The sum of all int64 counts up to each."""
-        with self.here():
-            return cupy.cumsum(counts)
+    def offsets(self, lengths: Any) -> Any:
+        n, found = lengths.size, self.empty(lengths.size + 1, np.int64)
+        if not n:
+            self.clear(found)
+            return found
+        tiles, size = -(-n // 2048), lengths.itemsize
+        sums = self.empty(tiles, np.int64)
+        self.run(f"tiles{size}", tiles * BLOCK, (lengths, sums, n))
+        self.run("tops", 1, (sums, tiles))
+        self.run(f"scan{size}", tiles * BLOCK, (lengths, sums, found, n))
+        return found
+
+    def rows_of(self, words: Any, n: int) -> Any:
+        counts = self.empty(2 * words.size, np.int64)
+        if n:
+            self.run("counted", counts.size, (words, counts, counts.size))
+        upto = self.offsets(counts)
+        found = self.empty(int(self.get(upto[-1:])[0]), np.int32)
+        if found.size:
+            self.run("listed", n, (words, upto, 0, found, n))
+        return found
+
+    def kept(self, keep: Any, offsets: Any, total: int, source: Any) -> Any:
+        found = self.empty(total, source.dtype)
+        if total:
+            self.run(f"kept{source.itemsize}", keep.size, (keep, offsets, source, found, keep.size))
+        return found
+
+    def is_line(self, indptr: Any, cols: Any, first: int) -> bool:
+        n = len(indptr) - 1
+        return cols.size == n and not self._flag(f"bent{indptr.itemsize}{cols.itemsize}", n, indptr, cols, first)
 
     def cut(
         self, codes: Any, low: int, high: int, source: Any, begins: Any, ranks: Any, rows: int = 0
@@ -348,10 +375,9 @@ class CudaDevice:
         """(source at the entries with codes of low .. high - 1; of so many rows, where those of each begin, and their
         end). `begins`, `ranks`: of a stream (engine/streams.py)."""
         n, tiles = codes.size, ranks.size - 1
-        counts, offsets = self.empty(tiles, np.int64), self.zeros(tiles + 1, np.int64)
+        counts = self.empty(tiles, np.int64)
         self.run("cut_counts", tiles * 32, (codes, n, low, high, counts))
-        with self.here():
-            cupy.cumsum(counts, out=offsets[1:])
+        offsets = self.offsets(counts)
         total = int(self.get(offsets[-1:])[0])
         out, firsts = self.empty(total, source.dtype), self.full(rows + 1, total, np.int64) if rows else 0
         args = codes, n, low, high, offsets, source, out, begins, ranks, firsts
@@ -364,6 +390,9 @@ class CudaDevice:
         if ids.size:
             self.run(f"checked{slots.itemsize}", ids.size, (ids, _code(ids), ids.size, n, slots, bad))
         return slots, bad
+
+    def at(self, vals: Any, ids: Any) -> Any:
+        return self.take(vals, ids, vals.size)[0]
 
     def take(self, vals: Any, ids: Any, n: int) -> tuple[Any, Any]:
         """(vals[ids]; whether there are ids outside 0 .. n - 1, in whose place any value is)."""
@@ -414,13 +443,18 @@ class CudaDevice:
         with self._allocating(cols.size * 40):
             if vals is not None or bits + max(m - 1, 1).bit_length() > 62:
                 order = cupy.argsort(cols)  # stable: the rows of a column stay ascending
-                rows, sought = self.owners(indptr, cols.size)[order], cupy.arange(m + 1, dtype=cols.dtype)
-                begins = cupy.searchsorted(cols[order], sought).astype(indptr.dtype)
-                return begins, rows, None if vals is None else vals[order]
-            keys = self._owners(indptr, cols.size, cols, bits)
+                rows, cols = self.at(self.owners(indptr, cols.size), order), self.at(cols, order)
+                return self._firsts(cols, 0, m, indptr.dtype), rows, None if vals is None else self.at(vals, order)
+            keys, rows = self._owners(indptr, cols.size, cols, bits), self.empty(cols.size, cols.dtype)
             keys.sort()
-            begins = cupy.searchsorted(keys, cupy.arange(m + 1) << bits).astype(indptr.dtype)
-            return begins, (keys & ((1 << bits) - 1)).astype(cols.dtype), None
+            self.run(f"low8{rows.itemsize}", rows.size, (keys, rows, (1 << bits) - 1, rows.size))
+            return self._firsts(keys, bits, m, indptr.dtype), rows, None
+
+    def _firsts(self, keys: Any, bits: int, m: int, dtype: Any) -> Any:
+        """Where those of each of m columns begin among sorted keys, whose lower bits are others'; and the end."""
+        begins = self.empty(m + 1, dtype)
+        self.run(f"first{keys.itemsize}{begins.itemsize}", m + 1, (keys, keys.size, bits, begins, m + 1))
+        return begins
 
     # -- the device as a whole
 
@@ -480,22 +514,13 @@ class CudaDevice:
     @cached_property
     def _functions(self) -> dict[str, Any]:
         kernel = self.load(compile_cubin(TEXT, self.arch))
-        sized = "fill", "copy", "take", "cut", "empties", "longest", "differ"
+        sized = "fill", "copy", "take", "cut", "empties", "longest", "differ", "kept"
         names = [f"{work}{size}" for work in sized for size in (1, 2, 4, 8)]
-        names += ["copy_bytes", "checked4", "checked8", "counts4", "counts8", "cut_counts", "truths"]
-        names += [
-            "lengths4",
-            "lengths8",
-            "begun4",
-            "begun8",
-            "ranks4",
-            "ranks8",
-            "listed",
-            "joined",
-            "falling",
-            "ranked",
-        ]
-        names += [f"owners{offset}{column}" for offset in (4, 8) for column in (4, 8)]
+        names += [f"{work}{size}" for work in ("checked", "counts", "lengths", "begun", "ranks") for size in (4, 8)]
+        names += [f"{work}{size}" for work in ("tiles", "scan") for size in (1, 4, 8)]
+        pairs = [f"{one}{two}" for one in (4, 8) for two in (4, 8)]
+        names += [f"{work}{pair}" for work in ("owners", "first", "low", "bent") for pair in pairs]
+        names += ["copy_bytes", "cut_counts", "truths", "tops", "counted", "listed", "joined", "falling", "ranked"]
         return {name: kernel(name) for name in names}
 
     def run(self, name: str, n: int, args: tuple) -> None:

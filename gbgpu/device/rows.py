@@ -15,14 +15,13 @@ class Begun:
     def __init__(self, device: Any, indptr: Any, least: int = 1, entries: int | None = None):
         self._device, self._indptr, self.n = device, indptr, len(indptr) - 1
         words = (self.n + 63) >> 6
-        self.bits, upto = device.empty(words, np.int64), device.empty(2 * words + 1, np.int64)
+        self.bits, counts = device.empty(words, np.int64), device.empty(2 * words, np.int64)
         self.begins = None if entries is None else device.zeros(-(-entries // 32) * 4, np.uint8)
-        self.total, self.upto = 0, upto
         if self.n:
             begins = 0 if self.begins is None else self.begins
-            device.run(f"begun{indptr.itemsize}", 64 * words, (indptr, self.n, least, self.bits, upto, begins))
-            self.upto = device.upto(upto)
-            self.total = int(device.get(self.upto[-1:])[0])
+            device.run(f"begun{indptr.itemsize}", 64 * words, (indptr, self.n, least, self.bits, counts, begins))
+        self.upto = device.offsets(counts)
+        self.total = int(device.get(self.upto[-1:])[0])
 
     def rows(self, names: Any = None) -> Any:
         """These rows, or what they are called (int32)."""

@@ -46,6 +46,11 @@ PARTIAL_SUMS = 512  # reduce: blocks at most
 ABSENT = ("mxm_rows", "mxm_pattern")  # kinds of ways to multiply that GPUs do not offer
 WAIT = ("apply", "select", "select_list", "ewise", "fold")  # kinds whose numbers may be known only when they run
 
+# Kinds that most time is spent in: to compile them fast makes some a third slower.
+LONG_RUNS = {"pull", "pull_stream", "push", "write", "ewise", "fold", "apply", "select", "reduce"}
+LONG_RUNS |= {"mxm_dot", "mxm_dense", "mxm_expand"}
+BESIDE = {"matrix_select_count": "matrix_select"}  # kinds, and those of the same spec that are always next
+
 # Steps whose Spec is that of the kernel of this name.
 _TOLD = {"push", "pull", "drain", "combine", "write", "write_list", "reduce", "fold"}
 _TOLD |= {"ewise", "ewise_list", "apply", "select", "select_list"}
@@ -61,7 +66,7 @@ def compile(kind: str, spec: Spec, arch: str) -> bytes:
     text = source(kind, spec)
     if settings.verbose & 4:
         print(text, file=sys.stderr)
-    return nvrtc.compile_cubin(text, arch, fused(kind, spec))
+    return nvrtc.compile_cubin(text, arch, fused(kind, spec), kind not in LONG_RUNS)
 
 
 class GpuKernels:
@@ -86,6 +91,8 @@ class GpuKernels:
     def get(self, kind: str, spec: Spec) -> Launch:
         launcher = self._launchers.get((kind, spec))
         if launcher is None:
+            if kind in BESIDE:
+                self._begin([(BESIDE[kind], spec)])
             launcher = self._on_every_gpu(kind, spec)
             if len(self._launchers) >= settings.kept_kernels:  # each lambda makes specs of its own
                 for device in self._devices.devices:
@@ -95,12 +102,15 @@ class GpuKernels:
         return launcher
 
     def ahead(self, steps: Iterable[Any]) -> None:
+        self._begin(asked for step in steps for asked in _likely(step))
+
+    def _begin(self, kernels: Iterable[tuple[str, Spec]]) -> None:
         archs = {device.arch for device in self._devices.devices}
-        for kind, spec in dict.fromkeys(asked for step in steps for asked in _likely(step)):
+        for kind, spec in dict.fromkeys(kernels):
             if (kind, spec) not in self._launchers:
                 text = source(kind, spec)
                 for arch in archs:
-                    nvrtc.begin(text, arch, fused(kind, spec))
+                    nvrtc.begin(text, arch, fused(kind, spec), kind not in LONG_RUNS)
 
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
         """Streams of entries for sums of whole rows; a thread a row where rows are short; the most used columns first

@@ -119,11 +119,11 @@ def likely_first(device: Any, block: Any, width: int) -> Any:
 def _by_use(device: Any, block: Any, width: int) -> Any:
     bits = max(width - 1, 1).bit_length()
     order, place = ranked(device, device.counts(block.cols, width))[:2]
-    places = device.take(place, block.cols, width)[0]
+    places = device.at(place, block.cols)
     keys = device.keys(device.owners(block.indptr, block.nnz), places, bits)
     device.sort(keys)
     keys &= (1 << bits) - 1
-    return device.take(order, keys, width)[0]
+    return device.at(order, keys)
 
 
 def _cut(device: Any, block: Any, whole: Stream, count: int) -> tuple[Stream, ...] | None:
@@ -165,4 +165,4 @@ def _coded(device: Any, block: Any, width: int) -> tuple[Any, Any]:
     order, place, top, used = ranked(device, device.counts(block.cols, width), most)
     if top < SHARE * block.nnz:
         return block.cols, None
-    return device.take(place, block.cols, width)[0], order[:used]
+    return device.at(place, block.cols), order[:used]

@@ -50,24 +50,20 @@ def read(device: Device, buffer: Any, at: int) -> int:
 
 def offsets(device: Device, lengths: Any) -> tuple[Any, int]:
     """(int64 offsets, their last) of row lengths."""
-    xp = device.xp
-    indptr = device.zeros(len(lengths) + 1, np.int64)
-    xp.cumsum(lengths, out=indptr[1:])
+    indptr = device.offsets(lengths)
     return indptr, read(device, indptr, -1)
 
 
 def entries_of(device: Device, block: VectorBlock) -> tuple[Any, Any]:
     """(local rows ascending, values or the one value) of a block."""
-    xp = device.xp
     if block.slots is not None:
         rows = block.slots[: read(device, block.count, 0)]
         order = device.order(rows)
         return rows[order], block.vals[: len(rows)][order] if block.stride else block.vals
     if block.full:
-        return xp.arange(block.n), block.vals[: block.n] if block.stride else block.vals
-    bits = xp.unpackbits(block.words.view(np.uint8), bitorder="little")[: block.n]
-    rows = xp.flatnonzero(bits)
-    return rows, block.vals[rows] if block.stride else block.vals
+        return device.xp.arange(block.n), block.vals[: block.n] if block.stride else block.vals
+    rows = device.rows_of(block.words, block.n)
+    return rows, device.at(block.vals, rows) if block.stride else block.vals
 
 
 def take_rows(session: Any, device: Any, rows: Rows, slots: Any) -> Rows:
@@ -103,9 +99,9 @@ _BITS = {
 
 def keep_entries(device: Device, rows: Rows, keep: Any) -> Rows:
     """The entries where `keep` is true."""
-    indptr, _ = offsets(device, keep)
-    vals = rows.vals[: len(keep)][keep] if rows.stride else rows.vals
-    return Rows(indptr[rows.indptr], rows.cols[keep], vals, rows.stride)
+    places, total = offsets(device, keep)
+    vals = device.kept(keep, places, total, rows.vals[: len(keep)]) if rows.stride else rows.vals
+    return Rows(device.at(places, rows.indptr), device.kept(keep, places, total, rows.cols), vals, rows.stride)
 
 
 def by_row_and_column(device: Device, n: int, rows: Any, cols: Any, width: int) -> tuple[Any, Any, Any]:

@@ -106,12 +106,8 @@ def _is_diagonal(session: Any, store: MatrixStore) -> bool:
         store.diagonal = store.rowmap is store.colmap and store.lengths == tuple(store.rowmap.rows)
 
         def lined(task: Task) -> bool:
-            block, slots = (
-                store.blocks[task.block],
-                session.devices[task.device].xp.arange(store.blocks[task.block].n + 1),
-            )
-            here = slots[:-1] + store.rowmap.first_slot(task.block)
-            return bool((block.indptr == slots).all() & (block.cols == here).all())
+            block, first = store.blocks[task.block], store.rowmap.first_slot(task.block)
+            return session.devices[task.device].is_line(block.indptr, block.cols[: block.nnz], first)
 
         seconds = store.nvals * session.kernels.costs.row
         if store.diagonal:
@@ -197,12 +193,14 @@ class Product:
             diagonal = near_vector(session, diagonal)
 
         def by_row(i: int) -> tuple[Any, int]:
-            block, held = other.blocks[i], scales.blocks[i]
-            return (held.vals[session.devices[i].owners(block.indptr, block.nnz)], 1) if held.stride else (held.vals, 0)
+            block, held, device = other.blocks[i], scales.blocks[i], session.devices[i]
+            if not held.stride:
+                return held.vals, 0
+            return device.at(held.vals, device.owners(block.indptr, block.nnz)), 1
 
         def by_column(i: int) -> tuple[Any, int]:
             dense = whole_vector(session, diagonal, i)
-            return (dense.vals[other.blocks[i].cols], 1) if dense.stride else (dense.vals, 0)
+            return (session.devices[i].at(dense.vals, other.blocks[i].cols), 1) if dense.stride else (dense.vals, 0)
 
         seconds = other.nvals * session.kernels.costs.pull_edge / other.rowmap.p
         way = lambda task: (by_row if self.how.scales == "left" else by_column)(task.block)  # noqa: E731
