@@ -6,6 +6,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
+# Tests start many processes, which would compile every module anew.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := help
