@@ -12,6 +12,7 @@ from gbgpu.device import cuda
 from gbgpu.device.cpu import CpuDevices
 from gbgpu.engine import direction
 from gbgpu.kernels import gpu_streams as streams
+from gbgpu.trace import counters
 
 __test__ = bool(cuda.available())
 
@@ -250,3 +251,29 @@ def test_sums_and_what_is_kept(n):
             if n > 2:
                 line[2] -= 1
                 assert not one.is_line(one.put(line), one.put(cols), 5)
+
+
+def test_copies_at_once():
+    """More than one launch takes, of any length and alignment, some up to a count; the rest of each stays."""
+    device, rng = gb.init("cuda:0").devices[0], np.random.default_rng(1)
+    launches, wanted = counters.launches, []
+    with device.at_once():
+        for _ in range(60):
+            size, first, last = int(rng.integers(1, 9000)), int(rng.integers(0, 3)), int(rng.integers(0, 3))
+            kind, dtype = rng.choice(["copy", "clear", "counted"]), rng.choice([np.int8, np.int32, np.int64])
+            target, source = (rng.integers(1, 100, size + first + last).astype(dtype) for _ in range(2))
+            to, given, part = device.put(target), device.put(source), slice(first, first + size)
+            if kind == "copy":
+                device.copy(to[part], given[part])
+                target[part] = source[part]
+            elif kind == "clear":
+                device.clear(to[part])
+                target[part] = 0
+            else:
+                count = int(rng.integers(0, 2 * size))
+                device.copy_counted(to[part], given[part], device.put(np.array([count])))
+                target[part][:count] = source[part][:count]
+            wanted.append((to, target))
+    assert counters.launches - launches == 3
+    for to, target in wanted:
+        np.testing.assert_array_equal(device.get(to), target)

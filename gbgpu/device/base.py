@@ -45,6 +45,9 @@ class Device(Protocol):
         """target[:] = source; source may be of another device of the same set, as it was before the step in hand: what
         follows there waits."""
 
+    def at_once(self) -> AbstractContextManager:
+        """Copies and clears inside may be done together, in any order, by its end."""
+
     def copy_counted(self, target: Any, source: Any, count: Any) -> None:
         """Copy the first count[0] elements; the count, of this device, stays where it is."""
 

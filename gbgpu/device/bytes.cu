@@ -14,7 +14,7 @@ typedef unsigned u32;
 #endif
 #define EACH(i, n) for (i64 i = FIRST; i < (n); i += gridDim.x * (i64)blockDim.x)
 
-KERNEL set_bytes(unsigned char *out, i64 n, i64 byte) {
+DEVICE void set_all(unsigned char *out, i64 n, i64 byte) {
     if ((u64)out & 15) {
         EACH(i, n) out[i] = (unsigned char)byte;
         return;
@@ -23,7 +23,8 @@ KERNEL set_bytes(unsigned char *out, i64 n, i64 byte) {
     EACH(i, n >> 4) ((int4 *)out)[i] = make_int4(word, word, word, word);
     EACH(i, n & 15) out[(n & ~15ll) + i] = (unsigned char)byte;
 }
-KERNEL copy_bytes(unsigned char *out, const unsigned char *in, i64 n) {
+KERNEL set_bytes(unsigned char *out, i64 n, i64 byte) { set_all(out, n, byte); }
+DEVICE void copy_all(unsigned char *out, const unsigned char *in, i64 n) {
     if (((u64)out | (u64)in | n) & 3) {
         EACH(i, n) out[i] = in[i];
         return;
@@ -35,6 +36,7 @@ KERNEL copy_bytes(unsigned char *out, const unsigned char *in, i64 n) {
     EACH(i, n >> 4) ((int4 *)out)[i] = ((const int4 *)in)[i];
     EACH(i, n & 15) out[(n & ~15ll) + i] = in[(n & ~15ll) + i];
 }
+KERNEL copy_bytes(unsigned char *out, const unsigned char *in, i64 n) { copy_all(out, in, n); }
 KERNEL set_few(unsigned char *out, i64 n, i64 byte) {
     for (i64 i = 0; i < n; i++)
         out[i] = (unsigned char)byte;

@@ -66,6 +66,9 @@ class CpuDevice:
     def copy(self, target: np.ndarray, source: np.ndarray) -> None:
         target[...] = source
 
+    def at_once(self) -> AbstractContextManager:
+        return nullcontext()
+
     def copy_counted(self, target: np.ndarray, source: np.ndarray, count: np.ndarray) -> None:
         target[: count[0]] = source[: count[0]]
 

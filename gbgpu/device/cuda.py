@@ -33,6 +33,7 @@ except Exception:  # not installed, or built for another CUDA: no CUDA devices t
 
 BLOCK = 256
 ZEROS = 4096  # words cleared at a time
+ENTRIES, _ENTRIES = 24, Struct("120q")  # of what is done at once, as in arrays.cu
 PINNED = 256  # bytes that are read through memory which the GPU writes at once
 TEXT = BYTES + (Path(__file__).parent / "arrays.cu").read_text()
 
@@ -91,6 +92,13 @@ def info(gpu: int) -> dict[str, Any]:
     }
 
 
+def _form(arg: Any) -> str:
+    """The type of an argument, as struct has it."""
+    if isinstance(arg, np.generic):
+        return arg.dtype.char
+    return f"{len(arg)}s" if type(arg) is bytes else "q"
+
+
 class Kernel:
     """A kernel of a loaded module with room for its arguments, which the driver copies at each launch. CuPy's own way
     to pass them makes an object of each, at twice the time of the launch itself."""
@@ -113,7 +121,7 @@ class Kernel:
 
     def _laid_out(self, args: Sequence[Any]) -> Struct:
         """The types of the first call's arguments are those of all."""
-        codes = [arg.dtype.char if isinstance(arg, np.generic) else "q" for arg in args]
+        codes = list(map(_form, args))
         layout = Struct("".join(codes))
         self._room = create_string_buffer(layout.size)
         first = addressof(self._room)
@@ -145,6 +153,7 @@ class CudaDevice:
         self.thin = 0  # blocks at most that work on lists, while a loop of short ones is captured
         self._uncaptured: Callable[[], AbstractContextManager] = nullcontext
         self.relieve: Any = None  # weak: what gives memory back, and says whether there was any
+        self._queued: list[tuple] | None = None  # what is copied or cleared at once
         self._used = 0  # of the zeroed words
         self._counting: Iterator[Any] | None = None  # words that a loop's body clears itself
         self._context, self.peers = cupy.cuda.Device(gpu) if switch else nullcontext(), peers
@@ -244,13 +253,37 @@ class CudaDevice:
         return None
 
     def clear(self, buffer: Any) -> None:
+        if self._queued is not None:
+            return self._queued.append((buffer, None, buffer.nbytes, None, 1))
         self._set_bytes(buffer, 0)
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        if self._queued is not None or self.peers is not None or self.journal is not None:
+            yield
+            return
+        queued: list[tuple] = []
+        self._queued = queued
+        try:
+            yield
+        finally:
+            self._queued = None
+            for first in range(0, len(queued), ENTRIES):
+                self._launched_at_once(queued[first : first + ENTRIES])
+
+    def _launched_at_once(self, entries: list[tuple]) -> None:
+        words = [0 if x is None else x if type(x) is int else x.data.ptr for entry in entries for x in entry]
+        words += [0] * (5 * ENTRIES - len(words))
+        most = max(entry[2] for entry in entries)
+        self.run("at_once", (most >> 4) + 1, (_ENTRIES.pack(*words), len(entries)))
 
     def copy(self, target: Any, source: Any) -> None:
         if not target.size:
             return
         same = not isinstance(source, np.ndarray) and source.dtype == target.dtype and source.size == target.size
         peers, captured = self.peers, self.journal is not None
+        if same and self._queued is not None:
+            return self._queued.append((target, source, target.nbytes, None, 1))
         if same and peers is not None and (captured or source.device.id != self.gpu and peers.direct):
             # CUDA's own copies between GPUs wait for all that either was given before, and hold up what comes after;
             # within the WHILE node of a graph they do not end (CUDA 13.0)
@@ -272,6 +305,8 @@ class CudaDevice:
 
     def copy_counted(self, target: Any, source: Any, count: Any) -> None:
         n = min(target.size, source.size)
+        if self._queued is not None:
+            return self._queued.append((target, source, n * target.itemsize, count, target.itemsize))
         if n:
             with self.here(), self._reading(source) as source:
                 self.run(f"copy{target.itemsize}", n, (target, source, count, n))
@@ -521,6 +556,7 @@ class CudaDevice:
         pairs = [f"{one}{two}" for one in (4, 8) for two in (4, 8)]
         names += [f"{work}{pair}" for work in ("owners", "first", "low", "bent") for pair in pairs]
         names += ["copy_bytes", "cut_counts", "truths", "tops", "counted", "listed", "joined", "falling", "ranked"]
+        names.append("at_once")
         return {name: kernel(name) for name in names}
 
     def run(self, name: str, n: int, args: tuple) -> None:

@@ -1,6 +1,7 @@
 """One round of a loop as it is captured: what runs it again and again, from where to where its results go."""
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from itertools import product
 from typing import Any
@@ -177,7 +178,8 @@ class Captured:
 
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
-        self._recall()
+        with self._at_once():
+            self._recall()
         self.loop = loop
         self.carried, self.inside, self.read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
         try:
@@ -191,6 +193,14 @@ class Captured:
         """What handles hold goes to their places."""
         into = [*zip(self.carried, self.places, self.blocks, strict=True)]
         into += [(x, place, _blocks(place)) for x, place in zip(self.read, self.inputs, strict=True)]
+        for x, place, _ in into:
+            if x._store is not None and x.ndim and x._store.form != place.form:
+                x._store = moved(self.session, x._store, place.form, place.map)
+        with self._at_once():
+            self._bring(into)
+
+    def _bring(self, into: list[tuple]) -> None:
+        """(handle, place, its blocks), in the same forms."""
         alike = []
         for x, place, blocks in into:
             if x._store is None and x.ndim == 0:
@@ -198,8 +208,6 @@ class Captured:
             elif x._store is None:
                 _emptied(self.devices, blocks if place is not None else ())
             else:
-                if x.ndim and x._store.form != place.form:
-                    x._store = moved(self.session, x._store, place.form, place.map)
                 if x.ndim and x._store.iso != place.iso:
                     _spread(self.devices, blocks, x._store)
                 else:
@@ -217,11 +225,12 @@ class Captured:
         """Handles get copies of what the round left, and are let go. Bitmaps, which nobody shares, are lent: whoever
         still has one when the round is taken again gets a copy then."""
         try:
-            for x in (*self.carried, *self.inside):
-                if self._lends(x._store):
-                    self.lent.append((ref(x), addresses(x._store.blocks)))
-                else:
-                    x._store = _copied(self.devices, x._store)
+            with self._at_once():
+                for x in (*self.carried, *self.inside):
+                    if self._lends(x._store):
+                        self.lent.append((ref(x), addresses(x._store.blocks)))
+                    else:
+                        x._store = _copied(self.devices, x._store)
         except BaseException:
             for one in (self,) if self.joined is None else self.joined.both:
                 self.session.loops.forget(one)  # what it has is theirs
@@ -231,10 +240,20 @@ class Captured:
     def _pass(self, heir: "Captured") -> None:
         """Let the handles go to a round that is bound to them; they get copies of what that does not write."""
         theirs = {id(x) for x in (*heir.carried, *heir.inside)}
-        for x in (*self.carried, *self.inside):
-            if id(x) not in theirs:
-                x._store = _copied(self.devices, x._store)
+        with self._at_once():
+            for x in (*self.carried, *self.inside):
+                if id(x) not in theirs:
+                    x._store = _copied(self.devices, x._store)
         self.let_go()
+
+    def _at_once(self) -> AbstractContextManager:
+        """What the devices copy and clear inside is a launch for each."""
+        if len(self.devices) == 1:
+            return self.device.at_once()
+        stack = ExitStack()
+        for device in self.devices:
+            stack.enter_context(device.at_once())
+        return stack
 
     def _lends(self, store: Any) -> bool:
         bitmap = isinstance(store, VectorStore) and store.form == "bitmap" and not store.iso
