@@ -693,3 +693,40 @@ def test_a_list_of_one_value_starts_a_captured_round(machine, monkeypatch, sourc
     for _ in range(4):
         algos.verify.bfs(A, source, *algos.bfs(A, source))
     assert begun[-1] == 0, begun
+
+
+def test_nothing_waits_for_pythons_search_for_garbage(machine):
+    """What a loop worked on goes with its last name: on a device it is in the way of others."""
+
+    def run(A):
+        level, q, n, w = (gb.Vector(kind, A.nrows) for kind in (int, bool, int, int))
+        q[0], w[:], s = True, 1, gb.Scalar(int)
+        with gb.loop(30) as it:
+            level(q.S) << it.index
+            with it.when(it.index % 2 == 0):
+                w << w + it.index
+            with gb.loop(2) as inner:
+                n << w * 2
+                inner.until(n.nvals == 0)
+            s << w.reduce(monoid.plus)
+            q(~level.S, replace) << any_pair(q @ A)
+            it.until(q.nvals == 0)
+            it.until(s < 0)
+        return [weakref.ref(x) for x in (level, q, n, w, s, it, inner)]
+
+    A = road(300)
+    searches = [lambda: [weakref.ref(x) for x in levels(A)], lambda: [weakref.ref(algos.sssp(A, 0))], lambda: run(A)]
+    gc.collect()
+    gc.disable()
+    try:
+        for search in searches:
+            for _ in range(12):  # by statements, captured, and kept
+                kept = [x for x in search() if x() is not None]
+                assert not kept, kept
+    finally:
+        gc.enable()
+    it = gb.loop(3)
+    index = it.index
+    del it
+    with pytest.raises(gb.exceptions.InvalidValue, match="a loop that is gone"):
+        index.new()

@@ -3,6 +3,7 @@ other operands are computed by statements of their own, each once and freed afte
 
 from collections import Counter
 from typing import Any
+from weakref import ref
 
 from ..language.expr import Bound, Expression, Third, Transposed, new_like, read, thunk
 from ..semiring._compose import compose, is_plain
@@ -130,7 +131,7 @@ def filling(node: Expression, scalar: Any) -> Expression:
     if isinstance(scalar, Expression) and scalar.kind != "number":
         scalar = scalar.new()
     captured = node._session.loop_index
-    if captured is not None and scalar.lazy and getattr(scalar, "source", ("", None)) == ("index", captured[0]):
+    if captured is not None and scalar.lazy and getattr(scalar, "source", None) == ("index", ref(captured[0])):
         scalar = captured[1]  # where the device counts rounds
     if len(node.shape) == 1 and not scalar.lazy and scalar.waits:
         made = Expression("fill", None, node.left, None, node.dtype, node.shape, scalar)

@@ -4,9 +4,11 @@ that only a run will know (`q.nvals`, `s.value`, `it.index`) are recorded scalar
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from operator import eq, ge, gt, le, lt, ne
 from threading import get_ident
 from typing import Any, NamedTuple
+from weakref import ref
 
 from .. import settings
 from ..errors import InvalidValue, message
@@ -28,7 +30,8 @@ class Recorded(Lazy):
 
     def __init__(self, session: Any, dtype: DataType, text: str, read: Callable[[], Any], source: tuple = ("", None)):
         self._session, self.dtype, self._text, self.read = session, dtype, text, read
-        self.source = source  # what it is, for who computes it elsewhere: ("nvals", handle), ("index", loop)
+        # what it is, for who computes it elsewhere: ("nvals", handle), ("index", a weak reference to the loop)
+        self.source = source
 
     @property
     def text(self) -> str:
@@ -96,7 +99,8 @@ class Recorder:
         self.operations.append(Operation(kind, what, run))
 
     def statement(self, statement: Statement) -> Statement:
-        self.add("statement", statement, lambda: self.session.run(statement))
+        session = self.session  # and not the recorder, which would hold itself
+        self.add("statement", statement, lambda: session.run(statement))
         return statement
 
     def run(self) -> None:
@@ -160,9 +164,11 @@ class Loop:
         self._body = Recorder(self._session, recorder(self._session))
         self._conditions: list[Any] = []
         self.rounds, self.converged, self.how = 0, False, "statements"
-        self.index = Recorded(self._session, INT64, "it.index", self._index, ("index", self))
+        # Nothing that a body has may hold its loop: its vectors would wait for Python's search for garbage.
+        self._me = ref(self)
+        self.index = Recorded(self._session, INT64, "it.index", partial(_index, self._me), ("index", self._me))
 
-    def _index(self) -> int:
+    def _number(self) -> int:
         captured = self._session.loop_index
         if captured is not None and captured[0] is self:
             counters.read()  # it is on the device, where others would have to be read as well
@@ -175,10 +181,7 @@ class Loop:
         if here is None:
             raise InvalidValue(message("it.until inside the body of its loop", "it outside"))
         self._conditions.append(condition)
-        here.add("until", condition._node(), lambda: self._end(truth))
-
-    def _end(self, truth: Callable[[], bool]) -> None:
-        self.converged = truth() or self.converged
+        here.add("until", condition._node(), partial(_end, self._me, truth))
 
     @contextmanager
     def when(self, condition: Any) -> Iterator[None]:
@@ -189,6 +192,7 @@ class Loop:
         with Recorder(self._session, here) as inner:
             inner.condition, inner.truth = condition._node(), truth
             yield
+        inner.above = None
         here.add("when", inner, lambda: inner.run() if truth() else None)
 
     # -- recording, then running
@@ -208,6 +212,7 @@ class Loop:
             self._session.carry_out(self)
         else:
             self._body.above.add("loop", self, lambda: self._session.carry_out(self))
+            self._body.above = None
 
     # -- running, for the session
 
@@ -254,6 +259,20 @@ class Loop:
     def __repr__(self) -> str:
         most = "" if self.max_iterations is None else f"max_iterations={self.max_iterations}"
         return f"gb.loop({most})"
+
+
+def _end(loop: Any, truth: Callable[[], bool]) -> None:
+    """A loop ends with this round if something is true."""
+    me = loop()
+    me.converged = truth() or me.converged
+
+
+def _index(loop: Any) -> int:
+    """The round of a loop that is there."""
+    found = loop()
+    if found is None:
+        raise InvalidValue(message("it.index of a loop that is there", "one of a loop that is gone", "keep `it`"))
+    return int(found._number())
 
 
 def _lines(operations: list[Operation], pad: str = "  ") -> list[str]:

@@ -1,5 +1,6 @@
 """What a recorded body reads and writes, and which operations a round has."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ...language.expr import Expression, Operand
@@ -58,25 +59,29 @@ def written(operations: list[Operation]) -> tuple[list[Any], list[Any]]:
     taken: dict[int, Any] = {}
     fresh: set[int] = set()
 
-    def look(operations: list[Operation], sure: bool) -> None:
-        for operation in operations:
-            if operation.kind == "when":
-                taken.update((id(x), x) for x in handles(operation.what.condition) if id(x) not in fresh)
-                look(operation.what.operations, False)
-            if operation.kind not in ("clear", "statement"):
-                continue
-            output, reads = operation.what, []
-            if operation.kind == "statement":
-                output, reads = operation.what.output, reads_of(operation.what)
-            reads += [] if sure else [output]  # it may keep what it was
-            taken.update((id(x), x) for x in reads if id(x) not in fresh)
-            outputs[id(output)] = output
-            if sure:
-                fresh.add(id(output))
-
-    look(operations, True)
+    for operation, sure in _each(operations):
+        if operation.kind == "when":
+            taken.update((id(x), x) for x in handles(operation.what.condition) if id(x) not in fresh)
+        if operation.kind not in ("clear", "statement"):
+            continue
+        output, reads = operation.what, []
+        if operation.kind == "statement":
+            output, reads = operation.what.output, reads_of(operation.what)
+        reads += [] if sure else [output]  # it may keep what it was
+        taken.update((id(x), x) for x in reads if id(x) not in fresh)
+        outputs[id(output)] = output
+        if sure:
+            fresh.add(id(output))
     carried = [x for key, x in outputs.items() if key in taken]
     return carried, [x for key, x in outputs.items() if key not in taken]
+
+
+def _each(operations: list[Operation], sure: bool = True) -> Iterator[tuple[Operation, bool]]:
+    """Operations, and whether each round does them."""
+    for operation in operations:
+        yield operation, sure
+        if operation.kind == "when":
+            yield from _each(operation.what.operations, False)
 
 
 def reads_of(statement: Any) -> list[Any]:

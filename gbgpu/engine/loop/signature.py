@@ -77,7 +77,7 @@ class Signature:
 
     def _recorded(self, x: Recorded) -> Hashable:
         what, of = x.source
-        if what == "index" and of is self._loop:
+        if what == "index" and of() is self._loop:
             return what, x.dtype
         if what != "nvals":
             raise Unlike
