@@ -1,7 +1,8 @@
 """First calls on a GPU: python -m bench.first_calls (needs gbgpu[cuda12] or [cuda13])
 
 Each algorithm in a fresh process in which nothing is compiled, neither gbgpu's kernels nor CuPy's own; and in the next
-process. Only the call is timed, on a graph that is there. Written to bench/results/first-calls.md.
+process. Only the call is timed, on a graph that is there and known to be symmetric. Written to
+bench/results/first-calls.md.
 """
 
 from __future__ import annotations
