@@ -194,9 +194,7 @@ class Product:
 
         def by_row(i: int) -> tuple[Any, int]:
             block, held, device = other.blocks[i], scales.blocks[i], session.devices[i]
-            if not held.stride:
-                return held.vals, 0
-            return device.at(held.vals, device.owners(block.indptr, block.nnz)), 1
+            return (device.spread(held.vals, block.indptr, block.nnz), 1) if held.stride else (held.vals, 0)
 
         def by_column(i: int) -> tuple[Any, int]:
             dense = whole_vector(session, diagonal, i)
@@ -205,6 +203,14 @@ class Product:
         seconds = other.nvals * session.kernels.costs.pull_edge / other.rowmap.p
         way = lambda task: (by_row if self.how.scales == "left" else by_column)(task.block)  # noqa: E731
         factors = scales.dtype, session.over(other.rowmap.tasks, way, seconds), scales.iso
+        multiply, takes = self.op.multiply, "first" if self.how.scales == "left" else "second"
+        if multiply.name == takes and multiply.return_type is scales.dtype and not scales.iso:
+
+            def given(task: Task) -> MatrixBlock:
+                block, vals = other.blocks[task.block], factors[1][task.block][0]
+                return block.with_values(vals if block.nnz else session.devices[task.device].empty(1, vals.dtype), 1)
+
+            return revalued(other, scales.dtype, False, session.over(other.rowmap.tasks, given, 0.0))
         sides = (factors, values_of(b)) if self.how.scales == "left" else (values_of(a), factors)
         return valued(session, other, self.op.multiply, *sides)
 
