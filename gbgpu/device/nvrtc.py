@@ -42,7 +42,7 @@ def begin(text: str, arch: str, fmad: bool = False, soon: bool = False) -> None:
     name, options = _named(text, arch, fmad, soon)
     if len(_begun) > BEGUN:
         _begun.clear()  # nobody asked; threads go on, into the store
-    if name not in _begun and not store.has("cuda", name.partition(".")[0]):
+    if name not in _begun and not store.has("cuda", name):
         _begun[name] = _threads().submit(_made, name, text, options)
 
 

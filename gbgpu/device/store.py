@@ -48,11 +48,10 @@ def code_name(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def has(part: str, start: str) -> bool:
-    """Whether something was stored under names that begin so, of the length of `code_name`, when the process first
-    asked."""
+def has(part: str, name: str) -> bool:
+    """Whether something was stored under a name, or one with the same `code_name`, when the process first asked."""
     folder = settings.cache_directory()
-    return folder is not None and start in _starts(folder / part)
+    return folder is not None and name[:32] in _starts(folder / part)
 
 
 @cache

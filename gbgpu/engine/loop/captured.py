@@ -53,7 +53,6 @@ class Captured:
         self.alone = session.maps.alone  # on the first of several GPUs
         self.way, self._seconds = way, seconds
         self.joined: Any = None  # with a round of the other kind, as one kernel
-        self.threads = 1  # of the host that go through it
         self.turns = False  # it ended where a round in other directions goes on
         self.read: list[Any] = []  # handles that the round reads and leaves alone
         places = {} if like is None else like.held()
@@ -97,7 +96,6 @@ class Captured:
             for x, store in before:
                 x._store = store
         self.tape.finish()
-        self.threads = self.tape.threads
         if self.key:
             self._keep(signature, [x for x, _ in before])
 
@@ -207,11 +205,10 @@ class Captured:
                 self.device.copy(place[0], _words(x))
             elif x._store is None:
                 _emptied(self.devices, blocks if place is not None else ())
+            elif x.ndim and x._store.iso != place.iso:
+                _spread(self.devices, blocks, x._store)
             else:
-                if x.ndim and x._store.iso != place.iso:
-                    _spread(self.devices, blocks, x._store)
-                else:
-                    alike.append((x, place, blocks))
+                alike.append((x, place, blocks))
         for to, source in list(self._brought(alike)):
             self._near(to).copy(to, source)
 

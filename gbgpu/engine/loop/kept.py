@@ -23,7 +23,7 @@ class Kept:
     @property
     def shared(self) -> bool:
         """Whether several threads go through one of them."""
-        return any(captured.threads > 1 for alike in self._captured.values() for captured in alike)
+        return any(captured.tape.threads > 1 for alike in self._captured.values() for captured in alike)
 
     def has(self, key: Hashable, guards: tuple[bool, ...] | None = None, alone: bool = False) -> bool:
         """Whether there is one; `guards`: of this beginning; `alone`: of the first of several GPUs."""
