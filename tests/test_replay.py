@@ -10,7 +10,7 @@ from numba import njit
 
 import algos
 import gbgpu as gb
-from gbgpu.device.cpu import CpuDevices
+from gbgpu.device.cpu import CpuDevice, CpuDevices
 from gbgpu.distribute.partition import Task
 from gbgpu.engine.loop import device, tapes
 from gbgpu.kernels.interface import KINDS, written
@@ -122,6 +122,14 @@ def test_what_kernels_write():
     assert results["combine"] == ["acc_vals", "acc_words", "touched", "touched_count"]
     assert results["apply"] == ["out_vals"] and results["frontier_edges"] == ["out"]
     assert all(results.values())
+
+
+def test_what_is_computed_at_once_is_refused():
+    """A device that writes down what it is given does nothing with buffers whose content only a run will know."""
+    done = {"empty", "zeros", "full", "clear", "copy", "copy_counted", "peek", "at_once", "uncaptured"}  # written down
+    known = {"adopt", "memory", "synchronize", "lengths"}  # not of statements, or called by what is refused
+    asked = {name for name, what in vars(CpuDevice).items() if callable(what) and name[0] != "_"}
+    assert asked - done - known == {name for name in asked if getattr(tapes._Writing, name) is tapes._Writing._refused}
 
 
 def test_rounds_that_keep_devices_busy(monkeypatch):
