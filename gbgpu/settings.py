@@ -24,7 +24,8 @@ tiered = os.environ.get("GBGPU_TIERED", "1") != "0"
 rehearsal: Any = None  # where sessions note the kernels that they ask for: gbgpu.kernels.ahead
 # Bytes of shared memory for the columns that a matrix uses most; GPUs only.
 hub_bytes = int(os.environ.get("GBGPU_HUB_BYTES", str(148 << 10)))
-# What GPUs read of each other goes through the host, as where they can't reach each other's memory.
+# What devices read of each other is brought to them first, of GPUs through the host, as where they can't reach each
+# other's memory.
 staged = os.environ.get("GBGPU_STAGED", "0") != "0"
 # Whether processes that mpiexec started are ranks of one session: "auto", "1" (it is not seen that they are), "0".
 ranks = os.environ.get("GBGPU_RANKS", "auto")

@@ -40,6 +40,7 @@ def watched(monkeypatch):
     monkeypatch.setattr(CpuDevice, "full", lambda self, n, value, dtype: own(self, np.full(n, value, dtype)))
     monkeypatch.setattr(CpuDevice, "put", lambda self, array: own(self, np.array(array)))
     monkeypatch.setattr(settings, "inline", "always")
+    monkeypatch.setattr(settings, "staged", True)
     session = gb.init("cpu:3", gb.partition.shares(1, 5, 3))
     current = [""]
     plain_over, plain_get, plain_block = session.device_set.over, session.kernels.get, blocks.MatrixBlock.__init__
@@ -89,6 +90,19 @@ def test_algorithms_on_poisoned_private_blocks(watched):
     verify.pagerank(A, algos.pagerank(A)[0])
     verify.connected_components(A, algos.connected_components(A))
     assert not watched, watched[:5]
+
+
+@pytest.mark.parametrize("weights", [None, (1, 255)])
+def test_rows_come_to_who_asks_for_them(watched, weights):
+    A, rows = rmat(9, 6, seed=3, weights=weights), np.random.default_rng(0).integers(0, 512, 700)
+    made = [A[some, :].new().to_scipy_sparse() for some in (rows, rows[:1], rows[:0], np.sort(rows))]
+    assert not watched, watched[:5]
+    S = A.to_scipy_sparse()
+    for some, found in zip((rows, rows[:1], rows[:0], np.sort(rows)), made, strict=True):
+        assert (found != S[some]).nnz == 0
+    settings.staged = False  # then they are taken where they lie
+    again = A[rows, :].new()
+    assert any("move_rows" in line for line in watched) and (again.to_scipy_sparse() != made[0]).nnz == 0
 
 
 def test_the_watch_itself_sees_a_foreign_buffer(watched):

@@ -114,9 +114,11 @@ class Device(Protocol):
 
 
 class DeviceSet(Protocol):
-    """The devices of a session. `switches`: work goes to a current device, which `over` chooses."""
+    """The devices of a session. `switches`: work goes to a current device, which `over` chooses. `one_memory`: the
+    kernels of each read what any of them holds, as fast as their own."""
 
     switches: bool
+    one_memory: bool
 
     @property
     def devices(self) -> Sequence[Device]: ...

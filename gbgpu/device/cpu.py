@@ -237,7 +237,7 @@ class CpuDevices:
     and two threads woken at once may share the other.)
     """
 
-    switches = False
+    switches, one_memory = False, True
 
     def __init__(self, k: int):
         self.devices = [CpuDevice(i) for i in range(k)]

@@ -607,7 +607,7 @@ class CudaDevices:
         for gpu in sharing:
             if not 0 <= gpu < count:
                 raise DeviceError(message(f"one of {count} usable GPUs", f"cuda:{gpu}", "cpu:1 works everywhere"))
-        self.switches = count > 1
+        self.switches, self.one_memory = count > 1, len(sharing) == 1
         if not self.switches:
             cupy.cuda.Device(pairs[0][0]).use()
         self._peers = imported("gbgpu.device.peers").Peers(list(sharing)) if len(sharing) > 1 else None

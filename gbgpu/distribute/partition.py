@@ -1,6 +1,7 @@
 """Rows -> owners: pure arithmetic. A partition divides the rows of a size; a RowMap translates user ids and slots."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -249,13 +250,18 @@ class RowMap:
 
     def slots(self, ids: np.ndarray) -> np.ndarray:
         """Slots of user ids, int64."""
-        if self.p == 1:
+        if self.plain:
             return np.asarray(ids, np.int64)
         if len(ids) > self.n:
             return self.slots(np.arange(self.n))[ids]
         places = self.places(ids)
         block = np.searchsorted(self.bounds, places, side="right") - 1
         return places + (self.starts[:-1] - self.bounds[:-1])[block]
+
+    def by_owner(self, slots: np.ndarray) -> list[np.ndarray]:
+        """For each block, which of these slots are its own."""
+        below = [slots < end for end in self._starts[1:]]  # faster than a search
+        return [np.flatnonzero(below[0]), *(np.flatnonzero(b & ~a) for a, b in pairwise(below))]
 
     def by_block(self, places: np.ndarray) -> list[np.ndarray]:
         """Ascending places of all rows as rows of each block, of the type of slots."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ... import settings
 from ...device.base import Device
 from ...device.remote import AWAY
 from ...distribute import needs, transport
@@ -265,14 +266,55 @@ def side_by_side(session: Any, device: Any, rows: list[Rows], cols: Any, vals: A
 
 def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -> list[Rows]:
     """Row k of the result, which is on `rowmap`, is row ids[k] of the matrix, on as many devices. Only rows that are
-    asked for move."""
+    asked for move; devices in one memory take them where they lie."""
     source, targets = store.rowmap, rowmap.bounds.tolist()
     ids = ids if rowmap.order is None else ids[rowmap.order]
     local = source.slots(ids)
-    owners = source.owner(ids)
-    mine = [np.flatnonzero(owners == b) for b in range(source.p)]  # places in the result, ascending
+    mine = source.by_owner(local)  # places in the result, ascending
     cuts = [np.searchsorted(places, rowmap.bounds).tolist() for places in mine]
     seconds = len(ids) * (store.nvals / max(source.n, 1) * session.kernels.costs.pull_edge + session.kernels.costs.row)
+    apart = settings.staged or not session.device_set.one_memory
+    wanted = _sent(session, store, local, mine, cuts, rowmap, seconds) if apart else []
+
+    def part(task: Task) -> Rows:
+        t, device = task.block, session.devices[task.device]
+        parts = []
+        for b, places in enumerate(mine):
+            lo, hi = cuts[b][t : t + 2]
+            if lo < hi:
+                lies = b == t or not apart
+                rows = Rows(*store.blocks[b].csr) if lies else joined(session, store, task.device, [wanted[t][b]])
+                slots = device.put(local[places[lo:hi]] - source.first_slot(b)) if lies else device.xp.arange(hi - lo)
+                lengths = rows.indptr[slots + 1] - rows.indptr[slots]
+                if lies and b != t:
+                    session.account(task.device, *_bytes(device, lengths, store))
+                parts.append((rows, slots, device.put(places[lo:hi] - targets[t]), lengths))
+        all = device.zeros(rowmap.rows[t], np.int64)
+        for _, _, places, lengths in parts:
+            all[places] = lengths
+        indptr, total = offsets(device, all)
+        cols, vals = device.empty(total, store.idx), None if store.iso else device.empty(total, store.dtype.np_type)
+        for rows, slots, places, _ in parts:
+            move_rows(session, device, rows, slots, indptr[places], cols, vals)
+        return Rows(indptr, cols, store.blocks[t].vals if vals is None else vals, 0 if store.iso else 1)
+
+    return session.over(rowmap.tasks, part, seconds / rowmap.p)
+
+
+def _bytes(device: Device, lengths: Any, store: MatrixStore) -> tuple[int, list[tuple[Any, int]]]:
+    """What rows of these lengths take, as `Session.account` is told."""
+    total = lengths.sum(keepdims=True)
+    seen = device.peek(total)
+    if seen is None:
+        return lengths.nbytes, [(total, store.entry_bytes)]
+    return lengths.nbytes + int(seen[0]) * store.entry_bytes, []
+
+
+def _sent(
+    session: Any, store: MatrixStore, local: np.ndarray, mine: list, cuts: list, rowmap: RowMap, seconds: float
+) -> list[list[Any]]:
+    """What goes to each device from each other one, as `brought` asks for it."""
+    source = store.rowmap
 
     def sent(task: Task) -> list[Piece | None]:
         """What goes to each other device, as its owner takes it."""
@@ -294,27 +336,7 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
         return Piece(source.tasks[b].device, AWAY, 0, hi - lo, 0, 0) if b != t and lo < hi else None
 
     wanted: list[list[Any]] = [[piece(b, t) for b in range(source.p)] for t in range(rowmap.p)]
-    wanted = near_pieces(session, store.iso, rowmap.tasks, wanted)
-
-    def part(task: Task) -> Rows:
-        t, device = task.block, session.devices[task.device]
-        parts = []
-        for b, places in enumerate(mine):
-            lo, hi = cuts[b][t : t + 2]
-            if lo < hi:
-                rows = Rows(*store.blocks[t].csr) if b == t else joined(session, store, task.device, [wanted[t][b]])
-                slots = device.put(local[places[lo:hi]] - source.first_slot(t)) if b == t else device.xp.arange(hi - lo)
-                parts.append((rows, slots, device.put(places[lo:hi] - targets[t])))
-        lengths = device.zeros(rowmap.rows[t], np.int64)
-        for rows, slots, places in parts:
-            lengths[places] = rows.indptr[slots + 1] - rows.indptr[slots]
-        indptr, total = offsets(device, lengths)
-        cols, vals = device.empty(total, store.idx), None if store.iso else device.empty(total, store.dtype.np_type)
-        for rows, slots, places in parts:
-            move_rows(session, device, rows, slots, indptr[places], cols, vals)
-        return Rows(indptr, cols, store.blocks[t].vals if vals is None else vals, 0 if store.iso else 1)
-
-    return session.over(rowmap.tasks, part, seconds / rowmap.p)
+    return near_pieces(session, store.iso, rowmap.tasks, wanted)
 
 
 def slots_of(device: Device, map: RowMap, users: Any) -> Any:
