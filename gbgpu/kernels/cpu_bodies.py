@@ -29,6 +29,13 @@ def lowest(rest):
     return popcount(~rest & (rest - ONE))
 """
 
+# Rows of a list lie anywhere: where one begins is asked for when it is so many rows away, what it has when fewer.
+FETCH = """
+from gbgpu.kernels.fetch import fetch
+
+FAR, NEAR = 8, 4
+"""
+
 COUNT_DEGREE = """
 @njit
 def count_degree(out, degree):
@@ -194,6 +201,10 @@ BODIES = {
         q += 1
         if listed:
             r = np.intp(slots[q])
+            if q + FAR < size:
+                fetch(indptr, np.uintp(slots[q + FAR]))
+            if q + NEAR < size:
+                fetch(cols, np.uintp(indptr[np.uintp(slots[q + NEAR])]))
         else:
             r = q
             if not full:

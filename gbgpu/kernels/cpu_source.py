@@ -8,6 +8,7 @@ from .cpu_bodies import (
     BLENDED_LOOP,
     BODIES,
     COUNT_DEGREE,
+    FETCH,
     FLAGS,
     LANES,
     LOWEST,
@@ -379,6 +380,8 @@ def source(kind: str, spec: Spec) -> str:
         "njit = _njit(nogil=True, error_model='numpy')",
         FLAGS,
     ]
+    if "fetch(" in body:
+        head.append(FETCH)
     if "popcount(" in body or "lowest(" in body:
         head.append(POPCOUNT)
     if "lowest(" in body:

@@ -37,10 +37,10 @@ _BIT = [np.uint64(1 << i).astype(np.int64) for i in range(64)]
 def interpreted(kind: str, text: str) -> Any:
     """The kernel of this text, uncompiled."""
     text = text.replace("import math\n", "").replace("from numba import njit as _njit\n", "")
-    text = text.replace("place = np.uintp\n", "place = int\n")
+    text = text.replace("place = np.uintp\n", "place = int\n").replace("from gbgpu.kernels.fetch import fetch\n", "")
     tree = ast.fix_missing_locations(_Bits().visit(ast.parse(text)))
     space: dict[str, Any] = {"math": _NumpyMath, "_njit": lambda **options: lambda function: function, "_bit": _BIT}
-    space["_unsigned"] = _unsigned
+    space |= {"_unsigned": _unsigned, "fetch": lambda array, at: None}
     exec(compile(tree, f"<{kind}>", "exec"), space)  # our own text
     kernel = space["kernel"]
 

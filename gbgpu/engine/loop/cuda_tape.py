@@ -23,8 +23,6 @@ SHORT = 1e-5  # seconds of a round's passes over rows from which they want all t
 class CudaTape:
     """What the devices were given."""
 
-    threads = 1
-
     def __init__(self, session: Any):
         self._session, self._device = session, session.devices[0]
         self._kernels: list[Any] = []  # a graph does not keep the code that it launches

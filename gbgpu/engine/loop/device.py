@@ -60,8 +60,6 @@ class DeviceLoop:
         self.alike, self.tries, self.chances, self.left = 0, 0, CHANCES, False
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
-        # by statements: they take less than to look for others, but for what several threads go through
-        self.first = 2 if self.device.kind == "cpu" and not session.loops.shared else 0
         self.last = perf_counter()
 
     @classmethod
@@ -202,7 +200,7 @@ class DeviceLoop:
     def _again(self) -> bool:
         """Take a round that another loop has captured, if there is one."""
         loops, loop = self.session.loops, self.loop
-        if not loops or not self.chances or loop.told or loop.rounds < self.first:
+        if not loops or not self.chances or loop.told:
             return False
         key, way = self.signature.key, way_of(loop)
         if loops.has(key) and not loops.has(key, way[0]):

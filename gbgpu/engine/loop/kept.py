@@ -20,11 +20,6 @@ class Kept:
     def __bool__(self) -> bool:
         return bool(self._captured)
 
-    @property
-    def shared(self) -> bool:
-        """Whether several threads go through one of them."""
-        return any(captured.tape.threads > 1 for alike in self._captured.values() for captured in alike)
-
     def has(self, key: Hashable, guards: tuple[bool, ...] | None = None, alone: bool = False) -> bool:
         """Whether there is one; `guards`: of this beginning; `alone`: of the first of several GPUs."""
         alike = self._captured.get(key, ())

@@ -89,10 +89,6 @@ class CpuTape:
         beside = f", by {self._replay.threads} threads" if self._replay.threads > 1 else ""
         self.how = f"{self._replay.length} calls a round{beside}"
 
-    @property
-    def threads(self) -> int:
-        return self._replay.threads
-
     def begin(self, rounds: int) -> None:
         self.state[:] = rounds, *[0] * (len(self.state) - 1)
 
@@ -135,7 +131,7 @@ def late(scalar: Any, dtype: Any) -> Late | None:
 class _Inline:
     """Devices whose tasks are done one after the other, here."""
 
-    switches = False
+    switches, one_memory = False, True
 
     def __init__(self, devices: Sequence[Any], replay: Any):
         self.devices, self._replay = devices, replay
