@@ -12,6 +12,7 @@ of Kepner, Gilbert, "Graph Algorithms in the Language of Linear Algebra", SIAM 2
 Estimation in Large Networks", 2007; scaled as NetworkX does.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from algos._iterations import flat
 from algos.components import has_symmetric_pattern
 from algos.runs import SAMPLES, ranking
 from algos.verify import check, dense, levels_from
-from gbgpu import Matrix, Vector, binary, replace, unary
+from gbgpu import Matrix, Vector, binary, monoid, replace, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import plus_first, plus_second, plus_times
 
@@ -50,8 +51,10 @@ def betweenness(
         _, s, t = counted(copies, seeds)
         sums = sums if sums.size == s.size else flat(s.size, 0, "sums")  # of each copy on its own until the end
         sums(binary.plus) << binary.times(t & s)
-    total = finite(sums.to_dense()).reshape(-1, max(n, 1)).sum(axis=0)[:n]
-    return Vector.from_dense(total * scales(n, chosen, normalized, directed), name="betweenness")
+    finite(sums)
+    if sums.size > n:
+        sums = Vector.from_dense(sums.to_dense().reshape(-1, n).sum(axis=0), name="sums")
+    return scaled(sums, chosen, normalized, directed)
 
 
 def edge_betweenness(
@@ -70,7 +73,7 @@ def edge_betweenness(
     for copies, seeds in batches(A, chosen, ENTRIES):
         S, W = factors(n, copies, seeds)
         E(A.S, binary.plus) << plus_times(S @ W.T)
-    finite(E.reduce_rowwise().new().to_dense(0.0))
+    finite(E.reduce_rowwise().new())
     if not directed:
         E(A.S, binary.plus) << E.T
     share = 1 / max(n - 1, 1) if normalized else n / (1 if directed else 2)
@@ -110,21 +113,34 @@ def factors(n: int, copies: Matrix, seeds: np.ndarray) -> tuple[Matrix, Matrix]:
     return S, W
 
 
-def finite(sums: np.ndarray) -> np.ndarray:
-    """The same; InvalidValue for what paths beyond number have made infinite, or no number."""
-    if not np.isfinite(sums).all():
+def finite(sums: Vector) -> None:
+    """InvalidValue for what paths beyond number have made infinite, or no number; parts of paths are not too many."""
+    if not np.isfinite(sums.reduce(monoid.plus).new().value or 0.0):
         raise InvalidValue(message("fewer than 2**1024 shortest paths between two vertices", "more", "grids have many"))
-    return sums
 
 
-def scales(n: int, chosen: np.ndarray, normalized: bool, directed: bool) -> Any:
-    """What the sum of each vertex is multiplied by. A source has no part in its own paths: one fewer count for it."""
-    if n < 3 or not len(chosen):
+def scaled(sums: Vector, chosen: np.ndarray, normalized: bool, directed: bool) -> Vector:
+    """The sums over paths from the chosen sources, as if from all. A source has no part in its own paths: one fewer
+    count for it."""
+    n, k = sums.size, len(chosen)
+    if not k:
+        return sums
+    share = [scale(n, k - own, normalized, directed) for own in (0, 1)]
+    found = sums.apply(binary.times, right=share[k == n]).new(name="betweenness")
+    if 0 < k < n:
+        own = Vector.from_coo(chosen, share[1], float, size=n, name="own")
+        own << binary.times(own & sums)
+        found(own.S) << own
+    return found
+
+
+def scale(n: int, count: int, normalized: bool, directed: bool) -> float:
+    """What a sum over so many sources is multiplied by; NaN for none."""
+    if n < 3:
         return 1.0
-    count = others(n, chosen)
-    if normalized:
-        return 1 / (count * (n - 2))
-    return (n - 1) / count / (1 if directed else 2)
+    if not count:
+        return math.nan
+    return 1 / (count * (n - 2)) if normalized else (n - 1) / count / (1 if directed else 2)
 
 
 def check_betweenness(A: Matrix, centrality: Vector, sources: Any = None, *, seed: int = 0) -> None:
@@ -151,7 +167,7 @@ def check_betweenness(A: Matrix, centrality: Vector, sources: Any = None, *, see
         total += depends
     found, present = dense(centrality, 0.0)
     check(present, "presence: a vertex without a number")
-    right = total * scales(n, chosen, True, True)
+    right = total / (others(n, chosen) * (n - 2)) if n > 2 and len(chosen) else total
     check(np.isclose(found, right, rtol=1e-9, atol=1e-12, equal_nan=True), "betweenness: not what NumPy counts")
 
 

@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import cupy
 import numpy as np
-from cupyx import scatter_min
+from cupyx import scatter_add, scatter_min
 from cupyx.scipy.sparse import csr_matrix
+from numba import njit
 
 from bench.device_graphs import Graph
 
@@ -58,6 +59,104 @@ def levels(graph: Graph, source: int, found: np.ndarray) -> None:
     scatter_min(above, graph.indices, cupy.where(here < 0, 2**31 - 1, here))
     lower = level > 0
     assert not bool((above[lower] != level[lower] - 1).any()), "a vertex without a parent"
+
+
+def parents(graph: Graph, levels: np.ndarray, found: np.ndarray) -> None:
+    """`found`: a neighbour one level above, where there is a level above 0; the source itself at the source."""
+    level, parent = cupy.asarray(levels.astype(np.int32)), cupy.asarray(found)
+    assert bool(((level < 0) == (parent < 0)).all()), "a parent too many, or one too few"
+    assert int(parent[level == 0][0]) == int(cupy.flatnonzero(level == 0)[0]), "the source has another parent"
+    below = cupy.flatnonzero(level > 0)
+    assert bool((level[parent[below]] == level[below] - 1).all()), "a parent on another level"
+    rows, joined = rows_of(graph), cupy.zeros(graph.n, bool)
+    joined[graph.indices[parent[graph.indices] == rows]] = True
+    assert bool(joined[below].all()), "a parent that is no neighbour"
+
+
+def searched(graph: Graph, source: int) -> list[tuple[cupy.ndarray, cupy.ndarray]]:
+    """The edges from each level to the next."""
+    level, depth = cupy.full(graph.n, -1, cupy.int32), 0
+    level[source] = 0
+    frontier, steps = cupy.array([source]), []
+    while frontier.size:
+        tails, heads = edges_of(graph, frontier)
+        level[heads[level[heads] < 0]] = depth + 1
+        onward = level[heads] == depth + 1
+        steps.append((tails[onward], heads[onward]))
+        frontier, depth = cupy.unique(heads[onward]), depth + 1
+    return steps
+
+
+def edges_of(graph: Graph, some: cupy.ndarray) -> tuple[cupy.ndarray, cupy.ndarray]:
+    """(tails, heads) of the entries of some rows."""
+    first, lengths = graph.indptr[some], graph.indptr[some + 1] - graph.indptr[some]
+    ends = cupy.cumsum(lengths)
+    each = cupy.arange(int(ends[-1])) if some.size else cupy.zeros(0, cupy.int64)
+    of = cupy.searchsorted(ends, each, side="right")
+    return some[of], graph.indices[first[of] + each - (ends - lengths)[of]]
+
+
+def betweenness(graph: Graph, sources: list[int], found: np.ndarray) -> None:
+    """Paths counted forth and summed back an edge at a time, scaled for undirected graphs and some sources."""
+    total = cupy.zeros(graph.n)
+    for source in sources:
+        steps = searched(graph, source)
+        paths, depends = cupy.zeros(graph.n), cupy.zeros(graph.n)
+        paths[source] = 1
+        for tails, heads in steps:
+            scatter_add(paths, heads, paths[tails])
+        for tails, heads in reversed(steps):
+            scatter_add(depends, tails, paths[tails] / paths[heads] * (1 + depends[heads]))
+        depends[source] = 0
+        total += depends
+    counts = cupy.full(graph.n, len(sources))
+    counts[cupy.asarray(sources)] -= 1  # a source has no part in its own paths
+    right = total / (counts * (graph.n - 2))
+    off = float((abs(right - cupy.asarray(found)) / cupy.maximum(right, 1e-12 * float(right.max()))).max())
+    assert off < 1e-6, f"a vertex is off by {off:.1e} of itself"
+
+
+def core_numbers(graph: Graph, found: np.ndarray) -> None:
+    """Peeling, all that are low at once."""
+    left, core = cupy.diff(graph.indptr).astype(cupy.int32), cupy.full(graph.n, -1)
+    k, low = 0, cupy.flatnonzero(left == 0)
+    while True:
+        while low.size:
+            core[low] = k
+            _, heads = edges_of(graph, low)
+            scatter_add(left, heads, -1)
+            low = cupy.flatnonzero((core < 0) & (left <= k))
+        rest = left[core < 0]
+        if not rest.size:
+            break
+        k = int(rest.min())
+        low = cupy.flatnonzero((core < 0) & (left <= k))
+    assert bool((core == cupy.asarray(found)).all()), "core numbers differ"
+
+
+def coloring(graph: Graph, found: np.ndarray) -> None:
+    """No edge joins two of one colour; and there are at most 1.2 times the colours of the sequential rule."""
+    color = cupy.asarray(found)
+    assert not bool((color[rows_of(graph)] == color[graph.indices]).any()), "an edge joins two of one colour"
+    most, used = greedy(graph.indptr.get(), graph.indices.get()), int(color.max()) + 1
+    assert used <= 1.2 * most, f"{used} colours, {most} by the sequential rule"
+
+
+@njit
+def greedy(indptr: np.ndarray, indices: np.ndarray) -> int:
+    """Colours that the sequential rule takes, from the vertex of most neighbours down."""
+    n = len(indptr) - 1
+    order = np.argsort(indptr[:-1] - indptr[1:])
+    color, seen, most = np.full(n, -1, np.int32), np.full(n, -1, np.int32), 0
+    for v in order:
+        for e in range(indptr[v], indptr[v + 1]):
+            if color[indices[e]] >= 0:
+                seen[color[indices[e]]] = v
+        c = 0
+        while seen[c] == v:
+            c += 1
+        color[v], most = c, max(most, c + 1)
+    return most
 
 
 def distances(graph: Graph, source: int, found: np.ndarray) -> None:

@@ -127,6 +127,7 @@ def several(shares: tuple[int, ...] = (1, 5, 3)) -> Iterator[Current]:
             patch.setattr(CpuDevice, name, _method(name))
         patch.setattr(settings, "interpret", True)
         patch.setattr(settings, "inline", "always")
+        patch.setattr(settings, "staged", True)
         current.device, current.broken = NOWHERE, []
         session = gb.init(f"cpu:{len(shares)}", gb.partition.shares(*shares))
         plain_over, plain_get = session.device_set.over, session.kernels.get

@@ -398,10 +398,9 @@ BODIES = {
     top = 0
     for q in range(count[0]):
         r = np.intp(slots[q])
-        if {op_x}:
-            out_slots[top] = r
-            out_vals[top] = xvals[place(q * xstride)]
-            top += 1
+        out_slots[top] = r
+        out_vals[top] = xvals[place(q * xstride)]
+        top += 1 if {op_x} else 0  # no branch: nobody can tell which way it goes
     out_count[0] += top
 """,
     "reduce": """
@@ -450,10 +449,9 @@ BODIES = {
     top = 0
     for q in range(count[0]):
         r = np.intp(slots[q])
-        if ((mwords[r >> 6] >> (r & 63)) & 1) != unwanted:
-            out_slots[top] = r
-            out_vals[top] = xvals[place(q * xstride)]
-            top += 1
+        out_slots[top] = r
+        out_vals[top] = xvals[place(q * xstride)]
+        top += 1 if ((mwords[r >> 6] >> (r & 63)) & 1) != unwanted else 0
     out_count[0] += top
 """,
     "scatter": """

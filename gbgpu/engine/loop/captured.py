@@ -226,6 +226,7 @@ class Captured:
                 for x in (*self.carried, *self.inside):
                     if self._lends(x._store):
                         self.lent.append((ref(x), addresses(x._store.blocks)))
+                        x._store = _again(x._store)  # statements that write in place put other blocks into it
                     else:
                         x._store = _copied(self.devices, x._store)
         except BaseException:
@@ -542,6 +543,11 @@ def _copied(devices: Any, store: Any) -> Any:
     both, vals, empty = store
     mine = copied(devices[0], both)
     return mine, mine.view(vals.dtype)[:1], empty
+
+
+def _again(store: VectorStore) -> VectorStore:
+    """A store of its own with the same blocks."""
+    return VectorStore(store.map, store.dtype, store.form, store.iso, list(store.blocks), store.nvals)
 
 
 def _alike(x: Any, place: Any, exactly: bool) -> bool:
