@@ -4,9 +4,11 @@ any machine after the first import.)"""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import networkx as nx
 import pytest
@@ -46,6 +48,8 @@ assert t.reduce(monoid.plus).new().value > 0
 """
 PROGRAMS = {"BFS on karate": (KARATE, 600), "BFS, PageRank, components on karate": (KARATE + MORE, 1600)}
 PROGRAMS["a dozen statements, 1,000 vertices"] = DOZEN, 1500
+ROOT = Path(__file__).parent.parent
+PROGRAMS["README's example"] = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1], 600
 
 
 @pytest.mark.parametrize("what", PROGRAMS)
@@ -55,7 +59,8 @@ def test_first_use(beside, what):
     def run() -> None:
         with tempfile.TemporaryDirectory() as empty:
             environment = {**os.environ, "GBGPU_CACHE_DIR": empty, "GBGPU_TIERED": "1", "PYTHONDONTWRITEBYTECODE": ""}
-            subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+            output = subprocess.DEVNULL
+            subprocess.run([sys.executable, "-c", program], env=environment, check=True, cwd=ROOT, stdout=output)
 
     note = "the whole process; no kernel compiled before"
     beside(f"first use: {what}", "auto", run, {}, rounds=5, at_most=most, note=note)

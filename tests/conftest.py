@@ -18,6 +18,9 @@ from hypothesis import HealthCheck, Phase, settings
 os.environ.setdefault("GBGPU_TIERED", "0")  # kernels are compiled at once, but where a test says otherwise
 
 import gbgpu as gb  # noqa: E402
+import gbgpu.io.binary  # noqa: E402
+import gbgpu.io.entries
+import gbgpu.io.text
 
 # Compilers leave hundreds of thousands of objects, and every full collection goes through all that are there.
 gc.set_threshold(10_000, 10, 100)
@@ -144,6 +147,13 @@ def devices(session: Devices) -> Devices:
 def first() -> None:
     """A session on the first devices, for what has nothing to do with how many there are."""
     chosen()[0].start()
+
+
+@pytest.fixture(params=["Python", "compiled"])
+def reader(request, monkeypatch) -> None:
+    """Who reads files: short texts are not worth compiled code unless it is there already."""
+    for module in (gbgpu.io.text, gbgpu.io.entries, gbgpu.io.binary):
+        monkeypatch.setattr(module, "pays", lambda size: request.param == "compiled")
 
 
 @pytest.hookimpl(optionalhook=True)

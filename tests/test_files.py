@@ -139,7 +139,7 @@ BAD_EDGES = [
 
 
 @pytest.mark.parametrize(("text", "options", "error", "line"), BAD_EDGES)
-def test_malformed_edge_lists_name_the_line(text, options, error, line):
+def test_malformed_edge_lists_name_the_line(reader, text, options, error, line):
     with pytest.raises(error, match=rf"^line {line}\b"):
         gb.io.read_edgelist(bytes_of(text), **options)
 
@@ -210,7 +210,7 @@ BAD_ARCS = [
 
 
 @pytest.mark.parametrize(("text", "error", "line"), BAD_ARCS)
-def test_malformed_dimacs_files_name_the_line(text, error, line):
+def test_malformed_dimacs_files_name_the_line(reader, text, error, line):
     with pytest.raises(error, match=rf"^line {line}\b"):
         gb.io.read_dimacs(bytes_of(text))
 
@@ -385,7 +385,7 @@ def test_more_rows_than_a_vector_has_values():
         gb.io.load(sealed(data))
 
 
-def test_a_false_claim_of_symmetry_counts_for_nothing(devices):
+def test_a_false_claim_of_symmetry_counts_for_nothing(reader, devices):
     random = np.random.default_rng(1)
     dense = random.integers(0, 3, (40, 40)) * (random.random((40, 40)) < 0.3)
     both = dense + dense.T

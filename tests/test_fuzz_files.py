@@ -377,7 +377,7 @@ def entries(A) -> dict:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("form", FORMS)
-def test_mutated_texts_are_refused_or_read_as_they_are(form, seed):
+def test_mutated_texts_are_refused_or_read_as_they_are(reader, form, seed):
     read, slow, texts = FORMS[form]
     random = np.random.default_rng([4, list(FORMS).index(form), seed])
     for _ in range(FILES):

@@ -49,7 +49,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("field", "symmetry"), FORMS)
-def test_reads_what_scipy_reads(field, symmetry):
+def test_reads_what_scipy_reads(reader, field, symmetry):
     random = np.random.default_rng(3)
     dense = random.integers(-9, 9, (20, 20)) * (random.random((20, 20)) < 0.3)
     rows, cols = np.nonzero(np.tril(dense, -1) if symmetry == "skew-symmetric" else np.tril(dense))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import programs as p
@@ -20,6 +22,7 @@ from gbgpu.kernels import cpu, tiered
 from gbgpu.kernels.interface import KINDS, XFULL, XLIST
 from gbgpu.semiring import min_plus, plus_times
 
+ROOT = Path(__file__).parent.parent
 EARLY = """
 import sys, gbgpu as gb, algos
 from gbgpu.semiring import any_pair
@@ -51,6 +54,17 @@ def test_small_programs_never_import_the_compiler(tmp_path):
     environment = {**os.environ, "GBGPU_CACHE_DIR": str(tmp_path), "GBGPU_TIERED": "1", "GBGPU_INTERPRET": "0"}
     done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.split() == "2 0 1 2 3 1 2 -1 -1 -1 0 0 0 0 0 0 6 6 8 False".split()
+
+
+def test_the_readme_never_imports_the_compiler(tmp_path):
+    """Reading a small file, and a search of it."""
+    readme = (ROOT / "README.md").read_text()
+    program = re.search(r"```python\n(.*?)```", readme, re.DOTALL)[1].replace('"auto"', '"cpu:2"')
+    program += "\nimport sys\nprint(levels.nvals, depth, 'numba' in sys.modules)"
+    environment = {**os.environ, "GBGPU_CACHE_DIR": str(tmp_path), "GBGPU_TIERED": "1", "GBGPU_INTERPRET": "0"}
+    given = dict(capture_output=True, text=True, env=environment, check=True, cwd=ROOT)
+    done = subprocess.run([sys.executable, "-c", program], **given)
+    assert done.stdout.split()[-3:] == ["10680", "22", "False"]
 
 
 def test_a_kernel_is_compiled_when_that_pays(begun, monkeypatch):
@@ -135,7 +149,7 @@ def test_rows_cost_what_is_done_to_them(begun):
     kernels = {k.plain.operations: k for k in gb.settings.session().kernels._loaded.values() if k.kind == "apply"}
     few, many = (kernels[k] for k in sorted(kernels))
     few.rows = many.rows = 0, 0.0
-    assert many._each(True) > 1.5 * few._each(True) >= few._each(False) == tiered.ELEMENT
+    assert many._predicted(1, 1) > 1.5 * few._predicted(1, 1) > few._predicted(1, 0) == tiered.ELEMENT
     many.rows = 2000, 0.02
-    assert many._each(True) == 1e-5 and many._each(False) == tiered.ELEMENT
+    assert many._predicted(1, 1) == 1e-5 and many._predicted(1, 0) == tiered.ELEMENT
     many.rows = 0, 0.0

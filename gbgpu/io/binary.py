@@ -27,8 +27,10 @@ import numpy as np
 
 from gbgpu import Matrix, Vector, dtypes
 from gbgpu.errors import FileFormatError, message
+from gbgpu.interrupts import imported
 from gbgpu.io import checks
 from gbgpu.io.files import Source, damage, open_bytes, writing
+from gbgpu.io.text import PARSE, pays
 
 MAGIC = b"\x8aGBGPU\r\n"
 VERSION = 2
@@ -240,10 +242,14 @@ def _check(header: Header, offsets: np.ndarray, ids: np.ndarray, values: np.ndar
 
 
 def _is_symmetric(offsets: np.ndarray, cols: np.ndarray, values: np.ndarray) -> bool:
-    from gbgpu.io import parse  # imports numba
-
-    keys = np.frombuffer(os.urandom(24), np.uint64)
-    return int(parse.asymmetry(offsets, cols, _bits(values), keys)) == 0
+    bits = _bits(values)
+    if pays(len(cols) + len(offsets)):
+        keys = np.frombuffer(os.urandom(24), np.uint64)
+        return int(imported(PARSE).asymmetry(offsets, cols, bits, keys)) == 0
+    rows = np.repeat(np.arange(len(offsets) - 1, dtype=cols.dtype), np.diff(offsets))
+    order = np.lexsort((rows, cols))
+    same = np.array_equal(cols[order], rows) and np.array_equal(rows[order], cols)
+    return same and (len(bits) < len(cols) or np.array_equal(bits[order], bits))
 
 
 def _matrix(header: Header, offsets: np.ndarray, ids: np.ndarray, values: np.ndarray, name: str | None) -> Matrix:

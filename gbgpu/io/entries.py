@@ -8,7 +8,7 @@ import numpy as np
 
 from gbgpu.errors import IndexOutOfBound, message
 from gbgpu.interrupts import imported
-from gbgpu.io.text import Text, is_real, malformed, shown, whole, words
+from gbgpu.io.text import PARSE, Text, is_real, malformed, pays, shown, whole, words
 
 NONE, INTEGER, REAL = range(3)  # what stands after the ids, as in `parse.py`
 ANY = -(1 << 62)  # a `gap` that allows every entry
@@ -71,10 +71,11 @@ class _Reader:
         self.words: Any = np.empty(room if layout.kind else 0, np.uint64)
 
     def read(self) -> Entries:
-        """Compiled code up to a line that it leaves, that line, and on."""
+        """Compiled code, where it pays, up to a line that it leaves, that line, and on."""
         layout, text = self.layout, self.text
         while text.more():
-            self._compiled()
+            if pays(text.end - text.at):
+                self._compiled()
             if text.at < text.end and self._read_line(text.peek()):
                 text.drop()
         if layout.count is not None and self.count < layout.count:
@@ -82,8 +83,7 @@ class _Reader:
         return Entries(self.rows[: self.count], self.cols[: self.count], self._values())
 
     def _compiled(self) -> None:
-        parse = imported("gbgpu.io.parse")  # which imports numba
-        layout, text = self.layout, self.text
+        parse, layout, text = imported(PARSE), self.layout, self.text
         prefix = layout.prefix[0] if layout.prefix else 0
         bounds = layout.nrows, layout.ncols
         text.at, lines, self.count, self.seen = parse.lines(

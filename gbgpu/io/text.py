@@ -1,21 +1,31 @@
 """Texts in large pieces of whole lines, and their words. Blanks are space, tab, carriage return; no other byte is."""
 
 import re
+import sys
 from itertools import islice
 from typing import IO
 
 import numpy as np
 
 from gbgpu.errors import FileFormatError, message
+from gbgpu.interrupts import imported
 from gbgpu.io.files import damage
 
 CHUNK = 1 << 22  # bytes read at once: large beside a line, small beside the caches
 _WORDS = re.compile(rb"[^ \t\r\n]+")
 _WHOLE = re.compile(rb"([+-]?)(?=[0-9])0*+([0-9]*+)")
 _REAL = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
+PARSE = "gbgpu.io.parse"  # which imports numba
+_SMALL = 1 << 19  # bytes, or entries, that Python goes through in less time than that takes
+_BLANKS = b" \t\r\n"
 _NEWLINE = 10
 _MOST = 24  # words looked at in a line; no form has as many
 _BEYOND = 10**20  # stands for every number of more digits than 64 bits have
+
+
+def pays(size: int) -> bool:
+    """Whether so much is worth compiled code: it is there already, or pays for being loaded."""
+    return size > _SMALL or PARSE in sys.modules
 
 
 class Text:
@@ -74,10 +84,12 @@ class Text:
 
     def skip_piece(self, comments: bytes) -> bool:
         """The same in this piece; whether all of it was passed."""
-        from gbgpu.io import parse  # imports numba
-
-        self.at, lines = parse.passed(self.array(), self.at, tuple(comments))
-        self.line += lines
+        if pays(self.end - self.at):
+            self.at, lines = imported(PARSE).passed(self.array(), self.at, tuple(comments))
+            self.line += lines
+            return self.at == self.end
+        while self.at < self.end and (self.peek().strip(_BLANKS) or b"\n")[:1] in (b"\n", comments[:1], comments[1:]):
+            self.drop()
         return self.at == self.end
 
     def array(self) -> np.ndarray:
@@ -108,4 +120,4 @@ def malformed(line: int, expected: str, came: object, hint: str = "") -> FileFor
 
 
 def shown(text: bytes) -> str:
-    return repr(text[:60].decode("latin-1").strip(" \t\r\n"))
+    return repr(text[:60].decode("latin-1").strip(_BLANKS.decode()))

@@ -31,6 +31,16 @@ def _unsigned(x: Any) -> np.uint64:
     return np.uint64(x & (1 << 64) - 1 if type(x) is int else x)
 
 
+def _popcount(word: Any) -> int:
+    return (int(word) & (1 << 64) - 1).bit_count()
+
+
+def _lowest(rest: Any) -> int:
+    word = int(rest)
+    return (word & -word).bit_length() - 1
+
+
+_QUICK = {"popcount": _popcount, "lowest": _lowest}  # in place of loops over bits
 _BIT = [np.uint64(1 << i).astype(np.int64) for i in range(64)]
 
 
@@ -42,6 +52,7 @@ def interpreted(kind: str, text: str) -> Any:
     space: dict[str, Any] = {"math": _NumpyMath, "_njit": lambda **options: lambda function: function, "_bit": _BIT}
     space |= {"_unsigned": _unsigned, "fetch": lambda array, at: None}
     exec(compile(tree, f"<{kind}>", "exec"), space)  # our own text
+    space |= {name: function for name, function in _QUICK.items() if name in space}
     kernel = space["kernel"]
 
     def quiet(*arguments: Any) -> None:

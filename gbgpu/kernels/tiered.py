@@ -36,7 +36,7 @@ class Tiered:
         global _spent
         if self.compiled is None:
             elements, dense = work(self.kind, arguments)
-            if self._pays(elements * self._each(dense)):
+            if self._pays(self._predicted(elements, int(arguments[0]) if dense else 0)):
                 self.settled()
         if self.compiled is not None:
             return self.compiled(*arguments)
@@ -48,12 +48,12 @@ class Tiered:
         if dense:
             self.rows = self.rows[0] + elements, self.rows[1] + took
 
-    def _each(self, dense: bool) -> float:
-        """Seconds that plain Python takes for an element."""
-        elements, seconds = self.rows
-        if not dense:
-            return ELEMENT
-        return seconds / elements if elements > KNOWN else max(ELEMENT, OPERATION * self.plain.operations)
+    def _predicted(self, elements: int, rows: int) -> float:
+        """Seconds that plain Python takes, of passes over all rows as before."""
+        known, seconds = self.rows
+        if rows and known > KNOWN:
+            return elements * seconds / known
+        return elements * ELEMENT + rows * OPERATION * float(self.plain.operations)
 
     def _pays(self, seconds: float) -> bool:
         """Whether compiling costs less than what was spent until now and another call."""
