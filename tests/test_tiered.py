@@ -18,7 +18,7 @@ from oracle import Run
 
 import gbgpu as gb
 from gbgpu.device import store
-from gbgpu.kernels import cpu, tiered
+from gbgpu.kernels import alike, cpu, tiered
 from gbgpu.kernels.interface import KINDS, XFULL, XLIST
 from gbgpu.semiring import min_plus, plus_times
 
@@ -153,3 +153,63 @@ def test_rows_cost_what_is_done_to_them(begun):
     many.rows = 2000, 0.02
     assert many._predicted(1, 1) == 1e-5 and many._predicted(1, 0) == tiered.ELEMENT
     many.rows = 0, 0.0
+
+
+def scaled(k):
+    return lambda x, y: x * y * k if x > k else (y - k) * (y - k)
+
+
+@pytest.mark.parametrize("dtype", ["FP64", "FP32", "INT64", "INT8", "UINT16"])
+def test_functions_that_capture_other_numbers_share_a_kernel(begun, monkeypatch, dtype):
+    """The second one is compiled with the number as an argument, others find that."""
+    made, np_type = [], gb.dtypes.lookup_dtype(dtype).np_type
+    compile = tiered.Tiered._settle
+    monkeypatch.setattr(tiered.Tiered, "_settle", lambda kernel: made.append(kernel.kind) or compile(kernel))
+    for name in ("COMPILE", "LOAD", "IMPORT"):
+        monkeypatch.setattr(tiered, name, 0.0)
+    x, y = (np.arange(start, start + 90).astype(np_type) for start in (1, 20))
+    v, w = gb.Vector.from_dense(x), gb.Vector.from_dense(y)
+    for k in (1, 2, 3, 5, 7, 5, 1):
+        k = np_type.type(k)
+        with np.errstate(all="ignore"):
+            right = np.where(x > k, x * y * k, (y - k) * (y - k)).astype(np_type)
+        op = gb.binary.register_anonymous(scaled(k))
+        np.testing.assert_array_equal(op(v & w).new(dtype=dtype).to_dense(), right)
+        kept = v.select(lambda x, i, j, t: x > k + t, 0).new()  # noqa: B023
+        assert set(kept.to_coo()[1]) == set(x[x > k])
+    blocks = len(gb.settings.session().devices)
+    assert 0 < made.count("ewise") <= 2 * blocks and 0 < made.count("select") <= 2 * blocks, made
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, -0.0, 1e-300, 5e-324, -1.5])
+def test_any_number_may_be_an_argument(begun, number):
+    x = np.array([-2.0, -0.0, 0.0, 1.0, np.inf])
+    for k in (1.0, 2.0, number):
+        with np.errstate(all="ignore"):
+            made = gb.Vector.from_dense(x).apply(lambda x: x * k + 0.5).new().to_dense()  # noqa: B023
+            np.testing.assert_array_equal(made, x * k + 0.5)
+
+
+def test_texts_that_differ_elsewhere_stay_apart():
+    """Numbers that are no arguments of a function, and texts that differ in more than numbers."""
+    text = "import numpy as np\nSTART = np.float64({})\n\n\ndef kernel(x):\n    return x + START * np.int64({}) {}\n"
+    assert alike.shared(text.format(1.0, 1, "")) == (text.format(1.0, 1, ""), ())
+    assert alike.shared(text.format(2.0, 1, "")) == (text.format(2.0, 1, ""), ())
+    assert alike.shared(text.format(1.0, 1, "+ x")) == (text.format(1.0, 1, "+ x"), ())
+    common, numbers = alike.shared(text.format(1.0, 7, "+ x"))
+    assert "captured1" in common and [type(n) for n in numbers] == [np.int64] and numbers == (7,)
+    again, others = alike.shared(text.format(1.0, -9, "+ x"))
+    assert again == common and others == (-9,)
+
+
+def test_numbers_in_loops_that_a_function_of_machine_code_runs(monkeypatch):
+    monkeypatch.setattr(gb.settings, "interpret", False)
+    gb.init("cpu:1")
+    for k in (0.5, 0.25, 0.125, 0.75):
+        v, s = gb.Vector.from_dense(np.ones(50)), gb.Scalar(float)
+        with gb.loop(400) as it:
+            v << v.apply(lambda x: x * k + 1)  # noqa: B023
+            s << v.reduce("max", allow_empty=False)
+            it.until(s > 1e9)
+        np.testing.assert_allclose(v.to_dense(), 1 / (1 - k))
+        assert "calls a round" in it.how

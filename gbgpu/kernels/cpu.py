@@ -12,6 +12,7 @@ from .. import settings
 from ..device import store
 from ..device.store import Recent, code_name
 from ..interrupts import apart, compiled_apart
+from .alike import Given, bare, shared
 from .cpu_source import source
 from .interface import Costs, Layout, Spec, mxm_room
 from .interpreted import interpreted
@@ -23,7 +24,7 @@ _recent = Recent()  # of all sessions; equal formulas, such as one lambda writte
 
 
 class CpuKernels:
-    """Kernels of CPU devices. The text of an instance, with its types and captured values, is its key in the cache."""
+    """Kernels of CPU devices. The text of an instance, with its types, is its key in the cache."""
 
     kind = "cpu"
     neutral = False
@@ -50,7 +51,7 @@ class CpuKernels:
         """Nothing: numba compiles one kernel after the other."""
 
     def uncut(self, kernel: Any) -> bool:
-        return self.atomic and type(kernel) is not Tiered
+        return self.atomic and type(bare(kernel)) is not Tiered
 
     def get(self, kind: str, spec: Spec) -> Any:
         kernel = self._loaded.get((kind, spec))
@@ -61,17 +62,23 @@ class CpuKernels:
     def settled(self, kind: str, spec: Spec) -> Any:
         """The compiled kernel, even if it has not paid yet."""
         kernel = self.get(kind, spec)
-        return kernel.settled() if type(kernel) is Tiered else kernel
+        if type(kernel) is Given:
+            return Given(_settled(kernel.kernel), kernel.numbers)
+        return _settled(kernel)
 
     def _find(self, kind: str, spec: Spec) -> Any:
-        text = source(kind, spec)
+        text, numbers = shared(source(kind, spec))
         kernel = _recent.get((self._make, text), lambda: self._make(kind, text))
         if len(self._loaded) >= settings.kept_kernels:
             self._loaded.clear()  # each lambda makes specs of its own
-        self._loaded[kind, spec] = kernel
-        if type(kernel) is Tiered:
+        self._loaded[kind, spec] = found = Given(kernel, numbers) if numbers else kernel
+        if type(found) is Tiered:
             kernel.kept(self._loaded, (kind, spec))
-        return kernel
+        return found
+
+
+def _settled(kernel: Any) -> Any:
+    return kernel.settled() if type(kernel) is Tiered else kernel
 
 
 def _tiered(kind: str, text: str) -> Any:

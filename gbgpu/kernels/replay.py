@@ -24,6 +24,7 @@ from numba.core.registry import cpu_target
 from ..device.base import address
 from ..device.store import Recent
 from ..interrupts import apart
+from .alike import Given
 from .interface import Late, written
 
 STATE = 8  # words: the round, whether it was the last, whether it is too wide, whether another follows, rounds at most
@@ -65,6 +66,8 @@ class Replay:
     def call(self, kernel: Any, arguments: Sequence[Any], kind: str = "") -> None:
         """kernel(*arguments), of a function that numba has compiled or will compile now; without a kind of
         interface.py it writes its first argument."""
+        if isinstance(kernel, Given):
+            kernel, arguments = kernel.kernel, (*arguments, *kernel.numbers)
         words, numbers, uses = [0], [], []
         changed = written(kind) if kind else (0,)
         for place, argument in enumerate(arguments):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..interrupts import apart
+from .alike import bare
 from .interface import KINDS, XLIST
 
 # Seconds that plain Python takes for an element; for an operation on each of all rows. Once so many elements were
@@ -81,7 +82,7 @@ class Tiered:
 
 def price(kernels: Iterable[Any]) -> float:
     """Seconds that it takes to load or to compile those that are not yet compiled."""
-    left = sum(kernel.limit for kernel in kernels if type(kernel) is Tiered and kernel.compiled is None)
+    left = sum(kernel.limit for kernel in map(bare, kernels) if type(kernel) is Tiered and kernel.compiled is None)
     return left + IMPORT if left and "numba" not in sys.modules else left
 
 
@@ -95,7 +96,7 @@ def work(kind: str, arguments: tuple) -> tuple[int, bool]:
         longest = max(longest, int(arguments[0]))
     if not kind.startswith("mxm"):
         return longest, dense
-    given = dict(zip(KINDS[kind], arguments, strict=True))
+    given = dict(zip(KINDS[kind], arguments, strict=False))  # there may be numbers after them
     cols, lengths = given["cols"], np.diff(given["bptr"])
     if kind == "mxm_dot":
         rows = np.diff(given["indptr"])
