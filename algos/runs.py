@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from algos._inputs import row_lengths, vertex
-from gbgpu import Matrix, Vector, io
+from algos.graphs import both_ways
+from gbgpu import Matrix, Vector, io, select
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ SAMPLES = Option(
     "samples", int, "{}: from so many vertices, drawn at random (default: 4)", lambda A, asked: min(asked or 4, A.nrows)
 )
 
+WEIGHTED = Option("weighted", None, "{}: arcs count by their values", lambda A, asked: bool(asked))
+
 
 def highest(numbers: Vector, name: str) -> dict[str, Any]:
     """The vertex of the largest number, and that number; nothing where there is no vertex."""
@@ -95,10 +98,19 @@ def ranking(name: str, value: str, **others: Any) -> None:
     ALGORITHMS[name] = Algorithm(summary=lambda numbers: highest(numbers, value), result=found, top=found, **others)
 
 
+LONG = 24  # the side of a map whose searches take some dozens of rounds
+
+
 def rehearse() -> None:
-    """Run everything on a small graph, unweighted and with weights of each usual type."""
+    """Run everything on a small graph, unweighted and with weights of each usual type; and what has many thin rounds
+    on a road map."""
     for dtype in ("BOOL", "INT64", "FP32", "FP64"):
-        A = io.generate.rmat(7, 8, seed=1, weights=None if dtype == "BOOL" else (1, 9), dtype=dtype)
+        given: dict[str, Any] = {"seed": 1, "weights": None if dtype == "BOOL" else (1, 9), "dtype": dtype}
+        A = io.generate.rmat(7, 8, **given)
+        both_ways(select.tril(A).new())  # what a file of half the arcs becomes
         for algorithm in ALGORITHMS.values():
             algorithm.run(A, *algorithm.choose(A, {}).values())
             algorithm.rehearse(A)
+        for name in ("bfs", "sssp", "components", "pagerank"):
+            long = io.generate.grid_road(LONG, **given)
+            ALGORITHMS[name].run(long, *ALGORITHMS[name].choose(long, {}).values())

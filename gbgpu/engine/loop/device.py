@@ -42,7 +42,7 @@ ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fe
 OFTEN = 2 * ALIKE  # rounds by statements of all such loops after which one is captured at once
 CHANCES = 4  # rounds before which others' are looked for
 SOON = 10  # the same on CPU devices, where that costs as much as Python takes for so many
-LATE = 4  # times as many, on CPU devices, where no two rounds ask for the same plans
+LATE = 4  # times as many, where no two rounds ask for the same plans
 SELDOM = 0.1  # rounds in which a guard holds, as a guess
 _THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
 Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
@@ -93,7 +93,7 @@ class DeviceLoop:
         if not self.loop.rounds or self.tries >= _TRIES:
             return False
         soon = self._soon()
-        late = self.device.kind == "cpu" and self.loop.rounds >= LATE * soon * (self.tries + 1)
+        late = soon > 1 and self.loop.rounds >= LATE * soon * (self.tries + 1)
         if self.alike < soon and not late:
             return False
         if not (self._one or self._together) or self._wide():
