@@ -57,6 +57,8 @@ def main(argv: list[str] | None = None) -> int:
         return arguments.command(arguments)
     except BAD_INPUT as error:
         reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.filename else str(error)
+        if "dup_op" in arguments:  # what the reader's keyword is called here
+            reason = reason.replace("`dup_op` BinaryOp", "--dup-op OP")
         print(f"gbgpu: {' '.join(reason.split())}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:

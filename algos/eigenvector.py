@@ -11,7 +11,7 @@ import numpy as np
 
 from algos._inputs import square
 from algos._iterations import check_limits, check_settled, difference, flat, products
-from algos.runs import ranking
+from algos.runs import WEIGHTED, ranking
 from algos.verify import check, dense
 from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, unary
 
@@ -47,10 +47,11 @@ def check_eigenvector(A: Matrix, found: Vector, tol: float = 1e-6, *, weighted: 
     check(present, "presence: a vertex without a number")
     if not x.size:
         return
-    check(x >= 0, "sign: a negative number")
     check(np.array([abs(np.linalg.norm(x) - 1) < 1e-9]), "length: not 1")
     rows, cols, values = A.to_coo()
-    following = x + np.bincount(cols, x[rows] * (values if weighted else 1), A.nrows)
+    weights = values if weighted else np.ones(rows.size)
+    check((x >= 0) | (weights < 0).any(), "sign: a negative number")
+    following = x + np.bincount(cols, x[rows] * weights, A.nrows)
     following /= np.linalg.norm(following)
     moved = np.abs(following - x)
     check(np.array([moved.mean() <= tol + 1e-12]), "residual: another round changes it", [moved.argmax()])
@@ -59,7 +60,8 @@ def check_eigenvector(A: Matrix, found: Vector, tol: float = 1e-6, *, weighted: 
 ranking(
     "eigenvector",
     "centrality",
-    run=eigenvector,
-    verify=check_eigenvector,
+    run=lambda A, weighted: eigenvector(A, weighted=weighted),
+    verify=lambda A, weighted, found: check_eigenvector(A, found, weighted=weighted),
+    options=(WEIGHTED,),
     rehearse=lambda A: eigenvector(A, weighted=True),
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 from algos._inputs import square
 from algos._iterations import check_limits, check_settled, difference, flat, products
-from algos.runs import ALGORITHMS, Algorithm, Result, highest
+from algos.runs import ALGORITHMS, WEIGHTED, Algorithm, Result, highest
 from algos.verify import check, dense
 from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid
 
@@ -52,16 +52,16 @@ def hits(A: Matrix, tol: float = 1e-8, max_iterations: int = 1000, *, weighted: 
     return Hits(h, a)
 
 
-def check_hits(A: Matrix, found: Hits, tol: float = 1e-8) -> None:
+def check_hits(A: Matrix, found: Hits, tol: float = 1e-8, *, weighted: bool = False) -> None:
     """Sums of 1; hubs follow from authorities, and these from hubs up to tol."""
     hubs, authorities = (dense(v, 0.0)[0] for v in found)
-    rows, cols, _ = A.to_coo()
+    rows, cols, values = A.to_coo()
     if not rows.size:
         check((hubs == 0) & (authorities == 0), "no arcs: a number that is not 0")
         return
     pairs = (hubs, authorities, rows, cols, 1e-9), (authorities, hubs, cols, rows, tol * A.nrows + 1e-9)
     for name, (mine, other, ends, starts, most) in zip(("hubs", "authorities"), pairs, strict=True):
-        right = np.bincount(ends, other[starts], A.nrows)
+        right = np.bincount(ends, other[starts] * (values if weighted else 1), A.nrows)
         moved = np.abs(mine - right / right.sum())
         check(np.array([moved.sum() <= most]), f"{name}: not the sums of the others", [moved.argmax()])
 
@@ -69,9 +69,10 @@ def check_hits(A: Matrix, found: Hits, tol: float = 1e-8) -> None:
 HITS = Result("vertex", "authority", lambda found: found.authorities)
 
 ALGORITHMS["hits"] = Algorithm(
-    run=lambda A: hits(A, 1e-6),
-    verify=lambda A, outcome: check_hits(A, outcome, 1e-6),
+    run=lambda A, weighted: hits(A, 1e-6, weighted=weighted),
+    verify=lambda A, weighted, outcome: check_hits(A, outcome, 1e-6, weighted=weighted),
     summary=lambda found: highest(found.authorities, "authority"),
+    options=(WEIGHTED,),
     result=HITS,
     top=HITS,
     rehearse=lambda A: hits(A, weighted=True),

@@ -12,7 +12,7 @@ import numpy as np
 
 from algos._inputs import square
 from algos._iterations import check_limits, check_settled, difference, flat, largest_sum, products
-from algos.runs import ranking
+from algos.runs import WEIGHTED, ranking
 from algos.verify import check, dense
 from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid
 from gbgpu.errors import DimensionMismatch, message
@@ -66,12 +66,13 @@ def default_alpha(A: Matrix, weighted: bool = False) -> float:
     return SAFE / (largest_sum(A, weighted) or 1.0)
 
 
-def check_katz(A: Matrix, found: Vector) -> None:
+def check_katz(A: Matrix, found: Vector, *, weighted: bool = False) -> None:
     """What alpha times the in-neighbours' sum leaves is beta's share, the same for every vertex."""
     x, present = dense(found, 0.0)
     check(present, "presence: a vertex without a number")
-    rows, cols, _ = A.to_coo()
-    rest = x - default_alpha(A) * np.bincount(cols, x[rows], A.nrows)
+    rows, cols, values = A.to_coo()
+    came = np.bincount(cols, x[rows] * (values if weighted else 1), A.nrows)
+    rest = x - default_alpha(A, weighted) * came
     if rest.size:
         off = np.abs(rest / rest.mean() - 1)
         check(np.array([off.mean() <= 1e-5]), "residual: not beta's", [off.argmax()])
@@ -80,7 +81,8 @@ def check_katz(A: Matrix, found: Vector) -> None:
 ranking(
     "katz",
     "centrality",
-    run=katz,
-    verify=check_katz,
+    run=lambda A, weighted: katz(A, weighted=weighted),
+    verify=lambda A, weighted, found: check_katz(A, found, weighted=weighted),
+    options=(WEIGHTED,),
     rehearse=lambda A: katz(A, weighted=True),
 )

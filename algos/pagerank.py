@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from algos import verify
 from algos._inputs import square
 from algos._iterations import check_limits, difference, flat
-from algos.runs import ALGORITHMS, Algorithm, Option, Result, highest
+from algos.runs import ALGORITHMS, WEIGHTED, Algorithm, Result, highest
 from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, select
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import plus_first, plus_pair, plus_second, plus_times
@@ -143,7 +143,6 @@ def _in_other_ways(A: Matrix) -> None:
     pagerank(A, weighted=True)
 
 
-WEIGHTED = Option("weighted", None, "{}: ranks go along arcs by their values", lambda A, asked: bool(asked))
 RANKS = Result("vertex", "rank", lambda outcome: outcome.ranks)
 
 ALGORITHMS["pagerank"] = Algorithm(

@@ -53,7 +53,7 @@ def init(
     this; `ranks=False` gives each process a session of its own, and True is for what starts processes otherwise. Raises
     DeviceError for a device that is not there, or without mpi4py; InvalidValue if ranks ask for different sessions.
     """
-    if others or devices == "suitesparse":  # as python-graphblas is begun
+    if others or devices in ("suitesparse", "suitesparse-vanilla"):  # as python-graphblas is begun
         came = ", ".join([repr(devices), *(f"{name}={value!r}" for name, value in others.items())])
         hint = 'gb.init("cpu:4"), gb.init("cuda:0"), or no call at all; statements run when they are written'
         raise TypeError(errors.message("devices, and perhaps partition and deterministic", came, hint))
@@ -221,10 +221,18 @@ def explain(what: Any = None) -> Any:
     return PlanText(text)
 
 
+# what else python-graphblas has -> what there is
+_INSTEAD = {
+    "Recorder": "gb.trace() records what statements do, gb.explain() shows how they are planned",
+    "backend": 'there is one; gb.init("cuda:0") says on which devices',
+    "viz": "networkx.draw(gb.io.to_networkx(A)), or spy(A.to_scipy_sparse()) of matplotlib.pyplot",
+}
+
+
 def __getattr__(name: str) -> Any:
     """`gb.core` and `gb.sparse`, imported when they are asked for."""
     if name not in ("core", "sparse"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise errors.no_attribute(f"module {__name__!r}", name, _INSTEAD.get(name))
     return import_module("gbgpu.core") if name == "core" else import_module("gbgpu.sparse")
 
 

@@ -68,6 +68,12 @@ def message(expected: str, came: object, hint: str = "") -> str:
     return f"{text}. Hint: {hint}" if hint else text
 
 
+def no_attribute(owner: str, name: str, instead: str | None = None) -> AttributeError:
+    """What to raise for a name that is not there, with what to write in its place, if that is known."""
+    text = f"{owner} has no attribute {name!r}"
+    return AttributeError(f"{text}. Hint: {instead}" if instead else text)
+
+
 def checked_text(value: object, what: str) -> str:
     """An argument that must be a string. Raises TypeError."""
     if not isinstance(value, str):

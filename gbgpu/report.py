@@ -29,7 +29,7 @@ _COLOURS = {
     "select": "#a9b34a",
     "filter": "#d3d88f",
     "reduce": "#8a5a3c",
-    "fold": "#8a5a3c",
+    "fold": "#5a2a27",
     "write": "#3f8f5f",
     "write_list": "#8cc6a0",
     "move": "#c5b08c",
@@ -40,9 +40,13 @@ _COLOURS = {
     "compile": "#262c33",
     "collect": "#8b929a",
 }
-_SPARE = ("#3d5a80", "#e07a5f", "#81b29a", "#6d6875", "#ffb4a2", "#4f772d")  # for steps without one of their own
+# For steps without one of their own, as many as a picture names
+_SPARE = (
+    *("#e07a5f", "#4f772d", "#5088f0", "#ffb4a2", "#802888", "#68c868"),
+    *("#b01860", "#22c5cf", "#806800", "#d98cf0", "#2fd9ad"),
+)
 _REST, _GREY, _INK = "#d5dae0", "#aab4bf", "#44505c"
-_KINDS = 11  # named in a picture at most, if they take a two hundredth of the time; the others are one colour
+_KINDS = len(_SPARE)  # named in a picture at most, if they take a two hundredth of the time; the others are one colour
 _BARS = 200  # steps a lane that are drawn one by one
 _BINS = 720  # of a longer trace: two pixels each
 _ROWS = 256  # to which heights are rounded
@@ -254,7 +258,7 @@ def _kinds(records: list[Any]) -> dict[str, str]:
     for r in records:
         times[r.step] += r.end - r.start
     named = [kind for kind, time in times.most_common(_KINDS) if time >= times.total() / 200]
-    spare = cycle(_SPARE)
+    spare = iter(_SPARE)
     kinds = {kind: _COLOURS.get(kind) or next(spare) for kind in named}
     return kinds if len(kinds) == len(times) else {**kinds, "others": _REST}
 

@@ -209,6 +209,10 @@ def test_eigenvector_and_katz(devices):
     found = algos.eigenvector(A, 1e-12, weighted=True)
     near(found, nx.eigenvector_centrality(G, 1000, 1e-12, weight="weight"), abs=1e-9)
     check_eigenvector(A, found, 1e-12, weighted=True)
+    check_katz(A, algos.katz(A, tol=1e-12, weighted=True), weighted=True)
+    for check, other in ((check_eigenvector, algos.eigenvector(A)), (check_katz, algos.katz(A))):
+        with pytest.raises(VerificationError, match="residual"):
+            check(A, other, weighted=True)  # they are not those of the weights
     alpha = default_alpha(A, True)
     assert alpha < 1 / abs(np.linalg.eigvals(A.to_dense(0.0))).max()
     near(algos.katz(A, tol=1e-12, weighted=True), nx.katz_centrality(G, alpha, tol=1e-12, weight="weight"), abs=1e-9)
@@ -224,6 +228,9 @@ def test_hits(devices):
     expected = nx.hits(G)
     near(hubs, expected[0], abs=1e-9)
     near(authorities, expected[1], abs=1e-9)
+    check_hits(A, algos.hits(A, weighted=True), weighted=True)
+    with pytest.raises(VerificationError, match="not the sums"):
+        check_hits(A, algos.hits(A), weighted=True)
 
 
 def test_repeated_products_of_all_kinds_of_graphs(first):

@@ -15,7 +15,7 @@ import pytest
 import scipy.io
 
 import gbgpu as gb
-from algos import pagerank, progress, runs
+from algos import eigenvector, hits, katz, pagerank, progress, runs
 from algos.cli import main
 from algos.verify import VerificationError
 from gbgpu.device import cuda
@@ -135,7 +135,9 @@ BAD = "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 one\n"
         (["bfs", "bad.mtx"], "bad.mtx: line 3"),
         (["bfs", "flat.mtx"], "square"),
         (["bfs", "flat.mtx", "--symmetric"], "flat.mtx: expected a square"),
-        (["bfs", "twice.mtx"], "twice.mtx: Duplicate"),
+        (["bfs", "twice.mtx"], "twice.mtx: Duplicate indices found, must provide --dup-op OP: 1 1 on lines 3 and 4"),
+        (["bfs", "comma.csv"], "comma.csv: line 1: expected"),
+        (["bfs", "comma.csv"], "not by commas: tr ',' ' ' <FILE >NEW.txt"),
         (["bfs", "road:9", "--output", "levels.doc"], "levels.doc"),
         (["bfs", "road:9", "--output", "none/levels.txt"], "none/levels.txt"),
         (["bfs", "rmat:x"], "rmat:x"),
@@ -158,6 +160,7 @@ def test_bad_input_exits_with_3_and_one_line(call, tmp_path, monkeypatch, words,
     Path("bad.mtx").write_text(BAD)
     Path("flat.mtx").write_text(BAD.replace("2 2 1\n1 1 one", "2 3 1\n1 1 1"))
     Path("twice.mtx").write_text(BAD.replace("2 2 1\n1 1 one", "2 2 2\n1 1 1\n1 1 1"))
+    Path("comma.csv").write_text("0,1,2\n1,2,3\n")
     Path("nan.mtx").write_text(BAD.replace("integer", "real").replace("one", "nan"))
     path = "\n".join(f"{i + 2} {i + 1}" for i in range(899))
     Path("path.mtx").write_text(f"%%MatrixMarket matrix coordinate pattern symmetric\n900 900 899\n{path}\n")
@@ -272,6 +275,7 @@ def test_convert_of_undirected_graphs(call, devices, tmp_path, monkeypatch):
         (["bad.gbgpu", "A.mtx"], 3, "gbgpu"),
         (["v.gbgpu", "A.mtx"], 3, "vector"),
         (["flat.mtx", "A.txt"], 3, "square"),
+        (["twice.txt", "A.mtx"], 3, "--dup-op OP: 0 1 on lines 1 and 2"),
         (["flat.mtx", "A.mtx", "--symmetric"], 3, "flat.mtx: expected a square"),
         (["A.mtx", "none/A.gr"], 3, "none/A.gr"),
         (["A.mtx", "A.gr", "--dtype", "quaternion"], 2, "quaternion"),
@@ -282,6 +286,7 @@ def test_convert_says_what_is_wrong(call, devices, tmp_path, monkeypatch, words,
     monkeypatch.chdir(tmp_path)
     Path("A.mtx").write_text(BAD.replace("one", "1"))
     Path("flat.mtx").write_text(BAD.replace("2 2 1\n1 1 one", "2 3 1\n1 1 1"))
+    Path("twice.txt").write_text("0 1 2\n0 1 3\n")
     Path("bad.gr").write_text("p sp 2 1\na 1 2 x\n")
     Path("bad.gbgpu").write_text("nothing of the kind")
     gb.io.save("v.gbgpu", gb.Vector.from_coo([1], [2], size=3))
@@ -356,19 +361,36 @@ def test_arcs_that_a_file_has_twice(call, devices, tmp_path, monkeypatch, name):
         assert told["result"]["farthest"] == farthest
 
 
-def test_weighted_ranks(call, devices):
+@pytest.mark.parametrize(
+    ("algorithm", "ranks_of"),
+    [
+        ("pagerank", lambda A, weighted: pagerank(A, weighted=weighted).ranks),
+        ("eigenvector", lambda A, weighted: eigenvector(A, weighted=weighted)),
+        ("katz", lambda A, weighted: katz(A, weighted=weighted)),
+        ("hits", lambda A, weighted: hits(A, 1e-6, weighted=weighted).authorities),
+    ],
+)
+def test_weighted_ranks(call, devices, algorithm, ranks_of):
     spec = "rmat:6:4:3:1-9"
     best = []
     for more in ([], ["--weighted"]):
-        told = json.loads(call("run", "pagerank", spec, "--json", "--verify", "--top", "3", *more)[1])
+        told = json.loads(call("run", algorithm, spec, "--json", "--verify", "--top", "3", *more)[1])
         assert told["weighted"] is bool(more) and told["verified"]
         best.append(told["top"])
         devices.start()
-        ranks = pagerank(gb.io.rmat(6, 4, seed=3, weights=(1, 9)), weighted=bool(more)).ranks.to_dense()
+        ranks = ranks_of(gb.io.rmat(6, 4, seed=3, weights=(1, 9)), bool(more)).to_dense()
         order = np.argsort(-ranks)[:3]
         assert [line["vertex"] for line in told["top"]] == order.tolist()
-        assert [line["rank"] for line in told["top"]] == pytest.approx(ranks[order])
+        assert [list(line.values())[1] for line in told["top"]] == pytest.approx(ranks[order])
     assert best[0] != best[1]
+
+
+def test_weighted_ranks_of_debts(call, tmp_path, monkeypatch):
+    """Weights below 0 may give numbers below 0: that is no failed check."""
+    monkeypatch.chdir(tmp_path)
+    Path("A.txt").write_text("0 1 -1\n1 0 -1\n1 2 3\n2 1 3\n0 0 2\n2 2 4\n")
+    code, out, err = call("run", "eigenvector", "A.txt", "--weighted", "--verify", "--json", "--output", "x.npy")
+    assert (code, err) == (0, "") and json.loads(out)["verified"] and np.load("x.npy").min() < 0
 
 
 def test_the_largest(call, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import doctest
 import io
 import linecache
 import re
+import tomllib
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -69,3 +70,17 @@ def test_python_blocks_run_and_print_what_is_shown(path, tmp_path, monkeypatch):
 def test_links_lead_somewhere(path):
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"`[^`\n]*`", "", FENCE.sub("", path.read_text())))
     assert not [t for t in targets if "://" not in t and not (path.parent / t).exists()]
+
+
+SOURCES = [path for folder in ("gbgpu", "algos") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", [path for path in (*FILES, *SOURCES) if "pip install" in path.read_text()],
+                         ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_told_to_install_is_this_project(path):
+    """The distribution `gbgpu` of PyPI is another one; extras are those that there are."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for words in re.findall(r"pip install ([^`\n]*)", path.read_text()):
+        assert not re.search(r"(?<![\w./-])gbgpu(?![\w-])", words.partition("#")[0].partition(";")[0]), words
+        for named in re.findall(r"\.\[([\w,]+)\]", words):
+            assert set(named.split(",")) <= set(extras), words

@@ -528,6 +528,22 @@ def test_other_files_and_newer_versions_are_refused(monkeypatch):
         gb.io.save(io.BytesIO(), 3)
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.txt", "a.mtx", "a.gr", "a"])
+@pytest.mark.parametrize(("sign", "word"), [(",", "commas"), (";", "semicolons")])
+def test_lists_with_commas_say_how_to_go_on(reader, tmp_path, name, sign, word):
+    pack = gzip.compress if name.endswith(".gz") else bytes
+    (tmp_path / name).write_bytes(pack(f"0{sign}1{sign}2\n1{sign}2{sign}3\n".encode()))
+    with pytest.raises(FileFormatError, match=rf"^line 1: .*Hint: .*not by {word}: tr '{sign}' ' ' <FILE >NEW"):
+        gb.io.read(tmp_path / name)
+    (tmp_path / "NEW.txt").write_text("0 1 2\n1 2 3\n")  # what that leaves
+    assert gb.io.read(tmp_path / "NEW.txt").nvals == 2
+
+
+def test_other_lines_get_no_hint_of_commas():
+    with pytest.raises(FileFormatError, match="is it a Matrix Market file"):
+        gb.io.mmread(bytes_of("0 1 2\n"))
+
+
 # -- by name
 
 

@@ -162,6 +162,22 @@ def test_explain_plans_an_expression_without_running_it(one):
     assert "pull" in text and text.startswith("w << plus_times") and repr(text) == str(text)
 
 
+def test_names_in_texts_follow_creation_or_are_the_user_s(one):
+    A, x, s = gb.Matrix(float, 2, 2), gb.Vector(float, 2), gb.Scalar(float)
+    y, B, mine = gb.Vector(float, 2), gb.Matrix(float, 2, 2), gb.Vector(float, 2, name="ranks")
+    k = int(A.name.removeprefix("m_"))
+    assert [z.name for z in (A, x, s, y, B)] == [f"m_{k}", f"v_{k + 1}", f"s_{k + 2}", f"v_{k + 3}", f"m_{k + 4}"]
+    assert [z.name for z in (A, x, A.T)] == [f"m_{k}", f"v_{k + 1}", f"m_{k}.T"]  # looking at it changes nothing
+    product = f"plus_times[FP64](m_{k} @ v_{k + 1})"
+    for out, name in ((y, f"v_{k + 3}"), (mine, "ranks")):
+        statement = out(x.S) << plus_times(A @ x)
+        assert repr(statement) == gb.explain(statement).splitlines()[0] == f"{name}(v_{k + 1}.S) << {product}"
+        assert repr(out).startswith(f'"{name}"')
+    assert repr(plus_times(A @ x)).startswith(product)
+    mine.name = "levels"
+    assert repr(mine << x).startswith("levels <<") and "levels" in gb.explain(y << plus_times(A @ mine))
+
+
 def test_planning_calls_no_kernel(one):
     A, q, w = ring(50), gb.Vector.from_coo([3], 1.0, size=50), gb.Vector(float, 50)
     one.kernels = NullKernels()

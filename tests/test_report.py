@@ -105,20 +105,28 @@ def test_plot_of_little(records, tmp_path, kept):
     assert (tmp_path / "picture.png").stat().st_size > 1000
 
 
-def test_steps_of_unknown_kinds_are_drawn(tmp_path):
-    records = [Record(k, "s", f"kind{k}", "gpu", k, k + 1) for k in range(20)]
-    report.plot(records, tmp_path / "picture.png")
+@pytest.mark.parametrize("known", [0, 3])
+def test_steps_of_unknown_kinds_have_colours_of_their_own(known, tmp_path, monkeypatch):
+    kinds = ["reduce", "fold", "push"][:known] + [f"kind{k}" for k in range(20)]
+    records = [Record(k, "s", kind, "gpu", k, k + 1) for k, kind in enumerate(kinds)]
+    legend = drawn(records, tmp_path / "picture.png", monkeypatch).axes[0].get_legend()
+    assert len({patch.get_facecolor() for patch in legend.get_patches()}) == len(legend.get_patches()) == 12
+
+
+def test_no_two_kinds_of_steps_share_a_colour():
+    colours = [*report._COLOURS.values(), *report._SPARE, report._REST]
+    assert len(set(colours)) == len(colours)
 
 
 def noise(count: int) -> list[Record]:
-    """Steps of nine kinds on three lanes: most are brief, some are long, and so is what lies between them."""
+    """Steps of eleven kinds on three lanes: most are brief, some are long, and so is what lies between them."""
     rng = np.random.default_rng(count)
-    kinds = ("push", "pull", "exchange", "combine", "write", "mask", "ewise", "odd", "rare")
+    kinds = ("push", "pull", "exchange", "combine", "write", "mask", "ewise", "reduce", "fold", "odd", "rare")
     found = []
     for lane, device in enumerate(("cpu:0", "cpu:1", "host")):
         lengths, gaps = (rng.exponential(1, count) ** 3 * 1e-5 * (lane + 1) for _ in range(2))
         ends = np.cumsum(lengths + gaps)
-        steps = rng.choice(kinds, count, p=[0.2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.0999, 0.0001])
+        steps = rng.choice(kinds, count, p=[0.2, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05, 0.05, 0.05, 0.0999, 0.0001])
         found += map(Record, range(count), ["s"] * count, steps, [device] * count, ends - lengths, ends)
     return found
 

@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 import gbgpu as gb
 from gbgpu import sparse as gs
 
-pytestmark = pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning"),
+    pytest.mark.filterwarnings("ignore:Input has data type:FutureWarning"),  # of `diags` without a type
+]
 
 DENSE = np.array([[1, 0, 2], [0, 3, 0]])
 
@@ -133,6 +136,10 @@ sp.coo_array(([True, True], ([0, 0], [0, 0]))).toarray() | sp.csr_array(([0, 1],
 sp.csc_array([1, 2]) | sp.eye_array(3, format='csr') | sp.eye_array(3, 4, k=1, dtype=int, format='csr')
 sp.eye_array(3, 4, k=-1, format='csc') | sp.diags_array([1, 2, 3], format='csr', dtype=None)
 sp.diags_array([[1, 2], [3]], offsets=[0, 1], shape=(2, 2), format='csr', dtype=int)
+sp.diags([1, 2, 3], format='csr').toarray() | sp.diags_array([1, 2, 3], format='csr')
+sp.diags([np.ones(2, 'f4')], [0], format='csr').toarray() | sp.diags([True, False], format='csr').toarray()
+sp.diags_array([np.ones(2, 'i1'), np.ones(1, 'f4')], offsets=[0, 1], format='csr')
+sp.diags_array([True], dtype=None, format='csr') | sp.diags([[1, 2], [3]], [0, 1], dtype=None).toarray()
 sp.diags_array([[1, 2], [3]], offsets=[0, -1], format='csr', dtype=float)
 sp.diags_array([[1, 2]], offsets=[0], shape=(3, 3), dtype=int) | sp.kron(A, A, format='csr')
 sp.kron(A, DENSE * 0.5, format='coo') | sp.tril(A) | sp.triu(A, 1) | sp.tril(A, -1, format='csc') | sp.hstack([A, A])
@@ -384,6 +391,7 @@ def test_scipy_s_constructors_name_to_scipy(devices):
     [
         ("A.tolil()", "A.to_scipy().tolil()"), ("A.todia()", "A.to_scipy().todia()"), ("A.H", "A.T"),
         ("A.whatever", "A.to_scipy()"), ("gs.lil_array", "csr_array"), ("gs.linalg.cg", "scipy.sparse.linalg"),
+        ("gs.linalg.expm", "expm and norm take A.to_scipy()"),
         ("gs.spdiags", "diags_array"), ("gs.whatever", "docs/scipy.md"),
     ],
 )  # fmt: skip
@@ -403,6 +411,19 @@ def test_data_that_is_changed_says_what_to_write(devices):
     assert type(more) is type(copy) is np.ndarray and repr(A.data) == "array([1, 2, 3])" and A.data.sum() == 6
     A.data = A.data[::-1]
     assert A.toarray().tolist() == [[3, 0, 2], [0, 1, 0]] and type(pickle.loads(pickle.dumps(A.data))) is np.ndarray
+
+
+@pytest.mark.parametrize(
+    ("format", "part"),
+    [("csr", "indptr"), ("csr", "indices"), ("csc", "indptr"), ("csc", "indices"), ("coo", "row"), ("coo", "col")],
+)
+def test_indices_that_are_assigned_say_what_to_write(devices, format, part):
+    A = gs.csr_array(DENSE).asformat(format)
+    with pytest.raises(AttributeError, match=rf"A\.{part}. Hint: B = A.to_scipy\(\).*{format}_array\(B\)"):
+        setattr(A, part, [0, 1])
+    B = A.to_scipy()
+    setattr(B, part, getattr(B, part))
+    assert kept(type(A)(B)) == kept(A) and type(A).__dict__[part].__doc__.endswith("read to the host.")
 
 
 def test_scipy_and_gbgpu_take_each_other(devices):

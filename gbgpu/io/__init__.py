@@ -6,6 +6,9 @@ By name: `read`, `write`, `form_of`. Matrix Market: `mmread`, `mmwrite`. Edge li
 `grid_road`.
 """
 
+from typing import NoReturn
+
+from gbgpu.errors import no_attribute
 from gbgpu.io.binary import load, save
 from gbgpu.io.convert import from_networkx, from_scipy_sparse, to_networkx, to_scipy_sparse
 from gbgpu.io.edgelist import read_dimacs, read_edgelist, write_dimacs, write_edgelist
@@ -39,3 +42,15 @@ __all__ = [
     "write_edgelist",
     "write_npz",
 ]
+
+# what else python-graphblas has -> what there is
+_INSTEAD = {
+    **dict.fromkeys(("from_awkward", "from_pydata_sparse"), "gb.Matrix.from_coo, which takes their arrays"),
+    **dict.fromkeys(("to_awkward", "to_pydata_sparse"), "A.to_coo() gives the arrays that these are made of"),
+    "from_numpy": "gb.Matrix.from_dense, gb.Vector.from_dense",
+    "to_numpy": "A.to_dense(0)",
+}
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise no_attribute(f"module {__name__!r}", name, _INSTEAD.get(name))

@@ -17,7 +17,7 @@ from gbgpu.io import checks, entries, repeats
 from gbgpu.io.entries import Entries, Layout
 from gbgpu.io.files import open_bytes, writing
 from gbgpu.io.matrixmarket import Coordinates, to_matrix
-from gbgpu.io.text import Text, malformed, shown, whole, words
+from gbgpu.io.text import Text, joined, malformed, shown, whole, words
 
 _COMMENTS = b"#%"
 _NODES = re.compile(rb"^[ \t\r]*[#%][^\n]*?\bnodes:[ \t]*([0-9]+)[^0-9]", re.IGNORECASE | re.MULTILINE)
@@ -198,7 +198,7 @@ def _problem(text: bytes, line: int) -> tuple[int, int]:
     if not text:
         raise malformed(max(line - 1, 1), expected, "the end of the file")
     if len(found) != 4 or found[:2] != [b"p", b"sp"] or not (found[2].isdigit() and found[3].isdigit()):
-        raise malformed(line, expected, shown(text), "is it a DIMACS shortest-path file?")
+        raise malformed(line, expected, shown(text), joined(text) or "is it a DIMACS shortest-path file?")
     n, count = whole(found[2]), whole(found[3])
     if n is None or count is None or max(n, count) >= entries.UNBOUNDED:
         raise malformed(line, "sizes below 2**60", shown(text))

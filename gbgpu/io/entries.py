@@ -8,7 +8,7 @@ import numpy as np
 
 from gbgpu.errors import IndexOutOfBound, message
 from gbgpu.interrupts import imported
-from gbgpu.io.text import PARSE, Text, is_real, malformed, pays, shown, whole, words
+from gbgpu.io.text import PARSE, Text, is_real, joined, malformed, pays, shown, whole, words
 
 NONE, INTEGER, REAL = range(3)  # what stands after the ids, as in `parse.py`
 ANY = -(1 << 62)  # a `gap` that allows every entry
@@ -146,8 +146,7 @@ class _Reader:
         layout = self.layout
         if len(found) != layout.width or (layout.prefix and found[0] != layout.prefix):
             hint = "a comment may not stand here" if text[:1] in b"%#" else ""
-            hint = hint or ("numbers stand apart by blanks: tr ',' ' ' <FILE" if b"," in text or b";" in text else "")
-            raise malformed(self.text.line, f'"{layout.text}"', shown(text), hint)
+            raise malformed(self.text.line, f'"{layout.text}"', shown(text), hint or joined(text))
         found = found[1:] if layout.prefix else found
         row, col = self._ids(found, text) if layout.ids else (0, 0)
         return row, col, self._word(found[-1]) if layout.kind else 0

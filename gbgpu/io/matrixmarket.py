@@ -14,7 +14,7 @@ from gbgpu.errors import FileFormatError, InvalidValue, NotImplementedException,
 from gbgpu.io import checks, entries, repeats
 from gbgpu.io.entries import Layout
 from gbgpu.io.files import open_bytes, writing
-from gbgpu.io.text import Text, malformed, shown, whole, words
+from gbgpu.io.text import Text, joined, malformed, shown, whole, words
 
 _KINDS = {
     "pattern": entries.NONE,
@@ -165,7 +165,8 @@ def _banner(text: bytes) -> _Header:
     found = [word.decode("latin-1").lower() for word in words(text)]
     if len(found) != 5 or found[:2] != ["%%matrixmarket", "matrix"]:
         expected = '"%%MatrixMarket matrix <coordinate or array> <field> <symmetry>"'
-        raise malformed(1, expected, shown(text), "is it a Matrix Market file?")
+        hint = f"{apart}.txt, an edge list" if (apart := joined(text)) else "is it a Matrix Market file?"
+        raise malformed(1, expected, shown(text), hint)
     form, field, symmetry = found[2:]
     if field == "complex":
         raise NotImplementedException("line 1: " + message("real values", field, "no complex type is supported"))

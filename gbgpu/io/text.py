@@ -119,5 +119,13 @@ def malformed(line: int, expected: str, came: object, hint: str = "") -> FileFor
     return FileFormatError(f"line {line}: {message(expected, came, hint)}")
 
 
+def joined(text: bytes) -> str:
+    """The hint for a line with commas or semicolons: it ends in a name for a new file; nothing for other lines."""
+    for sign, name in ((",", "commas"), (";", "semicolons")):
+        if sign.encode() in text:
+            return f"numbers stand apart by blanks, not by {name}: tr '{sign}' ' ' <FILE >NEW"
+    return ""
+
+
 def shown(text: bytes) -> str:
     return repr(text[:60].decode("latin-1").strip(_BLANKS.decode()))

@@ -2,12 +2,12 @@
 
 Imports, exports, and what orders the entries of a row go through the host."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import settings
-from ..errors import DimensionMismatch, checked_text, message
+from ..errors import DimensionMismatch, checked_text, message, no_attribute
 from ..semiring._lower import to_python
 from .arrays import array_of, checked_size, room_for
 from .compose import by_rows, integral, of_ndim
@@ -61,11 +61,27 @@ def diag(x: Any, k: int = 0, dtype: Any = None, *, name: str | None = None) -> A
     return made if dtype is None and name is None else made.dup(dtype, name=name)
 
 
+# how names begin that python-graphblas has, or formats that there are not -> what to write
+_INSTEAD = {
+    "pack_": "Matrix.ss.import_csr(...) and its like, which copy the arrays into a new object",
+    "unpack": "A.ss.export() copies the arrays",
+    "export_": 'A.ss.export("csr") and its like',
+    "import_": "import_any(...) takes every format that there is",
+    "serialize": "pickle.dumps(A), or gb.io.save to a file",
+    "deserialize": "pickle.loads, or gb.io.load from a file",
+    "config": "nothing need be set: formats are chosen as they are needed",
+}
+
+
 class _Tools:
     """What `A.ss` and `v.ss` share."""
 
     def __init__(self, parent: Any = None):
         self._parent = parent
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = next((hint for start, hint in _INSTEAD.items() if name.startswith(start)), None)
+        raise no_attribute(f"{type(self).__name__!r} object", name, instead)
 
     @property
     def is_iso(self) -> bool:

@@ -68,7 +68,7 @@ __all__ = [
 _INSTEAD = {
     **{f"{kind}_{form}": "csr_array; A.to_scipy() converts to others"
        for kind in ("dia", "bsr", "lil", "dok") for form in ("array", "matrix")},
-    "linalg": "scipy.sparse.linalg.cg(A, b) and its like take A; spsolve and splu take A.to_scipy()",
+    "linalg": "scipy.sparse.linalg.cg(A, b) and its like take A; spsolve, splu, inv, expm and norm take A.to_scipy()",
     "csgraph": "gbgpu's own algorithms, or scipy.sparse.csgraph with A.to_scipy()",
     "rand": "random_array((m, n), density=0.01)",
     "spdiags": "diags_array",

@@ -2,7 +2,7 @@
 
 import sys
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -438,12 +438,22 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
         return found if dtype is None else found.astype(dtype)
 
 
+def _indices(k: int, name: str, doc: str) -> property:
+    """An array of indices that is read to the host. To assign one raises AttributeError, which says what to write."""
+
+    def refuse(array: Any, value: Any) -> NoReturn:
+        hint = f"B = A.to_scipy() has {name} that can be assigned, and {array.format}_array(B) brings it back"
+        raise AttributeError(message("A.data, the only array that can be assigned", f"A.{name}", hint))
+
+    return property(lambda array: array._arrays()[k], refuse, doc=f"{doc}, read to the host.")
+
+
 class csr_array(SparseArray):  # noqa: N801 (SciPy's name)
     __doc__ = f"Compressed sparse rows. {SparseArray.__doc__}"
     format = "csr"
 
-    indptr = property(lambda self: self._arrays()[0], doc="Where each row begins in `indices`, read to the host.")
-    indices = property(lambda self: self._arrays()[1], doc="The column of each entry, read to the host.")
+    indptr = _indices(0, "indptr", "Where each row begins in `indices`")
+    indices = _indices(1, "indices", "The column of each entry")
 
     def _read(self) -> tuple:
         return self._A.to_csr()
@@ -456,8 +466,8 @@ class csc_array(SparseArray):  # noqa: N801
     __doc__ = f"Compressed sparse columns. {SparseArray.__doc__}"
     format = "csc"
 
-    indptr = property(lambda self: self._arrays()[0], doc="Where each column begins in `indices`, read to the host.")
-    indices = property(lambda self: self._arrays()[1], doc="The row of each entry, read to the host.")
+    indptr = _indices(0, "indptr", "Where each column begins in `indices`")
+    indices = _indices(1, "indices", "The row of each entry")
 
     def _read(self) -> tuple:
         return self._A.to_csc()
@@ -470,8 +480,8 @@ class coo_array(SparseArray):  # noqa: N801
     __doc__ = f"Coordinates. {SparseArray.__doc__}"
     format = "coo"
 
-    row = property(lambda self: self._arrays()[0], doc="The row of each entry, read to the host.")
-    col = property(lambda self: self._arrays()[1], doc="The column of each entry, read to the host.")
+    row = _indices(0, "row", "The row of each entry")
+    col = _indices(1, "col", "The column of each entry")
 
     coords = SparseArray._coords
 

@@ -11,6 +11,8 @@ from gbgpu.errors import message
 
 from ._common import checked_dtype, formats, made, operator, sparse
 
+_FLOATS: Any = object()  # for `dtype`: the type of floats that NumPy finds for the values
+
 
 def _any(x: Any) -> Any:
     """A sparse array of anything."""
@@ -37,11 +39,12 @@ def identity(n: int, dtype: Any = "d", format: str | None = None) -> Any:
 
 
 def diags_array(
-    diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = None
+    diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = _FLOATS
 ) -> Any:
     """Arrays (or scalars) on the diagonals at `offsets`; without a shape the square one that the first fits in.
 
-    Raises ValueError for a diagonal outside the shape or of a wrong length."""
+    Floats, as SciPy makes them up to 1.18, unless a `dtype` is given; with None they keep their type. Raises ValueError
+    for a diagonal outside the shape or of a wrong length, TypeError for bools without `dtype`."""
     if not isinstance(diagonals, (list, tuple, np.ndarray)):
         raise TypeError(message("a list of diagonals", type(diagonals).__name__))
     single = np.ndim(offsets) == 0
@@ -51,12 +54,13 @@ def diags_array(
         raise ValueError(message("one offset for each diagonal", f"{len(lines)} and {len(offsets)}"))
     n = len(lines[0]) + abs(offsets[0])
     shape = (n, n) if shape is None else tuple(shape)
+    dtype = np.common_type(*lines) if dtype is _FLOATS else dtype
     parts = [_diagonal(d, k, shape) for d, k in zip(lines, offsets, strict=True)]
     row, col, data = (np.concatenate(part) for part in zip(*parts, strict=True))
     return formats["csr"]((data, (row, col)), shape=shape, dtype=dtype).asformat(format)
 
 
-def diags(diagonals: Any, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = None) -> Any:
+def diags(diagonals: Any, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = _FLOATS) -> Any:
     """`diags_array`, as older code calls it."""
     return diags_array(diagonals, offsets=offsets, shape=shape, format=format, dtype=dtype)
 
