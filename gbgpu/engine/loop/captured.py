@@ -474,11 +474,14 @@ class Captured:
         """Run to the end, or to a frontier that is too wide; handles hold what the last round left. Or another round
         goes on where this one ended: what `heir` finds and binds, which is returned."""
         loop, follows = self.loop, None
-        self.tape.begin(loop.rounds)
         joined = self.joined if self.joined is not None and self.joined.ready() else None
         flags = [flag for one in ((self,) if joined is None else joined.both) for flag in one.flags]
-        for device, flag, *_ in flags:
-            device.clear(flag)
+        with self._at_once():
+            self.tape.begin(loop.rounds)
+            for device, flag, *_ in flags:
+                device.clear(flag)
+            if joined is not None:
+                joined.begin()
         wide = done = False
         while not (loop.over or wide or self._changed()):
             try:

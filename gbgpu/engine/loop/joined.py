@@ -38,9 +38,12 @@ class Joined:
     def ready(self) -> bool:
         return self._tape.ready(0.0)
 
-    def run(self, start: Captured, rounds: int) -> str:
+    def begin(self) -> None:
+        """Make counters zero."""
         for tape in self._others:
             tape.clear()
+
+    def run(self, start: Captured, rounds: int) -> str:
         self._tape.run(self.both.index(start), rounds)
         return f"{self._tape.one} of two kinds of rounds, whose blocks meet {self._tape.meetings} times a round"
 
