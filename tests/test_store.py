@@ -298,10 +298,14 @@ def test_sessions_share_kernels(few):
 def test_distinct_functions_are_kept_within_bounds(few):
     gb.init("cpu:1")
     v = gb.Vector.from_coo([0, 2], [5, 7], size=4)
-    for i in range(10):
-        assert v.apply(lambda x, i=i: x + i).new().to_dict() == {0: 5 + i, 2: 7 + i}
-    assert len(few) == 10
     session = settings.session()
+    for i in range(1, 11):
+        assert v.apply(eval(f"lambda x: {' + '.join('x' * i)}")).new().to_dict() == {0: 5 * i, 2: 7 * i}
+    assert len(few) == 10
+    assert len(cpu._recent) == 3 and len(session.kernels._loaded) <= 3 and len(session.plans) <= 3
+    for i in range(10):  # all but the first share one
+        assert v.apply(lambda x, i=i: x + i).new().to_dict() == {0: 5 + i, 2: 7 + i}
+    assert len(few) == 12
     assert len(cpu._recent) == 3 and len(session.kernels._loaded) <= 3 and len(session.plans) <= 3
 
 

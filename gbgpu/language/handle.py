@@ -1,12 +1,12 @@
 """What Vector, Matrix and Scalar share: a name, a session, a type, a shape; masks, calls, `<<`, in-place operators."""
 
 from itertools import count
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from .. import settings
-from ..errors import DimensionMismatch, checked_text, message, no_attribute
+from ..errors import DimensionMismatch, checked_text, message
 from ..semiring._operators import BinaryOp
 from ..semiring._types import INT64, lookup_dtype, of_value
 from . import formatting
@@ -171,26 +171,10 @@ class Handle(Operand):
         return formatting.handle_html(self)
 
 
-class Gone:
-    """A name that python-graphblas had once: AttributeError with that of today. `__getattr__` of a handle would make
-    all its attributes slower."""
-
-    def __init__(self, instead: str):
-        self._instead = instead
-
-    def __set_name__(self, cls: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, parent: Any, cls: type) -> NoReturn:
-        owner = f"type object {cls.__name__!r}" if parent is None else f"{cls.__name__!r} object"
-        raise no_attribute(owner, self._name, self._instead)
-
-
 class Tensor(Handle):
     """What Vector and Matrix share: masks, subscripts, copies, comparison."""
 
     __slots__ = ()
-    from_values, to_values = Gone("from_coo"), Gone("to_coo")
 
     @property
     def S(self) -> Mask:
