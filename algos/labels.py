@@ -54,9 +54,11 @@ def label_propagation(A: Matrix, synchronous: bool = False, max_iterations: int 
             where, keys = best.to_coo()
             stale[ids], ids = False, ids[where]
             found = n - 1 - keys % n if synchronous else keys % n
-            changed = Vector.from_coo(ids[labels[ids] != found], True, size=n)
+            moved = ids[labels[ids] != found]
             labels[ids] = found
-            stale[any_pair(changed @ A).new().to_coo()[0]] = True
+            if len(moved):
+                changed = Vector.from_coo(moved, True, size=n)
+                stale[any_pair(changed @ A).new().to_coo()[0]] = True
     return Vector.from_dense(labels, name="labels")
 
 
