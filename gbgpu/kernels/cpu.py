@@ -44,8 +44,8 @@ class CpuKernels:
     def push_options(self, block: Any) -> dict[str, Any]:
         return {}
 
-    def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool) -> Any:
-        return device.zeros(mxm_room(entries, width, hashed), np.int64 if hashed else np.int32)
+    def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool, plain: bool = False) -> Any:
+        return device.zeros(mxm_room(entries, width, hashed), np.int64 if hashed else np.int8 if plain else np.int32)
 
     def ahead(self, steps: Iterable[Any]) -> None:
         """Nothing: numba compiles one kernel after the other."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..semiring._lower import literal_numba
 from .cpu_bodies import ROW
-from .interface import Spec
+from .interface import Spec, counts_hits
 
 # find(marks, c, stamp): 1 + place of column c, 0 if it has none; place(marks, c, value, stamp) gives it one.
 DENSE = """
@@ -98,7 +98,7 @@ BODIES = {
             else:
                 if not marked:
                     for e in range(begin, end):
-                        place(marks, np.intp(cols[e]), e - begin + 1, r + 1)
+                        place(marks, np.intp(cols[e]), {where}, r + 1)
                     marked = True
                 {count_hits}
                 for f in range(f, last):
@@ -242,6 +242,7 @@ def _terms(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
     value = term("avals[e * astride]", "bvals[f * bstride]")
     gaps = dict.fromkeys(("iso_value", "start", "accumulate", "assign", "stop", "count_hits", "quads"), "")
     gaps["clear"] = "" if spec.hashed else _clear(kind)
+    gaps["where"] = "e - begin + 1"
     if spec.iso:
         # an iso product has no positions: one term of any two entries is the value of all
         gaps["iso_value"] = f"if len(avals) and len(bvals):\n    out_vals[0] = {term('avals[0]', 'bvals[0]')}"
@@ -271,8 +272,8 @@ def _terms(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
         else f"if out_vals[q] == {literal_numba(monoid.terminal, monoid.dtype)}:\n    break"
     )
     at = "p" if kind == "mxm_rows" else "q"
-    if spec.op.name == "plus_pair" and monoid.dtype.kind != "b" and not spec.hashed:
-        gaps["count_hits"] = _COUNT_HITS
+    if counts_hits(spec):
+        gaps |= {"count_hits": _COUNT_HITS, "where": "1"}
     return gaps | {
         "start": f"out_vals[{at}] = {start}",
         "accumulate": f"out_vals[q] = add(out_vals[q], {value})",

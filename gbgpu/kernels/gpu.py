@@ -140,7 +140,7 @@ class GpuKernels:
     def push_options(self, block: Any) -> dict[str, Any]:
         return {"hubs": gpu_streams.has_long_rows(block)}
 
-    def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool) -> Any:
+    def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool, plain: bool = False) -> Any:
         return gpu_streams.long_rows(device, block)
 
     def scratch(self, purpose: str, device: Any, words: int) -> Any:

@@ -272,9 +272,14 @@ class Costs(NamedTuple):
     turn: float = 0.0  # an entry of a matrix that is transposed; 0: what that takes is not counted
 
 
+def counts_hits(spec: Spec) -> bool:
+    """Whether an entry of a product of rows and columns (mxm_dot) is the number of the columns that are marked."""
+    return spec.op.name == "plus_pair" and spec.op.monoid.dtype.kind != "b" and not spec.hashed and not spec.iso
+
+
 def mxm_room(entries: int, width: int, hashed: bool) -> int:
-    """Elements (int32; int64 if hashed) of zeroed `marks`: one a column slot, or three a place of a table at most half
-    full with the `entries` of the longest row."""
+    """Elements (int32; int8 where hits are counted; int64 if hashed) of zeroed `marks`: one a column slot, or three a
+    place of a table at most half full with the `entries` of the longest row."""
     return 3 << max(entries, 1).bit_length() + 1 if hashed else width
 
 
@@ -321,6 +326,7 @@ class Kernels(Protocol):
         """Keywords for the push kernel."""
         ...
 
-    def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool) -> Any:
-        """The `marks` of products of matrices whose left one is `block`; `entries` of the longest row."""
+    def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool, plain: bool = False) -> Any:
+        """The `marks` of products of matrices whose left one is `block`; `entries` of the longest row. `plain`: nobody
+        asks where a column lies."""
         ...

@@ -16,7 +16,7 @@ from ...device.base import Device
 from ...distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore, revalued
 from ...distribute.partition import RowMap, Task
 from ...errors import InvalidValue, message
-from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec
+from ...kernels.interface import AFULL, BFULL, COMPLEMENT, MASKED, OUTFULL, Spec, counts_hits
 from ...language.expr import Transposed
 from ..context import Context
 from ..near import near_matrix, near_vector
@@ -240,7 +240,8 @@ class Product:
         device = self.session.devices[b]
         indptr = at.indptr if operands is None else operands[1]
         longest = int(device.xp.diff(indptr).max()) if hashed and len(indptr) > 1 else 0
-        return self.session.kernels.marks(device, self.a.blocks[b], longest, width, hashed)
+        plain = operands is not None and counts_hits(self.spec)
+        return self.session.kernels.marks(device, self.a.blocks[b], longest, width, hashed, plain)
 
     def _by_rows(self, b: int) -> tuple[Rows, Any]:
         """The pattern first (that of the mask, if there is one to stay inside), then the values."""
