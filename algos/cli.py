@@ -406,7 +406,7 @@ def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.
         with gb.io.atomic_file(arguments.trace) as stream:
             stream.write(json.dumps(report.chrome_trace(records)).encode())
     if arguments.plot and gb.rank() == 0:
-        title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}"
+        title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}, statement by statement"
         report.plot(records, arguments.plot, title=title)
     return records
 
