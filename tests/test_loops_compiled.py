@@ -593,6 +593,26 @@ def test_results_outlive_the_round_that_made_them(machine):
         algos.verify.bfs(A, *one)
 
 
+def test_copies_of_results_outlive_the_round_that_made_them(machine):
+    """Copies share lists, and diagonals the values of full vectors, with what a loop has left."""
+    A, found = road(900), []
+    for source in [3, 500, 3, 77, 850] * 3:
+        q, x = gb.Vector(int, 900), gb.Vector.from_dense(np.full(900, float(source)))
+        q[source] = source
+        seen = q.dup()
+        with gb.loop(40) as it:
+            x << x + 1
+            q(~seen.S, replace) << any_secondi(q @ A)
+            seen(q.S) << q
+            it.until(q.nvals == 0)
+        found.append((q.dup(), x.diag(), x.dup(), seen.dup(), q.to_dict(), x.to_dense(), seen.to_dict()))
+        del q, x, seen
+    for q, D, x, seen, *right in found:
+        assert q.to_dict() == right[0] and seen.to_dict() == right[2]
+        np.testing.assert_array_equal(D.diag().to_dense(), right[1])
+        np.testing.assert_array_equal(x.to_dense(), right[1])
+
+
 def cores(n: int = 2000, count: int = 6, size: int = 200):
     """A ring with dense parts: searches of it are thin and wide in turn."""
     rng = np.random.default_rng(3)

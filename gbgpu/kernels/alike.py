@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..device.store import code_name
 
 _NUMBER = re.compile(r"np\.((?:u?int|float)\d+)\((-?)(np\.(?:inf|nan)|[\d.]+(?:e[-+]?\d+)?)\)")
 # By what texts have besides their numbers: those of the first one, and which of them others have otherwise.
@@ -35,7 +36,7 @@ def bare(kernel: Any) -> Any:
 def shared(text: str) -> tuple[str, tuple[Any, ...]]:
     """(the text of a kernel, or one that several share; the arguments that this then has besides)."""
     found = list(_NUMBER.finditer(text))
-    numbers, shape = tuple(match[0] for match in found), _NUMBER.sub(r"np.\1()", text)
+    numbers, shape = tuple(match[0] for match in found), code_name(_NUMBER.sub(r"np.\1()", text))
     first, varying = _seen.get(shape, (numbers, frozenset()))
     varying |= {i for i, (one, other) in enumerate(zip(first, numbers, strict=True)) if one != other}
     _seen[shape] = first, varying

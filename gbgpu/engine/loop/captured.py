@@ -219,12 +219,13 @@ class Captured:
         return next(device for device in self.devices if device.gpu == array.device.id)
 
     def _give(self) -> None:
-        """Handles get copies of what the round left, and are let go. What nobody shares is lent: whoever still has it
-        when the round is taken again gets a copy then."""
+        """Handles get copies of what the round left, and are let go. Bitmaps, which nobody shares, are lent: whoever
+        still has one when the round is taken again gets a copy then. (Lists are shared by copies of them, full vectors
+        by diagonals and by arrays of other libraries.)"""
         try:
             with self._at_once():
-                for i, x in enumerate((*self.carried, *self.inside)):
-                    if self._lends(x._store, i < len(self.carried)):
+                for x in (*self.carried, *self.inside):
+                    if self._lends(x._store):
                         self.lent.append((ref(x), addresses(x._store.blocks)))
                         x._store = _again(x._store)  # statements that write in place put other blocks into it
                     else:
@@ -253,11 +254,9 @@ class Captured:
             stack.enter_context(device.at_once())
         return stack
 
-    def _lends(self, store: Any, carried: bool) -> bool:
-        """Lists, and what has one value, may be shared, unless they lie in a place of the round."""
-        if self.device.kind == "cpu" or not isinstance(store, VectorStore):
-            return False
-        return carried or store.form != "list" and not store.iso
+    def _lends(self, store: Any) -> bool:
+        bitmap = isinstance(store, VectorStore) and store.form == "bitmap" and not store.iso
+        return bitmap and self.device.kind != "cpu"
 
     def _recall(self) -> None:
         for handle, places in self.lent:
