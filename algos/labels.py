@@ -42,13 +42,15 @@ def label_propagation(A: Matrix, synchronous: bool = False, max_iterations: int 
     labels, lines, stale = np.arange(n), np.arange(n + 1), np.zeros(n, bool)  # stale: a neighbour's label has changed
     for ids, _ in parts:
         stale[ids] = True
+    S: Matrix | None = None  # the labels, one a row, until they change
     for _ in range(max_iterations):
         if not stale.any():
             break
         for ids, part in parts:
             if not stale[ids].any():
                 continue
-            S = Matrix.from_csr(lines, labels, True, ncols=n, name="S")
+            if S is None:
+                S = Matrix.from_csr(lines, labels, True, ncols=n, name="S")
             F = plus_first[int](part @ S).new(name="F")
             best = F.apply(by_lowest if synchronous else by_highest, right=n).new().reduce_rowwise(monoid.max).new()
             where, keys = best.to_coo()
@@ -57,6 +59,7 @@ def label_propagation(A: Matrix, synchronous: bool = False, max_iterations: int 
             moved = ids[labels[ids] != found]
             labels[ids] = found
             if len(moved):
+                S = None
                 changed = Vector.from_coo(moved, True, size=n)
                 stale[any_pair(changed @ A).new().to_coo()[0]] = True
     return Vector.from_dense(labels, name="labels")
