@@ -261,7 +261,11 @@ def shown(key: str, value: Any) -> str:
 def compile_kernels(arguments: argparse.Namespace) -> int:
     def program() -> None:
         if arguments.script is None:
-            return runs.rehearse()
+            runs.rehearse()
+            if gb.settings.rehearsal is None:  # for CPUs: small objects lie on one device unless several are named
+                gb.init("cpu:2")
+                runs.rehearse(runs.USUAL)
+            return
         sys.argv = [arguments.script, *arguments.arguments]
         runpy.run_path(arguments.script, run_name="__main__")
 

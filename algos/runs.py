@@ -1,6 +1,6 @@
 """The algorithms as the command and the demo run them: a table whose rows their own files declare."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,19 +98,20 @@ def ranking(name: str, value: str, **others: Any) -> None:
     ALGORITHMS[name] = Algorithm(summary=lambda numbers: highest(numbers, value), result=found, top=found, **others)
 
 
+USUAL = "bfs", "sssp", "components", "pagerank"
 LONG = 24  # the side of a map whose searches take some dozens of rounds
 
 
-def rehearse() -> None:
-    """Run everything on a small graph, unweighted and with weights of each usual type; and what has many thin rounds
-    on a road map."""
+def rehearse(names: Collection[str] | None = None) -> None:
+    """Run everything, or the algorithms of these names, on a small graph, unweighted and with weights of each usual
+    type; and what has many thin rounds on a road map."""
     for dtype in ("BOOL", "INT64", "FP32", "FP64"):
         given: dict[str, Any] = {"seed": 1, "weights": None if dtype == "BOOL" else (1, 9), "dtype": dtype}
-        A = io.generate.rmat(7, 8, **given)
+        A, long = io.generate.rmat(7, 8, **given), io.generate.grid_road(LONG, **given)
         both_ways(select.tril(A).new())  # what a file of half the arcs becomes
-        for algorithm in ALGORITHMS.values():
-            algorithm.run(A, *algorithm.choose(A, {}).values())
-            algorithm.rehearse(A)
-        for name in ("bfs", "sssp", "components", "pagerank"):
-            long = io.generate.grid_road(LONG, **given)
-            ALGORITHMS[name].run(long, *ALGORITHMS[name].choose(long, {}).values())
+        for name, algorithm in ALGORITHMS.items():
+            if names is None or name in names:
+                algorithm.run(A, *algorithm.choose(A, {}).values())
+                algorithm.rehearse(A)
+            if name in USUAL:
+                algorithm.run(long, *algorithm.choose(long, {}).values())
