@@ -124,10 +124,10 @@ def scaled(sums: Vector, chosen: np.ndarray, normalized: bool, directed: bool) -
     count for it."""
     n, k = sums.size, len(chosen)
     if not k:
-        return sums
+        return sums.dup(name="betweenness")
     share = [scale(n, k - own, normalized, directed) for own in (0, 1)]
     found = sums.apply(binary.times, right=share[k == n]).new(name="betweenness")
-    if 0 < k < n:
+    if k < n:
         own = Vector.from_coo(chosen, share[1], float, size=n, name="own")
         own << binary.times(own & sums)
         found(own.S) << own

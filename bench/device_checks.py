@@ -118,19 +118,12 @@ def betweenness(graph: Graph, sources: list[int], found: np.ndarray) -> None:
 
 def core_numbers(graph: Graph, found: np.ndarray) -> None:
     """Peeling, all that are low at once."""
-    left, core = cupy.diff(graph.indptr).astype(cupy.int32), cupy.full(graph.n, -1)
-    k, low = 0, cupy.flatnonzero(left == 0)
-    while True:
-        while low.size:
-            core[low] = k
-            _, heads = edges_of(graph, low)
-            scatter_add(left, heads, -1)
-            low = cupy.flatnonzero((core < 0) & (left <= k))
-        rest = left[core < 0]
-        if not rest.size:
-            break
-        k = int(rest.min())
+    left, core, k = cupy.diff(graph.indptr).astype(cupy.int32), cupy.full(graph.n, -1), 0
+    while (rest := left[core < 0]).size:
+        k = max(k, int(rest.min()))
         low = cupy.flatnonzero((core < 0) & (left <= k))
+        core[low] = k
+        scatter_add(left, edges_of(graph, low)[1], -1)
     assert bool((core == cupy.asarray(found)).all()), "core numbers differ"
 
 

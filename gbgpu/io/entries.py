@@ -8,7 +8,7 @@ import numpy as np
 
 from gbgpu.errors import IndexOutOfBound, message
 from gbgpu.interrupts import imported
-from gbgpu.io.text import PARSE, Text, is_real, joined, malformed, pays, shown, whole, words
+from gbgpu.io.text import PARSE, Text, is_real, joined, malformed, passed, pays, shown, whole, words
 
 NONE, INTEGER, REAL = range(3)  # what stands after the ids, as in `parse.py`
 ANY = -(1 << 62)  # a `gap` that allows every entry
@@ -95,7 +95,7 @@ class _Reader:
     def _read_line(self, text: bytes) -> bool:
         """Read or refuse one line; False if it only changed what is expected of lines."""
         layout, found = self.layout, words(text)
-        if not found or found[0][:1] in (layout.comments[:1], layout.comments[1:]):
+        if passed(found, layout.comments):
             return True
         if layout.count is not None and self.count == layout.count:
             raise malformed(self.text.line, f"the end of the file after {layout.count} entries", shown(text))

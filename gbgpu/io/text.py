@@ -17,7 +17,6 @@ _WHOLE = re.compile(rb"([+-]?)(?=[0-9])0*+([0-9]*+)")
 _REAL = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 PARSE = "gbgpu.io.parse"  # which imports numba
 _SMALL = 1 << 19  # bytes, or entries, that Python goes through in less time than that takes
-_BLANKS = b" \t\r\n"
 _NEWLINE = 10
 _MOST = 24  # words looked at in a line; no form has as many
 _BEYOND = 10**20  # stands for every number of more digits than 64 bits have
@@ -88,7 +87,7 @@ class Text:
             self.at, lines = imported(PARSE).passed(self.array(), self.at, tuple(comments))
             self.line += lines
             return self.at == self.end
-        while self.at < self.end and (self.peek().strip(_BLANKS) or b"\n")[:1] in (b"\n", comments[:1], comments[1:]):
+        while self.at < self.end and passed(words(self.peek()), comments):
             self.drop()
         return self.at == self.end
 
@@ -99,6 +98,11 @@ class Text:
 def words(text: bytes) -> list[bytes]:
     """The first words of a line."""
     return [found[0] for found in islice(_WORDS.finditer(text), _MOST)]
+
+
+def passed(found: list[bytes], comments: bytes) -> bool:
+    """Whether a line of these words is blank, or a comment; `comments`: two letters that begin one."""
+    return not found or found[0][:1] in (comments[:1], comments[1:])
 
 
 def whole(word: bytes) -> int | None:
@@ -128,4 +132,4 @@ def joined(text: bytes) -> str:
 
 
 def shown(text: bytes) -> str:
-    return repr(text[:60].decode("latin-1").strip(_BLANKS.decode()))
+    return repr(text[:60].decode("latin-1").strip(" \t\r\n"))

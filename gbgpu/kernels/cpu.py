@@ -62,9 +62,9 @@ class CpuKernels:
     def settled(self, kind: str, spec: Spec) -> Any:
         """The compiled kernel, even if it has not paid yet."""
         kernel = self.get(kind, spec)
-        if type(kernel) is Given:
-            return Given(_settled(kernel.kernel), kernel.numbers)
-        return _settled(kernel)
+        plain = bare(kernel)
+        found = plain.settled() if type(plain) is Tiered else plain
+        return found if plain is kernel else Given(found, kernel.numbers)
 
     def _find(self, kind: str, spec: Spec) -> Any:
         text, numbers = shared(source(kind, spec))
@@ -75,10 +75,6 @@ class CpuKernels:
         if type(found) is Tiered:
             kernel.kept(self._loaded, (kind, spec))
         return found
-
-
-def _settled(kernel: Any) -> Any:
-    return kernel.settled() if type(kernel) is Tiered else kernel
 
 
 def _tiered(kind: str, text: str) -> Any:

@@ -406,7 +406,7 @@ class Captured:
         store = handle._store
         if store.iso or store.form == "list" and not self._alone(handle):
             return owned(self.devices, store)
-        return VectorStore(store.map, store.dtype, store.form, store.iso, list(store.blocks))
+        return _again(store)
 
     def _alone(self, handle: Any) -> bool:
         """Whether a list has room for all rows, and lies where nothing else does that the round knows."""
@@ -551,7 +551,7 @@ def _copied(devices: Any, store: Any) -> Any:
 
 def _again(store: VectorStore) -> VectorStore:
     """A store of its own with the same blocks."""
-    return VectorStore(store.map, store.dtype, store.form, store.iso, list(store.blocks), store.nvals)
+    return VectorStore(store.map, store.dtype, store.form, store.iso, list(store.blocks))
 
 
 def _alike(x: Any, place: Any, exactly: bool) -> bool:
