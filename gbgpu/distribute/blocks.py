@@ -149,16 +149,25 @@ def offset_type(nnz: int) -> str:
 
 
 def split_vector(
-    map: RowMap, dtype: Any, devices: Sequence[Device], ids: np.ndarray, vals: np.ndarray, iso: bool, own: bool = False
+    map: RowMap,
+    dtype: Any,
+    devices: Sequence[Device],
+    ids: np.ndarray,
+    vals: np.ndarray,
+    iso: bool,
+    own: bool = False,
+    nvals: int | None = None,
 ) -> VectorStore:
     """Distribute host entries (ids ascending and unique; one value each, or a single one if iso) as lists, or as full
-    where dense. `own`: nobody else keeps the values, so blocks may be parts of them."""
-    dense = len(ids) == map.n and map.n > 0
+    where dense. `own`: nobody else keeps the values, so blocks may be parts of them. `nvals`: of all ranks, where these
+    are the entries of this one's rows."""
+    whole, nvals = nvals is None, len(ids) if nvals is None else nvals
+    dense = nvals == map.n and map.n > 0
     if map.order is not None:
-        order = map.order if dense else np.argsort(map.places(ids))
+        order = map.order if dense and whole else np.argsort(map.places(ids))
         ids, vals, own = map.places(ids)[order], vals if iso else vals[order], True
     put = handed_over if own and not iso else lambda device, array: device.put(array)
-    cuts = map.bounds if dense else np.searchsorted(ids, map.bounds)
+    cuts = map.bounds if dense and whole else np.searchsorted(ids, map.bounds)
     blocks = []
     for b, device in enumerate(devices[: map.p]):
         if device.kind == "remote":
@@ -173,7 +182,7 @@ def split_vector(
             blocks.append(
                 VectorBlock(map.rows[b], mine, 0 if iso else 1, slots=slots, count=device.full(1, hi - lo, np.int64))
             )
-    return VectorStore(map, dtype, "full" if dense else "list", iso, blocks, len(ids))
+    return VectorStore(map, dtype, "full" if dense else "list", iso, blocks, nvals)
 
 
 def split_matrix(
@@ -185,9 +194,11 @@ def split_matrix(
     cols: np.ndarray,
     vals: np.ndarray,
     iso: bool,
+    told: Callable[..., Any],
     own: bool = False,
 ) -> MatrixStore:
-    """Distribute a host CSR (columns as user ids, ascending in a row; one value an entry, or a single one if iso).
+    """Distribute a host CSR (columns as user ids, ascending in a row; one value an entry, or a single one if iso), of
+    which a rank needs the entries of its own rows; `told`: Context.told.
 
     `own`: nobody else keeps the arrays, so blocks may be parts of them."""
     if rowmap.order is not None:
@@ -199,16 +210,14 @@ def split_matrix(
         colmap.to_slots(slots)
     else:
         slots = colmap.slots(cols).astype(colmap.slot_type(), copy=False)
-    ptr = offset_type(int(np.diff(indptr[rowmap.bounds]).max()))
-    blocks, entries, empty = [], [], False
+    ptr = offset_type(max(told(rowmap.tasks, np.diff(indptr[rowmap.bounds]).tolist(), "entries of new rows")))
+    blocks = []
     for b, device in enumerate(devices[: rowmap.p]):
-        lo, hi = rowmap.bounds[b], rowmap.bounds[b + 1]
-        first, last = int(indptr[lo]), int(indptr[hi])
-        entries.append(last - first)
         if device.kind == "remote":
             blocks.append(AWAY)
-            empty = empty or bool((np.diff(indptr[lo : hi + 1]) == 0).any())
             continue
+        lo, hi = rowmap.bounds[b], rowmap.bounds[b + 1]
+        first, last = int(indptr[lo]), int(indptr[hi])
         local = (indptr[lo : hi + 1] - first).astype(ptr)
         lengths, mine = np.diff(local), vals if iso else vals[first:last]
         held = put(device, mine) if len(mine) else device.zeros(1, vals.dtype)
@@ -217,8 +226,7 @@ def split_matrix(
         if colmap.order is not None:
             columns, held = ascending(device, offsets, columns, held, not iso, colmap.nslots)
         blocks.append(matrix_block(device, offsets, columns, held, 0 if iso else 1, last - first, lengths))
-        empty = empty or blocks[-1].empty_rows
-    return MatrixStore(MatrixNumbers(rowmap, colmap, dtype, iso, ptr, tuple(entries), empty), blocks)
+    return assembled(rowmap, colmap, dtype, iso, blocks, told)
 
 
 def taken_rows(indptr: np.ndarray, rows: np.ndarray, *entries: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, NoReturn
 from zlib import crc32
 
@@ -27,6 +28,7 @@ from ..interrupts import imported
 from .partition import Task
 
 _LARGE = 1 << 14  # bytes of an array from which it is not part of its message
+_PIECE = 1 << 20  # elements that are dealt out at once
 _POSTED = 512  # bytes of a message for all up to which they read it where they meet
 _YIELDS, _SLEEP = 2000, 1e-4  # looks at a request before one sleeps in between, and how long
 _GRACE = 1.0  # seconds that what a rank sent before it ended may take
@@ -128,12 +130,9 @@ class Ranks:
         """The devices of all. `facts`: what all ranks must have asked for alike. Raises InvalidValue unless they did,
         and are of a kind."""
         facts = (own.devices[0].kind, *facts)
-        told = self.gathered((facts, [device.name for device in own.devices]), "gb.init")
-        for rank, (others, _) in enumerate(told):
-            if others != told[0][0]:
-                raise InvalidValue(message(f"the same gb.init on all ranks: {told[0][0]}", f"{others} on rank {rank}"))
-        names = [f"{rank}/{name}" for rank, (_, held) in enumerate(told) for name in held]
-        self._rank_of = [rank for rank, (_, held) in enumerate(told) for _ in held]
+        told = self.same(facts, "gb.init", [device.name for device in own.devices])
+        names = [f"{rank}/{name}" for rank, held in enumerate(told) for name in held]
+        self._rank_of = [rank for rank, held in enumerate(told) for _ in held]
         return SharedDevices(own, names, self._rank_of.index(self.rank), self.failed)
 
     def here(self, d: int) -> bool:
@@ -170,6 +169,50 @@ class Ranks:
             failure = error
         self.agreed(failure, what)
         return found
+
+    def same(self, facts: Any, what: str, beside: Any = None, hint: str = "") -> list[Any]:
+        """What each rank has `beside`, by rank. Raises InvalidValue unless `facts` are alike on all."""
+        told = self.gathered((facts, beside), what)
+        for rank, (others, _) in enumerate(told):
+            if others != told[0][0]:
+                expected = f"the same {what} on all ranks: {told[0][0]}"
+                raise InvalidValue(message(expected, f"{others} on rank {rank}", hint))
+        return [held for _, held in told]
+
+    def summed(self, array: np.ndarray, what: str) -> np.ndarray:
+        """The sum of arrays of one length, of which no rank ever holds more than two."""
+        cuts = [len(array) * rank // self.size for rank in range(self.size + 1)]
+        parts = [array[lo:hi] for lo, hi in pairwise(cuts)]
+        mine = parts[self.rank].copy()
+        for part in self.swapped({rank: part for rank, part in enumerate(parts) if rank != self.rank}, what).values():
+            mine += part
+        return np.concatenate(self.gathered(mine, what))
+
+    def dealt(self, owner: Callable[[np.ndarray], np.ndarray], arrays: Sequence[np.ndarray], what: str) -> list[Any]:
+        """Element k of every array goes to the rank that owner(first array)[k] names: what came, by sender and in its
+        order. What is on its way at a time doesn't grow with the arrays."""
+        pieces = [[array[at : at + _PIECE] for array in arrays] for at in range(0, len(arrays[0]), _PIECE)]
+        owners = [owner(piece[0]).astype(np.int32) for piece in pieces]
+        counts = sum((np.bincount(each, minlength=self.size) for each in owners), np.zeros(self.size, np.int64))
+        told = self.gathered(counts, what)
+        ends = np.cumsum([0, *(sent[self.rank] for sent in told)])[:-1]  # where the next of each sender goes
+        arrived = [np.empty(sum(sent[self.rank] for sent in told), array.dtype) for array in arrays]
+        nothing = np.zeros(0, np.int32), [array[:0] for array in arrays]
+        for turn in range(max(-(-int(sent.sum()) // _PIECE) for sent in told)):
+            each, piece = (owners[turn], pieces[turn]) if turn < len(pieces) else nothing
+            order = np.argsort(each, kind="stable")
+            cuts = np.searchsorted(each[order], np.arange(self.size + 1))
+            parcels = {
+                rank: [array[order[lo:hi]] for array in piece]
+                for rank, (lo, hi) in enumerate(pairwise(cuts))
+                if hi > lo or rank == self.rank
+            }
+            mine = {self.rank: parcels.pop(self.rank)}
+            for rank, parts in (self.swapped(parcels, what) | mine).items():
+                for whole, part in zip(arrived, parts, strict=True):
+                    whole[ends[rank] : ends[rank] + len(part)] = part
+                ends[rank] += len(parts[0])
+        return arrived
 
     def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> list[Any]:
         """The values of all tasks, on every rank, from those of each rank's own."""

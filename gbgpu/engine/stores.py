@@ -20,9 +20,10 @@ from ..distribute.blocks import (
     split_matrix,
     split_vector,
 )
-from ..distribute.partition import Task
+from ..distribute.partition import RowMap, Task
+from ..distribute.ranks import Ranks
 from ..distribute.sets import BlockSets, block_sets
-from ..errors import DeviceError, InvalidValue, NotImplementedException, OutOfMemory, OutputNotEmpty, message
+from ..errors import DeviceError, InvalidValue, OutOfMemory, OutputNotEmpty, message
 from ..kernels.interface import Spec
 from ..language.recording import Recorder, recorder
 from ..language.typed import accumulator
@@ -166,17 +167,38 @@ class Stores(Context):
 
     @memory_checked
     def build_vector(
-        self, vector: Any, ids: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any, trusted: bool = False
+        self,
+        vector: Any,
+        ids: np.ndarray,
+        vals: np.ndarray,
+        iso: bool,
+        dup_op: Any,
+        trusted: bool = False,
+        local: bool = False,
     ) -> None:
-        """`trusted`: ids ascend, none occurs twice, and the arrays are given away."""
+        """`trusted`: ids ascend, none occurs twice, and the arrays are given away. `local`: entries of this rank, in
+        addition to which others have theirs."""
         self.check()
+        map, nvals, ranks = self.maps.of(vector.size), None, self.ranks if local else None
+        if ranks is not None:
+            ids, vals = self._owned(map, ids, (), vals, iso)
         if not trusted:
-            ids, vals = build.sorted_vector(ids, vals, iso, _duplicates(dup_op, vector.dtype), vector.size)
-        vector._store = (
-            split_vector(self.maps.of(vector.size), vector.dtype, self.devices, ids, vals, iso, trusted)
-            if len(ids)
-            else None
-        )
+            sort = partial(build.sorted_vector, ids, vals, iso, _duplicates(dup_op, vector.dtype), vector.size)
+            ids, vals = sort() if ranks is None else ranks.alike(sort, "entries of a vector")
+        if ranks is not None:
+            nvals, trusted = sum(ranks.gathered(len(ids), "the number of entries")), True
+        some = len(ids) if nvals is None else nvals
+        store = partial(split_vector, map, vector.dtype, self.devices, ids, vals, iso, trusted, nvals)
+        vector._store = store() if some else None
+
+    def _owned(self, map: RowMap, ids: np.ndarray, beside: tuple, vals: np.ndarray, iso: bool) -> tuple:
+        """(ids, *beside, values) of the entries of this rank's rows, of all those that the ranks have."""
+        ranks = self.ranks
+        assert ranks is not None
+        owners = np.array([ranks.rank_of(task.device) for task in map.tasks])
+        arrays = (ids, *beside) if iso else (ids, *beside, vals)
+        found = ranks.dealt(lambda rows: owners[map.owner(rows)], arrays, "entries of a new object")
+        return (*found, vals) if iso else tuple(found)
 
     @memory_checked
     def adopt_dense(self, vector: Any, array: Any) -> None:
@@ -184,6 +206,9 @@ class Stores(Context):
         self.check()
         map, dtype, blocks = self.maps.of(vector.size), vector.dtype.np_type, []
         for b, device in enumerate(self.devices[: map.p]):
+            if device.kind == "remote":
+                blocks.append(AWAY)
+                continue
             vals = device.empty(map.rows[b], dtype)
             rows = map.part(b)
             device.copy(vals, array[rows if isinstance(rows, slice) else self.home.put(rows)])
@@ -209,11 +234,21 @@ class Stores(Context):
 
     @memory_checked
     def build_matrix(
-        self, matrix: Any, rows: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any
+        self,
+        matrix: Any,
+        rows: np.ndarray,
+        cols: np.ndarray,
+        vals: np.ndarray,
+        iso: bool,
+        dup_op: Any,
+        local: bool = False,
     ) -> None:
-        """Arrays of the host, or of the first GPU; there they stay."""
+        """Arrays of the host, or of the first GPU; there they stay. `local`: entries of this rank, in addition to which
+        others have theirs."""
         self.check()
         dup_op = _duplicates(dup_op, matrix.dtype)
+        if local and self.ranks is not None:
+            return self._of_parts(self.ranks, matrix, rows, cols, vals, iso, dup_op)
         if isinstance(rows, np.ndarray):
             self.room(matrix.shape[0], BUILD, matrix)
             (nrows, ncols), seconds = matrix.shape, len(rows) * SORTED
@@ -250,19 +285,33 @@ class Stores(Context):
             check() if self.ranks is None else self.ranks.alike(check, "room for arrays")
 
     def _here(self, array: Any) -> Any:
-        if self.ranks is not None:
-            raise NotImplementedException(
-                message("arrays on the host, across ranks", "an array on a GPU", "array.get()")
-            )
         return self.devices[0].put(array) if isinstance(array, np.ndarray) else array
 
     def _split(
         self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, own: bool = False
     ) -> None:
         nrows, ncols = matrix.shape
-        rowmap, colmap = self.maps.of_matrix(nrows, ncols, len(cols), np.diff(indptr), lambda: cols)
-        devices = self.devices[: rowmap.p]
-        matrix._store = split_matrix(rowmap, colmap, matrix.dtype, devices, indptr, cols, vals, iso, own)
+        maps = self.maps.of_matrix(nrows, ncols, len(cols), np.diff(indptr), lambda: cols)
+        matrix._store = split_matrix(*maps, matrix.dtype, self.devices, indptr, cols, vals, iso, self.told, own)
+
+    def _of_parts(
+        self, ranks: Ranks, matrix: Any, rows: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any
+    ) -> None:
+        """The matrix of the entries that the ranks have. No rank gets more than those of its rows, and the lengths of
+        all rows, which decide who owns which."""
+        nrows, ncols = matrix.shape
+        self.room(nrows, BUILD, matrix)
+        lengths = ranks.summed(np.bincount(rows, minlength=nrows), "lengths of rows")
+
+        def pattern() -> np.ndarray:
+            i, j = (np.concatenate(parts) for parts in zip(*ranks.gathered((rows, cols), "a pattern"), strict=True))
+            return j[np.argsort(i, kind="stable")]
+
+        maps = self.maps.of_matrix(nrows, ncols, int(lengths.sum()), lengths, pattern)
+        i, j, values = self._owned(maps[0], rows, (cols,), vals, iso)
+        sort = partial(build.sorted_matrix, nrows, ncols, i, j, values, iso, dup_op)
+        indptr, j, values = ranks.alike(sort, "entries of a matrix")
+        matrix._store = split_matrix(*maps, matrix.dtype, self.devices, indptr, j, values, iso, self.told, True)
 
     def _away(self, work: Callable[[], R], seconds: float) -> R:
         """work() on the host or the first device, where Ctrl-C needn't wait for it if that takes long. Every

@@ -1,6 +1,6 @@
 """What users give to constructors -> NumPy arrays: lists, arrays, arrays of a device; indices and values checked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -73,8 +73,9 @@ def _large(values: Any, dtype: Any) -> np.ndarray:
 
 def reader(*arrays: Any) -> Callable[[Any], Any]:
     """What makes arrays of what a constructor is given: those on the session's GPU stay there if all of `arrays` lie on
-    it, else all come to the host."""
-    if all(on_gpu(array) for array in arrays) and (device := settings.session().home).kind == "cuda":
+    it, else all come to the host; so they do across ranks."""
+    here = settings.session()
+    if all(on_gpu(array) for array in arrays) and (device := here.home).kind == "cuda" and here.ranks is None:
         return lambda values: device.adopt(values) if on_gpu(values) else array_of(values)
     return array_of
 
@@ -123,6 +124,33 @@ def checked_values(values: Any, n: int, dtype: Any, read: Callable[[Any], Any] =
     if array.ndim != 1 or len(array) != n:
         raise InvalidValue(message(f"{n} values, one for each index", f"shape {array.shape}"))
     return array, False
+
+
+def checked_entries(
+    ids: dict[str, Any], sizes: Sequence[int | None], values: Any, dtype: Any, dup_op: Any, local: bool, read: Any
+) -> tuple[list[Any], Any, bool, list[int]]:
+    """(ids, values, iso, shape) of what is given for entries; `ids` by what they are called. `local`: they are this
+    rank's, and the shape is that of all. Raises alike on all ranks then, and InvalidValue if they ask for different
+    things."""
+    ranks = settings.session().ranks if local else None
+
+    def checked() -> tuple[list[Any], Any, bool]:
+        found = [checked_ids(given, size, what, read) for (what, given), size in zip(ids.items(), sizes, strict=True)]
+        if len(found[0]) != len(found[-1]):
+            raise InvalidValue(message("as many rows as columns", f"{len(found[0])} and {len(found[-1])}"))
+        return found, *checked_values(values, len(found[0]), dtype, read)
+
+    found, vals, iso = checked() if ranks is None else ranks.alike(checked, "entries of a rank")
+    shape = [
+        (int(each.max()) + 1 if len(each) else 0) if size is None else size
+        for each, size in zip(found, sizes, strict=True)
+    ]
+    if ranks is not None:
+        type, operator = lookup_dtype(vals.dtype).name, getattr(dup_op, "name", dup_op)
+        facts = f"{type}, {f'value {vals[0]}' if iso else 'values'}, sizes {list(sizes)}, dup_op {operator}"
+        hint = "dtype=... where lists may be empty, which are FP64"
+        shape = [max(each) for each in zip(*ranks.same(facts, "kind of parts", shape, hint), strict=True)]
+    return found, vals, iso, shape
 
 
 def ignored(dup_op: Any, iso: bool) -> Any:

@@ -11,6 +11,7 @@ from ..semiring._types import cast_array, lookup_dtype
 from . import compose, formatting
 from .arrays import (
     array_of,
+    checked_entries,
     checked_ids,
     checked_size,
     checked_values,
@@ -207,21 +208,20 @@ class Matrix(MatrixFace, Tensor):
         ncols: int | None = None,
         dup_op: Any = None,
         name: str | None = None,
+        local: bool = False,
     ) -> "Matrix":
         """Entries (rows[k], columns[k], values[k]) in any order; a scalar `values` makes an iso matrix. Shapes default
         to the largest id + 1. Arrays that lie on a GPU of the session stay there.
 
+        `local`: of several ranks, each gives entries of its own, any of all (docs/clusters.md); `dup_op` combines
+        them by rank and in the order given.
+
         Raises IndexOutOfBound for a negative or too large id, ValueError for duplicates without `dup_op`, InvalidValue
-        for unequal lengths."""
-        read = reader(rows, columns)
-        i, j = checked_ids(rows, nrows, "row", read), checked_ids(columns, ncols, "column", read)
-        if len(i) != len(j):
-            raise InvalidValue(message("as many rows as columns", f"{len(i)} and {len(j)}"))
-        nrows = (int(i.max()) + 1 if len(i) else 0) if nrows is None else nrows
-        ncols = (int(j.max()) + 1 if len(j) else 0) if ncols is None else ncols
-        vals, iso = checked_values(values, len(i), dtype, read)
-        matrix = cls(vals.dtype, nrows, ncols, name=name)
-        matrix._session.build_matrix(matrix, i, j, vals, iso, ignored(dup_op, iso))
+        for unequal lengths, and for parts of different types."""
+        ids, read = {"row": rows, "column": columns}, reader(rows, columns)
+        (i, j), vals, iso, shape = checked_entries(ids, (nrows, ncols), values, dtype, dup_op, local, read)
+        matrix = cls(vals.dtype, *shape, name=name)
+        matrix._session.build_matrix(matrix, i, j, vals, iso, ignored(dup_op, iso), local=local)
         return matrix
 
     @classmethod

@@ -9,7 +9,17 @@ from .. import settings
 from ..errors import DimensionMismatch, message
 from ..semiring._types import cast_array, lookup_dtype
 from . import compose
-from .arrays import array_of, checked_ids, checked_size, checked_values, filled, ignored, numbers, present
+from .arrays import (
+    array_of,
+    checked_entries,
+    checked_ids,
+    checked_size,
+    checked_values,
+    filled,
+    ignored,
+    numbers,
+    present,
+)
 from .expr import Expression, _kinds, reduction
 from .handle import Readable, Tensor, Tools
 from .index import on_gpu
@@ -41,16 +51,16 @@ class Vector(Readable, Tensor):
         size: int | None = None,
         dup_op: Any = None,
         name: str | None = None,
+        local: bool = False,
     ) -> "Vector":
         """Entries (indices[k], values[k]); a scalar `values` makes an iso vector, whose
-        duplicates are one. `size` defaults to the largest index + 1.
+        duplicates are one. `size` defaults to the largest index + 1. `local`: as `Matrix.from_coo` takes it.
 
         Raises IndexOutOfBound for a negative or too large index, ValueError for duplicates without `dup_op`."""
-        ids = checked_ids(indices, size, "index")
-        size = (int(ids.max()) + 1 if len(ids) else 0) if size is None else size
-        vals, iso = checked_values(values, len(ids), dtype)
-        vector = cls(vals.dtype, size, name=name)
-        vector._session.build_vector(vector, ids, vals, iso, ignored(dup_op, iso))
+        ids = {"index": indices}
+        (i,), vals, iso, shape = checked_entries(ids, (size,), values, dtype, dup_op, local, array_of)
+        vector = cls(vals.dtype, *shape, name=name)
+        vector._session.build_vector(vector, i, vals, iso, ignored(dup_op, iso), local=local)
         return vector
 
     @classmethod

@@ -214,4 +214,4 @@ class MatrixRun(Runner):
         devices = self.session.devices[: rowmap.p]
         vals = vals[:1] if store.iso and len(vals) else vals
         vals = vals if len(vals) else np.zeros(1, store.dtype.np_type)
-        return split_matrix(rowmap, colmap, store.dtype, devices, indptr, cols, vals, store.iso)
+        return split_matrix(rowmap, colmap, store.dtype, devices, indptr, cols, vals, store.iso, self.session.told)
