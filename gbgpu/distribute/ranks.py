@@ -188,22 +188,24 @@ class Ranks:
             mine += part
         return np.concatenate(self.gathered(mine, what))
 
-    def dealt(self, owner: Callable[[np.ndarray], np.ndarray], arrays: Sequence[np.ndarray], what: str) -> list[Any]:
-        """Element k of every array goes to the rank that owner(first array)[k] names: what came, by sender and in its
-        order. What is on its way at a time doesn't grow with the arrays."""
+    def dealt(
+        self, owner: Callable[[np.ndarray], np.ndarray], arrays: Sequence[np.ndarray], types: Sequence[Any], what: str
+    ) -> list[np.ndarray]:
+        """Element k of every array goes to the rank that owner(first array)[k] names: what came, of these types, by
+        sender and in its order. What is on its way at a time doesn't grow with the arrays."""
         pieces = [[array[at : at + _PIECE] for array in arrays] for at in range(0, len(arrays[0]), _PIECE)]
         owners = [owner(piece[0]).astype(np.int32) for piece in pieces]
         counts = sum((np.bincount(each, minlength=self.size) for each in owners), np.zeros(self.size, np.int64))
         told = self.gathered(counts, what)
         ends = np.cumsum([0, *(sent[self.rank] for sent in told)])[:-1]  # where the next of each sender goes
-        arrived = [np.empty(sum(sent[self.rank] for sent in told), array.dtype) for array in arrays]
+        arrived = [np.empty(sum(sent[self.rank] for sent in told), type) for type in types]
         nothing = np.zeros(0, np.int32), [array[:0] for array in arrays]
         for turn in range(max(-(-int(sent.sum()) // _PIECE) for sent in told)):
             each, piece = (owners[turn], pieces[turn]) if turn < len(pieces) else nothing
             order = np.argsort(each, kind="stable")
             cuts = np.searchsorted(each[order], np.arange(self.size + 1))
             parcels = {
-                rank: [array[order[lo:hi]] for array in piece]
+                rank: [array[order[lo:hi]].astype(type, copy=False) for array, type in zip(piece, types, strict=True)]
                 for rank, (lo, hi) in enumerate(pairwise(cuts))
                 if hi > lo or rank == self.rank
             }

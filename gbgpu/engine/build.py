@@ -88,7 +88,9 @@ def _order(rows: np.ndarray, cols: np.ndarray, ncols: int) -> np.ndarray:
     repeat."""
     if int(rows.max()) * ncols + ncols >= 2**63:
         return np.lexsort((cols, rows))
-    key = rows * ncols + cols
+    key = rows.astype(np.int64)
+    key *= ncols
+    key += cols
     order = np.argsort(key)
     ordered = key[order]
     return np.argsort(key, kind="stable") if np.any(ordered[1:] == ordered[:-1]) else order

@@ -181,7 +181,7 @@ class Stores(Context):
         self.check()
         map, nvals, ranks = self.maps.of(vector.size), None, self.ranks if local else None
         if ranks is not None:
-            ids, vals = self._owned(map, ids, (), vals, iso)
+            ids, vals = self._owned(map, [ids], ["int64"], vals, iso)
         if not trusted:
             sort = partial(build.sorted_vector, ids, vals, iso, _duplicates(dup_op, vector.dtype), vector.size)
             ids, vals = sort() if ranks is None else ranks.alike(sort, "entries of a vector")
@@ -191,14 +191,14 @@ class Stores(Context):
         store = partial(split_vector, map, vector.dtype, self.devices, ids, vals, iso, trusted, nvals)
         vector._store = store() if some else None
 
-    def _owned(self, map: RowMap, ids: np.ndarray, beside: tuple, vals: np.ndarray, iso: bool) -> tuple:
-        """(ids, *beside, values) of the entries of this rank's rows, of all those that the ranks have."""
+    def _owned(self, map: RowMap, ids: list[Any], types: list[Any], vals: np.ndarray, iso: bool) -> list[Any]:
+        """[*ids, values], of these types, of the entries of this rank's rows, of all those that the ranks have."""
         ranks = self.ranks
         assert ranks is not None
         owners = np.array([ranks.rank_of(task.device) for task in map.tasks])
-        arrays = (ids, *beside) if iso else (ids, *beside, vals)
-        found = ranks.dealt(lambda rows: owners[map.owner(rows)], arrays, "entries of a new object")
-        return (*found, vals) if iso else tuple(found)
+        arrays, held = (ids, [vals]) if iso else ([*ids, vals], [])
+        types = types if iso else [*types, vals.dtype]
+        return ranks.dealt(lambda rows: owners[map.owner(rows)], arrays, types, "entries of a new object") + held
 
     @memory_checked
     def adopt_dense(self, vector: Any, array: Any) -> None:
@@ -308,7 +308,8 @@ class Stores(Context):
             return j[np.argsort(i, kind="stable")]
 
         maps = self.maps.of_matrix(nrows, ncols, int(lengths.sum()), lengths, pattern)
-        i, j, values = self._owned(maps[0], rows, (cols,), vals, iso)
+        narrow = ["int32" if n < 2**31 else "int64" for n in matrix.shape]
+        i, j, values = self._owned(maps[0], [rows, cols], narrow, vals, iso)
         sort = partial(build.sorted_matrix, nrows, ncols, i, j, values, iso, dup_op)
         indptr, j, values = ranks.alike(sort, "entries of a matrix")
         matrix._store = split_matrix(*maps, matrix.dtype, self.devices, indptr, j, values, iso, self.told, True)

@@ -5,15 +5,19 @@ Rows and columns are int64 and sorted by row, then column; `values` is None when
 hash of its edge, so both directions of an undirected edge have the same, whatever else is in the graph.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gbgpu import Matrix, dtypes
+from gbgpu import Matrix, dtypes, settings
 from gbgpu.errors import InvalidValue, message
 from gbgpu.io import checks
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: Fibonacci hashing (Knuth, TAOCP 3, 6.4)
+_LOW = np.uint64(0xFFFFFFFF)
+_CHUNK = 1 << 16  # words of 32 bits of the random stream
 _MAX_VERTICES = 1 << 32  # an edge's key, row * n + column, has 64 bits
 
 Edges = tuple[int, np.ndarray, np.ndarray, np.ndarray | None]
@@ -42,8 +46,7 @@ def rmat(
     """
     _check_matrix(dtype, weights, name)
     shape: dict[str, Any] = {"a": a, "b": b, "c": c, "permute": permute}
-    edges = rmat_edges(scale, edge_factor, seed=seed, symmetric=symmetric, weights=weights, **shape)
-    return _matrix(edges, symmetric, dtype, name)
+    return _matrix(_rmat(scale, edge_factor, seed, symmetric=symmetric, weights=weights, **shape), dtype, name)
 
 
 def uniform(
@@ -61,7 +64,7 @@ def uniform(
     Source: the Erdos-Renyi graph as GAP's "urand" draws it. Raises as `rmat` does.
     """
     _check_matrix(dtype, weights, name)
-    return _matrix(uniform_edges(n, degree, seed=seed, symmetric=symmetric, weights=weights), symmetric, dtype, name)
+    return _matrix(_uniform(n, degree, seed, symmetric, weights), dtype, name)
 
 
 def grid_road(
@@ -78,7 +81,7 @@ def grid_road(
     Undirected. Raises as `rmat` does.
     """
     _check_matrix(dtype, weights, name)
-    return _matrix(grid_road_edges(side, p, seed=seed, weights=weights), True, dtype, name)
+    return _matrix(_grid_road(side, p, seed, weights), dtype, name)
 
 
 def rmat_edges(
@@ -94,48 +97,135 @@ def rmat_edges(
     weights: Weights = None,
 ) -> Edges:
     """The arrays of `rmat`."""
+    shape: dict[str, Any] = {"a": a, "b": b, "c": c, "permute": permute}
+    return _rmat(scale, edge_factor, seed, symmetric=symmetric, weights=weights, **shape).edges()
+
+
+def uniform_edges(n: int, degree: int = 16, *, seed: int, symmetric: bool = True, weights: Weights = None) -> Edges:
+    """The arrays of `uniform`."""
+    return _uniform(n, degree, seed, symmetric, weights).edges()
+
+
+def grid_road_edges(side: int, p: float = 0.7, *, seed: int, weights: Weights = None) -> Edges:
+    """The arrays of `grid_road`."""
+    return _grid_road(side, p, seed, weights).edges()
+
+
+@dataclass
+class _Drawn:
+    """A graph that is drawn in any shares: `draw(lo, hi)` gives the ends of the edges of units lo .. hi - 1 of `units`,
+    the same ones whoever draws the others."""
+
+    n: int
+    edges_drawn: int
+    units: int
+    symmetric: bool
+    weights: Weights
+    draw: Callable[[int, int], tuple[np.ndarray, np.ndarray]]
+    words: "_Words | None" = None  # where draws don't take as many words of the random stream each
+
+    def edges(self, share: int = 0, shares: int = 1) -> Edges:
+        """The arrays of one share; entries of different shares may be the same."""
+        lo, hi = (self.units * k // shares for k in (share, share + 1))
+        with _memory(self.n, self.edges_drawn * (hi - lo) // max(self.units, 1), self.symmetric, self.weights):
+            return _finish(self.n, *self.draw(lo, hi), self.symmetric, self.weights)
+
+
+def _rmat(
+    scale: int, edge_factor: int, seed: int, a: float, b: float, c: float, symmetric: bool, permute: bool, weights: Any
+) -> _Drawn:
     scale, edge_factor = checks.whole("scale", scale, 0, 32), checks.whole("edge_factor", edge_factor)
     a, b, c = (checks.real(letter, value, 0, 1) for letter, value in zip("abc", (a, b, c), strict=True))
     if a + b + c > 1:
         raise InvalidValue(message("probabilities a, b, c with a sum of at most 1", (a, b, c)))
     checks.flag("permute", permute)
-    random, n, drawn = _random(seed), 1 << scale, edge_factor << scale
-    with _memory(n, drawn, symmetric, weights):
-        rows, cols = np.zeros(drawn, np.uint64), np.zeros(drawn, np.uint64)
-        for bit in range(scale):
-            where = random.random(drawn, dtype=np.float32)
+    n, drawn = 1 << scale, edge_factor << scale
+    checks.whole("seed", seed)
+
+    def draw(lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]:
+        rows, cols = np.zeros(hi - lo, np.uint64), np.zeros(hi - lo, np.uint64)
+        for bit in range(scale):  # each number takes half a word
+            where = _random(seed, (bit * drawn + lo) // 2).random(lo % 2 + hi - lo, dtype=np.float32)[lo % 2 :]
             right = ((where >= a) & (where < a + b)) | (where >= a + b + c)
             rows |= (where >= a + b).astype(np.uint64) << np.uint64(bit)
             cols |= right.astype(np.uint64) << np.uint64(bit)
         if permute:
-            label = random.permutation(n).astype(np.uint64)
+            label = _random(seed, scale * drawn // 2).permutation(n).astype(np.uint64)
             rows, cols = label[rows], label[cols]
-        return _finish(n, rows, cols, symmetric, weights)
+        return rows, cols
+
+    return _Drawn(n, drawn, drawn, symmetric, weights, draw)
 
 
-def uniform_edges(n: int, degree: int = 16, *, seed: int, symmetric: bool = True, weights: Weights = None) -> Edges:
-    """The arrays of `uniform`."""
+def _uniform(n: int, degree: int, seed: int, symmetric: bool, weights: Weights) -> _Drawn:
     n, degree = checks.whole("n", n, 0, _MAX_VERTICES), checks.whole("degree", degree)
-    random = _random(seed)
-    with _memory(n, n * degree, symmetric, weights):
-        rows, cols = random.integers(0, max(n, 1), (2, n * degree), dtype=np.uint64)
-        return _finish(n, rows, cols, symmetric, weights)
+    checks.whole("seed", seed)
+    drawn, words = n * degree, _Words(max(n, 1), seed)
+
+    def draw(lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]:
+        return words.numbers(lo, hi), words.numbers(drawn + lo, drawn + hi)
+
+    return _Drawn(n, drawn, drawn, symmetric, weights, draw, words)
 
 
-def grid_road_edges(side: int, p: float = 0.7, *, seed: int, weights: Weights = None) -> Edges:
-    """The arrays of `grid_road`."""
+def _grid_road(side: int, p: float, seed: int, weights: Weights) -> _Drawn:
     side, p = checks.whole("side", side, 0, 1 << 16), checks.real("p", p, 0, 1)
-    random, n = _random(seed), side * side
-    with _memory(n, 2 * n, True, weights):
-        crossings = np.arange(n, dtype=np.uint64).reshape(side, side)
-        across, down = crossings[:, :-1].ravel(), crossings[:-1, :].ravel()
-        across, down = (start[random.random(start.size) < p] for start in (across, down))
+    checks.whole("seed", seed)
+    n = side * side
+
+    def draw(lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]:
+        crossings = np.arange(lo * side, hi * side, dtype=np.uint64).reshape(hi - lo, side)
+        across, down = crossings[:, :-1].ravel(), crossings[: side - 1 - lo].ravel()
+        places = lo * (side - 1), side * (side - 1) + lo * side
+        across, down = (
+            start[_random(seed, place).random(start.size) < p]
+            for start, place in zip((across, down), places, strict=True)
+        )
         ends = np.concatenate((across + np.uint64(1), down + np.uint64(side)))
-        return _finish(n, np.concatenate((across, down)), ends, True, weights)
+        return np.concatenate((across, down)), ends
+
+    return _Drawn(n, 2 * n, side, True, weights, draw)
 
 
-def _random(seed: int) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(checks.whole("seed", seed)))
+def _random(seed: int, words: int = 0) -> np.random.Generator:
+    """The generator of a seed, so many words of 64 bits ahead."""
+    stream = np.random.PCG64(seed)
+    return np.random.Generator(stream.advance(words) if words else stream)
+
+
+class _Words:
+    """The numbers below n that a generator's `integers` makes of words of 32 bits (Lemire, "Fast random integer
+    generation in an interval", ACM TOMACS 29(1), 2019). It passes some words, so that a number's place is known only
+    where somebody counted: before[k] numbers come before chunk k."""
+
+    def __init__(self, n: int, seed: int):
+        self._n, self._seed, self.before = n, seed, np.zeros(1, np.int64)
+
+    def _chunk(self, k: int, most: int) -> np.ndarray:
+        """The numbers that a chunk, or its first words, give."""
+        pairs = _random(self._seed, k * _CHUNK // 2).bit_generator.random_raw(min(_CHUNK, most + most % 2) // 2)
+        scaled = pairs.astype("<u8", copy=False).view("<u4") * np.uint64(self._n)
+        return (scaled >> np.uint64(32))[scaled & _LOW >= np.uint64((1 << 32) % self._n)]
+
+    def counted(self, share: int, shares: int, numbers: int) -> np.ndarray:
+        """How many numbers each chunk gives, of one share of those that about so many numbers take."""
+        chunks = int(numbers / (1 - (1 << 32) % self._n / 2**32)) // _CHUNK
+        lo, hi = (chunks * k // shares for k in (share, share + 1))
+        if (1 << 32) % self._n == 0:
+            return np.full(hi - lo, _CHUNK)
+        return np.array([len(self._chunk(k, _CHUNK)) for k in range(lo, hi)], np.int64)
+
+    def numbers(self, lo: int, hi: int) -> np.ndarray:
+        """Numbers lo .. hi - 1 of all."""
+        found, got = np.empty(hi - lo, np.uint64), 0
+        k = int(np.searchsorted(self.before, lo, side="right")) - 1
+        skip = lo - int(self.before[k])
+        while got < len(found):
+            made = self._chunk(k, _CHUNK if self._n & (self._n - 1) else skip + len(found) - got)
+            part = made[skip : skip + len(found) - got]
+            found[got : got + len(part)] = part
+            got, skip, k = got + len(part), max(skip - len(made), 0), k + 1
+        return found
 
 
 def _memory(n: int, drawn: int, symmetric: bool, weights: Weights) -> Any:
@@ -201,9 +291,19 @@ def _check_matrix(dtype: Any, weights: Weights, name: str | None) -> None:
     checks.fitting(np.array(_limits(weights)), dtypes.lookup_dtype(dtype))
 
 
-def _matrix(edges: Edges, symmetric: bool, dtype: Any, name: str | None) -> Matrix:
-    n, rows, cols, values = edges
-    matrix = Matrix.from_coo(rows, cols, 1 if values is None else values, dtype, nrows=n, ncols=n, name=name)
-    if symmetric:
+def _matrix(drawn: _Drawn, dtype: Any, name: str | None) -> Matrix:
+    """The graph as a matrix; of several ranks each draws a share of the edges."""
+    ranks = settings.session().ranks
+    if ranks is None:
+        n, rows, cols, values = drawn.edges()
+    else:
+        share = ranks.rank, ranks.size
+        if drawn.words is not None:
+            counts = ranks.gathered(drawn.words.counted(*share, 2 * drawn.units), "a random stream")
+            drawn.words.before = np.cumsum([0, *np.concatenate(counts)])
+        n, rows, cols, values = ranks.alike(lambda: drawn.edges(*share), "a graph")
+    ones, shape = 1 if values is None else values, {"nrows": n, "ncols": n}
+    matrix = Matrix.from_coo(rows, cols, ones, dtype, **shape, dup_op="first", name=name, local=True)
+    if drawn.symmetric:
         matrix._session.declare_symmetric(matrix)
     return matrix

@@ -148,7 +148,7 @@ def checked_entries(
     if ranks is not None:
         type, operator = lookup_dtype(vals.dtype).name, getattr(dup_op, "name", dup_op)
         facts = f"{type}, {f'value {vals[0]}' if iso else 'values'}, sizes {list(sizes)}, dup_op {operator}"
-        hint = "dtype=... where lists may be empty, which are FP64"
+        hint = "an empty list is FP64 unless dtype says otherwise"
         shape = [max(each) for each in zip(*ranks.same(facts, "kind of parts", shape, hint), strict=True)]
     return found, vals, iso, shape
 
