@@ -12,10 +12,10 @@ from typing import IO, Any
 import numpy as np
 
 from gbgpu import Matrix, dtypes
-from gbgpu.errors import InvalidValue, message
-from gbgpu.io import checks, entries, repeats
+from gbgpu.errors import FileFormatError, InvalidValue, message
+from gbgpu.io import checks, entries, shares
 from gbgpu.io.entries import Entries, Layout
-from gbgpu.io.files import open_bytes, writing
+from gbgpu.io.files import Source, check_rows, writing
 from gbgpu.io.matrixmarket import Coordinates, to_matrix
 from gbgpu.io.text import Text, joined, malformed, shown, whole, words
 
@@ -53,23 +53,26 @@ def read_edgelist(
     checks.word("name", name, none=True)
     nrows = checks.whole("nrows", nrows, 0, entries.UNBOUNDED - 1, none=True)
     size = entries.UNBOUNDED if nrows is None else nrows
-    layout = Layout(comments=_COMMENTS, first=0, nrows=size, ncols=size, widen=dtype is None)
-    layout.kind = _kind(dtype) if weighted else entries.NONE
-    layout.detect = _kind(dtype) if weighted is None else entries.NONE
+
+    def begin(text: Text, opened: Source) -> tuple[Layout, tuple[int, int]]:
+        layout = Layout(comments=_COMMENTS, first=0, nrows=size, ncols=size, widen=dtype is None)
+        layout.kind = _kind(dtype) if weighted else entries.NONE
+        layout.detect = _kind(dtype) if weighted is None else entries.NONE
+        return layout, (_stated_nodes(text), opened.limit)
+
     with checks.memory("the matrix of a file"):
-        with open_bytes(source, limit) as opened:
-            text = Text(opened.stream)
-            stated = _stated_nodes(text)
-            found = entries.read_entries(text, layout)
+        # either direction of an edge may come first, wherever it stands, for operators that depend on the order
+        found, heads = shares.read(source, limit, begin, cut=directed or dup_op is None)
+        again = partial(shares.twice, source, limit, begin, found, 0, not directed, 0)
         if nrows is None:
-            nrows = max(stated, *(int(ids.max()) + 1 if ids.size else 0 for ids in (found.rows, found.cols)))
-            opened.check_rows(nrows, "edge list")
+            largest = max(int(ids.max()) + 1 if ids.size else 0 for ids in (found.rows, found.cols))
+            nrows = max(*shares.of_all(largest, "ids of a file"), *(stated for stated, _ in heads))
+            check_rows(max(limit for _, limit in heads), nrows, "edge list")
         if not directed:
             found = _both_ways(found)
         symmetric = not directed and (found.values is None or dup_op is None)  # operators may meet repeats either way
         if found.values is None and dup_op is None:
             dup_op = "any"
-        again = partial(repeats.lines, source, limit, found.rows, found.cols, 0, not directed, 0)
         return _matrix(found, nrows, dtype, dup_op, name, again, symmetric)
 
 
@@ -111,7 +114,7 @@ def _matrix(
 ) -> Matrix:
     values = found.values
     if dtype is not None and values is not None:
-        values = checks.fitting(values, dtypes.lookup_dtype(dtype))
+        values = shares.alike(partial(checks.fitting, values, dtypes.lookup_dtype(dtype)), "values of a type")
     read = Coordinates(n, n, found.rows, found.cols, values, symmetric)
     return to_matrix(read, again, dtype=dtype, dup_op=dup_op, name=name)
 
@@ -179,17 +182,20 @@ def read_dimacs(
     """
     checks.word("name", name, none=True)
     kind = _kind(dtype)
+
+    def begin(text: Text, opened: Source) -> tuple[Layout, int]:
+        text.skip(b"cc")
+        n, count = _problem(text.peek(), text.line)
+        check_rows(opened.limit, n, text.where())
+        text.drop()
+        return Layout(kind, prefix=b"a", comments=b"cc", nrows=n, ncols=n, count=count, widen=dtype is None), n
+
     with checks.memory("the matrix of a file"):
-        with open_bytes(source, limit) as opened:
-            text = Text(opened.stream)
-            text.skip(b"cc")
-            n, count = _problem(text.peek(), text.line)
-            opened.check_rows(n, text.where())
-            text.drop()
-            layout = Layout(kind, prefix=b"a", comments=b"cc", nrows=n, ncols=n, count=count, widen=dtype is None)
-            found = entries.read_entries(text, layout)
-        again = partial(repeats.lines, source, limit, found.rows, found.cols, 1, False, 0)
-        return _matrix(found, n, dtype, dup_op, name, again)
+        found, heads = shares.read(source, limit, begin)
+        if any(n != heads[0] for n in heads):
+            raise FileFormatError(message(f"files of {heads[0]} vertices each", heads))
+        again = partial(shares.twice, source, limit, begin, found, 1, False, 0)
+        return _matrix(found, heads[0], dtype, dup_op, name, again)
 
 
 def _problem(text: bytes, line: int) -> tuple[int, int]:

@@ -32,11 +32,13 @@ class Source:
     size: int | None  # its bytes; None where only reading tells
     limit: int  # how many bytes may be made of it
 
-    def check_rows(self, nrows: int, where: str) -> None:
-        """FileFormatError for more rows than a file of this size may ask for: they take memory without any entry."""
-        if nrows > (most := self.limit // _ROW):
-            hint = f"if it means it, limit={_ROW * nrows} (bytes) lets it"
-            raise FileFormatError(f"{where}: " + message(f"at most {most} rows of so small a file", nrows, hint))
+
+def check_rows(limit: int, nrows: int, where: str) -> None:
+    """FileFormatError for more rows than a file that may become `limit` bytes may ask for: they take memory without any
+    entry."""
+    if nrows > (most := limit // _ROW):
+        hint = f"if it means it, limit={_ROW * nrows} (bytes) lets it"
+        raise FileFormatError(f"{where}: " + message(f"at most {most} rows of so small a file", nrows, hint))
 
 
 class _TooLargeError(Exception):

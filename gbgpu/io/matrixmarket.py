@@ -2,7 +2,7 @@
 `unsigned-integer` field that SciPy adds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +11,9 @@ import numpy as np
 
 from gbgpu import Matrix, dtypes
 from gbgpu.errors import FileFormatError, InvalidValue, NotImplementedException, message
-from gbgpu.io import checks, entries, repeats
-from gbgpu.io.entries import Layout
-from gbgpu.io.files import open_bytes, writing
+from gbgpu.io import checks, entries, shares
+from gbgpu.io.entries import Entries, Layout
+from gbgpu.io.files import Source, check_rows, writing
 from gbgpu.io.text import Text, joined, malformed, shown, whole, words
 
 _KINDS = {
@@ -38,7 +38,6 @@ class Coordinates:
     cols: np.ndarray
     values: np.ndarray | None
     symmetric: bool = False  # surely; the comparison is spared
-    both: bool = False  # the file has one triangle
 
 
 @dataclass(frozen=True)
@@ -97,8 +96,10 @@ def mmread(
     if options:
         raise TypeError(message("no more keywords for this engine", ", ".join(options), 'engine="fmm"'))
     with checks.memory("the matrix of a file"):
-        read = read_coordinates(source, limit)
-        again = partial(repeats.lines, source, limit, read.rows, read.cols, 1, read.both, 1)
+        found, header = _read(source, limit)
+        read = shares.alike(lambda: _coordinates(found, header), "the other triangle")
+        both = _GAPS[header.symmetry] != entries.ANY
+        again = partial(shares.twice, source, limit, _begin, found, 1, both, 1)
         return to_matrix(read, again, dup_op=dup_op, name=name)
 
 
@@ -119,9 +120,10 @@ def _matrix(read: Coordinates, dtype: Any, dup_op: Any, name: str | None) -> Mat
     shape: dict[str, Any] = {"nrows": read.nrows, "ncols": read.ncols, "name": name}
     iso = read.values is None and (dup_op is None or isinstance(dup_op, str) and dup_op == "any")
     values: Any = 1.0 if iso else np.ones(read.rows.size) if read.values is None else read.values
-    matrix = Matrix.from_coo(read.rows, read.cols, values, dtype, dup_op=dup_op, **shape)
-    if iso and dup_op is None and matrix.nvals != read.rows.size:  # the constructor may have found none to refuse
-        raise ValueError(_DUPLICATES)
+    matrix = Matrix.from_coo(read.rows, read.cols, values, dtype, dup_op=dup_op, local=True, **shape)
+    if iso and dup_op is None:  # the constructor may have found none to refuse
+        if matrix.nvals != sum(shares.of_all(read.rows.size, "entries of a file")):
+            raise ValueError(_DUPLICATES)
     if read.symmetric:
         matrix._session.declare_symmetric(matrix)
     return matrix
@@ -148,17 +150,33 @@ def _from_scipy(found: Any, dup_op: Any, name: str | None) -> Matrix:
 
 
 def read_coordinates(source: Any, limit: int | None = None) -> Coordinates:
-    """What a file holds, as arrays; raises as `mmread` does."""
-    with open_bytes(source, limit) as found:
-        text = Text(found.stream)
-        banner = _banner(text.peek())
-        text.drop()
-        text.skip(b"%%")
-        header = _size(text.peek(), text.line, banner)
-        found.check_rows(header.nrows, text.where())
-        text.drop()
-        read = entries.read_entries(text, header.layout)
-    return _unfold(read, header) if header.form == "array" else _mirror(read, header)
+    """What a file holds, as arrays, of several ranks the share of this one; raises as `mmread` does."""
+    return _coordinates(*_read(source, limit))
+
+
+def _read(source: Any, limit: int | None) -> tuple[Entries, _Header]:
+    found, heads = shares.read(source, limit, _begin)
+    for head in heads[1:]:
+        if replace(head, entries=0) != replace(heads[0], entries=0):
+            raise FileFormatError(message(f"files of one shape and kind: {heads[0]}", head))
+    if len(heads) > 1 and heads[0].form == "array":
+        raise FileFormatError(message("one file with an array", len(heads)))
+    return found, heads[0]
+
+
+def _begin(text: Text, opened: Source) -> tuple[Layout, _Header]:
+    """What comes before the entries."""
+    banner = _banner(text.peek())
+    text.drop()
+    text.skip(b"%%")
+    header = _size(text.peek(), text.line, banner)
+    check_rows(opened.limit, header.nrows, text.where())
+    text.drop()
+    return header.layout, header
+
+
+def _coordinates(found: Entries, header: _Header) -> Coordinates:
+    return _unfold(found, header) if header.form == "array" else _mirror(found, header)
 
 
 def _banner(text: bytes) -> _Header:
@@ -201,7 +219,7 @@ def _array_entries(nrows: int, ncols: int, symmetry: str) -> int:
     return nrows * (nrows - 1) // 2 if symmetry == "skew-symmetric" else nrows * (nrows + 1) // 2
 
 
-def _mirror(found: entries.Entries, header: _Header) -> Coordinates:
+def _mirror(found: Entries, header: _Header) -> Coordinates:
     """The other triangle of a symmetric file filled in."""
     rows, cols, values = found.rows, found.cols, found.values
     if header.symmetry != "general":
@@ -210,8 +228,7 @@ def _mirror(found: entries.Entries, header: _Header) -> Coordinates:
         if values is not None:
             mirrored = _negated(values[off]) if header.symmetry == "skew-symmetric" else values[off]
             values = np.concatenate((values, mirrored))
-    gap = _GAPS[header.symmetry]
-    return Coordinates(header.nrows, header.ncols, rows, cols, values, gap == 0, gap != entries.ANY)
+    return Coordinates(header.nrows, header.ncols, rows, cols, values, _GAPS[header.symmetry] == 0)
 
 
 def _negated(values: np.ndarray) -> np.ndarray:
@@ -220,10 +237,13 @@ def _negated(values: np.ndarray) -> np.ndarray:
     return -values
 
 
-def _unfold(found: entries.Entries, header: _Header) -> Coordinates:
+def _unfold(found: Entries, header: _Header) -> Coordinates:
     """An array, column after column in the file, as coordinates; of a symmetric one the file has the lower triangle."""
     assert found.values is not None
     n, m, values = header.nrows, header.ncols, found.values
+    if values.size < header.entries:  # the first rank has all of them
+        none = np.zeros(0, np.int64)
+        return Coordinates(n, m, none, none, values, _GAPS[header.symmetry] == 0)
     full = np.zeros((n, m), values.dtype)
     if header.symmetry == "general":
         full[...] = values.reshape(m, n).T

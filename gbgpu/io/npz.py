@@ -11,7 +11,7 @@ from gbgpu import Matrix, dtypes
 from gbgpu.errors import FileFormatError, NotImplementedException, message
 from gbgpu.io import checks
 from gbgpu.io.convert import to_scipy_sparse
-from gbgpu.io.files import Source, damage, open_bytes, writing
+from gbgpu.io.files import Source, check_rows, damage, open_bytes, writing
 
 _Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
 
@@ -30,7 +30,7 @@ def read_npz(source: Any, *, dup_op: Any = None, limit: int | None = None, name:
         try:
             parts = _unzipped(held, opened)
             nrows, ncols = (int(size) for size in _integers(parts["shape"]))
-            opened.check_rows(nrows, "SciPy file")
+            check_rows(opened.limit, nrows, "SciPy file")
             _require(0 <= ncols < 2**60 and nrows >= 0, "a shape", (nrows, ncols))
             form = parts["format"].item()
             rows, cols, values = _FORMS[form if isinstance(form, str) else form.decode()](parts, nrows, ncols)

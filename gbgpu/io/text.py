@@ -32,7 +32,7 @@ class Text:
 
     def __init__(self, stream: IO[bytes]):
         self._stream, self.data = stream, bytearray(CHUNK)
-        self.at = self.end = self._held = 0
+        self.at = self.end = self._held = self._before = 0
         self.line = 1
 
     def more(self) -> bool:
@@ -45,6 +45,7 @@ class Text:
     def _read(self) -> None:
         """Fill the room, beginning with the part of a line that was left; it grows for a line that is longer."""
         rest = self._held - self.end
+        self._before += self.end
         self.data[:rest] = self.data[self.end : self._held]
         self.at, self.end, self._held = 0, 0, rest
         while not self.end:
@@ -60,6 +61,19 @@ class Text:
                     return
                 if not self.end:
                     self.data = self.data + bytearray(len(self.data))
+
+    @property
+    def place(self) -> int:
+        """How many bytes come before the next line."""
+        return self._before + self.at
+
+    def rest(self) -> int:
+        """How many bytes come from the next line on; they are passed."""
+        count = self._held - self.at
+        with damage(self.where):
+            while got := self._stream.readinto(self.data):  # type: ignore[attr-defined]
+                count += got
+        return count
 
     def where(self) -> str:
         return f"line {self.line}"

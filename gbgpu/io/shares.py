@@ -1,0 +1,210 @@
+"""Texts of numbers, read by one process or by several ranks together.
+
+Of ranks each parses the lines that begin in its share of the bytes, or its share of several files; so entries lie with
+the ranks in the order of the files. What a share can't settle alone (a malformed line, too few entries, integers here
+and reals there), and what can't be cut (a file object, a pipe, an array), the first rank reads as one process does, and
+the others have nothing: mistakes are told by the same code, with the number of the line.
+"""
+
+import contextlib
+import glob
+import io
+import os
+from collections.abc import Callable
+from typing import IO, Any
+
+import numpy as np
+
+from gbgpu import settings
+from gbgpu.errors import FileFormatError, IndexOutOfBound, message
+from gbgpu.io import checks, entries, repeats
+from gbgpu.io.entries import Entries, Layout
+from gbgpu.io.files import Source, open_bytes
+from gbgpu.io.text import CHUNK, Text, words
+
+Begin = Callable[[Text, Source], tuple[Layout, Any]]  # reads what comes before the entries: their layout, and the rest
+Piece = tuple[Entries, Any]  # entries that are here, and the rest of their file
+_BAD = (FileFormatError, IndexOutOfBound)
+
+
+class _Lines(io.RawIOBase):
+    """The lines of a stream that begin at the places lo .. hi - 1."""
+
+    def __init__(self, stream: IO[bytes], lo: int, hi: int):
+        self._stream, at = stream, 0
+        if lo:
+            _skip(stream, lo - 1)
+            at = lo - 1 + len(stream.readline())  # the end of a line that begins before
+        self._left = hi - at
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        if self._left <= 0:
+            return 0
+        got: int = self._stream.readinto(room)  # type: ignore[attr-defined]
+        if got < self._left:
+            self._left -= got
+            return got
+        last = self._left - 1  # the end of the last line of ours is there, or behind
+        end = bytes(room[last:got]).find(b"\n")
+        self._left = 1 if end < 0 else 0
+        return got if end < 0 else last + end + 1
+
+
+def _skip(stream: IO[bytes], count: int) -> None:
+    """Pass so many bytes of a stream that was just opened."""
+    if stream.seekable():
+        stream.seek(count)
+        return
+    while count and (piece := stream.read(min(CHUNK, count))):
+        count -= len(piece)
+
+
+def read(source: Any, limit: int | None, begin: Begin, cut: bool = True) -> tuple[Entries, list[Any]]:
+    """The entries of this process, and the rest of each file (`files_of`: there may be several). `cut` False: one rank
+    must have them all. Raises alike on all ranks."""
+    ranks = settings.session().ranks
+    paths = alike(lambda: files_of(source), "the files to read")
+
+    def some(share: int, shares: int) -> list[Piece]:
+        if paths is None:
+            return [] if share else [whole(source, limit, begin)]
+        mine = paths[len(paths) * share // shares : len(paths) * (share + 1) // shares]
+        return [_named(path, limit, begin) for path in mine]
+
+    if ranks is None:
+        return _joined(some(0, 1))
+    pieces = None if paths or not cut else _share(ranks, source, limit, begin)
+    if pieces is None:
+        shares = ranks.size if paths and cut else 1
+        pieces = ranks.alike(lambda: some(ranks.rank, shares) if ranks.rank < shares else [], "files")
+    return _joined(pieces)
+
+
+def files_of(source: Any) -> list[str] | None:
+    """The files of a source that is several: a sequence of paths, a pattern such as "A.part-*.mtx", a folder. None for
+    one file."""
+    if isinstance(source, list | tuple):
+        found = [checks.path(each) for each in source]
+    elif not isinstance(source, str | bytes | os.PathLike) or os.path.isfile(name := checks.path(source)):
+        return None
+    elif os.path.isdir(name):
+        found = sorted(glob.glob(os.path.join(glob.escape(name), "*")))
+    elif "*" in name:
+        found = sorted(glob.glob(name))
+    else:
+        return None
+    if not found:
+        raise FileNotFoundError(message("at least one file", repr(source)))
+    return found
+
+
+def alike(work: Callable[[], Any], what: str) -> Any:
+    """work(); of several ranks, what any raises, all raise."""
+    ranks = settings.session().ranks
+    return work() if ranks is None else ranks.alike(work, what)
+
+
+def of_all(value: Any, what: str) -> list[Any]:
+    """What each rank has."""
+    ranks = settings.session().ranks
+    return [value] if ranks is None else ranks.gathered(value, what)
+
+
+def whole(source: Any, limit: int | None, begin: Begin) -> Piece:
+    """A file as one process reads it."""
+    with open_bytes(source, limit) as opened:
+        text = Text(opened.stream)
+        layout, head = begin(text, opened)
+        return entries.read_entries(text, layout), head
+
+
+def _named(path: str, limit: int | None, begin: Begin) -> Piece:
+    """One of several files, which its mistakes name."""
+    try:
+        return whole(path, limit, begin)
+    except _BAD as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def twice(source: Any, limit: int | None, begin: Begin, found: Entries, base: int, either: bool, ahead: int) -> str:
+    """Where an entry comes twice, as `repeats.lines` tells it."""
+    ranks = settings.session().ranks
+
+    def lines() -> str:
+        if hasattr(source, "read") or files_of(source):
+            return ""
+        held = found if ranks is None else whole(source, limit, begin)[0]
+        return repeats.lines(source, limit, held.rows, held.cols, base, either, ahead)
+
+    return lines() if ranks is None else ranks.gathered(lines() if ranks.rank == 0 else "", "lines of a file")[0]
+
+
+def _share(ranks: Any, source: Any, limit: int | None, begin: Begin) -> list[Piece] | None:
+    """What this rank reads of a file that can be cut, unless something on any rank speaks against it."""
+    plain = isinstance(source, str | bytes | os.PathLike) and os.path.isfile(source)
+    if not ranks.gathered(plain, "a file")[0]:
+        return None
+
+    def start() -> tuple[Layout, Any, int, int | None, int]:
+        with open_bytes(source, limit) as opened:
+            text = Text(opened.stream)
+            layout, head = begin(text, opened)
+            text.skip(layout.comments)
+            if layout.detect and len(words(text.peek())) == layout.width + 1:
+                layout.kind = layout.detect
+            first, end = text.place, opened.size
+            if end is None and ranks.rank == 0 and layout.ids:  # packed: nobody else counts
+                with contextlib.suppress(*_BAD):
+                    end = first + text.rest()
+            return layout, head, first, end, os.path.getsize(source)
+
+    layout, head, first, end, size = ranks.alike(start, "the head of a file")
+    end = ranks.same(size, "size of the file", end)[0]
+    if end is None or not layout.ids:
+        return None
+    wanted, layout.count, layout.detect = layout.count, None, entries.NONE
+    lo, hi = (first + (end - first) * share // ranks.size for share in (ranks.rank, ranks.rank + 1))
+
+    def body() -> Entries | None:
+        with contextlib.suppress(*_BAD), open_bytes(source, limit) as opened:
+            return entries.read_entries(Text(_Lines(opened.stream, lo, hi)), layout)  # type: ignore[arg-type]
+        return None
+
+    found = ranks.alike(body, "a share of a file")
+    told = ranks.gathered(found and _kind(found), "a share of a file")
+    if None in told or wanted not in (None, sum(count for count, _, _ in told)):
+        return None
+    return None if len({name for count, name, _ in told if count}) > 1 else [(found, head)]
+
+
+def _kind(found: Entries) -> tuple[int, str | None, bool]:
+    """How many entries, the type of their values, and whether some are below 0."""
+    values = found.values
+    if values is None:
+        return len(found.rows), None, False
+    return len(values), values.dtype.name, values.dtype.kind == "i" and bool((values < 0).any())
+
+
+def _joined(pieces: list[Piece]) -> tuple[Entries, list[Any]]:
+    """Pieces one after another, with values of the type that those of all ranks have in common."""
+    told = [piece for mine in of_all([(head, *_kind(found)) for found, head in pieces], "files") for piece in mine]
+    kinds = [kind for _, *kind in told if kind[0]] or [told[0][1:]]
+    names = {name for _, name, _ in kinds}
+    if len(names) > 1 and (None in names or ("float64" not in names and any(below for *_, below in kinds))):
+        wrong = "with values and without" if None in names else "with integers below 0 and above 2**63 - 1"
+        raise FileFormatError(message("files with values of one type", wrong))
+    name = names.pop() if len(names) == 1 else "float64" if "float64" in names else "uint64"
+    none = np.zeros(0, np.int64)
+    parts = [found for found, _ in pieces if _kind(found)[0]] or [Entries(none, none, none)]
+    values = None
+    if name:
+        values = _side_by_side([part.values.astype(name, copy=False) for part in parts])  # type: ignore[union-attr]
+    rows, cols = (_side_by_side([getattr(part, ids) for part in parts]) for ids in ("rows", "cols"))
+    return Entries(rows, cols, values), [head for head, *_ in told]
+
+
+def _side_by_side(arrays: list[np.ndarray]) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
