@@ -215,6 +215,9 @@ def failing(how: str, at: str = "3") -> None:
 
 
 if __name__ == "__main__":
+    sys.modules["ranked"] = sys.modules["__main__"]
+    import loading
+
     for call in " ".join(sys.argv[1:]).split(" + "):
         name, *arguments = call.split()
-        globals()[name](*arguments)
+        (globals().get(name) or getattr(loading, name))(*arguments)

@@ -126,9 +126,21 @@ class _Drawn:
 
     def edges(self, share: int = 0, shares: int = 1) -> Edges:
         """The arrays of one share; entries of different shares may be the same."""
-        lo, hi = (self.units * k // shares for k in (share, share + 1))
-        with _memory(self.n, self.edges_drawn * (hi - lo) // max(self.units, 1), self.symmetric, self.weights):
+        lo, hi, room = self._share(share, shares)
+        with room:
             return _finish(self.n, *self.draw(lo, hi), self.symmetric, self.weights)
+
+    def counted(self, share: int, shares: int) -> np.ndarray:
+        """What `_Words.before` is made of, from all shares."""
+        assert self.words is not None
+        with self._share(share, shares)[-1]:
+            return self.words.counted(share, shares, 2 * self.edges_drawn)
+
+    def _share(self, share: int, shares: int) -> tuple[int, int, Any]:
+        """The units of a share, and the memory that these take."""
+        lo, hi = (self.units * k // shares for k in (share, share + 1))
+        drawn = self.edges_drawn * (hi - lo) // max(self.units, 1)
+        return lo, hi, _memory(self.n, drawn, self.symmetric, self.weights)
 
 
 def _rmat(
@@ -299,8 +311,8 @@ def _matrix(drawn: _Drawn, dtype: Any, name: str | None) -> Matrix:
     else:
         share = ranks.rank, ranks.size
         if drawn.words is not None:
-            counts = ranks.gathered(drawn.words.counted(*share, 2 * drawn.units), "a random stream")
-            drawn.words.before = np.cumsum([0, *np.concatenate(counts)])
+            counts = ranks.alike(lambda: drawn.counted(*share), "memory for a graph")
+            drawn.words.before = np.cumsum([0, *np.concatenate(ranks.gathered(counts, "a random stream"))])
         n, rows, cols, values = ranks.alike(lambda: drawn.edges(*share), "a graph")
     ones, shape = 1 if values is None else values, {"nrows": n, "ncols": n}
     matrix = Matrix.from_coo(rows, cols, ones, dtype, **shape, dup_op="first", name=name, local=True)
