@@ -5,11 +5,15 @@ What one process makes is made first, in a session that each rank has for itself
 
 from __future__ import annotations
 
+import gzip
+import io
+import lzma
 import shutil
 import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +23,7 @@ from ranked import everywhere, refused, say
 import gbgpu as gb
 from gbgpu import exceptions
 from gbgpu.io import generate
+from gbgpu.io import text as texts_module
 
 SPLITS = [("cpu:1", None), ("cpu:2", gb.partition.random(1)), ("cpu:2", gb.partition.segments(4)), ("auto", None)]
 
@@ -135,3 +140,55 @@ def texts(count: str) -> None:
         found = alike(makes)
         failed = [what for what in found if isinstance(what[0], type)]
         say(f"{len(found) - len(failed)} texts read, {len({kind for kind, _ in failed})} kinds of errors")
+
+
+def _lines(random: np.random.Generator, symmetry: str, field: str) -> bytes:
+    """A Matrix Market file of some hundred lines, with comments between."""
+    keys = np.unique(random.integers(0, 90 * 90, 700))
+    i, j = keys // 90, keys % 90
+    kept = {"general": i >= 0, "symmetric": i >= j, "skew-symmetric": i > j}[symmetry]
+    order = random.permutation(np.flatnonzero(kept))
+    values = {"pattern": [""] * len(order), "integer": random.integers(-99, 99, len(order)),
+              "real": random.random(len(order))}[field]
+    body = [f"{a + 1} {b + 1} {v}" for a, b, v in zip(i[order], j[order], values, strict=True)]
+    head = f"%%MatrixMarket matrix coordinate {field} {symmetry}\n% c\n90 90 {len(body)}\n"
+    return (head + "\n".join(body)).encode()
+
+
+def together() -> None:
+    """Longer files, packed and not, one or several; and what can't be cut."""
+    texts_module.CHUNK = 700
+    gb.init("cpu:1")
+    random, makes = np.random.default_rng(3), []
+    with folder() as here:
+        for field, symmetry in (("pattern", "symmetric"), ("integer", "skew-symmetric"), ("real", "general")):
+            text = _lines(random, symmetry, field)
+            for name, data in (("mtx", text), ("mtx.gz", gzip.compress(text)), ("mtx.xz", lzma.compress(text)),
+                               ("crlf.mtx", text.replace(b"\n", b"\r\n") + b"\r\n"), ("cut.mtx", text[:-9]),
+                               ("cut.mtx.gz", gzip.compress(text)[:-40]), ("more.mtx", text + b"\n1 1 1\n")):
+                makes.append(partial(gb.io.read, written(here / f"{field}.{name}", data)))
+        pairs = random.integers(0, 40, (600, 2))
+        lines = [f"{a} {b} {k}" for k, (a, b) in enumerate(pairs.tolist())]
+        edges = written(here / "edges.txt", "\n".join(["# Nodes: 50", *lines]).encode())
+        wide = written(here / "wide.txt", "\n".join([*lines, "0 0 2.5", "0 0 -0"]).encode())
+        for path in (edges, wide):
+            for directed in (True, False):
+                for operator in (None, "plus", "first", "minus"):
+                    makes.append(partial(gb.io.read, path, dup_op=operator, directed=directed))
+        large = written(here / "large.txt", b"0 1 5\n1 2 300\n")
+        makes += [partial(gb.io.read, path, dtype="INT8", dup_op="max") for path in (wide, large)]
+        makes.append(partial(gb.io.read, here / "none.mtx"))
+        makes.append(lambda: gb.io.read_edgelist(io.BytesIO(b"0 1\n1 2\n")))
+        for k, part in enumerate((lines[:200], lines[200:201], [], [line + ".5" for line in lines[201:]])):
+            written(here / f"parts.{k}.txt", "\n".join(part).encode())
+        for given in (str(here / "parts.*.txt"), [here / f"parts.{k}.txt" for k in range(4)], [wide], "none.*.txt", []):
+            makes.append(partial(gb.io.read_edgelist, given, dup_op="second"))
+        makes.append(partial(gb.io.read_edgelist, [edges, written(here / "bad.txt", b"0 1 2\n0 x 1\n")], dup_op="min"))
+        makes.append(partial(gb.io.read_edgelist, [edges, written(here / "bare.txt", b"0 1\n")], dup_op="min"))
+        symmetric = [written(here / f"s.part-{k}.mtx", _lines(random, "symmetric", "integer")) for k in range(3)]
+        makes += [partial(gb.io.mmread, symmetric, dup_op="plus"), partial(gb.io.mmread, [symmetric[0], edges])]
+        makes.append(partial(gb.io.read, str(here / "s.part-*.mtx"), dup_op="plus"))
+        found = alike(makes)
+        found += alike(makes, "cpu:2", gb.partition.random(2))
+    failed = sorted({kind.__name__ for kind, _ in (each for each in found if isinstance(each[0], type))})
+    say(f"together, {' '.join(failed)}")

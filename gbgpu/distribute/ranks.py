@@ -28,7 +28,7 @@ from ..interrupts import imported
 from .partition import Task
 
 _LARGE = 1 << 14  # bytes of an array from which it is not part of its message
-_PIECE = 1 << 20  # elements that are dealt out at once
+_PIECE = 1 << 18  # elements that are dealt out at once
 _POSTED = 512  # bytes of a message for all up to which they read it where they meet
 _YIELDS, _SLEEP = 2000, 1e-4  # looks at a request before one sleeps in between, and how long
 _GRACE = 1.0  # seconds that what a rank sent before it ended may take

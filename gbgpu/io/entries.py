@@ -32,6 +32,7 @@ class Layout:
     gap: int = ANY  # least row - column
     seen: int = 0  # what counts as seen before: then values of the other kind are refused
     count: int | None = None  # how many entries there must be
+    likely: int = 0  # how many there will be, about, if that is known
     detect: int = NONE  # what values are if the first entry shows one
     widen: bool = False  # the first value that is not an integer makes all of them reals
 
@@ -113,7 +114,8 @@ class _Reader:
         return True
 
     def _grow(self) -> None:
-        size = 2 * self.count if self.layout.count is None else min(2 * self.count, self.layout.count)
+        size, likely = 2 * self.count, self.layout.count or self.layout.likely
+        size = max(min(size, likely), self.count + self.count // 8) if likely else size
         self.rows, self.cols, self.words = (
             np.concatenate((held, np.empty(size - self.count, held.dtype))) if len(held) else held
             for held in (self.rows, self.cols, self.words)

@@ -11,6 +11,7 @@ from gbgpu.io.binary import load, save
 from gbgpu.io.edgelist import read_dimacs, read_edgelist, write_dimacs, write_edgelist
 from gbgpu.io.matrixmarket import mmread, mmwrite
 from gbgpu.io.npz import read_npz, write_npz
+from gbgpu.io.shares import alike, files_of
 
 _FORMS: dict[str, tuple[Callable[..., Any], Callable[..., None]]] = {
     "mtx": (mmread, mmwrite),
@@ -34,11 +35,13 @@ def form_of(path: Any) -> str | None:
 
 def read(path: Any, **options: Any) -> Matrix | Vector:
     """Read a file by its name: .mtx Matrix Market, .gbgpu gbgpu's own, .gr DIMACS, .txt .tsv .el .wel edge lists, .npz
-    SciPy's; .gz, .bz2 or .xz may follow. Any other name is taken for Matrix Market.
+    SciPy's; .gz, .bz2 or .xz may follow. Any other name is taken for Matrix Market. Texts may be several files of one
+    form: a sequence of names, a folder, or a pattern such as "A.part-*.mtx".
 
     `options` go to the reader of the form, and it raises what it raises.
     """
-    return _FORMS[form_of(path) or "mtx"][0](path, **options)
+    several = alike(lambda: files_of(path), "the files to read")
+    return _FORMS[form_of(several[0] if several else path) or "mtx"][0](several or path, **options)
 
 
 def write(path: Any, what: Matrix | Vector, **options: Any) -> None:

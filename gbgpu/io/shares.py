@@ -166,6 +166,7 @@ def _share(ranks: Any, source: Any, limit: int | None, begin: Begin) -> list[Pie
     if end is None or not layout.ids:
         return None
     wanted, layout.count, layout.detect = layout.count, None, entries.NONE
+    layout.likely = int(1.05 * (wanted or 0) / ranks.size)
     lo, hi = (first + (end - first) * share // ranks.size for share in (ranks.rank, ranks.rank + 1))
 
     def body() -> Entries | None:
@@ -190,7 +191,8 @@ def _kind(found: Entries) -> tuple[int, str | None, bool]:
 
 def _joined(pieces: list[Piece]) -> tuple[Entries, list[Any]]:
     """Pieces one after another, with values of the type that those of all ranks have in common."""
-    told = [piece for mine in of_all([(head, *_kind(found)) for found, head in pieces], "files") for piece in mine]
+    mine = [(head, *_kind(found)) for found, head in pieces]
+    told = [piece for theirs in of_all(mine, "files") for piece in theirs]
     kinds = [kind for _, *kind in told if kind[0]] or [told[0][1:]]
     names = {name for _, name, _ in kinds}
     if len(names) > 1 and (None in names or ("float64" not in names and any(below for *_, below in kinds))):
@@ -198,7 +200,8 @@ def _joined(pieces: list[Piece]) -> tuple[Entries, list[Any]]:
         raise FileFormatError(message("files with values of one type", wrong))
     name = names.pop() if len(names) == 1 else "float64" if "float64" in names else "uint64"
     none = np.zeros(0, np.int64)
-    parts = [found for found, _ in pieces if _kind(found)[0]] or [Entries(none, none, none)]
+    parts = [found for (found, _), (_, count, *_) in zip(pieces, mine, strict=True) if count]
+    parts = parts or [Entries(none, none, none)]
     values = None
     if name:
         values = _side_by_side([part.values.astype(name, copy=False) for part in parts])  # type: ignore[union-attr]
