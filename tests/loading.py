@@ -92,16 +92,16 @@ def parts() -> None:
         assert gb.Matrix.from_coo([rank], [2 * rank], 1, local=True).shape == (size, 2 * size - 1)
         dense = gb.Vector.from_coo(np.arange(rank, 99, size), np.arange(rank, 99, size), local=True)
         assert dense.to_dense().tolist() == list(range(99)) and dense._store.form == "full"
-    last = gb.rank() == ranks.size - 1
+    last, matrix, vector = gb.rank() == ranks.size - 1, gb.Matrix.from_coo, gb.Vector.from_coo
     for kind, text, work in (
-        (exceptions.InvalidValue, "INT8", lambda: gb.Matrix.from_coo([0], [0], [1], "INT8" if last else "FP64", local=True)),
-        (exceptions.InvalidValue, "value", lambda: gb.Matrix.from_coo([0], [0], 2 if last else 1, local=True)),
-        (exceptions.InvalidValue, "sizes", lambda: gb.Vector.from_coo([0], [0], size=2 if last else 1, local=True)),
-        (exceptions.InvalidValue, "dup_op", lambda: gb.Vector.from_coo([0], [0], dup_op="min" if last else "max", local=True)),
-        (exceptions.InvalidValue, "as many", lambda: gb.Matrix.from_coo([0, 1] if last else [0], [0], 1, local=True)),
-        (exceptions.IndexOutOfBound, "-1", lambda: gb.Matrix.from_coo([-1 if last else 0], [0], 1, local=True)),
-        (ValueError, "Duplicate", lambda: gb.Matrix.from_coo([0], [0], [1], local=True)),
-        (ValueError, "Duplicate", lambda: gb.Vector.from_coo([0], [1], local=True)),
+        (exceptions.InvalidValue, "INT8", lambda: matrix([0], [0], [1], "INT8" if last else "FP64", local=True)),
+        (exceptions.InvalidValue, "value", lambda: matrix([0], [0], 2 if last else 1, local=True)),
+        (exceptions.InvalidValue, "sizes", lambda: vector([0], [0], size=2 if last else 1, local=True)),
+        (exceptions.InvalidValue, "dup_op", lambda: vector([0], [0], dup_op="min" if last else "max", local=True)),
+        (exceptions.InvalidValue, "as many", lambda: matrix([0, 1] if last else [0], [0], 1, local=True)),
+        (exceptions.IndexOutOfBound, "-1", lambda: matrix([-1 if last else 0], [0], 1, local=True)),
+        (ValueError, "Duplicate", lambda: matrix([0], [0], [1], local=True)),
+        (ValueError, "Duplicate", lambda: vector([0], [1], local=True)),
     ):  # fmt: skip
         refused(kind, text, work)
     say("parts")
@@ -192,3 +192,54 @@ def together() -> None:
         found += alike(makes, "cpu:2", gb.partition.random(2))
     failed = sorted({kind.__name__ for kind, _ in (each for each in found if isinstance(each[0], type))})
     say(f"together, {' '.join(failed)}")
+
+
+def binary() -> None:
+    """gbgpu's own files, whole, damaged and changed, packed and not."""
+    gb.init("cpu:1")
+    random, makes = np.random.default_rng(5), []
+    with folder() as here:
+        for k, what in enumerate(fuzz.objects()):
+            data = fuzz.saved(what)
+            for turn, (name, changed) in enumerate((
+                ("", data), (".gz", gzip.compress(data)), ("", data[:-1]), ("", data + b"x"),
+                ("", bytes(fuzz.flipped(bytearray(data), random))), ("", b""),
+                *(("", fuzz.sealed(fuzz.rewritten(bytearray(data), random))) for _ in range(6)),
+            )):
+                makes.append(partial(gb.io.load, written(here / f"{k}-{turn}.gbgpu{name}", changed), limit=fuzz.LIMIT))
+        makes.append(lambda: gb.io.load(io.BytesIO(data)))
+        found = alike(makes) + alike(makes[:60], "cpu:2")
+        alone = alike([lambda: gb.io.load(makes[0].args[0])])
+        assert alone and len(found) > 150
+        A = gb.io.uniform(30, 3, seed=1, weights=(1, 9))
+        gb.io.save(here / "A.gbgpu", A)
+        assert A._session.known_symmetric(gb.io.load(here / "A.gbgpu"))
+    say("binary")
+
+
+def room() -> None:
+    """No rank holds much more than its share: of one process's peak, and a few numbers a row."""
+    gb.init("cpu:1")
+    texts_module.CHUNK = 1 << 14
+    with folder() as here:
+        text = generate.rmat_edges(13, 4, seed=1, weights=(1, 9))[1:]
+        lines = "".join(f"{i + 1} {j + 1} {v}\n" for i, j, v in zip(*text, strict=True))
+        n, count = 1 << 13, len(text[0])
+        head = f"%%MatrixMarket matrix coordinate integer general\n{n} {n} {count}\n"
+        path = written(here / "A.mtx", (head + lines).encode())
+        makes = {
+            "drawn": (1 << 14, lambda: gb.io.rmat(14, 16, seed=1)),
+            "drawn uniformly": (10**5, lambda: gb.io.uniform(10**5, 4, seed=1, weights=(1, 9))),
+            "read": (n, lambda: gb.io.mmread(path)),
+        }
+        for name, (rows, make) in makes.items():
+            peaks = []
+            for alone in (True, True, False):  # the first one loads what is needed
+                ranks = gb.init("cpu:1", ranks=False if alone else None).ranks
+                tracemalloc.start()
+                held = make()
+                peaks.append(tracemalloc.get_traced_memory()[1])
+                tracemalloc.stop()
+                del held
+            assert peaks[2] < 1.5 * peaks[1] / ranks.size + 24 * rows + 2**19, (name, gb.rank(), peaks)
+    say("room")

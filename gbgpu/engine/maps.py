@@ -33,6 +33,11 @@ class Maps:
         """Whether slots of a new matrix of this size are the user ids."""
         return self._p > 1 and self._partition is None and n >= self._p * WORD * WORD
 
+    @property
+    def permutes(self) -> bool:
+        """Whether rows may have another order than their ids."""
+        return self._partition is not None and self._partition.permutes
+
     def whole(self, n: int) -> RowMap:
         """All rows in one block."""
         return self._make(Pattern(n), True)

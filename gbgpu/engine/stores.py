@@ -263,9 +263,17 @@ class Stores(Context):
 
     @memory_checked
     def build_csr(
-        self, matrix: Any, indptr: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, trusted: bool = False
+        self,
+        matrix: Any,
+        indptr: np.ndarray,
+        cols: np.ndarray,
+        vals: np.ndarray,
+        iso: bool,
+        trusted: bool = False,
+        first: int | None = None,
     ) -> None:
-        """`trusted`: columns ascend in each row, none occurs twice, and the arrays are given away."""
+        """`trusted`: columns ascend in each row, none occurs twice, and the arrays are given away. `first`: they are
+        the entries from there on that `rows_here` tells."""
         self.check()
         if not isinstance(cols, np.ndarray):
 
@@ -274,8 +282,24 @@ class Stores(Context):
                 gate.distribute(self, matrix, found, iso)
 
             return self._away(built, 0.0)
+        if first is not None:
+            maps = self.maps.of_matrix(*matrix.shape, int(indptr[-1]), np.diff(indptr))
+            mine = np.clip(indptr, first, first + len(cols)) - first
+            matrix._store = split_matrix(*maps, matrix.dtype, self.devices, mine, cols, vals, iso, self.told, True)
+            return None
         arrays = (indptr, cols, vals) if trusted else build.sorted_csr(indptr, cols, vals, iso, matrix.shape[1])
         return self._split(matrix, *arrays, iso, trusted)
+
+    def rows_here(self, matrix: Any, indptr: np.ndarray) -> tuple[int, int] | None:
+        """Which entries of a CSR, whose offsets all ranks have, are of rows that will lie with this one: from where to
+        where; None if they don't lie side by side."""
+        self.check()
+        if self.ranks is None or self.maps.permutes:
+            return None
+        map, _ = self.maps.of_matrix(*matrix.shape, int(indptr[-1]), np.diff(indptr))
+        here = [task.block for task in map.tasks if self.ranks.here(task.device)]
+        ends = (map.bounds[here[0]], map.bounds[here[-1] + 1]) if here else (map.n, map.n)
+        return None if map.order is not None else (int(indptr[ends[0]]), int(indptr[ends[1]]))
 
     def room(self, n: int, each: int, what: Any) -> None:
         """Raises OutOfMemory unless the host can hold arrays of `n` elements, `each` bytes an element. `what`: the

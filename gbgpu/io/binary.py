@@ -17,15 +17,18 @@ All numbers are little-endian. Ids and offsets are signed, of 4 bytes if they fi
 an object, and whatever differs from it is refused: a file may come from a stranger, and kernels follow its numbers.
 """
 
+import contextlib
 import os
 import struct
 import zlib
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gbgpu import Matrix, Vector, dtypes
+from gbgpu import Matrix, Vector, dtypes, settings
 from gbgpu.errors import FileFormatError, message
 from gbgpu.interrupts import imported
 from gbgpu.io import checks
@@ -161,13 +164,22 @@ def load(source: Any, *, limit: int | None = None, name: str | None = None) -> M
     file of another form or version, one that is damaged, changed, too short or too long; OutOfMemory; OSError.
     """
     checks.word("name", name, none=True)
+    ranks = settings.session().ranks
     with checks.memory("what a file holds"):
-        with open_bytes(source, limit) as opened, damage(lambda: "gbgpu file"):
-            header, (offsets, ids, values) = _read(opened)
-        _check(header, offsets, ids, values)
+        if ranks is not None:
+            return _together(ranks, source, limit, name)
+        header, offsets, ids, values = _whole(source, limit)
         if header.kind == _VECTOR:
             return _vector(header, ids, values, name)
         return _matrix(header, offsets, ids, values, name)
+
+
+def _whole(source: Any, limit: int | None) -> tuple[Header, np.ndarray, np.ndarray, np.ndarray]:
+    """All that a file holds: header, row offsets, ids and values."""
+    with open_bytes(source, limit) as opened, damage(lambda: "gbgpu file"):
+        header, (offsets, ids, values) = _read(opened)
+    _check(header, offsets, ids, values)
+    return header, offsets, ids, values
 
 
 def _refused(expected: str, came: object, hint: str = "") -> FileFormatError:
@@ -192,22 +204,38 @@ def _header(head: bytes) -> Header:
 
 def _read(opened: Source) -> tuple[Header, list[np.ndarray]]:
     """The header, and row offsets, ids and values, as they were written."""
-    header = _header(opened.stream.read(_ALIGN))
-    places, arrays, checksum = header.places(), [], 0
-    if opened.size not in (None, places[-1]):
-        raise _refused(f"{places[-1]} bytes", opened.size, "it was cut off?")
+    header, places = _opened(opened)
+    arrays, checksum = [], 0
     for k, (dtype, length) in enumerate(header.sections()):
         data = _taken(opened, places[k + 1] - places[k])
         checksum = zlib.crc32(data.data, checksum)
-        used = dtype.itemsize * length
-        if data[used:].any():
-            raise _refused("zeros between the arrays", "others", "the file was changed")
-        arrays.append(data[:used].view(dtype).astype(dtype.newbyteorder("="), copy=False))
+        arrays.append(_array(data, dtype, length))
     if opened.stream.read(1):
         raise _refused(f"{places[-1]} bytes", "more")
+    _agree(header, checksum)
+    return header, arrays
+
+
+def _opened(opened: Source) -> tuple[Header, list[int]]:
+    """The header with which a file begins, and its places."""
+    header = _header(opened.stream.read(_ALIGN))
+    places = header.places()
+    if opened.size not in (None, places[-1]):
+        raise _refused(f"{places[-1]} bytes", opened.size, "it was cut off?")
+    return header, places
+
+
+def _array(data: np.ndarray, dtype: np.dtype, length: int) -> np.ndarray:
+    """The array that bytes are, but for zeros that may follow."""
+    used = dtype.itemsize * length
+    if data[used:].any():
+        raise _refused("zeros between the arrays", "others", "the file was changed")
+    return data[:used].view(dtype).astype(dtype.newbyteorder("="), copy=False)
+
+
+def _agree(header: Header, checksum: int) -> None:
     if checksum != header.checksum:
         raise _refused("the bytes that were written", "others", "the file was damaged or changed")
-    return header, arrays
 
 
 def _taken(opened: Source, length: int) -> np.ndarray:
@@ -226,19 +254,23 @@ def _taken(opened: Source, length: int) -> np.ndarray:
     return data
 
 
-def _check(header: Header, offsets: np.ndarray, ids: np.ndarray, values: np.ndarray) -> None:
-    """That kernels may follow offsets and ids."""
+def _check(header: Header, offsets: np.ndarray, ids: np.ndarray, values: np.ndarray, before: int = -1) -> None:
+    """That kernels may follow offsets and ids; `before`: the id that comes before, in the same row."""
     size, what = (header.ncols, "columns") if header.kind == _MATRIX else (header.nrows, "positions")
+    _check_offsets(header, offsets)
     if len(ids) and int(_bits(ids).max()) >= size:  # as unsigned ones, none is negative
         raise _refused(f"{what} from 0 to {size - 1}", "others", "the file was changed")
-    if len(offsets) and (offsets[0] != 0 or offsets[-1] != header.nvals or np.any(offsets[1:] < offsets[:-1])):
-        raise _refused(f"offsets that ascend from 0 to {header.nvals}", "others", "the file was changed")
     falls = ids[1:] <= ids[:-1]
     falls[offsets[(offsets > 0) & (offsets < header.nvals)] - 1] = False  # from one row to the next
-    if falls.any():
+    if falls.any() or (len(ids) and ids[0] <= before):
         raise _refused(f"{what} that ascend, none of them twice", "others", "the file was changed")
     if values.dtype == np.bool_ and values.view(np.uint8).max(initial=0) > 1:
         raise _refused("booleans", "other bytes", "the file was changed")
+
+
+def _check_offsets(header: Header, offsets: np.ndarray) -> None:
+    if len(offsets) and (offsets[0] != 0 or offsets[-1] != header.nvals or np.any(offsets[1:] < offsets[:-1])):
+        raise _refused(f"offsets that ascend from 0 to {header.nvals}", "others", "the file was changed")
 
 
 def _is_symmetric(offsets: np.ndarray, cols: np.ndarray, values: np.ndarray) -> bool:
@@ -266,3 +298,148 @@ def _vector(header: Header, ids: np.ndarray, values: np.ndarray, name: str | Non
     positions: Any = range(header.nrows) if header.flags & _FULL else ids  # all of them take no memory
     vector._session.build_vector(vector, positions, values, bool(header.flags & _ISO), None, trusted=True)
     return vector
+
+
+class _Part(NamedTuple):
+    """Entries lo .. hi - 1 of a file, with all row offsets; and the id that comes before, in the same row."""
+
+    header: Header
+    lo: int
+    hi: int
+    offsets: np.ndarray
+    ids: np.ndarray
+    values: np.ndarray
+    before: int = -1
+
+    def local(self) -> np.ndarray:
+        """Row offsets among these entries."""
+        return np.clip(self.offsets, self.lo, self.hi) - self.lo if len(self.offsets) else self.offsets
+
+    def check(self) -> None:
+        """As `_check` does."""
+        _check(replace(self.header, nvals=self.hi - self.lo), self.local(), self.ids, self.values, self.before)
+
+
+class _Cut:
+    """A file of which some bytes are read; `sums`: their checksum and number, by section."""
+
+    def __init__(self, opened: Source):
+        self._opened, self.sums = opened, [(0, 0)] * 3
+        self.header, self._places = _opened(opened)
+
+    def read(self, section: int, lo: int, hi: int, last: bool = True) -> np.ndarray:
+        """Elements lo .. hi - 1 of a section; the `last` ones: with the zeros behind."""
+        dtype, _ = self.header.sections()[section]
+        begin, end = (self._places[section] + at * dtype.itemsize for at in (lo, hi))
+        self._opened.stream.seek(begin)
+        data = _taken(self._opened, (self._places[section + 1] if last else end) - begin)
+        self.sums[section] = zlib.crc32(data.data), len(data)
+        return _array(data, dtype, hi - lo)
+
+
+def _together(ranks: Any, source: Any, limit: int | None, name: str | None) -> Matrix | Vector:
+    """Of several ranks each reads the entries of its rows, or as many as another, from where they lie. What is packed,
+    and a file object, the first one reads for all."""
+
+    def cut(work: Callable[[_Cut], Any]) -> Any:
+        if not isinstance(source, str | bytes | os.PathLike) or not os.path.isfile(source):
+            return None
+        with open_bytes(source, limit) as opened, damage(lambda: "gbgpu file"):
+            return None if opened.size is None else work(_Cut(opened))
+
+    def offsets_of(file: _Cut) -> tuple[Header, np.ndarray] | None:
+        found = file.read(0, 0, file.header.sections()[0][1])
+        with contextlib.suppress(FileFormatError):
+            _check_offsets(file.header, found)
+            return file.header, found
+        return None  # told in another order
+
+    def part_of(file: _Cut) -> tuple[_Part, list[tuple[int, int]]]:
+        flags, last = header.flags, ranks.rank == ranks.size - 1
+        file.read(0, 0, len(offsets))
+        ids = file.read(1, 0, 0) if flags & _FULL else file.read(1, lo, hi, last)
+        values = file.read(2, 0, 1) if flags & _ISO else file.read(2, lo, hi, last)
+        sums, before = list(file.sums), -1
+        if 0 < lo < hi and len(ids) and lo not in offsets[np.searchsorted(offsets, lo) :][:1]:
+            before = int(file.read(1, lo - 1, lo, False)[0])
+        return _Part(header, lo, hi, offsets, ids, values, before), sums
+
+    found = ranks.alike(lambda: cut(offsets_of), "the head of a file")
+    if None in ranks.gathered(found and found[0].pack(), "the head of a file"):
+        return _made(_by_first(ranks, source, limit), name)
+    header, offsets = found
+    ranks.same(header.pack(), "file")
+    matrix = Matrix(header.dtype, header.nrows, header.ncols, name=name)
+    mine = matrix._session.rows_here(matrix, offsets) if header.kind == _MATRIX else None
+    lo, hi = mine or (header.nvals * share // ranks.size for share in (ranks.rank, ranks.rank + 1))
+    part, sums = ranks.alike(lambda: cut(part_of), "a file")
+    told = ranks.gathered(sums, "checksums of a file")
+    values = told[:1] if header.flags & _ISO else told
+    inorder = [told[0][0], *(each[1] for each in told), *(each[2] for each in values)]
+    _agree(header, reduce(lambda before, more: _crc(before, *more), inorder, 0))
+    ranks.alike(part.check, "a file")
+    if not mine:
+        return _made(part, name)
+    matrix._session.build_csr(matrix, offsets, part.ids, part.values, bool(header.flags & _ISO), trusted=True, first=lo)
+    _declare(part, matrix)
+    return matrix
+
+
+def _by_first(ranks: Any, source: Any, limit: int | None) -> _Part:
+    """All that a file holds on the first rank, nothing on others."""
+    found = ranks.alike(lambda: None if ranks.rank else _whole(source, limit), "a file")
+    header, value = ranks.gathered(found and (found[0], found[3][: found[0].flags & _ISO]), "a file")[0]
+    if found:
+        _, offsets, ids, values = found
+        return _Part(header, 0, header.nvals, offsets, ids, values)
+    none = np.zeros(0, np.int64)
+    offsets = np.zeros(header.nrows + 1, np.int64) if header.kind == _MATRIX else none
+    return _Part(header, header.nvals, header.nvals, offsets, none, value)
+
+
+def _made(part: _Part, name: str | None) -> Matrix | Vector:
+    """The object of the parts of all ranks."""
+    header, lo, hi, _, ids, values, _ = part
+    given, shape = values[0] if header.flags & _ISO else values, {"nrows": header.nrows, "ncols": header.ncols}
+    if header.kind == _VECTOR:
+        ids = np.arange(lo, hi) if header.flags & _FULL else ids
+        return Vector.from_coo(ids, given, header.dtype, size=header.nrows, name=name, local=True)
+    rows = np.repeat(np.arange(header.nrows), np.diff(part.local()))
+    matrix = Matrix.from_coo(rows, ids, given, header.dtype, **shape, name=name, local=True)
+    _declare(part, matrix)
+    return matrix
+
+
+def _declare(part: _Part, matrix: Matrix) -> None:
+    """That a matrix of parts is symmetric, if the file says so and it is."""
+    ranks, header = settings.session().ranks, part.header
+    if not header.flags & _SYMMETRIC:
+        return
+    fast, keys = ranks.gathered((pays(header.nvals + header.nrows), os.urandom(24)), "keys")[0]
+    if not fast:
+        matrix._session.oriented(matrix, True)  # finds it out
+        return
+    arrays = part.local(), part.ids, _bits(part.values), np.frombuffer(keys, np.uint64)
+    mine = ranks.alike(lambda: int(imported(PARSE).asymmetry(*arrays)), "a symmetric matrix")
+    if sum(ranks.gathered(mine, "a symmetric matrix")) % 2**64 == 0:
+        matrix._session.declare_symmetric(matrix)
+
+
+def _crc(one: int, two: int, length: int) -> int:
+    """The CRC-32 of bytes one after another from that of each, as zlib's crc32_combine has it: the first one, as a
+    polynomial, times x to the 8 * length."""
+
+    def times(a: int, b: int) -> int:
+        product = 0
+        while a:
+            if a & (1 << 31):
+                product ^= b
+            a = a << 1 & 0xFFFFFFFF
+            b = b >> 1 ^ (0xEDB88320 if b & 1 else 0)
+        return product
+
+    power, square = 1 << 31, 1 << 23  # 1, and x to the 8
+    while length:
+        power = times(power, square) if length & 1 else power
+        square, length = times(square, square), length >> 1
+    return times(power, one) ^ two

@@ -65,7 +65,7 @@ class _Reader:
     def __init__(self, layout: Layout, text: Text):
         self.layout, self.text, self.count = layout, text, 0
         self.seen = layout.seen
-        room = _ROOM if layout.count is None else min(layout.count, _ROOM)  # what a header says is not yet there
+        room = min(layout.likely or _ROOM if layout.count is None else layout.count, _ROOM)  # more is not yet there
         self.rows: Any
         self.cols: Any
         self.rows, self.cols = (np.empty(room if layout.ids else 0, np.int64) for _ in range(2))
@@ -114,8 +114,11 @@ class _Reader:
         return True
 
     def _grow(self) -> None:
-        size, likely = 2 * self.count, self.layout.count or self.layout.likely
-        size = max(min(size, likely), self.count + self.count // 8) if likely else size
+        size, likely = 2 * self.count, self.layout.likely
+        if self.layout.count is not None:
+            size = min(size, self.layout.count)
+        elif likely:
+            size = max(min(size, likely), self.count + self.count // 8 + 8)
         self.rows, self.cols, self.words = (
             np.concatenate((held, np.empty(size - self.count, held.dtype))) if len(held) else held
             for held in (self.rows, self.cols, self.words)
