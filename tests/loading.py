@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +22,8 @@ from ranked import everywhere, refused, say
 
 import gbgpu as gb
 from gbgpu import exceptions
-from gbgpu.io import generate
+from gbgpu.io import files as files_module
+from gbgpu.io import generate, shares
 from gbgpu.io import text as texts_module
 
 SPLITS = [("cpu:1", None), ("cpu:2", gb.partition.random(1)), ("cpu:2", gb.partition.segments(4)), ("auto", None)]
@@ -243,3 +244,69 @@ def room() -> None:
                 del held
             assert peaks[2] < 1.5 * peaks[1] / ranks.size + 24 * rows + 2**19, (name, gb.rank(), peaks)
     say("room")
+
+
+class Full(io.RawIOBase):
+    """A disk without room."""
+
+    def write(self, data: object) -> int:
+        raise OSError(28, "No space left on device")
+
+
+def writing() -> None:
+    """What ranks write is what one process writes, or parts of it; and what can't be written fails alike."""
+    texts_module.CHUNK = shares.CHUNK = 300
+    gb.init("cpu:1", ranks=False)
+    random = np.random.default_rng(2)
+    entries = random.integers(0, 60, 300), random.integers(0, 60, 300)
+    made = {
+        "real": (random.random(300), {}), "ones": (np.ones(300), {}), "small": (random.integers(-9, 9, 300), {}),
+        "once": (1, {"symmetry": "symmetric"}), "empty": (None, {}),
+    }  # fmt: skip
+
+    def matrix(values: object) -> gb.Matrix:
+        if values is None:
+            return gb.Matrix(int, 60, 60)
+        if not np.isscalar(values):
+            return gb.Matrix.from_coo(*entries, values, nrows=60, ncols=60, dup_op="first")
+        return gb.io.uniform(60, 3, seed=1)
+
+    with_ranks: dict[str, bytes] = {}
+    for alone in (True, False):
+        gb.init("cpu:1" if alone else "cpu:2", ranks=False if alone else None)
+        with (nullcontext(Path(tempfile.mkdtemp())) if alone else folder()) as here:
+            for kind, (values, options) in made.items():
+                A = matrix(values)
+                for form, more in (("mtx", options), ("mtx.gz", options), ("txt", {"directed": not options}), ("gr", {}),
+                                   ("gbgpu", {}), ("array.mtx", {"form": "array"})):
+                    path = here / f"{kind}.{form}"
+                    try:
+                        gb.io.write(path, A, comment="a\nb", **more) if form != "gbgpu" else gb.io.write(path, A)
+                        found = path.read_bytes()
+                    except exceptions.InvalidValue as error:
+                        found = str(error).encode()
+                    assert with_ranks.setdefault(path.name, found) == found, (path.name, found, with_ranks[path.name])
+                    if alone or form in ("gbgpu", "array.mtx"):
+                        continue
+                    gb.io.write(path, A, parts=True, **more)
+                    pattern = path.with_name(f"{kind}.part-*.{form}")
+                    names = everywhere(sorted(file.name for file in here.glob(pattern.name)))[0]
+                    assert len(names) == len(everywhere(None)) and "part-0-of-" in names[0]
+                    again = {"directed": False} if form == "txt" and options else {}
+                    assert bits(gb.io.read(pattern, **again))[2:] == bits(gb.io.read(path, **again))[2:], path
+            if not alone:
+                stream = io.BytesIO()
+                gb.io.mmwrite(stream, matrix(made["real"][0]))
+                assert len(stream.getvalue()) > 1000
+                refused(OSError, "", lambda: gb.io.write("/nowhere/A.mtx", A))
+                refused(OSError, "", lambda: gb.io.write("/nowhere/A.mtx", A, parts=True))
+                real, files_module.replaced = files_module.replaced, lambda path: nullcontext(Full())
+                refused(OSError, "No space", lambda: gb.io.write(here / "A.txt", A))
+                files_module.replaced = real
+                if gb.rank() == 0:
+                    names = [file for file in here.glob("real.part-*.mtx")]
+                    names[0].unlink()
+                refused(exceptions.InvalidValue, "all parts", lambda: gb.io.read(str(here / "real.part-*.mtx")))
+            else:
+                shutil.rmtree(here)
+    say("writing")

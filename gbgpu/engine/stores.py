@@ -283,7 +283,7 @@ class Stores(Context):
 
             return self._away(built, 0.0)
         if first is not None:
-            maps = self.maps.of_matrix(*matrix.shape, int(indptr[-1]), np.diff(indptr))
+            maps = self.maps.of_matrix(matrix.shape[0], matrix.shape[1], int(indptr[-1]), np.diff(indptr))
             mine = np.clip(indptr, first, first + len(cols)) - first
             matrix._store = split_matrix(*maps, matrix.dtype, self.devices, mine, cols, vals, iso, self.told, True)
             return None
@@ -296,7 +296,7 @@ class Stores(Context):
         self.check()
         if self.ranks is None or self.maps.permutes:
             return None
-        map, _ = self.maps.of_matrix(*matrix.shape, int(indptr[-1]), np.diff(indptr))
+        map, _ = self.maps.of_matrix(matrix.shape[0], matrix.shape[1], int(indptr[-1]), np.diff(indptr))
         here = [task.block for task in map.tasks if self.ranks.here(task.device)]
         ends = (map.bounds[here[0]], map.bounds[here[-1] + 1]) if here else (map.n, map.n)
         return None if map.order is not None else (int(indptr[ends[0]]), int(indptr[ends[1]]))

@@ -15,7 +15,7 @@ from gbgpu import Matrix, dtypes
 from gbgpu.errors import FileFormatError, InvalidValue, message
 from gbgpu.io import checks, entries, shares
 from gbgpu.io.entries import Entries, Layout
-from gbgpu.io.files import Source, check_rows, writing
+from gbgpu.io.files import Source, check_rows
 from gbgpu.io.matrixmarket import Coordinates, to_matrix
 from gbgpu.io.text import Text, joined, malformed, shown, whole, words
 
@@ -120,35 +120,45 @@ def _matrix(
 
 
 def write_edgelist(
-    target: Any, matrix: Matrix, *, weighted: bool | None = None, directed: bool = True, comment: str = ""
+    target: Any,
+    matrix: Matrix,
+    *,
+    weighted: bool | None = None,
+    directed: bool = True,
+    comment: str = "",
+    parts: bool = False,
 ) -> None:
     """Write a square Matrix as lines `source target [weight]`; packed if the name ends in .gz, .bz2 or .xz.
 
     `target` is a path, replaced in one step when all is written, or a binary file object. `weighted` None: unless all
     values are 1. With `directed=False` an edge is written once, from its lower end; InvalidValue if the matrix is not
     symmetric or not square. The first comment tells the number of nodes, so isolated ones are kept; each line of
-    `comment` becomes another.
+    `comment` becomes another. `parts`: a file a rank, named as `gb.io.mmwrite` names them.
     """
     checks.flag("weighted", weighted, none=True)
     checks.flag("directed", directed)
+    checks.flag("parts", parts)
     notes = checks.lines(comment)
-    n, rows, cols, values = _square(matrix)
+    n, rows, cols, values = _square(matrix, directed)
     if weighted is None:
-        weighted = not bool((values == 1).all())
+        weighted = not all(shares.of_all(bool((values == 1).all()), "whether there are weights"))
     if not directed:
-        rows, cols, values = _once(matrix, rows, cols, values)
-    head = "".join(f"# {line}\n" for line in [f"Nodes: {n} Edges: {rows.size}", *notes])
-    with writing(target) as stream:
-        stream.write(head.encode())
-        _write_lines(stream, "", (rows, cols, values) if weighted else (rows, cols))
+        rows, cols, values = shares.cut(*_once(matrix, rows, cols, values))
+
+    def head(count: int) -> bytes:
+        return "".join(f"# {line}\n" for line in [f"Nodes: {n} Edges: {count}", *notes]).encode()
+
+    columns = (rows, cols, values) if weighted else (rows, cols)
+    shares.write(target, len(rows), head, partial(_write_lines, prefix="", columns=columns), parts)
 
 
-def _square(matrix: Matrix) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+def _square(matrix: Matrix, local: bool) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    """Size and entries, all or those that lie here."""
     if not isinstance(matrix, Matrix):
         raise TypeError(message("a Matrix", type(matrix).__name__, "a Vector is kept by gb.io.save"))
     if matrix.nrows != matrix.ncols:
         raise InvalidValue(message("a square matrix, of edges", f"shape {matrix.shape}", "Matrix Market has any shape"))
-    rows, cols, values = matrix.to_coo()
+    rows, cols, values = matrix.to_coo(local=local)
     return matrix.nrows, rows, cols, values.astype(np.int8) if values.dtype == np.bool_ else values
 
 
@@ -211,15 +221,19 @@ def _problem(text: bytes, line: int) -> tuple[int, int]:
     return n, count
 
 
-def write_dimacs(target: Any, matrix: Matrix, *, comment: str = "") -> None:
+def write_dimacs(target: Any, matrix: Matrix, *, comment: str = "", parts: bool = False) -> None:
     """Write a square Matrix as a DIMACS shortest-path file; packed if the name ends in .gz, .bz2 or .xz.
 
     `target` is a path, replaced in one step when all is written, or a binary file object. InvalidValue if the matrix is
-    not square.
+    not square. `parts`: a file a rank, named as `gb.io.mmwrite` names them.
     """
+    checks.flag("parts", parts)
     notes = checks.lines(comment)
-    n, rows, cols, values = _square(matrix)
-    head = [*(f"c {line}\n" for line in notes), f"p sp {n} {rows.size}\n"]
-    with writing(target) as stream:
-        stream.write("".join(head).encode())
-        _write_lines(stream, "a ", (rows + 1, cols + 1, values))
+    n, rows, cols, values = _square(matrix, True)
+
+    def head(count: int) -> bytes:
+        return "".join([*(f"c {line}\n" for line in notes), f"p sp {n} {count}\n"]).encode()
+
+    shares.write(
+        target, len(rows), head, partial(_write_lines, prefix="a ", columns=(rows + 1, cols + 1, values)), parts
+    )

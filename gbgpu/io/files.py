@@ -119,30 +119,45 @@ def atomic_file(path: Any) -> Iterator[IO[bytes]]:
     """
     path, ranks = checks.path(path, _NAMED), settings.ranks_in_force()
     if ranks is None:
-        with _replaced(path) as stream:
+        with replaced(path) as stream:
             yield stream
         return
-    failure, nowhere = None, contextlib.nullcontext[Any](_Nowhere())
+    failure = None
     try:
-        with _replaced(path) if ranks.rank == 0 else nowhere as stream:
-            yield stream
+        with contextlib.ExitStack() as stack:
+            opened = ranks.alike(lambda: None if ranks.rank else stack.enter_context(replaced(path)), "a file")
+            first = _First(opened)
+            yield first  # type: ignore[misc]
+            if first.failure is not None:
+                raise first.failure
     except OSError as error:
         failure = error
     ranks.agreed(failure, "a file")
 
 
-class _Nowhere(io.RawIOBase):
-    """What is written to it is gone."""
+class _First(io.RawIOBase):
+    """A file that the first of several ranks writes; what others write is gone. It fails at the end, so that ranks go
+    through the same steps until then."""
+
+    def __init__(self, stream: IO[bytes] | None):
+        self._stream = stream
+        self.failure: OSError | None = None
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
+        if self._stream is not None and self.failure is None:
+            try:
+                self._stream.write(data)
+            except OSError as error:
+                self.failure = error
         return memoryview(data).nbytes
 
 
 @contextlib.contextmanager
-def _replaced(path: str) -> Iterator[IO[bytes]]:
+def replaced(path: str) -> Iterator[IO[bytes]]:
+    """An atomic file of this process, whatever others do."""
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.tmp")  # nobody else's, in any thread
     try:

@@ -36,7 +36,7 @@ def form_of(path: Any) -> str | None:
 def read(path: Any, **options: Any) -> Matrix | Vector:
     """Read a file by its name: .mtx Matrix Market, .gbgpu gbgpu's own, .gr DIMACS, .txt .tsv .el .wel edge lists, .npz
     SciPy's; .gz, .bz2 or .xz may follow. Any other name is taken for Matrix Market. Texts may be several files of one
-    form: a sequence of names, a folder, or a pattern such as "A.part-*.mtx".
+    form: a sequence of names, a folder of parts, or a pattern such as "A.part-*.mtx".
 
     `options` go to the reader of the form, and it raises what it raises.
     """

@@ -1,11 +1,12 @@
 """Matrix Market files (Boisvert, Pozo, Remington: The Matrix Market Exchange Formats, NISTIR 5935, 1996), and the
 `unsigned-integer` field that SciPy adds."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ _KINDS = {
 }
 _GAPS = {"general": entries.ANY, "symmetric": 0, "skew-symmetric": 1, "hermitian": 0}
 _OTHERS = ("scipy", "fmm", "fast_matrix_market")
+_BEFORE = re.compile(rb"(%[^\n]*\n)+[^%\n]+\n")  # comments and sizes
 _DUPLICATES = "Duplicate indices found, must provide `dup_op` BinaryOp"
 
 
@@ -265,6 +267,7 @@ def mmwrite(
     precision: int | None = None,
     symmetry: str | None = None,
     form: str = "coordinate",
+    parts: bool = False,
 ) -> None:
     """Write a Matrix as a Matrix Market file; packed if the name ends in .gz, .bz2 or .xz.
 
@@ -273,6 +276,8 @@ def mmwrite(
     to read the same number (or `precision` of them), or, for BOOL and FP64 matrices whose values are all 1, pattern.
     With `symmetry="symmetric"` or "skew-symmetric" only the lower triangle is written. `form="array"` writes a matrix
     with all entries present as an array. `engine`: "auto" and "scipy" format by SciPy, "fmm" by fast_matrix_market.
+    `parts`: a file a rank, with its entries: A.part-0-of-3.mtx and so on for A.mtx, which `gb.io.read("A.part-*.mtx")`
+    takes together.
 
     Raises InvalidValue for a symmetry that the matrix has not, values that are not of the field, missing entries of an
     array, and unknown words.
@@ -287,15 +292,50 @@ def mmwrite(
     comment = "\n".join(checks.lines(comment))
     if not isinstance(matrix, Matrix):
         raise TypeError(message("a Matrix", type(matrix).__name__, "a Vector is kept by gb.io.save"))
-    rows, cols, values = matrix.to_coo()
+    checks.flag("parts", parts)
+    write = partial(_writer(engine.lower()), precision=precision, symmetry=symmetry)
+    rows, cols, values = matrix.to_coo(local=symmetry == "general" and form == "coordinate")
+    kept: Any = slice(None)
     if symmetry != "general":
         kept = _lower_triangle(matrix, rows, cols, values, 1 if symmetry == "symmetric" else -1)
-        if form == "coordinate":
-            rows, cols, values = rows[kept], cols[kept], values[kept]
-    body, field = _body(matrix.shape, rows, cols, values, field, symmetry, form)
-    with writing(target) as stream:
-        forward = SimpleNamespace(write=stream.write)  # what has a `seek` is sought in, which packers refuse
-        _writer(engine.lower())(forward, body, comment=comment, field=field, precision=precision, symmetry=symmetry)
+    if form == "array":
+        values, field = _values(values, field, symmetry, False)
+        array = _array(matrix.shape, values, parts)
+        with writing(target) as stream:  # what has a `seek` is sought in, which packers refuse
+            return write(SimpleNamespace(write=stream.write), array, comment=comment, field=field)
+    if symmetry != "general":
+        rows, cols, values = shares.cut(rows[kept], cols[kept], values[kept])
+    values, field = _values(values, field, symmetry, True)
+
+    def head(count: int) -> bytes:
+        notes = "".join(f"%{line}\n" for line in comment.split("\n"))
+        sizes = f"{matrix.nrows} {matrix.ncols} {count}\n"
+        return f"%%MatrixMarket matrix coordinate {field} {symmetry}\n{notes}{sizes}".encode()
+
+    def body(stream: IO[bytes]) -> None:
+        from scipy.sparse import coo_array
+
+        if len(rows):
+            write(_Body(stream), coo_array((values, (rows, cols)), shape=matrix.shape), field=field)
+
+    shares.write(target, len(rows), head, body, parts)
+
+
+class _Body:
+    """What a writer writes, without the lines before the entries."""
+
+    def __init__(self, stream: IO[bytes]):
+        self._stream, self._held = stream, b""
+        self._passed = False
+
+    def write(self, data: bytes) -> None:
+        if not self._passed:
+            data = self._held = self._held + bytes(data)
+            found = _BEFORE.match(data)
+            if found is None:
+                return
+            data, self._passed = data[found.end() :], True
+        self._stream.write(data)
 
 
 def _writer(engine: str) -> Any:
@@ -336,19 +376,23 @@ def _same(values: np.ndarray, others: np.ndarray, sign: int) -> bool:
     return opposite and np.array_equal(values, 0 - others)
 
 
-def _body(shape: tuple, rows: Any, cols: Any, values: Any, field: str | None, symmetry: str, form: str) -> tuple:
-    """(what the writers take, its field)."""
+def _values(values: np.ndarray, field: str | None, symmetry: str, entries: bool) -> tuple[np.ndarray, str]:
+    """(values as the writers take them, the field that those of all ranks are of)."""
     ones = values.dtype in (np.bool_, np.float64) and symmetry != "skew-symmetric" and bool((values == 1).all())
     kind = {"f": "real", "u": "unsigned-integer" if values.dtype == np.uint64 else "integer"}.get(values.dtype.kind)
-    field = field or ("pattern" if ones and form == "coordinate" else kind or "integer")
+    ones = entries and all(shares.of_all(ones, "whether values are ones"))
+    field = field or ("pattern" if ones else kind or "integer")
     if field == "unsigned-integer" or (field == "integer" and values.dtype.kind in "fu"):  # the writers would wrap
-        values = checks.fitting(values, dtypes.UINT64 if field == "unsigned-integer" else dtypes.INT64)
+        fit = partial(checks.fitting, values, dtypes.UINT64 if field == "unsigned-integer" else dtypes.INT64)
+        values = shares.alike(fit, "values of a field")
     if values.dtype.kind != "f" and values.dtype.itemsize < 4:
         values = values.astype(np.int32)  # the writers know no smaller ones
-    if form == "coordinate":
-        from scipy.sparse import coo_array
+    return values, field
 
-        return coo_array((values, (rows, cols)), shape=shape), field
+
+def _array(shape: tuple[int, ...], values: np.ndarray, parts: bool) -> np.ndarray:
+    if parts:
+        raise InvalidValue(message("entries, in parts", "an array", 'form="coordinate"'))
     if values.size != shape[0] * shape[1]:
         raise InvalidValue(message("all entries of an array", f"{values.size} of {shape}", 'form="coordinate"'))
-    return values.reshape(shape), field
+    return values.reshape(shape)

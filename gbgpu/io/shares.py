@@ -10,20 +10,22 @@ import contextlib
 import glob
 import io
 import os
+import re
 from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
 
 from gbgpu import settings
-from gbgpu.errors import FileFormatError, IndexOutOfBound, message
+from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue, message
 from gbgpu.io import checks, entries, repeats
 from gbgpu.io.entries import Entries, Layout
-from gbgpu.io.files import Source, open_bytes
+from gbgpu.io.files import Source, open_bytes, replaced, writing
 from gbgpu.io.text import CHUNK, Text, words
 
 Begin = Callable[[Text, Source], tuple[Layout, Any]]  # reads what comes before the entries: their layout, and the rest
 Piece = tuple[Entries, Any]  # entries that are here, and the rest of their file
+_PART = re.compile(r"\.part-([0-9]+)-of-([0-9]+)\.")
 _BAD = (FileFormatError, IndexOutOfBound)
 
 
@@ -84,20 +86,25 @@ def read(source: Any, limit: int | None, begin: Begin, cut: bool = True) -> tupl
 
 
 def files_of(source: Any) -> list[str] | None:
-    """The files of a source that is several: a sequence of paths, a pattern such as "A.part-*.mtx", a folder. None for
-    one file."""
+    """The files of a source that is several: a sequence of paths, a pattern such as "A.part-*.mtx", a folder that holds
+    parts. None for one file."""
     if isinstance(source, list | tuple):
         found = [checks.path(each) for each in source]
     elif not isinstance(source, str | bytes | os.PathLike) or os.path.isfile(name := checks.path(source)):
         return None
     elif os.path.isdir(name):
-        found = sorted(glob.glob(os.path.join(glob.escape(name), "*")))
+        found = sorted(filter(_PART.search, glob.glob(os.path.join(glob.escape(name), "*"))))
+        if not found:
+            return None
     elif "*" in name:
         found = sorted(glob.glob(name))
     else:
         return None
     if not found:
         raise FileNotFoundError(message("at least one file", repr(source)))
+    told = [match for name in found if (match := _PART.search(name))]
+    if told and {int(match[1]) for match in told} != set(range(int(told[0][2]))) or len({m[2] for m in told}) > 1:
+        raise InvalidValue(message("all parts of one writing", ", ".join(map(os.path.basename, found))))
     return found
 
 
@@ -211,3 +218,48 @@ def _joined(pieces: list[Piece]) -> tuple[Entries, list[Any]]:
 
 def _side_by_side(arrays: list[np.ndarray]) -> np.ndarray:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def cut(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """This rank's share of arrays that all ranks have."""
+    ranks = settings.session().ranks
+    rank, size = (0, 1) if ranks is None else (ranks.rank, ranks.size)
+    return tuple(array[len(array) * rank // size : len(array) * (rank + 1) // size] for array in arrays)
+
+
+def write(target: Any, count: int, head: Callable[[int], bytes], body: Callable[[Any], None], parts: bool) -> None:
+    """Write a text that begins with head(number of lines), of several ranks each of which has `count` of the lines that
+    body(stream) writes: rank after rank; or `parts`: a file a rank."""
+    ranks = settings.session().ranks
+
+    def own() -> None:
+        rank, size = (0, 1) if ranks is None else (ranks.rank, ranks.size)
+        with replaced(part_name(target, rank, size)) as stream:
+            stream.write(head(count))
+            body(stream)
+
+    def text() -> np.ndarray:
+        body(held := io.BytesIO())
+        return np.frombuffer(held.getbuffer(), np.uint8)
+
+    if parts:
+        return alike(own, "a file a rank")
+    with writing(target) as stream:
+        stream.write(head(sum(of_all(count, "lines of a file"))))
+        if ranks is None:
+            return body(stream)
+        mine = ranks.alike(text, "lines of a file")
+        wanting = range(ranks.size if hasattr(target, "write") else 1)  # every rank has a file object
+        for rank, size in enumerate(ranks.gathered(len(mine), "lines of a file")):
+            for at in range(0, size, CHUNK):
+                piece = mine[at : at + CHUNK]
+                given = {other: piece for other in wanting if other != rank} if ranks.rank == rank else {}
+                came = ranks.swapped(given, "lines of a file")
+                stream.write(piece if ranks.rank == rank else came.get(rank, mine[:0]))
+
+
+def part_name(target: Any, rank: int, size: int) -> str:
+    """A.mtx.gz -> A.part-0-of-3.mtx.gz: in the order of ranks where names are sorted."""
+    stem, last = os.path.splitext(checks.path(target))
+    stem, form = os.path.splitext(stem) if last in (".gz", ".bz2", ".xz") else (stem, "")
+    return f"{stem}.part-{rank:0{len(str(size - 1))}}-of-{size}{form}{last}"
