@@ -272,13 +272,15 @@ def writing() -> None:
         return gb.io.uniform(60, 3, seed=1)
 
     with_ranks: dict[str, bytes] = {}
+    forms = (("mtx", {}), ("mtx.gz", {}), ("txt", {}), ("gr", {}), ("gbgpu", {}), ("array.mtx", {"form": "array"}))
     for alone in (True, False):
         gb.init("cpu:1" if alone else "cpu:2", ranks=False if alone else None)
         with (nullcontext(Path(tempfile.mkdtemp())) if alone else folder()) as here:
             for kind, (values, options) in made.items():
                 A = matrix(values)
-                for form, more in (("mtx", options), ("mtx.gz", options), ("txt", {"directed": not options}), ("gr", {}),
-                                   ("gbgpu", {}), ("array.mtx", {"form": "array"})):
+                for form, more in forms:
+                    if options:
+                        more = {"txt": {"directed": False}, "mtx": options, "mtx.gz": options}.get(form, more)
                     path = here / f"{kind}.{form}"
                     try:
                         gb.io.write(path, A, comment="a\nb", **more) if form != "gbgpu" else gb.io.write(path, A)
@@ -298,15 +300,19 @@ def writing() -> None:
                 stream = io.BytesIO()
                 gb.io.mmwrite(stream, matrix(made["real"][0]))
                 assert len(stream.getvalue()) > 1000
-                refused(OSError, "", lambda: gb.io.write("/nowhere/A.mtx", A))
-                refused(OSError, "", lambda: gb.io.write("/nowhere/A.mtx", A, parts=True))
+                refused(OSError, "", partial(gb.io.write, "/nowhere/A.mtx", A))
+                refused(OSError, "", partial(gb.io.write, "/nowhere/A.mtx", A, parts=True))
                 real, files_module.replaced = files_module.replaced, lambda path: nullcontext(Full())
-                refused(OSError, "No space", lambda: gb.io.write(here / "A.txt", A))
+                refused(OSError, "No space", partial(gb.io.write, here / "A.txt", A))
                 files_module.replaced = real
                 if gb.rank() == 0:
                     names = [file for file in here.glob("real.part-*.mtx")]
                     names[0].unlink()
                 refused(exceptions.InvalidValue, "all parts", lambda: gb.io.read(str(here / "real.part-*.mtx")))
+                gb.init("cpu:2", gb.partition.random(3))
+                gb.io.save(here / "B.gbgpu", B := matrix(made["real"][0]))
+                assert (here / "B.gbgpu").read_bytes() == with_ranks["real.gbgpu"]
+                assert bits(gb.io.load(here / "B.gbgpu")) == bits(B)
             else:
                 shutil.rmtree(here)
     say("writing")

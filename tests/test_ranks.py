@@ -49,6 +49,20 @@ def test_random_statements():
     assert int(ranked(2, "statements", "4", "cpu:2", "mixed").split()[0]) > 10
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_building_generating_reading_and_writing_together(count):
+    """What each rank does a part of is what one process does; of what it holds see loading.room."""
+    calls = "parts + generated + texts 40 + together + binary + writing" + " + room" * (count == 3)
+    said = ranked(count, *calls.split()).splitlines()
+    assert len(said) == calls.count("+") + 1 and int(said[2].split()[0]) > 20, said
+
+
+@long
+@pytest.mark.parametrize("count", [2, 3])
+def test_many_texts(count):
+    assert int(ranked(count, "texts", "2000", seconds=600).split()[0]) > 500
+
+
 def failed(count: int, how: str, at: int = 3) -> str:
     """What is said of a rank that fails at its statement number `at`. The others would wait for it for ever."""
     done = mpiexec(count, str(HERE / "ranked.py"), "failing", how, str(at))

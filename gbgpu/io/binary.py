@@ -31,7 +31,7 @@ import numpy as np
 from gbgpu import Matrix, Vector, dtypes, settings
 from gbgpu.errors import FileFormatError, message
 from gbgpu.interrupts import imported
-from gbgpu.io import checks
+from gbgpu.io import checks, shares
 from gbgpu.io.files import Source, damage, open_bytes, writing
 from gbgpu.io.text import PARSE, pays
 
@@ -122,34 +122,54 @@ def save(target: Any, what: Matrix | Vector) -> None:
     """
     if not isinstance(what, Matrix | Vector):
         raise TypeError(message("a Matrix or a Vector", type(what).__name__))
-    header, parts = _parts(what)
+    header, arrays, padding = _content(what)
     with writing(target) as stream:
-        for part in (header.pack(), *parts):
-            stream.write(part)
+        stream.write(header.pack())
+        for array, zeros in zip(arrays, padding, strict=True):
+            shares.in_turn(target, stream, array)
+            stream.write(zeros)
 
 
-def _parts(what: Matrix | Vector) -> tuple[Header, list[Any]]:
-    """The header, and the bytes that follow."""
+def _content(what: Matrix | Vector) -> tuple[Header, list[np.ndarray], list[bytes]]:
+    """The header; the bytes of each section, of several ranks those of this one; and the zeros that follow them."""
+    offsets, ids, values = _held(what)
+    first, bits = settings.session().ranks is None or settings.session().ranks.rank == 0, _bits(values)
+    told = shares.of_all((len(bits), bool((bits == bits[:1]).all()), bits[:1].tolist()), "what a file holds")
+    nvals, ones = sum(count for count, _, _ in told), {one for *_, some in told for one in some}  # as bits, NaN is NaN
     if isinstance(what, Vector):
-        ids, values = what.to_coo()
-        offsets, shape, kind = np.zeros(0, np.int32), (what.size, 1), _VECTOR
-        full = len(ids) == what.size
-        ids, flags = ids[:0] if full else ids, _FULL * full
+        shape, kind, flags = (what.size, 1), _VECTOR, _FULL * (nvals == what.size)
+        ids = ids[:0] if flags else ids
     else:
-        offsets, ids, values = what.to_csr()
         shape, kind = (what.nrows, what.ncols), _MATRIX
         flags = _SYMMETRIC * what._session.known_symmetric(what)
-    nvals, bits = len(values), _bits(values)  # as bits, NaN equals NaN and 0 is not -0
-    if nvals and (bits == bits[0]).all():
-        values, flags = values[:1], flags | _ISO
+    if len(ones) == 1 and all(same for _, same, _ in told):
+        values, flags = np.array(list(ones) * first, bits.dtype).view(values.dtype), flags | _ISO
     header = Header(kind, flags, what.dtype, *shape, nvals)
-    parts: list[Any] = []
-    checksum, places = 0, header.places()
-    for k, (array, (dtype, _)) in enumerate(zip((offsets, ids, values), header.sections(), strict=True)):
-        array = np.ascontiguousarray(array.astype(dtype, copy=False))
-        parts += [array.data.cast("B") if array.size else b"", bytes(places[k + 1] - places[k] - array.nbytes)]
-        checksum = zlib.crc32(parts[-1], zlib.crc32(parts[-2], checksum))
-    return Header(kind, flags, what.dtype, *shape, nvals, checksum), parts
+    checksum, places, arrays, padding = 0, header.places(), [], []
+    held = offsets if first else offsets[:0], ids, values
+    for k, (array, (dtype, length)) in enumerate(zip(held, header.sections(), strict=True)):
+        arrays.append(np.ascontiguousarray(array.astype(dtype, copy=False)).view(np.uint8))
+        padding.append(bytes(places[k + 1] - places[k] - dtype.itemsize * length))
+        for part, size in shares.of_all((zlib.crc32(arrays[-1].data), len(arrays[-1])), "checksums of a file"):
+            checksum = _crc(checksum, part, size)
+        checksum = zlib.crc32(padding[-1], checksum)
+    return replace(header, checksum=checksum), arrays, padding
+
+
+def _held(what: Matrix | Vector) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row offsets, and the ids and values of this process, which follow those of the ranks before."""
+    ranks, none = settings.session().ranks, np.zeros(0, np.int32)
+    if ranks is not None:
+        rows, *rest = what.to_coo(local=True)
+        ends = [row for some in ranks.gathered([*rows[:1].tolist(), *rows[-1:].tolist()], "rows") for row in some]
+        if ends == sorted(ends):
+            if isinstance(what, Vector):
+                return none, rows, rest[0]
+            lengths = ranks.summed(np.bincount(rows, minlength=what.nrows), "lengths of rows")
+            return np.concatenate([[0], np.cumsum(lengths)]), rest[0], rest[1]
+    offsets, ids, values = (none, *what.to_coo()) if isinstance(what, Vector) else what.to_csr()
+    ids, values = shares.cut(ids, values)
+    return offsets, ids, values
 
 
 def _bits(values: np.ndarray) -> np.ndarray:

@@ -248,14 +248,23 @@ def write(target: Any, count: int, head: Callable[[int], bytes], body: Callable[
         stream.write(head(sum(of_all(count, "lines of a file"))))
         if ranks is None:
             return body(stream)
-        mine = ranks.alike(text, "lines of a file")
-        wanting = range(ranks.size if hasattr(target, "write") else 1)  # every rank has a file object
-        for rank, size in enumerate(ranks.gathered(len(mine), "lines of a file")):
-            for at in range(0, size, CHUNK):
-                piece = mine[at : at + CHUNK]
-                given = {other: piece for other in wanting if other != rank} if ranks.rank == rank else {}
-                came = ranks.swapped(given, "lines of a file")
-                stream.write(piece if ranks.rank == rank else came.get(rank, mine[:0]))
+        in_turn(target, stream, alike(text, "lines of a file"))
+
+
+def in_turn(target: Any, stream: IO[bytes], mine: np.ndarray) -> None:
+    """Write the bytes that each rank has, rank after rank, to a stream that `writing(target)` gave. No rank gets more
+    than a piece of them at a time."""
+    ranks = settings.session().ranks
+    if ranks is None:
+        stream.write(mine.data)
+        return
+    wanting = range(ranks.size if hasattr(target, "write") else 1)  # every rank has a file object
+    for rank, size in enumerate(ranks.gathered(len(mine), "bytes of a file")):
+        for at in range(0, size, CHUNK):
+            piece = mine[at : at + CHUNK]
+            given = {other: piece for other in wanting if other != rank} if ranks.rank == rank else {}
+            came = ranks.swapped(given, "bytes of a file")
+            stream.write((piece if ranks.rank == rank else came.get(rank, mine[:0])).data)
 
 
 def part_name(target: Any, rank: int, size: int) -> str:
