@@ -38,12 +38,12 @@ def read_edgelist(
 ) -> Matrix:
     """Read a square Matrix from lines of two ids, with a weight or without one; plain or packed.
 
-    `source` is a path or a file object; lines that begin with # or % are comments. `weighted` None: as the first edge
-    is. Weights are INT64, or FP64 if one of them is not whole; an edge without weight has 1 (FP64), and naming it again
-    changes nothing. `dtype` makes them of another type. With `directed=False` each line is an edge both ways. The size
-    is `nrows`, or else the largest id + 1, or the number in a leading comment `# Nodes: n` (the first one) if that is
-    larger. `limit`: how many bytes the file may become, unpacked or as rows without entries; by default 200 times its
-    size, and 1 GiB at least.
+    `source` is a path, a file object, or several files (see `gb.io.read`); lines that begin with # or % are comments.
+    `weighted` None: as the first edge is. Weights are INT64, or FP64 if one of them is not whole; an edge without
+    weight has 1 (FP64), and naming it again changes nothing. `dtype` makes them of another type. With `directed=False`
+    each line is an edge both ways. The size is `nrows`, or else the largest id + 1, or the number in a leading comment
+    `# Nodes: n` (the first one) if that is larger. `limit`: how many bytes the file may become, unpacked or as rows
+    without entries; by default 200 times its size, and 1 GiB at least.
 
     Raises FileFormatError and IndexOutOfBound (with the line number), ValueError (a weighted edge twice and no
     `dup_op`), InvalidValue (a weight outside `dtype`), OutOfMemory and OSError.
@@ -184,9 +184,9 @@ def read_dimacs(
 ) -> Matrix:
     """Read a square Matrix from a DIMACS shortest-path file (.gr): `c` comments, `p sp n m`, and m arcs `a u v w`.
 
-    `source` is a path or a file object, plain or packed. Weights are INT64, or FP64 if one of them is not whole, or of
-    `dtype`. `dup_op` combines arcs that occur twice (`gb.binary.min` where paths are sought). `limit` as in
-    `read_edgelist`.
+    `source` is a path, a file object, or several files (see `gb.io.read`), plain or packed. Weights are INT64, or FP64
+    if one of them is not whole, or of `dtype`. `dup_op` combines arcs that occur twice (`gb.binary.min` where paths are
+    sought). `limit` as in `read_edgelist`.
 
     Raises as `read_edgelist` does; an arc twice without `dup_op` is a ValueError.
     """

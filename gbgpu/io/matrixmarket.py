@@ -76,11 +76,12 @@ def mmread(
 ) -> Matrix:
     """Read a Matrix from a Matrix Market file, plain or packed by gzip, bzip2 or xz.
 
-    `source` is a path or a file object. Coordinate and array form (all of whose values become entries); general,
-    symmetric, skew-symmetric and real hermitian, which come out with both triangles. Fields: pattern (an FP64 matrix of
-    one value, 1, as python-graphblas reads it), integer (INT64, or UINT64 if a value needs it), unsigned-integer
-    (UINT64), real and double (FP64). `dup_op` combines entries that occur twice. `limit`: how many bytes the file may
-    become, unpacked or as rows without entries; by default 200 times its size, and 1 GiB at least.
+    `source` is a path, a file object, or several files (see `gb.io.read`) whose entries are those of one matrix.
+    Coordinate and array form (all of whose values become entries); general, symmetric, skew-symmetric and real
+    hermitian, which come out with both triangles. Fields: pattern (an FP64 matrix of one value, 1, as python-graphblas
+    reads it), integer (INT64, or UINT64 if a value needs it), unsigned-integer (UINT64), real and double (FP64).
+    `dup_op` combines entries that occur twice. `limit`: how many bytes the file may become, unpacked or as rows without
+    entries; by default 200 times its size, and 1 GiB at least.
 
     `engine`: "auto" and "gbgpu" read here; "scipy" uses `scipy.io.mmread`, "fmm" or "fast_matrix_market" that package,
     to which `options` go; they raise errors of their own, and know no limit.

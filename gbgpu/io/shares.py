@@ -2,8 +2,8 @@
 
 Of ranks each parses the lines that begin in its share of the bytes, or its share of several files; so entries lie with
 the ranks in the order of the files. What a share can't settle alone (a malformed line, too few entries, integers here
-and reals there), and what can't be cut (a file object, a pipe, an array), the first rank reads as one process does, and
-the others have nothing: mistakes are told by the same code, with the number of the line.
+and reals there), and what can't be cut or not all can see (a file object, a pipe, an array), the first rank reads as
+one process does, and the others have nothing: mistakes are told by the same code, with the number of the line.
 """
 
 import contextlib
@@ -88,21 +88,19 @@ def read(source: Any, limit: int | None, begin: Begin, cut: bool = True) -> tupl
 def files_of(source: Any) -> list[str] | None:
     """The files of a source that is several: a sequence of paths, a pattern such as "A.part-*.mtx", a folder that holds
     parts. None for one file."""
+    found, pattern = [], ""
     if isinstance(source, list | tuple):
         found = [checks.path(each) for each in source]
-    elif not isinstance(source, str | bytes | os.PathLike) or os.path.isfile(name := checks.path(source)):
-        return None
-    elif os.path.isdir(name):
-        found = sorted(filter(_PART.search, glob.glob(os.path.join(glob.escape(name), "*"))))
-        if not found:
+    elif isinstance(source, str | bytes | os.PathLike) and not os.path.isfile(name := checks.path(source)):
+        pattern = os.path.join(glob.escape(name), "*.part-*-of-*") if os.path.isdir(name) else name
+        found = sorted(glob.glob(pattern)) if "*" in pattern else []
+        if not found and "*" not in name:
             return None
-    elif "*" in name:
-        found = sorted(glob.glob(name))
     else:
         return None
     if not found:
         raise FileNotFoundError(message("at least one file", repr(source)))
-    told = [match for name in found if (match := _PART.search(name))]
+    told = [match for name in found if pattern and (match := _PART.search(name))]
     if told and {int(match[1]) for match in told} != set(range(int(told[0][2]))) or len({m[2] for m in told}) > 1:
         raise InvalidValue(message("all parts of one writing", ", ".join(map(os.path.basename, found))))
     return found
@@ -152,7 +150,7 @@ def twice(source: Any, limit: int | None, begin: Begin, found: Entries, base: in
 def _share(ranks: Any, source: Any, limit: int | None, begin: Begin) -> list[Piece] | None:
     """What this rank reads of a file that can be cut, unless something on any rank speaks against it."""
     plain = isinstance(source, str | bytes | os.PathLike) and os.path.isfile(source)
-    if not ranks.gathered(plain, "a file")[0]:
+    if not all(ranks.gathered(plain, "a file")):
         return None
 
     def start() -> tuple[Layout, Any, int, int | None, int]:

@@ -147,7 +147,8 @@ def checked_entries(
     ]
     if ranks is not None:
         type, operator = lookup_dtype(vals.dtype).name, getattr(dup_op, "name", dup_op)
-        facts = f"{type}, {f'value {vals[0]}' if iso else 'values'}, sizes {list(sizes)}, dup_op {operator}"
+        given = [size if size is None else int(size) for size in sizes]
+        facts = f"{type}, {f'value {vals[0]}' if iso else 'values'}, sizes {given}, dup_op {operator}"
         hint = "an empty list is FP64 unless dtype says otherwise"
         shape = [max(each) for each in zip(*ranks.same(facts, "kind of parts", shape, hint), strict=True)]
     return found, vals, iso, shape
