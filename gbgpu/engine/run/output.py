@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...device.remote import AWAY
 from ...distribute import transport
 from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.needs import Transfer
@@ -103,7 +104,8 @@ class Output(Operands):
             vals = session.over(tasks, lambda task: self._own(task, parts, rows[task.block]), seconds)
             slots = rows
         into = [block.vals for block in w.blocks]
-        calls = [self._arrivals(task.device, *each) for task, *each in zip(tasks, slots, vals, into, strict=True)]
+        arrivals = zip(tasks, slots, vals, into, strict=True)
+        calls = [AWAY if each[0] is AWAY else self._arrivals(task.device, *each) for task, *each in arrivals]
         return self._changed(w, self.kernel("combine"), calls, w.blocks, seconds)
 
     def _arrivals(self, d: int, slots: Any, vals: Any, into: Any) -> tuple:
