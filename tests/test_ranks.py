@@ -42,7 +42,7 @@ def ranked(count: int, *arguments: str, **more) -> str:
 
 def test_blocks_answers_errors_and_algorithms():
     names = "bfs", "pagerank", "components", "triangles"
-    assert ranked(3, "session", "+", "algorithms", "cpu:1", *names) == "a session\n4 algorithms\n"
+    assert ranked(3, "session", "+", "algorithms", "cpu:1,auto", *names) == "a session\n4 algorithms\n"
 
 
 def test_random_statements():

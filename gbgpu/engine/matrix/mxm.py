@@ -13,6 +13,7 @@ import numpy as np
 
 from ... import settings
 from ...device.base import Device
+from ...device.remote import AWAY
 from ...distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore, revalued
 from ...distribute.partition import RowMap, Task
 from ...errors import InvalidValue, message
@@ -173,7 +174,8 @@ class Product:
             return rows if found is None else keep_entries(self.session.devices[task.device], rows, found)
 
         # how many were found is read once all devices are at work
-        parts = self.session.over(a.rowmap.tasks, kept, 0.0 if made[self.session.at][1] is None else seconds)
+        whole = all(part is AWAY or part[1] is None for part in made)
+        parts = self.session.over(a.rowmap.tasks, kept, 0.0 if whole else seconds)
         return store_of(self.session, a.rowmap, colmap, self.op.return_type, self.iso, parts)
 
     def _operands(self, b: int) -> tuple[Any, tuple, tuple, Rows]:
