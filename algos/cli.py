@@ -108,6 +108,7 @@ def add_run(commands: Any) -> argparse.ArgumentParser:
     run.add_argument("--verify", action="store_true", help="check what must hold of the result; exit 1 if it does not")
     run.add_argument("--trace", metavar="FILE", help="run once more, traced, and write Chrome's trace format")
     run.add_argument("--plot", metavar="FILE", help="the same as a picture: a lane a device, and the frontier's size")
+    run.add_argument("--rounds", action="store_true", help="trace loops as they go by themselves: a record is a round")
     return run
 
 
@@ -404,13 +405,14 @@ def timed(algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> tuple[Any, f
 
 
 def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> list[Any]:
-    with gb.trace() as records:
+    with gb.trace(rounds=arguments.rounds) as records:
         algorithm.run(A, *chosen)
     if arguments.trace:
         with gb.io.atomic_file(arguments.trace) as stream:
             stream.write(json.dumps(report.chrome_trace(records)).encode())
     if arguments.plot and gb.rank() == 0:
-        title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}, statement by statement"
+        by = "rounds as devices go them" if arguments.rounds else "statement by statement"
+        title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}, {by}"
         report.plot(records, arguments.plot, title=title)
     return records
 

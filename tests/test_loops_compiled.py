@@ -204,6 +204,30 @@ def test_captures_that_break_off_leave_all_as_it_was(machine, monkeypatch, stop)
         algos.verify.sssp(A, 5, algos.sssp(A, 5))
 
 
+def test_rounds_leave_records(machine):
+    A = road()
+    levels(A)
+    sizes = np.bincount(levels(A)[1].to_dense())
+    for limit in (None, 40):
+        with gb.trace(rounds=True) as records:
+            it, *_ = levels(A, limit)
+        found = [r for r in records if r.step.endswith("round")]
+        assert by_itself(it) and found[0].text == f"{it!r}: {it.how}"
+        first = [r for r in found if r.device == gb.settings.session().devices[0].name]
+        assert len(found) % len(first) == 0 and it.rounds - len(first) in range(0, 30)
+        assert [r.nvals for r in first] == [*sizes, 0][it.rounds + 1 - len(first) : it.rounds + 1]
+        assert {r.direction for r in first} <= {"push", "pull"} and all(r.change is None for r in first)
+        assert all(r.start <= r.end <= after.start for r, after in zip(first, first[1:], strict=False))
+    for again in range(2):  # numbers that conditions compare
+        with gb.trace(rounds=True) as records:
+            ranks = algos.pagerank(A, tol=1e-9)
+        changes = [r.change for r in records if r.change is not None]
+        assert len(changes) > 20 * again and (not changes or 1e-11 < changes[-1] < 1e-9 < changes[-2])
+    with gb.trace() as records:  # by statements
+        plain = algos.pagerank(A, tol=1e-9)
+    assert plain.iterations == ranks.iterations and not any(r.step.endswith("round") for r in records)
+
+
 def test_rounds_are_told(machine):
     A, told = road(300), []
     for every in (1, 7, 50):

@@ -95,6 +95,7 @@ class Session(Stores):
         self.loop_index: tuple[Any, Any] | None = None  # the loop that is captured, and where its device counts rounds
         self.late: Callable[[Any, Any], Any] | None = None  # what stands for a scalar's value while a loop is captured
         self.blind = False  # plans are made as if counts were unknown: they hold for any
+        self.writing = False  # a round of a loop is written down, for devices to do it by themselves
         self.made: list[Step] | None = None  # steps that the statement in hand took before its own
         self.watched: Watched | None = None  # the step in hand, while somebody traces
         self.doubted = False  # whether devices of any rank may have found something wrong since the last read

@@ -20,7 +20,7 @@ from ...interrupts import imported
 from ...kernels.tiered import price
 from ...language.expr import Statement
 from ...language.recording import Operation
-from ...trace import listeners
+from ...trace import by_steps
 from ..direction import counted_edges, pull_seconds
 from .body import round_of, simple, statements_of
 from .captured import Captured
@@ -69,7 +69,7 @@ class DeviceLoop:
             loop.how = "statements, as the session has several ranks"
             return None
         here = session.devices[0].kind == "cpu"
-        if session.deterministic or listeners or not simple(loop):
+        if session.deterministic or by_steps or not simple(loop):
             return None
         if here:
             return cls(session, loop) if session.kernels.atomic else None
@@ -268,7 +268,7 @@ class DeviceLoop:
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
             return self._take(kept)
-        with self._blind():
+        with self._blind(), self._writing():
             other = self._other(way)
             captured = Captured(self.session, self.loop, pinned, self.signature, way, self._seconds(), other)
             if other is not None and captured.key:
@@ -291,6 +291,14 @@ class DeviceLoop:
             yield
         finally:
             self.session.blind, self.session.assigner = False, assigner
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        self.session.writing = True
+        try:
+            yield
+        finally:
+            self.session.writing = False
 
     def _seconds(self) -> float:
         """Predicted seconds of a round on the device, of its pulls and of passes over rows."""
