@@ -86,7 +86,7 @@ def chosen() -> tuple[Devices, ...]:
     specs = os.environ.get("GBGPU_TEST_DEVICES", "").split()
     if not specs:
         return CPU + MORE if os.environ.get("GBGPU_TEST_PROFILE") == "long" else CPU
-    return tuple(Devices(spec, "shares(1, 5, 3)" if spec.endswith("*3") else "") for spec in specs)
+    return tuple(Devices(spec, "shares(1, 5, 3)" if spec.endswith(("*3", "0,cpu:2")) else "") for spec in specs)
 
 
 # Files that check what statements mean, on thousands of small kernels. The long run compiles these too; what kernels

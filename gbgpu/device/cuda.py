@@ -305,6 +305,8 @@ class CudaDevice:
 
     def copy_counted(self, target: Any, source: Any, count: Any) -> None:
         n = min(target.size, source.size)
+        if isinstance(source, np.ndarray):
+            source = self.put(source[:n])
         if self._queued is not None:
             return self._queued.append((target, source, n * target.itemsize, count, target.itemsize))
         if n:

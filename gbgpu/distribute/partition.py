@@ -48,13 +48,13 @@ def _work(rows: Pattern) -> np.ndarray:
     return np.ones(rows.n, np.int64) if lengths is None or not len(lengths) else 1 + lengths.astype(np.int64)
 
 
-def _cut_work(rows: Pattern, p: int) -> np.ndarray:
-    """Bounds of p contiguous blocks of about the same work."""
+def _cut_work(rows: Pattern, p: int, weights: np.ndarray) -> np.ndarray:
+    """Bounds of p contiguous blocks whose work is about as weights."""
     n = rows.n
     if n == 0 or rows.lengths is None:
-        return _cut(n, np.ones(p))
-    upto = np.cumsum(_work(rows))
-    inner = np.minimum(np.searchsorted(upto, upto[-1] * np.arange(1, p) / p, side="left") + 1, n)
+        return _cut(n, weights)
+    upto, share = np.cumsum(_work(rows)), np.cumsum(weights)[:-1] / weights.sum()
+    inner = np.minimum(np.searchsorted(upto, upto[-1] * share, side="left") + 1, n)
     if n >= p * WORD * WORD:  # whole words: slots are then the user ids, and nothing has to be translated
         inner = inner // WORD * WORD
     return np.concatenate([[0], inner, [n]]).astype(np.int64)
@@ -71,23 +71,31 @@ def equal_rows() -> Partition:
     return Partition("equal_rows()", lambda rows, p: (_cut(rows.n, np.ones(p)), None))
 
 
-def equal_edges() -> Partition:
-    """About the same number of rows plus entries for every device, of the first matrix of a size (Lux, section 4.2)."""
-    return Partition("equal_edges()", lambda rows, p: (_cut_work(rows, p), None))
+def equal_edges(*weights: float) -> Partition:
+    """About the same number of rows plus entries for every device, of the first matrix of a size (Lux, section 4.2); in
+    proportion to `weights`, one for each device, if they are given. Raises InvalidValue as `shares` does."""
+    known = _weights(weights) if weights else lambda p: np.ones(p)
+    return Partition(f"equal_edges{weights}", lambda rows, p: (_cut_work(rows, p, known(p)), None))
 
 
 def shares(*weights: float) -> Partition:
     """Blocks in proportion to `weights`, one for each device: `shares(1, 5, 3)`. Raises InvalidValue on a negative
-    weight or a zero sum."""
+    weight or a zero sum, and where another number of devices asks."""
+    known = _weights(weights)
+    return Partition(f"shares{weights}", lambda rows, p: (_cut(rows.n, known(p)), None))
+
+
+def _weights(weights: tuple[float, ...]) -> Callable[[int], np.ndarray]:
+    """What gives the weights of p devices."""
     if not weights or not all(0 <= weight < float("inf") for weight in weights) or sum(weights) <= 0:
         raise InvalidValue(message("non-negative weights with a positive sum", weights, "one weight for each device"))
 
-    def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
+    def known(p: int) -> np.ndarray:
         if p != len(weights):
             raise InvalidValue(message(f"one weight for each of the {p} devices", f"{len(weights)} weights: {weights}"))
-        return _cut(rows.n, np.asarray(weights, float)), None
+        return np.asarray(weights, float)
 
-    return Partition(f"shares{weights}", divide)
+    return known
 
 
 def random(seed: int = 0) -> Partition:
@@ -111,7 +119,7 @@ def segments(each: int = 8) -> Partition:
         raise InvalidValue(message("a positive number of segments for each device", repr(each)))
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
-        cuts = _cut_work(rows, p * each)
+        cuts = _cut_work(rows, p * each, np.ones(p * each))
         return _by_owner(np.repeat(np.arange(p * each) % p, np.diff(cuts)), p)
 
     return Partition(f"segments({each})", divide, permutes=each > 1)
@@ -141,7 +149,7 @@ def metis(seed: int = 0) -> Partition:
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
         if rows.cols is None or p == 1 or rows.lengths is None or not rows.lengths.any():
-            return _cut_work(rows, p), None
+            return _cut_work(rows, p, np.ones(p)), None
         graph = pymetis.CSRAdjacency(*_undirected(rows.lengths, rows.cols()))
         options = pymetis.Options(seed=seed)
         _, owners = pymetis.part_graph(p, graph, vweights=_work(rows), options=options, recursive=False)

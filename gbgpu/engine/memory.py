@@ -33,7 +33,7 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
     sorting = (16.2 if iso else 40.3) * chunk + 8 * nrows + places + done
     counting = 8 * chunk + 24 * nrows + places + done
     joining = 2 * (4 + value) * nvals + 8 * nrows if chunk < nvals else 0
-    gpus = len({device.gpu for device in session.devices})
+    gpus = len({device.gpu for device in session.devices if device.kind == "cuda"})
     if session.maps.plain(nrows) and session.maps.plain(ncols):
         cutting = (4 + value) * (1 + 1 / gpus) * nvals + 16 * nrows
     else:  # columns are translated

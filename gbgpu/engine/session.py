@@ -10,7 +10,7 @@ from .. import settings
 from ..balance.arbiter import Policy
 from ..balance.topology import topology
 from ..device.base import Device
-from ..distribute.partition import Partition, Task
+from ..distribute.partition import Partition, Task, equal_edges
 from ..distribute.ranks import Ranks, wanted, world
 from ..errors import InvalidValue, NotImplementedException, message
 from ..kernels.backends import open_devices
@@ -75,10 +75,16 @@ class Session(Stores):
         else:
             beside = world().beside()
             own, self.kernels = self.ranks.alike(lambda: open_devices(spec, beside), "gb.init")
+            if self.kernels.kind == "mixed":
+                raise NotImplementedException(
+                    f"{spec!r} across ranks isn't there yet. Hint: GPUs, or CPUs, of each rank"
+                )
             self.device_set = self.ranks.joined(own, (self.auto, self.deterministic, repr(partition)))
         self.devices = self.device_set.devices
         self.at = next(d for d, device in enumerate(self.devices) if device.kind != "remote")
         self.assigner, self.sharing = chosen(self, balance), shared_by(self, balance)
+        if partition is None and self.kernels.weights:
+            partition = equal_edges(*(self.kernels.weights[device.kind] for device in self.devices))
         self.maps = Maps(len(self.devices), self.kernels.whole if self.auto else 0, partition)
         self.pool = Pool(self.devices, self.kernels.neutral)
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once

@@ -68,6 +68,9 @@ class DeviceLoop:
         if session.ranks is not None:
             loop.how = "statements, as the session has several ranks"
             return None
+        if session.kernels.kind == "mixed":
+            loop.how = "statements, as CPUs compute beside GPUs"
+            return None
         here = session.devices[0].kind == "cpu"
         if session.deterministic or by_steps or not simple(loop):
             return None
