@@ -210,6 +210,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default="", help="steps whose name holds one of these texts, with commas")
     parser.add_argument("--no-verify", action="store_true")
+    parser.add_argument("--results", help="the name of the file; without it only runs of all steps are kept")
     options = parser.parse_args()
     missing = [name for name in {*options.graphs} - {*GRAPHS} if not Path(options.data, f"{name}.mtx.gz").exists()]
     if missing:
@@ -225,9 +226,9 @@ def main() -> None:
                 print(table(rows[-1:]).splitlines()[-1], flush=True)
         del bench
         cupy.get_default_memory_pool().free_all_blocks()
-    if not options.only:
+    if options.results or not options.only:
         name = "gpu" if options.devices == "cuda:0" else "gpu-" + options.devices.replace(":", "").replace("*", "x")
-        print(write(name, f"python -m bench.gpu {' '.join(sys.argv[1:])}", rows))
+        print(write(options.results or name, f"python -m bench.gpu {' '.join(sys.argv[1:])}", rows))
 
 
 if __name__ == "__main__":

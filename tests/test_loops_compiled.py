@@ -157,6 +157,25 @@ def test_shortest_paths(machine, monkeypatch, name):
     assert loops[-1].rounds > 1000 and by_itself(loops[-1]), loops[-1].how
 
 
+def test_few_rounds(machine):
+    """Little enough for tools that watch each access of a kernel."""
+    n = 48
+    i = np.arange(n)
+    rows, cols = np.r_[i, (i + 1) % n], np.r_[(i + 1) % n, i]
+    A = gb.Matrix.from_coo(rows, cols, np.ones(2 * n, np.float32), nrows=n, ncols=n)
+    far = np.minimum(i, n - i)
+    for _ in range(2):
+        it, level, _ = levels(A)
+        assert (level.to_dense() == far).all() and it.rounds == n // 2 + 1
+        d = gb.Vector.from_coo([0], [0], size=n, dtype="FP32")
+        new = d.dup()
+        with gb.loop() as it:
+            new << min_plus(new @ A)
+            d(binary.min) << new
+            it.until(it.index == 25)
+        assert (d.to_dense() == far).all()
+
+
 def test_parts_of_rounds_that_never_ran_before(machine):
     """What others use as well must last, though it is made while a round is captured, in a part that may never run."""
     found, rows = [], gb.Vector.from_dense(np.arange(400.0))

@@ -56,7 +56,7 @@ def test_other_streams():
                 v = gb.Vector.from_dense(x)
                 for _ in range(3):
                     v << plus_times(A @ v)
-                found = v.to_dense()
+                found = v.to_dense(0)
             rows, cols, vals = A.to_csr()
             expected = x
             for _ in range(3):
@@ -105,7 +105,7 @@ def test_more_than_the_gpu_holds():
         A = None
         start(1, 8, 8)
         A = gb.Matrix.from_coo(i, j, w, nrows=1 << 16, ncols=1 << 16, dup_op="plus")
-        assert A.memory()["cuda:0"] < 2 << 20 < 8 << 20 < A.memory()["cpu:0"]
+        assert A.memory()["cuda:0"] < 2 << 20 < 7 << 20 < A.memory()["cpu:0"]
         found = algos.pagerank(A, tol=1e-9)[0].to_dense()
         assert abs(found - ranks).sum() < 1e-8
     finally:
