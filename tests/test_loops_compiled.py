@@ -223,6 +223,33 @@ def test_captures_that_break_off_leave_all_as_it_was(machine, monkeypatch, stop)
         algos.verify.sssp(A, 5, algos.sssp(A, 5))
 
 
+@pytest.mark.parametrize("stop", range(0, 16, 3))
+def test_captures_that_a_driver_breaks_off(machine, monkeypatch, stop):
+    """What no stream can capture, in the round or in a part that is guarded: the loop goes by statements."""
+    if not machine.startswith("cuda"):
+        pytest.skip("needs a GPU")
+    import cupy
+
+    perform, count = captured.Captured._perform, iter(range(10**9))
+
+    def some(self, operations, condition):
+        done = []
+        for operation in operations:
+            if next(count) % 17 == stop:
+                cupy.cuda.get_current_stream().synchronize()
+            done += perform(self, [operation], condition)
+        return done
+
+    monkeypatch.setattr(captured.Captured, "_perform", some)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        i, j = rng.integers(0, 400, (2, 1200))
+        A = gb.Matrix.from_coo(i, j, 1 << rng.integers(0, 20, 1200), nrows=400, ncols=400, dup_op="min")
+        algos.verify.sssp(A, 5, algos.sssp(A, 5))
+        gc.collect()
+        gb.synchronize()
+
+
 def test_rounds_leave_records(machine):
     A = road()
     levels(A)
