@@ -250,6 +250,22 @@ def test_captures_that_a_driver_breaks_off(machine, monkeypatch, stop):
         gb.synchronize()
 
 
+def test_statements_after_rounds_choose_by_counts(machine):
+    """A search that is thin at first, then too wide for rounds by themselves."""
+    A = gb.io.generate.uniform(1 << 17, 8, seed=3, dtype="BOOL")
+    for _ in range(4):
+        levels(A)
+    with gb.trace() as records:
+        by_statements = levels(A)[1]
+    ways = [r.direction for r in records if r.step in ("push", "pull")]
+    with gb.trace(rounds=True) as records:
+        found = levels(A)[1]
+    left = {r.statement: r.direction for r in records if r.step in ("push", "pull")}
+    assert found.isequal(by_statements) and set(ways) == {"push", "pull"}
+    if left and not machine.startswith("cpu"):
+        assert [*left.values()] == ways[-len(left):]
+
+
 def test_rounds_leave_records(machine):
     A = road()
     levels(A)

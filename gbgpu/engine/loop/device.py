@@ -231,6 +231,15 @@ class DeviceLoop:
         self.left = True
         while captured is not None:
             captured = captured.run(self._heir)
+        if not self.loop.over:
+            self._count()
+
+    def _count(self) -> None:
+        """Statements go on, and choose by how much there is of what they multiply."""
+        for expr in (statement.expr for statement in self.statements if statement.expr.kind == "product"):
+            x = expr.left if expr.left.ndim == 1 else expr.right
+            if not x.lazy and x._store is not None:
+                self.session.nvals(x)
 
     def _heir(self, ended: Captured) -> Captured | None:
         """The kept round that goes on where what guarded one is otherwise, or in other directions, with what that one
