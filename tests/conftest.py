@@ -93,7 +93,7 @@ def chosen() -> tuple[Devices, ...]:
 # compute is checked on compiled ones by test_statements, test_battery, test_operators, test_algos and others.
 INTERPRETED = {
     f"test_{name}"
-    for name in "centrality chains communities csgraph docs errors exact files hostile io language names".split()
+    for name in "centrality chains communities csgraph docs errors exact files hostile io language mixed names".split()
     + "nx operator_objects partitions regressions sparse transposed unchanged user_operators".split()
 }
 

@@ -632,6 +632,16 @@ class CudaDevices:
                     results.append(work(task))
         return results
 
+    def streams(self) -> dict[int, Any]:
+        """What each GPU is given by this thread goes to."""
+        return {device.gpu: cupy.cuda.get_current_stream(device.gpu) for device in self.devices}
+
+    def read(self, source: Any, streams: dict[int, Any]) -> np.ndarray:
+        """An array on the host, as it is once its GPU has done what these streams were given, or else this thread's."""
+        gpu = source.device.id
+        with cupy.cuda.Device(gpu), streams.get(gpu) or nullcontext():
+            return source.get()
+
     def current_gpu(self) -> int:
         """The GPU that calls go to now."""
         return int(cupy.cuda.runtime.getDevice())

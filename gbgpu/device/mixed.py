@@ -2,13 +2,11 @@
 theirs; what one of them has for the other is copied, as it is after all that went before."""
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .cpu import CpuDevice, CpuDevices
-from .cuda import CudaDevices, cupy
 
 if TYPE_CHECKING:
     from .base import Device, DeviceSet
@@ -33,15 +31,15 @@ class MixedDevices:
 
     switches, one_memory = True, False
 
-    def __init__(self, gpus: CudaDevices, cpus: CpuDevices):
+    def __init__(self, gpus: Any, cpus: CpuDevices):
         self._gpus, self._cpus = gpus, cpus
         cpus.devices = [_Beside(device.index, self._read) for device in cpus.devices]
         self.devices: list[Any] = [*gpus.devices, *cpus.devices]
-        self._streams: dict[int, Any] = {}  # what each GPU is given goes to, while a step runs
+        self._streams: dict[int, Any] = {}  # while a step runs
 
     def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float, whole: bool = False) -> list[Any]:
         first = len(self._gpus.devices)
-        above, self._streams = self._streams, self._current()
+        above, self._streams = self._streams, self._gpus.streams()  # of the caller's thread
         try:
             done = iter(self._gpus.over([task for task in tasks if task.device < first], work, seconds))
             others = [task._replace(device=task.device - first) for task in tasks if task.device >= first]
@@ -54,18 +52,8 @@ class MixedDevices:
             self._streams = above
         return [next(done if task.device < first else found) for task in tasks]
 
-    def _current(self) -> dict[int, Any]:
-        """The streams of the caller's thread: other threads have others."""
-        return {device.gpu: cupy.cuda.get_current_stream(device.gpu) for device in self._gpus.devices}
-
     def _read(self, source: Any) -> np.ndarray:
-        """An array, as it is once its GPU has done what it was given."""
-        if isinstance(source, np.ndarray):
-            return source
-        gpu = source.device.id
-        with cupy.cuda.Device(gpu), self._streams.get(gpu) or nullcontext():
-            found: np.ndarray = source.get()
-        return found
+        return source if isinstance(source, np.ndarray) else self._gpus.read(source, self._streams)
 
     def inline(self, p: int, seconds: float) -> bool:
         """No: others than the caller's thread may be at work."""
