@@ -11,6 +11,7 @@ from ctypes import addressof, c_void_p, create_string_buffer
 from functools import cache, cached_property
 from pathlib import Path
 from struct import Struct
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,6 +156,7 @@ class CudaDevice:
         self.relieve: Any = None  # weak: what gives memory back, and says whether there was any
         self._queued: list[tuple] | None = None  # what is copied or cleared at once
         self._used = 0  # of the zeroed words
+        self.waited = 0.0  # seconds that the host has waited for small reads
         self._counting: Iterator[Any] | None = None  # words that a loop's body clears itself
         self._context, self.peers = cupy.cuda.Device(gpu) if switch else nullcontext(), peers
 
@@ -244,7 +246,9 @@ class CudaDevice:
                     return buffer.get()
                 stream, held = cupy.cuda.get_current_stream(), self._pinned
                 buffer.data.copy_to_host_async(held.ptr, buffer.nbytes, stream)
+                start = perf_counter()
                 stream.synchronize()
+                self.waited += perf_counter() - start
         except (CUDADriverError, CUDARuntimeError) as error:
             raise DeviceError(f"{self.name}: {error}") from error
         return np.frombuffer(held, buffer.dtype, buffer.size).copy()

@@ -20,7 +20,7 @@ from ...trace import counters, listeners
 from ..run.steps import copied
 from .body import reads_of, round_of, written
 from .buffers import addresses, apart, described, differing, moved, owned
-from .condition import Condition, Limits
+from .condition import Condition
 from .journal import Journal, NotCompiled
 from .limits import limits, longest, products
 from .noted import Noted
@@ -324,9 +324,9 @@ class Captured:
                 pairs = list(self._brought(zip(self.carried, self.places, self.blocks, strict=True)))
                 copies = [(condition.array(to), condition.array(source), to.itemsize) for to, source in pairs]
                 self.flags = session._watched
-                unlike, (wide, other) = self._unguarded(condition), limits(session, pinned, condition)
+                unlike = self._unguarded(condition)
                 unlike += [f"{condition.array(flag)}[0] != 0" for _, flag, *_ in self.flags]
-                text = condition.kernel(done, copies, Limits(unlike, wide, other))
+                text = condition.kernel(done, copies, limits(session, pinned, condition, unlike))
                 self.tape.turn(text, condition.arrays, self.loop.max_iterations, [to for to, _ in pairs])
         finally:
             session.loop_index, session._watched = None, watched

@@ -11,15 +11,18 @@ from .noted import NOTED, WORDS
 
 NOTES = 5  # the word of what counts rounds that says where a GPU leaves notes of them, or 0
 POLLED = 16  # rounds after which a GPU looks at the host's memory, whether it is to stop
+PULLED, LONG = 6, 16  # the word that counts rounds in a row that pull for few vertices, and how many may
 
 
 class Limits(NamedTuple):
     """Texts of what ends rounds of one kind: the next one has other statements (`unlike`), or is done better otherwise:
-    by statements (`wide`), or in rounds of another kind (`other`)."""
+    by statements (`wide`), or in rounds of another kind (`other`); or it may be, where this goes on (`thin`: pulls for
+    few vertices)."""
 
     unlike: list[str]
     wide: list[str]
     other: list[str]
+    thin: list[str]
 
 
 class Condition:
@@ -193,7 +196,8 @@ ALONE turn(unsigned long long handle, long long *state, volatile long long *abor
     const bool wide = {self.any(limits.unlike)}, other = {self.any(limits.other)}, better = false;
 #else
     const bool unlike = {self.any(limits.unlike)}, better = !unlike && ({self.any(limits.other)});
-    const bool wide = unlike || {self.any(limits.wide)}, other = false;
+    state[{PULLED}] = {self.any(limits.thin)} ? state[{PULLED}] + 1 : 0;
+    const bool wide = unlike || state[{PULLED}] > {LONG} || {self.any(limits.wide)}, other = false;
 #endif
     state[0] = round + 1;
     state[1] = done;
