@@ -13,7 +13,8 @@ from . import build
 from .assign import counting, tallied
 from .context import Context
 from .deterministic import by_rows, order_matters
-from .plan import Step, Value
+from .matrix.separate import separated
+from .plan import Step, Value, is_idempotent
 
 FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a frontier are not worth a read from a GPU
 COUNT = 2e-6  # seconds that counting the edges of a frontier takes at least, and a wrong guess may cost
@@ -42,7 +43,7 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
         entries = session.known_count(held)
         allowed = entries if entries is None or not mask.complement else outer.n - entries
     hint = statement.hints.get("direction") if statement.hints else None
-    key = expr.op, expr.kind, flip, turned, hint, x.form, count, allowed
+    key = expr.op, expr.kind, flip, turned, hint, x.form, x.iso, count, allowed
     known = store.ways.get(key)
     if known is not None:
         product, found, seconds = known
@@ -61,22 +62,64 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     if direction is None:
         direction = _rented(session, x, store, pull_turned, pull, push)
     dense = straight = False
-    if direction == "push":
-        dense = edges is not None and DENSE * edges >= outer.n and session.ranks is None
-        straight = outer.p == 1 and not session.kernels.neutral and not order_matters(expr.op.monoid)
     turn = pull_turned == (direction == "pull")
     found = session.oriented(matrix, turn)
+    heads = _apart(session, expr.op, found, x, flip, direction, mask is not None, edges)
+    if direction == "push" and heads is None:
+        dense = edges is not None and DENSE * edges >= outer.n and session.ranks is None
+        straight = outer.p == 1 and not session.kernels.neutral and not order_matters(expr.op.monoid)
     by = "columns" if turn else "rows"
     probed = None
-    if direction == "pull" and session.assigner is not None and outer.p > 1:
+    if heads is not None:
+        tallies = None  # owners compute
+    elif direction == "pull" and session.assigner is not None and outer.p > 1:
         probed = _probed(session, expr.op, mask, held, outer, count, inner.n, store)
-    product = direction, dense, straight, inner, outer, flip, by, found.ptr, found.idx, found.empty_rows
+    product = direction, dense, straight, inner, outer, flip, by, found.ptr, found.idx, found.empty_rows, heads
     seconds = pull if direction == "pull" else push
     if tiny and probed is None and (not turn or store.symmetric or store.transposed is not None):
         if len(store.ways) >= WAYS:
             store.ways.clear()
         store.ways[key] = product, found, seconds
     return product, {"A": found, "x": x, "seconds": seconds, "tallies": tallies, "probed": probed}
+
+
+def _apart(
+    session: Context,
+    semiring: Any,
+    matrix: MatrixStore,
+    x: VectorStore,
+    flip: bool,
+    direction: str,
+    masked: bool,
+    edges: int | None,
+) -> RowMap | None:
+    """The map of the delegates, if a product goes with their rows apart: where that moves fewer bytes. Rows that read
+    no values want the bits of all, which are few; a thin frontier's edges are fewer than delegates."""
+    heads, map = matrix.rowmap.heads, matrix.rowmap
+    if heads is None or map is not matrix.colmap or x.map is not map:
+        return None
+    read = not x.iso and ("x" if flip else "y") in semiring.multiply.program.uses
+    value, others = x.dtype.np_type.itemsize if read else 0, map.p - 1
+    term = semiring.return_type.np_type.itemsize
+    if direction == "pull":
+        if not read:
+            return None
+        halo, sums = matrix.halo, others * heads.n * (term + (1 + masked) / 8)
+        plain = others * map.n if halo is None else sum(one.length for pieces in halo.pieces for one in pieces)
+        if not fewer(sums, value * plain):
+            return None
+        return heads if fewer(value * separated(session, matrix).moved + sums, value * plain) else None
+    each = np.dtype(matrix.idx).itemsize + (term if read or not is_idempotent(semiring.monoid) else 0)
+    known = others * heads.n * (value + (1 + masked) / 8)
+    if not fewer(known, (matrix.nvals if edges is None else edges) * each * others / map.p):
+        return None
+    separated(session, matrix)
+    return heads
+
+
+def fewer(bytes: float, plain: float) -> bool:
+    """Whether delegates pay, by what moves with them and without."""
+    return bytes < plain
 
 
 def _rented(session: Context, x: VectorStore, store: MatrixStore, pull_turned: bool, pull: float, push: float) -> str:

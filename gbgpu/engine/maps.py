@@ -29,6 +29,11 @@ class Maps:
         found = self._defaults.get(n)
         return found if found is not None else self._make(Pattern(n), n < self._whole)
 
+    @property
+    def separated(self) -> bool:
+        """Whether any rows are delegates."""
+        return any(map.heads is not None for map in self._defaults.values())
+
     def plain(self, n: int) -> bool:
         """Whether slots of a new matrix of this size are the user ids."""
         return self._p > 1 and self._partition is None and n >= self._p * WORD * WORD
@@ -42,8 +47,7 @@ class Maps:
         found = self._made.get(key)
         if found is None or rows.lengths is not None:
             partition = self._partition or (equal_rows() if rows.lengths is None else equal_edges())
-            bounds, order = (np.array([0, rows.n]), None) if whole else partition.divide(rows, self._p)
-            made = RowMap(bounds, order)
+            made = RowMap(*((np.array([0, rows.n]),) if whole else partition.divide(rows, self._p)))
             if found is None or not found.same(made):
                 found = self._made[key] = made
         return found

@@ -68,6 +68,9 @@ class DeviceLoop:
         if session.ranks is not None:
             loop.how = "statements, as the session has several ranks"
             return None
+        if session.maps.separated:
+            loop.how = "statements, as delegates are apart"
+            return None
         here = session.devices[0].kind == "cpu"
         if session.deterministic or listeners or not simple(loop):
             return None

@@ -1,0 +1,139 @@
+"""What products with delegates apart (engine/matrix/separate.py) do beside the others: bring what vectors have for
+delegates to all devices, pull the delegates' rows where their columns lie, and combine what comes of it at the owners.
+
+Source: Pan, Pearce, Owens, "Scalable Breadth-First Search on a GPU Cluster", IPDPS 2018, section V, for every monoid.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...device.remote import AWAY
+from ...distribute import needs, transport
+from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
+from ...distribute.halo import Piece
+from ...distribute.partition import RowMap, Task
+from ...kernels import interface as k
+from ...semiring._types import INT64
+from ..matrix.csr import whole_vector
+from ..near import near_values, near_vector
+from ..plan import Product, Step
+from .output import Output
+
+
+class Delegates(Output):
+    """Steps of delegates, and what they share with those of other rows."""
+
+    __slots__ = ()
+
+    def _heads(self, step: Step) -> list[needs.Dense]:
+        """What a vector, or a mask, has for delegates, which are the first rows of each block, on every device."""
+        source, map, session = self.registers[step.sources[0]], step.into.map, self.session
+        if type(source) is list:
+            held = self.bits_of(map, [words for words, _ in source])
+        else:
+            stride, words = 0 if step.into.iso else 1, [block.words for block in source.blocks]
+            triples = zip(map.rows, source.blocks, _first(words, map), strict=True)
+            blocks = [VectorBlock(n, block.vals, stride, bits) for n, block, bits in triples]
+            held = VectorStore(map, source.dtype, source.form, step.into.iso, blocks)
+        held = near_vector(session, held)
+        return session.over(map.tasks, lambda task: whole_vector(session, held, task.device), self.rows(map))
+
+    def bits_of(self, map: RowMap, words: list[Any]) -> VectorStore:
+        """The bits of the first rows of each block, as a vector of one value."""
+        held = zip(map.rows, _first(words, map), strict=True)
+        blocks = [VectorBlock(n, self.session.nil(b).words, 0, bits) for b, (n, bits) in enumerate(held)]
+        return VectorStore(map, INT64, "bitmap", True, blocks)
+
+    def _partial(self, step: Step) -> list[needs.Dense]:
+        """Pull of the delegates' rows from what each device owns, by their slots."""
+        product, heads, session = step.option, step.into.map, self.session
+        _, source, mask, known = step.sources
+        apart = self.registers["A"].apart
+
+        def work(task: Task) -> needs.Dense:
+            d, nil = task.device, session.nil(task.device)
+            vals, words, count = self.fresh_bitmap(heads.nslots, d, step.spec.out)
+            bits = (self.registers[known][d].words, self.registers[mask][d][1]) if mask else (nil.words, 0)
+            x = self.registers[source][d]
+            self.pull_block(d, product, apart.delegates[d], x, bits, apart.users[d], (vals, words, count), False)
+            return needs.Dense(vals, 1, words)
+
+        return self.over(heads.tasks, work)
+
+    def _settle(self, step: Step) -> VectorStore:
+        """What devices have of the delegates' rows, combined by the owners, at the head of their blocks."""
+        (t, parts), heads, session = [self.registers[name] for name in step.sources], step.option, self.session
+        kernel, each, firsts = self.kernel("write"), range(heads.p), [heads.first_slot(b) for b in range(heads.p)]
+        others = [[d for d in each if d != b] if heads.rows[b] else [] for b in each]
+
+        def near(buffers: list[Any], digits: int) -> list[list[Any]]:
+            """What others have for each owner, of so many rows an element."""
+            up = (1 << digits) - 1
+            spans = [(first >> digits, (n + up) >> digits) for first, n in zip(firsts, heads.rows, strict=True)]
+            wanted = [[Piece(d, spans[b][0], 0, spans[b][1]) for d in others[b]] for b in each]
+            return near_values(session, heads, buffers, wanted)
+
+        near_vals = near([AWAY if part is AWAY else part.vals for part in parts], 0)
+        near_words = near([AWAY if part is AWAY else part.words for part in parts], 6)
+
+        def work(task: Task) -> VectorBlock:
+            b, me, n, lo = task.block, task.device, heads.rows[task.block], firsts[task.block]
+            device, nil, block, (vals, _, words) = session.devices[me], session.nil(me), t.blocks[b], parts[b]
+            if n:
+                vals, words = vals[lo : lo + n], words[lo >> 6 : (lo + n + 63) >> 6]
+                for d, *given in zip(others[b], near_vals[b], near_words[b], strict=True):
+                    came = [device.empty(piece.size, piece.dtype) for piece in given]
+                    transfers = [needs.Transfer(d, me, *pair) for pair in zip(given, came, strict=True)]
+                    session.account(me, *transport.carry(session.devices, transfers))
+                    count = device.zeros(1, np.int64)
+                    kernel(n, vals, words, came[0], 1, came[1], nil.words, nil.words, 0, count)
+                device.copy(block.vals[:n], vals)
+                if block.words is not None:
+                    block.words[: len(words)] |= words
+                    block.count += count
+            return block
+
+        return self.store(session.over(t.map.tasks, work, self.rows(heads)))
+
+    def known(self, step: Step, mwords: Any, flags: int, d: int) -> Any:
+        """Mask bits of all slots on device d: those of its own rows and of all delegates; others let through."""
+        outer, heads, device = step.option.outer, step.option.heads, self.session.devices[d]
+        known = self.registers[step.sources[4]][d].words
+        words = device.full(outer.nslots >> 6, 0 if flags & k.COMPLEMENT else -1, np.int64)
+        for b, n in enumerate(heads.rows):
+            at, lo, size = outer.first_slot(b) >> 6, heads.first_slot(b) >> 6, (n + 63) >> 6
+            device.copy(words[at : at + size], known[lo : lo + size])
+        at, size = outer.first_slot(d) >> 6, (outer.rows[d] + 63) >> 6
+        device.copy(words[at : at + size], mwords[:size])
+        return words
+
+    def pull_block(
+        self, d: int, product: Product, block: MatrixBlock, x: Any, mask: tuple, rows: tuple, out: tuple, fixed: bool
+    ) -> None:
+        """Pull on device d for the rows of a block. x: over all slots of the inner index; mask: words and flags of the
+        rows; rows: (row0, users); out: vals, words, count."""
+        session, inner, (mwords, flags) = self.session, product.inner, mask
+        device, nil, (traced, stats) = session.devices[d], session.nil(d), self.stats(d)
+        layout, masked = session.kernels.pull_layout, bool(flags & k.MASKED)
+        kernel, kind, exact, csr, heavy, options = layout(device, block, self.step.spec, x, inner.nslots, masked, fixed)
+        given = x.vals, x.stride, nil.words if x.words is None else x.words
+        flags |= traced | (k.XFULL if x.words is None else 0)
+        ids = *inner.tables(device).ids, *rows
+        (kernel or self.kernel(kind, exact))(block.n, *csr, *given, mwords, flags, *ids, heavy, *out, stats, **options)
+
+    def over(self, tasks: Sequence[Task], work: Callable[[Task], Any]) -> list[Any]:
+        """work(task) for the tasks of a product."""
+        session = self.session
+        found = session.over(tasks, work, self.registers["seconds"])
+        if session.assigner is not None:
+            decision = session.assigner.done()
+            if session.watched is not None:
+                session.watched.decision = decision
+        return found
+
+
+def _first(words: list[Any], map: RowMap) -> list[Any]:
+    """Of the presence words of each block those of its first rows."""
+    return [None if all is None else all[: (n + 63) >> 6] for all, n in zip(words, map.rows, strict=True)]
