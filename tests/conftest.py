@@ -78,6 +78,7 @@ CPU = (
 )
 MORE = (
     Devices("cpu:2", "degree_sorted()"), Devices("cpu:4", "metis()"), Devices("cpu:5", "segments(2)"), Devices("cpu:7"),
+    Devices("cpu:3", "degree_separated(1)"),
 )
 
 
@@ -93,7 +94,7 @@ def chosen() -> tuple[Devices, ...]:
 # compute is checked on compiled ones by test_statements, test_battery, test_operators, test_algos and others.
 INTERPRETED = {
     f"test_{name}"
-    for name in "centrality chains communities csgraph docs errors exact files hostile io language names".split()
+    for name in "centrality chains communities csgraph delegates docs errors exact files hostile io language names".split()
     + "nx operator_objects partitions regressions sparse transposed unchanged user_operators".split()
 }
 

@@ -136,4 +136,5 @@ class Delegates(Output):
 
 def _first(words: list[Any], map: RowMap) -> list[Any]:
     """Of the presence words of each block those of its first rows."""
-    return [None if all is None else all[: (n + 63) >> 6] for all, n in zip(words, map.rows, strict=True)]
+    pairs = zip(words, map.rows, strict=True)
+    return [None if all is None or all is AWAY else all[: (n + 63) >> 6] for all, n in pairs]
