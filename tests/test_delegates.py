@@ -1,4 +1,4 @@
-"""Products of matrices whose delegates are apart (gb.partition.degree_separated): what they give, and what they move."""
+"""Products of matrices whose delegates are apart (gb.partition.degree_separated): what they give, what they move."""
 
 from __future__ import annotations
 
@@ -172,11 +172,11 @@ def test_rectangles_and_other_maps_go_as_ever(always):
 
 
 @settings(max_examples=300 if p.WIDE else 40)
-@given(program=p.programs(KINDS["products"]), spec=st.sampled_from(["cpu:2", "cpu:4"]), least=st.sampled_from([0, 1, 2]))
-def test_random_products(program, spec, least):
+@given(program=p.programs(KINDS["products"]), p=st.sampled_from([2, 4]), least=st.sampled_from([0, 1, 2]))
+def test_random_products(program, p, least):
     plain, direction.fewer = direction.fewer, lambda bytes, plain: True
     try:
-        oracle.Run(program, Devices(spec, f"degree_separated({least})")).all()
+        oracle.Run(program, Devices(f"cpu:{p}", f"degree_separated({least})")).all()
     finally:
         direction.fewer = plain
 
@@ -216,9 +216,9 @@ def test_fewer_bytes_move(p):
         A = rmat(12, 16, seed=1)
         x, w = gb.Vector.from_dense(np.arange(A.nrows) / 8), gb.Vector(float, A.nrows)
         for _ in range(2):
-            _, moved = steps(lambda: w(direction="pull") << plus_second(A @ x))
+            _, moved = steps(lambda w=w, A=A, x=x: w(direction="pull") << plus_second(A @ x))
         ranks = w.to_dense(fill_value=0)
-        tree, search = steps(lambda: algos.bfs(A, 3))
+        tree, search = steps(lambda A=A: algos.bfs(A, 3))
         verify.bfs(A, 3, *tree)
         found[name] = sum(moved.values()), sum(search.values()), ranks
     heads, apart = A._store.rowmap.heads, A._store.apart
@@ -230,7 +230,7 @@ def test_fewer_bytes_move(p):
 
 
 def test_bits_are_brought_for_delegates_alone():
-    """Of a frontier that is a bitmap, and of the mask; and delegates that the mask does not let through are not sent."""
+    """Of a frontier that is a bitmap, and of the mask; delegates that the mask does not let through are not sent."""
     gb.init("cpu:4", separated(40))
     A = rmat(10, 16, seed=2)
     heads = A._store.rowmap.heads

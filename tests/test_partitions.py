@@ -362,7 +362,8 @@ def pulled(A, x) -> tuple[np.ndarray, int]:
 @settings(max_examples=25)
 @given(
     n=st.sampled_from(SIZES[:-1]), m=st.sampled_from(SIZES[:-1]), p=st.sampled_from([2, 3, 5]),
-    name=st.sampled_from(sorted(NAMED.keys() - {"degree_separated"})), dtype=st.sampled_from(["INT64", "INT32", "INT8", "BOOL"]),
+    name=st.sampled_from(sorted(NAMED.keys() - {"degree_separated"})),  # for which see test_delegates.py
+    dtype=st.sampled_from(["INT64", "INT32", "INT8", "BOOL"]),
     seed=st.integers(0, 99),
 )  # fmt: skip
 def test_pulls_bring_what_blocks_read(eager, n, m, p, name, dtype, seed):
