@@ -29,11 +29,6 @@ class Maps:
         found = self._defaults.get(n)
         return found if found is not None else self._make(Pattern(n), n < self._whole)
 
-    @property
-    def separated(self) -> bool:
-        """Whether any rows are delegates."""
-        return any(map.heads is not None for map in self._defaults.values())
-
     def plain(self, n: int) -> bool:
         """Whether slots of a new matrix of this size are the user ids."""
         return self._p > 1 and self._partition is None and n >= self._p * WORD * WORD
