@@ -61,13 +61,13 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     push = push_seconds(costs, expr.op, store, outer, edges)
     if direction is None:
         direction = _rented(session, x, store, pull_turned, pull, push)
-    dense = straight = False
+    pushed, alone = direction == "push", outer.p == 1 and not session.kernels.neutral
+    dense = pushed and edges is not None and DENSE * edges >= outer.n and session.ranks is None
+    straight = pushed and alone and not order_matters(expr.op.monoid)
     turn = pull_turned == (direction == "pull")
     found = session.oriented(matrix, turn)
-    heads = _apart(session, expr.op, found, x, flip, direction, mask is not None, edges)
-    if direction == "push" and heads is None:
-        dense = edges is not None and DENSE * edges >= outer.n and session.ranks is None
-        straight = outer.p == 1 and not session.kernels.neutral and not order_matters(expr.op.monoid)
+    heads = _apart(session, expr.op, found, x, flip, direction, mask is not None, edges, dense)
+    dense = dense and heads is None
     by = "columns" if turn else "rows"
     probed = None
     if heads is not None:
@@ -92,9 +92,10 @@ def _apart(
     direction: str,
     masked: bool,
     edges: int | None,
+    dense: bool,
 ) -> RowMap | None:
-    """The map of the delegates, if a product goes with their rows apart: where that moves fewer bytes. Rows that read
-    no values want the bits of all, which are few; a thin frontier's edges are fewer than delegates."""
+    """The map of the delegates, if a product goes with their rows apart: where that is expected to move fewer bytes.
+    Pulls that read no values want the bits of all, which are few; thin frontiers have fewer edges than delegates."""
     heads, map = matrix.rowmap.heads, matrix.rowmap
     if heads is None or map is not matrix.colmap or x.map is not map:
         return None
@@ -109,9 +110,10 @@ def _apart(
         if not fewer(sums, value * plain):
             return None
         return heads if fewer(value * separated(session, matrix).moved + sums, value * plain) else None
-    each = np.dtype(matrix.idx).itemsize + (term if read or not is_idempotent(semiring.monoid) else 0)
-    known = others * heads.n * (value + (1 + masked) / 8)
-    if not fewer(known, (matrix.nvals if edges is None else edges) * each * others / map.p):
+    valued = read or not is_idempotent(semiring.monoid)  # else what is reached has one value
+    each = np.dtype(matrix.idx).itemsize + (term if valued else 0)
+    sent = min((matrix.nvals if edges is None else edges) / map.p, map.n) * each
+    if not fewer(heads.n * (value + (1 + masked) / 8), map.n * (term + 1 / 8) if dense and valued else sent):
         return None
     separated(session, matrix)
     return heads
