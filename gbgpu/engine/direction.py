@@ -14,7 +14,7 @@ from .assign import counting, tallied
 from .context import Context
 from .deterministic import by_rows, order_matters
 from .matrix.separate import separated
-from .plan import Step, Value, is_idempotent
+from .plan import Step, Value, gives_one
 
 FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a frontier are not worth a read from a GPU
 COUNT = 2e-6  # seconds that counting the edges of a frontier takes at least, and a wrong guess may cost
@@ -95,25 +95,22 @@ def _apart(
     dense: bool,
 ) -> RowMap | None:
     """The map of the delegates, if a product goes with their rows apart: where that is expected to move fewer bytes.
-    Pulls that read no values want the bits of all, which are few; thin frontiers have fewer edges than delegates."""
+    Thin frontiers have fewer edges than there are delegates."""
     heads, map = matrix.rowmap.heads, matrix.rowmap
     if heads is None or map is not matrix.colmap or x.map is not map:
         return None
     read = not x.iso and ("x" if flip else "y") in semiring.multiply.program.uses
     value, others = x.dtype.np_type.itemsize if read else 0, map.p - 1
-    term = semiring.return_type.np_type.itemsize
+    term = 0 if gives_one(semiring, flip, x.iso, matrix.iso) else semiring.return_type.np_type.itemsize
     if direction == "pull":
-        if not read:
-            return None
-        halo, sums = matrix.halo, others * heads.n * (term + (1 + masked) / 8)
+        each, halo = value + (0 if x.form == "full" else 1 / 8), matrix.halo
         plain = others * map.n if halo is None else sum(one.length for pieces in halo.pieces for one in pieces)
-        if not fewer(sums, value * plain):
+        sums = others * heads.n * (term + (1 + masked) / 8)
+        if not fewer(sums, each * plain):
             return None
-        return heads if fewer(value * separated(session, matrix).moved + sums, value * plain) else None
-    valued = read or not is_idempotent(semiring.monoid)  # else what is reached has one value
-    each = np.dtype(matrix.idx).itemsize + (term if valued else 0)
-    sent = min((matrix.nvals if edges is None else edges) / map.p, map.n) * each
-    if not fewer(heads.n * (value + (1 + masked) / 8), map.n * (term + 1 / 8) if dense and valued else sent):
+        return heads if fewer(each * separated(session, matrix).moved + sums, each * plain) else None
+    sent = min((matrix.nvals if edges is None else edges) / map.p, map.n) * (np.dtype(matrix.idx).itemsize + term)
+    if not fewer(heads.n * (value + (1 + masked) / 8), map.n * (term + 1 / 8) if dense and term else sent):
         return None
     separated(session, matrix)
     return heads

@@ -240,10 +240,7 @@ class Planner:
         product, semiring, matrix = self.product, self.asked.op, self.values["A"]
         assert product is not None
         x = self.operand("x", product.inner)
-        uses = semiring.multiply.program.uses
-        mine, theirs = ("x", "y") if product.flip else ("y", "x")
-        iso = is_idempotent(semiring.monoid) and not uses & {"i", "j", "k"}
-        iso = iso and (x.iso or mine not in uses) and (matrix.iso or theirs not in uses)
+        iso = gives_one(semiring, product.flip, x.iso, matrix.iso)
         straight = self._straight(product, semiring)
         iso = iso and not straight
         if iso and semiring.multiply.name == "pair" and self.asked.accum is None:
@@ -289,7 +286,7 @@ class Planner:
         if product.heads is None:
             return self.emit("pull", t, ("A", x.name, mask), spec, text, product, ("seconds",))
         known = self._heads(Value(mask, "bitmap", None, True, product.outer), "K", product) if mask else ""
-        part = Value("P", "bitmap", spec.out, False, product.heads)
+        part = Value("P", "bitmap", spec.out, spec.iso, product.heads)
         told = f"{spec.op!r} of delegates, each device over the columns that it owns"
         self.emit("partial", part, ("A", x.name, mask, known), spec, told, product, ("seconds",))
         self.emit(
@@ -567,6 +564,13 @@ def keeps_iso(op: Any, iso: bool) -> bool:
     """Whether an operator gives one value for all entries: of an iso operand, or whatever the operand."""
     uses = op.program.uses
     return not uses & {"i", "j", "k"} and (iso or "x" not in uses and ("y" not in uses or len(op.dtypes) == 1))
+
+
+def gives_one(semiring: Any, flip: bool, x: bool, matrix: bool) -> bool:
+    """Whether a product has one value for all entries, of a vector and a matrix that are iso or not."""
+    uses, (mine, theirs) = semiring.multiply.program.uses, ("x", "y") if flip else ("y", "x")
+    alike = (x or mine not in uses) and (matrix or theirs not in uses)
+    return alike and is_idempotent(semiring.monoid) and not uses & {"i", "j", "k"}
 
 
 def is_idempotent(monoid: Any) -> bool:

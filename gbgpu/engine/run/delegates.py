@@ -15,6 +15,7 @@ from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.halo import Piece
 from ...distribute.partition import RowMap, Task
 from ...kernels import interface as k
+from ...kernels.interface import Spec
 from ...semiring._types import INT64
 from ..matrix.csr import whole_vector
 from ..near import near_values, near_vector
@@ -46,53 +47,67 @@ class Delegates(Output):
         blocks = [VectorBlock(n, self.session.nil(b).words, 0, bits) for b, (n, bits) in enumerate(held)]
         return VectorStore(map, INT64, "bitmap", True, blocks)
 
+    def near_bits(self, map: RowMap, sent: list[Any], pieces: list[list[Piece]]) -> list[list[Any]]:
+        """The presence words of pieces that owners have packed, which begin with a word."""
+        spans = [[Piece(d, begin >> 6, 0, (n + 63) >> 6) for d, begin, _, n in wanted] for wanted in pieces]
+        return near_values(self.session, map, parts_of(sent, "words"), spans)
+
+    def place_bits(self, d: int, pieces: list[Piece], given: list[Any], slots: Any, words: Any) -> None:
+        """Bits that others have packed, brought to device d, in the words of all slots."""
+        session, device, nil = self.session, self.session.devices[d], self.session.nil(d)
+        kernel = self.kernel("list_words", Spec(b=INT64, idx=slots.dtype.name))
+        for piece, bits in zip(pieces, given, strict=True):
+            came = device.empty(bits.size, np.int64)
+            session.account(d, *transport.carry(session.devices, [needs.Transfer(piece.owner, d, bits, came)]))
+            there = slots[piece.at : piece.at + piece.length][device.rows_of(came, piece.length)]
+            if len(there):
+                kernel(device.full(1, len(there), np.int64), there, nil.words, 0, 0, words)
+
     def _partial(self, step: Step) -> list[needs.Dense]:
         """Pull of the delegates' rows from what each device owns, by their slots."""
-        product, heads, session = step.option, step.into.map, self.session
+        product, spec, heads, session = step.option, step.spec, step.into.map, self.session
         _, source, mask, known = step.sources
         apart = self.registers["A"].apart
 
         def work(task: Task) -> needs.Dense:
             d, nil = task.device, session.nil(task.device)
-            vals, words, count = self.fresh_bitmap(heads.nslots, d, step.spec.out)
+            vals, words, count = self.fresh_bitmap(heads.nslots, d, spec.out, spec.iso)
             bits = (self.registers[known][d].words, self.registers[mask][d][1]) if mask else (nil.words, 0)
             x = self.registers[source][d]
             self.pull_block(d, product, apart.delegates[d], x, bits, apart.users[d], (vals, words, count), False)
-            return needs.Dense(vals, 1, words)
+            return needs.Dense(vals, 0 if spec.iso else 1, words)
 
         return self.over(heads.tasks, work)
 
     def _settle(self, step: Step) -> VectorStore:
         """What devices have of the delegates' rows, combined by the owners, at the head of their blocks."""
         (t, parts), heads, session = [self.registers[name] for name in step.sources], step.option, self.session
-        kernel, each, firsts = self.kernel("write"), range(heads.p), [heads.first_slot(b) for b in range(heads.p)]
-        others = [[d for d in each if d != b] if heads.rows[b] else [] for b in each]
-
-        def near(buffers: list[Any], digits: int) -> list[list[Any]]:
-            """What others have for each owner, of so many rows an element."""
-            up = (1 << digits) - 1
-            spans = [(first >> digits, (n + up) >> digits) for first, n in zip(firsts, heads.rows, strict=True)]
-            wanted = [[Piece(d, spans[b][0], 0, spans[b][1]) for d in others[b]] for b in each]
-            return near_values(session, heads, buffers, wanted)
-
-        near_vals = near([AWAY if part is AWAY else part.vals for part in parts], 0)
-        near_words = near([AWAY if part is AWAY else part.words for part in parts], 6)
+        each, iso, kernel = range(heads.p), t.iso, None if t.iso else self.kernel("write")
+        spans = [(heads.first_slot(b), n) for b, n in enumerate(heads.rows)]
+        wanted = [[Piece(d, lo, 0, n) for d in each if d != b] if n else [] for b, (lo, n) in enumerate(spans)]
+        near_words = self.near_bits(heads, parts, wanted)
+        near_vals = near_words if iso else near_values(session, heads, parts_of(parts, "vals"), wanted)
 
         def work(task: Task) -> VectorBlock:
-            b, me, n, lo = task.block, task.device, heads.rows[task.block], firsts[task.block]
+            b, me, (lo, n) = task.block, task.device, spans[task.block]
             device, nil, block, (vals, _, words) = session.devices[me], session.nil(me), t.blocks[b], parts[b]
-            if n:
-                vals, words = vals[lo : lo + n], words[lo >> 6 : (lo + n + 63) >> 6]
-                for d, *given in zip(others[b], near_vals[b], near_words[b], strict=True):
-                    came = [device.empty(piece.size, piece.dtype) for piece in given]
-                    transfers = [needs.Transfer(d, me, *pair) for pair in zip(given, came, strict=True)]
-                    session.account(me, *transport.carry(session.devices, transfers))
-                    count = device.zeros(1, np.int64)
-                    kernel(n, vals, words, came[0], 1, came[1], nil.words, nil.words, 0, count)
+            words, count = words[lo >> 6 : (lo + n + 63) >> 6], None
+            vals = vals if iso else vals[lo : lo + n]
+            for piece, *given in zip(wanted[b], near_words[b], near_vals[b], strict=True):
+                given = given[: 1 if iso else 2]
+                came = [device.empty(part.size, part.dtype) for part in given]
+                transfers = [needs.Transfer(piece.owner, me, *pair) for pair in zip(given, came, strict=True)]
+                session.account(me, *transport.carry(session.devices, transfers))
+                count = device.zeros(1, np.int64)
+                if kernel is None:
+                    words |= came[0]
+                else:
+                    kernel(n, vals, words, came[1], 1, came[0], nil.words, nil.words, 0, count)
+            if n and not iso:
                 device.copy(block.vals[:n], vals)
-                if block.words is not None:
-                    block.words[: len(words)] |= words
-                    block.count += count
+            if n and block.words is not None:
+                block.words[: len(words)] |= words
+                block.count += len(device.rows_of(words, n)) if iso else count
             return block
 
         return self.store(session.over(t.map.tasks, work, self.rows(heads)))
@@ -132,6 +147,11 @@ class Delegates(Output):
             if session.watched is not None:
                 session.watched.decision = decision
         return found
+
+
+def parts_of(given: list[Any], name: str) -> list[Any]:
+    """An attribute of what each device has."""
+    return [AWAY if part is AWAY else getattr(part, name) for part in given]
 
 
 def _first(words: list[Any], map: RowMap) -> list[Any]:

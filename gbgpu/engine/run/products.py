@@ -22,7 +22,7 @@ from ..matrix.csr import whole_vector
 from ..near import near_messages, near_values, near_vector
 from ..plan import Step
 from ..pool import Workspace, workspace
-from .delegates import Delegates
+from .delegates import Delegates, parts_of
 from .steps import FORMS, copied
 
 _new = tuple.__new__  # a third of what the constructor of a named tuple takes
@@ -47,7 +47,7 @@ class Products(Delegates):
         if step.into.iso and not source.iso:  # nobody reads its values
             blocks = [VectorBlock(block.n, block.vals, 0, block.words) for block in source.blocks]
             source = VectorStore(source.map, source.dtype, source.form, True, blocks)
-        apart = step.option is not None and step.option.heads is not None
+        apart = step.option.heads is not None and not (source.iso and source.form == "full")
         thin = self.registers["A"].apart.halo if apart else self._halo(source)
         if thin is not None:
             return self._values_of(source, thin)
@@ -77,10 +77,10 @@ class Products(Delegates):
         return matrix.halo
 
     def _values_of(self, source: VectorStore, thin: Halo) -> list[needs.Dense]:
-        """A vector on every device, with the values that its block reads, and all bits: owners pack what they are asked
+        """A vector on every device, with what its block reads: owners pack the values, and bits, that they are asked
         for."""
         session, devices, map, dtype = self.session, self.session.devices, source.map, source.dtype
-        spec = Spec(b=dtype, idx=map.slot_type())
+        full, spec = source.form == "full", Spec(b=dtype, idx=map.slot_type())
         pack, unpack = self.kernel("gather", spec), self.kernel("scatter", spec)
         seconds = sum(piece.length for wanted in thin.pieces for piece in wanted) * session.kernels.costs.row
 
@@ -88,27 +88,33 @@ class Products(Delegates):
             b, rows = task.block, thin.asked[task.block]
             vals, words, count = self.fresh_bitmap(len(rows), b, dtype)
             if len(rows):
-                pack(len(rows), rows, *self.dense(source.blocks[b], b), k.XFULL, vals, words, count)
-            return vals
+                pack(len(rows), rows, *self.dense(source.blocks[b], b), k.XFULL if full else 0, vals, words, count)
+            return needs.Dense(vals, 1, words)
 
         sent = session.over(map.tasks, packed, seconds)
-        near, bits = near_values(session, map, sent, thin.pieces), None
-        if source.form != "full":
-            bits = near_vector(session, self.bits_of(map, [block.words for block in source.blocks]))
+        nothing: list[list[Any]] = [[] for _ in map.tasks]
+        near = nothing if source.iso else near_values(session, map, parts_of(sent, "vals"), thin.pieces)
+        bits = nothing if full else self.near_bits(map, sent, thin.pieces)
 
         def arrived(task: Task) -> needs.Dense:
             b, device, lo, n = task.block, devices[task.device], map.first_slot(task.block), map.rows[task.block]
-            (count, slots), vals = thin.placed[b], device.empty(map.nslots, dtype.np_type)
-            device.copy(vals[lo : lo + n], source.blocks[b].vals[:n])
-            found = device.empty(len(slots), dtype.np_type)
+            (count, slots), vals, words = thin.placed[b], source.blocks[b].vals, None
+            if not source.iso:
+                vals = device.empty(map.nslots, dtype.np_type)
+                device.copy(vals[lo : lo + n], source.blocks[b].vals[:n])
+            found = device.empty(0 if source.iso else len(slots), dtype.np_type)
             transfers = [
                 needs.Transfer(owner, task.device, given, found[at : at + length])
-                for (owner, _, at, length), given in zip(thin.pieces[b], near[b], strict=True)
+                for (owner, _, at, length), given in zip(thin.pieces[b], near[b], strict=not source.iso)
             ]
             session.account(task.device, *transport.carry(devices, transfers))
-            if len(slots):
+            if len(found):
                 unpack(count, slots, found, 1, vals, device.empty((map.nslots + 63) >> 6, np.int64))
-            return needs.Dense(vals, 1, None if bits is None else whole_vector(session, bits, task.device).words)
+            if not full:
+                words = device.zeros(map.nslots >> 6, np.int64)
+                device.copy(words[lo >> 6 : (lo + n + 63) >> 6], source.blocks[b].words[: (n + 63) >> 6])
+                self.place_bits(task.device, thin.pieces[b], bits[b], slots, words)
+            return needs.Dense(vals, 0 if source.iso else 1, words)
 
         return session.over(
             map.tasks, arrived, map.nslots * dtype.np_type.itemsize * session.kernels.costs.byte / map.p
