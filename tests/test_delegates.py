@@ -82,18 +82,18 @@ def test_auto_takes_what_moves_least():
 
 # ---------------------------------------------------------------- what products give
 
-FORMS = {
+WAYS = {
     "push": (["heads", "push", "drain", "exchange", "combine"], any_pair),
     "pull": (["gather", "partial", "pull", "settle"], plus_second),
 }
 
 
-@pytest.mark.parametrize("way", FORMS)
+@pytest.mark.parametrize("way", WAYS)
 def test_plans_show_what_runs(way, always):
     gb.init("cpu:3", separated(3))
     A, w = matrix(values(pattern(150, 150, 3))), gb.Vector(int, 150)
     x = gb.Vector.from_dense(np.arange(150))
-    kinds, semiring = FORMS[way]
+    kinds, semiring = WAYS[way]
     with gb.explain() as text:
         w(direction=way) << semiring(A @ x)
     told = [line.split()[1] for line in text[0].splitlines()[1:]]

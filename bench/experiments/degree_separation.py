@@ -18,6 +18,7 @@ import numpy as np
 
 import algos
 import gbgpu as gb
+from algos._inputs import degrees
 from bench.experiments.gum import table
 from bench.record import RESULTS, machine
 from gbgpu.semiring import plus_second
@@ -33,11 +34,11 @@ def kilobytes(call: Callable[[], object]) -> float:
     return sum(record.bytes for record in records if record.step not in ("separate", "transpose")) / 1e3
 
 
-def counted(csr: tuple, source: int, devices: str, partition: gb.partition.Partition) -> list[float]:
+def counted(scale: int, devices: str, partition: gb.partition.Partition) -> list[float]:
     """The numbers of a row."""
     gb.init(devices, partition)
-    indptr, cols, weights = csr
-    A = gb.Matrix.from_csr(indptr, cols, weights, ncols=len(indptr) - 1)
+    A = gb.io.rmat(scale, 16, seed=1, weights=(1, 255), dtype="INT64")
+    source = int(np.flatnonzero(degrees(A).to_dense())[-1])
     x, w, sets = gb.Vector.from_dense(np.arange(A.nrows) / 8), gb.Vector(float, A.nrows), gb.block_sets(A)
 
     def pull() -> None:
@@ -53,15 +54,12 @@ def counted(csr: tuple, source: int, devices: str, partition: gb.partition.Parti
 
 def swept(scale: int, devices: str) -> dict[str, list[float]]:
     """Rows by partition."""
-    gb.init("cpu:1")
-    csr = gb.io.rmat(scale, 16, seed=1, weights=(1, 255), dtype="INT64").to_csr()
-    source = int(np.flatnonzero(np.diff(csr[0]))[-1])
     part = gb.partition
     ways = {"edges": part.equal_edges(), "sorted": part.degree_sorted(), "auto": part.degree_separated()}
     ways |= {str(threshold): part.degree_separated(threshold) for threshold in THRESHOLDS}
     found = {}
     for name, partition in ways.items():
-        found[name] = counted(csr, source, devices, partition)
+        found[name] = counted(scale, devices, partition)
         print(scale, name, *(f"{number:,.4g}" for number in found[name]), flush=True)
     return found
 
