@@ -66,8 +66,10 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     straight = pushed and alone and not order_matters(expr.op.monoid)
     turn = pull_turned == (direction == "pull")
     found = session.oriented(matrix, turn)
-    heads = _apart(session, expr.op, found, x, flip, direction, mask is not None, edges, dense)
-    dense = dense and heads is None
+    heads = None
+    if found.rowmap.heads is not None:
+        heads = _apart(session, expr.op, found, x, flip, direction, mask is not None, edges, dense)
+        dense = dense and heads is None
     by = "columns" if turn else "rows"
     probed = None
     if heads is not None:
@@ -98,7 +100,7 @@ def _apart(
     Thin frontiers have fewer edges than there are delegates."""
     heads, map = matrix.rowmap.heads, matrix.rowmap
     if heads is None or map is not matrix.colmap or x.map is not map:
-        return None
+        return None  # others than square ones go by rows
     read = not x.iso and ("x" if flip else "y") in semiring.multiply.program.uses
     value, others = x.dtype.np_type.itemsize if read else 0, map.p - 1
     term = 0 if gives_one(semiring, flip, x.iso, matrix.iso) else semiring.return_type.np_type.itemsize
