@@ -236,7 +236,10 @@ def measures(sets: gb.BlockSets) -> list[tuple[str, Any]]:
     found = [(name, getattr(sets, name)) for name in shares] + [(name, getattr(sets, name)()) for name in moved]
     if any(sets.delegates):
         kinds = ("normal_to_normal", "normal_to_delegate", "delegate_to_normal", "delegate_to_delegate")
-        found += [("delegates", sum(sets.delegates)), *zip(kinds, map(sum, zip(*sets.kinds, strict=True)), strict=True)]
+        found += [
+            ("delegates_in_all", sum(sets.delegates)),
+            *zip(kinds, map(sum, zip(*sets.kinds, strict=True)), strict=True),
+        ]
         found.append(("bytes_an_entry", sets.held_bytes() / sum(sets.entries)))  # an edge list has two ids, 16 bytes
     return found
 
