@@ -152,11 +152,11 @@ def degree_separated(threshold: int | str = "auto") -> Partition:
 
     def divide(rows: Pattern, p: int) -> Division:
         if rows.cols is None or p == 1 or rows.lengths is None or not rows.lengths.any():
-            return _cut_work(rows, p), None
+            return equal_edges().divide(rows, p)
         degrees = np.maximum(rows.lengths, np.bincount(rows.cols(), minlength=rows.n))
         apart = degrees > (_least_moved(degrees, p) if auto else threshold)
         if not apart.any():
-            return _cut_work(rows, p), None
+            return equal_edges().divide(rows, p)
         few = np.flatnonzero(apart)
         few = few[np.argsort(-degrees[few], kind="stable")]
         turn = np.arange(len(few)) % (2 * p)

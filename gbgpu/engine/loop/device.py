@@ -65,11 +65,11 @@ class DeviceLoop:
     @classmethod
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
         """None for a loop that runs statement by statement."""
-        if session.ranks is not None:
-            loop.how = "statements, as the session has several ranks"
-            return None
         if any(map(_apart, matrices_of(loop.body))):
             loop.how = "statements, as delegates are apart"
+            return None
+        if session.ranks is not None:
+            loop.how = "statements, as the session has several ranks"
             return None
         here = session.devices[0].kind == "cpu"
         if session.deterministic or listeners or not simple(loop):
