@@ -231,16 +231,24 @@ def show_info(arguments: argparse.Namespace) -> int:
 
 
 def measures(sets: gb.BlockSets) -> list[tuple[str, Any]]:
-    """What a partition is judged by; bytes of a round, of values of 8 bytes."""
+    """What a partition is judged by; bytes of a round, of values of 8 bytes, and of entries that have none."""
     shares = ("edge_cut", "row_balance", "edge_balance")
     moved = ("pull_bytes", "needed_bytes", "push_bytes")
-    return [(name, getattr(sets, name)) for name in shares] + [(name, getattr(sets, name)()) for name in moved]
+    found = [(name, getattr(sets, name)) for name in shares] + [(name, getattr(sets, name)()) for name in moved]
+    if any(sets.delegates):
+        kinds = ("normal_to_normal", "normal_to_delegate", "delegate_to_normal", "delegate_to_delegate")
+        found += [
+            ("delegates_in_all", sum(sets.delegates)),
+            *zip(kinds, map(sum, zip(*sets.kinds, strict=True)), strict=True),
+        ]
+        found.append(("bytes_an_entry", sets.held_bytes() / sum(sets.entries)))  # an edge list has two ids, 16 bytes
+    return found
 
 
 def sets_table(sets: gb.BlockSets, names: list[str]) -> Table:
     """A row a block."""
-    table = Table("block", *sets._fields[:-1])
-    for name, *counts in zip(names, *sets[:-1], strict=False):
+    table = Table("block", *sets._fields[:6])
+    for name, *counts in zip(names, *sets[:6], strict=False):
         table.add_row(name, *(f"{count:,}" for count in counts))
     return table
 

@@ -49,6 +49,10 @@ def test_random_statements():
     assert int(ranked(2, "statements", "4", "cpu:2", "mixed").split()[0]) > 10
 
 
+def test_delegates_apart():
+    assert int(ranked(2, "delegates", "cpu:2").split()[0]) > 10_000
+
+
 def failed(count: int, how: str, at: int = 3) -> str:
     """What is said of a rank that fails at its statement number `at`. The others would wait for it for ever."""
     done = mpiexec(count, str(HERE / "ranked.py"), "failing", how, str(at))

@@ -69,6 +69,14 @@ def of_handle(session: Any, store: Any) -> dict[str, int]:
                 look(block, device.name)
         for task, block in getattr(getattr(store, "shared", None), "blocks", {}).items():
             look(block, session.devices[task.device].name)
+        apart: Any = getattr(store, "apart", None)
+        for d, device in enumerate(session.devices if apart else ()):
+            if device.name in found:  # columns and values of normal rows are the matrix's own
+                normal = apart.normal.blocks[d]
+                thin = apart.halo and (apart.halo.asked[d], apart.halo.placed[d])
+                look(
+                    [apart.delegates[d], apart.users[d], thin, normal.indptr, normal.views, normal.slices], device.name
+                )
         for beside in ("transposed", "replica"):
             walk(getattr(store, beside, None))
 

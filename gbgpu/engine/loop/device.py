@@ -22,7 +22,7 @@ from ...language.expr import Statement
 from ...language.recording import Operation
 from ...trace import by_steps
 from ..direction import counted_edges, pull_seconds
-from .body import round_of, simple, statements_of
+from .body import matrices_of, round_of, simple, statements_of
 from .captured import Captured
 from .journal import NotCompiled
 from .limits import as_it_lies, products, too_wide
@@ -67,6 +67,9 @@ class DeviceLoop:
     @classmethod
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
         """None for a loop that runs statement by statement."""
+        if any(map(_apart, matrices_of(loop.body))):
+            loop.how = "statements, as delegates are apart"
+            return None
         if session.ranks is not None:
             loop.how = "statements, as the session has several ranks"
             return None
@@ -386,6 +389,12 @@ def way_of(loop: Any, pinned: dict[int, Statement] | None = None) -> Way:
     chosen = [operation.what for operation in operations if operation.kind == "statement"]
     chosen = [pinned[id(each)] for each in chosen] if pinned else chosen
     return tuple(holds for _, holds in guards), tuple(each.carried and each.carried[1].direction for each in chosen)
+
+
+def _apart(matrix: Any) -> bool:
+    """Whether products with a matrix may go with its delegates apart."""
+    store = matrix._store
+    return store is not None and store.rowmap is store.colmap and store.rowmap.heads is not None
 
 
 def _pinned(statement: Statement) -> Statement:
