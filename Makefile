@@ -60,7 +60,7 @@ endif
 # A short version of the GPU tests under each of compute-sanitizer's tools. CuPy's own kernels are left out.
 SANITIZED := tests/test_counters.py tests/test_streams_gpu.py tests/test_gate_gpu.py tests/test_algos.py \
   tests/test_deterministic.py tests/test_kernels_gpu_matrix.py tests/test_loops_compiled.py
-CHOSEN := counters or outlive and always or (short_rows and 700 or pushes or streams_give and random and 200 or shape3 and 300 or \
+CHOSEN := counters or few_rounds or (short_rows and 700 or pushes or streams_give and random and 200 or shape3 and 300 or \
   algos and dense or selecting or cut and 1025) and not 3]
 ifdef PYTHON
 sanitize:

@@ -16,11 +16,29 @@ def on_host(graph: Any) -> Any:
         return graph.to_scipy_sparse("csr")
     if hasattr(graph, "to_scipy"):
         return graph.to_scipy()
-    if type(graph).__module__.startswith("cupy"):
+    if on_gpu(graph):
         return graph.get()
     if getattr(graph, "ndim", 0) == 2 and hasattr(graph, "new"):
         return on_host(graph.new())
     return graph
+
+
+def on_gpu(x: Any) -> bool:
+    """Whether it is an array or a sparse one of CuPy's."""
+    return type(x).__module__.startswith("cupy")
+
+
+def brought_back(found: Any) -> Any:
+    """Results as CuPy has them: arrays, sparse ones, and tuples of these."""
+    import cupy
+    import cupyx.scipy.sparse as gpu_sparse
+
+    if isinstance(found, tuple):
+        return tuple(map(brought_back, found))
+    if sp.issparse(found):
+        return getattr(gpu_sparse, f"{found.format}_matrix", gpu_sparse.csr_matrix)(found)
+    plain = isinstance(found, np.ndarray) and not np.ma.isMaskedArray(found)
+    return cupy.asarray(found) if plain else found
 
 
 def validated(graph: Any, directed: bool = True) -> Any:

@@ -108,6 +108,7 @@ def add_run(commands: Any) -> argparse.ArgumentParser:
     run.add_argument("--verify", action="store_true", help="check what must hold of the result; exit 1 if it does not")
     run.add_argument("--trace", metavar="FILE", help="run once more, traced, and write Chrome's trace format")
     run.add_argument("--plot", metavar="FILE", help="the same as a picture: a lane a device, and the frontier's size")
+    run.add_argument("--rounds", action="store_true", help="trace loops as they go by themselves: a record is a round")
     return run
 
 
@@ -230,16 +231,24 @@ def show_info(arguments: argparse.Namespace) -> int:
 
 
 def measures(sets: gb.BlockSets) -> list[tuple[str, Any]]:
-    """What a partition is judged by; bytes of a round, of values of 8 bytes."""
+    """What a partition is judged by; bytes of a round, of values of 8 bytes, and of entries that have none."""
     shares = ("edge_cut", "row_balance", "edge_balance")
     moved = ("pull_bytes", "needed_bytes", "push_bytes")
-    return [(name, getattr(sets, name)) for name in shares] + [(name, getattr(sets, name)()) for name in moved]
+    found = [(name, getattr(sets, name)) for name in shares] + [(name, getattr(sets, name)()) for name in moved]
+    if any(sets.delegates):
+        kinds = ("normal_to_normal", "normal_to_delegate", "delegate_to_normal", "delegate_to_delegate")
+        found += [
+            ("delegates_in_all", sum(sets.delegates)),
+            *zip(kinds, map(sum, zip(*sets.kinds, strict=True)), strict=True),
+        ]
+        found.append(("bytes_an_entry", sets.held_bytes() / sum(sets.entries)))  # an edge list has two ids, 16 bytes
+    return found
 
 
 def sets_table(sets: gb.BlockSets, names: list[str]) -> Table:
     """A row a block."""
-    table = Table("block", *sets._fields[:-1])
-    for name, *counts in zip(names, *sets[:-1], strict=False):
+    table = Table("block", *sets._fields[:6])
+    for name, *counts in zip(names, *sets[:6], strict=False):
         table.add_row(name, *(f"{count:,}" for count in counts))
     return table
 
@@ -404,13 +413,14 @@ def timed(algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> tuple[Any, f
 
 
 def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> list[Any]:
-    with gb.trace() as records:
+    with gb.trace(rounds=arguments.rounds) as records:
         algorithm.run(A, *chosen)
     if arguments.trace:
         with gb.io.atomic_file(arguments.trace) as stream:
             stream.write(json.dumps(report.chrome_trace(records)).encode())
     if arguments.plot and gb.rank() == 0:
-        title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}, statement by statement"
+        by = "rounds as devices go them" if arguments.rounds else "statement by statement"
+        title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}, {by}"
         report.plot(records, arguments.plot, title=title)
     return records
 

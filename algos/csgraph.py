@@ -1,7 +1,8 @@
 """`scipy.sparse.csgraph` on gbgpu: `import algos.csgraph as csgraph` is all that changes in a script.
 
 Names, signatures, defaults, dtypes, sentinels and errors are SciPy's. Graphs are SciPy's sparse arrays and matrices,
-CuPy's, those of gbgpu.sparse, a gbgpu.Matrix, or dense and masked arrays of NumPy; results are NumPy's and SciPy's.
+CuPy's, those of gbgpu.sparse, a gbgpu.Matrix, or dense and masked arrays of NumPy; results are NumPy's and SciPy's,
+of CuPy's graphs CuPy's.
 They are checked and prepared on the host and computed where the session's devices are.
 
 Statements compute shortest paths (`algos/_csgraph_paths.py`), breadth-first orders, components (`algos/components.py`,
@@ -12,6 +13,7 @@ what lies on the host, are SciPy's own behind the same inputs; their docstrings 
 import warnings
 from collections.abc import Callable
 from functools import wraps
+from inspect import isfunction
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,17 @@ from scipy import sparse as sp
 from scipy.sparse import csgraph as scipys
 from scipy.sparse.csgraph import NegativeCycleError
 
-from algos._csgraph_inputs import matrix, on_host, pattern, rows_of, validated, vertices, weighted
+from algos._csgraph_inputs import (
+    brought_back,
+    matrix,
+    on_gpu,
+    on_host,
+    pattern,
+    rows_of,
+    validated,
+    vertices,
+    weighted,
+)
 from algos._csgraph_paths import NOBODY, among, check_cycles, check_diagonal, each, origins, squared
 from algos._in_order import places, search_in_order
 from algos._inputs import vertex
@@ -281,8 +293,7 @@ def _scipys(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def passed_on(*arguments: Any, **keywords: Any) -> Any:
-        graphs = ("csgraph", "graph", "biadjacency")
-        keywords = {name: on_host(given) if name in graphs else given for name, given in keywords.items()}
+        keywords = {name: on_host(given) if name in _GRAPHS else given for name, given in keywords.items()}
         return function(*map(on_host, arguments[:1]), *arguments[1:], **keywords)
 
     passed_on.__module__ = __name__
@@ -290,6 +301,20 @@ def _scipys(function: Callable[..., Any]) -> Callable[..., Any]:
     return passed_on
 
 
+def _as_given(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose results lie where its graph does: those of CuPy's graphs are CuPy's."""
+
+    @wraps(function)
+    def called(*arguments: Any, **keywords: Any) -> Any:
+        there = any(map(on_gpu, arguments[:1])) or any(on_gpu(keywords.get(name)) for name in _GRAPHS)
+        given = {name: on_host(x) if on_gpu(x) else x for name, x in keywords.items()}
+        found = function(*(on_host(x) if on_gpu(x) else x for x in arguments), **given)
+        return brought_back(found) if there else found
+
+    return called
+
+
+_GRAPHS = "csgraph", "graph", "biadjacency"  # what functions call it
 for _name in __all__:
-    if _name not in globals():
-        globals()[_name] = _scipys(getattr(scipys, _name))
+    _found = globals()[_name] if _name in globals() else _scipys(getattr(scipys, _name))
+    globals()[_name] = _as_given(_found) if isfunction(_found) else _found

@@ -3,7 +3,8 @@
 The graphs are made on the GPU. Times are medians of whole calls, the devices synchronised before and after, the
 matrix on the device (but for `build`) and the kernels compiled. Every result is checked (bench/device_checks.py).
 GB/s: the bytes that a call must move at least, each array once, by its time; G/s: entries of the matrix by the time.
-Launches, host reads and bytes between devices are counted for each statement.
+Launches, host reads and bytes between devices are counted for each statement of one more call. Of loops that devices go
+by themselves: rounds, what one takes by the GPU's clock, all of them of a call that is traced, and what a round is.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,22 @@ def per_statement(call: Callable[[], object]) -> str:
     return (
         f"{done} statements of {launches / each:.1f} launches, {reads / each:.2f} reads, {moved / each:.0f} B between"
     )
+
+
+def by_rounds(call: Callable[[], object]) -> str:
+    """What devices did by themselves in a call: rounds of loops, their median, what a round is, their share of it."""
+    with gb.trace(rounds=True) as records:
+        start = time.perf_counter()
+        call()
+        gb.synchronize()
+        seconds = time.perf_counter() - start
+    took = {r.statement: r.end - r.start for r in records if r.step.endswith("round")}
+    if not took:
+        return ""
+    how = Counter(r.text.partition(": ")[2] for r in records if r.statement in took).most_common(1)[0][0]
+    each = np.median([*took.values()]) * 1e6
+    share = f"{sum(took.values()) * 1e3:.2f} of {seconds * 1e3:.2f} ms"
+    return f"; {len(took)} rounds by themselves, {each:.1f} us each, {share}, {how}"
 
 
 class Bench:
@@ -156,7 +174,7 @@ class Bench:
             self.check(step, found)
             del found
             print(f"  {name} {step}: checked in {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
-        note, calls = per_statement(call), [synchronized(call)]
+        note, calls = "", [synchronized(call)]
         target = dict(zip(STEPS, TARGETS.get(name, ()), strict=False)).get(step)
         if step == "spmv":
             graph, x = self.graph, cupy.asarray(self.x.to_dense())
@@ -169,6 +187,7 @@ class Bench:
         times = [seconds * 1e3 for seconds in interleaved(calls, 3 if step in FEW else rounds, warm=warm)]
         if verify:  # a call that goes as those that were timed
             self.check(step, call())
+        note = per_statement(call) + by_rounds(call)
         speed, least = f"{self.graph.nnz / times[0] / 1e6:.1f} G/s", self.least_bytes(step)
         note = f"{speed}{f', {least / times[0] / 1e6:.0f} GB/s' if least else ''}; {note}"
         aim, met = ("", None) if target is None else (f"{target} ms", times[0] <= target)
@@ -191,6 +210,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default="", help="steps whose name holds one of these texts, with commas")
     parser.add_argument("--no-verify", action="store_true")
+    parser.add_argument("--results", help="the name of the file; without it only runs of all steps are kept")
     options = parser.parse_args()
     missing = [name for name in {*options.graphs} - {*GRAPHS} if not Path(options.data, f"{name}.mtx.gz").exists()]
     if missing:
@@ -206,9 +226,9 @@ def main() -> None:
                 print(table(rows[-1:]).splitlines()[-1], flush=True)
         del bench
         cupy.get_default_memory_pool().free_all_blocks()
-    if not options.only:
+    if options.results or not options.only:
         name = "gpu" if options.devices == "cuda:0" else "gpu-" + options.devices.replace(":", "").replace("*", "x")
-        print(write(name, f"python -m bench.gpu {' '.join(sys.argv[1:])}", rows))
+        print(write(options.results or name, f"python -m bench.gpu {' '.join(sys.argv[1:])}", rows))
 
 
 if __name__ == "__main__":

@@ -39,6 +39,9 @@ _COLOURS = {
     "convert": "#a5b0bb",
     "compile": "#262c33",
     "collect": "#8b929a",
+    "push round": "#e0676c",
+    "pull round": "#f6c26b",
+    "round": "#9c8fd0",
 }
 # For steps without one of their own, as many as a picture names
 _SPARE = (
@@ -122,7 +125,7 @@ def chrome_trace(records: Iterable[Any]) -> dict[str, Any]:
         {"name": "thread_name", "ph": "M", "pid": 1, "tid": lane, "args": {"name": device}}
         for device, lane in lanes.items()
     ]
-    details = ("text", "statement", "direction", "form", "edges", "rows", "bytes", "host_reads", "launches")
+    details = ("text", "statement", "direction", "form", "edges", "rows", "bytes", "host_reads", "launches", "change")
     for r in records:
         arguments = {key: getattr(r, key) for key in details if getattr(r, key) is not None}
         if r.tally is not None:
@@ -147,11 +150,11 @@ def _devices(records: list[Any]) -> list[str]:
 
 
 class _Product(NamedTuple):
-    """A product on all devices: when it ended, entries of its output, edges it looked at."""
+    """A product on all devices: when it ended, entries of its output, edges it looked at (None: nobody knows)."""
 
     time: float
     entries: int
-    edges: int
+    edges: int | None
     direction: str
 
 
@@ -162,15 +165,27 @@ def _products(records: Iterable[Any]) -> dict[str, list[_Product]]:
         direction = next((r.direction for r in run if r.direction), None)
         written = {r.device: n for r in run if (n := getattr(r, "nvals", None)) is not None}
         if direction and written:
-            edges = sum(r.edges for r in run)
+            edges = None if _is_round(run[-1]) else sum(r.edges for r in run)
             product = _Product(max(r.end for r in run), sum(written.values()), edges, direction)
             found.setdefault(run[-1].text, []).append(product)
     return found
 
 
+def _is_round(record: Any) -> bool:
+    """Whether it is a round that devices went by themselves."""
+    return bool(record.step.endswith("round"))
+
+
+def _rounds(records: list[Any]) -> list[Any]:
+    """Such rounds, once each, whose entries nobody counts."""
+    first = {r.statement: r for r in reversed(records) if _is_round(r)}
+    return [r for r in reversed(first.values()) if r.nvals is None]
+
+
 def plot(records: Iterable[Any], path: Any, *, title: str = "") -> None:
     """Draw the records into a file (.png, .svg, .pdf): a lane a device, steps coloured by kind; below, the entries
-    that products wrote and the edges they looked at, on the same time axis.
+    that products wrote and the edges they looked at, on the same time axis. Of rounds that devices went by themselves
+    (`gb.trace(rounds=True)`) and whose entries nobody counts: what each took, and the change that ends the loop.
 
     The area of a colour in a lane is the time of its steps. Of a long trace, the height of a colour is its share of
     two pixels of time; white is time without a step. Needs matplotlib (ImportError with a hint without it).
@@ -181,8 +196,8 @@ def plot(records: Iterable[Any], path: Any, *, title: str = "") -> None:
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install matplotlib") from error
     records = list(records)
-    lanes, products = len(_devices(records)), _products(records)
-    heights = [max(min(0.8, 6 / max(lanes, 1)), 0.2) * max(lanes, 1)] + [2.2] * bool(products)
+    lanes, products, rounds = len(_devices(records)), _products(records), _rounds(records)
+    heights = [max(min(0.8, 6 / max(lanes, 1)), 0.2) * max(lanes, 1)] + [2.2] * (bool(products) + bool(rounds))
     figure = Figure(figsize=(11, sum(heights) + 1.6), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
@@ -190,6 +205,8 @@ def plot(records: Iterable[Any], path: Any, *, title: str = "") -> None:
     _draw_lanes(axes[0], records, clock)
     if products:
         _draw_products(axes[1], products, clock)
+    if rounds:
+        _draw_rounds(axes[-1], rounds, clock)
     axes[-1].set_xlabel(f"time ({clock.unit})")
     axes[-1].set_xlim(-0.005 * clock.length, 1.005 * clock.length)
     figure.suptitle(title or "Trace", x=0.01, ha="left", fontsize=13, fontweight="bold")
@@ -299,9 +316,10 @@ def _draw_products(ax: Any, products: dict[str, list[_Product]], clock: _Clock) 
     from matplotlib.lines import Line2D
 
     dots: dict[str, Any] = {"linestyle": "", "markeredgewidth": 0}
-    everything = sorted(p for found in products.values() for p in found)
+    everything = sorted((p for found in products.values() for p in found), key=lambda p: p.time)
     size = 4.5 if len(everything) <= _BARS else 2.5
-    times, edges = clock.at([p.time for p in everything]), [p.edges for p in everything]
+    known = [(p.time, p.edges) for p in everything if p.edges is not None]
+    times, edges = clock.at([time for time, _ in known]), [edges for _, edges in known]
     ax.plot(times, edges, marker="o", color=_GREY, markersize=0.7 * size, **dots)
     handles = []
     often = sorted(products.items(), key=lambda product: -len(product[1]))
@@ -314,14 +332,36 @@ def _draw_products(ax: Any, products: dict[str, list[_Product]], clock: _Clock) 
         handles.append(Line2D([], [], marker=shape, color=_INK, markersize=5, label=label, **dots))
     ways = {p.direction for p in everything}
     marks = {f"entries written, by {way}": colour for way, colour in _DIRECTIONS.items() if way in ways}
-    marks["edges looked at"] = _GREY
+    marks |= {"edges looked at": _GREY} if known else {}
     first = [Line2D([], [], marker="s", color=colour, label=label, **dots) for label, colour in marks.items()]
     ax.set_yscale("symlog", linthresh=1)
-    ax.set_ylim(-0.2, 3 * max(max(p.entries, p.edges, 1) for p in everything))
+    ax.set_ylim(-0.2, 3 * max(max(p.entries, p.edges or 1, 1) for p in everything))
     ax.set_ylabel("count per product")
     ax.grid(axis="y", color="#e4e8ec", linewidth=0.6)
     _bare(ax)
     _legend(ax, [*first, *handles[:3]], 3)
+
+
+def _draw_rounds(ax: Any, rounds: list[Any], clock: _Clock) -> None:
+    """What rounds took, coloured by direction, and the numbers that their conditions compared."""
+    dots: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3.5, "markeredgewidth": 0}
+    handles = []
+    for step in dict.fromkeys(r.step for r in rounds):
+        found = [r for r in rounds if r.step == step]
+        took = np.diff(clock.spans(found)).ravel()
+        handles += ax.plot(clock.at([r.end for r in found]), took, color=_COLOURS[step], label=step, **dots)
+    ax.set_ylim(bottom=0)
+    ax.set_ylabel(f"{clock.unit} a round")
+    ax.grid(axis="y", color="#e4e8ec", linewidth=0.6)
+    _bare(ax)
+    changes = [r for r in rounds if r.change is not None]
+    if changes:
+        other = ax.twinx()
+        times = clock.at([r.end for r in changes])
+        handles += other.plot(times, [r.change for r in changes], color=_INK, linewidth=0.8, label="change (right)")
+        other.set_yscale("log" if all(r.change > 0 for r in changes) else "symlog")
+        _bare(other)
+    _legend(ax, handles, 4)
 
 
 def _legend(ax: Any, handles: list[Any], columns: int) -> None:

@@ -37,6 +37,9 @@ class Counters:
 class Record:
     """One step on one device. Times are seconds of `time.perf_counter`; on GPUs they are the host's launch times.
 
+    Of loops that go round by themselves (`gb.trace(rounds=True)`) a record is one round, its step "round", "push round"
+    or "pull round", its times those of the device.
+
     On the device "host": what kept Python from the step whose records follow. `compile`: kernels were compiled, or
     loaded, or modules imported; `collect`: Python looked for garbage. Steps are without the time that their own
     thread spent on that.
@@ -55,6 +58,7 @@ class Record:
     end: float = 0.0
     tally: Any = None  # of a product on CPU devices, balance.Tally: the frontier of the device's block
     decision: Any = None  # of a product, balance.Decision: who computed what; with the first device
+    change: float | None = None  # of a round of a loop: the number that its condition compares
     _stats: Any = field(default=None, repr=False)  # counts still on the device
     _count: Any = field(default=None, repr=False)
     _get: Any = field(default=None, repr=False)
@@ -139,6 +143,7 @@ class Compiling:
 counters = Counters()
 compiling = Compiling()
 listeners: list[Callable[[Record], None]] = []
+by_steps: list[Callable[[Record], None]] = []  # those of them for whom loops go statement by statement
 beside = _Beside()
 _asides: deque[tuple[float, float, str]] = deque(maxlen=10_000)  # start, end and what, of all threads
 
@@ -186,8 +191,11 @@ def _collections() -> Callable[[str, dict[str, int]], None]:
 
 
 @contextmanager
-def trace() -> Iterator[list[Record]]:
-    """Collect the records of this thread's statements inside: `with gb.trace() as records: ...`."""
+def trace(*, rounds: bool = False) -> Iterator[list[Record]]:
+    """Collect the records of this thread's statements inside: `with gb.trace() as records: ...`.
+
+    Loops go statement by statement, which takes longer than they do by themselves; with `rounds` they go as they do
+    without a trace, and a round that devices go by themselves is one record."""
     records: list[Record] = []
     thread = get_ident()
 
@@ -198,6 +206,8 @@ def trace() -> Iterator[list[Record]]:
     if not listeners:
         _asides.clear()
     listeners.append(listen)
+    if not rounds:
+        by_steps.append(listen)
     collections = _collections()
     gc.callbacks.append(collections)
     try:
@@ -205,6 +215,8 @@ def trace() -> Iterator[list[Record]]:
     finally:
         gc.callbacks.remove(collections)
         listeners.remove(listen)
+        if not rounds:
+            by_steps.remove(listen)
 
 
 def emit(record: Record) -> None:

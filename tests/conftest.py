@@ -53,8 +53,8 @@ class Devices:
 
     @property
     def permutes(self) -> bool:
-        """Whether rows are in an order of their own, which takes memory as they do."""
-        return bool(self.partition) and "shares" not in self.partition
+        """Whether rows are in an order of their own, which takes memory as they do: those of any matrix."""
+        return bool(self.partition) and self.name.split()[1] not in ("shares", "degree_separated")
 
     def text(self) -> str:
         """The call that starts this session."""
@@ -78,6 +78,7 @@ CPU = (
 )
 MORE = (
     Devices("cpu:2", "degree_sorted()"), Devices("cpu:4", "metis()"), Devices("cpu:5", "segments(2)"), Devices("cpu:7"),
+    Devices("cpu:4", "degree_separated(2)"),
 )
 
 
@@ -86,15 +87,16 @@ def chosen() -> tuple[Devices, ...]:
     specs = os.environ.get("GBGPU_TEST_DEVICES", "").split()
     if not specs:
         return CPU + MORE if os.environ.get("GBGPU_TEST_PROFILE") == "long" else CPU
-    return tuple(Devices(spec, "shares(1, 5, 3)" if spec.endswith("*3") else "") for spec in specs)
+    return tuple(Devices(spec, "shares(1, 5, 3)" if spec.endswith(("*3", "0,cpu:2")) else "") for spec in specs)
 
 
 # Files that check what statements mean, on thousands of small kernels. The long run compiles these too; what kernels
 # compute is checked on compiled ones by test_statements, test_battery, test_operators, test_algos and others.
 INTERPRETED = {
     f"test_{name}"
-    for name in "centrality chains communities csgraph docs errors exact files hostile io language names".split()
+    for name in "centrality chains communities csgraph docs errors exact files hostile io language mixed names".split()
     + "nx operator_objects partitions regressions sparse transposed unchanged user_operators".split()
+    + ["delegates"]
 }
 
 

@@ -19,8 +19,8 @@ USED: dict[tuple, None] = {}  # (kind, spec) of every kernel that a session aske
 
 def note(session) -> None:
     """Remember the kernels of a session, of whichever devices."""
-    kernels = session.kernels
-    USED.update(dict.fromkeys(kernels._launchers if hasattr(kernels, "_launchers") else kernels._loaded))
+    for kernels in getattr(session.kernels, "_of", {"": session.kernels}).values():  # of CPUs beside GPUs two backends
+        USED.update(dict.fromkeys(kernels._launchers if hasattr(kernels, "_launchers") else kernels._loaded))
 
 
 def main(arch: str) -> None:

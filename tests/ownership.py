@@ -118,8 +118,9 @@ def _method(name: str) -> Callable:
 
 
 @contextmanager
-def several(shares: tuple[int, ...] = (1, 5, 3)) -> Iterator[Current]:
-    """A session on devices whose memory nobody else touches; gives what was done wrong."""
+def several(shares: tuple[int, ...] = (1, 5, 3), partition: Any = None) -> Iterator[Current]:
+    """A session on devices whose memory nobody else touches, with blocks of these shares, or of a partition; gives what
+    was done wrong."""
     import pytest
 
     with pytest.MonkeyPatch.context() as patch:
@@ -129,7 +130,7 @@ def several(shares: tuple[int, ...] = (1, 5, 3)) -> Iterator[Current]:
         patch.setattr(settings, "inline", "always")
         patch.setattr(settings, "staged", True)
         current.device, current.broken = NOWHERE, []
-        session = gb.init(f"cpu:{len(shares)}", gb.partition.shares(*shares))
+        session = gb.init(f"cpu:{len(shares)}", partition or gb.partition.shares(*shares))
         plain_over, plain_get = session.device_set.over, session.kernels.get
 
         def over(tasks: Any, work: Any, seconds: float, whole: bool = False) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 os.environ.setdefault("GBGPU_TIERED", "0")
 
+import algos  # noqa: E402
 import gbgpu as gb  # noqa: E402
 from gbgpu import exceptions  # noqa: E402
 from gbgpu.device.remote import AWAY  # noqa: E402
@@ -72,6 +73,35 @@ def algorithms(specs: str, *names: str) -> None:
             chosen = algorithm.choose(A, {}).values()
             algorithm.verify(A, *chosen, algorithm.run(A, *chosen))
     say(f"{len(names or ALGORITHMS)} algorithms")
+
+
+def delegates(spec: str) -> None:
+    """Products with delegates apart, and the algorithms that ask for them, as of one process on as many devices."""
+    from gbgpu.engine import direction
+
+    direction.fewer, found = lambda bytes, plain: True, []
+    partition, devices = gb.partition.degree_separated(9), len(gb.init(spec).devices)
+    for start, ranks in ((f"cpu:{devices}", False), (spec, None)):
+        here = gb.init(start, partition, ranks=ranks)
+        A = gb.io.rmat(7, 6, seed=1, weights=(1, 9), dtype="INT64")
+        n, moved = A.nrows, 0
+        x, one = gb.Vector.from_dense(np.arange(n)), gb.Vector.from_coo(np.arange(0, n, 5), 3, size=n)
+        for way in ("push", "pull"):
+            for v in (x, one, gb.Vector.from_coo(np.arange(0, n, 3), np.arange(0, n, 3), size=n)):
+                for mask in (None, one.S, ~one.S):
+                    w = gb.Vector(int, n)
+                    with gb.trace() as records:
+                        (w(direction=way) if mask is None else w(mask, direction=way)) << min_plus(v @ A)
+                    told = [record.bytes for record in records if record.step in ("gather", "heads", "settle")]
+                    moved += sum(told) if ranks is False else sum(everywhere(sum(told)))
+                    found.append([array.tolist() for array in w.to_coo()])
+        assert here.alive and A._store.rowmap.heads.n > 9 and A._store.apart is not None
+        tree, scores = algos.bfs(A, 0), algos.pagerank(A, tol=1e-10).ranks
+        algos.verify.bfs(A, 0, *tree)
+        algos.verify.pagerank(A, scores, tol=1e-9)
+        found += [moved, tree.levels.to_dict()]
+    assert found[: len(found) // 2] == found[len(found) // 2 :]
+    say(f"{moved} bytes")
 
 
 def session() -> None:

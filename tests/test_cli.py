@@ -202,6 +202,16 @@ def test_info_shows_blocks(call):
     assert call("info", "rmat:6:4", "--partition", "best")[0] == 2
 
 
+def test_info_tells_of_delegates(call):
+    graph = "info", "rmat:12:16", "--symmetric", "--partition", "degree_separated", "--devices", "cpu:4"
+    code, out, _ = call(*graph, "--json")
+    told = json.loads(out)["partition"]
+    assert code == 0 and sum(told["delegates"]) > 100 and 4 < told["bytes_an_entry"] < 9
+    kinds = [told[f"{row}_to_{column}"] for row in ("normal", "delegate") for column in ("normal", "delegate")]
+    assert sum(kinds) == sum(told["entries"]) and kinds[0] < kinds[1] == kinds[2] < kinds[3]
+    assert "delegate to delegate: " in call(*graph)[1]
+
+
 def test_metis_is_asked_for(call, monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
     code, out, err = call("info", "rmat:6:4", "--partition", "metis")

@@ -7,6 +7,7 @@ import inspect
 import os
 import subprocess
 import sys
+import types
 import warnings
 from pathlib import Path
 
@@ -316,17 +317,43 @@ def test_names_and_signatures():
 
 
 class FromGpu:
-    """A sparse array that lies elsewhere."""
+    """An array, or a sparse one, that lies elsewhere."""
 
     __module__ = "cupyx.scipy.sparse"
-    get = staticmethod(lambda: GRAPH)
+
+    def __init__(self, held):
+        self.held = held
+
+    def get(self):
+        return self.held
 
 
-def test_graphs_on_a_gpu_are_fetched(devices):
-    for graph in (FromGpu(), gb.Matrix.from_scipy_sparse(GRAPH), gb.Matrix.from_scipy_sparse(GRAPH.T.tocsr()).T):
+def test_graphs_of_gbgpu(devices):
+    for graph in (gb.Matrix.from_scipy_sparse(GRAPH), gb.Matrix.from_scipy_sparse(GRAPH.T.tocsr()).T):
         np.testing.assert_array_equal(ours.dijkstra(graph), theirs.dijkstra(GRAPH))
         np.testing.assert_array_equal(ours.laplacian(csgraph=graph).toarray(), theirs.laplacian(GRAPH).toarray())
         assert ours.structural_rank(graph) == 3
+
+
+def test_results_lie_where_the_graph_does(devices, monkeypatch):
+    fake = types.ModuleType("cupy")
+    fake.asarray = fake.csr_matrix = fake.coo_matrix = FromGpu
+    for name in ("cupy", "cupyx", "cupyx.scipy", "cupyx.scipy.sparse"):
+        monkeypatch.setitem(sys.modules, name, fake)
+    fake.scipy = fake.sparse = fake
+    graph, dense = FromGpu(GRAPH), FromGpu(GRAPH.toarray())
+    for one in (graph, dense):
+        np.testing.assert_array_equal(ours.dijkstra(one).get(), theirs.dijkstra(GRAPH))
+    distances, before = ours.shortest_path(graph, indices=FromGpu(np.array([0, 2])), return_predecessors=True)
+    np.testing.assert_array_equal(distances.get(), theirs.shortest_path(GRAPH, indices=[0, 2]))
+    assert isinstance(before, FromGpu) and before.get().dtype == np.int32
+    found, wanted = ours.laplacian(csgraph=graph), theirs.laplacian(GRAPH)
+    assert isinstance(found, FromGpu) and (found.get() != wanted).nnz == 0
+    count, labels = ours.connected_components(graph)
+    assert count == theirs.connected_components(GRAPH)[0] and isinstance(labels, FromGpu)
+    tree = ours.reconstruct_path(graph, FromGpu(theirs.breadth_first_order(GRAPH, 0)[1]))
+    assert tree.get().nnz == theirs.breadth_first_tree(GRAPH, 0).nnz
+    assert ours.structural_rank(graph) == 3 and isinstance(ours.dijkstra(GRAPH), np.ndarray)
 
 
 SMALL = [graph for graph in GRAPHS.values() if len(graph[1]) < 180]  # nothing is compiled here

@@ -335,6 +335,7 @@ def test_user_functions_outside_the_language(devices, source, word, tmp_path):
 
 BAD_SPECS = ["cpu:0", "cpu:-1", "cpu:x", "cpu:", "gpu:1", "", "cpu:2,", "cuda:0*0", "cpu:99999999"]
 BAD_SPECS += ["cpu:1-2", "1,cpu:2", "cpu:1,2", "cuda:1-0", "cuda:0,0", "cuda:0-1,1", "cuda:0-99999", "cuda:0--1"]
+BAD_SPECS += ["cuda:0,cpu:1-2"]
 
 
 @pytest.mark.parametrize("spec", BAD_SPECS)
@@ -365,9 +366,12 @@ def test_lists_of_gpus(spec, monkeypatch):
     assert pairs == SPECS[spec]
 
 
-def test_cpus_beside_gpus_are_refused_by_name():
-    with pytest.raises(exceptions.NotImplementedException, match="beside"):
+def test_cpus_come_after_gpus(monkeypatch):
+    monkeypatch.setattr(cuda, "available", lambda: 0)
+    with pytest.raises(exceptions.DeviceError, match="a GPU that exists"):
         gb.init("cuda:0,cpu:2")
+    with pytest.raises(exceptions.DeviceError, match="GPUs before CPUs"):
+        gb.init("cpu:2,cuda:0")
 
 
 def test_a_device_string_is_a_string():

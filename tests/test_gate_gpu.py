@@ -114,3 +114,23 @@ def test_transposes(gpu, values):
     assert A.T.new().isequal(expected)
     y = gb.semiring.plus_pair[int](gb.Vector.from_scalar(1, 600) @ A).new()
     assert y.isequal(gb.Vector.from_coo(*np.unique(j, return_counts=True), size=350))
+
+
+def test_graph_functions_of_cupys_graphs(gpu):
+    """Results of `algos.csgraph` lie where the graph does."""
+    import cupyx.scipy.sparse as gpu_sparse
+    from scipy import sparse as sp
+    from scipy.sparse import csgraph as theirs
+
+    from algos import csgraph as ours
+
+    graph = sp.random(300, 300, 0.02, "csr", random_state=1)
+    there = gpu_sparse.csr_matrix(graph)
+    for given in (there, there.toarray()):
+        found = ours.dijkstra(given, indices=gpu.array([3, 5]))
+        assert isinstance(found, gpu.ndarray)
+        np.testing.assert_allclose(found.get(), theirs.dijkstra(graph, indices=[3, 5]))
+    tree = ours.minimum_spanning_tree(there)
+    assert gpu_sparse.issparse(tree) and abs(float(tree.sum()) - theirs.minimum_spanning_tree(graph).sum()) < 1e-9
+    count, labels = ours.connected_components(there, directed=False)
+    assert count == theirs.connected_components(graph, directed=False)[0] and isinstance(labels, gpu.ndarray)

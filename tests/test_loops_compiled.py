@@ -157,6 +157,25 @@ def test_shortest_paths(machine, monkeypatch, name):
     assert loops[-1].rounds > 1000 and by_itself(loops[-1]), loops[-1].how
 
 
+def test_few_rounds(machine):
+    """Little enough for tools that watch each access of a kernel."""
+    n = 48
+    i = np.arange(n)
+    rows, cols = np.r_[i, (i + 1) % n], np.r_[(i + 1) % n, i]
+    A = gb.Matrix.from_coo(rows, cols, np.ones(2 * n, np.float32), nrows=n, ncols=n)
+    far = np.minimum(i, n - i)
+    for _ in range(2):
+        it, level, _ = levels(A)
+        assert (level.to_dense() == far).all() and it.rounds == n // 2 + 1
+        d = gb.Vector.from_coo([0], [0], size=n, dtype="FP32")
+        new = d.dup()
+        with gb.loop() as it:
+            new << min_plus(new @ A)
+            d(binary.min) << new
+            it.until(it.index == 25)
+        assert (d.to_dense() == far).all()
+
+
 def test_parts_of_rounds_that_never_ran_before(machine):
     """What others use as well must last, though it is made while a round is captured, in a part that may never run."""
     found, rows = [], gb.Vector.from_dense(np.arange(400.0))
@@ -202,6 +221,92 @@ def test_captures_that_break_off_leave_all_as_it_was(machine, monkeypatch, stop)
         i, j = rng.integers(0, 400, (2, 1200))
         A = gb.Matrix.from_coo(i, j, 1 << rng.integers(0, 20, 1200), nrows=400, ncols=400, dup_op="min")
         algos.verify.sssp(A, 5, algos.sssp(A, 5))
+
+
+@pytest.mark.parametrize("stop", range(0, 16, 3))
+def test_captures_that_a_driver_breaks_off(machine, monkeypatch, stop):
+    """What no stream can capture, in the round or in a part that is guarded: the loop goes by statements."""
+    if not machine.startswith("cuda"):
+        pytest.skip("needs a GPU")
+    import cupy
+
+    perform, count = captured.Captured._perform, iter(range(10**9))
+
+    def some(self, operations, condition):
+        done = []
+        for operation in operations:
+            if next(count) % 17 == stop:
+                cupy.cuda.get_current_stream().synchronize()
+            done += perform(self, [operation], condition)
+        return done
+
+    monkeypatch.setattr(captured.Captured, "_perform", some)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        i, j = rng.integers(0, 400, (2, 1200))
+        A = gb.Matrix.from_coo(i, j, 1 << rng.integers(0, 20, 1200), nrows=400, ncols=400, dup_op="min")
+        algos.verify.sssp(A, 5, algos.sssp(A, 5))
+        gc.collect()
+        gb.synchronize()
+
+
+def test_statements_after_rounds_choose_by_counts(machine):
+    """A search that is thin at first, then too wide for rounds by themselves."""
+    A = gb.io.generate.uniform(1 << 17, 8, seed=3, dtype="BOOL")
+    for _ in range(4):
+        levels(A)
+
+    def ways(records):
+        """The direction of each product by the entries that it left."""
+        found = {}
+        for r in records:
+            if r.step == "move" and r.direction and r.nvals is not None:
+                found.setdefault(r.statement, [r.direction, 0])[1] += r.nvals
+        return {(total, direction) for direction, total in found.values()}
+
+    with gb.trace() as records:
+        by_statements = levels(A)[1]
+    with gb.trace(rounds=True) as other:
+        found = levels(A)[1]
+    assert found.isequal(by_statements) and {way for _, way in ways(records)} == {"push", "pull"}
+    assert machine.startswith("cpu") or ways(other) <= ways(records)
+
+
+def test_pulls_for_few_vertices_end(machine):
+    """Peeling that is wide at first, then long and thin."""
+    n = 2000
+    i = np.arange(n)
+    rows = np.r_[i[:-1], np.zeros(n - 1, int)]
+    cols = np.r_[i[1:], i[1:]]
+    A = gb.Matrix.from_coo(np.r_[rows, cols], np.r_[cols, rows], True, nrows=n, ncols=n, dup_op="any")
+    expected = algos.core_numbers(A)
+    for _ in range(8):
+        assert algos.core_numbers(A).isequal(expected)
+    assert algos.verify.core_numbers(A, expected) is None
+
+
+def test_rounds_leave_records(machine):
+    A = road()
+    levels(A)
+    sizes = np.bincount(levels(A)[1].to_dense())
+    for limit in (None, 40):
+        with gb.trace(rounds=True) as records:
+            it, *_ = levels(A, limit)
+        found = [r for r in records if r.step.endswith("round")]
+        assert by_itself(it) and found[0].text == f"{it!r}: {it.how}"
+        first = [r for r in found if r.device == gb.settings.session().devices[0].name]
+        assert len(found) % len(first) == 0 and it.rounds - len(first) in range(0, 30)
+        assert [r.nvals for r in first] == [*sizes, 0][it.rounds + 1 - len(first) : it.rounds + 1]
+        assert {r.direction for r in first} <= {"push", "pull"} and all(r.change is None for r in first)
+        assert all(r.start <= r.end <= after.start for r, after in zip(first, first[1:], strict=False))
+    for again in range(2):  # numbers that conditions compare
+        with gb.trace(rounds=True) as records:
+            ranks = algos.pagerank(A, tol=1e-9)
+        changes = [r.change for r in records if r.change is not None]
+        assert len(changes) > 20 * again and (not changes or 1e-11 < changes[-1] < 1e-9 < changes[-2])
+    with gb.trace() as records:  # by statements
+        plain = algos.pagerank(A, tol=1e-9)
+    assert plain.iterations == ranks.iterations and not any(r.step.endswith("round") for r in records)
 
 
 def test_rounds_are_told(machine):
@@ -551,7 +656,7 @@ def test_conditions_are_written_for_both(text, monkeypatch):
     def kernel(condition, *given):
         other = condition_module.CudaCondition()
         ends = [other.text(node) for node in seen[:1]]
-        limits = condition_module.Limits([], ["3 > 2147483648"], ["3 < 2"])
+        limits = condition_module.Limits([], ["3 > 2147483648"], ["3 < 2"], [])
         text = other.kernel(ends, [("a0", "a0", 8)] * bool(other.arrays), limits)
         assert nvrtc.compile_ptx(text, "sm_90")
         inside = condition_module.CudaCondition()  # a round

@@ -25,7 +25,7 @@ SIZES = (0, 1, 2, 63, 64, 65, 200, 300)
 part = gb.partition
 PARTS = {
     "random": part.random(3), "segments": part.segments(3), "degree_sorted": part.degree_sorted(),
-    "metis": part.metis(),
+    "metis": part.metis(), "degree_separated": part.degree_separated(9),
 }
 
 
@@ -142,7 +142,8 @@ def test_segments_want_a_number(each):
 
 
 def test_deterministic_sessions_keep_the_order_of_rows():
-    for made in (part.random(), part.metis(), part.segments(2), part.degree_sorted()):
+    for made in (part.random(), part.metis(), part.segments(2), part.degree_sorted(),
+                 part.degree_separated()):
         with pytest.raises(InvalidValue, match="keeps the order of rows"):
             gb.init("cpu:3", made, deterministic=True)
     gb.init("cpu:3", part.segments(1), deterministic=True)
@@ -307,6 +308,11 @@ def test_sets_of_blocks(n, m, p, name, seed):
         assert (sets.inputs[b], sets.outputs[b]) == (mine.any(0).sum(), mine.any(1).sum())
         assert (sets.updates[b], sets.cut[b]) == ((mine.any(0) & ~own).sum(), mine[:, ~own].sum())
         assert sets.columns[b] == own.sum()
+        few, apart = sets.delegates[b], np.zeros(m, bool)
+        for other in range(0 if colmap.heads is None else p):
+            apart[colmap.part(other)[: colmap.heads.rows[other]]] = True
+        kinds = mine[few:, ~apart], mine[few:, apart], mine[:few, ~apart], mine[:few, apart]
+        assert sets.kinds[b] == tuple(kind.sum() for kind in kinds)
     assert gb.block_sets(A.T) == gb.block_sets(A.T.new())
     if n == m and rowmap.order is None:
         indptr, cols, _ = A.to_csr()
@@ -356,7 +362,8 @@ def pulled(A, x) -> tuple[np.ndarray, int]:
 @settings(max_examples=25)
 @given(
     n=st.sampled_from(SIZES[:-1]), m=st.sampled_from(SIZES[:-1]), p=st.sampled_from([2, 3, 5]),
-    name=st.sampled_from(list(NAMED)), dtype=st.sampled_from(["INT64", "INT32", "INT8", "BOOL"]),
+    name=st.sampled_from(sorted(NAMED.keys() - {"degree_separated"})),  # for which see test_delegates.py
+    dtype=st.sampled_from(["INT64", "INT32", "INT8", "BOOL"]),
     seed=st.integers(0, 99),
 )  # fmt: skip
 def test_pulls_bring_what_blocks_read(eager, n, m, p, name, dtype, seed):

@@ -70,6 +70,10 @@ def test_many_texts(count):
     assert int(ranked(count, "texts", "2000", seconds=600).split()[0]) > 500
 
 
+def test_delegates_apart():
+    assert int(ranked(2, "delegates", "cpu:2").split()[0]) > 10_000
+
+
 def failed(count: int, how: str, at: int = 3) -> str:
     """What is said of a rank that fails at its statement number `at`. The others would wait for it for ever."""
     done = mpiexec(count, str(HERE / "ranked.py"), "failing", how, str(at))

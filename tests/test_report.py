@@ -31,6 +31,7 @@ class Record:
     launches: int = 1
     tally: None = None
     decision: None = None
+    change: float | None = None
 
 
 @pytest.fixture
@@ -111,6 +112,20 @@ def test_steps_of_unknown_kinds_have_colours_of_their_own(known, tmp_path, monke
     records = [Record(k, "s", kind, "gpu", k, k + 1) for k, kind in enumerate(kinds)]
     legend = drawn(records, tmp_path / "picture.png", monkeypatch).axes[0].get_legend()
     assert len({patch.get_facecolor() for patch in legend.get_patches()}) == len(legend.get_patches()) == 12
+
+
+def test_rounds_that_devices_go_are_drawn(tmp_path, monkeypatch):
+    searched = [Record(k, "a loop", "push round", "gpu", k, k + 1, "push", nvals=k * k) for k in range(9)]
+    ranked = [Record(k, "a loop", "pull round", "gpu", k, k + 1 + k / 9, "pull") for k in range(9, 15)]
+    for k, record in enumerate(ranked):
+        record.change = 0.5**k
+    lanes, products, rounds, changes = drawn(searched + ranked, tmp_path / "picture.png", monkeypatch).axes
+    assert {line.get_ydata().tolist()[-1] for line in products.lines if len(line.get_ydata())} == {64}
+    assert rounds.lines[0].get_ydata() == pytest.approx([r.end - r.start for r in ranked])
+    assert changes.lines[0].get_ydata() == pytest.approx([0.5**k for k in range(6)])
+    event = next(e for e in report.chrome_trace(ranked)["traceEvents"] if e["name"] == "pull round")
+    assert event["args"]["change"] == 1.0
+    assert len(drawn(searched, tmp_path / "picture.png", monkeypatch).axes) == 2
 
 
 def test_no_two_kinds_of_steps_share_a_colour():

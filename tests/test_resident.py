@@ -54,7 +54,7 @@ class Body:
         condition = CudaCondition()
         names = [condition.array(self[each] if isinstance(each, str) else each) for each in reads]
         pairs = [(condition.array(to), condition.array(of), 8) for to, of in copies]
-        limits = Limits([], [], [f"{names[0]}[0] {other}"] * bool(other))
+        limits = Limits([], [], [f"{names[0]}[0] {other}"] * bool(other), [])
         text = condition.kernel([f"{names[0]}[0] == 0"], pairs, limits)
         used = next(self.used)
         own = np.uint64(1), self.state, 1 << 40, 100, self.counters, used

@@ -11,6 +11,7 @@ from ctypes import addressof, c_void_p, create_string_buffer
 from functools import cache, cached_property
 from pathlib import Path
 from struct import Struct
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,6 +156,7 @@ class CudaDevice:
         self.relieve: Any = None  # weak: what gives memory back, and says whether there was any
         self._queued: list[tuple] | None = None  # what is copied or cleared at once
         self._used = 0  # of the zeroed words
+        self.waited = 0.0  # seconds that the host has waited for small reads
         self._counting: Iterator[Any] | None = None  # words that a loop's body clears itself
         self._context, self.peers = cupy.cuda.Device(gpu) if switch else nullcontext(), peers
 
@@ -244,7 +246,9 @@ class CudaDevice:
                     return buffer.get()
                 stream, held = cupy.cuda.get_current_stream(), self._pinned
                 buffer.data.copy_to_host_async(held.ptr, buffer.nbytes, stream)
+                start = perf_counter()
                 stream.synchronize()
+                self.waited += perf_counter() - start
         except (CUDADriverError, CUDARuntimeError) as error:
             raise DeviceError(f"{self.name}: {error}") from error
         return np.frombuffer(held, buffer.dtype, buffer.size).copy()
@@ -305,6 +309,8 @@ class CudaDevice:
 
     def copy_counted(self, target: Any, source: Any, count: Any) -> None:
         n = min(target.size, source.size)
+        if isinstance(source, np.ndarray):
+            source = self.put(source[:n])
         if self._queued is not None:
             return self._queued.append((target, source, n * target.itemsize, count, target.itemsize))
         if n:
@@ -629,6 +635,16 @@ class CudaDevices:
                 with self.devices[task.device].here():
                     results.append(work(task))
         return results
+
+    def streams(self) -> dict[int, Any]:
+        """What each GPU is given by this thread goes to."""
+        return {device.gpu: cupy.cuda.get_current_stream(device.gpu) for device in self.devices}
+
+    def read(self, source: Any, streams: dict[int, Any]) -> np.ndarray:
+        """An array on the host, as it is once its GPU has done what these streams were given, or else this thread's."""
+        gpu = source.device.id
+        with cupy.cuda.Device(gpu), streams.get(gpu) or nullcontext():
+            return source.get()
 
     def current_gpu(self) -> int:
         """The GPU that calls go to now."""

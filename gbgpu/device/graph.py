@@ -31,6 +31,9 @@ def _latest(name: str, version: int) -> Any:
     return getattr(bindings(), f"{name}_v{version}", None) or getattr(bindings(), name)
 
 
+_lost: list[Any] = []  # streams that go on capturing
+
+
 def checked(result: Any) -> Any:
     error, *found = result
     if int(error):
@@ -48,6 +51,9 @@ class WhileGraph:
 
         self.device, self._driver, self._cupy = device, bindings(), cupy
         self._runs: Any = None
+        # Where a capture was broken off by a call that streams can't capture, the driver (CUDA 13.0) has destroyed the
+        # body of a conditional node that still has it: who ends the capture around it, or destroys all, crashes.
+        self._lost = False
         self._parts: list[Any] = []  # what is guarded
         with device.here():
             self.stream, self._inner = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
@@ -81,12 +87,17 @@ class WhileGraph:
             with self.device.here():
                 begin = driver.cuStreamBeginCaptureToGraph(stream.ptr, into, None, None, 0, relaxed)
                 checked((begin[0], None))
+            ended = None
             try:
                 yield
             finally:  # a stream that goes on capturing is of no use to anyone
-                with self.device.here():
-                    ended = driver.cuStreamEndCapture(stream.ptr)
-            checked((ended[0], None))
+                if not self._lost:
+                    with self.device.here():
+                        ended = driver.cuStreamEndCapture(stream.ptr)[0]
+                    if int(ended):
+                        self._lost = True
+                        _lost.append((stream, self.stream))
+            checked((ended, None))
 
     def condition(self) -> Any:
         """A handle for a part of the body that is guarded. A kernel has to set it in each round."""
@@ -132,4 +143,5 @@ class WhileGraph:
     def __del__(self) -> None:
         if self._runs is not None:
             self._driver.cuGraphExecDestroy(self._runs)
-        self._driver.cuGraphDestroy(self._whole)
+        if not self._lost:
+            self._driver.cuGraphDestroy(self._whole)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..device.base import Device
 from .blocks import MatrixStore
-from .partition import Task
+from .partition import WORD, Task
 
 
 class Piece(NamedTuple):
@@ -22,8 +22,9 @@ class Piece(NamedTuple):
 
 
 class Halo(NamedTuple):
-    """asked: local rows of an owner that others read, one target after another; placed: (how many values arrive, the
-    slots that they are of) of a target, one owner after another, both on the devices; pieces: of each target."""
+    """asked: local rows of an owner that others read, one target after another, each with -1 up to the next word of
+    bits; placed: (how many values arrive, the slots that they are of) of a target, one owner after another, both on the
+    devices; pieces: of each target."""
 
     asked: list[Any]
     placed: list[tuple[Any, Any]]
@@ -57,7 +58,7 @@ def halo(
         for owner, (lo, hi) in enumerate(pairwise(cuts)):
             if lo < hi:
                 mine.append(Piece(owner, sum(map(len, asked[owner])), lo, hi - lo))
-                asked[owner].append(found[lo:hi] - colmap.first_slot(owner))
+                asked[owner] += [found[lo:hi] - colmap.first_slot(owner), np.full((lo - hi) % WORD, -1)]
     index = [device.put(np.concatenate(parts)) for device, parts in zip(devices, asked, strict=False)]
     counted = ((device, found.astype(colmap.slot_type())) for device, found in zip(devices, slots, strict=False))
     return Halo(index, [(device.full(1, len(one), np.int64), device.put(one)) for device, one in counted], pieces)

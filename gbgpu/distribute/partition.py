@@ -24,11 +24,14 @@ class Pattern(NamedTuple):
     cols: Callable[[], np.ndarray] | None = None
 
 
-class Partition:
-    """How rows are divided among p devices: `divide(rows, p)` gives the bounds of blocks, p + 1 places, and the user id
-    at each place. `permutes`: these may have another order than the rows."""
+# Bounds of blocks, p + 1 places; the user id at each place; and how many rows at the head of each block are delegates
+Division = tuple[np.ndarray, Order] | tuple[np.ndarray, Order, np.ndarray]
 
-    def __init__(self, name: str, divide: Callable[[Pattern, int], tuple[np.ndarray, Order]], permutes: bool = False):
+
+class Partition:
+    """How rows are divided among p devices: `divide(rows, p)`. `permutes`: they may have another order than ids."""
+
+    def __init__(self, name: str, divide: Callable[[Pattern, int], Division], permutes: bool = False):
         self.name, self.divide, self.permutes = name, divide, permutes
 
     def __repr__(self) -> str:
@@ -48,13 +51,13 @@ def _work(rows: Pattern) -> np.ndarray:
     return np.ones(rows.n, np.int64) if lengths is None or not len(lengths) else 1 + lengths.astype(np.int64)
 
 
-def _cut_work(rows: Pattern, p: int) -> np.ndarray:
-    """Bounds of p contiguous blocks of about the same work."""
+def _cut_work(rows: Pattern, p: int, weights: np.ndarray) -> np.ndarray:
+    """Bounds of p contiguous blocks whose work is about as weights."""
     n = rows.n
     if n == 0 or rows.lengths is None:
-        return _cut(n, np.ones(p))
-    upto = np.cumsum(_work(rows))
-    inner = np.minimum(np.searchsorted(upto, upto[-1] * np.arange(1, p) / p, side="left") + 1, n)
+        return _cut(n, weights)
+    upto, share = np.cumsum(_work(rows)), np.cumsum(weights)[:-1] / weights.sum()
+    inner = np.minimum(np.searchsorted(upto, upto[-1] * share, side="left") + 1, n)
     if n >= p * WORD * WORD:  # whole words: slots are then the user ids, and nothing has to be translated
         inner = inner // WORD * WORD
     return np.concatenate([[0], inner, [n]]).astype(np.int64)
@@ -71,23 +74,31 @@ def equal_rows() -> Partition:
     return Partition("equal_rows()", lambda rows, p: (_cut(rows.n, np.ones(p)), None))
 
 
-def equal_edges() -> Partition:
-    """About the same number of rows plus entries for every device, of the first matrix of a size (Lux, section 4.2)."""
-    return Partition("equal_edges()", lambda rows, p: (_cut_work(rows, p), None))
+def equal_edges(*weights: float) -> Partition:
+    """About the same number of rows plus entries for every device, of the first matrix of a size (Lux, section 4.2); in
+    proportion to `weights`, one for each device, if they are given. Raises InvalidValue as `shares` does."""
+    known = _weights(weights) if weights else lambda p: np.ones(p)
+    return Partition(f"equal_edges{weights}", lambda rows, p: (_cut_work(rows, p, known(p)), None))
 
 
 def shares(*weights: float) -> Partition:
     """Blocks in proportion to `weights`, one for each device: `shares(1, 5, 3)`. Raises InvalidValue on a negative
-    weight or a zero sum."""
+    weight or a zero sum, and where another number of devices asks."""
+    known = _weights(weights)
+    return Partition(f"shares{weights}", lambda rows, p: (_cut(rows.n, known(p)), None))
+
+
+def _weights(weights: tuple[float, ...]) -> Callable[[int], np.ndarray]:
+    """What gives the weights of p devices."""
     if not weights or not all(0 <= weight < float("inf") for weight in weights) or sum(weights) <= 0:
         raise InvalidValue(message("non-negative weights with a positive sum", weights, "one weight for each device"))
 
-    def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
+    def known(p: int) -> np.ndarray:
         if p != len(weights):
             raise InvalidValue(message(f"one weight for each of the {p} devices", f"{len(weights)} weights: {weights}"))
-        return _cut(rows.n, np.asarray(weights, float)), None
+        return np.asarray(weights, float)
 
-    return Partition(f"shares{weights}", divide)
+    return known
 
 
 def random(seed: int = 0) -> Partition:
@@ -111,7 +122,7 @@ def segments(each: int = 8) -> Partition:
         raise InvalidValue(message("a positive number of segments for each device", repr(each)))
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
-        cuts = _cut_work(rows, p * each)
+        cuts = _cut_work(rows, p * each, np.ones(p * each))
         return _by_owner(np.repeat(np.arange(p * each) % p, np.diff(cuts)), p)
 
     return Partition(f"segments({each})", divide, permutes=each > 1)
@@ -130,6 +141,67 @@ def degree_sorted() -> Partition:
     return Partition("degree_sorted()", divide, permutes=True)
 
 
+def degree_separated(threshold: int | str = "auto") -> Partition:
+    """Rows and columns with more entries than `threshold`, the delegates, are dealt out forth and back, most first, and
+    lie at the head of every block; the others are runs of neighbouring ids with as many rows plus entries in each.
+
+    What products with a square matrix ask of other devices is then the values of delegates and what entries between
+    two others name: an entry in a delegate's row is a second time with the owner of its column, who sums there
+    (docs/partitions.md). "auto" takes the threshold by which the fewest values are expected to move, which may be none.
+    Rows of matrices that are not square are divided like the others, without delegates.
+
+    Source: Pan, Pearce, Owens, "Scalable Breadth-First Search on a GPU Cluster", IPDPS 2018, section III. Raises
+    InvalidValue unless `threshold` is "auto" or an int from 0 on.
+    """
+    auto = threshold == "auto"
+    if not auto and (isinstance(threshold, bool) or not isinstance(threshold, int) or threshold < 0):
+        hint = "rows with more entries are delegates"
+        raise InvalidValue(message('threshold="auto", or an int from 0 on', repr(threshold), hint))
+
+    def divide(rows: Pattern, p: int) -> Division:
+        if rows.cols is None or p == 1 or rows.lengths is None or not rows.lengths.any():
+            return equal_edges().divide(rows, p)
+        degrees = np.maximum(rows.lengths, np.bincount(rows.cols(), minlength=rows.n))
+        apart = degrees > (_least_moved(degrees, p) if auto else threshold)
+        if not apart.any():
+            return equal_edges().divide(rows, p)
+        few = np.flatnonzero(apart)
+        few = few[np.argsort(-degrees[few], kind="stable")]
+        turn = np.arange(len(few)) % (2 * p)
+        theirs = np.minimum(turn, 2 * p - 1 - turn)
+        many = np.flatnonzero(~apart)
+        upto = np.cumsum(_work(rows)[many])
+        mine = np.minimum((upto - 1) * p // max(upto[-1:].sum(), 1), p - 1)
+        owners = np.concatenate([theirs, mine])
+        bounds, order = _by_owner(owners, p)
+        return bounds, np.concatenate([few, many])[order], np.bincount(theirs, minlength=p)
+
+    return Partition(f"degree_separated({threshold!r})", divide, permutes=True)
+
+
+def _least_moved(degrees: np.ndarray, p: int) -> int:
+    """The threshold, a power of two, with which the fewest values are expected to move in a pull if neighbours lie
+    anywhere: of those within a hundredth the least, as searches bring bits for delegates, and ids for others. The
+    largest degree, unless that saves a tenth of what moves with it.
+
+    A row of k entries has one with (p - 1) * (1 - (1 - 1/p)**k) of the others. Rows of delegates are summed where
+    their entries lie, so who reads a value has another row with it; and sums come for delegates alone."""
+    each, rows = np.unique(degrees, return_counts=True)
+
+    def others(entries: np.ndarray) -> np.ndarray:
+        return (p - 1) * (1 - (1 - 1 / p) ** entries)
+
+    found = []
+    for least in [*2 ** np.arange(int(each[-1]).bit_length()), each[-1]]:
+        apart = each > least
+        left = 1 - (each * rows)[apart].sum() / (each * rows).sum()  # share of entries that normal rows have
+        found.append(((rows * others(each * left)).sum() + (rows * others(each))[apart].sum(), int(least)))
+    fewest = min(found)[0]
+    if fewest > 0.9 * found[-1][0]:
+        return found[-1][1]
+    return next(least for moved, least in found if moved <= 1.01 * fewest)
+
+
 def metis(seed: int = 0) -> Partition:
     """Blocks of about the same rows plus entries between which few entries lie, by METIS (Karypis and Kumar, SIAM J.
     Sci. Comput. 20, 1998) on the first square matrix of a size, its pattern made symmetric. Rows of other sizes go by
@@ -141,7 +213,7 @@ def metis(seed: int = 0) -> Partition:
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
         if rows.cols is None or p == 1 or rows.lengths is None or not rows.lengths.any():
-            return _cut_work(rows, p), None
+            return _cut_work(rows, p, np.ones(p)), None
         graph = pymetis.CSRAdjacency(*_undirected(rows.lengths, rows.cols()))
         options = pymetis.Options(seed=seed)
         _, owners = pymetis.part_graph(p, graph, vweights=_work(rows), options=options, recursive=False)
@@ -167,6 +239,7 @@ NAMED = {
     "segments": segments,
     "metis": metis,
     "degree_sorted": degree_sorted,
+    "degree_separated": degree_separated,
 }  # those that need no more than a name
 
 
@@ -193,14 +266,15 @@ class Tables(NamedTuple):
 class RowMap:
     """User id <-> slot of one index space. Block b owns the places bounds[b]..bounds[b+1]; its slots begin at
     starts[b], a multiple of 64. `order`: the user id at each place; None where places are the user ids, as in a map of
-    one block."""
+    one block. `heads`: the map of the delegates, the first rows of each block, with slots of their own; None if there
+    are none."""
 
     __slots__ = (
-        *("n", "p", "bounds", "starts", "nslots", "rows", "tasks", "seconds", "plain", "order", "_place"),
+        *("n", "p", "bounds", "starts", "nslots", "rows", "tasks", "seconds", "plain", "order", "heads", "_place"),
         *("_bounds", "_starts", "_tables"),
     )
 
-    def __init__(self, bounds: np.ndarray, order: Order = None):
+    def __init__(self, bounds: np.ndarray, order: Order = None, delegates: np.ndarray | None = None):
         self.bounds = np.asarray(bounds, np.int64)
         self.n = int(self.bounds[-1])
         self.p = len(self.bounds) - 1
@@ -215,13 +289,15 @@ class RowMap:
         self._place = None if self.order is None else np.argsort(self.order)
         # slots are the user ids
         self.plain = self.order is None and bool((self.starts[:-1] == self.bounds[:-1]).all())
+        self.heads = None if delegates is None else RowMap(np.concatenate([[0], np.cumsum(delegates)]))
         self._bounds, self._starts = self.bounds.tolist(), self.starts.tolist()  # NumPy scalars are slow to pass around
         self._tables: dict[str, Tables] = {}
 
     def same(self, other: "RowMap") -> bool:
         """Whether rows lie in the same places."""
         mine, its = (np.zeros(0) if map.order is None else map.order for map in (self, other))
-        return np.array_equal(self.bounds, other.bounds) and np.array_equal(mine, its)
+        heads = [None if map.heads is None else map.heads.rows for map in (self, other)]
+        return np.array_equal(self.bounds, other.bounds) and np.array_equal(mine, its) and heads[0] == heads[1]
 
     def straight(self) -> "RowMap":
         """The same sizes of blocks, with rows in the order of user ids."""

@@ -16,7 +16,9 @@ class BlockSets(NamedTuple):
 
     rows, entries: how many there are. inputs: columns with an entry, which are read. outputs: rows with an entry, which
     are written. updates: inputs of other owners. cut: entries whose column is another owner's. columns: how many the
-    block's device owns.
+    block's device owns. delegates: rows that are (`partition.degree_separated`). kinds: entries by row and column,
+    normal to normal, normal to delegate, delegate to normal, delegate to delegate (Pan et al., IPDPS 2018, section
+    III-B).
     """
 
     rows: tuple[int, ...]
@@ -26,6 +28,8 @@ class BlockSets(NamedTuple):
     updates: tuple[int, ...]
     cut: tuple[int, ...]
     columns: tuple[int, ...]
+    delegates: tuple[int, ...]
+    kinds: tuple[tuple[int, int, int, int], ...]
 
     @property
     def edge_cut(self) -> float:
@@ -54,6 +58,13 @@ class BlockSets(NamedTuple):
         """Bytes that arrive at most in a push: a slot and a value for each output of another owner."""
         return (slot + width) * sum(self.updates)
 
+    def held_bytes(self, width: int = 0, slot: int = 4) -> int:
+        """Bytes of row offsets, column slots and values of `width` bytes, where products have asked for delegates: with
+        their rows a second time, and other offsets for the rest."""
+        delegates, apart = sum(self.delegates), sum(sum(kinds[2:]) for kinds in self.kinds)
+        offsets = sum(self.rows) * (2 if delegates else 1) + delegates * len(self.rows)
+        return slot * offsets + (slot + width) * (sum(self.entries) + apart)
+
 
 def _balance(counts: Sequence[int]) -> float:
     return max(counts) * len(counts) / sum(counts) if sum(counts) else 1.0
@@ -62,16 +73,26 @@ def _balance(counts: Sequence[int]) -> float:
 def block_sets(store: MatrixStore, devices: Sequence[Device], over: Callable[..., list[Any]]) -> BlockSets:
     """Counted where the blocks lie; `over(tasks, work, seconds)` as a session has it. A column is a block's own if the
     columns' block of the same number has it."""
-    colmap, inputs = store.colmap, max(store.colmap.nslots, 1)
+    rowmap, colmap, inputs = store.rowmap, store.colmap, max(store.colmap.nslots, 1)
 
-    def counted(task: Task) -> tuple[int, ...]:
+    def counted(task: Task) -> tuple[Any, ...]:
         b, device = task.block, devices[task.device]
         block, lo, hi = store.blocks[b], colmap.first_slot(b), colmap.first_slot(b + 1)
         cols = block.cols[: block.nnz]
         named, own = device.zeros(inputs, np.bool_), (cols >= lo) & (cols < hi)
         named[cols] = True
         written = block.indptr[1:] > block.indptr[:-1]
-        found = [int(device.get(device.truths(flags))[0]) for flags in (named, written, named[lo:hi], own)]
-        return block.n, block.nnz, found[0], found[1], found[0] - found[2], block.nnz - found[3], colmap.rows[b]
+        few, above = 0 if rowmap.heads is None else rowmap.heads.rows[b], 0
+        apart = device.zeros(inputs, np.bool_)  # columns of delegates
+        for other, n in enumerate(() if colmap.heads is None else colmap.heads.rows):
+            apart[colmap.first_slot(other) : colmap.first_slot(other) + n] = True
+        if few:
+            above = int(device.get(block.indptr[few : few + 1])[0])  # entries in rows of delegates
+        kinds = apart[cols]
+        flags = named, written, named[lo:hi], own, kinds[above:], kinds[:above]
+        found = [int(device.get(device.truths(each))[0]) for each in flags]
+        parts = block.nnz - above - found[4], found[4], above - found[5], found[5]
+        asked = found[0], found[1], found[0] - found[2], block.nnz - found[3]
+        return block.n, block.nnz, *asked, colmap.rows[b], few, parts
 
-    return BlockSets(*zip(*over(store.rowmap.tasks, counted, store.nvals * 1e-9), strict=True))
+    return BlockSets(*zip(*over(rowmap.tasks, counted, store.nvals * 1e-9), strict=True))

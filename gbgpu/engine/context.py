@@ -33,6 +33,7 @@ class Context(Protocol):
     deterministic: bool
     doubted: bool  # whether devices may have found something wrong since the last read
     watched: Watched | None  # the step in hand, while somebody traces
+    writing: bool  # a round of a loop is written down, for devices to do it by themselves
     loop_index: Any  # the loop that is captured, and where its device counts rounds; None at other times
     assigner: Any  # who computes what of a product (an assign.Assigner); None: each owner its block
     sharing: Any  # the same of pulls, once for all (a sharing.Sharing), or None

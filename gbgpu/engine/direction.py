@@ -13,7 +13,8 @@ from . import build
 from .assign import counting, tallied
 from .context import Context
 from .deterministic import by_rows, order_matters
-from .plan import Step, Value
+from .matrix.separate import separated
+from .plan import Step, Value, gives_one
 
 FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a frontier are not worth a read from a GPU
 COUNT = 2e-6  # seconds that counting the edges of a frontier takes at least, and a wrong guess may cost
@@ -42,7 +43,7 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
         entries = session.known_count(held)
         allowed = entries if entries is None or not mask.complement else outer.n - entries
     hint = statement.hints.get("direction") if statement.hints else None
-    key = expr.op, expr.kind, flip, turned, hint, x.form, count, allowed
+    key = expr.op, expr.kind, flip, turned, hint, x.form, x.iso, count, allowed
     known = store.ways.get(key)
     if known is not None:
         product, found, seconds = known
@@ -60,23 +61,66 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     push = push_seconds(costs, expr.op, store, outer, edges)
     if direction is None:
         direction = _rented(session, x, store, pull_turned, pull, push)
-    dense = straight = False
-    if direction == "push":
-        dense = edges is not None and DENSE * edges >= outer.n and session.ranks is None
-        straight = outer.p == 1 and not session.kernels.neutral and not order_matters(expr.op.monoid)
+    pushed, alone = direction == "push", outer.p == 1 and not session.kernels.neutral
+    dense = pushed and edges is not None and DENSE * edges >= outer.n and session.ranks is None
+    straight = pushed and alone and not order_matters(expr.op.monoid)
     turn = pull_turned == (direction == "pull")
     found = session.oriented(matrix, turn)
+    heads = None
+    if found.rowmap.heads is not None:
+        heads = _apart(session, expr.op, found, x, flip, direction, mask is not None, edges, dense)
+        dense = dense and heads is None
     by = "columns" if turn else "rows"
     probed = None
-    if direction == "pull" and session.assigner is not None and outer.p > 1:
+    if heads is not None:
+        tallies = None  # owners compute
+    elif direction == "pull" and session.assigner is not None and outer.p > 1:
         probed = _probed(session, expr.op, mask, held, outer, count, inner.n, store)
-    product = direction, dense, straight, inner, outer, flip, by, found.ptr, found.idx, found.empty_rows
+    product = direction, dense, straight, inner, outer, flip, by, found.ptr, found.idx, found.empty_rows, heads
     seconds = pull if direction == "pull" else push
     if tiny and probed is None and (not turn or store.symmetric or store.transposed is not None):
         if len(store.ways) >= WAYS:
             store.ways.clear()
         store.ways[key] = product, found, seconds
     return product, {"A": found, "x": x, "seconds": seconds, "tallies": tallies, "probed": probed}
+
+
+def _apart(
+    session: Context,
+    semiring: Any,
+    matrix: MatrixStore,
+    x: VectorStore,
+    flip: bool,
+    direction: str,
+    masked: bool,
+    edges: int | None,
+    dense: bool,
+) -> RowMap | None:
+    """The map of the delegates, if a product goes with their rows apart: where that is expected to move fewer bytes.
+    Thin frontiers have fewer edges than there are delegates."""
+    heads, map = matrix.rowmap.heads, matrix.rowmap
+    if heads is None or map is not matrix.colmap or x.map is not map:
+        return None  # others than square ones go by rows
+    read = not x.iso and ("x" if flip else "y") in semiring.multiply.program.uses
+    value, others = x.dtype.np_type.itemsize if read else 0, map.p - 1
+    term = 0 if gives_one(semiring, flip, x.iso, matrix.iso) else semiring.return_type.np_type.itemsize
+    if direction == "pull":
+        each, halo = value + (0 if x.form == "full" else 1 / 8), matrix.halo
+        plain = others * map.n if halo is None else sum(one.length for pieces in halo.pieces for one in pieces)
+        sums = others * heads.n * (term + (1 + masked) / 8)
+        if not fewer(sums, each * plain):
+            return None
+        return heads if fewer(each * separated(session, matrix).moved + sums, each * plain) else None
+    sent = min((matrix.nvals if edges is None else edges) / map.p, map.n) * (np.dtype(matrix.idx).itemsize + term)
+    if not fewer(heads.n * (value + (1 + masked) / 8), map.n * (term + 1 / 8) if dense and term else sent):
+        return None
+    separated(session, matrix)
+    return heads
+
+
+def fewer(bytes: float, plain: float) -> bool:
+    """Whether delegates pay, by what moves with them and without."""
+    return bytes < plain
 
 
 def _rented(session: Context, x: VectorStore, store: MatrixStore, pull_turned: bool, pull: float, push: float) -> str:

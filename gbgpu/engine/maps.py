@@ -47,8 +47,7 @@ class Maps:
         found = self._made.get(key)
         if found is None or rows.lengths is not None:
             partition = self._partition or (equal_rows() if rows.lengths is None else equal_edges())
-            bounds, order = (np.array([0, rows.n]), None) if whole else partition.divide(rows, self._p)
-            made = RowMap(bounds, order)
+            made = RowMap(*((np.array([0, rows.n]),) if whole else partition.divide(rows, self._p)))
             if found is None or not found.same(made):
                 found = self._made[key] = made
         return found

@@ -33,7 +33,7 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
     sorting = (16.2 if iso else 40.3) * chunk + 8 * nrows + places + done
     counting = 8 * chunk + 24 * nrows + places + done
     joining = 2 * (4 + value) * nvals + 8 * nrows if chunk < nvals else 0
-    gpus = len({device.gpu for device in session.devices})
+    gpus = len({device.gpu for device in session.devices if device.kind == "cuda"})
     if session.maps.plain(nrows) and session.maps.plain(ncols):
         cutting = (4 + value) * (1 + 1 / gpus) * nvals + 16 * nrows
     else:  # columns are translated
@@ -69,6 +69,14 @@ def of_handle(session: Any, store: Any) -> dict[str, int]:
                 look(block, device.name)
         for task, block in getattr(getattr(store, "shared", None), "blocks", {}).items():
             look(block, session.devices[task.device].name)
+        apart: Any = getattr(store, "apart", None)
+        for d, device in enumerate(session.devices if apart else ()):
+            if device.name in found:  # columns and values of normal rows are the matrix's own
+                normal = apart.normal.blocks[d]
+                thin = apart.halo and (apart.halo.asked[d], apart.halo.placed[d])
+                look(
+                    [apart.delegates[d], apart.users[d], thin, normal.indptr, normal.views, normal.slices], device.name
+                )
         for beside in ("transposed", "replica"):
             walk(getattr(store, beside, None))
 

@@ -47,6 +47,7 @@ class Product(NamedTuple):
     ptr: str
     idx: str
     empty_rows: bool
+    heads: RowMap | None = None  # of the delegates, if their rows go apart from the others
 
 
 class Chain(NamedTuple):
@@ -239,10 +240,7 @@ class Planner:
         product, semiring, matrix = self.product, self.asked.op, self.values["A"]
         assert product is not None
         x = self.operand("x", product.inner)
-        uses = semiring.multiply.program.uses
-        mine, theirs = ("x", "y") if product.flip else ("y", "x")
-        iso = is_idempotent(semiring.monoid) and not uses & {"i", "j", "k"}
-        iso = iso and (x.iso or mine not in uses) and (matrix.iso or theirs not in uses)
+        iso = gives_one(semiring, product.flip, x.iso, matrix.iso)
         straight = self._straight(product, semiring)
         iso = iso and not straight
         if iso and semiring.multiply.name == "pair" and self.asked.accum is None:
@@ -281,9 +279,30 @@ class Planner:
         if p > 1:
             read = reads(spec)[1]
             to = f"{x.name} {x.form}{'' if read else ' without values'} to all {p} devices"
-            x = self.emit("gather", x._replace(name="X", iso=x.iso or not read), (x.name,), Spec(), to)
+            if product.heads is not None:
+                to = f"{x.name} {x.form}, what normal rows read, to {p} devices"
+            x = self.emit("gather", x._replace(name="X", iso=x.iso or not read), (x.name,), Spec(), to, product)
         text = f"{text} -> {t.form}{' iso' if t.iso else ''}"
-        return self.emit("pull", t, ("A", x.name, mask), spec, text, product, ("seconds",))
+        if product.heads is None:
+            return self.emit("pull", t, ("A", x.name, mask), spec, text, product, ("seconds",))
+        known = self._heads(Value(mask, "bitmap", None, True, product.outer), "K", product) if mask else ""
+        part = Value("P", "bitmap", spec.out, spec.iso, product.heads)
+        told = f"{spec.op!r} of delegates, each device over the columns that it owns"
+        self.emit("partial", part, ("A", x.name, mask, known), spec, told, product, ("seconds",))
+        self.emit(
+            "pull", t._replace(name="N"), ("A", x.name, mask), spec, f"{text}, normal rows", product, ("seconds",)
+        )
+        add = Spec(op=spec.op.monoid.binaryop, a=spec.out, b=spec.out)
+        told = f"what {p} devices have of delegates, to their owners by {spec.op.monoid!r}"
+        return self.emit("settle", t, ("N", "P"), add, told, product.heads)
+
+    def _heads(self, x: Value, name: str, product: Product) -> str:
+        """The register of what x has for delegates, on all devices."""
+        assert product.heads is not None
+        what = "bits" if x.iso and x.form != "full" else x.form
+        text = f"{what} of {product.heads.n} delegates, of {x.name}, to all {product.heads.p} devices"
+        self.emit("heads", x._replace(name=name, map=product.heads), (x.name,), Spec(), text)
+        return name
 
     def _push(self, product: Product, x: Value, spec: Spec, mask: str, text: str) -> Value:
         iso, p, seconds = " iso" if spec.iso else "", product.outer.p, ("seconds",)
@@ -292,7 +311,13 @@ class Planner:
         t = Value("t", "bitmap" if product.dense else "list", spec.out, spec.iso, product.outer)
         if product.dense and p == 1:
             return self.emit("push", t, ("A", x.name, mask), spec, f"{text} -> {t.form}{iso}", product, seconds)
-        self.emit("push", t._replace(name="S"), ("A", x.name, mask), spec, text, product, seconds)
+        sources: tuple[str, ...] = "A", x.name, mask
+        if product.heads is not None:
+            dense = self.dense(x)
+            given = self._heads(dense._replace(iso=dense.iso or not reads(spec)[1]), "H", product)
+            known = self._heads(Value(mask, "bitmap", None, True, product.outer), "K", product) if mask else ""
+            sources, text = (*sources, given, known), f"{text}, delegates on all devices"
+        self.emit("push", t._replace(name="S"), sources, spec, text, product, seconds)
         if product.dense:
             unite = Spec(op=spec.op.monoid.binaryop, a=spec.out, b=spec.out)
             text = f"what {p} devices reached by {spec.op.monoid!r}{self._masked_by(mask)} -> bitmap"
@@ -539,6 +564,13 @@ def keeps_iso(op: Any, iso: bool) -> bool:
     """Whether an operator gives one value for all entries: of an iso operand, or whatever the operand."""
     uses = op.program.uses
     return not uses & {"i", "j", "k"} and (iso or "x" not in uses and ("y" not in uses or len(op.dtypes) == 1))
+
+
+def gives_one(semiring: Any, flip: bool, x: bool, matrix: bool) -> bool:
+    """Whether a product has one value for all entries, of a vector and a matrix that are iso or not."""
+    uses, (mine, theirs) = semiring.multiply.program.uses, ("x", "y") if flip else ("y", "x")
+    alike = (x or mine not in uses) and (matrix or theirs not in uses)
+    return alike and is_idempotent(semiring.monoid) and not uses & {"i", "j", "k"}
 
 
 def is_idempotent(monoid: Any) -> bool:

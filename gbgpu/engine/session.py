@@ -10,7 +10,7 @@ from .. import settings
 from ..balance.arbiter import Policy
 from ..balance.topology import topology
 from ..device.base import Device
-from ..distribute.partition import Partition, Task
+from ..distribute.partition import Partition, Task, equal_edges
 from ..distribute.ranks import Ranks, wanted, world
 from ..errors import InvalidValue, NotImplementedException, message
 from ..kernels.backends import open_devices
@@ -75,10 +75,16 @@ class Session(Stores):
         else:
             beside = world().beside()
             own, self.kernels = self.ranks.alike(lambda: open_devices(spec, beside), "gb.init")
+            if self.kernels.kind == "mixed":
+                raise NotImplementedException(
+                    f"{spec!r} across ranks isn't there yet. Hint: GPUs, or CPUs, of each rank"
+                )
             self.device_set = self.ranks.joined(own, (self.auto, self.deterministic, repr(partition)))
         self.devices = self.device_set.devices
         self.at = next(d for d, device in enumerate(self.devices) if device.kind != "remote")
         self.assigner, self.sharing = chosen(self, balance), shared_by(self, balance)
+        if partition is None and self.kernels.weights:
+            partition = equal_edges(*(self.kernels.weights[device.kind] for device in self.devices))
         self.maps = Maps(len(self.devices), self.kernels.whole if self.auto else 0, partition)
         self.pool = Pool(self.devices, self.kernels.neutral)
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
@@ -95,6 +101,7 @@ class Session(Stores):
         self.loop_index: tuple[Any, Any] | None = None  # the loop that is captured, and where its device counts rounds
         self.late: Callable[[Any, Any], Any] | None = None  # what stands for a scalar's value while a loop is captured
         self.blind = False  # plans are made as if counts were unknown: they hold for any
+        self.writing = False  # a round of a loop is written down, for devices to do it by themselves
         self.made: list[Step] | None = None  # steps that the statement in hand took before its own
         self.watched: Watched | None = None  # the step in hand, while somebody traces
         self.doubted = False  # whether devices of any rank may have found something wrong since the last read

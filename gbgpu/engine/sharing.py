@@ -106,7 +106,7 @@ def shared_by(session: Any, balance: Any) -> Sharing | None:
     """What `gb.init(balance=...)` asks for, of GPUs that read each other's memory; parts of one GPU share by a policy
     of one's own only, as they gain nothing."""
     first, own = session.devices[0], isinstance(balance, Policy)
-    if first.kind != "cuda" or len(session.devices) == 1 or session.ranks is not None or balance == "off":
+    if session.kernels.kind != "cuda" or len(session.devices) == 1 or session.ranks is not None or balance == "off":
         return None
     reach = own if first.peers is None else first.peers.direct
     return Sharing(session, balance if own else Policy()) if reach else None

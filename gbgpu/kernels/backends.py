@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from .. import settings
 from ..device.base import DeviceSet, cores
-from ..errors import DeviceError, NotImplementedException, message
+from ..errors import DeviceError, message
 from ..interrupts import imported
 from .interface import Kernels
 
-_EXAMPLES = 'such as "auto", "cpu:4", "cuda:0", "cuda:0-1", "cuda:0*3"'
+_EXAMPLES = 'such as "auto", "cpu:4", "cuda:0", "cuda:0-1", "cuda:0*3", "cuda:0,cpu:2"'
 
 
 class Part(NamedTuple):
@@ -48,6 +48,19 @@ def _cuda(parts: list[Part], spec: str) -> tuple[DeviceSet, Kernels]:
     return devices, GpuKernels(devices)
 
 
+def _mixed(parts: list[Part], spec: str) -> tuple[DeviceSet, Kernels]:
+    """cuda:0,cpu:2 is a GPU, and two virtual CPU devices beside it."""
+    gpus, cpus = ([part for part in parts if part.kind == kind] for kind in ("cuda", "cpu"))
+    if parts != gpus + cpus:
+        raise DeviceError(message("GPUs before CPUs in a device string", repr(spec), "cuda:0,cpu:2"))
+    gpu_set, gpu_kernels = _cuda(gpus, spec)
+    cpu_set, cpu_kernels = _cpu(cpus, spec)
+    from ..device.mixed import MixedDevices
+    from .mixed import MixedKernels
+
+    return MixedDevices(gpu_set, cpu_set), MixedKernels(gpu_kernels, cpu_kernels)  # type: ignore[arg-type]
+
+
 def _rehearsal(copies: int) -> tuple[DeviceSet, Kernels]:
     """As many CPU devices as the string names logical ones, which tell as little as GPUs; kernels are noted."""
     from ..device.cpu import CpuDevices
@@ -70,15 +83,11 @@ def open_devices(spec: str, beside: tuple[int, int] = (0, 1)) -> tuple[DeviceSet
     if spec == "auto":
         return open_devices(automatic(*beside) if settings.rehearsal is None else "cuda:0")
     parts = _parsed(spec)
-    if len(kinds := {part.kind for part in parts}) > 1:
-        raise NotImplementedException(
-            f"{spec!r}: CPUs beside GPUs aren't supported yet. Hint: name one kind, {_EXAMPLES}"
-        )
     if settings.rehearsal is not None:
-        return _rehearsal(
-            sum(part.copies * (part.last - part.first + 1) for part in parts) if "cuda" in kinds else parts[0].first
-        )
-    return BACKENDS[parts[0].kind](parts, spec)
+        gpus = sum(part.copies * (part.last - part.first + 1) for part in parts if part.kind == "cuda")
+        return _rehearsal(gpus or parts[0].first)
+    kinds = {part.kind for part in parts}
+    return (_mixed if len(kinds) > 1 else BACKENDS[parts[0].kind])(parts, spec)
 
 
 def _parsed(spec: str) -> list[Part]:

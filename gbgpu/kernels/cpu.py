@@ -2,7 +2,7 @@
 disk."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -29,6 +29,7 @@ class CpuKernels:
     kind = "cpu"
     neutral = False
     whole = 100_000  # such products take less than handing them out
+    weights: Mapping[str, float] = {}
     mxm: tuple[str, ...] = ("dot", "rows", "hash", "dense", "sort")
     costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6, turn=2.5e-8)
 

@@ -5,7 +5,7 @@ interface.py, by position; pull, push and reduce add what they need for themselv
 """
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -74,6 +74,7 @@ class GpuKernels:
 
     kind = "cuda"
     atomic, neutral = False, True
+    weights: Mapping[str, float] = {}
     mxm: tuple[str, ...] = ("dot", "dense", "sort")
     whole = 1 << 28  # searches gain by a second GPU from there on: RMAT of scale 22 is slower on two, 24 is faster
     costs = Costs(

@@ -29,7 +29,7 @@ if flags & TRACE.
 neutral.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
@@ -299,6 +299,8 @@ class Kernels(Protocol):
     """A backend: numba on CPU devices (cpu.py), CUDA through CuPy (gpu.py), or one that only counts (null.py). How a
     block is laid out for a product is its own matter."""
 
+    kind: str  # of the devices: "cpu", "cuda", or "mixed"
+    weights: Mapping[str, float]  # by the kind of a device: what part of all rows it gets; empty: as much as others
     costs: Costs
     neutral: bool  # whether values of workspaces have to be the monoid's `start` where nothing arrived yet
     atomic: bool  # whether a call of a kernel is compiled code alone, in which Python handles no signal

@@ -1,6 +1,7 @@
 """A backend that computes nothing and counts what it would have run, for tests of what is run at all."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from .cpu import CpuKernels
@@ -12,6 +13,7 @@ class NullKernels:
 
     kind = "null"
     atomic, neutral = False, True
+    weights: Mapping[str, float] = {}
     mxm: tuple[str, ...] = ("rows",)
     costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
     whole = CpuKernels.whole

@@ -97,6 +97,11 @@ def reads_of(statement: Any) -> list[Any]:
     return found
 
 
+def matrices_of(operations: list[Operation]) -> list[Any]:
+    """The matrices that statements read."""
+    return [x for statement in statements_of(operations) for x in handles(statement.expr) if x.ndim == 2]
+
+
 def handles(x: Any) -> list[Any]:
     """The handles that an expression reads."""
     found, waiting = [], [x]

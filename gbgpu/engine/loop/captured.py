@@ -16,13 +16,14 @@ from ...interrupts import imported
 from ...language.expr import Operand, Statement
 from ...language.recording import Operation
 from ...language.scalar import Scalar
-from ...trace import counters
+from ...trace import counters, listeners
 from ..run.steps import copied
 from .body import reads_of, round_of, written
 from .buffers import addresses, apart, described, differing, moved, owned
-from .condition import Condition, Limits
+from .condition import Condition
 from .journal import Journal, NotCompiled
 from .limits import limits, longest, products
+from .noted import Noted
 from .signature import Signature
 from .tapes import CpuTape
 
@@ -323,9 +324,9 @@ class Captured:
                 pairs = list(self._brought(zip(self.carried, self.places, self.blocks, strict=True)))
                 copies = [(condition.array(to), condition.array(source), to.itemsize) for to, source in pairs]
                 self.flags = session._watched
-                unlike, (wide, other) = self._unguarded(condition), limits(session, pinned, condition)
+                unlike = self._unguarded(condition)
                 unlike += [f"{condition.array(flag)}[0] != 0" for _, flag, *_ in self.flags]
-                text = condition.kernel(done, copies, Limits(unlike, wide, other))
+                text = condition.kernel(done, copies, limits(session, pinned, condition, unlike))
                 self.tape.turn(text, condition.arrays, self.loop.max_iterations, [to for to, _ in pairs])
         finally:
             session.loop_index, session._watched = None, watched
@@ -474,9 +475,11 @@ class Captured:
         goes on where this one ended: what `heir` finds and binds, which is returned."""
         loop, follows = self.loop, None
         joined = self.joined if self.joined is not None and self.joined.ready() else None
-        flags = [flag for one in ((self,) if joined is None else joined.both) for flag in one.flags]
+        both = (self,) if joined is None else joined.both
+        flags = [flag for one in both for flag in one.flags]
+        noted = Noted(self.session, loop, [(one.tape.state, one.way[1]) for one in both]) if listeners else None
         with self._at_once():
-            self.tape.begin(loop.rounds)
+            self.tape.begin(loop.rounds, noted)
             for device, flag, *_ in flags:
                 device.clear(flag)
             if joined is not None:
@@ -496,6 +499,8 @@ class Captured:
                 if ended is not self:
                     ended.take(self)
                 loop.rounds, over, too_wide = ended.tape.ended if joined is None else joined.state
+                if noted is not None:
+                    noted.tell()
                 loop.converged, wide, ended.turns = bool(over), bool(too_wide), too_wide == 2
                 ended._leave()
                 if self.key:

@@ -7,17 +7,22 @@ from ...language.recording import Recorded
 from ...language.scalar import Scalar
 from ...semiring._lower import cast_program, literal_cuda, literal_numba, to_cuda, to_numba
 from .journal import NotCompiled
+from .noted import NOTED, WORDS
 
+NOTES = 5  # the word of what counts rounds that says where a GPU leaves notes of them, or 0
 POLLED = 16  # rounds after which a GPU looks at the host's memory, whether it is to stop
+PULLED, LONG = 6, 16  # the word that counts rounds in a row that pull for few vertices, and how many may
 
 
 class Limits(NamedTuple):
     """Texts of what ends rounds of one kind: the next one has other statements (`unlike`), or is done better otherwise:
-    by statements (`wide`), or in rounds of another kind (`other`)."""
+    by statements (`wide`), or in rounds of another kind (`other`); or it may be, where this goes on (`thin`: pulls for
+    few vertices)."""
 
     unlike: list[str]
     wide: list[str]
     other: list[str]
+    thin: list[str]
 
 
 class Condition:
@@ -49,6 +54,7 @@ class Condition:
         self.arrays: list[Any] = []
         self.index = "round"  # the number of the round that is asked for
         self.present: list[str] = []  # what must be there for the condition to hold
+        self.entries = self.change = ""  # texts of the first count, and the first number, that is compared
 
     def text(self, node: Any) -> str:
         """A scalar as an expression."""
@@ -83,7 +89,9 @@ class Condition:
             return "0"
         if store.form == "full":
             return str(store.map.n)
-        return "(" + " + ".join(f"{self.array(block.count)}[0]" for block in store.blocks) + ")"
+        text = "(" + " + ".join(f"{self.array(block.count)}[0]" for block in store.blocks) + ")"
+        self.entries = self.entries or text
+        return text
 
     def _number(self, node: Expression) -> str:
         if node.op is None or node.option.missing != "intersect" and self._may_miss(node):
@@ -91,7 +99,10 @@ class Condition:
         given = []
         for side, (_, dtype) in zip((node.left, node.right), node.op.program.params, strict=False):
             if side is not None:
-                given.append(f"{self._function(cast_program(side.dtype, dtype))}({self.text(side)})")
+                text = self.text(side)
+                if side.dtype.kind == "f" and not (isinstance(side, Scalar) and side._store is None):
+                    self.change = self.change or text
+                given.append(f"{self._function(cast_program(side.dtype, dtype))}({text})")
         return f"{self._function(node.op.program)}({', '.join(given)})"
 
     def _may_miss(self, node: Any) -> bool:
@@ -173,12 +184,20 @@ ALONE turn(unsigned long long handle, long long *state, volatile long long *abor
            long long used{self._arguments}) {{
     const long long round = state[0];
     const bool done = {self.any([self.holds(text) for text in done])};
+    if (state[{NOTES}]) {{ // somebody traces
+        long long *const note = (long long *)state[{NOTES}] + {WORDS} * (round % {NOTED}), *const kind = state;
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(note[0]));
+        note[1] = (long long)kind;
+        ((double *)note)[2] = {self._double(self.entries)};
+        ((double *)note)[3] = {self._double(self.change)};
+    }}
     {" ".join(lines)}
 #ifdef CROSSES // into rounds of another kind
     const bool wide = {self.any(limits.unlike)}, other = {self.any(limits.other)}, better = false;
 #else
     const bool unlike = {self.any(limits.unlike)}, better = !unlike && ({self.any(limits.other)});
-    const bool wide = unlike || {self.any(limits.wide)}, other = false;
+    state[{PULLED}] = {self.any(limits.thin)} ? state[{PULLED}] + 1 : 0;
+    const bool wide = unlike || state[{PULLED}] > {LONG} || {self.any(limits.wide)}, other = false;
 #endif
     state[0] = round + 1;
     state[1] = done;
@@ -191,6 +210,9 @@ ALONE turn(unsigned long long handle, long long *state, volatile long long *abor
 #endif
 }}
 """
+
+    def _double(self, text: str) -> str:
+        return f"(double)({text})" if text else "__longlong_as_double(-1ll)"  # NaN
 
     def computing(self, text: str, dtype: Any) -> str:
         """A kernel that leaves a value, and that there is one."""
@@ -235,9 +257,11 @@ class CpuCondition(Condition):
         lines += [f"{target}[0] = v{i}" for i, (target, _, _) in enumerate(copies)]
         ends = self.any([self.holds(text) for text in done])
         return self._module(
-            "state",
+            "state, seen",
             "round = state[0]",
             f"done = {ends}",
+            f"seen[0] = {self.entries or 'np.nan'}",
+            f"seen[1] = {self.change or 'np.nan'}",
             *lines,
             f"wide = {self.any(limits.unlike + limits.wide)}",
             "state[0] = round + 1",

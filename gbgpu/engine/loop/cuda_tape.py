@@ -10,10 +10,11 @@ import numpy as np
 
 from ... import settings
 from ...device import nvrtc
+from ...device.base import address
 from ...device.rounds import Rounds
 from ...kernels import resident
 from ...kernels.resident import Code, Order, Part, Program, Round, Unknown
-from .condition import Condition, CudaCondition
+from .condition import NOTES, Condition, CudaCondition
 from .journal import Journal, NotCompiled
 from .tapes import late, within
 
@@ -162,10 +163,12 @@ class CudaTape:
         """Of the round that the last launch ended in."""
         return int(self._rounds.ended[0])
 
-    def begin(self, rounds: int) -> None:
+    def begin(self, rounds: int, noted: Any) -> None:
         self._rounds.expect(0, rounds)
-        if rounds:
-            self._device.copy(self.state, np.array([rounds, *[0] * 7]))
+        if rounds or noted is not None:
+            words = np.zeros(8, np.int64)
+            words[0], words[NOTES] = rounds, 0 if noted is None else address(noted.words)
+            self._device.copy(self.state, words)
         else:
             self._device.clear(self.state)
 

@@ -20,9 +20,9 @@ from ...interrupts import imported
 from ...kernels.tiered import price
 from ...language.expr import Statement
 from ...language.recording import Operation
-from ...trace import listeners
+from ...trace import by_steps
 from ..direction import counted_edges, pull_seconds
-from .body import round_of, simple, statements_of
+from .body import matrices_of, round_of, simple, statements_of
 from .captured import Captured
 from .journal import NotCompiled
 from .limits import as_it_lies, products, too_wide
@@ -34,6 +34,7 @@ HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for eac
 MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it, or, if it has many statements,
 KEPT_UP = 4e-5  # for each of them
+IDLE = 0.6  # of the time, as the last rounds had it: then a GPU waits for Python, whatever was predicted
 SPENT = 1e-4  # the same of CPU devices, which wait for Python: that spends a third of it on a statement
 # The same where rounds in the other direction are kept: one kernel for both is faster on RMAT of scale 22 (1.5e-3 as
 # predicted; half the time), and slower on scale 24 (6e-3; by a quarter).
@@ -61,15 +62,22 @@ class DeviceLoop:
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
         self.last = perf_counter()
+        self.idle, self.waited = 0.0, getattr(self.device, "waited", 0.0)  # see IDLE; by then
 
     @classmethod
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
         """None for a loop that runs statement by statement."""
+        if any(map(_apart, matrices_of(loop.body))):
+            loop.how = "statements, as delegates are apart"
+            return None
         if session.ranks is not None:
             loop.how = "statements, as the session has several ranks"
             return None
+        if session.kernels.kind == "mixed":
+            loop.how = "statements, as CPUs compute beside GPUs"
+            return None
         here = session.devices[0].kind == "cpu"
-        if session.deterministic or listeners or not simple(loop):
+        if session.deterministic or by_steps or not simple(loop):
             return None
         if here:
             return cls(session, loop) if session.kernels.atomic else None
@@ -78,6 +86,10 @@ class DeviceLoop:
     def advance(self) -> bool:
         global _spent
         now = perf_counter()
+        if self.device.kind == "cuda" and self.loop.rounds:
+            waited = self.device.waited
+            self.idle += 1 - (waited - self.waited) / (now - self.last)
+            self.idle, self.waited = self.idle / 2, waited
         _spent, self.last = _spent + now - self.last, now
         if self.left:  # what left off a captured round wants another one than it, by statements at first
             self.left = False
@@ -103,7 +115,13 @@ class DeviceLoop:
         gpus, cpu = 1 if self._one else self.gpus, self.device.kind == "cpu"
         seconds, each = self._seconds() / gpus, SPENT if cpu else KEPT_UP if gpus == 1 else HANDED * gpus
         busy = max(BUSY if gpus == 1 and not cpu else 0.0, each * len(self.statements))
-        if seconds > busy and not self._steady and (seconds > WIDE or self._other(way_of(self.loop)) is None):
+        kept_up = cpu or self.idle < IDLE
+        if (
+            seconds > busy
+            and kept_up
+            and not self._steady
+            and (seconds > WIDE or self._other(way_of(self.loop)) is None)
+        ):
             self.loop.how, self.alike, self.plans = "statements, as a round keeps the device busy", 0, None
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
                 self.tries = _TRIES
@@ -228,6 +246,15 @@ class DeviceLoop:
         self.left = True
         while captured is not None:
             captured = captured.run(self._heir)
+        if not self.loop.over:
+            self._count()
+
+    def _count(self) -> None:
+        """Statements go on, and choose by how much there is of what they multiply."""
+        for expr in (statement.expr for statement in self.statements if statement.expr.kind == "product"):
+            x = expr.left if expr.left.ndim == 1 else expr.right
+            if not x.lazy and x._store is not None:
+                self.session.nvals(x)
 
     def _heir(self, ended: Captured) -> Captured | None:
         """The kept round that goes on where what guarded one is otherwise, or in other directions, with what that one
@@ -268,7 +295,7 @@ class DeviceLoop:
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
             return self._take(kept)
-        with self._blind():
+        with self._blind(), self._writing():
             other = self._other(way)
             captured = Captured(self.session, self.loop, pinned, self.signature, way, self._seconds(), other)
             if other is not None and captured.key:
@@ -291,6 +318,14 @@ class DeviceLoop:
             yield
         finally:
             self.session.blind, self.session.assigner = False, assigner
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        self.session.writing = True
+        try:
+            yield
+        finally:
+            self.session.writing = False
 
     def _seconds(self) -> float:
         """Predicted seconds of a round on the device, of its pulls and of passes over rows."""
@@ -354,6 +389,12 @@ def way_of(loop: Any, pinned: dict[int, Statement] | None = None) -> Way:
     chosen = [operation.what for operation in operations if operation.kind == "statement"]
     chosen = [pinned[id(each)] for each in chosen] if pinned else chosen
     return tuple(holds for _, holds in guards), tuple(each.carried and each.carried[1].direction for each in chosen)
+
+
+def _apart(matrix: Any) -> bool:
+    """Whether products with a matrix may go with its delegates apart."""
+    store = matrix._store
+    return store is not None and store.rowmap is store.colmap and store.rowmap.heads is not None
 
 
 def _pinned(statement: Statement) -> Statement:

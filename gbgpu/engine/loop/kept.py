@@ -31,7 +31,7 @@ class Kept:
         return len(alike) >= ALIKE or any(captured.way == way for captured in alike)
 
     def clear(self) -> None:
-        self._captured.clear()
+        self._captured = OrderedDict()  # what goes with the old one may ask here to be forgotten
 
     def add(self, captured: Any) -> None:
         alike = self._captured.setdefault(captured.key, [])

@@ -10,7 +10,7 @@ from ...kernels.interface import XLIST, ends_soon
 from ...language.expr import Expression, Statement
 from .. import build
 from ..direction import frontier_edges, pull_seconds
-from .condition import Condition
+from .condition import Condition, Limits
 
 # A frontier is pushed until it has one of MANY edges, and again from one of FEW vertices: Beamer, Asanovic, Patterson,
 # "Direction-Optimizing Breadth-First Search", SC 2012, section V.
@@ -48,13 +48,13 @@ def longest(session: Any, held: MatrixStore) -> int:
     return max(int(block.views["longest"]) for block in held.blocks)
 
 
-def limits(session: Any, statements: list[Statement], condition: Condition) -> tuple[list[str], list[str]]:
+def limits(session: Any, statements: list[Statement], condition: Condition, unlike: list[str]) -> Limits:
     """What tells that a frontier has more edges than few blocks expand well, or than a pull would look at; and where
     rounds of the other kind are better."""
     if session.devices[0].kind == "cpu":
-        return _wide(session, statements, condition)[0], []
+        return Limits(unlike, _wide(session, statements, condition)[0], [], [])
     thin, (wide, many) = _thin(session, statements, condition), _wide(session, statements, condition)
-    return wide, [*thin, *many]
+    return Limits(unlike, wide, [*thin, *many], thin)
 
 
 def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]]) -> bool:

@@ -34,9 +34,10 @@ class CpuTape:
     def __init__(self, session: Any):
         self._session = session
         self._replay = imported("gbgpu.kernels.replay").Replay()
-        self.state = self._replay.state
+        self.state, self._seen = self._replay.state, np.empty(2)
         self.condition: type[Condition] = CpuCondition
         self._most, self._chunk, self._devices = 2**62, _CHUNK, session.device_set
+        self._noted: Any = None  # who traces
 
     @contextmanager
     def recording(self, journal: Journal, thin: bool, seconds: float = 0.0) -> Iterator[None]:
@@ -58,7 +59,7 @@ class CpuTape:
     def turn(self, text: str, arrays: list[Any], most: int | None, changed: list[Any]) -> None:
         self._most = most or self._most
         self._replay.meet()
-        self._replay.call(load("turn", text), (self.state, *arrays))
+        self._replay.call(load("turn", text), (self.state, self._seen, *arrays))
 
     def number(self) -> CpuCondition:
         """For a text that is computed within a round."""
@@ -89,7 +90,8 @@ class CpuTape:
         beside = f", by {self._replay.threads} threads" if self._replay.threads > 1 else ""
         self.how = f"{self._replay.length} calls a round{beside}"
 
-    def begin(self, rounds: int) -> None:
+    def begin(self, rounds: int, noted: Any) -> None:
+        self._noted = noted
         self.state[:] = rounds, *[0] * (len(self.state) - 1)
 
     @property
@@ -101,9 +103,11 @@ class CpuTape:
         state, chunk, most = self.state, self._chunk, min(until or self._most, self._most)
         together = self._together if self._replay.threads > 1 else None
         while not (state[1] or state[2] or state[0] >= most):
-            start = perf_counter()
-            self._replay.rounds(min(int(state[0]) + chunk, most), together)
-            if perf_counter() - start < _PATIENCE:
+            start, many = perf_counter(), chunk if self._noted is None else 1
+            self._replay.rounds(min(int(state[0]) + many, most), together)
+            if self._noted is not None:
+                self._noted.add(state, self._seen)
+            elif perf_counter() - start < _PATIENCE:
                 chunk *= 2
 
     def _together(self, work: Callable[[int], Any]) -> list[Any]:

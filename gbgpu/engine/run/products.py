@@ -22,7 +22,7 @@ from ..matrix.csr import whole_vector
 from ..near import near_messages, near_values, near_vector
 from ..plan import Step
 from ..pool import Workspace, workspace
-from .output import Output
+from .delegates import Delegates, parts_of
 from .steps import FORMS, copied
 
 _new = tuple.__new__  # a third of what the constructor of a named tuple takes
@@ -37,7 +37,7 @@ class Reached(NamedTuple):
     count: Any
 
 
-class Products(Output):
+class Products(Delegates):
     """Steps of `x @ A` and `A @ x`."""
 
     __slots__ = ()
@@ -47,7 +47,8 @@ class Products(Output):
         if step.into.iso and not source.iso:  # nobody reads its values
             blocks = [VectorBlock(block.n, block.vals, 0, block.words) for block in source.blocks]
             source = VectorStore(source.map, source.dtype, source.form, True, blocks)
-        thin = self._halo(source)
+        apart = step.option.heads is not None and not (source.iso and source.form == "full")
+        thin = self.registers["A"].apart.halo if apart else self._halo(source)
         if thin is not None:
             return self._values_of(source, thin)
         source = near_vector(session, source)
@@ -76,9 +77,10 @@ class Products(Output):
         return matrix.halo
 
     def _values_of(self, source: VectorStore, thin: Halo) -> list[needs.Dense]:
-        """A full vector on every device, with the values that its block reads: owners pack what they are asked for."""
+        """A vector on every device, with what its block reads: owners pack the values, and bits, that they are asked
+        for."""
         session, devices, map, dtype = self.session, self.session.devices, source.map, source.dtype
-        spec = Spec(b=dtype, idx=map.slot_type())
+        full, spec = source.form == "full", Spec(b=dtype, idx=map.slot_type())
         pack, unpack = self.kernel("gather", spec), self.kernel("scatter", spec)
         seconds = sum(piece.length for wanted in thin.pieces for piece in wanted) * session.kernels.costs.row
 
@@ -86,25 +88,33 @@ class Products(Output):
             b, rows = task.block, thin.asked[task.block]
             vals, words, count = self.fresh_bitmap(len(rows), b, dtype)
             if len(rows):
-                pack(len(rows), rows, *self.dense(source.blocks[b], b), k.XFULL, vals, words, count)
-            return vals
+                pack(len(rows), rows, *self.dense(source.blocks[b], b), k.XFULL if full else 0, vals, words, count)
+            return needs.Dense(vals, 1, words)
 
         sent = session.over(map.tasks, packed, seconds)
-        near = near_values(session, map, sent, thin.pieces)
+        nothing: list[list[Any]] = [[] for _ in map.tasks]
+        near = nothing if source.iso else near_values(session, map, parts_of(sent, "vals"), thin.pieces)
+        bits = nothing if full else self.near_bits(map, sent, thin.pieces)
 
         def arrived(task: Task) -> needs.Dense:
             b, device, lo, n = task.block, devices[task.device], map.first_slot(task.block), map.rows[task.block]
-            (count, slots), vals = thin.placed[b], device.empty(map.nslots, dtype.np_type)
-            device.copy(vals[lo : lo + n], source.blocks[b].vals[:n])
-            found = device.empty(len(slots), dtype.np_type)
+            (count, slots), vals, words = thin.placed[b], source.blocks[b].vals, None
+            if not source.iso:
+                vals = device.empty(map.nslots, dtype.np_type)
+                device.copy(vals[lo : lo + n], source.blocks[b].vals[:n])
+            found = device.empty(0 if source.iso else len(slots), dtype.np_type)
             transfers = [
                 needs.Transfer(owner, task.device, given, found[at : at + length])
-                for (owner, _, at, length), given in zip(thin.pieces[b], near[b], strict=True)
+                for (owner, _, at, length), given in zip(thin.pieces[b], near[b], strict=not source.iso)
             ]
             session.account(task.device, *transport.carry(devices, transfers))
-            if len(slots):
+            if len(found):
                 unpack(count, slots, found, 1, vals, device.empty((map.nslots + 63) >> 6, np.int64))
-            return needs.Dense(vals, 1, None)
+            if not full:
+                words = device.zeros(map.nslots >> 6, np.int64)
+                device.copy(words[lo >> 6 : (lo + n + 63) >> 6], source.blocks[b].words[: (n + 63) >> 6])
+                self.place_bits(task.device, thin.pieces[b], bits[b], slots, words)
+            return needs.Dense(vals, 0 if source.iso else 1, words)
 
         return session.over(
             map.tasks, arrived, map.nslots * dtype.np_type.itemsize * session.kernels.costs.byte / map.p
@@ -113,11 +123,13 @@ class Products(Output):
     def _pull(self, step: Step) -> VectorStore:
         source, matrix = self.registers[step.sources[1]], self.registers["A"]
         product, spec, session, mask = step.option, step.spec, self.session, step.sources[2]
-        inner, outer, stride, full = product.inner, product.outer, 0 if spec.iso else 1, step.into.form == "full"
+        outer, stride, full = product.outer, 0 if spec.iso else 1, step.into.form == "full"
         fixed = by_rows(session, spec.op) and not spec.iso  # the order of sums
-        layout, gathered = session.kernels.pull_layout, type(source) is list
+        gathered = type(source) is list
         tasks, shared, rows_of = outer.tasks, None, None
-        if session.assigner is not None and outer.p > 1:
+        if product.heads is not None:
+            matrix = matrix.apart.normal
+        elif session.assigner is not None and outer.p > 1:
             tasks = session.assigner.pull(spec, outer, matrix, self.registers.get("probed"))
         elif session.sharing is not None and gathered and not mask and matrix.halo is None:
             agreed = session.sharing.of(spec, outer, matrix)
@@ -129,7 +141,7 @@ class Products(Output):
             shared = [self.fresh_bitmap(n, b, spec.out, spec.iso) for b, n in enumerate(outer.rows)]
 
         def work(task: Task) -> Any:
-            b, device, nil = task.block, session.devices[task.device], session.nil(task.device)
+            b, device = task.block, session.devices[task.device]
             block, (mwords, flags), (row0, users) = matrix.blocks[b], self.bits(mask, b), outer.row_ids(device, b)
             if shared is not None:
                 block = block.part(task.lo, task.hi) if rows_of is None else rows_of[task]
@@ -139,17 +151,13 @@ class Products(Output):
             else:
                 (vals, words), count = _rows(shared[b], task, stride), device.zeros(1, np.int64)
             x = source[task.device if matrix.halo is None else b] if gathered else source.blocks[b]
-            traced, stats = self.stats(task.device)
-            kernel, kind, exact, rows, heavy, options = layout(device, block, spec, x, inner.nslots, bool(mask), fixed)
-            given = x.vals, x.stride, nil.words if x.words is None else x.words
-            flags |= traced | (k.XFULL if x.words is None else 0)
-            ids, out = (*inner.tables(device).ids, row0, users), (vals, words, count, stats)
-            (kernel or self.kernel(kind, exact))(block.n, *rows, *given, mwords, flags, *ids, heavy, *out, **options)
+            out = vals, words, count
+            self.pull_block(task.device, product, block, x, (mwords, flags), (row0, users), out, fixed)
             return VectorBlock(block.n, vals, stride, None if full else words, count=count)
 
         if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
             session.watched.tallies = tally_masked(session, self.registers[mask] if mask else None, matrix)
-        done = self._over(tasks, work)
+        done = self.over(tasks, work)
         return self.store(done if shared is None else self._joined(outer, tasks, shared, done, full))
 
     def _joined(
@@ -188,8 +196,8 @@ class Products(Output):
             source = self.duplicate(source)
         form = FORMS[source.form] | (k.DENSE if dense or w is not None else 0)
         kernel, options = self.kernel("push"), session.kernels.push_options
-        tasks = inner.tasks
-        if session.assigner is not None and inner.p > 1:
+        tasks, apart = inner.tasks, None if product.heads is None else matrix.apart
+        if apart is None and session.assigner is not None and inner.p > 1:
             tasks = session.assigner.push(spec, source, matrix, self.registers.get("tallies"))
         room = outer.n if dense and outer.p == 1 else outer.nslots
         if w is not None:
@@ -199,22 +207,29 @@ class Products(Output):
 
         def work(task: Task) -> None:
             d, device, nil = task.device, session.devices[task.device], session.nil(task.device)
-            block, x, (row0, users) = (
-                matrix.blocks[task.block],
-                source.blocks[task.block],
-                inner.row_ids(device, task.block),
-            )
+            block = (matrix if apart is None else apart.normal).blocks[task.block]
+            x, (row0, users) = source.blocks[task.block], inner.row_ids(device, task.block)
             if tasks is not inner.tasks:
                 block, x, row0 = _part(device, block, x, task, row0)
             (mwords, flags), (traced, stats), own = self.bits(mask, d), self.stats(d), outer.first_slot(d)
             space, value, count = reached[d]
             if w is not None and mwords is space.words:
                 mwords = copied(device, mwords)
+            slots = own, own + outer.rows[d]
+            if apart is not None and mask:
+                mwords, slots = self.known(step, mwords, flags, d), (0, outer.nslots)
             given = x.listed if listed else (nil.words, nil.slots(spec.idx), x.vals, x.stride)
-            present, flags = nil.words if x.words is None else x.words, flags | form | traced
-            ids, mine = (*outer.tables(device).ids, row0, users), (mwords, own, own + outer.rows[d])
+            present, flags = nil.words if x.words is None else x.words, flags | traced
+            ids, mine = outer.tables(device).ids, (mwords, *slots)
             into = value, space.words, space.touched, count, stats
-            kernel(block.n, *given, present, flags, *block.csr, *ids, *mine, *into, **options(block))
+            more = options(block)
+            kernel(block.n, *given, present, flags | form, *block.csr, *ids, row0, users, *mine, *into, **more)
+            if apart is not None and apart.delegates[d].nnz:
+                block, x = apart.delegates[d], self.registers[step.sources[3]][d]
+                given, full = (nil.words, nil.slots(spec.idx), x.vals, x.stride), x.words is None
+                present, flags = nil.words if full else x.words, flags | (k.XFULL if full else 0)
+                more, rows = options(block), apart.users[d]
+                kernel(block.n, *given, present, flags, *block.csr, *ids, *rows, *mine, *into, **more)
 
         if session.watched is not None and session.ranks is None and session.devices[0].kind == "cpu":
             session.watched.tallies = tally(session, source, matrix)
@@ -224,21 +239,11 @@ class Products(Output):
             if w.form != "full":
                 w.nvals = None
             return w
-        self._over(tasks, work)
+        self.over(tasks, work)
         if not dense or outer.p > 1:
             return reached
         (space, value, count), stride = reached[0], 0 if spec.iso else 1
         return self.store([VectorBlock(outer.n, value, stride, space.words, count=count)])
-
-    def _over(self, tasks: Sequence[Task], work: Callable[[Task], Any]) -> list[Any]:
-        """work(task) for the tasks of a product."""
-        session = self.session
-        found = session.over(tasks, work, self.registers["seconds"])
-        if session.assigner is not None:
-            decision = session.assigner.done()
-            if session.watched is not None:
-                session.watched.decision = decision
-        return found
 
     def _straight(self, w: VectorStore, spec: Spec) -> Reached:
         """The output's own block as what a push scatters into."""

@@ -1,0 +1,111 @@
+"""Degree separation by threshold: python -m bench.experiments.degree_separation [--scales 16 17 18] [--devices cpu:8]
+
+RMAT graphs (edge factor 16, both ways), divided into contiguous blocks (`edges`), by degree (`sorted`), and by
+`degree_separated` with each threshold (Pan, Pearce, Owens, IPDPS 2018, section VI-B and figure 5). Counted, not timed,
+as devices share the cores of one machine: KB that came from other devices in a pull of FP64 values as PageRank's (the
+second one, without what is made once), in a breadth-first search with parents, in one that wants levels alone, and in
+shortest paths with whole weights, all from a vertex of low degree; `rounds` of the search. `delegates`: share of the
+rows; `nn`: share of the entries that have none; bytes an entry, without its value, of which an edge list has 16.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import algos
+import gbgpu as gb
+from algos._inputs import degrees
+from bench.experiments.gum import table
+from bench.record import RESULTS, machine
+from gbgpu.semiring import plus_second
+
+COLUMNS = ["partition", "delegates", "nn", "bytes an entry", "pull", "BFS", "levels", "rounds", "SSSP"]
+THRESHOLDS = (16, 32, 64, 128, 256, 512)
+
+
+def kilobytes(call: Callable[[], object]) -> float:
+    """That came from other devices, but for what is made once."""
+    with gb.trace() as records:
+        call()
+    return sum(record.bytes for record in records if record.step not in ("separate", "transpose")) / 1e3
+
+
+def counted(scale: int, devices: str, partition: gb.partition.Partition) -> list[float]:
+    """The numbers of a row."""
+    gb.init(devices, partition)
+    A = gb.io.rmat(scale, 16, seed=1, weights=(1, 255), dtype="INT64")
+    source = int(np.flatnonzero(degrees(A).to_dense())[-1])
+    x, w, sets = gb.Vector.from_dense(np.arange(A.nrows) / 8), gb.Vector(float, A.nrows), gb.block_sets(A)
+
+    def pull() -> None:
+        w(direction="pull") << plus_second(A @ x)
+
+    pull()
+    levels = algos.bfs_levels(A, source)
+    found = [sum(sets.delegates) / A.nrows, sum(kinds[0] for kinds in sets.kinds) / A.nvals]
+    found += [sets.held_bytes() / A.nvals, kilobytes(pull), kilobytes(lambda: algos.bfs(A, source))]
+    found += [kilobytes(lambda: algos.bfs_levels(A, source)), levels.reduce("max").new().value + 1]
+    return [*found, kilobytes(lambda: algos.sssp(A, source))]
+
+
+def swept(scale: int, devices: str) -> dict[str, list[float]]:
+    """Rows by partition."""
+    part = gb.partition
+    ways = {"edges": part.equal_edges(), "sorted": part.degree_sorted(), "auto": part.degree_separated()}
+    ways |= {str(threshold): part.degree_separated(threshold) for threshold in THRESHOLDS}
+    found = {}
+    for name, partition in ways.items():
+        found[name] = counted(scale, devices, partition)
+        print(scale, name, *(f"{number:,.4g}" for number in found[name]), flush=True)
+    return found
+
+
+def cells(name: str, row: list[float]) -> list[str]:
+    delegates, normal, held, *kb, rounds, paths = row
+    apart = [f"{100 * delegates:.1f}%", f"{100 * normal:.1f}%"] if delegates else ["", ""]
+    return [name, *apart, f"{held:.2f}", *(f"{count:,.0f}" for count in kb), str(int(rounds)), f"{paths:,.0f}"]
+
+
+def picture(found: dict[int, dict[str, list[float]]], path: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 3.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, (title, place) in zip(figure.subplots(1, 3), {"pull": 3, "BFS": 4, "SSSP": 7}.items(), strict=True):
+        for number, (scale, rows) in enumerate(found.items()):
+            by = [rows[str(threshold)][place] / rows["edges"][place] for threshold in THRESHOLDS]
+            axes.plot(THRESHOLDS, by, f"C{number}o-", label=f"RMAT-{scale}", ms=4)
+            axes.axhline(rows["auto"][place] / rows["edges"][place], color=f"C{number}", ls=":", lw=1)
+        axes.set(xscale="log", xlabel="threshold (dotted: auto)", title=f"{title}: bytes by those of equal_edges")
+        axes.set_xticks(THRESHOLDS, [str(threshold) for threshold in THRESHOLDS])
+        axes.minorticks_off()
+        axes.set_ylim(bottom=0)
+        axes.title.set_fontsize(10)
+    axes.legend(fontsize=8)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--devices", default="cpu:8", help="default: cpu:8")
+    parser.add_argument("--scales", type=int, nargs="+", default=[16, 17, 18], help="of the graphs (default: 16 17 18)")
+    arguments = parser.parse_args()
+    gb.settings.tiered = False
+    found = {scale: swept(scale, arguments.devices) for scale in arguments.scales}
+    about, scales = machine(), " ".join(map(str, arguments.scales))
+    command = f"python -m bench.experiments.degree_separation --scales {scales} --devices {arguments.devices}"
+    text = ["# Degree separation by threshold", "", f"`{command}`, {about['when']}, commit {about['commit']}", ""]
+    text += [*__doc__.strip().split("\n")[2:], "", "![bytes by threshold](degree-separation.png)", ""]
+    for scale, rows in found.items():
+        text.append(table(f"RMAT-{scale}, {arguments.devices}", COLUMNS, [cells(*row) for row in rows.items()]))
+    (RESULTS / "degree-separation.md").write_text("\n".join(text).rstrip() + "\n")
+    picture(found, RESULTS / "degree-separation.png")
+
+
+if __name__ == "__main__":
+    main()
