@@ -181,7 +181,7 @@ class Stores(Context):
         self.check()
         map, nvals, ranks = self.maps.of(vector.size), None, self.ranks if local else None
         if ranks is not None:
-            ids, vals = self._owned(map, [ids], ["int64"], vals, iso)
+            ids, vals = self._dealt(self._owner(ranks, map), [ids], ["int64"], vals, iso)
         if not trusted:
             sort = partial(build.sorted_vector, ids, vals, iso, _duplicates(dup_op, vector.dtype), vector.size)
             ids, vals = sort() if ranks is None else ranks.alike(sort, "entries of a vector")
@@ -191,14 +191,19 @@ class Stores(Context):
         store = partial(split_vector, map, vector.dtype, self.devices, ids, vals, iso, trusted, nvals)
         vector._store = store() if some else None
 
-    def _owned(self, map: RowMap, ids: list[Any], types: list[Any], vals: np.ndarray, iso: bool) -> list[Any]:
-        """[*ids, values], of these types, of the entries of this rank's rows, of all those that the ranks have."""
-        ranks = self.ranks
-        assert ranks is not None
+    def _owner(self, ranks: Ranks, map: RowMap) -> Callable[[np.ndarray], np.ndarray]:
+        """What tells whose rows are."""
         owners = np.array([ranks.rank_of(task.device) for task in map.tasks])
+        return lambda rows: owners[map.owner(rows)]
+
+    def _dealt(
+        self, owner: Callable[[np.ndarray], np.ndarray], ids: list[Any], types: list[Any], vals: np.ndarray, iso: bool
+    ) -> list[Any]:
+        """[*ids, values], of these types, of the entries of this rank's rows, of all those that the ranks have."""
+        assert self.ranks is not None
         arrays, held = (ids, [vals]) if iso else ([*ids, vals], [])
         types = types if iso else [*types, vals.dtype]
-        return ranks.dealt(lambda rows: owners[map.owner(rows)], arrays, types, "entries of a new object") + held
+        return self.ranks.dealt(owner, arrays, types, "entries of a new object") + held
 
     @memory_checked
     def adopt_dense(self, vector: Any, array: Any) -> None:
@@ -324,19 +329,29 @@ class Stores(Context):
         """The matrix of the entries that the ranks have. No rank gets more than those of its rows, and the lengths of
         all rows, which decide who owns which."""
         nrows, ncols = matrix.shape
+        narrow = ["int32" if n < 2**31 else "int64" for n in matrix.shape]
         self.room(nrows, BUILD, matrix)
+
+        def sorted_by(owner: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            i, j, values = self._dealt(owner, [rows, cols], narrow, vals, iso)
+            sort = partial(build.sorted_matrix, nrows, ncols, i, j, values, iso, dup_op)
+            return ranks.alike(sort, "entries of a matrix")
+
         lengths = ranks.summed(np.bincount(rows, minlength=nrows), "lengths of rows")
+        if dup_op is not None:  # owners are decided by entries that differ, as in one process
+            upto = np.cumsum(lengths)
+            ends = np.searchsorted(upto, upto[-1:].sum() * np.arange(1, ranks.size) / ranks.size)
+            indptr, cols, vals = sorted_by(lambda ids: np.searchsorted(ends, ids, side="right"))
+            rows = np.repeat(np.arange(nrows, dtype=narrow[0]), np.diff(indptr))
+            lengths = ranks.summed(np.diff(indptr), "lengths of rows")
 
         def pattern() -> np.ndarray:
             i, j = (np.concatenate(parts) for parts in zip(*ranks.gathered((rows, cols), "a pattern"), strict=True))
             return j[np.argsort(i, kind="stable")]
 
         maps = self.maps.of_matrix(nrows, ncols, int(lengths.sum()), lengths, pattern)
-        narrow = ["int32" if n < 2**31 else "int64" for n in matrix.shape]
-        i, j, values = self._owned(maps[0], [rows, cols], narrow, vals, iso)
-        sort = partial(build.sorted_matrix, nrows, ncols, i, j, values, iso, dup_op)
-        indptr, j, values = ranks.alike(sort, "entries of a matrix")
-        matrix._store = split_matrix(*maps, matrix.dtype, self.devices, indptr, j, values, iso, self.told, True)
+        indptr, cols, vals = sorted_by(self._owner(ranks, maps[0]))
+        matrix._store = split_matrix(*maps, matrix.dtype, self.devices, indptr, cols, vals, iso, self.told, True)
 
     def _away(self, work: Callable[[], R], seconds: float) -> R:
         """work() on the host or the first device, where Ctrl-C needn't wait for it if that takes long. Every
