@@ -59,8 +59,8 @@ def limits(session: Any, statements: list[Statement], condition: Condition, unli
 
 def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]]) -> bool:
     """Whether the frontier of one of these products has so many edges that a captured round, which pushes, would take
-    long, and be the last one. (Where any arrival does, few of them are looked at twice: what counts is how many vertices
-    it has.)"""
+    long, and be the last one. (Where any arrival does, few of them are looked at twice: what counts is how many
+    vertices it has.)"""
     if session.devices[0].kind == "cpu":
         return False
     for op, x, held in pushes:
