@@ -62,6 +62,7 @@ class DeviceLoop:
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
         self.last = perf_counter()
+        self.look = 0  # the round from which it is asked again whether others keep the device busy
         self.idle, self.waited = 0.0, getattr(self.device, "waited", 0.0)  # see IDLE; by then
 
     @classmethod
@@ -102,7 +103,7 @@ class DeviceLoop:
             self.alike, self.plans = self.alike + 1 if same else 0, plans
         if self._gone_solo():
             return False
-        if not self.loop.rounds or self.tries >= _TRIES:
+        if not self.loop.rounds or self.tries >= _TRIES or self.loop.rounds < self.look:
             return False
         soon = self._soon()
         late = soon > 1 and self.loop.rounds >= LATE * soon * (self.tries + 1)
@@ -124,7 +125,7 @@ class DeviceLoop:
         ):
             self.loop.how, self.alike, self.plans = "statements, as a round keeps the device busy", 0, None
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
-                self.tries = _TRIES
+                self.look = 2 * self.loop.rounds
             return False
         try:
             with self.session.lock:  # what is launched now is captured; then the workspaces are the graph's

@@ -59,15 +59,20 @@ def limits(session: Any, statements: list[Statement], condition: Condition, unli
 
 def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]]) -> bool:
     """Whether the frontier of one of these products has so many edges that a captured round, which pushes, would take
-    long, and be the last one. (Where any arrival does, few of them are looked at twice.)"""
+    long, and be the last one. (Where any arrival does, few of them are looked at twice: what counts is how many
+    vertices it has.)"""
     if session.devices[0].kind == "cpu":
         return False
     for op, x, held in pushes:
         count = session.known_count(x._store)
-        if count and held.nvals > THIN and not ends_soon(op.monoid):
-            edges, _ = frontier_edges(session, x._store, count, held, False)
-            if edges > THIN:
-                return True
+        if not count or held.nvals <= THIN:
+            continue
+        if ends_soon(op.monoid):
+            wide = count * MANY > x.size
+        else:
+            wide = frontier_edges(session, x._store, count, held, False)[0] > THIN
+        if wide:
+            return True
     return False
 
 
