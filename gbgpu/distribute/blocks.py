@@ -8,7 +8,7 @@ import numpy as np
 from ..device.base import Device
 from ..device.remote import AWAY
 from ..errors import NotImplementedException, message
-from .partition import RowMap
+from .partition import RowMap, Task
 
 KNOWN = ("full", "bitmap", "list")  # forms that every step takes; for steps that don't take others, plans make bitmaps
 
@@ -190,16 +190,15 @@ def split_matrix(
     rowmap: RowMap,
     colmap: RowMap,
     dtype: Any,
-    devices: Sequence[Device],
+    session: Any,
     indptr: np.ndarray,
     cols: np.ndarray,
     vals: np.ndarray,
     iso: bool,
-    told: Callable[..., Any],
     own: bool = False,
 ) -> MatrixStore:
     """Distribute a host CSR (columns as user ids, ascending in a row; one value an entry, or a single one if iso), of
-    which a rank needs the entries of its own rows; `told`: Context.told.
+    which a rank needs the entries of its own rows. `session`: has `devices`, `over` and `told`, as engine/context.py.
 
     `own`: nobody else keeps the arrays, so blocks may be parts of them."""
     if rowmap.order is not None:
@@ -211,13 +210,10 @@ def split_matrix(
         colmap.to_slots(slots)
     else:
         slots = colmap.slots(cols).astype(colmap.slot_type(), copy=False)
-    ptr = offset_type(max(told(rowmap.tasks, np.diff(indptr[rowmap.bounds]).tolist(), "entries of new rows")))
-    blocks = []
-    for b, device in enumerate(devices[: rowmap.p]):
-        if device.kind == "remote":
-            blocks.append(AWAY)
-            continue
-        lo, hi = rowmap.bounds[b], rowmap.bounds[b + 1]
+    ptr = offset_type(max(session.told(rowmap.tasks, np.diff(indptr[rowmap.bounds]).tolist(), "entries of new rows")))
+
+    def block(task: Task) -> MatrixBlock:
+        device, (lo, hi) = session.devices[task.device], rowmap.bounds[task.block : task.block + 2]
         first, last = int(indptr[lo]), int(indptr[hi])
         local = (indptr[lo : hi + 1] - first).astype(ptr)
         lengths, mine = np.diff(local), vals if iso else vals[first:last]
@@ -226,8 +222,9 @@ def split_matrix(
         columns = handed_over(device, slots[first:last]) if own else device.put(slots[first:last])
         if colmap.order is not None:
             columns, held = ascending(device, offsets, columns, held, not iso, colmap.nslots)
-        blocks.append(matrix_block(device, offsets, columns, held, 0 if iso else 1, last - first, lengths))
-    return assembled(rowmap, colmap, dtype, iso, blocks, told)
+        return matrix_block(device, offsets, columns, held, 0 if iso else 1, last - first, lengths)
+
+    return assembled(rowmap, colmap, dtype, iso, session.over(rowmap.tasks, block, 0.0), session.told)
 
 
 def taken_rows(indptr: np.ndarray, rows: np.ndarray, *entries: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -290,7 +290,7 @@ class Stores(Context):
         if first is not None:
             maps = self.maps.of_matrix(matrix.shape[0], matrix.shape[1], int(indptr[-1]), np.diff(indptr))
             mine = np.clip(indptr, first, first + len(cols)) - first
-            matrix._store = split_matrix(*maps, matrix.dtype, self.devices, mine, cols, vals, iso, self.told, True)
+            matrix._store = split_matrix(*maps, matrix.dtype, self, mine, cols, vals, iso, True)
             return None
         arrays = (indptr, cols, vals) if trusted else build.sorted_csr(indptr, cols, vals, iso, matrix.shape[1])
         return self._split(matrix, *arrays, iso, trusted)
@@ -321,7 +321,7 @@ class Stores(Context):
     ) -> None:
         nrows, ncols = matrix.shape
         maps = self.maps.of_matrix(nrows, ncols, len(cols), np.diff(indptr), lambda: cols)
-        matrix._store = split_matrix(*maps, matrix.dtype, self.devices, indptr, cols, vals, iso, self.told, own)
+        matrix._store = split_matrix(*maps, matrix.dtype, self, indptr, cols, vals, iso, own)
 
     def _of_parts(
         self, ranks: Ranks, matrix: Any, rows: np.ndarray, cols: np.ndarray, vals: np.ndarray, iso: bool, dup_op: Any
@@ -351,7 +351,7 @@ class Stores(Context):
 
         maps = self.maps.of_matrix(nrows, ncols, int(lengths.sum()), lengths, pattern)
         indptr, cols, vals = sorted_by(self._owner(ranks, maps[0]))
-        matrix._store = split_matrix(*maps, matrix.dtype, self.devices, indptr, cols, vals, iso, self.told, True)
+        matrix._store = split_matrix(*maps, matrix.dtype, self, indptr, cols, vals, iso, True)
 
     def _away(self, work: Callable[[], R], seconds: float) -> R:
         """work() on the host or the first device, where Ctrl-C needn't wait for it if that takes long. Every

@@ -211,7 +211,6 @@ class MatrixRun(Runner):
         if store.rowmap is rowmap and store.colmap is colmap:
             return store
         indptr, cols, vals = self.session.store_to_host(store)
-        devices = self.session.devices[: rowmap.p]
         vals = vals[:1] if store.iso and len(vals) else vals
         vals = vals if len(vals) else np.zeros(1, store.dtype.np_type)
-        return split_matrix(rowmap, colmap, store.dtype, devices, indptr, cols, vals, store.iso, self.session.told)
+        return split_matrix(rowmap, colmap, store.dtype, self.session, indptr, cols, vals, store.iso)
