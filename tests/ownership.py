@@ -12,6 +12,7 @@ import numpy as np
 import gbgpu as gb
 from gbgpu import settings
 from gbgpu.device.cpu import CpuDevice
+from gbgpu.distribute import blocks
 
 CROSSES = ("copy", "copy_counted")  # may read what another device has
 MAKES = ("empty", "zeros", "full", "put", "owners", "checked", "take", "order", "transpose", "truths", *CROSSES)
@@ -129,6 +130,7 @@ def several(shares: tuple[int, ...] = (1, 5, 3), partition: Any = None) -> Itera
         patch.setattr(settings, "interpret", True)
         patch.setattr(settings, "inline", "always")
         patch.setattr(settings, "staged", True)
+        patch.setattr(blocks, "handed_over", lambda device, array: device.put(array))  # as to a GPU
         current.device, current.broken = NOWHERE, []
         session = gb.init(f"cpu:{len(shares)}", partition or gb.partition.shares(*shares))
         plain_over, plain_get = session.device_set.over, session.kernels.get

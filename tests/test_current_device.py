@@ -20,16 +20,18 @@ from gbgpu.io import rmat
 SHARES = (1, 5, 3)
 
 
-@pytest.fixture
-def several():
-    with ownership.several(SHARES) as current:
+@pytest.fixture(params=[f"shares{SHARES}", "random(7)"])
+def several(request):
+    """Devices whose rows are in the order of ids, and in another one."""
+    with ownership.several(partition=eval(f"gb.partition.{request.param}")) as current:
+        current.partition = request.param
         yield current
 
 
 @settings(max_examples=500 if p.WIDE else 60)
 @given(program=p.programs(KINDS["mixed"]))
 def test_random_statements(several, program):
-    devices = Devices("cpu:3", f"shares{SHARES}")
+    devices = Devices("cpu:3", several.partition)
     note(devices.text())
     Run(program, devices).all()
     assert not several.broken, several.broken[:5]
