@@ -40,14 +40,15 @@ class MixedDevices:
     def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float, whole: bool = False) -> list[Any]:
         first = len(self._gpus.devices)
         above, self._streams = self._streams, self._gpus.streams()  # of the caller's thread
+        mine = [task for task in tasks if task.device < first]
+        theirs = [task._replace(device=task.device - first) for task in tasks if task.device >= first]
+
+        def beside(task: Any) -> Any:
+            return work(task._replace(device=task.device + first))
+
         try:
-            done = iter(self._gpus.over([task for task in tasks if task.device < first], work, seconds))
-            others = [task._replace(device=task.device - first) for task in tasks if task.device >= first]
-            found = iter(
-                self._cpus.over(others, lambda task: work(task._replace(device=task.device + first)), seconds, whole)
-                if others
-                else ()
-            )
+            done = iter(self._gpus.over(mine, work, seconds))
+            found = iter(self._cpus.over(theirs, beside, seconds, whole) if theirs else ())
         finally:
             self._streams = above
         return [next(done if task.device < first else found) for task in tasks]

@@ -34,7 +34,7 @@ HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for eac
 MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it, or, if it has many statements,
 KEPT_UP = 4e-5  # for each of them
-IDLE = 0.6  # of the time, as the last rounds had it: then a GPU waits for Python, whatever was predicted
+IDLE = 0.6  # share of the time in which a GPU has nothing to do: then it waits for Python, whatever was predicted
 SPENT = 1e-4  # the same of CPU devices, which wait for Python: that spends a third of it on a statement
 # The same where rounds in the other direction are kept: one kernel for both is faster on RMAT of scale 22 (1.5e-3 as
 # predicted; half the time), and slower on scale 24 (6e-3; by a quarter).
@@ -62,8 +62,9 @@ class DeviceLoop:
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
         self.last = perf_counter()
-        self.look = 0  # the round from which it is asked again whether others keep the device busy
-        self.idle, self.waited = 0.0, getattr(self.device, "waited", 0.0)  # see IDLE; by then
+        self.look = 0  # the round from which it is asked again whether rounds keep the device busy
+        # The share of its time that a GPU had nothing to do, as the last rounds tell, and what the host had waited by then
+        self.idle, self.waited = 0.0, getattr(self.device, "waited", 0.0)
 
     @classmethod
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
@@ -116,13 +117,8 @@ class DeviceLoop:
         gpus, cpu = 1 if self._one else self.gpus, self.device.kind == "cpu"
         seconds, each = self._seconds() / gpus, SPENT if cpu else KEPT_UP if gpus == 1 else HANDED * gpus
         busy = max(BUSY if gpus == 1 and not cpu else 0.0, each * len(self.statements))
-        kept_up = cpu or self.idle < IDLE
-        if (
-            seconds > busy
-            and kept_up
-            and not self._steady
-            and (seconds > WIDE or self._other(way_of(self.loop)) is None)
-        ):
+        keeps_busy = seconds > busy and self.idle < IDLE and not self._steady
+        if keeps_busy and (seconds > WIDE or self._other(way_of(self.loop)) is None):
             self.loop.how, self.alike, self.plans = "statements, as a round keeps the device busy", 0, None
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
                 self.look = 2 * self.loop.rounds
