@@ -63,7 +63,7 @@ class DeviceLoop:
         self.solo = Solo(session, loop) if self.gpus > 1 else None
         self.last = perf_counter()
         self.look = 0  # the round from which it is asked again whether rounds keep the device busy
-        # The share of its time that a GPU had nothing to do, as the last rounds tell, and what the host had waited by then
+        # The share of its time that a GPU had nothing to do, as the last rounds tell; what the host had waited by then
         self.idle, self.waited = 0.0, getattr(self.device, "waited", 0.0)
 
     @classmethod
