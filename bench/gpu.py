@@ -204,7 +204,7 @@ def main() -> None:
     parser.add_argument(
         "graphs",
         nargs="*",
-        help=f"among {', '.join(GRAPHS)}, or names of .mtx.gz files; without any: {', '.join(NAMES)}, and real ones of --data",
+        help=f"among {', '.join(GRAPHS)}, or names of .mtx.gz files; without any: {', '.join(NAMES)}, and real graphs",
     )
     parser.add_argument("--data", default="data", help="the folder of these files")
     parser.add_argument("--devices", default="cuda:0")
