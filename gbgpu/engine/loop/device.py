@@ -90,7 +90,7 @@ class DeviceLoop:
         now = perf_counter()
         if self.device.kind == "cuda" and self.loop.rounds:
             waited = self.device.waited
-            self.idle += 1 - (waited - self.waited) / (now - self.last)
+            self.idle += 1 - (waited - self.waited) / max(now - self.last, 1e-9)
             self.idle, self.waited = self.idle / 2, waited
         _spent, self.last = _spent + now - self.last, now
         if self.left:  # what left off a captured round wants another one than it, by statements at first
