@@ -80,7 +80,10 @@ def apart(one: Any, two: Any) -> bool:
 
 def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorStore:
     """A vector in another form, or on other rows: full ones stay so, others are lists or bitmaps."""
-    plan = session.once(("moved", *described(store), form, map), lambda: _moving(store, form, map))
+    key = "moved", *described(store), form, map
+    plan = session.plans.get(key)  # of which those of a round that is written down are others
+    if plan is None:
+        plan = session.plans[key] = _moving(store, form, map)
     if not plan.steps:
         return store
     found: VectorStore = Run(session, plan, {"x": store}, "loop").go()
