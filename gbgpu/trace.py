@@ -58,7 +58,8 @@ class Record:
     end: float = 0.0
     tally: Any = None  # of a product on CPU devices, balance.Tally: the frontier of the device's block
     decision: Any = None  # of a product, balance.Decision: who computed what; with the first device
-    change: float | None = None  # of a round of a loop: the number that its condition compares
+    round: int | None = None  # of a round of a loop: which one, from 0
+    change: float | None = None  # the number that its condition compares
     _stats: Any = field(default=None, repr=False)  # counts still on the device
     _count: Any = field(default=None, repr=False)
     _get: Any = field(default=None, repr=False)

@@ -273,6 +273,20 @@ def test_conversions_that_are_written_down_are_not_done(machine, first):
         one()
 
 
+def test_blocks_without_rows_have_no_values(machine, monkeypatch):
+    """More devices than rows: a round that was captured takes a vector that was made elsewhere."""
+    monkeypatch.setattr(compiled, "SOON", 1)
+    monkeypatch.setattr(compiled, "ALIKE", 1)
+    A = gb.Matrix.from_coo([0], [0], [2.0], nrows=1, ncols=1)
+    for x in (gb.Vector.from_dense([3.0]), gb.Vector(float, 1), gb.Vector.from_scalar(3.0, 1), gb.Vector(float, 1)):
+        start = x.get(0, 0.0)
+        with gb.loop(60) as it:
+            x("+") << A.reduce_rowwise(gb.monoid.plus)
+            it.until(it.index < 0)
+        assert x.to_dict() == {0: start + 120.0} and it.rounds == 60
+    assert by_itself(it)
+
+
 def test_statements_after_rounds_choose_by_counts(machine):
     """A search that is thin at first, then too wide for rounds by themselves."""
     A = gb.io.generate.uniform(1 << 17, 8, seed=3, dtype="BOOL")
@@ -322,7 +336,8 @@ def test_rounds_leave_records(machine):
         assert found[0].text == f"{it!r}: {it.how}"
         first = [r for r in found if r.device == gb.settings.session().devices[0].name]
         assert len(found) == len(first) * len(gb.settings.session().devices)
-        assert [r.nvals for r in first] == [*sizes, 0][it.rounds + 1 - len(first) : it.rounds + 1]
+        assert [r.nvals for r in first] == [[*sizes, 0][r.round + 1] for r in first]
+        assert [r.round for r in found[-len(gb.settings.session().devices) :]] == [it.rounds - 1] * (len(found) // len(first))
         assert {r.direction for r in first} <= {"push", "pull"} and all(r.change is None for r in first)
         assert all(r.start <= r.end <= after.start for r, after in zip(first, first[1:], strict=False))
     for again in range(2):  # numbers that conditions compare

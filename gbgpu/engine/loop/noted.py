@@ -44,11 +44,11 @@ class Noted:
         last, loop = self._loop.rounds, self._loop
         notes = self.notes if self.words is None else self._read(last)
         start, text = self._start, f"{loop!r}: {loop.how}"
-        for note in notes:
+        for number, note in enumerate(notes, last - len(notes)):
             counters.statements += 1
             for device in self._devices:
                 record = Record(counters.statements, text, f"{note.way} round".strip(), device.name, note.way or None)
-                record.start, record.end = start, max(note.end, start)
+                record.start, record.end, record.round = start, max(note.end, start), number
                 if device is self._device:  # what is of all devices
                     record.keep(None, None, None if isnan(note.entries) else int(note.entries), ())
                     record.change = None if isnan(note.change) else note.change
