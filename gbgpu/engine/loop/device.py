@@ -17,6 +17,7 @@ from ... import settings
 from ...distribute.blocks import KNOWN
 from ...interrupts import held as uninterrupted
 from ...interrupts import imported
+from ...kernels.interface import ends_soon
 from ...kernels.tiered import price
 from ...language.expr import Statement
 from ...language.recording import Operation
@@ -34,7 +35,7 @@ HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for eac
 MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it, or, if it has many statements,
 KEPT_UP = 4e-5  # for each of them
-IDLE = 0.6  # share of the time in which a GPU has nothing to do: then it waits for Python, whatever was predicted
+IDLE = 0.1  # share of the time in which a GPU has nothing to do: then it waits for Python, whatever was predicted
 SPENT = 1e-4  # the same of CPU devices, which wait for Python: that spends a third of it on a statement
 # The same where rounds in the other direction are kept: one kernel for both is faster on RMAT of scale 22 (1.5e-3 as
 # predicted; half the time), and slower on scale 24 (6e-3; by a quarter).
@@ -133,8 +134,10 @@ class DeviceLoop:
         return True
 
     def _wide(self) -> bool:
-        """Whether a round that pushes would be too wide."""
-        return too_wide(self.session, products(self.session, self.statements, "push", "list"))
+        """Whether a round that pushes would be too wide. (Where any arrival does, it is not much slower, once; and in
+        searches from hubs no other frontier may be left to write down the round of.)"""
+        pushes = products(self.session, self.statements, "push", "list")
+        return too_wide(self.session, (push for push in pushes if not ends_soon(push[0].monoid)))
 
     @property
     def _one(self) -> bool:

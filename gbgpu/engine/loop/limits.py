@@ -102,8 +102,9 @@ def _wide(session: Any, statements: list[Statement], condition: Condition) -> tu
         kernel = session.kernels.get("frontier_edges", build.spec_of(held))
         for b, (block, rows) in enumerate(zip(x._store.blocks, held.blocks, strict=True)):
             if row <= SHORT:  # so many vertices have few edges
-                found.append(f"{condition.array(block.count)}[0] > {max(most // max(row, 1), 64)}")
-                other.append(found[-1])
+                count, mean = f"{condition.array(block.count)}[0]", max(held.nvals // max(held.colmap.n, 1), 1)
+                found.append(f"{count} > {max(most // max(row, 1), 64)}")
+                other.append(f"{count} > {max(many // len(held.blocks) // mean, 64)}")
                 continue
             edges, words = session.devices[b].zeros(1, np.int64), session.nil(b).words
             given = block.n, block.count, block.slots, words, XLIST, rows.indptr, edges
