@@ -337,7 +337,8 @@ def test_rounds_leave_records(machine):
         first = [r for r in found if r.device == gb.settings.session().devices[0].name]
         assert len(found) == len(first) * len(gb.settings.session().devices)
         assert [r.nvals for r in first] == [[*sizes, 0][r.round + 1] for r in first]
-        assert len(found) == len(first) or {r.round for r in found[-3:]} == {it.rounds - 1}
+        numbers = [r.round for r in first]
+        assert numbers == sorted(set(numbers)) and numbers[-1] < it.rounds
         assert {r.direction for r in first} <= {"push", "pull"} and all(r.change is None for r in first)
         assert all(r.start <= r.end <= after.start for r, after in zip(first, first[1:], strict=False))
     for again in range(2):  # numbers that conditions compare
@@ -711,8 +712,8 @@ def test_conditions_are_written_for_both(text, monkeypatch):
     monkeypatch.setattr(tapes.CpuCondition, "text", lambda self, node: seen.append(node) or text_of(self, node))
     monkeypatch.setattr(tapes.CpuCondition, "kernel", kernel)
     for alike in (3, 10**9):
-        monkeypatch.setattr(compiled, "ALIKE", alike)
-        monkeypatch.setattr(compiled, "SOON", alike)
+        for name in ("ALIKE", "SOON", "OFTEN"):
+            monkeypatch.setattr(compiled, name, alike)
         gb.settings.session().loops.clear()
         q, v, s = gb.Vector(bool, 200), gb.Vector.from_dense(np.ones(200)), gb.Scalar(float)
         level = gb.Vector(int, 200)
@@ -848,7 +849,7 @@ def test_a_thousand_loops(machine):
     """They neither hang nor differ."""
     A, gpu = road(2000), machine.startswith("cuda")
     levels_, distances, labels = algos.bfs(A, 7).levels, algos.sssp(A, 7), algos.connected_components(A)
-    for _ in range(1000 if gpu else 5):
+    for _ in range(334 if gpu else 5):
         assert algos.bfs(A, 7).levels.isequal(levels_)
         assert algos.sssp(A, 7).isequal(distances) and algos.connected_components(A).isequal(labels)
 

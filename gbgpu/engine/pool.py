@@ -32,12 +32,12 @@ class Workspace(NamedTuple):
 
 
 def workspace(device: Device, n: int, monoid: Any, iso: bool, neutral: bool, touched: Any = None) -> Workspace:
-    """Room for `n` slots; between steps words are zero, and vals are all `start` if `neutral`. `touched`: a place that
-    nobody reads, instead of the list."""
-    start, dtype = monoid.start, monoid.dtype.np_type
-    vals = device.full(n, start, dtype) if neutral and not iso else device.empty(1 if iso else n, dtype)
+    """Room for `n` slots, and one that is no slot's; between steps words are zero, and vals are all `start` if
+    `neutral`. `touched`: a place that nobody reads, instead of the list; then vals may become a result."""
+    start, dtype, room = monoid.start, monoid.dtype.np_type, n + (touched is None)
+    vals = device.full(room, start, dtype) if neutral and not iso else device.empty(1 if iso else room, dtype)
     if touched is None:
-        touched = device.empty(n, np.int32 if n < 2**31 else np.int64)
+        touched = device.empty(room, np.int32 if n < 2**31 else np.int64)
     return Workspace(start, vals, device.zeros(-(-n // 64), np.int64), touched)
 
 

@@ -3,7 +3,8 @@ generated header defines.
 Gaps in braces are filled with the expressions of one instance. Contract: interface.py."""
 
 FLAGS = """
-SIX, LOW_BITS = np.uintp(6), np.uintp(63)  # indices that are never negative cost less as unsigned ones
+# Indices that are never negative cost less as unsigned ones.
+SIX, LOW_BITS, ONCE = np.uintp(6), np.uintp(63), np.uintp(1)
 MASKED, COMPLEMENT, XFULL, TRACE, XLIST, TFULL, REPLACE, REGION = 1, 2, 4, 8, 16, 32, 64, 128
 CFULL, AFULL, BFULL, OUTFULL, VALUED, DENSE, TALLY = 256, 512, 1024, 2048, 4096, 8192, 16384
 """
@@ -34,6 +35,7 @@ FETCH = """
 from gbgpu.kernels.fetch import fetch
 
 FAR, NEAR = 8, 4
+BRIEF = 8  # mean entries of rows so short that what each decides is not foreseen: choosing costs less than branching
 """
 
 COUNT_DEGREE = """
@@ -98,8 +100,10 @@ hit = seen != 0
 # Any first arrival does: slots that are done or masked are told by a byte each, which is quicker to test than bits
 # where the frontier is large enough to pay for the spreading.
 SPREAD = """
+spare = np.uintp(len(acc_vals) - 1)  # a place that is no slot's
 blocked = np.empty(1, np.uint8)
 spread = not listed or size << 6 > n
+brief = not spread and keep != 0 and np.int64(indptr[n]) - np.int64(indptr[0]) <= BRIEF * n
 if spread:
     blocked = np.empty(len(acc_words) << 6, np.uint8)
     for w in range(len(acc_words)):
@@ -110,6 +114,19 @@ if spread:
             blocked[(w << 6) + b] = (word >> b) & 1
 """
 SPREAD_LOOP = """
+if brief:
+    for e in range(begin, end):
+        c = np.uintp(cols[e])
+        w, o, mine = c >> SIX, c - low, np.int64(1) << np.int64(c & LOW_BITS)
+        if masked and o < room:
+            mine &= ~(mwords[o >> SIX] ^ flip)  # 0: shut out
+        seen = acc_words[w]
+        acc_words[w] = seen | mine
+        new = mine & ~seen != 0
+        {brief_scatter}
+        touched[top] = c
+        top += np.uintp(new)
+    continue
 if spread:
     for e in range(begin, end):
         c = np.uintp(cols[e])
@@ -118,7 +135,7 @@ if spread:
             {scatter}
             acc_words[c >> SIX] |= np.int64(1) << np.int64(c & LOW_BITS)
             touched[top & keep] = c
-            top += 1
+            top += ONCE
     continue
 """
 
@@ -191,8 +208,8 @@ BODIES = {
     masked = flags & MASKED
     flip = 0 if flags & COMPLEMENT else -1  # words ^ flip: bits of the slots that the mask does not let through
     low, room = np.uintp(own_lo), np.uintp(own_hi - own_lo)
-    keep = 0 if flags & DENSE else -1
-    top, edges, rows = touched_count[0], 0, 0
+    keep = np.uintp(0) if flags & DENSE else ~np.uintp(0)
+    top, edges, rows = np.uintp(touched_count[0]), 0, 0
     size = count[0] if listed else n
     {spread}
     {iso_value}
@@ -216,7 +233,8 @@ BODIES = {
                     continue
         rows += 1
         {load_x}
-        begin, end = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
+        at = np.uintp(r)
+        begin, end = np.uintp(indptr[at]), np.uintp(indptr[at + ONCE])
         edges += np.intp(end - begin)
         {spread_loop}
         for e in range(begin, end):
@@ -232,7 +250,7 @@ BODIES = {
             if new:
                 acc_words[w] |= bit
                 touched[top & keep] = c
-                top += 1
+                top += ONCE
     touched_count[0] = top
     if flags & TRACE:
         stats[0] += edges

@@ -86,7 +86,8 @@ def _product(kind, spec, parts):
     names = {"ALLOW": ALLOW, "iso_value": "", "load_x": "", "spread": "", "spread_loop": ""}
     if monoid.is_any or spec.iso:
         first_value = "" if spec.iso else f"acc_vals[c] = {value}"
-        names |= {"spread": SPREAD, "spread_loop": _fill(SPREAD_LOOP, {"scatter": first_value})}
+        brief = first_value.replace("[c]", "[c if new else spare]", 1)
+        names |= {"spread": SPREAD, "spread_loop": _fill(SPREAD_LOOP, {"scatter": first_value, "brief_scatter": brief})}
     if spec.iso:
         names |= dict(
             iso_value=f"{'out_vals' if kind == 'pull' else 'acc_vals'}[0] = {first}",
@@ -115,9 +116,11 @@ def _product(kind, spec, parts):
             full_loop=_full_loop(value, stop),
             scatter=f"if new:\n    acc_vals[c] = {value}\nelse:\n    acc_vals[c] = add(acc_vals[c], {value})",
         )
-    if "x" in uses or "y" in uses:
-        names["load_x"] = "x = cast_x(xvals[place(q * xstride)])"
-    return names
+    load = ["x = cast_x(xvals[place(q * xstride)])"] if "x" in uses or "y" in uses else []
+    if kind == "push" and "(e)" not in value and "(c)" not in value:  # one for all entries of a row
+        load.append(f"once = {value}")
+        names = {name: text.replace(value, "once") for name, text in names.items()}
+    return names | {"load_x": "\n".join(load)}
 
 
 def _full_loop(value, stop):

@@ -44,6 +44,7 @@ ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fe
 OFTEN = 2 * ALIKE  # rounds by statements of all such loops after which one is captured at once
 CHANCES = 4  # rounds before which others' are looked for
 SOON = 10  # the same on CPU devices, where that costs as much as Python takes for so many
+SMALL = 1 << 17  # entries that are copied in the time that Python takes for a round
 LATE = 4  # times as many, where no two rounds ask for the same plans
 SELDOM = 0.1  # rounds in which a guard holds, as a guess
 _THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
@@ -207,12 +208,12 @@ class DeviceLoop:
 
     def _soon(self) -> int:
         """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none
-        is kept that goes in these directions: rounds are counted here."""
-        if self.device.kind == "cpu":
-            return SOON
-        key, loops = self.signature.key, self.session.loops
-        if not key or not self.loop.rounds or loops.count(key) <= OFTEN:
-            return ALIKE
+        is kept that goes in these directions: rounds are counted here. (Not on CPU devices, if what a kept round
+        brings and gives back is large.)"""
+        key, loops, cpu = self.signature.key, self.session.loops, self.device.kind == "cpu"
+        large = cpu and sum(output.size for output in self.outputs if output.ndim) > SMALL
+        if large or not key or not self.loop.rounds or loops.count(key) <= OFTEN:
+            return SOON if cpu else ALIKE
         return int(loops.goes(key, way_of(self.loop)))
 
     def _again(self) -> bool:
