@@ -273,6 +273,17 @@ def test_conversions_that_are_written_down_are_not_done(machine, first):
         one()
 
 
+def test_parts_that_run_now_and_then_leave_other_forms(machine):
+    """Peeling: where a guard holds, the frontier is chosen of all vertices (a bitmap), else of those that arrived."""
+    A = gb.io.generate.rmat(11, 16, seed=3, dtype="BOOL")
+    A << binary.any(A | A.T)
+    for _ in range(4):
+        with gb.trace(rounds=True) as records:
+            found = algos.core_numbers(A)
+        assert algos.verify.core_numbers(A, found) is None
+    assert sum(record.step.endswith("round") for record in records) > 20
+
+
 def test_blocks_without_rows_have_no_values(machine, monkeypatch):
     """More devices than rows: a round that was captured takes a vector that was made elsewhere."""
     monkeypatch.setattr(compiled, "SOON", 1)

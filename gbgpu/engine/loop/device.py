@@ -50,6 +50,7 @@ SELDOM = 0.1  # rounds in which a guard holds, as a guess
 _THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
 Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
 _spent = 0.0  # seconds by all loops of the process, by statements
+FORMS = 4  # blind rounds after which forms are those before one; parts that a guard runs now and then leave others
 _TRIES, WORTH = 3, 50  # captures of one loop that fail, or give up after so few rounds
 
 
@@ -175,6 +176,8 @@ class DeviceLoop:
 
     def close(self) -> None:
         """The loop is over: what lies on the first GPU goes back to where it belongs."""
+        if "signature" in vars(self):
+            self.session.loops.ended(self.signature.key, self.loop.rounds)
         if self.solo is not None and self.solo.entered:
             try:
                 uninterrupted(self.solo.leave)
@@ -208,12 +211,13 @@ class DeviceLoop:
 
     def _soon(self) -> int:
         """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none
-        is kept that goes in these directions: rounds are counted here. (Not on CPU devices, if what a kept round
-        brings and gives back is large.)"""
+        is kept that goes in these directions: rounds are counted here. (On CPU devices, if it is over soon, and what a
+        kept round brings and gives back is small.)"""
         key, loops, cpu = self.signature.key, self.session.loops, self.device.kind == "cpu"
-        large = cpu and sum(output.size for output in self.outputs if output.ndim) > SMALL
-        if large or not key or not self.loop.rounds or loops.count(key) <= OFTEN:
+        if not key or not self.loop.rounds or loops.count(key) <= OFTEN:
             return SOON if cpu else ALIKE
+        if cpu and not (loops.brief(key, LATE * SOON) and sum(x.size for x in self.outputs if x.ndim) < SMALL):
+            return SOON
         return int(loops.goes(key, way_of(self.loop)))
 
     def _again(self) -> bool:
@@ -278,7 +282,7 @@ class DeviceLoop:
         """Capture a round, and run it until the loop is over or the graph gives up."""
         self.tries += 1
         pinned = {id(statement): _pinned(statement) for statement in self.statements}
-        for _ in range(2):
+        for _ in range(FORMS):
             forms = self._forms()
             with self._blind():
                 self._round(self.loop.body, pinned)

@@ -16,6 +16,7 @@ class Kept:
         self._rounds: OrderedDict[Hashable, int] = OrderedDict()
         self._refused: OrderedDict[Hashable, int] = OrderedDict()
         self._known: OrderedDict[Hashable, int] = OrderedDict()
+        self._lengths: OrderedDict[Hashable, int] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._captured)
@@ -75,6 +76,14 @@ class Kept:
         """One more round by statements; returns how many such loops have gone."""
         return _counted(self._rounds, key)
 
+    def ended(self, key: Hashable, rounds: int) -> None:
+        """A loop is over, after so many rounds."""
+        _kept(self._lengths, key, rounds)
+
+    def brief(self, key: Hashable, rounds: int) -> bool:
+        """Whether the last such loop took at most so many rounds."""
+        return self._lengths.get(key, rounds + 1) <= rounds
+
     def new(self, key: Hashable) -> bool:
         """Whether no loop of these statements was asked about."""
         return _counted(self._known, key) == 1
@@ -95,8 +104,12 @@ def _follows(direction: str | None, other: str | None) -> bool:
 
 def _counted(counts: OrderedDict[Hashable, int], key: Hashable) -> int:
     """One more of a key, among the last ones."""
-    counts[key] = found = counts.get(key, 0) + 1
-    counts.move_to_end(key)
-    if len(counts) > SEEN:
-        counts.popitem(last=False)
-    return found
+    return _kept(counts, key, counts.get(key, 0) + 1)
+
+
+def _kept(numbers: OrderedDict[Hashable, int], key: Hashable, number: int) -> int:
+    numbers[key] = number
+    numbers.move_to_end(key)
+    if len(numbers) > SEEN:
+        numbers.popitem(last=False)
+    return number
