@@ -132,6 +132,7 @@ class Run:
         self.choices = self.candidates(statement) if statement.check == "any" else {}
         self.total = self.magnitude(statement) if statement.check == "sum" else None
         self.nans = self.nan_terms(statement) if statement.check == "nan" else set()
+        self.terms = self.rounded_terms(statement) if statement.check == "sum" else {}
         refused = None
         try:
             exec(statement.text(hints=False), self.theirs)
@@ -194,6 +195,9 @@ class Run:
             return self.is_candidate(ours, before, candidates)
         if check == "nan" and ours[2].dtype.kind != "f":  # what an integer is made of
             return np.array([tuple(place) in self.nans for place in ours[1].tolist()], bool)
+        if check == "sum" and ours[2].dtype.kind != "f":  # a float sum as an integer, or as whether it is zero
+            places = [tuple(place) for place in ours[1].tolist()]
+            return np.array([place in self.terms and self.turns(place, ours[2].dtype, bound) for place in places], bool)
         if ours[2].dtype.kind != "f" or check == "exact":
             return np.zeros(ours[2].shape, bool)
         if check == "nan":
@@ -241,6 +245,26 @@ class Run:
             return set()
         _, where, what = read(term, statement.target._replace(dtype=term.dtype.name))
         return {tuple(place) for place, value in zip(where.tolist(), what.tolist(), strict=True) if value != value}
+
+    def rounded_terms(self, statement: Statement) -> dict:
+        """By place: a sum of floats that is stored as something else."""
+        if statement.index or statement.target.dtype.startswith("FP"):
+            return {}
+        try:
+            term = eval(statement.rhs, self.theirs).new()
+        except Exception:  # the statement itself will tell
+            return {}
+        _, where, what = read(term, statement.target._replace(dtype=term.dtype.name))
+        places = zip(map(tuple, where.tolist()), what, strict=True)
+        return dict(places) if what.dtype.kind == "f" else {}
+
+    def turns(self, place: tuple, dtype: np.dtype, bound: dict) -> bool:
+        """Whether rounding decides what a float sum is as another type."""
+        term, kind = self.terms[place], np.finfo(self.terms[place].dtype)
+        if not np.isfinite(term):
+            return False
+        term, room = float(term), float(4 * kind.eps * bound.get(place, 0.0) + kind.tiny * max(self.program.shape))
+        return abs(term) <= room if dtype.kind == "b" else int(term - room) != int(term + room)
 
     def bound(self, statement: Statement, before) -> dict:
         """The number of terms times the sum of their absolute values, which bounds a sum's rounding."""
