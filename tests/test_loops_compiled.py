@@ -35,7 +35,8 @@ from gbgpu.semiring._types import BOOL, FP32
 
 # Devices, shares, and whether one kernel runs a loop of a GPU; whether several GPUs never leave it to one of them;
 # whether a thread for each CPU device goes through a round.
-SETS = [("cpu:1", None, ""), ("cpu:3", (2, 5, 3), ""), ("cpu:2", (2, 5), "side by side"), ("cuda:0-1", None, "always")]
+SETS = [("cpu:1", None, ""), ("cpu:3", (2, 5, 3), ""), ("cpu:7", None, "")]
+SETS += [("cpu:2", (2, 5), "side by side"), ("cuda:0-1", None, "always")]
 SETS += [(*each, how) for each in (("cuda:0", None), ("cuda:0*3", (2, 5, 3))) for how in ("always", "never")]
 SETS += [("cuda:0-1", None, f"{how} together") for how in ("always", "never")]
 SETS += [("cuda:0-1*2", (1, 4, 2, 3), "always together")]

@@ -100,7 +100,7 @@ hit = seen != 0
 # Any first arrival does: slots that are done or masked are told by a byte each, which is quicker to test than bits
 # where the frontier is large enough to pay for the spreading.
 SPREAD = """
-spare = np.uintp(len(acc_vals) - 1)  # a place that is no slot's
+spare = np.uintp(max(len(acc_vals), 1) - 1)  # a place that is no slot's
 blocked = np.empty(1, np.uint8)
 spread = not listed or size << 6 > n
 brief = not spread and keep != 0 and np.int64(indptr[n]) - np.int64(indptr[0]) <= BRIEF * n
