@@ -132,7 +132,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "pull_stream": ("n", "streams", *_CSR[1:], *_X, "mwords", "flags", *_IDS, "heavy", *_OUT, "stats"),
     # Present rows of x scatter into a workspace over all output slots (acc_words = 0 before; see Kernels.neutral). The
     # first arrival at a slot appends it to touched. Slots own_lo <= s < own_hi pass only if the mask of the own block
-    # (bit s - own_lo) lets them.
+    # (bit s - own_lo) lets them. Unless DENSE, acc_vals and touched have one place more than there are slots.
     "push": (
         *("n", *_LIST, "xwords", "flags", *_CSR, *_IDS, "mwords", "own_lo", "own_hi"),
         *(*_SPACE, "stats"),
