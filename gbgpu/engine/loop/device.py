@@ -177,7 +177,7 @@ class DeviceLoop:
     def close(self) -> None:
         """The loop is over: what lies on the first GPU goes back to where it belongs."""
         if "signature" in vars(self):
-            self.session.loops.ended(self.signature.key, self.loop.rounds)
+            self.session.loops.ended(self.signature.key, self.loop.rounds, self._stores)
         if self.solo is not None and self.solo.entered:
             try:
                 uninterrupted(self.solo.leave)
@@ -200,25 +200,30 @@ class DeviceLoop:
         of full vectors, and no other product."""
         if self.device.kind != "cpu" or threads(self.session) == 1:
             return False
-        products = [statement for statement in self.statements if statement.expr.kind == "product"]
-        return all(map(self._whole, products))
+        return all(self._whole(statement) for statement in self.statements if statement.expr.kind == "product")
 
     def _whole(self, statement: Statement) -> bool:
         expr = statement.expr
+        if expr.kind != "product":
+            return False
         x = expr.left if expr.left.ndim == 1 else expr.right
         store = None if x.lazy else x._store
         return statement.mask is None and store is not None and store.form == "full" and not expr.op.monoid.is_any
 
     def _soon(self) -> int:
         """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none
-        is kept that goes in these directions: rounds are counted here. (On CPU devices, if it is over soon, and what a
-        kept round brings and gives back is small.)"""
+        is kept that goes in these directions: rounds are counted here. (On CPU devices, if it is over soon, and takes
+        little.)"""
         key, loops, cpu = self.signature.key, self.session.loops, self.device.kind == "cpu"
         if not key or not self.loop.rounds or loops.count(key) <= OFTEN:
             return SOON if cpu else ALIKE
-        if cpu and not (loops.brief(key, LATE * SOON) and sum(x.size for x in self.outputs if x.ndim) < SMALL):
+        if cpu and not (loops.brief(key, LATE * SOON, self._stores) and self._little()):
             return SOON
         return int(loops.goes(key, way_of(self.loop)))
+
+    def _little(self) -> bool:
+        """Whether what counts might spare a round, and what it brings and gives back, take little."""
+        return self._seconds(chosen=True) < SPENT and sum(x.size for x in self.outputs if x.ndim) < SMALL
 
     def _again(self) -> bool:
         """Take a round that another loop has captured, if there is one."""
@@ -332,12 +337,14 @@ class DeviceLoop:
         finally:
             self.session.writing = False
 
-    def _seconds(self) -> float:
-        """Predicted seconds of a round on the device, of its pulls and of passes over rows."""
+    def _seconds(self, chosen: bool = False) -> float:
+        """Predicted seconds of a round on the device, of its pulls and of passes over rows; `chosen`: without products
+        that go one way only."""
         total = 0.0
         for operation in round_of(self.loop)[0]:
             often = SELDOM if operation.kind == "when" else 1.0
-            total += often * sum(map(self._work, statements_of([operation])))
+            found = (each for each in statements_of([operation]) if not chosen or not self._whole(each))
+            total += often * sum(map(self._work, found))
         return total
 
     def _work(self, statement: Statement) -> float:
@@ -381,6 +388,10 @@ class DeviceLoop:
     def _forms(self) -> list[Any]:
         """What plans depend on, of all that is written."""
         return [_form(output) for output in self.outputs]
+
+    @property
+    def _stores(self) -> list[Any]:
+        return [matrix._store for matrix in matrices_of(self.loop.body) if matrix._store is not None]
 
     @property
     def outputs(self) -> list[Any]:

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Any
+from weakref import ref
 
 MOST, ALIKE = 8, 3  # loops that a session keeps, and captured rounds of one: from other forms, in other directions
 SEEN = 256  # loops whose rounds are counted
@@ -16,7 +17,7 @@ class Kept:
         self._rounds: OrderedDict[Hashable, int] = OrderedDict()
         self._refused: OrderedDict[Hashable, int] = OrderedDict()
         self._known: OrderedDict[Hashable, int] = OrderedDict()
-        self._lengths: OrderedDict[Hashable, int] = OrderedDict()
+        self._ended: OrderedDict[Hashable, tuple[int, list[Any]]] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._captured)
@@ -76,13 +77,14 @@ class Kept:
         """One more round by statements; returns how many such loops have gone."""
         return _counted(self._rounds, key)
 
-    def ended(self, key: Hashable, rounds: int) -> None:
-        """A loop is over, after so many rounds."""
-        _kept(self._lengths, key, rounds)
+    def ended(self, key: Hashable, rounds: int, stores: list[Any]) -> None:
+        """A loop is over, after so many rounds. `stores`: of its matrices."""
+        _kept(self._ended, key, (rounds, [ref(store) for store in stores]))
 
-    def brief(self, key: Hashable, rounds: int) -> bool:
-        """Whether the last such loop took at most so many rounds."""
-        return self._lengths.get(key, rounds + 1) <= rounds
+    def brief(self, key: Hashable, rounds: int, stores: list[Any]) -> bool:
+        """Whether the last such loop took at most so many rounds, and read the same matrices."""
+        took, refs = self._ended.get(key, (rounds + 1, []))
+        return took <= rounds and all(one() is store for one, store in zip(refs, stores, strict=True))
 
     def new(self, key: Hashable) -> bool:
         """Whether no loop of these statements was asked about."""
@@ -104,12 +106,13 @@ def _follows(direction: str | None, other: str | None) -> bool:
 
 def _counted(counts: OrderedDict[Hashable, int], key: Hashable) -> int:
     """One more of a key, among the last ones."""
-    return _kept(counts, key, counts.get(key, 0) + 1)
+    found: int = _kept(counts, key, counts.get(key, 0) + 1)
+    return found
 
 
-def _kept(numbers: OrderedDict[Hashable, int], key: Hashable, number: int) -> int:
-    numbers[key] = number
-    numbers.move_to_end(key)
-    if len(numbers) > SEEN:
-        numbers.popitem(last=False)
-    return number
+def _kept(known: OrderedDict[Hashable, Any], key: Hashable, value: Any) -> Any:
+    known[key] = value
+    known.move_to_end(key)
+    if len(known) > SEEN:
+        known.popitem(last=False)
+    return value
