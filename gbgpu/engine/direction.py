@@ -158,6 +158,8 @@ def _probed(
         return (outer.rows, length) if soon else None
     if held is None or not mask.structural or held.form not in KNOWN or held.map is not outer:
         return [0] * outer.p, 0.0
+    if held.form != "full" and session.known_count(held) is None:
+        return [0] * outer.p, 0.0
     found = [block.n if block.full else int(block.count[0]) for block in held.blocks]
     if mask.complement:
         found = [n - entries for n, entries in zip(outer.rows, found, strict=True)]
