@@ -156,9 +156,8 @@ def _probed(
     length = min(mean, inner / max(count, 1)) if soon and count is not None else mean
     if mask is None:
         return (outer.rows, length) if soon else None
-    if held is None or not mask.structural or held.form not in KNOWN or held.map is not outer:
-        return [0] * outer.p, 0.0
-    if held.form != "full" and session.known_count(held) is None:
+    unlike = held is None or not mask.structural or held.form not in KNOWN or held.map is not outer
+    if held is None or unlike or held.form != "full" and session.known_count(held) is None:
         return [0] * outer.p, 0.0
     found = [block.n if block.full else int(block.count[0]) for block in held.blocks]
     if mask.complement:

@@ -103,7 +103,7 @@ SPREAD = """
 spare = np.uintp(max(len(acc_vals), 1) - 1)  # a place that is no slot's
 blocked = np.empty(1, np.uint8)
 spread = not listed or size << 6 > n
-brief = not spread and keep != 0 and np.int64(indptr[n]) - np.int64(indptr[0]) <= BRIEF * n
+brief = not spread and not flags & DENSE and np.int64(indptr[n]) - np.int64(indptr[0]) <= BRIEF * n
 if spread:
     blocked = np.empty(len(acc_words) << 6, np.uint8)
     for w in range(len(acc_words)):

@@ -83,11 +83,17 @@ def _product(kind, spec, parts):
     stop = "if acc == TERMINAL:\n{pad}break" if monoid.terminal is not None else ""
     if monoid.terminal is not None:
         parts.text.append(f"TERMINAL = {literal_numba(monoid.terminal, monoid.dtype)}")
-    names = {"ALLOW": ALLOW, "iso_value": "", "load_x": "", "spread": "", "spread_loop": ""}
+    load = []
+    if not spec.iso and ("x" in uses or "y" in uses):
+        load.append("x = cast_x(xvals[place(q * xstride)])")
+    if not spec.iso and kind == "push" and "(e)" not in value and "(c)" not in value:  # one for all entries of a row
+        load.append(f"once = {value}")
+        value = "once"
+    names = {"ALLOW": ALLOW, "iso_value": "", "load_x": "\n".join(load), "spread": "", "spread_loop": ""}
     if monoid.is_any or spec.iso:
-        first_value = "" if spec.iso else f"acc_vals[c] = {value}"
-        brief = first_value.replace("[c]", "[c if new else spare]", 1)
-        names |= {"spread": SPREAD, "spread_loop": _fill(SPREAD_LOOP, {"scatter": first_value, "brief_scatter": brief})}
+        scatters = {"scatter": f"acc_vals[c] = {value}", "brief_scatter": f"acc_vals[c if new else spare] = {value}"}
+        loop = _fill(SPREAD_LOOP, dict.fromkeys(scatters, "") if spec.iso else scatters)
+        names |= {"spread": SPREAD, "spread_loop": loop}
     if spec.iso:
         names |= dict(
             iso_value=f"{'out_vals' if kind == 'pull' else 'acc_vals'}[0] = {first}",
@@ -116,11 +122,7 @@ def _product(kind, spec, parts):
             full_loop=_full_loop(value, stop),
             scatter=f"if new:\n    acc_vals[c] = {value}\nelse:\n    acc_vals[c] = add(acc_vals[c], {value})",
         )
-    load = ["x = cast_x(xvals[place(q * xstride)])"] if "x" in uses or "y" in uses else []
-    if kind == "push" and "(e)" not in value and "(c)" not in value:  # one for all entries of a row
-        load.append(f"once = {value}")
-        names = {name: text.replace(value, "once") for name, text in names.items()}
-    return names | {"load_x": "\n".join(load)}
+    return names
 
 
 def _full_loop(value, stop):

@@ -44,13 +44,13 @@ ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fe
 OFTEN = 2 * ALIKE  # rounds by statements of all such loops after which one is captured at once
 CHANCES = 4  # rounds before which others' are looked for
 SOON = 10  # the same on CPU devices, where that costs as much as Python takes for so many
-SMALL = 1 << 17  # entries that are copied in the time that Python takes for a round
 LATE = 4  # times as many, where no two rounds ask for the same plans
+SMALL = 1 << 17  # entries that are copied in the time that Python takes for a round
+FORMS = 4  # blind rounds after which forms are those before one; parts that a guard runs now and then leave others
 SELDOM = 0.1  # rounds in which a guard holds, as a guess
 _THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
 Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
 _spent = 0.0  # seconds by all loops of the process, by statements
-FORMS = 4  # blind rounds after which forms are those before one; parts that a guard runs now and then leave others
 _TRIES, WORTH = 3, 50  # captures of one loop that fail, or give up after so few rounds
 
 
@@ -177,7 +177,7 @@ class DeviceLoop:
     def close(self) -> None:
         """The loop is over: what lies on the first GPU goes back to where it belongs."""
         if "signature" in vars(self):
-            self.session.loops.ended(self.signature.key, self.loop.rounds, self._stores)
+            self.session.loops.ended(self.signature.key, self.loop.rounds, self._read)
         if self.solo is not None and self.solo.entered:
             try:
                 uninterrupted(self.solo.leave)
@@ -217,7 +217,7 @@ class DeviceLoop:
         key, loops, cpu = self.signature.key, self.session.loops, self.device.kind == "cpu"
         if not key or not self.loop.rounds or loops.count(key) <= OFTEN:
             return SOON if cpu else ALIKE
-        if cpu and not (loops.brief(key, LATE * SOON, self._stores) and self._little()):
+        if cpu and not (loops.brief(key, LATE * SOON, self._read) and self._little()):
             return SOON
         return int(loops.goes(key, way_of(self.loop)))
 
@@ -390,8 +390,8 @@ class DeviceLoop:
         return [_form(output) for output in self.outputs]
 
     @property
-    def _stores(self) -> list[Any]:
-        return [matrix._store for matrix in matrices_of(self.loop.body) if matrix._store is not None]
+    def _read(self) -> tuple[int, ...]:
+        return tuple(id(matrix._store) for matrix in matrices_of(self.loop.body))
 
     @property
     def outputs(self) -> list[Any]:

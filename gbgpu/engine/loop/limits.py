@@ -102,7 +102,7 @@ def _wide(session: Any, statements: list[Statement], condition: Condition) -> tu
         kernel = session.kernels.get("frontier_edges", build.spec_of(held))
         for b, (block, rows) in enumerate(zip(x._store.blocks, held.blocks, strict=True)):
             if row <= SHORT:  # so many vertices have few edges
-                count, mean = f"{condition.array(block.count)}[0]", max(held.nvals // max(held.colmap.n, 1), 1)
+                count, mean = f"{condition.array(block.count)}[0]", max(held.nvals // max(held.rowmap.n, 1), 1)
                 found.append(f"{count} > {max(most // max(row, 1), 64)}")
                 other.append(f"{count} > {max(many // len(held.blocks) // mean, 64)}")
                 continue
