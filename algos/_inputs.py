@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gbgpu import Matrix, Vector, binary
+from gbgpu import Matrix, Vector, binary, indexunary
 from gbgpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue, message
 from gbgpu.semiring import plus_pair
 
@@ -44,7 +44,7 @@ def vertices(sources: Any, n: int, seed: int) -> np.ndarray:
     if listed.ndim == 0:
         if not 0 <= listed <= n:
             raise InvalidValue(message(f"from 0 to {n} sources", listed, "a list names the vertices themselves"))
-        return np.sort(np.random.default_rng(seed).permutation(n)[: int(listed)])
+        return np.sort(np.random.default_rng(seed).choice(n, int(listed), replace=False, shuffle=False))
     listed = np.array([vertex(source, n) for source in listed.tolist()], int)
     if len(np.unique(listed)) < len(listed):
         raise InvalidValue(message("each source once", "one that is listed twice"))
@@ -57,6 +57,27 @@ def others(n: int, sources: np.ndarray) -> np.ndarray:
     count[sources] -= 1
     count[count == 0] = np.nan if n > 1 else 1
     return count
+
+
+def drawn(n: int, seed: int) -> Vector:
+    """A number (INT64) for each of n vertices, a different one for each, from 0 to 2n, in an order drawn at random."""
+    numbers = Vector(int, n, name="drawn")
+    numbers[:] = 0
+    numbers << indexunary.rowindex(numbers, int(np.random.default_rng(seed).integers(1 << 31)))
+    for _ in range(2):
+        numbers << numbers.apply(mixed, right=max(n - 1, 1).bit_length())
+    return numbers
+
+
+def _mixed(x, bits):
+    """Another number of so many bits, each from one only: odd factors and shifts can be undone."""
+    x = (x & (1 << bits) - 1) * 0x5851F42D & (1 << bits) - 1
+    x ^= x >> (bits + 1 >> 1)
+    x = x * 0x2545F491 & (1 << bits) - 1
+    return x ^ x >> (bits + 1 >> 1)
+
+
+mixed = binary.register_anonymous(_mixed, "mixed")
 
 
 def row_lengths(A: Matrix) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from algos import verify
-from algos._inputs import degrees
+from algos._inputs import degrees, drawn
 from algos.closeness import bits_set
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
@@ -26,6 +26,7 @@ from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import any_pair, bor_first, bor_second
 
 COLORS = 64  # in a word
+FEW, SMALL = 16, 1 << 14  # part of the vertices, if there are more than so many, that goes on as a graph of its own
 METHODS = "speculative", "jones-plassmann"
 
 
@@ -40,25 +41,27 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
         raise InvalidValue(message(f"a method among {', '.join(METHODS)}", repr(method)))
     A = select.offdiag(A).new(name="A")
     first = upward(A, by_degree(A, seed) if order is None else checked(order, n))
-    color, left = Vector(int, n, name="color"), Vector(bool, n, name="left")
-    left[:] = True
+    color, vertices = Vector(int, n, name="color"), slice(None)
     for base in range(0, n, COLORS):
-        bits = colored(A, first, left, method == METHODS[0])
-        color(bits.S) << place(bits)
-        color(bits.S, binary.plus) << base
-        left(~bits.S, replace) << left
-        if not left.nvals:
+        free = Vector("UINT64", A.nrows, name="forbidden")
+        free[:] = 0
+        bits = colored(A, first, free, method == METHODS[0])
+        color[vertices] << binary.plus(place(bits), base)
+        rest = missing(bits)
+        if not len(rest):
             break
+        A, first, vertices = *among(rest, A, first), np.arange(n)[vertices][rest]
     return color
 
 
-def colored(A: Matrix, first: Matrix, left: Vector, speculative: bool) -> Vector:
-    """The colours, a bit each, of those left that find one among 64. first: the arcs to neighbours that come before."""
+def colored(A: Matrix, first: Matrix, forbidden: Vector, speculative: bool) -> Vector:
+    """The colours, a bit each, of those that find one among 64. first: the arcs to neighbours that come before."""
     n = A.nrows
-    bits, tried, clash, forbidden = (Vector("UINT64", n, name=name) for name in ("bits", "tried", "clash", "forbidden"))
-    left = left.dup(name="left")
-    forbidden[:] = 0
+    bits, tried, clash = (Vector("UINT64", n, name=name) for name in ("bits", "tried", "clash"))
+    left, few = Vector(bool, n, name="left"), n // FEW if n > SMALL else 0
+    left[:] = True
     with loop() as it:
+        forbidden(left.S, binary.bor) << bor_first["UINT64"](tried @ A)
         tried << lowest_free(binary.second(left & forbidden))
         tried << select.valuene(tried, 0)
         left(tried.S, replace) << left
@@ -71,15 +74,29 @@ def colored(A: Matrix, first: Matrix, left: Vector, speculative: bool) -> Vector
             tried(~clash.S, replace) << tried
         bits(tried.S) << tried
         left(~tried.S, replace) << left
+        it.until((tried.nvals == 0) | (left.nvals < few))
+    if left.nvals:
         forbidden(left.S, binary.bor) << bor_first["UINT64"](tried @ A)
-        it.until(left.nvals == 0)
+        rest = left.to_coo()[0]
+        bits[rest] << colored(*among(rest, A, first), forbidden[rest].new(), speculative)
     return bits
 
 
+def among(vertices: np.ndarray, *matrices: Matrix) -> list[Matrix]:
+    """The arcs between some vertices."""
+    return [A[vertices, vertices].new() for A in matrices]
+
+
+def missing(bits: Vector) -> np.ndarray:
+    """The vertices that have no value."""
+    left = Vector(bool, bits.size, name="left")
+    left(~bits.S) << True
+    return left.to_coo()[0]
+
+
 def by_degree(A: Matrix, seed: int) -> Vector:
-    n = A.nrows
-    drawn = Vector.from_dense(np.random.default_rng(seed).permutation(n))
-    return binary.plus(degrees(A).apply(binary.times, right=n) & drawn).new(name="order")
+    numbers = drawn(A.nrows, seed)
+    return binary.plus(degrees(A).apply(binary.times, right=2 * A.nrows) & numbers).new(name="order")
 
 
 def checked(order: Vector, n: int) -> Vector:

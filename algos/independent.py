@@ -10,9 +10,8 @@ Average", SPAA 2012.
 
 from typing import Any
 
-import numpy as np
-
 from algos import verify
+from algos._inputs import drawn
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
 from gbgpu import Matrix, Vector, binary, loop, replace, select
@@ -26,8 +25,7 @@ def maximal_independent_set(A: Matrix, seed: int = 0) -> Vector:
     """
     n = undirected(A)
     A = select.offdiag(A).new(name="A")
-    order = np.random.default_rng(seed).permutation(n)
-    left = Vector.from_coo(np.arange(n), order, int, size=n, name="left")
+    left = drawn(n, seed)
     above = Vector(int, n, name="above")
     chosen, won, lost, below = (Vector(bool, n, name=name) for name in ("chosen", "won", "lost", "below"))
     with loop() as it:

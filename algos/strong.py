@@ -15,10 +15,10 @@ in Slota, Rajamanickam, Madduri, IPDPS 2014.
 import numpy as np
 
 from algos import verify
-from algos._inputs import square
+from algos._inputs import drawn, square
 from algos.components import _counts, _sizes
 from algos.runs import ALGORITHMS, Algorithm, Result
-from gbgpu import Matrix, Vector, binary, loop, replace, select, unary
+from gbgpu import Matrix, Vector, binary, indexunary, loop, replace, select, unary
 from gbgpu.semiring import any_pair, max_plus, max_second, min_first
 
 
@@ -29,8 +29,7 @@ def strongly_connected_components(A: Matrix) -> Vector:
     """
     n = square(A)
     A = select.offdiag(A).new(name="A")
-    order = np.random.default_rng(0).permutation(n)
-    number = Vector.from_coo(np.arange(n), order, int, size=n, name="number")
+    number = drawn(n, 0)
     labels, left = Vector(int, n, name="labels"), Vector(bool, n, name="left")
     left[:] = True
     while left.nvals:
@@ -92,10 +91,9 @@ def backwards(A: Matrix, colours: Vector, number: Vector) -> Vector:
 def smallest_of(labels: Vector) -> Vector:
     """The smallest vertex that has the same label, for each vertex."""
     n = labels.size
-    least = Vector(int, n, name="least")
-    own = Vector.from_coo(np.arange(n), np.arange(n), int, size=n, name="own")
+    least = Vector(int, 2 * n, name="least")
     least[:] = n
-    least(binary.min)[labels] << own
+    least(binary.min)[labels] << indexunary.rowindex(labels, 0)
     return least[labels].new(name="labels") if n else labels
 
 

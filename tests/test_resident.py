@@ -128,6 +128,28 @@ def test_single_values_are_done_at_a_meeting():
     assert "copy_few" in program.text and "set_few" in program.text and nvrtc.compile_cubin(program.text, "sm_90")
 
 
+def pushed_apart(body: Body, spec: Spec) -> Round:
+    """Parts of a GPU push, each into a workspace and a list of its own, and what all reached is combined."""
+    counts = [body.counter() for _ in range(3)]
+    for me in "01":
+        reached = {name: body[name + me] for name in ("acc_vals", "acc_words", "touched")}
+        body.does("push", spec, flags=XLIST, count=body["q" + me], touched_count=counts[int(me)], **reached)
+        body.does("drain", spec, out_slots=body["slots" + me], touched_count=counts[int(me)], **reached)
+    all = {name: body[name] for name in ("acc_vals", "acc_words", "touched")} | {"touched_count": counts[2]}
+    for me in "01":
+        one = Spec(op=spec.op.monoid, iso=spec.iso)
+        body.does("combine", one, count=counts[int(me)], slots=body["slots" + me], **all)
+    return body.turns([counts[2]])
+
+
+def test_what_does_not_wait_goes_side_by_side():
+    program = Program([pushed_apart(Body(), SPEC)])
+    assert calls(program) == "push push meet drain drain meet combine combine meet"
+    assert nvrtc.compile_cubin(program.text, "sm_90")
+    summed = Spec(op=semiring.plus_times[INT64], a=INT64, b=INT64, out=INT64, flip=True)  # in the order of the parts
+    assert calls(Program([pushed_apart(Body(), summed)])) == "push push meet drain drain meet combine meet combine meet"
+
+
 def test_two_kinds_of_rounds_compile():
     body, other = Body(), Body()
     other.arrays = body.arrays

@@ -369,7 +369,7 @@ def _push(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
     def launch(*args: Any, hubs: bool = True) -> None:
         entries = args[cols].size if hubs else 0
         most = min(entries // gpu_streams.LONG, entries // HUB + FEW)
-        queue = kernels.scratch("push", device, 2 + most)
+        queue = kernels.scratch("push", device, 2 + most) if most else np.uint64(0)
         values = (*scalars(args), args[starts].size - 1, queue)
         run((size(args) + BLOCK // 32 - 1) // (BLOCK // 32), values, bool(args[flags] & XLIST))
         if most:

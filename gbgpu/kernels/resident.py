@@ -49,6 +49,9 @@ _OWN: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((f"take{size}" for size in (1, 2, 4, 8)), ("out", "ids")),
     **dict.fromkeys(("checked4", "checked8"), ("slots", "ids")),
 }
+# Where arrivals without values may come from several kernels at once.
+_ADDING = "push", "push_hubs", "combine"
+_ADDED = "acc_vals", "acc_words", "touched", "touched_count"
 
 
 class Code:
@@ -116,17 +119,23 @@ class Part(NamedTuple):
 
 
 class Use(NamedTuple):
-    """A range of addresses that a part reads or writes. `own`: each thread its own elements."""
+    """A range of addresses that a part reads or writes. `own`: each thread its own elements; `joins`: others may add
+    to what is there at the same time."""
 
     begin: int
     end: int
     writes: bool
     own: bool = False
+    joins: bool = False
+
+    def meets(self, other: "Use") -> bool:
+        """Whether one of the two has to come first."""
+        return self.begin < other.end and other.begin < self.end and (self.writes or other.writes)
 
     def disturbs(self, other: "Use", here: bool = True) -> bool:
-        """`here`: both are by the threads of one GPU."""
-        meets = self.begin < other.end and other.begin < self.end and (self.writes or other.writes)
-        return meets and not (here and self.own and other.own and self.begin == other.begin)
+        """Whether blocks have to meet between the two. `here`: both are by the threads of one GPU."""
+        apart = self.own and other.own and self.begin == other.begin or self.joins and other.joins
+        return self.meets(other) and not (here and apart)
 
 
 class Round(NamedTuple):
@@ -233,7 +242,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         *body, last = self._parts(one)
         if last.name != "turn":
             raise Unknown("a round without an end")
-        body, rest = _split(body, last, one)
+        body, rest = _split(_ordered(body), last, one)
         here, away = self._counted(rest, one)
         soon = {gpu: {*range(len(words))} - here[gpu] - away[gpu] for gpu, words in one.counters.items()}
         words = {gpu: [one.counters[gpu][i : i + 1] for i in sorted(numbers)] for gpu, numbers in soon.items()}
@@ -425,6 +434,33 @@ def _few(part: Part) -> Part:
     return part
 
 
+def _ordered(parts: list[Part]) -> list[Part]:
+    """Parts that have nothing to do with each other side by side, so that blocks meet less often: each as soon as those
+    are done that it has to wait for."""
+    found: list[Part] = []
+    waiting: list[tuple[tuple[int, bool], Part, list[Use]]] = []  # (how often blocks have met, whether at a meeting)
+
+    def done() -> None:
+        found.extend(part for _, part, _ in sorted(waiting, key=lambda each: each[0]))
+        waiting.clear()
+
+    for part in parts:
+        if part.ends:
+            done()
+            found.append(part)
+            continue
+        uses, met = _uses(part), 0
+        for (before, alone), other, others in waiting:
+            pairs = [(one, another) for one in uses for another in others if one.meets(another)]
+            if pairs:
+                here = part.gpu == other.gpu
+                apart = alone or any(one.disturbs(another, here) for one, another in pairs)
+                met = max(met, before + (apart and not part.alone))
+        waiting.append(((met, part.alone), part, uses))
+    done()
+    return found
+
+
 def _split(body: list[Part], last: Part, turn: Round) -> tuple[list[Part], list[Part]]:
     """(what goes before the end of a round, what may follow it): the latter has no part in what the end reads, and
     neither reads nor writes what that changes, but counters, which are cleared when they have been read."""
@@ -456,9 +492,9 @@ def _bits(arg: Any) -> int:
     return int.from_bytes(arg.tobytes(), "little") if isinstance(arg, np.generic) else int(arg) & _WORD
 
 
-def _use(array: Any, writes: bool, own: bool = False) -> Use:
+def _use(array: Any, writes: bool, own: bool = False, joins: bool = False) -> Use:
     begin = address(array)
-    return Use(begin, begin + max(int(array.nbytes), 1), writes, own)
+    return Use(begin, begin + max(int(array.nbytes), 1), writes, own, joins)
 
 
 def _uses(part: Part) -> list[Use]:
@@ -475,12 +511,13 @@ def _uses(part: Part) -> list[Use]:
     if part.name == "drain" and "const bool ISO = true;" in text:
         skipped += "out_vals", "acc_vals"
     own = _OWN.get(part.name, ()) if whole or part.name != "drain" else ()
+    joins = _ADDED if part.name in _ADDING and "const bool ISO = true;" in text else ()
     found = []
     for i, arg in enumerate(part.args):
         name, only = signature[i] if i < len(signature) else ("", False)
         if _is_array(arg) and name not in skipped:
             moves = values.get(f"{name[0]}stride", 1) != 0 if name.endswith("vals") else True
-            found.append(_use(arg, not only, name in own and moves))
+            found.append(_use(arg, not only, name in own and moves, name in joins))
     return found
 
 
