@@ -70,33 +70,31 @@ def whole_vector(store: VectorStore, devices: Sequence[Device], me: int) -> tupl
 
 
 def messages(
-    bins: list[Bins], map: RowMap, devices: Sequence[Device], b: int, iso: bool
+    bins: list[Bins], map: RowMap, devices: Sequence[Device], b: int, iso: bool, apart: bool
 ) -> tuple[list[Message], list[Transfer]]:
     """The messages for the owner of block b from devices of this process: its own part first, as it lies; then those of
-    the others that are not known to be empty."""
+    the others that are not known to be empty, as they lie too unless memories are `apart`."""
     me = map.tasks[b].device
     lo, hi = map.first_slot(b), map.first_slot(b + 1)
     device, found, transfers = devices[me], [], []
     bins = [part for part in bins if part is not AWAY]
     value = next(part.vals for part in bins if part.device == me)  # the one of all, if they are iso
     for part in sorted(bins, key=lambda part: part.device != me):
-        count, vals = part.counts[b : b + 1], part.vals if iso else part.vals[lo:hi]
+        count = part.counts[b : b + 1]
         known = devices[part.device].peek(count)
-        size = hi - lo if known is None else int(known[0])
-        if size == 0:
+        end = hi if known is None else lo + int(known[0])
+        if lo == end:
             continue
-        message = Message(part.slots[lo:hi], vals, count)
+        sent = message = Message(part.slots[lo:end], value if iso else part.vals[lo:end], count)
         if part.device != me:
-            arrived = Message(
-                device.empty(size, part.slots.dtype),
-                value if iso else device.empty(size, vals.dtype),
-                device.empty(1, np.int64),
-            )
-            pairs = [(message.slots, arrived.slots)] if iso else list(zip(message[:2], arrived[:2], strict=True))
-            counted = arrived.count if known is None else None
-            transfers.append(Transfer(part.device, me, count, arrived.count))
-            transfers += [Transfer(part.device, me, data[:size], into, counted) for data, into in pairs]
-            message = arrived
+            if apart:
+                fresh = [device.empty(len(one), one.dtype) for one in (sent.slots, count)]
+                vals = value if iso else device.empty(end - lo, sent.vals.dtype)
+                message = Message(fresh[0], vals, fresh[1])
+            counted = message.count if known is None else None
+            transfers.append(Transfer(part.device, me, count, message.count))
+            pairs = zip(sent[: 1 if iso else 2], message, strict=False)
+            transfers += [Transfer(part.device, me, data, into, counted) for data, into in pairs]
         found.append(message)
     return found, transfers
 

@@ -8,14 +8,14 @@ from .needs import Transfer
 
 
 def carry(devices: Sequence[Device], transfers: list[Transfer]) -> tuple[int, list[tuple[Any, int]]]:
-    """Carry out the transfers to one device. Returns the bytes that came from other devices, and for those whose number
-    only the devices know (count, bytes an entry)."""
+    """Carry out the transfers to one device: nothing is copied where it is to stay. Returns the bytes that came from
+    other devices, and for those whose number only the devices know (count, bytes an entry)."""
     moved, unknown = 0, []
     for source, target, data, into, count in transfers:
         device = devices[target]
-        if count is None:
+        if into is not data and count is None:
             device.copy(into, data)
-        else:
+        elif into is not data:
             device.copy_counted(into, data, count)
         if source != target:
             if count is None:

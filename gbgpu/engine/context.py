@@ -41,6 +41,10 @@ class Context(Protocol):
     loops: Any  # captured rounds (a loop.kept.Kept)
 
     @property
+    def apart(self) -> bool:
+        """Whether what a device reads of others has to be brought to it."""
+
+    @property
     def explaining(self) -> list[list[str]]:
         """Where this thread wants plans in place of results."""
 

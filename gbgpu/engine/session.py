@@ -164,6 +164,10 @@ class Session(Stores):
         loop.carry_out(self, recorded)
 
     @property
+    def apart(self) -> bool:
+        return settings.staged or not self.device_set.one_memory
+
+    @property
     def recording(self) -> bool:
         """Whether this thread records the body of a loop."""
         return bool(self.recorders) and get_ident() in self.recorders

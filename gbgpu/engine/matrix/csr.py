@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import settings
 from ...device.base import Device
 from ...device.remote import AWAY
 from ...distribute import needs, transport
@@ -273,8 +272,7 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
     mine = source.by_owner(local)  # places in the result, ascending
     cuts = [np.searchsorted(places, rowmap.bounds).tolist() for places in mine]
     seconds = len(ids) * (store.nvals / max(source.n, 1) * session.kernels.costs.pull_edge + session.kernels.costs.row)
-    apart = settings.staged or not session.device_set.one_memory
-    wanted = _sent(session, store, local, mine, cuts, rowmap, seconds) if apart else []
+    wanted = _sent(session, store, local, mine, cuts, rowmap, seconds) if session.apart else []
 
     def part(task: Task) -> Rows:
         t, device = task.block, session.devices[task.device]
@@ -282,7 +280,7 @@ def brought(session: Any, store: MatrixStore, ids: np.ndarray, rowmap: RowMap) -
         for b, places in enumerate(mine):
             lo, hi = cuts[b][t : t + 2]
             if lo < hi:
-                lies = b == t or not apart
+                lies = b == t or not session.apart
                 rows = Rows(*store.blocks[b].csr) if lies else joined(session, store, task.device, [wanted[t][b]])
                 slots = device.put(local[places[lo:hi]] - source.first_slot(b)) if lies else device.xp.arange(hi - lo)
                 lengths = rows.indptr[slots + 1] - rows.indptr[slots]

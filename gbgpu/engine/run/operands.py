@@ -212,7 +212,8 @@ class Operands(Steps):
             return [session.pool.scalar(b, value, dtype.np_type) for b in range(map.p)]
         for b in range(map.p):
             session.account(b, held.nbytes if b != session.at else 0)
-        return [held if b == session.at else copied(session.devices[b], held) for b in range(map.p)]
+        here = [b == session.at or not session.apart for b in range(map.p)]
+        return [held if lies else copied(session.devices[b], held) for b, lies in enumerate(here)]
 
     def _spread(self, step: Step) -> VectorStore:
         return self.registers[step.sources[0]]

@@ -317,7 +317,7 @@ class Products(Delegates):
         others = near_messages(self.session, bins, map, step.into.iso)
 
         def work(task: Task) -> Any:
-            messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso)
+            messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso, self.session.apart)
             self.session.account(task.device, *transport.carry(devices, transfers))
             return messages + others[task.block], bins[task.device].vals
 
