@@ -143,6 +143,12 @@ def revalued(pattern: MatrixStore, dtype: Any, iso: bool, blocks: list[MatrixBlo
     return MatrixStore(pattern.numbers._replace(dtype=dtype, iso=iso), blocks)
 
 
+def as_symmetric(made: MatrixStore, of: MatrixStore) -> MatrixStore:
+    """A matrix made of another one such that it equals its transpose if that one does."""
+    made.symmetric = of.symmetric or None
+    return made
+
+
 def offset_type(nnz: int) -> str:
     """Row offsets are 32-bit while the entries of every block fit (one type for all blocks: kernels are compiled for
     it)."""

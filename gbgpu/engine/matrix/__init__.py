@@ -5,7 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from ...distribute.blocks import MatrixBlock, MatrixStore, assembled, matrix_block, offset_type, revalued, split_matrix
+from ...distribute.blocks import (
+    MatrixBlock,
+    MatrixStore,
+    as_symmetric,
+    assembled,
+    matrix_block,
+    offset_type,
+    revalued,
+    split_matrix,
+)
 from ...distribute.partition import RowMap, Task
 from ...kernels.interface import B_ONLY, BOTH, Spec
 from ..plan import Step, keeps_iso
@@ -34,7 +43,7 @@ class MatrixRun(Runner):
         store = self.registers[step.sources[0]]
         ones = [device.full(1, value, dtype.np_type) for device in self.session.devices[: store.rowmap.p]]
         blocks = [block.with_values(one, 0) for block, one in zip(store.blocks, ones, strict=True)]
-        return revalued(store, dtype, True, blocks)
+        return as_symmetric(revalued(store, dtype, True, blocks), store)
 
     def _element(self, step: Step) -> MatrixStore:
         (i, j), value = (int(index.ids()[0]) for index in self.registers["place"]), self.registers["value"]
@@ -121,7 +130,8 @@ class MatrixRun(Runner):
                 kernel(n, nil.words, nil.slots("int32"), block.vals, block.stride, thunk, 0, 0, nil.words, vals)
             return block.with_values(vals, 0 if iso else 1)
 
-        return revalued(store, op.return_type, iso, self._each(store, work))
+        made = revalued(store, op.return_type, iso, self._each(store, work))
+        return made if positional else as_symmetric(made, store)
 
     def _rows(self, store: MatrixStore, b: int, thunk: Any) -> tuple:
         """What kernels over the entries of block b are given first."""
@@ -142,7 +152,10 @@ class MatrixRun(Runner):
         kept = [new is old for new, old in zip(blocks, store.blocks, strict=True)]
         if all(self.session.told(store.rowmap.tasks, kept, "what a selection kept")):
             return store
-        return assembled(store.rowmap, store.colmap, store.dtype, store.iso, blocks, self.session.told)
+        made = assembled(store.rowmap, store.colmap, store.dtype, store.iso, blocks, self.session.told)
+        placed = op.program.uses & {"i", "j", "k"}
+        mirrored = op.op.is_positional and op.name in ("diag", "offdiag") and not thunk
+        return as_symmetric(made, store) if mirrored or not placed else made
 
     def merge(
         self, one: MatrixStore, two: MatrixStore, keep: int, op: Any, dtype: Any = None, defaults: Any = None

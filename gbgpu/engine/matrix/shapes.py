@@ -15,6 +15,7 @@ from ...distribute.blocks import (
     MatrixStore,
     VectorBlock,
     VectorStore,
+    as_symmetric,
     assembled,
     matrix_block,
     offset_type,
@@ -136,6 +137,7 @@ def own(store: MatrixStore, b: int) -> Rows:
 
 def extract(session: Context, store: MatrixStore, rows: Index, cols: Index) -> MatrixStore:
     """Row k, column l of the result is row rows[k], column cols[l]."""
+    whole = store
     if not rows.is_all:
         store = _rows(session, store, rows)
     if cols.is_all:
@@ -143,7 +145,8 @@ def extract(session: Context, store: MatrixStore, rows: Index, cols: Index) -> M
     if cols.vector is None and _ascending(cols):
         found = _columns(session, store, cols)
         if found is not None:
-            return found
+            alike = found.rowmap is found.colmap and rows.vector is None and np.array_equal(rows.ids(), cols.ids())
+            return as_symmetric(found, whole) if alike else found
     return transpose(session, _rows(session, transpose(session, store), cols))
 
 
