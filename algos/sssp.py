@@ -1,10 +1,10 @@
 """Single-source shortest paths: rounds of relaxation that extend the near vertices only.
 
 A vertex whose distance fell in the last round is near up to a limit, else far. Near ones are extended: t holds the
-lengths of the paths one arc longer; those that are no shorter than what is known are stale, the others are q, and each
-is near or far in its turn. When no vertex is near, the limit rises by a step above the least distance that is left
-among the far ones. While near vertices are many, all known distances are extended, which is quicker to look up, as
-almost every neighbour has one, and leaves nothing far but q.
+lengths of the paths one arc longer; those that are shorter than what is known are q, and each is near or far in its
+turn. When no vertex is near, the limit rises by a step above the least distance that is left among the far ones. While
+near vertices are many, all known distances are extended, which is quicker to look up, as almost every neighbour has
+one, and leaves nothing far but q.
 
 Where all arcs weigh the same they are counted, by a breadth-first search.
 
@@ -29,6 +29,8 @@ from gbgpu.semiring import min_plus
 
 MANY = 16  # near vertices are many from a sixteenth of all
 SKEWED = 32  # a vertex of so many times the mean degree is a hub
+# Above all lengths of paths. What is not reached begins at twice that; arcs of less than nothing do not bring it below.
+NEVER = {"INT64": 1 << 61, "FP32": inf, "FP64": inf}
 
 
 def sssp(A: Matrix, source: int) -> Vector:
@@ -36,7 +38,7 @@ def sssp(A: Matrix, source: int) -> Vector:
 
     Weights are A's values: INT64 sums for integers, FP32 and FP64 as given; every entry of a BOOL matrix weighs 1.
     Negative weights are allowed. Raises TypeError, DimensionMismatch, IndexOutOfBound as `bfs`; InvalidValue for a
-    weight that is NaN or -inf, for integers whose sums may not fit in 64 bits, and for a negative cycle that the
+    weight that is NaN or -inf, for integers whose sums may reach 2**61, and for a negative cycle that the
     source reaches.
     """
     n = square(A)
@@ -52,6 +54,8 @@ def sssp(A: Matrix, source: int) -> Vector:
     if not relax(A, d, step_of(A, lowest, total), n):
         what = f"distances that still fall after {n} rounds"
         raise InvalidValue(message("no negative cycle within reach of the source", what))
+    if total == inf:  # arcs of that weight lead further
+        d(binary.first) << bfs_levels(A, source).apply(binary.second, right=inf)
     return d
 
 
@@ -61,35 +65,54 @@ def relax(A: Matrix, d: Vector, step: float | None, rounds: int, most: float | N
 
     `step` as of `step_of`; without one, they are given up after so many rounds. Whether they came to rest."""
     n, dtype = d.size, d.dtype.name
-    q, t, near, left = (Vector(dtype, size=n, name=name) for name in ("q", "t", "near", "left"))
-    stale, far = (Vector(bool, size=n, name=name) for name in ("stale", "far"))
+    known, t, q, near, far, left = (
+        Vector(dtype, size=n, name=name) for name in ("known", "t", "q", "near", "far", "left")
+    )
+    waiting = Vector(bool, size=n, name="waiting")
     limit = Scalar.from_value(0, dtype, name="limit")
+    never = NEVER[dtype]
+    shorter, up_to, above = JUDGES[never]
+    known[:] = 2 * never
+    known(d.S) << d
     near << d
     with loop(rounds if step is None else None) as it:
         with it.when(near.nvals > n // MANY):
-            t << min_plus(d @ A)
-            far.clear()  # these are extended as well
+            t << min_plus(known @ A)
+            waiting.clear()  # these are extended as well
         with it.when(near.nvals <= n // MANY):
             t << min_plus(near @ A)
         if most is not None:
             t << select.valuele(t, most)
-        stale << binary.ge(t & d)
-        q(~stale.V, replace) << t
-        d(binary.min) << q
+        q << shorter(t & known)
+        known(binary.min) << t
         if step is None:
-            near << q
+            near << select.valuelt(q, never)
         else:
-            near << select.valuele(q, limit)
-            q << select.valuegt(q, limit)
-            far(q.S) << True
+            near << up_to(q, limit)
+            far << above(q, limit)
+            waiting(far.S) << True
             with it.when(near.nvals == 0):
-                left(form="list") << binary.second[dtype](far & d)
+                left(form="list") << binary.second[dtype](waiting & known)
                 left << select.valuegt(left, limit)  # the others fell below it, and were extended
                 limit << left.reduce(monoid.min, allow_empty=False) + step
                 near << select.valuele(left, limit)
-                far(~near.S, replace) << far
+                waiting(~near.S, replace) << waiting
         it.until(near.nvals == 0)
+    d << select.valuelt(known, never)
     return it.converged
+
+
+def _judges(never: float) -> tuple[Any, Any, Any]:
+    """Of the length of a path: itself where it is shorter than what is known, else `never`; of those, the ones up to a
+    limit, and above it."""
+    return (
+        binary.register_anonymous(lambda x, known: x if (x < known) & (x < never) else never, "shorter"),
+        select.register_anonymous(lambda x, i, j, limit: (x <= limit) & (x < never), "up_to"),
+        select.register_anonymous(lambda x, i, j, limit: (x > limit) & (x < never), "above"),
+    )
+
+
+JUDGES = {never: _judges(never) for never in set(NEVER.values())}
 
 
 def check_weights(A: Matrix) -> tuple[float, float]:
@@ -106,9 +129,9 @@ def check_weights(A: Matrix) -> tuple[float, float]:
             raise InvalidValue(message("weights above -inf", "a weight that is NaN or -inf"))
     else:
         highest = A.reduce_scalar(monoid.max).new().value
-        if max(-int(lowest), int(highest)) * A.nrows >= 1 << 63:
+        if max(-int(lowest), int(highest)) * A.nrows >= 1 << 61:
             found = f"weights from {lowest} to {highest}"
-            raise InvalidValue(message("path lengths below 2**63", found, "use FP64 weights"))
+            raise InvalidValue(message("path lengths below 2**61", found, "use FP64 weights"))
     return lowest, total
 
 

@@ -148,6 +148,18 @@ def test_sssp_allows_negative_weights(devices):
     verify.sssp(A, 0, distances)
 
 
+@pytest.mark.parametrize("dtype", ["INT64", "FP64"])
+def test_sssp_does_not_see_what_is_out_of_reach(devices, dtype):
+    """Not even arcs that come from there, of a cycle whose length is negative."""
+    n = 40
+    arcs = [(i, j) for i in range(n) for j in (i + 1, i + 3) if j < n] + [(n, n + 1), (n + 1, n), (n, 5), (n + 1, 0)]
+    weights = np.r_[np.arange(len(arcs) - 4) % 7 - 2, [-3, -3, -9, -9]]
+    distances = algos.sssp(matrix((n + 3, arcs), weights, dtype), 0)
+    assert as_dict(distances) == nx.single_source_bellman_ford_path_length(
+        digraph((n, arcs[:-4]), weights[:-4].tolist()), 0
+    )
+
+
 @pytest.mark.parametrize("dtype", ["INT32", "FP64"])
 def test_sssp_finds_negative_cycles(devices, dtype):
     graph = (5, [(0, 1), (1, 2), (2, 1), (3, 4), (4, 4)])
