@@ -60,7 +60,7 @@ def others(n: int, sources: np.ndarray) -> np.ndarray:
 
 
 def drawn(n: int, seed: int) -> Vector:
-    """A number (INT64) for each of n vertices, a different one for each, from 0 to 2n, in an order drawn at random."""
+    """A number (INT64) for each of n vertices, a different one for each and all below 2n, in an order drawn by seed."""
     numbers = Vector(int, n, name="drawn")
     numbers[:] = 0
     numbers << indexunary.rowindex(numbers, int(np.random.default_rng(seed).integers(1 << 31)))

@@ -26,7 +26,7 @@ from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import any_pair, bor_first, bor_second
 
 COLORS = 64  # in a word
-FEW, SMALL = 16, 1 << 14  # part of the vertices, if there are more than so many, that goes on as a graph of its own
+FEW, SMALL = 16, 1 << 14  # of more than SMALL vertices, the last one of FEW go on as a graph of their own
 METHODS = "speculative", "jones-plassmann"
 
 
@@ -43,9 +43,9 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
     first = upward(A, by_degree(A, seed) if order is None else checked(order, n))
     color, vertices = Vector(int, n, name="color"), slice(None)
     for base in range(0, n, COLORS):
-        free = Vector("UINT64", A.nrows, name="forbidden")
-        free[:] = 0
-        bits = colored(A, first, free, method == METHODS[0])
+        forbidden = Vector("UINT64", A.nrows, name="forbidden")
+        forbidden[:] = 0
+        bits = colored(A, first, forbidden, method == METHODS[0])
         color[vertices] << binary.plus(place(bits), base)
         rest = missing(bits)
         if not len(rest):
@@ -55,7 +55,8 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
 
 
 def colored(A: Matrix, first: Matrix, forbidden: Vector, speculative: bool) -> Vector:
-    """The colours, a bit each, of those that find one among 64. first: the arcs to neighbours that come before."""
+    """The colours, a bit each, of those that find one among 64. first: the arcs to neighbours that come before;
+    forbidden: the colours of other neighbours than these vertices, to which theirs are added."""
     n = A.nrows
     bits, tried, clash = (Vector("UINT64", n, name=name) for name in ("bits", "tried", "clash"))
     left, few = Vector(bool, n, name="left"), n // FEW if n > SMALL else 0

@@ -19,6 +19,8 @@ Language of Linear Algebra", SIAM 2011.
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from algos import verify
 from algos._inputs import row_lengths, square, vertex
 from algos.bfs import bfs_levels
@@ -54,7 +56,7 @@ def sssp(A: Matrix, source: int) -> Vector:
     if not relax(A, d, step_of(A, lowest, total), n):
         what = f"distances that still fall after {n} rounds"
         raise InvalidValue(message("no negative cycle within reach of the source", what))
-    if total == inf:  # arcs of that weight lead further
+    if dtype != "INT64" and total > float(np.finfo(d.dtype.np_type).max):  # paths of infinite length lead further
         d(binary.first) << bfs_levels(A, source).apply(binary.second, right=inf)
     return d
 

@@ -182,6 +182,8 @@ def test_sssp_refuses_weights_without_an_order(devices, weight, dtype):
 def test_sssp_takes_infinite_and_huge_weights(devices):
     distances = algos.sssp(matrix((4, [(0, 1), (1, 2), (0, 3)]), [1.0, np.inf, -1e308]), 0)
     assert as_dict(distances) == {0: 0, 1: 1, 2: np.inf, 3: -1e308}
+    distances = algos.sssp(matrix((5, [(0, 1), (1, 2), (2, 3)]), [3e38, 3e38, 1], "FP32"), 0)
+    assert as_dict(distances) == {0: 0, 1: np.float32(3e38), 2: np.inf, 3: np.inf}
     with pytest.raises(InvalidValue, match="below 2"):
         algos.sssp(matrix((3, [(0, 1), (1, 2)]), [2**62, 2**62]), 0)
 

@@ -88,9 +88,8 @@ def messages(
         sent = message = Message(part.slots[lo:end], value if iso else part.vals[lo:end], count)
         if part.device != me:
             if apart:
-                fresh = [device.empty(len(one), one.dtype) for one in (sent.slots, count)]
-                vals = value if iso else device.empty(end - lo, sent.vals.dtype)
-                message = Message(fresh[0], vals, fresh[1])
+                slots, arrived = (device.empty(len(one), one.dtype) for one in (sent.slots, count))
+                message = Message(slots, value if iso else device.empty(end - lo, sent.vals.dtype), arrived)
             counted = message.count if known is None else None
             transfers.append(Transfer(part.device, me, count, message.count))
             pairs = zip(sent[: 1 if iso else 2], message, strict=False)

@@ -13,10 +13,11 @@ def carry(devices: Sequence[Device], transfers: list[Transfer]) -> tuple[int, li
     moved, unknown = 0, []
     for source, target, data, into, count in transfers:
         device = devices[target]
-        if into is not data and count is None:
-            device.copy(into, data)
-        elif into is not data:
-            device.copy_counted(into, data, count)
+        if into is not data:
+            if count is None:
+                device.copy(into, data)
+            else:
+                device.copy_counted(into, data, count)
         if source != target:
             if count is None:
                 moved += into.nbytes
