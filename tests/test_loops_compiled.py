@@ -9,6 +9,7 @@ import signal
 import threading
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
 import assignments
 import numpy as np
@@ -26,7 +27,7 @@ from gbgpu import binary, monoid, replace
 from gbgpu.device import nvrtc
 from gbgpu.device import rounds as on_gpus
 from gbgpu.engine import direction
-from gbgpu.engine.loop import buffers, captured, journal, limits, tapes
+from gbgpu.engine.loop import buffers, captured, journal, kept, limits, tapes
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
 from gbgpu.errors import DeviceError
@@ -617,6 +618,19 @@ def test_loops_of_the_same_statements_share_a_captured_round(machine, monkeypatc
     B = road(700, seed=2)
     algos.verify.bfs(B, 3, *algos.bfs(B, 3))
     assert len(made) == 1  # of another matrix
+
+
+def test_a_loop_that_was_captured_once_may_be_again():
+    """Whatever was in the way in between, for want of room here."""
+    loops, round = kept.Kept(), SimpleNamespace(key="a loop", way=((), ()), alone=False, bytes=0, room=1)
+    for _ in range(4):
+        loops.refuse("a loop"), loops.refuse("a loop"), loops.add(round)
+        assert loops.has("a loop") and not loops.refused("a loop")
+        loops.clear()
+    for _ in range(3):
+        assert not loops.refused("a loop")
+        loops.refuse("a loop")
+    assert loops.refused("a loop")
 
 
 def test_loops_that_go_in_several_ways_are_captured_once(machine, monkeypatch):

@@ -35,6 +35,7 @@ class Kept:
         self._captured = OrderedDict()  # what goes with the old one may ask here to be forgotten
 
     def add(self, captured: Any) -> None:
+        self._refused.pop(captured.key, None)
         alike = self._captured.setdefault(captured.key, [])
         alike.append(captured)
         self._captured.move_to_end(captured.key)
@@ -95,7 +96,7 @@ class Kept:
         _counted(self._refused, key)
 
     def refused(self, key: Hashable) -> bool:
-        """Whether none of several such loops could be captured."""
+        """Whether none of several such loops could be captured, since one was."""
         return key is not None and self._refused.get(key, 0) >= ALIKE and not self.has(key)
 
 

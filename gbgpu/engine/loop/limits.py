@@ -16,6 +16,7 @@ from .condition import Condition, Limits
 # "Direction-Optimizing Breadth-First Search", SC 2012, section V.
 MANY, FEW = 14, 24
 THIN, SHORT = 1 << 20, 64  # edges of a frontier that few blocks expand; entries of the longest row of a road map
+LITTLE = 1 << 18  # entries of a matrix that a CPU device pushes as soon as it begins anew
 
 
 def products(
@@ -97,7 +98,7 @@ def _wide(session: Any, statements: list[Statement], condition: Condition) -> tu
         most = int(seconds / (costs.push_first if op.monoid.is_any else costs.push_edge))
         many = held.nvals // MANY if ends_soon(op.monoid) else most
         most, row = min(max(most, 1024), THIN), longest(session, held)
-        if held.nvals <= THIN and not here:
+        if held.nvals <= (LITTLE if here else THIN):
             continue  # all of it takes less than to begin anew
         kernel = session.kernels.get("frontier_edges", build.spec_of(held))
         for b, (block, rows) in enumerate(zip(x._store.blocks, held.blocks, strict=True)):
