@@ -290,6 +290,21 @@ def test_parts_that_run_now_and_then_leave_other_forms(machine):
     assert sum(record.step.endswith("round") for record in records) > 20
 
 
+def test_rounds_begin_in_the_forms_that_they_leave(machine, monkeypatch):
+    """Peeling of a small graph: the guard holds in most rounds, but what is written down goes on from others."""
+    monkeypatch.setattr(compiled, "SOON", 1)
+    monkeypatch.setattr(compiled, "ALIKE", 1)
+    rng, n = np.random.default_rng(0), 2000
+    i, j = rng.integers(0, n, (2, 6000))
+    i, j = i[i != j], j[i != j]
+    A = gb.Matrix.from_coo(np.r_[i, j], np.r_[j, i], True, nrows=n, ncols=n, dup_op="any")
+    for _ in range(3):
+        with gb.trace(rounds=True) as records:
+            found = algos.core_numbers(A)
+        assert algos.verify.core_numbers(A, found) is None
+    assert sum(record.step.endswith("round") for record in records) > 5
+
+
 def test_blocks_without_rows_have_no_values(machine, monkeypatch):
     """More devices than rows: a round that was captured takes a vector that was made elsewhere."""
     monkeypatch.setattr(compiled, "SOON", 1)
@@ -631,6 +646,18 @@ def test_a_loop_that_was_captured_once_may_be_again():
         assert not loops.refused("a loop")
         loops.refuse("a loop")
     assert loops.refused("a loop")
+
+
+def test_the_last_loop_is_known_by_what_it_read():
+    class Store:
+        pass
+
+    loops, one, other = kept.Kept(), Store(), Store()
+    loops.ended("a loop", 3, [one, None])
+    assert loops.brief("a loop", 3, [one, None]) and not loops.brief("a loop", 2, [one, None])
+    assert not loops.brief("a loop", 3, [other, None]) and not loops.brief("another", 3, [])
+    del one
+    assert not loops.brief("a loop", 3, [Store(), None])
 
 
 def test_loops_that_go_in_several_ways_are_captured_once(machine, monkeypatch):

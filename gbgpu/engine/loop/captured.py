@@ -21,7 +21,7 @@ from ..run.steps import copied
 from .body import reads_of, round_of, written
 from .buffers import addresses, apart, described, differing, moved, owned
 from .condition import Condition
-from .journal import Journal, NotCompiled
+from .journal import Journal, NotCompiled, OtherForm
 from .limits import limits, longest, products
 from .noted import Noted
 from .signature import Signature
@@ -437,8 +437,10 @@ class Captured:
                     raise NotCompiled(f"{handle.name} is on the host")
                 yield from ((place[0][:1], made[0][:1]), (place[0][1:], made[0][1:]))
                 continue
-            if made is None or described(made) != described(place):
-                raise NotCompiled(f"{handle.name} has another form after a round")
+            if made is None:
+                raise NotCompiled(f"{handle.name} is empty after a round")
+            if described(made) != described(place):
+                raise OtherForm(handle, made.form)
             for triple in zip(self.devices, blocks, made.blocks, strict=False):
                 yield from differing(*triple, place)
 

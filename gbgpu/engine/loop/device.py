@@ -24,8 +24,9 @@ from ...language.recording import Operation
 from ...trace import by_steps
 from ..direction import counted_edges, pull_seconds
 from .body import matrices_of, round_of, simple, statements_of
+from .buffers import moved
 from .captured import Captured
-from .journal import NotCompiled
+from .journal import NotCompiled, OtherForm
 from .limits import as_it_lies, products, too_wide
 from .signature import Signature
 from .solo import Solo
@@ -59,7 +60,7 @@ class DeviceLoop:
 
     def __init__(self, session: Any, loop: Any):
         self.session, self.loop, self.device = session, loop, session.devices[0]
-        self.statements = statements_of(loop.body)
+        self.statements, self.matrices = statements_of(loop.body), matrices_of(loop.body)
         self.plans: Any = None
         self.alike, self.tries, self.chances, self.left = 0, 0, CHANCES, False
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
@@ -305,18 +306,31 @@ class DeviceLoop:
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
             return self._take(kept)
-        with self._blind(), self._writing():
-            other = self._other(way)
-            captured = Captured(self.session, self.loop, pinned, self.signature, way, self._seconds(), other)
-            if other is not None and captured.key:
-                with suppress(NotCompiled):
-                    imported("gbgpu.engine.loop.joined").Joined(self.session, other, captured)
+        captured = self._captured(pinned, way)
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds
         self._run(captured)
         if self.loop.rounds - before > WORTH:
             self.tries -= 1
+
+    def _captured(self, pinned: dict[int, Statement], way: Way) -> Captured:
+        """A round that is written down, from the forms that things have after one."""
+        for last in range(FORMS, 0, -1):
+            try:
+                with self._blind(), self._writing():
+                    other = self._other(way)
+                    captured = Captured(self.session, self.loop, pinned, self.signature, way, self._seconds(), other)
+                    if other is not None and captured.key:
+                        with suppress(NotCompiled):
+                            imported("gbgpu.engine.loop.joined").Joined(self.session, other, captured)
+                    return captured
+            except OtherForm as unlike:
+                store = unlike.handle._store
+                if last == 1 or {store.form, unlike.form} != {"list", "bitmap"}:
+                    raise
+                unlike.handle._store = moved(self.session, store, unlike.form, store.map)
+        raise AssertionError
 
     @contextmanager
     def _blind(self) -> Iterator[None]:
@@ -390,8 +404,8 @@ class DeviceLoop:
         return [_form(output) for output in self.outputs]
 
     @property
-    def _read(self) -> tuple[int, ...]:
-        return tuple(id(matrix._store) for matrix in matrices_of(self.loop.body))
+    def _read(self) -> list[Any]:
+        return [matrix._store for matrix in self.matrices]
 
     @property
     def outputs(self) -> list[Any]:

@@ -10,6 +10,14 @@ class NotCompiled(Exception):
     """A loop that runs statement by statement, and why."""
 
 
+class OtherForm(NotCompiled):
+    """A vector leaves a round in another form than it had before."""
+
+    def __init__(self, handle: Any, form: str):
+        super().__init__(f"{handle.name} has another form after a round")
+        self.handle, self.form = handle, form
+
+
 class Journal:
     """`instead`: buffers that are given in place of new ones, by their number."""
 

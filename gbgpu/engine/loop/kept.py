@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Any
+from weakref import ref
 
 MOST, ALIKE = 8, 3  # loops that a session keeps, and captured rounds of one: from other forms, in other directions
 SEEN = 256  # loops whose rounds are counted
@@ -16,7 +17,7 @@ class Kept:
         self._rounds: OrderedDict[Hashable, int] = OrderedDict()
         self._refused: OrderedDict[Hashable, int] = OrderedDict()
         self._known: OrderedDict[Hashable, int] = OrderedDict()
-        self._ended: OrderedDict[Hashable, tuple[int, tuple[int, ...]]] = OrderedDict()
+        self._ended: OrderedDict[Hashable, tuple[int, list[Any]]] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._captured)
@@ -77,15 +78,14 @@ class Kept:
         """One more round by statements; returns how many such loops have gone."""
         return _counted(self._rounds, key)
 
-    def ended(self, key: Hashable, rounds: int, matrices: tuple[int, ...]) -> None:
-        """A loop is over, after so many rounds. `matrices`: the ids of what they hold; others may have them later, and
-        a round is written down in vain then."""
-        _kept(self._ended, key, (rounds, matrices))
+    def ended(self, key: Hashable, rounds: int, matrices: list[Any]) -> None:
+        """A loop is over, after so many rounds. `matrices`: what it has read."""
+        _kept(self._ended, key, (rounds, [matrix and ref(matrix) for matrix in matrices]))
 
-    def brief(self, key: Hashable, rounds: int, matrices: tuple[int, ...]) -> bool:
+    def brief(self, key: Hashable, rounds: int, matrices: list[Any]) -> bool:
         """Whether the last such loop took at most so many rounds, and read the same matrices."""
-        took, read = self._ended.get(key, (rounds + 1, ()))
-        return took <= rounds and read == matrices
+        took, read = self._ended.get(key, (rounds + 1, []))
+        return took <= rounds and [one and one() for one in read] == matrices
 
     def new(self, key: Hashable) -> bool:
         """Whether no loop of these statements was asked about."""
