@@ -41,7 +41,7 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
         raise InvalidValue(message(f"a method among {', '.join(METHODS)}", repr(method)))
     A = select.offdiag(A).new(name="A")
     first = upward(A, by_degree(A, seed) if order is None else checked(order, n))
-    color, vertices = Vector(int, n, name="color"), slice(None)
+    color, vertices = Vector(int, n, name="color"), slice(None)  # type: tuple[Vector, Any]
     for base in range(0, n, COLORS):
         forbidden = Vector("UINT64", A.nrows, name="forbidden")
         forbidden[:] = 0
@@ -50,7 +50,7 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
         rest = missing(bits)
         if not len(rest):
             break
-        A, first, vertices = *among(rest, A, first), np.arange(n)[vertices][rest]
+        A, first, vertices = *among(rest, A, first), vertices[rest] if base else rest
     return color
 
 

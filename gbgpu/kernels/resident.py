@@ -450,7 +450,9 @@ def _ordered(parts: list[Part]) -> list[Part]:
             found.append(part)
             continue
         uses, met = _uses(part), 0
-        for (before, alone), other, others in waiting:
+        for (before, alone), other, others in reversed(waiting):
+            if before + (not part.alone) <= met:  # it waits for longer already
+                continue
             pairs = [(one, another) for one in uses for another in others if one.meets(another)]
             if pairs:
                 here = part.gpu == other.gpu

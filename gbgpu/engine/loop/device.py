@@ -58,9 +58,9 @@ _TRIES, WORTH = 3, 50  # captures of one loop that fail, or give up after so few
 class DeviceLoop:
     """One run of a loop. `advance` takes it some rounds further without Python, or says that it can't now."""
 
-    def __init__(self, session: Any, loop: Any):
+    def __init__(self, session: Any, loop: Any, matrices: list[Any]):
         self.session, self.loop, self.device = session, loop, session.devices[0]
-        self.statements, self.matrices = statements_of(loop.body), matrices_of(loop.body)
+        self.statements, self.matrices = statements_of(loop.body), matrices  # that they read
         self.plans: Any = None
         self.alike, self.tries, self.chances, self.left = 0, 0, CHANCES, False
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
@@ -73,7 +73,8 @@ class DeviceLoop:
     @classmethod
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
         """None for a loop that runs statement by statement."""
-        if any(map(_apart, matrices_of(loop.body))):
+        matrices = matrices_of(loop.body)
+        if any(map(_apart, matrices)):
             loop.how = "statements, as delegates are apart"
             return None
         if session.ranks is not None:
@@ -86,8 +87,9 @@ class DeviceLoop:
         if session.deterministic or by_steps or not simple(loop):
             return None
         if here:
-            return cls(session, loop) if session.kernels.atomic else None
-        return cls(session, loop) if not loop.told and imported("gbgpu.device.graph").available() else None
+            return cls(session, loop, matrices) if session.kernels.atomic else None
+        able = not loop.told and imported("gbgpu.device.graph").available()
+        return cls(session, loop, matrices) if able else None
 
     def advance(self) -> bool:
         global _spent
@@ -314,23 +316,22 @@ class DeviceLoop:
         if self.loop.rounds - before > WORTH:
             self.tries -= 1
 
-    def _captured(self, pinned: dict[int, Statement], way: Way) -> Captured:
+    def _captured(self, pinned: dict[int, Statement], way: Way, tries: int = FORMS) -> Captured:
         """A round that is written down, from the forms that things have after one."""
-        for last in range(FORMS, 0, -1):
-            try:
-                with self._blind(), self._writing():
-                    other = self._other(way)
-                    captured = Captured(self.session, self.loop, pinned, self.signature, way, self._seconds(), other)
-                    if other is not None and captured.key:
-                        with suppress(NotCompiled):
-                            imported("gbgpu.engine.loop.joined").Joined(self.session, other, captured)
-                    return captured
-            except OtherForm as unlike:
-                store = unlike.handle._store
-                if last == 1 or {store.form, unlike.form} != {"list", "bitmap"}:
-                    raise
-                unlike.handle._store = moved(self.session, store, unlike.form, store.map)
-        raise AssertionError
+        try:
+            with self._blind(), self._writing():
+                other = self._other(way)
+                captured = Captured(self.session, self.loop, pinned, self.signature, way, self._seconds(), other)
+                if other is not None and captured.key:
+                    with suppress(NotCompiled):
+                        imported("gbgpu.engine.loop.joined").Joined(self.session, other, captured)
+                return captured
+        except OtherForm as unlike:
+            store = unlike.handle._store
+            if tries == 1 or {store.form, unlike.form} != {"list", "bitmap"}:
+                raise
+            unlike.handle._store = moved(self.session, store, unlike.form, store.map)
+        return self._captured(pinned, way, tries - 1)
 
     @contextmanager
     def _blind(self) -> Iterator[None]:
