@@ -28,16 +28,17 @@ def core_numbers(A: Matrix) -> Vector:
     """
     n = undirected(A)
     A = select.offdiag(A).new(name="A")
-    degree = degrees(A)
-    core, q, lost = (Vector(int, n, name=name) for name in ("core", "q", "lost"))
-    k = Scalar.from_value(0, name="k")
+    counts = "INT32" if max(n, A.nvals) < 2**31 else "INT64"
+    degree = degrees(A).dup(counts)
+    core, q, lost = (Vector(counts, n, name=name) for name in ("core", "q", "lost"))
+    k = Scalar.from_value(0, counts, name="k")
     if not n:
-        return core
+        return core.dup(int)
     q << select.valuele(degree, k)
     with loop() as it:
         core(q.S) << k
         degree(q.S) << n
-        lost(~core.S, replace) << plus_pair[int](q @ A)
+        lost(~core.S, replace) << plus_pair[counts](q @ A)
         degree(binary.minus) << lost
         q << binary.second(lost & degree)
         q << select.valuele(q, k)
@@ -45,7 +46,7 @@ def core_numbers(A: Matrix) -> Vector:
             k << degree.reduce(monoid.min, allow_empty=False)
             q << select.valuele(degree, k)
         it.until(core.nvals == n)
-    return core
+    return core.dup(int)
 
 
 def _summary(core: Vector) -> dict[str, Any]:

@@ -22,11 +22,12 @@ from .body import reads_of, round_of, written
 from .buffers import addresses, apart, described, differing, moved, owned
 from .condition import Condition
 from .journal import Journal, NotCompiled, OtherForm
-from .limits import limits, longest, products
+from .limits import going, limits, measure, products
 from .noted import Noted
 from .signature import Signature
 from .tapes import CpuTape
 
+FRONTIERS = {"push": "list", "pull": "bitmap"}  # their forms, by the direction of what multiplies them
 SHARE = 1 / 16  # of the memory that what is kept of a loop may take
 
 
@@ -112,8 +113,10 @@ class Captured:
             loops.forget(me())
 
         self._matrices = [(signature.number(x), ref(x._store, gone)) for x in signature.handles if x.ndim == 2]
-        pushes = products(self.session, self.pinned.values(), "push", "list")
-        self._pushes = [(op, signature.number(x), ref(held)) for op, x, held in pushes]
+        self._products = {}
+        for direction, form in FRONTIERS.items():
+            found = products(self.session, self.pinned.values(), direction, form)
+            self._products[direction] = [(op, signature.number(x), ref(held)) for op, x, held in found]
         self.session.loops.add(self)
 
     @property
@@ -168,9 +171,9 @@ class Captured:
         pairs = [*zip(carried, self.places, strict=True), *zip(read, self.inputs, strict=True)]
         return all(_alike(handles[number], place, exactly) for number, place in pairs)
 
-    def pushes(self, signature: Signature) -> Iterator[tuple[Any, Any, Any]]:
-        """The pushes of lists that a loop with this key would begin with, as `limits.products` gives them."""
-        for op, number, known in self._pushes:
+    def products(self, signature: Signature, direction: str) -> Iterator[tuple[Any, Any, Any]]:
+        """The products with frontiers that a loop with this key would begin with, as `limits.products` gives them."""
+        for op, number, known in self._products[direction]:
             x, held = signature.handles[number], known()
             if x._store is not None and held is not None:
                 yield op, x, held
@@ -310,12 +313,14 @@ class Captured:
         index._store = (self.device.full(2, -1, np.int64), self.tape.state[:1], 0)
         condition, done = self.tape.condition(), []
         pinned = list(self.pinned.values())
-        lengths = [longest(session, held) for _, _, held in products(session, pinned, "push", "list")]  # read before
+        thin = any(products(session, pinned, "push", "list"))
+        for _, held in going(session, pinned, "push"):  # while it can be read
+            measure(session, held)
         reads, before = counters.host_reads, [handle._store for handle in self.inside]
         watched, session._watched = session._watched, []
         session.loop_index = self.loop, index
         try:
-            with self.tape.recording(journal, bool(lengths), self._seconds):
+            with self.tape.recording(journal, thin, self._seconds):
                 done = self._perform(self.operations, condition)
                 self._separate([*self.carried, *self.inside], self.carried, self.blocks)
                 better = self._replaceable(journal)

@@ -27,7 +27,7 @@ from .body import matrices_of, round_of, simple, statements_of
 from .buffers import moved
 from .captured import Captured
 from .journal import NotCompiled, OtherForm
-from .limits import as_it_lies, products, too_wide
+from .limits import as_it_lies, products, thin, too_wide, vector_of
 from .signature import Signature
 from .solo import Solo
 from .tapes import threads
@@ -62,10 +62,11 @@ class DeviceLoop:
         self.session, self.loop, self.device = session, loop, session.devices[0]
         self.statements, self.matrices = statements_of(loop.body), matrices  # that they read
         self.plans: Any = None
-        self.alike, self.tries, self.chances, self.left = 0, 0, CHANCES, False
+        self.alike, self.tries, self.chances = 0, 0, CHANCES
+        self.left, self.turned = False, None  # a captured round; how that went, if its pulls should be pushes
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
-        self.last = perf_counter()
+        self.begun = self.last = perf_counter()
         self.look = 0  # the round from which it is asked again whether rounds keep the device busy
         # The share of its time that a GPU had nothing to do, as the last rounds tell; what the host had waited by then
         self.idle, self.waited = 0.0, getattr(self.device, "waited", 0.0)
@@ -101,7 +102,7 @@ class DeviceLoop:
         _spent, self.last = _spent + now - self.last, now
         if self.left:  # what left off a captured round wants another one than it, by statements at first
             self.left = False
-            return False
+            return self.turned is not None and self.tries < _TRIES and self._gone()
         if self._again():
             return True
         if self.loop.rounds and self.tries < _TRIES:
@@ -129,6 +130,10 @@ class DeviceLoop:
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
                 self.look = 2 * self.loop.rounds
             return False
+        return self._gone()
+
+    def _gone(self) -> bool:
+        """Take rounds as they are captured now."""
         try:
             with self.session.lock:  # what is launched now is captured; then the workspaces are the graph's
                 self._go()
@@ -206,22 +211,23 @@ class DeviceLoop:
         return all(self._whole(statement) for statement in self.statements if statement.expr.kind == "product")
 
     def _whole(self, statement: Statement) -> bool:
-        expr = statement.expr
-        if expr.kind != "product":
-            return False
-        x = expr.left if expr.left.ndim == 1 else expr.right
-        store = None if x.lazy else x._store
-        return statement.mask is None and store is not None and store.form == "full" and not expr.op.monoid.is_any
+        x, expr = vector_of(statement.expr), statement.expr
+        full = x is not None and x._store is not None and x._store.form == "full"
+        return full and statement.mask is None and not expr.op.monoid.is_any
 
     def _soon(self) -> int:
         """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none
         is kept that goes in these directions: rounds are counted here. (On CPU devices, if it is over soon, and takes
-        little.)"""
+        little.) With matrices that the last such loop did not read it may be over soon: it is worth it once rounds by
+        statements have taken as long."""
         key, loops, cpu = self.signature.key, self.session.loops, self.device.kind == "cpu"
         if not key or not self.loop.rounds or loops.count(key) <= OFTEN:
             return SOON if cpu else ALIKE
-        if cpu and not (loops.brief(key, LATE * SOON, self._read) and self._little()):
+        last = loops.last(key, self._read)
+        if cpu and not (last is not None and last <= LATE * SOON and self._little()):
             return SOON
+        if not cpu and last is None and perf_counter() - self.begun < loops.price(key):
+            return self.loop.rounds + 1
         return int(loops.goes(key, way_of(self.loop)))
 
     def _little(self) -> bool:
@@ -243,7 +249,10 @@ class DeviceLoop:
             captured = loops.find(loop, self.signature, way)
             if captured is None and loops.has(key, alone=True) and self._gone_solo(surely=True):
                 captured = loops.find(loop, self.signature, way)
-            if captured is None or too_wide(self.session, captured.pushes(self.signature)):
+            if captured is not None and thin(self.session, captured.products(self.signature, "pull")):
+                other = loops.other(self.signature, captured.way, self.session.maps.alone)
+                captured = other if other is not None and other.fits(self.signature, False) else captured
+            if captured is None or too_wide(self.session, captured.products(self.signature, "push")):
                 return False
             self._take(captured)
         self.chances = CHANCES
@@ -256,7 +265,7 @@ class DeviceLoop:
 
     def _run(self, captured: Captured) -> None:
         """Run a captured round, and kept ones that go on where one ends."""
-        self.left = True
+        self.left, self.turned = True, None
         while captured is not None:
             captured = captured.run(self._heir)
         if not self.loop.over:
@@ -264,9 +273,8 @@ class DeviceLoop:
 
     def _count(self) -> None:
         """Statements go on, and choose by how much there is of what they multiply."""
-        for expr in (statement.expr for statement in self.statements if statement.expr.kind == "product"):
-            x = expr.left if expr.left.ndim == 1 else expr.right
-            if not x.lazy and x._store is not None:
+        for x in (vector_of(statement.expr) for statement in self.statements):
+            if x is not None and x._store is not None:
                 self.session.nvals(x)
 
     def _heir(self, ended: Captured) -> Captured | None:
@@ -279,7 +287,8 @@ class DeviceLoop:
         elif way is not None and ended.turns:
             found = loops.other(self.signature, ended.way, self.session.maps.alone)
             found = found if found is not None and found.fits(self.signature, False, ended) else None
-        if found is None or too_wide(self.session, found.pushes(self.signature)):
+            self.turned = ended.way if found is None else None
+        if found is None or too_wide(self.session, found.products(self.signature, "push")):
             return None
         found.bind(loop, self.signature)
         return found
@@ -289,7 +298,7 @@ class DeviceLoop:
     def _go(self) -> None:
         """Capture a round, and run it until the loop is over or the graph gives up."""
         self.tries += 1
-        pinned = {id(statement): _pinned(statement) for statement in self.statements}
+        pinned, self.turned = self._pinned(), None
         for _ in range(FORMS):
             forms = self._forms()
             with self._blind():
@@ -308,13 +317,26 @@ class DeviceLoop:
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
             return self._take(kept)
+        start = perf_counter()
         captured = self._captured(pinned, way)
+        self.session.loops.took(self.signature.key, perf_counter() - start)
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds
         self._run(captured)
         if self.loop.rounds - before > WORTH:
             self.tries -= 1
+
+    def _pinned(self) -> dict[int, Statement]:
+        """Statements in the directions that they took; those that pull from thin frontiers push them instead."""
+        took = {id(each): each.carried and each.carried[1].direction for each in self.statements}
+        if self.turned is not None:
+            took.update(zip(map(id, _among(round_of(self.loop)[0])), self.turned[1], strict=True))
+            for statement in self.statements:
+                x = vector_of(statement.expr)
+                if took[id(statement)] == "pull" and x is not None and x._store.form == "bitmap":
+                    took[id(statement)] = "push"
+        return {id(each): _directed(each, took[id(each)]) for each in self.statements}
 
     def _captured(self, pinned: dict[int, Statement], way: Way, tries: int = FORMS) -> Captured:
         """A round that is written down, from the forms that things have after one."""
@@ -417,9 +439,13 @@ def way_of(loop: Any, pinned: dict[int, Statement] | None = None) -> Way:
     """How the next round goes: what guards its beginning, and the directions that its statements took, or are pinned
     to."""
     operations, guards = round_of(loop)
-    chosen = [operation.what for operation in operations if operation.kind == "statement"]
-    chosen = [pinned[id(each)] for each in chosen] if pinned else chosen
+    chosen = [pinned[id(each)] if pinned else each for each in _among(operations)]
     return tuple(holds for _, holds in guards), tuple(each.carried and each.carried[1].direction for each in chosen)
+
+
+def _among(operations: list[Operation]) -> list[Statement]:
+    """The statements that are done in each round."""
+    return [operation.what for operation in operations if operation.kind == "statement"]
 
 
 def _apart(matrix: Any) -> bool:
@@ -428,10 +454,9 @@ def _apart(matrix: Any) -> bool:
     return store is not None and store.rowmap is store.colmap and store.rowmap.heads is not None
 
 
-def _pinned(statement: Statement) -> Statement:
-    """The statement in the direction that it took."""
-    direction = None if statement.carried is None else statement.carried[1].direction
-    hints = statement.hints if direction is None else {**statement.hints, "direction": direction}
+def _directed(statement: Statement, direction: str | None) -> Statement:
+    """The statement in a direction, unless its hints say another one."""
+    hints = {"direction": direction, **statement.hints} if direction else statement.hints
     return Statement(
         statement.output, statement.mask, statement.accum, statement.replace, statement.expr, statement.index, hints
     )

@@ -18,6 +18,7 @@ class Kept:
         self._refused: OrderedDict[Hashable, int] = OrderedDict()
         self._known: OrderedDict[Hashable, int] = OrderedDict()
         self._ended: OrderedDict[Hashable, tuple[int, list[Any]]] = OrderedDict()
+        self._took: OrderedDict[Hashable, float] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._captured)
@@ -82,10 +83,18 @@ class Kept:
         """A loop is over, after so many rounds. `matrices`: what it has read."""
         _kept(self._ended, key, (rounds, [matrix and ref(matrix) for matrix in matrices]))
 
-    def brief(self, key: Hashable, rounds: int, matrices: list[Any]) -> bool:
-        """Whether the last such loop took at most so many rounds, and read the same matrices."""
-        took, read = self._ended.get(key, (rounds + 1, []))
-        return took <= rounds and [one and one() for one in read] == matrices
+    def last(self, key: Hashable, matrices: list[Any]) -> int | None:
+        """The rounds that the last such loop took, if it read the same matrices."""
+        rounds, read = self._ended.get(key, (None, []))
+        return rounds if [one and one() for one in read] == matrices else None
+
+    def took(self, key: Hashable, seconds: float) -> None:
+        """A round of a loop was captured in so many seconds."""
+        _kept(self._took, key, seconds)
+
+    def price(self, key: Hashable) -> float:
+        """Seconds that it took to capture such a loop, the last time."""
+        return self._took.get(key, 0.0)
 
     def new(self, key: Hashable) -> bool:
         """Whether no loop of these statements was asked about."""

@@ -23,13 +23,24 @@ def products(
     session: Any, statements: Iterable[Statement], direction: str, form: str
 ) -> Iterator[tuple[Any, Any, MatrixStore]]:
     """(semiring, vector, matrix as it lies for the direction) of each product of a vector of a form."""
+    for statement, held in going(session, statements, direction):
+        x = vector_of(statement.expr)
+        if x is not None and x._store is not None and x._store.form == form:
+            yield statement.expr.op, x, held
+
+
+def going(session: Any, statements: Iterable[Statement], direction: str) -> Iterator[tuple[Statement, MatrixStore]]:
+    """The products that go in a direction, and the matrix as it lies for that."""
     for statement in statements:
-        expr = statement.expr
-        if statement.carried is None or statement.carried[1].direction != direction or expr.kind != "product":
-            continue
-        x = expr.left if expr.left.ndim == 1 else expr.right
-        if not x.lazy and x._store is not None and x._store.form == form:
-            yield expr.op, x, as_it_lies(session, expr, direction)
+        found = statement.carried is not None and statement.carried[1].direction == direction
+        if found and statement.expr.kind == "product":
+            yield statement, as_it_lies(session, statement.expr, direction)
+
+
+def vector_of(expr: Expression) -> Any:
+    """The vector that a product multiplies; None where that is an expression, and for others than products."""
+    x = None if expr.kind != "product" else expr.left if expr.left.ndim == 1 else expr.right
+    return None if x is None or x.lazy else x
 
 
 def as_it_lies(session: Any, expr: Expression, direction: str) -> MatrixStore:
@@ -41,12 +52,16 @@ def as_it_lies(session: Any, expr: Expression, direction: str) -> MatrixStore:
     return held
 
 
-def longest(session: Any, held: MatrixStore) -> int:
-    """Entries of the longest row."""
+def measure(session: Any, held: MatrixStore) -> None:
+    """Look for the longest row of each block, which takes a read."""
     for device, block in zip(session.devices, held.blocks, strict=False):
         if "longest" not in block.views:
             block.views["longest"] = device.longest(block.indptr)
-    return max(int(block.views["longest"]) for block in held.blocks)
+
+
+def _longest(held: MatrixStore) -> int:
+    """Entries of the longest row; too many, where it was not looked for."""
+    return max(int(block.views.get("longest", SHORT + 1)) for block in held.blocks)
 
 
 def limits(session: Any, statements: list[Statement], condition: Condition, unlike: list[str]) -> Limits:
@@ -77,17 +92,31 @@ def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]]) -> bo
     return False
 
 
+def thin(session: Any, pulls: Iterable[tuple[Any, Any, MatrixStore]]) -> bool:
+    """Whether all frontiers of these products are such that pushes are better. (Of small matrices that is not worth a
+    read.)"""
+    found = list(pulls)
+    if session.devices[0].kind == "cpu" or not found or any(held.nvals <= THIN for _, _, held in found):
+        return False
+    return all(session.nvals(x) < _few(session, op, held) for op, x, held in found)
+
+
 def _thin(session: Any, statements: list[Statement], condition: Condition) -> list[str]:
-    """Whether all frontiers of pulls are such that pushes are better."""
-    found, costs = [], session.kernels.costs
+    """The same, of the frontiers of pulls on the devices."""
+    found = []
     for op, x, held in products(session, statements, "pull", "bitmap"):
-        few = held.colmap.n // FEW
-        if not ends_soon(op.monoid):
-            edges = pull_seconds(costs, op, held, held.rowmap, held.colmap, None, None) / costs.push_edge / 2
-            few = int(edges * held.colmap.n / max(held.nvals, held.colmap.n, 1))
         counts = " + ".join(f"{condition.array(block.count)}[0]" for block in x._store.blocks)
-        found.append(f"{counts} < {few}")
+        found.append(f"{counts} < {_few(session, op, held)}")
     return [" && ".join(found)] if found else []
+
+
+def _few(session: Any, op: Any, held: MatrixStore) -> int:
+    """Entries of a frontier from which a pull is better."""
+    if ends_soon(op.monoid):
+        return held.colmap.n // FEW
+    costs = session.kernels.costs
+    edges = pull_seconds(costs, op, held, held.rowmap, held.colmap, None, None) / costs.push_edge / 2
+    return int(edges * held.colmap.n / max(held.nvals, held.colmap.n, 1))
 
 
 def _wide(session: Any, statements: list[Statement], condition: Condition) -> tuple[list[str], list[str]]:
@@ -97,7 +126,7 @@ def _wide(session: Any, statements: list[Statement], condition: Condition) -> tu
         seconds = pull_seconds(costs, op, held, held.colmap, held.rowmap, None, None)
         most = int(seconds / (costs.push_first if op.monoid.is_any else costs.push_edge))
         many = held.nvals // MANY if ends_soon(op.monoid) else most
-        most, row = min(max(most, 1024), THIN), longest(session, held)
+        most, row = min(max(most, 1024), THIN), _longest(held)
         if held.nvals <= (LITTLE if here else THIN):
             continue  # all of it takes less than to begin anew
         kernel = session.kernels.get("frontier_edges", build.spec_of(held))
