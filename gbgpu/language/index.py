@@ -66,15 +66,28 @@ class Index:
     @property
     def repeats(self) -> bool:
         """Whether an id may come more than once."""
-        if self.vector is not None or self._range is not None or self.size < 2:
+        if self.vector is not None or self._range is not None:
             return self.vector is not None
-        return len(np.unique(self.ids())) < self.size
+        return len(distinct(self.ids())[0]) < self.size
 
     def __len__(self) -> int:
         return self.size
 
     def __repr__(self) -> str:
         return ":" if self.is_all else f"{self.vector.name}" if self.vector is not None else f"{self.size} rows"
+
+
+def ascending(ids: np.ndarray) -> bool:
+    """Whether each is larger than the one before."""
+    return len(ids) < 2 or bool(np.all(ids[1:] > ids[:-1]))
+
+
+def distinct(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different ones in ascending order, and where each comes last. Few lists need to be sorted for that."""
+    if ascending(ids):
+        return ids, np.arange(len(ids))
+    found, last = np.unique(ids[::-1], return_index=True)
+    return found, len(ids) - 1 - last
 
 
 def is_integer(key: Any) -> bool:

@@ -23,7 +23,7 @@ from ...distribute.blocks import (
 from ...distribute.partition import RowMap, Task
 from ...errors import IndexOutOfBound, NotImplementedException, message
 from ...kernels.interface import AFULL, BFULL, OUTFULL, Spec
-from ...language.index import Index
+from ...language.index import Index, ascending
 from ..context import Context
 from ..near import near_matrix, near_vector
 from .csr import (
@@ -66,7 +66,7 @@ class Ids:
             store = _by_row(session, session.content(index.vector))
             self.store = store if store.map is over and not store.iso else near_vector(session, store)
             session.doubted = session.ranks is not None
-        self.ascending = index.vector is None and map.order is None and _ascending(index)
+        self.ascending = index.vector is None and map.order is None and ascending(index.ids())
 
     def all(self, b: int) -> Any:
         """Every one, on device b."""
@@ -118,11 +118,6 @@ def _by_row(session: Context, store: VectorStore) -> VectorStore:
     return VectorStore(store.map, store.dtype, "full", store.iso, blocks)
 
 
-def _ascending(index: Index) -> bool:
-    ids = index.ids()
-    return len(ids) < 2 or bool(np.all(ids[1:] > ids[:-1]))
-
-
 def _in_user_order(device: Device, map: RowMap, vals: Any, stride: int) -> Any:
     if not stride:
         return device.xp.repeat(vals[:1], map.n)
@@ -142,7 +137,7 @@ def extract(session: Context, store: MatrixStore, rows: Index, cols: Index) -> M
         store = _rows(session, store, rows)
     if cols.is_all:
         return store
-    if cols.vector is None and _ascending(cols):
+    if cols.vector is None and ascending(cols.ids()):
         found = _columns(session, store, cols)
         if found is not None:
             alike = found.rowmap is found.colmap and rows.vector is None and np.array_equal(rows.ids(), cols.ids())

@@ -10,6 +10,7 @@ from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.partition import Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
+from ...language.index import distinct
 from ...language.scalar import Scalar
 from ..matrix.csr import part_of, slots_of, whole_vector
 from ..matrix.shapes import Ids
@@ -81,9 +82,9 @@ class Operands(Steps):
 
     def _placed(self, step: Step) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each block the rows that an index names, and the source's slot for each; of two for one row the last."""
-        map, places = step.into.map, step.into.map.places(self.registers["place"].ids())
-        rows, last = np.unique(places[::-1], return_index=True)
-        slots = self.registers[step.sources[0]].map.slots(len(places) - 1 - last)
+        map = step.into.map
+        rows, last = distinct(map.places(self.registers["place"].ids()))
+        slots = self.registers[step.sources[0]].map.slots(last)
         cuts = np.searchsorted(rows, map.bounds[1:-1])
         return list(zip(map.by_block(rows), np.split(slots, cuts), strict=True))
 
@@ -221,7 +222,7 @@ class Operands(Steps):
     def _place_scalar(self, step: Step) -> VectorStore:
         value, map, devices = self.registers[step.sources[0]], step.into.map, self.session.devices
         ids = self.registers["place"].ids()
-        ids = map.places(ids) if len(ids) == 1 else np.unique(map.places(ids))
+        ids, _ = distinct(map.places(ids))
         blocks = []
         for b, (block, mine) in enumerate(zip(value.blocks, map.by_block(ids), strict=True)):
             slots = devices[b].full(1, mine[0], mine.dtype) if len(mine) == 1 else devices[b].put(mine)
@@ -232,7 +233,7 @@ class Operands(Steps):
     def _region(self, step: Step) -> list[tuple[Any, int]]:
         """Bits of the rows that an index names."""
         map, session = step.into.map, self.session
-        rows = np.unique(map.places(self.registers["place"].ids()))
+        rows, _ = distinct(map.places(self.registers["place"].ids()))
         local = map.by_block(rows)
         kernel = self.kernel("list_words", Spec(b=session.int64, idx=map.slot_type()))
 
