@@ -1,6 +1,7 @@
 """Devices and hypothesis profiles for all tests.
 
-GBGPU_TEST_DEVICES  device strings, separated by spaces, in place of the CPU ones ("cuda:0 cuda:0*3")
+GBGPU_TEST_DEVICES  device strings, separated by spaces, in place of the CPU ones, with a partition or without one
+                    ("cuda:0 cuda:0*3 cuda:0-1/shares(1,99)")
 GBGPU_TEST_PROFILE  "ci" (the ordinary one) or "long"
 """
 
@@ -87,7 +88,10 @@ def chosen() -> tuple[Devices, ...]:
     specs = os.environ.get("GBGPU_TEST_DEVICES", "").split()
     if not specs:
         return CPU + MORE if os.environ.get("GBGPU_TEST_PROFILE") == "long" else CPU
-    return tuple(Devices(spec, "shares(1, 5, 3)" if spec.endswith(("*3", "0,cpu:2")) else "") for spec in specs)
+    named = (text.partition("/")[::2] for text in specs)
+    return tuple(
+        Devices(spec, partition or "shares(1, 5, 3)" * spec.endswith(("*3", "0,cpu:2"))) for spec, partition in named
+    )
 
 
 # Files that check what statements mean, on thousands of small kernels. The long run compiles these too; what kernels
