@@ -287,7 +287,7 @@ class DeviceLoop:
         elif way is not None and ended.turns:
             found = loops.other(self.signature, ended.way, self.session.maps.alone)
             found = found if found is not None and found.fits(self.signature, False, ended) else None
-            self.turned = ended.way if found is None else None
+            self.turned = ended.way if found is None and "pull" in ended.way[1] else None
         if found is None or too_wide(self.session, found.products(self.signature, "push")):
             return None
         found.bind(loop, self.signature)
