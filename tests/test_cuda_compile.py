@@ -244,7 +244,8 @@ def test_every_operator_compiles(tmp_path, monkeypatch):
 
 def test_device_text_compiles(tmp_path, monkeypatch):
     monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
-    assert nvrtc.compile_cubin(cuda.TEXT, "sm_90").startswith(b"\x7fELF")
+    for text in (cuda.TEXT, entries.TEXT):
+        assert nvrtc.compile_cubin(text, "sm_90").startswith(b"\x7fELF")
 
 
 def test_cubins_are_cached_by_text_and_options(tmp_path, monkeypatch):

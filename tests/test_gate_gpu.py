@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -15,9 +17,13 @@ __test__ = bool(cuda.available())
 SHAPES = [(1, 1, 1), (1, 1, 0), (0, 0, 0), (5, 900, 300), (700, 4, 500), (400, 400, 9000), (3, 2**33, 50)]
 
 
-@pytest.fixture(params=["cuda:0", "cuda:0*3"])
+SETS = {"cuda:0", "cuda:0*3", *os.environ.get("GBGPU_TEST_DEVICES", "").split()} - {"cuda:0,cpu:2"}
+
+
+@pytest.fixture(params=sorted(SETS))
 def gpu(request):
-    gb.init(request.param)
+    spec, _, partition = request.param.partition("/")
+    gb.init(spec, eval(f"gb.partition.{partition}") if partition else None)
     import cupy
 
     return cupy

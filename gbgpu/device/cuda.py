@@ -158,6 +158,7 @@ class CudaDevice:
         self._used = 0  # of the zeroed words
         self.waited = 0.0  # seconds that the host has waited for small reads
         self._counting: Iterator[Any] | None = None  # words that a loop's body clears itself
+        self._rare: dict[str, Kernel] = {}
         self._context, self.peers = cupy.cuda.Device(gpu) if switch else nullcontext(), peers
 
     def here(self) -> AbstractContextManager:
@@ -488,17 +489,22 @@ class CudaDevice:
             if vals is not None or bits + max(m - 1, 1).bit_length() > 62:
                 order = cupy.argsort(cols)  # stable: the rows of a column stay ascending
                 rows, cols = self.at(self.owners(indptr, cols.size), order), self.at(cols, order)
-                return self._firsts(cols, 0, m, indptr.dtype), rows, None if vals is None else self.at(vals, order)
-            keys, rows = self._owners(indptr, cols.size, cols, bits), self.empty(cols.size, cols.dtype)
+                return self.firsts(cols, 0, m, indptr.dtype), rows, None if vals is None else self.at(vals, order)
+            keys = self._owners(indptr, cols.size, cols, bits)
             keys.sort()
-            self.run(f"low8{rows.itemsize}", rows.size, (keys, rows, (1 << bits) - 1, rows.size))
-            return self._firsts(keys, bits, m, indptr.dtype), rows, None
+            return self.firsts(keys, bits, m, indptr.dtype), self.low_bits(keys, bits, cols.dtype), None
 
-    def _firsts(self, keys: Any, bits: int, m: int, dtype: Any) -> Any:
+    def firsts(self, keys: Any, bits: int, m: int, dtype: Any) -> Any:
         """Where those of each of m columns begin among sorted keys, whose lower bits are others'; and the end."""
         begins = self.empty(m + 1, dtype)
         self.run(f"first{keys.itemsize}{begins.itemsize}", m + 1, (keys, keys.size, bits, begins, m + 1))
         return begins
+
+    def low_bits(self, keys: Any, bits: int, dtype: Any) -> Any:
+        """The lower bits of keys, for themselves."""
+        out = self.empty(keys.size, dtype)
+        self.run(f"low8{out.itemsize}", out.size, (keys, out, (1 << bits) - 1, out.size))
+        return out
 
     # -- the device as a whole
 
@@ -568,11 +574,19 @@ class CudaDevice:
         names.append("at_once")
         return {name: kernel(name) for name in names}
 
-    def run(self, name: str, n: int, args: tuple) -> None:
-        """Start a kernel of bytes.cu or arrays.cu for so many elements."""
+    def function(self, name: str, text: str) -> Kernel:
+        """A kernel of a text for devices that is not always needed."""
+        found = self._rare.get(name)
+        if found is None:
+            found = self._rare[name] = self.load(compile_cubin(text, self.arch))(name)
+        return found
+
+    def run(self, name: str, n: int, args: tuple, text: str = TEXT) -> None:
+        """Start a kernel of bytes.cu or arrays.cu, or of another text, for so many elements."""
         most = self.thin if self.thin and name.startswith("copy") else self.processors * 8
+        kernel = self._functions[name] if text is TEXT else self.function(name, text)
         with self.here():
-            self.launch(self._functions[name], min((n + BLOCK - 1) // BLOCK, most), BLOCK, args)
+            self.launch(kernel, min((n + BLOCK - 1) // BLOCK, most), BLOCK, args)
 
     def _set_bytes(self, buffer: Any, byte: int) -> Any:
         if buffer.size:

@@ -17,11 +17,13 @@ Order = np.ndarray | None  # user ids in the order of blocks; None where that is
 
 class Pattern(NamedTuple):
     """What is known of the rows that are to be divided. lengths: entries a row, an empty array where no row has any;
-    cols(): the columns of these entries, row after row, of a square matrix. None: nobody knows."""
+    cols(): the columns of these entries, row after row, of a square matrix. None: nobody knows. each: rows that have a
+    length together, for partitions into neighbours."""
 
     n: int
     lengths: np.ndarray | None = None
     cols: Callable[[], np.ndarray] | None = None
+    each: int = 1
 
 
 # Bounds of blocks, p + 1 places; the user id at each place; and how many rows at the head of each block are delegates
@@ -46,9 +48,9 @@ def _cut(n: int, weights: np.ndarray) -> np.ndarray:
 
 
 def _work(rows: Pattern) -> np.ndarray:
-    """Of each row: one, because a probe of an empty row is work too, and its entries."""
+    """Of each row (or so many together): one, because a probe of an empty row is work too, and its entries."""
     lengths = rows.lengths
-    return np.ones(rows.n, np.int64) if lengths is None or not len(lengths) else 1 + lengths.astype(np.int64)
+    return np.ones(rows.n, np.int64) if lengths is None or not len(lengths) else rows.each + lengths.astype(np.int64)
 
 
 def _cut_work(rows: Pattern, p: int, weights: np.ndarray) -> np.ndarray:
@@ -57,7 +59,10 @@ def _cut_work(rows: Pattern, p: int, weights: np.ndarray) -> np.ndarray:
     if n == 0 or rows.lengths is None:
         return _cut(n, weights)
     upto, share = np.cumsum(_work(rows)), np.cumsum(weights)[:-1] / weights.sum()
-    inner = np.minimum(np.searchsorted(upto, upto[-1] * share, side="left") + 1, n)
+    inner = np.searchsorted(upto, upto[-1] * share, side="left") + 1
+    if rows.each > 1:  # as if rows that are together were alike
+        inner = (inner - (upto[inner - 1] - upto[-1] * share) / np.diff(upto, prepend=0)[inner - 1]) * rows.each
+    inner = np.minimum(inner, n).astype(np.int64)
     if n >= p * WORD * WORD:  # whole words: slots are then the user ids, and nothing has to be translated
         inner = inner // WORD * WORD
     return np.concatenate([[0], inner, [n]]).astype(np.int64)

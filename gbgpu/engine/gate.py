@@ -1,16 +1,20 @@
-"""Entries that lie on a GPU -> sorted rows there; the host learns how many there are, and little else.
+"""Entries that lie on a GPU, or that GPUs draw -> sorted rows of their owners; the host learns how many there are, and
+little else.
 
 Entries are sorted by keys of 64 bits, row and column side by side, as many rows at a time as have about CHUNK entries:
-what that needs beyond input and result (16 bytes for each of these, 40 with values) does not grow with the matrix.
+what that needs beyond input and result (16 bytes for each of these, 40 with values) does not grow with the matrix. Each
+of several GPUs gets the entries of its own rows, and all sort at the same time: what makes a block is a generator,
+which gives way before it waits for a device.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
 
-from ..distribute.partition import Task
+from ..distribute.partition import RowMap, Task
 from ..errors import InvalidValue, message
+from ..interrupts import imported
 from .build import check_duplicates
 from .context import Context
 from .matrix.csr import Rows, store_of, take_rows, to_slots
@@ -20,47 +24,219 @@ from .run.steps import copied
 CHUNK: int | None = None  # None: one for each 256 bytes of the GPU's memory
 
 
-def from_coo(session: Context, shape: tuple[int, int], rows: Any, cols: Any, vals: Any, iso: bool, dup_op: Any) -> Rows:
-    """CSR with ascending columns (user ids) from entries in any order; equal places are combined in input order."""
-    device: Any = session.devices[0]  # a GPU, which does more than what is asked of every device
-    xp, nrows, bits = device.xp, shape[0], max(shape[1] - 1, 1).bit_length()
-    if max(nrows - 1, 1).bit_length() + bits > 62:
-        raise InvalidValue(message("a shape of at most 2**62 places", shape, "arrays on the host may be larger"))
-    indptr, kept, held, above = device.zeros(nrows + 1, np.int64), [], [], 0
-    for lo, hi, parts in _chunks(device, nrows, rows):
-        if not parts:
-            indptr[lo : hi + 1] = above
-            continue
-        keys = _joined(xp, [device.keys(rows[part], cols[part], bits) for part in parts])
-        order = device.sort(keys) if iso else device.order(keys)
-        keys = keys if iso else keys[order]
+class Given:
+    """Entries that lie on the first GPU, with values (one, if `iso`), and what combines those of one place."""
+
+    def __init__(self, session: Context, nrows: int, rows: Any, cols: Any, vals: Any, iso: bool, dup_op: Any):
+        self._session, self.iso, self._vals, self._dup_op, self._all = session, iso, vals, dup_op, (0, nrows)
+        self.home: Any = session.devices[0]
+        self._rows, self._cols = (ids.astype(np.int32) if ids.itemsize < 4 else ids for ids in (rows, cols))
+        self.most = len(rows)
+
+    def bins(self, shift: int) -> np.ndarray:
+        """How many entries each bin of rows has."""
+        return self.home.get(_entries().binned(self.home, self._rows, shift))
+
+    def picked(self, device: Any, low: int, high: int, bits: int, most: int) -> Callable[[], tuple[Any, Any]]:
+        """What gives the keys and values on a device, of the entries of rows low .. high - 1, at most so many; in
+        another step than this one."""
+        valued, home = not self.iso, self.home
+        if (low, high) == self._all:
+            keys = home.keys(self._rows, self._cols, bits)
+            return lambda: (_near(device, home, keys), _near(device, home, self._vals) if valued else None)
+        keys, places, end = _entries().picked(home, self._rows, self._cols, low, high, bits, most, valued)
+        vals = home.at(self._vals, places) if valued else None
+
+        def brought() -> tuple[Any, Any]:
+            total = int(home.get(end)[0])
+            values = None if vals is None else _near(device, home, vals[:total])
+            return _near(device, home, keys[:total]), values
+
+        return brought
+
+    def distinct(self, device: Any, keys: Any, vals: Any, row0: int, bits: int) -> Generator[None, None, tuple]:
+        """(sorted keys that differ, their values or None)."""
+        xp = device.xp
+        if self.iso:
+            device.sort(keys)
+            offsets = _entries().distinct_counts(device, keys)
+            yield
+            total = int(device.get(offsets[-1:])[0])
+            if total < len(keys):
+                check_duplicates(True, self._dup_op)
+                keys = _entries().distinct(device, keys, offsets, total)
+            return keys, None
+        order = device.order(keys)
+        keys = device.at(keys, order)
         first = xp.ones(len(keys), bool)
         xp.not_equal(keys[1:], keys[:-1], out=first[1:])
-        unique = bool(device.get(first.all()))
-        if not unique:
-            check_duplicates(iso, dup_op)
-            keys = keys[first]
-        if not iso:
-            mine = _joined(xp, [vals[part] for part in parts])
-            held.append(mine[order] if unique else combined(session, device, dup_op, order, first, mine))
-        del order, first
-        indptr[lo : hi + 1] = xp.searchsorted(keys, xp.arange(lo, hi + 1) << bits) + above
+        unique = device.truths(first)
+        yield
+        if int(device.get(unique)[0]) == len(keys):
+            return keys, device.at(vals, order)
+        check_duplicates(False, self._dup_op)
+        return keys[first], combined(self._session, device, self._dup_op, order, first, vals)
+
+    def one(self, device: Any) -> Any:
+        """The value of all entries, on a device; none, if there are no entries of several."""
+        if not self.iso:
+            return device.empty(0, self._vals.dtype)
+        return self._vals if device is self.home else copied(device, self._vals)
+
+
+class Drawn:
+    """A graph that each GPU draws for itself (io/generate.py): the edges of all, of which it keeps those of its
+    rows."""
+
+    def __init__(self, session: Context, recipe: Any, dtype: Any):
+        self._session, self._recipe, self._dtype = session, recipe, dtype.np_type
+        self.iso, self.most = recipe.weights is None, recipe.units * (1 + recipe.symmetric)
+        self._labels: dict[int, Any] = {}  # by GPU
+        if recipe.labels is not None:
+            names, devices = recipe.labels(), cast(list[Any], session.devices)
+            for device in devices:
+                if device.gpu not in self._labels:
+                    self._labels[device.gpu] = device.put(names)
+
+    def _drawing(self, device: Any, first: int, last: int) -> Any:
+        return _entries().Drawing(device, self._recipe, self._labels.get(device.gpu), first, last)
+
+    def bins(self, shift: int) -> np.ndarray:
+        """How many entries each bin of rows has: each device counts a share of the draws."""
+        units, devices = self._recipe.units, self._session.devices
+        each = -(-units // (len(devices) * 16)) * 16  # a multiple of what a thread takes
+        tasks = [Task(d, d, 0, 0) for d in range(len(devices))]
+
+        def counted(task: Task) -> Any:
+            first, last = (min(each * d, units) for d in (task.device, task.device + 1))
+            return self._drawing(devices[task.device], first, last).bins(shift)
+
+        found = self._session.over(tasks, counted, 0.0)
+        found = self._session.over(tasks, lambda task: devices[task.device].get(found[task.block]), 0.0)
+        total: np.ndarray = np.sum(found, axis=0)
+        return total
+
+    def picked(self, device: Any, low: int, high: int, bits: int, most: int) -> Callable[[], tuple[Any, Any]]:
+        keys, count = self._drawing(device, 0, self._recipe.units).keys(low, high, bits, most)
+        return lambda: (keys[: int(device.get(count)[0])], None)
+
+    def distinct(self, device: Any, keys: Any, vals: Any, row0: int, bits: int) -> Generator[None, None, tuple]:
+        device.sort(keys)
+        offsets = _entries().distinct_counts(device, keys)
+        yield
+        keys = _entries().distinct(device, keys, offsets, int(device.get(offsets[-1:])[0]))
+        if self.iso:
+            return keys, None
+        recipe = self._recipe
+        args = row0, bits, recipe.n, recipe.symmetric, recipe.weights, np.dtype(self._dtype)
+        return keys, _entries().weighed(device, keys, *args)
+
+    def one(self, device: Any) -> Any:
+        return device.full(1, 1, self._dtype)
+
+
+def build(session: Context, matrix: Any, source: Given | Drawn) -> None:
+    """Give a matrix the entries of a source. Equal places of given ones are combined in input order; columns (user ids)
+    ascend."""
+    (nrows, ncols), devices = matrix.shape, session.devices
+    bits = max(ncols - 1, 1).bit_length()
+    if max(nrows - 1, 1).bit_length() + bits > 62:
+        raise InvalidValue(message("a shape of at most 2**62 places", matrix.shape, "arrays on the host may be larger"))
+    shift, bins, tasks = _entries().shift_of(nrows), None, [Task(0, 0, 0, nrows)]
+    rowmap, colmap = RowMap(np.array([0, nrows])), None
+    apart = len(devices) > 1 and not session.maps.permutes and all(device.kind == "cuda" for device in devices)
+    if apart or source.most > _chunk(devices[0]) or isinstance(source, Drawn):
+        bins = source.bins(shift)[: -(-nrows >> shift)]
+        if apart:
+            maps = session.maps.of_matrix(nrows, ncols, int(bins.sum()), bins, each=1 << shift)
+            if maps[0].p > 1 and maps[0].order is None:
+                (rowmap, colmap), tasks = maps, [*maps[0].tasks]
+
+    def rows_of(task: Task) -> Generator[None, None, Rows]:
+        device, low = devices[task.device], rowmap.first(task.block)
+        rows = yield from _block(device, source, low, low + task.hi, ncols, bins, shift, bits)
+        if colmap is None or colmap.plain:
+            return rows
+        return to_slots(device, rows._replace(cols=rows.cols.astype(np.int64)), colmap)
+
+    parts = _in_turns(session, tasks, rows_of)
+    if colmap is None:
+        distribute(session, matrix, parts[0], source.iso)
+    else:
+        matrix._store = store_of(session, rowmap, colmap, matrix.dtype, source.iso, parts)
+
+
+def _block(
+    device: Any, source: Given | Drawn, low: int, high: int, ncols: int, bins: np.ndarray | None, shift: int, bits: int
+) -> Generator[None, None, Rows]:
+    """Rows low .. high - 1 on a device."""
+    indptr, kept, held, above = device.zeros(high - low + 1, np.int64), [], [], 0
+    for lo, hi, most in _ranges(low, high, source.most, bins, shift, _chunk(device)):
+        ends = indptr[lo - low : hi - low + 1]
+        if not most:
+            if above:
+                ends[...] = above
+            continue
+        came = source.picked(device, lo, hi, bits, most)
+        yield
+        keys, vals = yield from source.distinct(device, *came(), lo, bits)
+        begins = device.firsts(keys, bits, hi - lo, np.int64)
+        if above:
+            begins += above
+        device.copy(ends, begins)
         above += len(keys)
-        keys &= (1 << bits) - 1
-        kept.append(keys.astype(np.int32 if shape[1] <= 2**31 else np.int64, copy=False))
-        del keys
-    values = vals if iso else _joined(xp, held) if held else vals[:0]
-    return Rows(indptr, _joined(xp, kept) if kept else device.empty(0, np.int32), values, 0 if iso else 1)
+        kept.append(device.low_bits(keys, bits, np.int32 if ncols <= 2**31 else np.int64))
+        held.append(vals)
+        del keys, vals, begins
+    cols = _joined(device.xp, kept) if kept else device.empty(0, np.int32)
+    values = _joined(device.xp, held) if held and not source.iso else source.one(device)
+    return Rows(indptr, cols, values, 0 if source.iso else 1)
 
 
-def from_csr(session: Context, ncols: int, indptr: Any, cols: Any, vals: Any, iso: bool) -> Rows:
-    """CSR with ascending columns. Raises ValueError for duplicates."""
+def _ranges(
+    low: int, high: int, most: int, bins: np.ndarray | None, shift: int, chunk: int
+) -> Iterator[tuple[int, int, int]]:
+    """Cut rows low .. high - 1 into ranges of about `chunk` entries, with the number that each has at most: bins that
+    are cut count whole."""
+    if bins is None:
+        yield low, high, most
+        return
+    upto = np.concatenate([[0], np.cumsum(bins)])
+    while low < high:
+        before = upto[low >> shift]
+        end = max(int(np.searchsorted(upto, before + chunk, side="right")) - 1, (low >> shift) + 1)
+        end = min(end << shift, high)
+        yield low, end, int(upto[-(-end >> shift)] - before)
+        low = end
+
+
+def _in_turns(
+    session: Context, tasks: Sequence[Task], work: Callable[[Task], Generator[None, None, Rows]]
+) -> list[Rows]:
+    """What work(task) returns, for every task: each goes on, on its device, until it would wait. The first device,
+    which has what others read, comes last, so that they don't wait for what it goes on with."""
+    going, found = {task: work(task) for task in tasks}, {}
+
+    def further(task: Task) -> None:
+        try:
+            next(going[task])
+        except StopIteration as ended:
+            found[task] = ended.value
+            del going[task]
+
+    while going:
+        session.over(list(going)[::-1], further, 0.0)
+    return [found[task] for task in tasks]
+
+
+def from_csr(session: Context, matrix: Any, indptr: Any, cols: Any, vals: Any, iso: bool) -> None:
+    """Give a matrix rows whose columns may be in any order. Raises ValueError for duplicates."""
     device, n = session.devices[0], len(indptr) - 1
     begins = device.zeros(len(cols) + 1, np.bool_)
     begins[indptr[:-1]] = True
     if len(cols) > 1 and bool(device.get(((cols[1:] <= cols[:-1]) & ~begins[1:-1]).any())):
-        return from_coo(session, (n, ncols), device.owners(indptr, len(cols)), cols, vals, iso, None)
-    return Rows(indptr.astype(np.int64), cols.copy(), vals.copy(), 0 if iso else 1)
+        return build(session, matrix, Given(session, n, device.owners(indptr, len(cols)), cols, vals, iso, None))
+    return distribute(session, matrix, Rows(indptr.astype(np.int64), cols.copy(), vals.copy(), 0 if iso else 1), iso)
 
 
 def distribute(session: Context, matrix: Any, rows: Rows, iso: bool) -> None:
@@ -93,23 +269,17 @@ def distribute(session: Context, matrix: Any, rows: Rows, iso: bool) -> None:
     matrix._store = store_of(session, rowmap, colmap, matrix.dtype, iso, parts)
 
 
-def _chunks(device: Any, nrows: int, rows: Any) -> Iterator[tuple[int, int, list[Any]]]:
-    """Ranges of rows with about CHUNK entries, and where these are: slices, or arrays of places."""
-    xp, nnz, chunk = device.xp, len(rows), CHUNK or device.memory()[1] // 256
-    if nnz <= chunk:
-        if nnz:
-            yield 0, nrows, [slice(None)]
-        return
-    upto = device.zeros(nrows + 1, np.int64)
-    pieces = [slice(at, at + chunk) for at in range(0, nnz, chunk)]
-    for piece in pieces:
-        upto[1:] += device.counts(rows[piece].astype(np.int64), nrows)
-    xp.cumsum(upto, out=upto)
-    cuts = device.get(xp.searchsorted(upto, xp.arange(chunk, nnz, chunk), side="left"))
-    bounds = np.unique(np.concatenate([[0], cuts, [nrows]])).tolist()
-    for lo, hi in zip(bounds, bounds[1:], strict=False):
-        parts = [piece.start + xp.flatnonzero((rows[piece] >= lo) & (rows[piece] < hi)) for piece in pieces]
-        yield lo, hi, [part for part in parts if len(part)]
+def _entries() -> Any:
+    return imported("gbgpu.device.entries")
+
+
+def _chunk(device: Any) -> int:
+    return CHUNK or device.memory()[1] // 256
+
+
+def _near(device: Any, home: Any, array: Any) -> Any:
+    """An array of the first GPU, on a device."""
+    return array if device.gpu == home.gpu else copied(device, array)
 
 
 def _joined(xp: Any, parts: list[Any]) -> Any:

@@ -66,13 +66,14 @@ class Maps:
         nnz: int,
         lengths: np.ndarray | None,
         pattern: Callable[[], np.ndarray] | None = None,
+        each: int = 1,
     ) -> tuple[RowMap, RowMap]:
-        """The maps of a new matrix; the first of its size decides the defaults, by its row lengths and `pattern`, the
-        columns of its entries, if given."""
+        """The maps of a new matrix; the first of its size decides the defaults, by its row lengths (of `each` rows
+        together) and `pattern`, the columns of its entries, if given."""
         whole = max(nrows, ncols) + nnz < self._whole
         p = 1 if whole else self._p
         maps = []
-        known = Pattern(nrows, lengths, pattern if nrows == ncols else None)
+        known = Pattern(nrows, lengths, pattern if nrows == ncols else None, each)
         for n in (nrows, ncols):
             found = self._defaults.get(n)
             if found is None or found.p != p:

@@ -260,11 +260,18 @@ class Stores(Context):
             arrays = self._away(lambda: build.sorted_matrix(nrows, ncols, rows, cols, vals, iso, dup_op), seconds)
             return self._split(matrix, *arrays, iso)
 
-        def built() -> None:
-            found = gate.from_coo(self, matrix.shape, rows, cols, self._here(vals), iso, dup_op)
-            gate.distribute(self, matrix, found, iso)
+        return gate.build(self, matrix, gate.Given(self, matrix.shape[0], rows, cols, self._here(vals), iso, dup_op))
 
-        return self._away(built, 0.0)
+    @property
+    def draws(self) -> bool:
+        """Whether `draw_matrix` serves."""
+        return self.ranks is None and all(device.kind == "cuda" for device in self.devices)
+
+    @memory_checked
+    def draw_matrix(self, matrix: Any, recipe: Any) -> None:
+        """GPUs draw the entries of a matrix, as a recipe says (io/generate.py)."""
+        self.check()
+        gate.build(self, matrix, gate.Drawn(self, recipe, matrix.dtype))
 
     @memory_checked
     def build_csr(
@@ -281,12 +288,7 @@ class Stores(Context):
         the entries from there on that `rows_here` tells."""
         self.check()
         if not isinstance(cols, np.ndarray):
-
-            def built() -> None:
-                found = gate.from_csr(self, matrix.shape[1], self._here(indptr), cols, self._here(vals), iso)
-                gate.distribute(self, matrix, found, iso)
-
-            return self._away(built, 0.0)
+            return gate.from_csr(self, matrix, self._here(indptr), cols, self._here(vals), iso)
         if first is not None:
             maps = self.maps.of_matrix(matrix.shape[0], matrix.shape[1], int(indptr[-1]), np.diff(indptr))
             mine = np.clip(indptr, first, first + len(cols)) - first

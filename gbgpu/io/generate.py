@@ -1,4 +1,5 @@
-"""Graphs made from a seed: RMAT, uniform random, and grids with missing streets. No self-loops, no edge twice.
+"""Graphs made from a seed: RMAT, uniform random, and grids with missing streets. No self-loops, no edge twice. Where
+all devices are GPUs, these draw large ones, each what is to lie with it: the same graphs, bit for bit.
 
 Each kind has a function that returns arrays, `*_edges` -> (n, rows, cols, values), and one that makes a Matrix of them.
 Rows and columns are int64 and sorted by row, then column; `values` is None when no weights are asked for. A weight is a
@@ -7,7 +8,7 @@ hash of its edge, so both directions of an undirected edge have the same, whatev
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: Fibonacci hashing 
 _LOW = np.uint64(0xFFFFFFFF)
 _CHUNK = 1 << 16  # words of 32 bits of the random stream
 _MAX_VERTICES = 1 << 32  # an edge's key, row * n + column, has 64 bits
+LARGE = 1 << 18  # draws that are left to GPUs
 
 Edges = tuple[int, np.ndarray, np.ndarray, np.ndarray | None]
 Weights = tuple[int, int] | None
@@ -111,6 +113,24 @@ def grid_road_edges(side: int, p: float = 0.7, *, seed: int, weights: Weights = 
     return _grid_road(side, p, seed, weights).edges()
 
 
+class Recipe(NamedTuple):
+    """What GPUs are told of a graph (device/entries.py): `units` draws; of RMAT edges a bit of both ends for each of
+    `planes`, of uniform ones both ends, which lie `stride` words of the random stream apart; of grids the streets,
+    across and then down. `cuts`: probabilities; `labels()`: new names of the vertices."""
+
+    kind: str
+    seed: int
+    n: int
+    units: int
+    symmetric: bool
+    weights: Weights
+    stride: int = 0
+    planes: int = 0
+    side: int = 0
+    cuts: tuple[Any, ...] = ()
+    labels: Callable[[], np.ndarray] | None = None
+
+
 @dataclass
 class _Drawn:
     """A graph that is drawn in any shares: `draw(lo, hi)` gives the ends of the edges of units lo .. hi - 1 of `units`,
@@ -123,6 +143,7 @@ class _Drawn:
     weights: Weights
     draw: Callable[[int, int], tuple[np.ndarray, np.ndarray]]
     words: "_Words | None" = None  # where draws don't take as many words of the random stream each
+    recipe: Recipe | None = None
 
     def edges(self, share: int = 0, shares: int = 1) -> Edges:
         """The arrays of one share; entries of different shares may be the same."""
@@ -162,11 +183,17 @@ def _rmat(
             rows |= (where >= a + b).astype(np.uint64) << np.uint64(bit)
             cols |= right.astype(np.uint64) << np.uint64(bit)
         if permute:
-            label = _random(seed, scale * drawn // 2).permutation(n).astype(np.uint64)
+            label = labels().astype(np.uint64)
             rows, cols = label[rows], label[cols]
         return rows, cols
 
-    return _Drawn(n, drawn, drawn, symmetric, weights, draw)
+    def labels() -> np.ndarray:
+        return _random(seed, scale * drawn // 2).permutation(n).astype(np.uint32)
+
+    cuts = tuple(map(np.float32, (a, a + b, a + b + c)))
+    told: dict[str, Any] = {"stride": drawn // 2, "planes": scale, "cuts": cuts, "labels": labels if permute else None}
+    recipe = Recipe("rmat", seed, n, drawn, symmetric, weights, **told)
+    return _Drawn(n, drawn, drawn, symmetric, weights, draw, recipe=recipe)
 
 
 def _uniform(n: int, degree: int, seed: int, symmetric: bool, weights: Weights) -> _Drawn:
@@ -177,7 +204,9 @@ def _uniform(n: int, degree: int, seed: int, symmetric: bool, weights: Weights) 
     def draw(lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]:
         return words.numbers(lo, hi), words.numbers(drawn + lo, drawn + hi)
 
-    return _Drawn(n, drawn, drawn, symmetric, weights, draw, words)
+    straight = n > 1 and n & (n - 1) == 0  # each word is a number
+    recipe = Recipe("uniform", seed, n, drawn, symmetric, weights, stride=drawn // 2) if straight else None
+    return _Drawn(n, drawn, drawn, symmetric, weights, draw, words, recipe)
 
 
 def _grid_road(side: int, p: float, seed: int, weights: Weights) -> _Drawn:
@@ -196,7 +225,8 @@ def _grid_road(side: int, p: float, seed: int, weights: Weights) -> _Drawn:
         ends = np.concatenate((across + np.uint64(1), down + np.uint64(side)))
         return np.concatenate((across, down)), ends
 
-    return _Drawn(n, 2 * n, side, True, weights, draw)
+    recipe = Recipe("grid", seed, n, 2 * side * max(side - 1, 0), True, weights, side=side, cuts=(p,))
+    return _Drawn(n, 2 * n, side, True, weights, draw, recipe=recipe)
 
 
 def _random(seed: int, words: int = 0) -> np.random.Generator:
@@ -305,7 +335,14 @@ def _check_matrix(dtype: Any, weights: Weights, name: str | None) -> None:
 
 def _matrix(drawn: _Drawn, dtype: Any, name: str | None) -> Matrix:
     """The graph as a matrix; of several ranks each draws a share of the edges."""
-    ranks = settings.session().ranks
+    session, recipe = settings.session(), drawn.recipe
+    if recipe is not None and recipe.units >= LARGE and session.draws:
+        checks.flag("symmetric", drawn.symmetric)
+        weights = None if drawn.weights is None else _limits(drawn.weights)
+        matrix = Matrix("INT64" if dtype is None else dtype, drawn.n, drawn.n, name=name)
+        session.draw_matrix(matrix, recipe._replace(weights=weights))
+        return _declared(matrix, drawn)
+    ranks = session.ranks
     if ranks is None:
         n, rows, cols, values = drawn.edges()
     else:
@@ -315,7 +352,10 @@ def _matrix(drawn: _Drawn, dtype: Any, name: str | None) -> Matrix:
             drawn.words.before = np.cumsum([0, *np.concatenate(ranks.gathered(counts, "a random stream"))])
         n, rows, cols, values = ranks.alike(lambda: drawn.edges(*share), "a graph")
     ones, shape = 1 if values is None else values, {"nrows": n, "ncols": n}
-    matrix = Matrix.from_coo(rows, cols, ones, dtype, **shape, dup_op="first", name=name, local=True)
+    return _declared(Matrix.from_coo(rows, cols, ones, dtype, **shape, dup_op="first", name=name, local=True), drawn)
+
+
+def _declared(matrix: Matrix, drawn: _Drawn) -> Matrix:
     if drawn.symmetric:
         matrix._session.declare_symmetric(matrix)
     return matrix

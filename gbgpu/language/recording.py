@@ -17,7 +17,7 @@ from ..trace import counters
 from .expr import Lazy, Operand, Statement, _infix, new_like
 from .index import is_integer
 
-_BUILDS = {"build_vector", "build_matrix", "build_csr", "adopt_dense", "declare_symmetric"}
+_BUILDS = {"build_vector", "build_matrix", "build_csr", "adopt_dense", "declare_symmetric", "draw_matrix"}
 _HINT = "it.until(condition) ends the loop, `with it.when(condition):` guards statements"
 
 
