@@ -13,7 +13,7 @@ from hypothesis import settings
 
 import gbgpu as gb
 from gbgpu import binary, indexunary, monoid, select, semiring, unary
-from gbgpu.device import cuda, nvrtc, store
+from gbgpu.device import cuda, entries, nvrtc, store
 from gbgpu.errors import Panic
 from gbgpu.kernels import ahead, gpu
 from gbgpu.kernels.gpu_source import SOURCES, atomic_form

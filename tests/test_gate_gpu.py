@@ -81,7 +81,7 @@ def test_nothing_goes_to_the_host(gpu):
     rows, cols, vals = (gpu.asarray(array) for array in entries((500, 500, 4000)))
     before = counters.host_reads
     A = gb.Matrix.from_coo(rows, cols, vals, nrows=500, ncols=500, dup_op=binary.plus)
-    assert counters.host_reads - before <= 7 and A.nvals  # counts, and row lengths where devices share the rows
+    assert counters.host_reads - before <= 3 + 3 * len(gb.settings.session().devices) and A.nvals  # counts
 
 
 def test_cupyx_matrices_come_in(gpu):
