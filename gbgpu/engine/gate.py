@@ -21,6 +21,7 @@ from .matrix.csr import Rows, store_of, take_rows, to_slots
 from .matrix.mxm import combined
 from .run.steps import copied
 
+Came = Callable[[], tuple[Any, Any]]  # what gives keys and values on a device
 CHUNK: int | None = None  # None: one for each 256 bytes of the GPU's memory
 
 
@@ -37,7 +38,7 @@ class Given:
         """How many entries each bin of rows has."""
         return self.home.get(_entries().binned(self.home, self._rows, shift))
 
-    def picked(self, device: Any, low: int, high: int, bits: int, most: int) -> Callable[[], tuple[Any, Any]]:
+    def picked(self, device: Any, low: int, high: int, bits: int, most: int) -> Came:
         """What gives the keys and values on a device, of the entries of rows low .. high - 1, at most so many; in
         another step than this one."""
         valued, home = not self.iso, self.home
@@ -54,9 +55,10 @@ class Given:
 
         return brought
 
-    def distinct(self, device: Any, keys: Any, vals: Any, row0: int, bits: int) -> Generator[None, None, tuple]:
+    def distinct(self, device: Any, came: Came, row0: int, bits: int) -> Generator[None, None, tuple]:
         """(sorted keys that differ, their values or None)."""
-        xp = device.xp
+        keys, vals = came()
+        del came
         if self.iso:
             device.sort(keys)
             offsets = _entries().distinct_counts(device, keys)
@@ -68,8 +70,8 @@ class Given:
             return keys, None
         order = device.order(keys)
         keys = device.at(keys, order)
-        first = xp.ones(len(keys), bool)
-        xp.not_equal(keys[1:], keys[:-1], out=first[1:])
+        first = device.xp.ones(len(keys), bool)
+        device.xp.not_equal(keys[1:], keys[:-1], out=first[1:])
         unique = device.truths(first)
         yield
         if int(device.get(unique)[0]) == len(keys):
@@ -89,7 +91,7 @@ class Drawn:
     rows."""
 
     def __init__(self, session: Context, recipe: Any, dtype: Any):
-        self._session, self._recipe, self._dtype = session, recipe, dtype.np_type
+        self._session, self._recipe, self._dtype, self.home = session, recipe, dtype.np_type, None
         self.iso, self.most = recipe.weights is None, recipe.units * (1 + recipe.symmetric)
         self._labels: dict[int, Any] = {}  # by GPU
         if recipe.labels is not None:
@@ -116,11 +118,13 @@ class Drawn:
         total: np.ndarray = np.sum(found, axis=0)
         return total
 
-    def picked(self, device: Any, low: int, high: int, bits: int, most: int) -> Callable[[], tuple[Any, Any]]:
+    def picked(self, device: Any, low: int, high: int, bits: int, most: int) -> Came:
         keys, count = self._drawing(device, 0, self._recipe.units).keys(low, high, bits, most)
         return lambda: (keys[: int(device.get(count)[0])], None)
 
-    def distinct(self, device: Any, keys: Any, vals: Any, row0: int, bits: int) -> Generator[None, None, tuple]:
+    def distinct(self, device: Any, came: Came, row0: int, bits: int) -> Generator[None, None, tuple]:
+        keys, _ = came()
+        del came
         device.sort(keys)
         offsets = _entries().distinct_counts(device, keys)
         yield
@@ -154,6 +158,8 @@ def build(session: Context, matrix: Any, source: Given | Drawn) -> None:
 
     def rows_of(task: Task) -> Generator[None, None, Rows]:
         device, low = devices[task.device], rowmap.first(task.block)
+        if device is source.home and len(tasks) > 1:  # which first picks what others copy while it picks its own
+            yield
         rows = yield from _block(device, source, low, low + task.hi, ncols, bins, shift, bits)
         if colmap is None or colmap.plain:
             return rows
@@ -177,9 +183,9 @@ def _block(
             if above:
                 ends[...] = above
             continue
-        came = source.picked(device, lo, hi, bits, most)
+        came = [source.picked(device, lo, hi, bits, most)]
         yield
-        keys, vals = yield from source.distinct(device, *came(), lo, bits)
+        keys, vals = yield from source.distinct(device, came.pop(), lo, bits)  # nobody else keeps what is picked
         begins = device.firsts(keys, bits, hi - lo, np.int64)
         if above:
             begins += above

@@ -27,19 +27,24 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
     device = session.home
     if device.kind == "cpu":
         return Memory(held, max(int(26.4 * nvals) + value * nvals + 14 * nrows, held))
-    chunk = min(nvals, gate.CHUNK or device.memory()[1] // 256)
-    done = (4 + value) * (nvals - chunk)  # of the chunks before the last
-    places = 0 if chunk == nvals else 16 * chunk + 8 * nrows
-    sorting = (16.2 if iso else 40.3) * chunk + 8 * nrows + places + done
-    counting = 8 * chunk + 24 * nrows + places + done
-    joining = 2 * (4 + value) * nvals + 8 * nrows if chunk < nvals else 0
     gpus = len({device.gpu for device in session.devices if device.kind == "cuda"})
-    if session.maps.plain(nrows) and session.maps.plain(ncols):
+    straight = p > 1 and not session.maps.permutes and session.kernels.kind == "cuda"  # owners sort
+    parts, here = (p, p // gpus) if straight else (1, 1)  # how many are sorted; of these, on one GPU
+    each, share = -(-nvals // parts), here / parts
+    chunk = min(each, gate.CHUNK or device.memory()[1] // 256)
+    picked = (0 if chunk == each and parts == 1 else 8 + value) * parts * chunk
+    done = (4 + value) * here * (each - chunk) + 8 * share * nrows  # of the chunks before the last; offsets
+    more = (8.2 if iso else 32.3 + 9 * (here - 1)) + 8 * (picked == 0)
+    sorting = picked + more * chunk + done
+    placing = (8 * here + 4) * chunk + done + 8 * nrows / parts
+    joining = 0 if chunk == each else (4 + value) * (share + 1 / parts) * nvals + 8 * share * nrows
+    cutting = 0.0
+    if p > 1 and not straight:
         cutting = (4 + value) * (1 + 1 / gpus) * nvals + 16 * nrows
-    else:  # columns are translated
-        cutting = (12 + 25 / p + 2 * value) * nvals + 16 * nrows if p > 1 else 0
-    mine = held // gpus + (8 * nrows + (column + value) * nvals if replica and gpus > 1 else 0)
-    return Memory(mine, max(int(sorting), counting, joining, int(cutting), mine))
+    elif not (session.maps.plain(nrows) and session.maps.plain(ncols)):  # columns are translated
+        cutting = (12 + 25 / p + 2 * value) * share * nvals + 16 * nrows if p > 1 else 0
+    kept = held // gpus + (8 * nrows + (column + value) * nvals if replica and gpus > 1 else 0)
+    return Memory(kept, int(max(sorting, placing, joining, cutting, kept)))
 
 
 def of_handle(session: Any, store: Any) -> dict[str, int]:
