@@ -42,8 +42,32 @@ def refused(kind: type[Exception], what: str, work) -> None:
         raise AssertionError(f"nothing raised {kind}")
 
 
+class Beside:
+    """What stands for the way from GPU to GPU (gbgpu/device/nccl.py): buffers of the host, beside messages."""
+
+    def __init__(self):
+        self.moved, self._comm = 0, gb.distribute.ranks.world().comm
+
+    def leaving(self, buffer):
+        return buffer
+
+    def came(self, device, buffer):
+        return buffer
+
+    def empty(self, n, dtype):
+        return np.empty(n, dtype)
+
+    def swap(self, sent, received):
+        requests = [self._comm.Isend(np.ascontiguousarray(buffer).view(np.uint8), rank, 9) for rank, buffer in sent]
+        requests += [self._comm.Irecv(buffer.view(np.uint8), rank, 9) for rank, buffer in received]
+        for request in requests:
+            request.Wait()
+        self.moved += len(received)
+
+
 def statements(examples: str, specs: str, *kinds: str) -> None:
-    """Random programs of each kind, as python-graphblas carries them out (oracle.py)."""
+    """Random programs of each kind, as python-graphblas carries them out (oracle.py). A set of CPU devices with a + has
+    buffers that go as those of GPUs do."""
     import oracle
     import test_statements as t
     from conftest import Devices
@@ -51,12 +75,14 @@ def statements(examples: str, specs: str, *kinds: str) -> None:
     from programs import programs
 
     for spec in specs.split(","):
-        devices = Devices(spec)
+        devices = Devices(spec.removesuffix("+"))
         devices.start()
+        beside = gb.settings.session().ranks._direct = Beside() if spec.endswith("+") else None
         for name in kinds or t.KINDS:
             drawn = programs(t.KINDS[name], most=12, small=name == "matrices of vectors")
             run = given(program=drawn)(lambda program: oracle.Run(program, devices).all())  # noqa: B023
             settings(max_examples=int(examples), derandomize=True, database=None, deadline=None)(run)()
+        assert beside is None or beside.moved > 10
     say(f"{sum(oracle.RAN.values())} statements")
 
 

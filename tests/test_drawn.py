@@ -243,7 +243,9 @@ GRAPH = {
 def standing(request, monkeypatch):
     monkeypatch.setitem(backends.BACKENDS, "cuda", lambda parts, spec: (StandIns(), CpuKernels()))
     monkeypatch.setattr(gate, "_entries", ByNumPy)
-    return gb.init("cuda:0-1", eval(f"gb.partition.{request.param}") if request.param else None)
+    session = gb.init("cuda:0-1", eval(f"gb.partition.{request.param}") if request.param else None)
+    session.kernels.kind = "cuda"
+    return session
 
 
 @pytest.mark.parametrize("chunk", [10**9, 5000, 300])

@@ -49,6 +49,11 @@ def test_random_statements():
     assert int(ranked(2, "statements", "4", "cpu:2", "mixed").split()[0]) > 10
 
 
+def test_buffers_that_go_beside_messages():
+    """As those of GPUs do."""
+    assert int(ranked(3, "statements", "4", "cpu:2+,cpu:1+", "mixed", "products").split()[0]) > 20
+
+
 LOADING = "generated + texts 30 + together + writing", "parts + binary + room"  # on two ranks, on three
 
 
@@ -108,7 +113,7 @@ def test_a_rank_that_is_killed_ends_all():
 @long
 @pytest.mark.parametrize("count", [2, 3])
 def test_every_kind_of_statement(count):
-    assert int(ranked(count, "statements", "60", "cpu:1,cpu:2", seconds=1800).split()[0]) > 1000
+    assert int(ranked(count, "statements", "60", "cpu:1,cpu:2,cpu:1+", seconds=1800).split()[0]) > 1000
 
 
 @long

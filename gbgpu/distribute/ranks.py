@@ -3,11 +3,12 @@ devices. Nothing else knows of MPI.
 
 Ranks meet at every communication, in the same order: each says what it is there for and how much it has for whom, then
 the messages go. So a rank that took another path, ended, or broke off is named by the others instead of waited for.
-Messages are pickles of arrays and numbers; large arrays go beside them, from buffer to buffer. They lie on the host:
-what lies on a GPU is staged by `Ranks.out` and `Ranks.into`, which is the place for NCCL.
+Messages are pickles of arrays and numbers; large arrays go beside them, from buffer to buffer. What lies on a GPU goes
+through NCCL (device/nccl.py) where each rank has a GPU of its own; else it is staged on the host.
 """
 
 import atexit
+import io
 import os
 import pickle
 import sys
@@ -49,6 +50,22 @@ def _promised() -> int:
     return max(int(os.environ.get(name, "1") or 1) for name in _STARTED)
 
 
+class Lying:
+    """A buffer in a GPU's memory, as part of a message: it goes beside it."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer: Any):
+        self.buffer = buffer
+
+    def __len__(self) -> int:
+        return int(self.buffer.size)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.buffer.nbytes)
+
+
 class World:
     """All ranks, once a process: how they talk, who has ended or broken off (its last words by its number), and whether
     this one has."""
@@ -57,6 +74,7 @@ class World:
         self.mpi, self.comm, self.rank, self.size = mpi, comm, comm.rank, comm.size
         self.heard: dict[int, str] = {}
         self.broken = ""
+        self.direct: dict[tuple, Any] = {}  # by where their GPUs sit: to make it takes a second
         self._sent: list[Any] = []
         self._process = os.getpid()
 
@@ -125,6 +143,7 @@ class Ranks:
         shown = [("sizes", "i8", self.size), ("what", "i8"), ("posted", "i8"), ("post", "u1", _POSTED)]
         self._mine, self._all = np.zeros(1, shown), np.zeros(self.size, shown)
         self._rank_of: list[int] = []
+        self._direct: Any = None  # the way from GPU to GPU
 
     def joined(self, own: DeviceSet, facts: tuple) -> SharedDevices:
         """The devices of all. `facts`: what all ranks must have asked for alike. Raises InvalidValue unless they did,
@@ -133,7 +152,20 @@ class Ranks:
         told = self.same(facts, "gb.init", [device.name for device in own.devices])
         names = [f"{rank}/{name}" for rank, held in enumerate(told) for name in held]
         self._rank_of = [rank for rank, held in enumerate(told) for _ in held]
+        self._direct = self._way(own.devices[0]) if own.devices[0].kind == "cuda" else None
         return SharedDevices(own, names, self._rank_of.index(self.rank), self.failed)
+
+    def _way(self, device: Device) -> Any:
+        """From this rank's first GPU to those of the others; None where two share one, or NCCL is not to be had."""
+        nccl, known = imported("gbgpu.device.nccl"), self._world.direct
+        place = None if settings.staged else nccl.place(device)
+        places = tuple(self.gathered(place and (self._world.mpi.Get_processor_name(), place), "GPUs of ranks"))
+        if None in places or len(set(places)) < self.size:
+            return None
+        if places not in known:
+            secret = self.gathered(nccl.secret() if self.rank == 0 else None, "GPUs of ranks")[0]
+            known[places] = nccl.Direct(device, self.size, self.rank, secret)
+        return known[places]
 
     def here(self, d: int) -> bool:
         """Whether device d is one of this process."""
@@ -235,21 +267,22 @@ class Ranks:
 
     def _swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
         comm, mine, all_ = self._comm, self._mine, self._all
-        packed = {id(parcel): _packed(parcel) for parcel in parcels.values()}
+        packed = {id(parcel): self._packed(parcel) for parcel in parcels.values()}
         messages = {rank: packed[id(parcel)] for rank, parcel in parcels.items()}
         mine["what"], mine["posted"], mine["sizes"] = crc32(what.encode()), False, 0
-        for rank, (head, _) in messages.items():
+        for rank, (head, *_) in messages.items():
             mine["sizes"][0, rank] = len(head)
         if len(packed) == 1 and len(messages) == self.size - 1:
-            head, beside = next(iter(packed.values()))
-            if len(head) <= _POSTED and not beside:
+            head, beside, lying = next(iter(packed.values()))
+            if len(head) <= _POSTED and not (beside or lying):
                 mine["post"][0, : len(head)] = np.frombuffer(head, np.uint8)
                 mine["posted"], messages = True, {}
         self._wait(comm.Iallgather(mine.view(np.uint8), all_.view(np.uint8)), what)
         if (all_["what"] != mine["what"]).any():
             self._apart(what)
-        sent, found = [], {}
-        for rank, (head, beside) in messages.items():
+        sent, found, leaving, coming = [], {}, [], []
+        for rank, (head, beside, lying) in messages.items():
+            leaving += [(rank, buffer) for buffer in lying]
             sent += [comm.Isend(part, rank, tag) for part, tag in [(head, _HEAD), *((part, _BODY) for part in beside)]]
         for rank, length in enumerate(all_["sizes"][:, self.rank].tolist()):
             if length:
@@ -258,9 +291,16 @@ class Ranks:
                     arrived = self._received(rank, _HEAD, length, what)
                 lengths, begin = _lengths(arrived)
                 beside = [self._received(rank, _BODY, size, what) for size in lengths]
-                found[rank] = pickle.loads(arrived[begin:].data, buffers=beside)
+                if self._direct is None:
+                    found[rank] = pickle.loads(arrived[begin:].data, buffers=beside)
+                    continue
+                reader = _Reader(arrived[begin:], beside, self._direct)
+                found[rank] = reader.load()
+                coming += [(rank, buffer) for buffer in reader.lying]
         for request in sent:
             self._wait(request, what)
+        if leaving or coming:
+            self._direct.swap(leaving, coming)
         return found
 
     def _received(self, rank: int, tag: int, length: int, what: str) -> np.ndarray:
@@ -295,26 +335,62 @@ class Ranks:
 
     def out(self, device: Device, buffer: Any) -> Any:
         """A buffer as it is sent."""
+        if buffer is not None and self._direct is not None and buffer.size:
+            return Lying(self._direct.leaving(buffer))
         return buffer if buffer is None or device.kind == "cpu" else device.get(buffer)
 
     def into(self, device: Device, array: Any) -> Any:
         """What arrived, in the memory of a device."""
+        if isinstance(array, Lying):
+            return self._direct.came(device, array.buffer)
         return array if array is None or device.kind == "cpu" else device.put(array)
 
+    def _packed(self, parcel: Any) -> tuple[Any, list[Any], list[Any]]:
+        """A message, and what goes beside it, of the host and of a GPU. The message: how many arrays of the host, their
+        lengths, and the pickle."""
+        beside: list[Any] = []
 
-def _packed(parcel: Any) -> tuple[Any, list[Any]]:
-    """A message, and the arrays that go beside it: how many, their lengths, and the pickle."""
-    beside: list[Any] = []
+        def inside(buffer: pickle.PickleBuffer) -> bool:
+            raw = buffer.raw()
+            if raw.nbytes < _LARGE:
+                return True
+            beside.append(raw)
+            return False
 
-    def inside(buffer: pickle.PickleBuffer) -> bool:
-        raw = buffer.raw()
-        if raw.nbytes < _LARGE:
-            return True
-        beside.append(raw)
-        return False
+        if self._direct is None:
+            text, lying = pickle.dumps(parcel, protocol=5, buffer_callback=inside), []
+        else:
+            writer = _Writer(inside)
+            writer.dump(parcel)
+            text, lying = writer.text.getvalue(), writer.lying
+        lengths = np.array([len(beside), *(part.nbytes for part in beside)], np.int64)
+        return lengths.tobytes() + text, beside, lying
 
-    text = pickle.dumps(parcel, protocol=5, buffer_callback=inside)
-    return np.array([len(beside), *(part.nbytes for part in beside)], np.int64).tobytes() + text, beside
+
+class _Writer(pickle.Pickler):
+    """Of what lies on a GPU a pickle says how much it is."""
+
+    def __init__(self, inside: Callable[[pickle.PickleBuffer], bool]):
+        self.text, self.lying = io.BytesIO(), list[Any]()
+        super().__init__(self.text, 5, buffer_callback=inside)
+
+    def persistent_id(self, item: Any) -> tuple[int, str] | None:
+        if not isinstance(item, Lying):
+            return None
+        self.lying.append(item.buffer)
+        return len(item), item.buffer.dtype.str
+
+
+class _Reader(pickle.Unpickler):
+    """Makes room for it."""
+
+    def __init__(self, text: np.ndarray, beside: list[Any], direct: Any):
+        self.lying, self._direct = list[Any](), direct
+        super().__init__(io.BytesIO(text.tobytes()), buffers=beside)
+
+    def persistent_load(self, told: tuple[int, str]) -> Lying:
+        self.lying.append(self._direct.empty(told[0], np.dtype(told[1])))
+        return Lying(self.lying[-1])
 
 
 def _lengths(head: np.ndarray) -> tuple[list[int], int]:

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..device.remote import AWAY
 from ..distribute.partition import RowMap, Task
 from ..errors import InvalidValue, message
 from ..interrupts import imported
@@ -97,7 +98,7 @@ class Drawn:
         if recipe.labels is not None:
             names, devices = recipe.labels(), cast(list[Any], session.devices)
             for device in devices:
-                if device.gpu not in self._labels:
+                if device.kind == "cuda" and device.gpu not in self._labels:
                     self._labels[device.gpu] = device.put(names)
 
     def _drawing(self, device: Any, first: int, last: int) -> Any:
@@ -115,7 +116,7 @@ class Drawn:
 
         found = self._session.over(tasks, counted, 0.0)
         found = self._session.over(tasks, lambda task: devices[task.device].get(found[task.block]), 0.0)
-        total: np.ndarray = np.sum(found, axis=0)
+        total: np.ndarray = np.sum(self._session.told(tasks, found, "entries of rows"), axis=0)
         return total
 
     def picked(self, device: Any, low: int, high: int, bits: int, most: int) -> Came:
@@ -148,13 +149,12 @@ def build(session: Context, matrix: Any, source: Given | Drawn) -> None:
         raise InvalidValue(message("a shape of at most 2**62 places", matrix.shape, "arrays on the host may be larger"))
     shift, bins, tasks = _entries().shift_of(nrows), None, [Task(0, 0, 0, nrows)]
     rowmap, colmap = RowMap(np.array([0, nrows])), None
-    apart = len(devices) > 1 and not session.maps.permutes and all(device.kind == "cuda" for device in devices)
+    apart = len(devices) > 1 and not session.maps.permutes and session.kernels.kind == "cuda"
     if apart or source.most > _chunk(devices[0]) or isinstance(source, Drawn):
         bins = source.bins(shift)[: -(-nrows >> shift)]
-        if apart:
-            maps = session.maps.of_matrix(nrows, ncols, int(bins.sum()), bins, each=1 << shift)
-            if maps[0].p > 1 and maps[0].order is None:
-                (rowmap, colmap), tasks = maps, [*maps[0].tasks]
+    if apart and bins is not None:
+        rowmap, colmap = session.maps.of_matrix(nrows, ncols, int(bins.sum()), bins, each=1 << shift)
+        tasks = [*rowmap.tasks]
 
     def rows_of(task: Task) -> Generator[None, None, Rows]:
         device, low = devices[task.device], rowmap.first(task.block)
@@ -221,7 +221,8 @@ def _in_turns(
 ) -> list[Rows]:
     """What work(task) returns, for every task: each goes on, on its device, until it would wait. The first device,
     which has what others read, comes last, so that they don't wait for what it goes on with."""
-    going, found = {task: work(task) for task in tasks}, {}
+    going = {task: work(task) for task in tasks if session.devices[task.device].kind != "remote"}
+    found: dict[Task, Any] = {}
 
     def further(task: Task) -> None:
         try:
@@ -232,7 +233,7 @@ def _in_turns(
 
     while going:
         session.over(list(going)[::-1], further, 0.0)
-    return [found[task] for task in tasks]
+    return [found.get(task, AWAY) for task in tasks]
 
 
 def from_csr(session: Context, matrix: Any, indptr: Any, cols: Any, vals: Any, iso: bool) -> None:

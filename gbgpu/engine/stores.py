@@ -265,7 +265,7 @@ class Stores(Context):
     @property
     def draws(self) -> bool:
         """Whether `draw_matrix` serves."""
-        return self.ranks is None and all(device.kind == "cuda" for device in self.devices)
+        return self.kernels.kind == "cuda" and (self.ranks is None or not self.maps.permutes)
 
     @memory_checked
     def draw_matrix(self, matrix: Any, recipe: Any) -> None:

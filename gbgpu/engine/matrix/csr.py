@@ -5,6 +5,7 @@ int64 offsets, and `store_of` gives all blocks of a matrix the same narrow type.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -237,10 +238,15 @@ def near_pieces(session: Context, iso: bool, tasks: Sequence[Task], wanted: list
     for came in ranks.swapped(parcels, "rows of a matrix").values():
         for b, i, indptr, *rest in came:
             device, piece = devices[tasks[b].device], wanted[b][i]
-            cols, vals = (ranks.into(device, array) for array in rest)
-            rows = Rows(ranks.into(device, indptr - indptr[0]), cols, vals, 0 if iso else 1)
+            indptr, cols, vals = (ranks.into(device, array) for array in (indptr, *rest))
+            (indptr,) = session.over(tasks[b : b + 1], partial(_from_zero, indptr), 0.0)
+            rows = Rows(indptr, cols, vals, 0 if iso else 1)
             found[b][i] = Piece(piece.d, rows, 0, piece.hi - piece.lo, 0, len(rows.cols))
     return found
+
+
+def _from_zero(offsets: Any, task: Task) -> Any:
+    return offsets - offsets[:1]
 
 
 def here(session: Any, store: MatrixStore, d: int, pieces: list[Piece]) -> Rows:

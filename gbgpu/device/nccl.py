@@ -1,0 +1,58 @@
+"""Buffers from GPU to GPU of several processes, by NCCL: launched like kernels, in the order of the current stream, so
+that nobody waits for them but what is launched after."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from .cuda import cupy
+
+
+def place(device: Any) -> str | None:
+    """Where a GPU sits in its machine; None without NCCL."""
+    usable = getattr(cupy.cuda.nccl, "available", False)
+    return cupy.cuda.runtime.deviceGetPCIBusId(device.gpu) if usable else None
+
+
+def secret() -> Any:
+    """What processes that belong together know."""
+    return cupy.cuda.nccl.get_unique_id()
+
+
+class Direct:
+    """The way from the GPU of this rank to those of the others, which are other GPUs."""
+
+    def __init__(self, device: Any, size: int, rank: int, secret: Any):
+        self._device = device
+        with device.here():
+            self._communicator = cupy.cuda.nccl.NcclCommunicator(size, secret, rank)
+
+    def leaving(self, buffer: Any) -> Any:
+        """A buffer of one of this rank's devices, where it is sent from."""
+        return _on(self._device, buffer)
+
+    def came(self, device: Any, buffer: Any) -> Any:
+        """A buffer that was received, on one of this rank's devices."""
+        return _on(device, buffer)
+
+    def empty(self, n: int, dtype: Any) -> Any:
+        """Room for what comes."""
+        return self._device.empty(n, dtype)
+
+    def swap(self, sent: Sequence[tuple[int, Any]], received: Sequence[tuple[int, Any]]) -> None:
+        """Send (rank, buffer) and receive into (rank, buffer), each in the order in which the other rank names them."""
+        nccl = cupy.cuda.nccl
+        with self._device.here():
+            stream = cupy.cuda.get_current_stream().ptr
+            nccl.groupStart()
+            for move, pairs in ((self._communicator.send, sent), (self._communicator.recv, received)):
+                for rank, buffer in pairs:
+                    move(buffer.data.ptr, buffer.nbytes, nccl.NCCL_UINT8, rank, stream)
+            nccl.groupEnd()
+
+
+def _on(device: Any, buffer: Any) -> Any:
+    if buffer.device.id == device.gpu:
+        return buffer
+    found = device.empty(buffer.size, buffer.dtype)
+    device.copy(found, buffer)
+    return found
