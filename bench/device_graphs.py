@@ -69,6 +69,7 @@ GRAPHS: dict[str, Callable[[], tuple[int, cupy.ndarray, cupy.ndarray]]] = {
     "rmat18": lambda: rmat(18, 16, 1),
     "rmat22": lambda: rmat(22, 16, 1),
     "rmat24": lambda: rmat(24, 16, 1),
+    "rmat26": lambda: rmat(26, 16, 1),
     "kron21": lambda: rmat(21, 48, 2),
     "urand23": lambda: uniform(23, 16, 3),
     "urand24": lambda: uniform(24, 16, 3),
