@@ -3,8 +3,8 @@
     python -m bench.experiments.gpu_ranks [24] --devices cuda:0-1
     mpiexec -n 2 python -m bench.experiments.gpu_ranks [24] --devices auto
 
-RMAT of this scale, edge factor 16, both directions; medians of whole calls in ms, devices synchronised. The sums of what
-is found tell whether all agree: of levels and distances bit by bit, of ranks to six figures.
+RMAT of this scale, edge factor 16, both directions; medians of whole calls in ms, devices synchronised. The sums of
+what is found tell whether all agree: of levels and distances bit by bit, of ranks to six figures.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ def main() -> None:
         "SSSP": lambda: algos.sssp(W, source),
         "BFS": lambda: algos.bfs_levels(A, source),
     }
-    ways = getattr(session.ranks, "_direct", None)
-    ranks = (
-        "one process" if session.ranks is None else f"{session.ranks.size} ranks, {'NCCL' if ways else 'by the host'}"
-    )
+    ranks = "one process"
+    if session.ranks is not None:
+        ranks = f"{session.ranks.size} ranks, {'by the host' if session.ranks._direct is None else 'NCCL'}"
     for name, call in calls.items():
         found = call().reduce(gb.monoid.plus["FP64"]).new().value
         took = interleaved([synchronized(call)], given.rounds, warm=6)[0] * 1e3
