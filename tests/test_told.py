@@ -111,8 +111,15 @@ class Cut:
                 size, step = int(self.session.devices[task.device].get(frontier.blocks[task.block].count)[0]), 1
             each = -(-size // self.pieces // step) * step or step
             ranges = [(lo, min(lo + each, size)) for lo in range(0, size, each)]
-            tasks += [Task((task.device + i) % map.p, task.block, lo, hi) for i, (lo, hi) in enumerate(ranges)]
+            alike = self.alike(task.device)
+            tasks += [Task(alike[i % len(alike)], task.block, lo, hi) for i, (lo, hi) in enumerate(ranges)]
         return tasks
+
+    def alike(self, first):
+        """Devices of the same kind, from one on."""
+        devices, p = self.session.devices, len(self.session.devices)
+        order = [(first + i) % p for i in range(p)]
+        return [d for d in order if devices[d].kind == devices[first].kind]
 
     def done(self):
         pass

@@ -251,7 +251,7 @@ class CudaDevice:
                 stream.synchronize()
                 self.waited += perf_counter() - start
         except (CUDADriverError, CUDARuntimeError) as error:
-            raise DeviceError(f"{self.name}: {error}") from error
+            raise self._failure(error) from error
         return np.frombuffer(held, buffer.dtype, buffer.size).copy()
 
     def peek(self, buffer: Any) -> None:
@@ -552,7 +552,7 @@ class CudaDevice:
             cupy.cuda.driver.launchKernel(*how)
         except (CUDADriverError, CUDARuntimeError) as error:
             if "INVALID_CONTEXT" not in str(error):
-                raise DeviceError(f"{self.name}: {error}") from error
+                raise self._failure(error) from error
             cupy.cuda.runtime.setDevice(self.gpu)  # a thread that has not used the GPU before
             cupy.cuda.runtime.free(0)
             cupy.cuda.driver.launchKernel(*how)
@@ -615,7 +615,21 @@ class CudaDevice:
         try:
             yield
         except (CUDADriverError, CUDARuntimeError) as error:
-            raise DeviceError(f"{self.name}: {error}") from error
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> DeviceError:
+        """What CUDA has told here, of the GPU that does not work any more: others wait for it."""
+        broken = [] if self.peers is None else [f"cuda:{gpu}" for gpu in self.peers.gpus if not _works(gpu)]
+        return DeviceError(f"{', '.join(broken) or self.name}: {error}")
+
+
+def _works(gpu: int) -> bool:
+    try:
+        with cupy.cuda.Device(gpu):
+            cupy.cuda.runtime.deviceSynchronize()
+    except (CUDADriverError, CUDARuntimeError):
+        return False
+    return True
 
 
 class CudaDevices:

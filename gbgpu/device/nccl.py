@@ -4,18 +4,22 @@ that nobody waits for them but what is launched after."""
 from collections.abc import Sequence
 from typing import Any
 
-from .cuda import cupy
+from ..interrupts import imported
+from .cuda import CUDARuntimeError, cupy
 
 
 def place(device: Any) -> str | None:
     """Where a GPU sits in its machine; None without NCCL."""
-    usable = getattr(cupy.cuda.nccl, "available", False)
+    try:
+        usable = _nccl().available
+    except (ImportError, CUDARuntimeError):
+        usable = False
     return cupy.cuda.runtime.deviceGetPCIBusId(device.gpu) if usable else None
 
 
 def secret() -> Any:
     """What processes that belong together know."""
-    return cupy.cuda.nccl.get_unique_id()
+    return _nccl().get_unique_id()
 
 
 class Direct:
@@ -24,7 +28,7 @@ class Direct:
     def __init__(self, device: Any, size: int, rank: int, secret: Any):
         self._device = device
         with device.here():
-            self._communicator = cupy.cuda.nccl.NcclCommunicator(size, secret, rank)
+            self._communicator = _nccl().NcclCommunicator(size, secret, rank)
 
     def leaving(self, buffer: Any) -> Any:
         """A buffer of one of this rank's devices, where it is sent from."""
@@ -40,7 +44,7 @@ class Direct:
 
     def swap(self, sent: Sequence[tuple[int, Any]], received: Sequence[tuple[int, Any]]) -> None:
         """Send (rank, buffer) and receive into (rank, buffer), each in the order in which the other rank names them."""
-        nccl = cupy.cuda.nccl
+        nccl = _nccl()
         with self._device.here():
             stream = cupy.cuda.get_current_stream().ptr
             nccl.groupStart()
@@ -48,6 +52,10 @@ class Direct:
                 for rank, buffer in pairs:
                     move(buffer.data.ptr, buffer.nbytes, nccl.NCCL_UINT8, rank, stream)
             nccl.groupEnd()
+
+
+def _nccl() -> Any:
+    return imported("cupy.cuda.nccl")
 
 
 def _on(device: Any, buffer: Any) -> Any:

@@ -17,7 +17,7 @@ class Peers:
     """GPUs that read each other's memory."""
 
     def __init__(self, gpus: Sequence[int]):
-        self._gpus = gpus
+        self.gpus = gpus
         self._direct = {(a, b) for a in gpus for b in gpus if a != b and _access(a, b)}
         self._inside = False  # a step
         self._written = False  # what is given is not done now
@@ -29,7 +29,7 @@ class Peers:
     @property
     def direct(self) -> bool:
         """Whether each GPU reads the memory of all others."""
-        return not settings.staged and len(self._direct) == len(self._gpus) * (len(self._gpus) - 1)
+        return not settings.staged and len(self._direct) == len(self.gpus) * (len(self.gpus) - 1)
 
     @contextmanager
     def written_down(self, on: bool) -> Iterator[None]:
@@ -75,7 +75,7 @@ class Peers:
             _wait(owner, _mark(reader))
             return
         if not self._begun:
-            self._begun = {gpu: _mark(gpu) for gpu in self._gpus}
+            self._begun = {gpu: _mark(gpu) for gpu in self.gpus}
         if (reader, owner) not in self._waited:
             self._waited.add((reader, owner))
             _wait(reader, self._begun[owner])

@@ -29,6 +29,8 @@ CHUNK: int | None = None  # None: one for each 256 bytes of the GPU's memory
 class Given:
     """Entries that lie on the first GPU, with values (one, if `iso`), and what combines those of one place."""
 
+    chunks = 1  # CHUNKs that are sorted at once
+
     def __init__(self, session: Context, nrows: int, rows: Any, cols: Any, vals: Any, iso: bool, dup_op: Any):
         self._session, self.iso, self._vals, self._dup_op, self._all = session, iso, vals, dup_op, (0, nrows)
         self.home: Any = session.devices[0]
@@ -90,6 +92,8 @@ class Given:
 class Drawn:
     """A graph that each GPU draws for itself (io/generate.py): the edges of all, of which it keeps those of its
     rows."""
+
+    chunks = 4  # all edges are drawn for each
 
     def __init__(self, session: Context, recipe: Any, dtype: Any):
         self._session, self._recipe, self._dtype, self.home = session, recipe, dtype.np_type, None
@@ -177,7 +181,7 @@ def _block(
 ) -> Generator[None, None, Rows]:
     """Rows low .. high - 1 on a device."""
     indptr, kept, held, above = device.zeros(high - low + 1, np.int64), [], [], 0
-    for lo, hi, most in _ranges(low, high, source.most, bins, shift, _chunk(device)):
+    for lo, hi, most in _ranges(low, high, source.most, bins, shift, source.chunks * _chunk(device)):
         ends = indptr[lo - low : hi - low + 1]
         if not most:
             if above:

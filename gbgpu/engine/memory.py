@@ -32,11 +32,15 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
     parts, here = (p, p // gpus) if straight else (1, 1)  # how many are sorted; of these, on one GPU
     each, share = -(-nvals // parts), here / parts
     chunk = min(each, gate.CHUNK or device.memory()[1] // 256)
-    picked = (0 if chunk == each and parts == 1 else 8 + value) * parts * chunk
+    # Keys that are picked, with values; those that are sorted, and what a block before has left; rows of keys.
+    keys = 8 + (value if chunk < each or parts > 1 else 0)
+    sorting = (8.2 if iso else 32.3) + keys + (4 + value) * (here - 1)
+    if parts > 1:
+        before = keys * parts if iso or here == 1 else 32.3 + keys * (parts - 1) + 9 * (here - 2)
+        sorting = max(sorting, before)
     done = (4 + value) * here * (each - chunk) + 8 * share * nrows  # of the chunks before the last; offsets
-    more = (8.2 if iso else 32.3 + 9 * (here - 1)) + 8 * (picked == 0)
-    sorting = picked + more * chunk + done
-    placing = (8 * here + 4) * chunk + done + 8 * nrows / parts
+    sorting = sorting * chunk + done
+    placing = (8 * here + 4) * chunk + done + 8 * nrows / parts * chunk / max(each, 1)
     joining = 0 if chunk == each else (4 + value) * (share + 1 / parts) * nvals + 8 * share * nrows
     cutting = 0.0
     if p > 1 and not straight:
