@@ -159,8 +159,8 @@ class Standing(CpuDevice):
     def firsts(self, keys, bits, m, dtype):
         return np.searchsorted(keys, np.arange(m + 1) << bits).astype(dtype)
 
-    def low_bits(self, keys, bits, dtype):
-        return (keys & ((1 << bits) - 1)).astype(dtype)
+    def low_bits(self, keys, bits, out):
+        out[:] = keys & ((1 << bits) - 1)
 
 
 class StandIns:

@@ -492,7 +492,8 @@ class CudaDevice:
                 return self.firsts(cols, 0, m, indptr.dtype), rows, None if vals is None else self.at(vals, order)
             keys = self._owners(indptr, cols.size, cols, bits)
             keys.sort()
-            return self.firsts(keys, bits, m, indptr.dtype), self.low_bits(keys, bits, cols.dtype), None
+            rows = self.low_bits(keys, bits, self.empty(cols.size, cols.dtype))
+            return self.firsts(keys, bits, m, indptr.dtype), rows, None
 
     def firsts(self, keys: Any, bits: int, m: int, dtype: Any) -> Any:
         """Where those of each of m columns begin among sorted keys, whose lower bits are others'; and the end."""
@@ -500,10 +501,10 @@ class CudaDevice:
         self.run(f"first{keys.itemsize}{begins.itemsize}", m + 1, (keys, keys.size, bits, begins, m + 1))
         return begins
 
-    def low_bits(self, keys: Any, bits: int, dtype: Any) -> Any:
-        """The lower bits of keys, for themselves."""
-        out = self.empty(keys.size, dtype)
-        self.run(f"low8{out.itemsize}", out.size, (keys, out, (1 << bits) - 1, out.size))
+    def low_bits(self, keys: Any, bits: int, out: Any) -> Any:
+        """out, with the lower bits of keys."""
+        if out.size:
+            self.run(f"low8{out.itemsize}", out.size, (keys, out, (1 << bits) - 1, out.size))
         return out
 
     # -- the device as a whole

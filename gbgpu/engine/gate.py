@@ -23,6 +23,7 @@ from .matrix.mxm import combined
 from .run.steps import copied
 
 Came = Callable[[], tuple[Any, Any]]  # what gives keys and values on a device
+SLACK = 16  # of a block of several ranges one part in so many may be room of entries that came more than once
 CHUNK: int | None = None  # None: one for each 256 bytes of the GPU's memory
 
 
@@ -34,6 +35,7 @@ class Given:
     def __init__(self, session: Context, nrows: int, rows: Any, cols: Any, vals: Any, iso: bool, dup_op: Any):
         self._session, self.iso, self._vals, self._dup_op, self._all = session, iso, vals, dup_op, (0, nrows)
         self.home: Any = session.devices[0]
+        self.dtype = vals.dtype
         self._rows, self._cols = (ids.astype(np.int32) if ids.itemsize < 4 else ids for ids in (rows, cols))
         self.most = len(rows)
 
@@ -83,9 +85,7 @@ class Given:
         return keys[first], combined(self._session, device, self._dup_op, order, first, vals)
 
     def one(self, device: Any) -> Any:
-        """The value of all entries, on a device; none, if there are no entries of several."""
-        if not self.iso:
-            return device.empty(0, self._vals.dtype)
+        """The value of all entries, on a device."""
         return self._vals if device is self.home else copied(device, self._vals)
 
 
@@ -96,7 +96,7 @@ class Drawn:
     chunks = 4  # all edges are drawn for each
 
     def __init__(self, session: Context, recipe: Any, dtype: Any):
-        self._session, self._recipe, self._dtype, self.home = session, recipe, dtype.np_type, None
+        self._session, self._recipe, self.dtype, self.home = session, recipe, np.dtype(dtype.np_type), None
         self.iso, self.most = recipe.weights is None, recipe.units * (1 + recipe.symmetric)
         self._labels: dict[int, Any] = {}  # by GPU
         if recipe.labels is not None:
@@ -137,11 +137,11 @@ class Drawn:
         if self.iso:
             return keys, None
         recipe = self._recipe
-        args = row0, bits, recipe.n, recipe.symmetric, recipe.weights, np.dtype(self._dtype)
+        args = row0, bits, recipe.n, recipe.symmetric, recipe.weights, self.dtype
         return keys, _entries().weighed(device, keys, *args)
 
     def one(self, device: Any) -> Any:
-        return device.full(1, 1, self._dtype)
+        return device.full(1, 1, self.dtype)
 
 
 def build(session: Context, matrix: Any, source: Given | Drawn) -> None:
@@ -180,8 +180,11 @@ def _block(
     device: Any, source: Given | Drawn, low: int, high: int, ncols: int, bins: np.ndarray | None, shift: int, bits: int
 ) -> Generator[None, None, Rows]:
     """Rows low .. high - 1 on a device."""
-    indptr, kept, held, above = device.zeros(high - low + 1, np.int64), [], [], 0
-    for lo, hi, most in _ranges(low, high, source.most, bins, shift, source.chunks * _chunk(device)):
+    ranges = list(_ranges(low, high, source.most, bins, shift, source.chunks * _chunk(device)))
+    room = sum(most for *_, most in ranges) if len(ranges) > 1 else 0  # one range has as much as is found
+    indptr, above, narrow = device.zeros(high - low + 1, np.int64), 0, np.int32 if ncols <= 2**31 else np.int64
+    cols, vals = device.empty(room, narrow), device.empty(0 if source.iso else room, source.dtype)
+    for lo, hi, most in ranges:
         ends = indptr[lo - low : hi - low + 1]
         if not most:
             if above:
@@ -189,18 +192,22 @@ def _block(
             continue
         came = [source.picked(device, lo, hi, bits, most)]
         yield
-        keys, vals = yield from source.distinct(device, came.pop(), lo, bits)  # nobody else keeps what is picked
-        begins = device.firsts(keys, bits, hi - lo, np.int64)
+        keys, found = yield from source.distinct(device, came.pop(), lo, bits)  # nobody else keeps what is picked
+        begins, upto = device.firsts(keys, bits, hi - lo, np.int64), above + len(keys)
         if above:
             begins += above
         device.copy(ends, begins)
-        above += len(keys)
-        kept.append(device.low_bits(keys, bits, np.int32 if ncols <= 2**31 else np.int64))
-        held.append(vals)
-        del keys, vals, begins
-    cols = _joined(device.xp, kept) if kept else device.empty(0, np.int32)
-    values = _joined(device.xp, held) if held and not source.iso else source.one(device)
-    return Rows(indptr, cols, values, 0 if source.iso else 1)
+        if not room:
+            cols, vals = device.empty(upto, narrow), vals if found is None else found
+        elif found is not None:
+            device.copy(vals[above:upto], found)
+        device.low_bits(keys, bits, cols[above:upto])
+        above = upto
+        del keys, found, begins
+    cols, vals = cols[:above], source.one(device) if source.iso else vals[:above]
+    if above < room - room // SLACK:
+        cols, vals = copied(device, cols), copied(device, vals)
+    return Rows(indptr, cols, vals, int(not source.iso))
 
 
 def _ranges(
@@ -224,7 +231,8 @@ def _in_turns(
     session: Context, tasks: Sequence[Task], work: Callable[[Task], Generator[None, None, Rows]]
 ) -> list[Rows]:
     """What work(task) returns, for every task: each goes on, on its device, until it would wait. The first device,
-    which has what others read, comes last, so that they don't wait for what it goes on with."""
+    which has what others read, is a turn behind: it comes last where they read, and first where they would wait."""
+    turn = 0
     going = {task: work(task) for task in tasks if session.devices[task.device].kind != "remote"}
     found: dict[Task, Any] = {}
 
@@ -236,7 +244,8 @@ def _in_turns(
             del going[task]
 
     while going:
-        session.over(list(going)[::-1], further, 0.0)
+        turn += 1
+        session.over(list(going)[:: 1 if turn > 1 and turn % 2 else -1], further, 0.0)
     return [found.get(task, AWAY) for task in tasks]
 
 
@@ -291,7 +300,3 @@ def _chunk(device: Any) -> int:
 def _near(device: Any, home: Any, array: Any) -> Any:
     """An array of the first GPU, on a device."""
     return array if device.gpu == home.gpu else copied(device, array)
-
-
-def _joined(xp: Any, parts: list[Any]) -> Any:
-    return parts[0] if len(parts) == 1 else xp.concatenate(parts)

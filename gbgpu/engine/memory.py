@@ -38,17 +38,16 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
     if parts > 1:
         before = keys * parts if iso or here == 1 else 32.3 + keys * (parts - 1) + 9 * (here - 2)
         sorting = max(sorting, before)
-    done = (4 + value) * here * (each - chunk) + 8 * share * nrows  # of the chunks before the last; offsets
+    done = (0 if chunk == each else (4 + value) * here * each) + 8 * share * nrows  # room for all chunks; offsets
     sorting = sorting * chunk + done
-    placing = (8 * here + 4) * chunk + done + 8 * nrows / parts * chunk / max(each, 1)
-    joining = 0 if chunk == each else (4 + value) * (share + 1 / parts) * nvals + 8 * share * nrows
+    placing = (8 * here + (4 if chunk == each else 0)) * chunk + done + 8 * nrows / parts * chunk / max(each, 1)
     cutting = 0.0
     if p > 1 and not straight:
         cutting = (4 + value) * (1 + 1 / gpus) * nvals + 16 * nrows
     elif not (session.maps.plain(nrows) and session.maps.plain(ncols)):  # columns are translated
         cutting = (12 + 25 / p + 2 * value) * share * nvals + 16 * nrows if p > 1 else 0
     kept = held // gpus + (8 * nrows + (column + value) * nvals if replica and gpus > 1 else 0)
-    return Memory(kept, int(max(sorting, placing, joining, cutting, kept)))
+    return Memory(kept, int(max(sorting, placing, cutting, kept)))
 
 
 def of_handle(session: Any, store: Any) -> dict[str, int]:

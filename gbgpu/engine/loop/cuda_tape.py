@@ -18,6 +18,7 @@ from .condition import NOTES, Condition, CudaCondition
 from .journal import Journal, NotCompiled
 from .tapes import late, within
 
+_COPIES = {"copy_bytes", *(f"copy{size}" for size in (1, 2, 4, 8))}  # of device/bytes.cu
 SHORT = 1e-5  # seconds of a round's passes over rows from which they want all the threads that a graph gives them
 
 
@@ -106,7 +107,7 @@ class CudaTape:
     def finish(self) -> None:
         rounds, how = self._rounds, settings.resident
         graphs = "a graph" if not rounds.others else f"graphs on {len(rounds.gpus)} GPUs"
-        self.how = f"{graphs} of {rounds.nodes} nodes a round"
+        self.how = f"{graphs} of {rounds.nodes} nodes a round{self.between}"
         self._codes: list[Code] = []
         if rounds.others and not self._known:
             raise NotCompiled("GPUs would not know where to meet")
@@ -127,6 +128,17 @@ class CudaTape:
     def one(self) -> str:
         gpus = len(self._rounds.gpus)
         return "one kernel" if gpus == 1 else f"one kernel on each of {gpus} GPUs"
+
+    @property
+    def between(self) -> str:
+        """What GPUs bring of each other in a round: arrays, and lists of which only they know the lengths."""
+        sure = most = 0
+        for _, name, args, _, _, gpu in self._journal.parts if self._rounds.others else ():
+            if name in _COPIES and args[1].device.id != gpu:
+                sure += args[2] if name == "copy_bytes" else 0
+                most += 0 if name == "copy_bytes" else args[3] * args[0].itemsize
+        lists = f", lists of {_megabytes(most)} at most" if most else ""
+        return f", which bring {_megabytes(sure)}{lists}" if sure or most else ""
 
     @property
     def meetings(self) -> int:
@@ -194,7 +206,8 @@ class CudaTape:
             devices = map(self._rounds.device, self._rounds.gpus)
             kernels = [code.loaded(device) for code, device in zip(self._codes, devices, strict=True)]
             self._rounds.stay(kernels, resident.THREADS, resident.BLOCKS, self._programs)
-            self._codes, self.how = [], f"{self.one}, whose blocks meet {self.meetings} times a round"
+            met = f"{self.one}, whose blocks meet {self.meetings} times a round"
+            self._codes, self.how = [], met + self.between
 
     def launch(self, until: int | None) -> None:
         self._ready()
@@ -207,3 +220,7 @@ class CudaTape:
         """One kernel, from rounds of a kind on."""
         self._rounds.expect(kind, rounds)
         self._rounds.launch(kind)
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:.3g} MB"
