@@ -45,8 +45,8 @@ class Joined:
 
     def run(self, start: Captured, rounds: int) -> str:
         self._tape.run(self.both.index(start), rounds)
-        brought = "".join(dict.fromkeys(one.tape.between for one in self.both))
-        return f"{self._tape.one} of two kinds of rounds, whose blocks meet {self._tape.meetings} times a round{brought}"
+        tape, brought = self._tape, "".join(dict.fromkeys(one.tape.between for one in self.both))
+        return f"{tape.one} of two kinds of rounds, whose blocks meet {tape.meetings} times a round{brought}"
 
     def _cross(self, tape: CudaTape, one: Captured, other: Captured) -> None:
         """Write down what brings all from the places of one round to those of the other."""
