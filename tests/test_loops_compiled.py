@@ -26,6 +26,7 @@ import gbgpu as gb
 from gbgpu import binary, monoid, replace
 from gbgpu.device import nvrtc
 from gbgpu.device import rounds as on_gpus
+from gbgpu.distribute.blocks import VectorStore
 from gbgpu.engine import direction
 from gbgpu.engine.loop import buffers, captured, journal, kept, limits, tapes
 from gbgpu.engine.loop import condition as condition_module
@@ -620,7 +621,7 @@ def test_loops_of_the_same_statements_share_a_captured_round(machine, monkeypatc
     found = [algos.bfs(A, source) for source in sources]
     for source, (levels_, parents) in zip(sources, found, strict=True):  # those of earlier loops are still theirs
         algos.verify.bfs(A, source, levels_, parents)
-    assert len(made) == 1
+    assert len(made) <= (2 if machine.startswith("cuda:0-1") else 1)  # two GPUs pull at first, and push few vertices
     found = [algos.sssp(A, source) for source in sources]
     for source, distances in zip(sources, found, strict=True):
         algos.verify.sssp(A, source, distances)
@@ -631,7 +632,7 @@ def test_loops_of_the_same_statements_share_a_captured_round(machine, monkeypatc
     made.clear()
     B = road(700, seed=2)
     algos.verify.bfs(B, 3, *algos.bfs(B, 3))
-    assert len(made) == 1  # of another matrix
+    assert 1 <= len(made) <= (2 if machine.startswith("cuda:0-1") else 1)  # of another matrix
 
 
 def test_a_loop_that_was_captured_once_may_be_again():
@@ -712,6 +713,39 @@ def test_rounds_go_on_from_one_another(form, machine, monkeypatch):
     for (found, s), (others, other) in zip(made, expected, strict=True):
         assert s == other and all(one.isequal(two, check_dtype=True) for one, two in zip(found, others, strict=True))
     assert found[0].nvals and (any(followed) or "-" in machine)
+
+
+def test_what_is_lent_is_no_other_loops_place(machine, monkeypatch):
+    """A round that is captured with vectors of which the content lies where another loop's round works: both are taken
+    again by others, whose results stay theirs."""
+    for rounds in ("ALIKE", "SOON"):
+        monkeypatch.setattr(compiled, rounds, 1)
+    lends = lambda self, store: isinstance(store, VectorStore) and store.form == "bitmap" and not store.iso  # noqa: E731
+    monkeypatch.setattr(captured.Captured, "_lends", lends)
+    some = gb.Vector.from_coo(np.arange(0, 900, 3), np.arange(300), size=900)
+
+    def run(v, op, rounds):
+        with gb.loop(rounds) as it:
+            v(v.S, form="bitmap") << v.apply(op, right=3)
+        return it
+
+    def fresh():
+        v = gb.Vector(int, 900)
+        v(form="bitmap") << binary.plus(some & some)
+        return v
+
+    hows = []
+    for _ in range(3):
+        first = fresh()
+        hows.append(run(first, binary.plus, 40).how)
+        hows.append(run(first, binary.bxor, 41).how)  # captured where the first round works
+        second, third = fresh(), fresh()
+        run(second, binary.bxor, 41)
+        run(third, binary.plus, 40)
+        begun = np.arange(300) * 2
+        for v, expected in ((first, (begun + 120) ^ 3), (second, begun ^ 3), (third, begun + 120)):
+            np.testing.assert_array_equal(v.to_coo()[1], expected)
+    assert not any(how.startswith("statements") for how in hows), hows
 
 
 def test_threads_do_not_share_a_captured_round(machine):

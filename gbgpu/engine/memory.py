@@ -35,11 +35,13 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
     # Keys that are picked, with values; those that are sorted, and what a block before has left; rows of keys.
     keys = 8 + (value if chunk < each or parts > 1 else 0)
     sorting = (8.2 if iso else 32.3) + keys + (4 + value) * (here - 1)
+    if not iso:  # of each other block here keys, order and values
+        sorting = max(sorting, 32.3 + keys + (17 + value) * (here - 1 + (chunk < each and here > 1)))
     if parts > 1:
-        before = keys * parts if iso or here == 1 else 32.3 + keys * (parts - 1) + 9 * (here - 2)
-        sorting = max(sorting, before)
+        sorting = max(sorting, keys * parts)
     done = (0 if chunk == each else (4 + value) * here * each) + 8 * share * nrows  # room for all chunks; offsets
     sorting = sorting * chunk + done
+    narrowing = (4 + value) * here * each + 12 * share * nrows if offset == 4 else 0  # of the offsets
     placing = (8 * here + (4 if chunk == each else 0)) * chunk + done + 8 * nrows / parts * chunk / max(each, 1)
     cutting = 0.0
     if p > 1 and not straight:
@@ -47,7 +49,7 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
     elif not (session.maps.plain(nrows) and session.maps.plain(ncols)):  # columns are translated
         cutting = (12 + 25 / p + 2 * value) * share * nvals + 16 * nrows if p > 1 else 0
     kept = held // gpus + (8 * nrows + (column + value) * nvals if replica and gpus > 1 else 0)
-    return Memory(kept, int(max(sorting, placing, cutting, kept)))
+    return Memory(kept, int(max(sorting, placing, narrowing, cutting, kept)))
 
 
 def of_handle(session: Any, store: Any) -> dict[str, int]:

@@ -66,6 +66,7 @@ class Captured:
 
         self.operations, self.guards = round_of(loop)
         self.carried, self.inside = written(self.operations)
+        session.loops.recall(self.carried)  # what is lent to them is no place of theirs
         self.bytes = sum(x.size for x in signature.handles if x.ndim == 1) * 16  # that its vectors take
         self.key = signature.key if not loop.told and self.bytes < self.device.memory()[1] * SHARE else None
         changed = {id(x) for x in (*self.carried, *self.inside)}
@@ -263,11 +264,17 @@ class Captured:
         return bitmap and self.device.kind != "cpu"
 
     def _recall(self) -> None:
+        self.recall([handle() for handle, _ in self.lent])
+        self.lent.clear()
+
+    def recall(self, handles: list[Any]) -> None:
+        """Handles that still have what they were lent get copies."""
         for handle, places in self.lent:
             x = handle()
-            if x is not None and isinstance(x._store, VectorStore) and addresses(x._store.blocks) & places:
+            if x is None or not any(x is one for one in handles) or not isinstance(x._store, VectorStore):
+                continue
+            if addresses(x._store.blocks) & places:
                 x._store = owned(self.devices, x._store)
-        self.lent.clear()
 
     @property
     def devices(self) -> Any:
@@ -287,9 +294,9 @@ class Captured:
             handle._store = self._scalar(handle)
         elif store is None:
             raise NotCompiled(f"{handle.name} is empty")
-        elif store.form == "list" or store.iso:
+        elif store.form != "bitmap" or store.iso:  # copies, diagonals, arrays of other libraries may share it
             handle._store = owned(self.devices, store)
-        elif store.nvals is not None and store.form != "full":
+        elif store.nvals is not None:
             store.nvals = None  # it will change
         return handle._store
 

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Hashable
+from itertools import chain
 from typing import Any
 from weakref import ref
 
@@ -47,6 +48,11 @@ class Kept:
 
     def _bytes(self) -> int:
         return sum(captured.bytes for alike in self._captured.values() for captured in alike)
+
+    def recall(self, handles: list[Any]) -> None:
+        """Whatever these have of a kept round becomes their own."""
+        for captured in chain(*self._captured.values()):
+            captured.recall(handles)
 
     def forget(self, captured: Any) -> None:
         for alike in self._captured.values():
