@@ -621,7 +621,8 @@ def test_loops_of_the_same_statements_share_a_captured_round(machine, monkeypatc
     found = [algos.bfs(A, source) for source in sources]
     for source, (levels_, parents) in zip(sources, found, strict=True):  # those of earlier loops are still theirs
         algos.verify.bfs(A, source, levels_, parents)
-    assert len(made) <= (2 if machine.startswith("cuda:0-1") else 1)  # two GPUs pull at first, and push few vertices
+    most = 1 if machine.startswith("cpu") else 2  # GPUs may pull at first, and push when few are left
+    assert 1 <= len(made) <= most
     found = [algos.sssp(A, source) for source in sources]
     for source, distances in zip(sources, found, strict=True):
         algos.verify.sssp(A, source, distances)
@@ -632,7 +633,7 @@ def test_loops_of_the_same_statements_share_a_captured_round(machine, monkeypatc
     made.clear()
     B = road(700, seed=2)
     algos.verify.bfs(B, 3, *algos.bfs(B, 3))
-    assert 1 <= len(made) <= (2 if machine.startswith("cuda:0-1") else 1)  # of another matrix
+    assert len(made) <= most and (len(made) == 1 or machine.startswith("cuda"))  # of another matrix, if it is worth it
 
 
 def test_a_loop_that_was_captured_once_may_be_again():
