@@ -1,13 +1,23 @@
 """Graphs as SciPy's csgraph takes them -> matrices; its indices -> vertices. CuPy's arrays are known by their module,
 which is not imported for them."""
 
+import os
 from typing import Any
 
 import numpy as np
 from scipy import sparse as sp
 from scipy.sparse import csgraph as scipys
 
-from gbgpu import Matrix, binary, select
+from gbgpu import Matrix, binary, select, settings
+
+OWN = os.environ.get("GBGPU_CSGRAPH", "auto") == "own"  # nothing is left to SciPy that statements compute
+MANY, LARGE, LONG = 8, 4_000_000, 4_000_000  # sources; entries; vertices times entries
+
+
+def left(worth: bool) -> bool:
+    """Whether a call is left to SciPy: on CPU devices, unless statements are `worth` it there, as measured
+    (docs/csgraph.md). SciPy goes once through what a search reaches, where it lies; a Matrix takes a copy of all."""
+    return not (OWN or worth) and settings.session().devices[0].kind == "cpu"
 
 
 def on_host(graph: Any) -> Any:

@@ -6,8 +6,9 @@ of CuPy's graphs CuPy's.
 They are checked and prepared on the host and computed where the session's devices are.
 
 Statements compute shortest paths (`algos/_csgraph_paths.py`), breadth-first orders, components (`algos/components.py`,
-`algos/strong.py`) and spanning forests (`algos/forest.py`). The other functions, which are sequential or one pass over
-what lies on the host, are SciPy's own behind the same inputs; their docstrings say so.
+`algos/strong.py`) and spanning forests (`algos/forest.py`); on CPU devices where they take less time than SciPy's own
+functions, which serve otherwise (`left`). The other functions, which are sequential or one pass over what lies on the
+host, are SciPy's own behind the same inputs; their docstrings say so.
 """
 
 import warnings
@@ -22,7 +23,11 @@ from scipy.sparse import csgraph as scipys
 from scipy.sparse.csgraph import NegativeCycleError
 
 from algos._csgraph_inputs import (
+    LARGE,
+    LONG,
+    MANY,
     brought_back,
+    left,
     matrix,
     on_gpu,
     on_host,
@@ -108,13 +113,17 @@ def dijkstra(
     Weights that are negative bring SciPy's warning; distances are right all the same, and NegativeCycleError says where
     there are none. Raises ValueError for indices out of range and a negative limit."""
     csr = validated(csgraph, directed)
-    if np.any(csr.data < 0):
+    negative = bool(np.any(csr.data < 0))
+    if negative:
         warnings.warn(_NEGATIVE, stacklevel=2)
     n = csr.shape[0]
     sources, shape = vertices(indices, n)
     limit = float(limit)
     if limit < 0:
         raise ValueError("limit must be >= 0")
+    levels = unweighted and not return_predecessors and (len(sources) >= MANY or csr.nnz >= LARGE)
+    if left(negative or levels):
+        return scipys.dijkstra(csr, directed, indices, return_predecessors, unweighted, limit, min_only)
     A = pattern(csr, directed) if unweighted else weighted(csr, directed)
     how: dict[str, Any] = {"unweighted": unweighted, "limit": None if limit == np.inf else limit}
     if not min_only:
@@ -141,6 +150,8 @@ def bellman_ford(
     """As `shortest_path`, also of negative weights. Raises NegativeCycleError for a cycle within reach of `indices`."""
     csr = validated(csgraph, directed)
     sources, shape = vertices(indices, csr.shape[0])
+    if left(csr.shape[0] * csr.nnz > LONG):  # SciPy's looks at all arcs once for each vertex
+        return scipys.bellman_ford(csr, directed, indices, return_predecessors, unweighted)
     A = pattern(csr, directed) if unweighted else weighted(csr, directed)
     return _shaped(each(A, sources, return_predecessors, unweighted=unweighted), shape, csr.shape[0])
 
@@ -157,6 +168,8 @@ def johnson(
         return dijkstra(csgraph, directed, indices, return_predecessors, unweighted)
     csr = validated(csgraph, directed)
     sources, shape = vertices(indices, csr.shape[0])
+    if left(indices is not None and csr.shape[0] * csr.nnz > LONG):
+        return scipys.johnson(csr, directed, indices, return_predecessors, unweighted)
     A = weighted(csr, directed)
     if np.any(csr.data < 0):
         check_cycles(A)
@@ -174,6 +187,8 @@ def floyd_warshall(
 
     Raises NegativeCycleError, and ValueError for sparse formats but csr, csc and lil."""
     graph = on_host(csgraph)
+    if left(False):
+        return scipys.floyd_warshall(graph, directed, return_predecessors, unweighted, overwrite)
     if sp.issparse(graph) and graph.format not in ("csr", "csc", "lil"):
         raise ValueError("csgraph must be lil, csr, or csc format")
     if sp.issparse(graph) and graph.ndim == 2:  # a cast by SciPy would add up what is there twice
@@ -220,6 +235,8 @@ def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, retur
     csr = validated(csgraph, directed)
     n = csr.shape[0]
     start = vertex(int(i_start), n)
+    if left(False):
+        return scipys.breadth_first_order(csr, start, directed, return_predecessors)
     levels, predecessors = [np.array([start])], np.full(n, NOBODY, np.int32)
     for level, tails in search_in_order(*_places(csr, directed), levels[0]):
         predecessors[level] = tails
@@ -260,16 +277,21 @@ def connected_components(
     if connection.lower() not in ("weak", "strong"):
         raise ValueError("connection must be 'weak' or 'strong'")
     strong = directed and connection.lower() == "strong"
-    A = matrix(validated(csgraph, strong), 1.0)
+    csr = validated(csgraph, strong)
+    if left(not strong and csr.nnz >= LARGE):
+        return scipys.connected_components(csr, directed, connection, return_labels)
+    A = matrix(csr, 1.0)
     firsts = (strongly_connected_components if strong else weak_components)(A).to_coo()[1]
-    names, labels = np.unique(firsts, return_inverse=True)
+    number = np.cumsum(firsts == np.arange(len(firsts))) - 1  # a component is called by its first vertex
+    count = int(number[-1]) + 1 if len(number) else 0
     if not return_labels:
-        return len(names)
+        return count
+    labels = number[firsts]
     if strong:
-        number = np.empty(len(names), int)
-        number[np.argsort(heights(A, labels), kind="stable")] = np.arange(len(names))
+        number = np.empty(count, int)
+        number[np.argsort(heights(A, labels), kind="stable")] = np.arange(count)
         labels = number[labels]
-    return len(names), labels.astype(np.int32)
+    return count, labels.astype(np.int32)
 
 
 def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
@@ -277,6 +299,8 @@ def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
     float64. Among equal weights the entry that is stored first is taken, and edges of weight 0 are left out of the
     result, as SciPy has it. `overwrite` changes nothing: the graph is never written to."""
     csr = validated(csgraph)
+    if left(False):
+        return scipys.minimum_spanning_tree(csr)
     rows, order = rows_of(csr), np.argsort(csr.data, kind="stable")
     place = np.empty(len(rows), np.int64)
     place[order] = np.arange(len(rows))

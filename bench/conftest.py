@@ -119,9 +119,9 @@ def real() -> Callable[[str, str], csr_array]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Keep the table, if the whole suite ran."""
-    asked = session.config.getoption
+    asked, all_files = session.config.getoption, [Path(part).resolve() for part in session.config.args]
     timed = asked("benchmark_enable") or not asked("benchmark_disable")
-    whole = timed and not asked("keyword") and not session.testsfailed
+    whole = timed and not asked("keyword") and not session.testsfailed and all_files == [Path(__file__).parent]
     if ROWS:
         print("\n" + table(ROWS))
     if ROWS and whole:

@@ -23,7 +23,7 @@ from test_algos import GRAPHS, both_ways, matrix
 import algos
 import algos.csgraph as ours
 import gbgpu as gb
-from algos import verify
+from algos import _csgraph_inputs, verify
 
 TESTS = Path(theirs.__file__).parent / "tests"
 WEIGHTS = {
@@ -33,6 +33,12 @@ WEIGHTS = {
     "special": st.sampled_from([0.0, 1.0, 2.5, np.inf, np.nan]),
 }
 DTYPES = {"natural": ("bool", "int8", "uint16", "int64", "float32", "float64"), "negative": ("int32", "float64")}
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch):
+    """Nothing is left to SciPy, which is what all is compared with."""
+    monkeypatch.setattr(_csgraph_inputs, "OWN", True)
 
 
 @st.composite
@@ -246,6 +252,52 @@ def test_sources_are_taken_in_portions(devices, monkeypatch):
     graph[5, 6], graph[6, 5] = -1, -1
     with pytest.raises(ours.NegativeCycleError, match="on node 3"):
         ours.bellman_ford(graph, indices=[3, 19])
+
+
+ROADS = sp.csr_array(np.triu(np.random.default_rng(2).integers(0, 9, (40, 40)) * 1.0, 1))
+LEFT = [  # and what is worth statements on CPU devices too
+    ("dijkstra", {"indices": [3, 5]}, False),
+    ("dijkstra", {"indices": range(9), "unweighted": True}, True),
+    ("dijkstra", {"indices": range(9), "unweighted": True, "return_predecessors": True}, False),
+    ("bellman_ford", {"indices": 3}, True),
+    ("johnson", {"indices": 3}, True),
+    ("johnson", {}, False),
+    ("floyd_warshall", {}, False),
+    ("breadth_first_order", {"i_start": 0}, False),
+    ("connected_components", {"directed": False}, True),
+    ("connected_components", {"connection": "strong"}, False),
+    ("minimum_spanning_tree", {}, False),
+]
+
+
+def _parts(found):
+    return [x.toarray() if sp.issparse(x) else x for x in (found if isinstance(found, tuple) else (found,))]
+
+
+@pytest.mark.parametrize("name, keywords, worth", LEFT)
+def test_what_cpu_devices_leave_to_scipy(monkeypatch, name, keywords, worth):
+    """What it takes less time for; as where nothing is left to it."""
+    gb.init("cpu:2")
+    expected, calls, plain = getattr(ours, name)(ROADS, **keywords), [], getattr(theirs, name)
+    monkeypatch.setattr(theirs, name, lambda *given, **more: calls.append(name) or plain(*given, **more))
+    monkeypatch.setattr(_csgraph_inputs, "OWN", False)
+
+    def check(count):
+        found = called()
+        assert len(calls) == count
+        several = "connection" in keywords or "return_predecessors" in keywords  # labels, trees: any of some
+        pairs = [(found[0], expected[0])] if several else zip(*map(_parts, (found, expected)), strict=True)
+        for one, two in pairs:
+            np.testing.assert_array_equal(one, two)
+
+    def called():
+        return getattr(ours, name)(ROADS, **keywords)
+
+    check(1 if "unweighted" not in keywords or not worth else 0)
+    calls.clear()
+    for limit in ("MANY", "LARGE", "LONG"):
+        monkeypatch.setattr(ours, limit, 1)
+    check(0 if worth else 1)
 
 
 def test_what_is_overwritten(devices):
