@@ -14,7 +14,7 @@ import numpy as np
 
 from ..device.remote import AWAY
 from ..distribute.partition import RowMap, Task
-from ..errors import InvalidValue, message
+from ..errors import InvalidValue, Panic, message
 from ..interrupts import imported
 from .build import check_duplicates
 from .context import Context
@@ -125,7 +125,14 @@ class Drawn:
 
     def picked(self, device: Any, low: int, high: int, bits: int, most: int) -> Came:
         keys, count = self._drawing(device, 0, self._recipe.units).keys(low, high, bits, most)
-        return lambda: (keys[: int(device.get(count)[0])], None)
+
+        def drawn() -> tuple[Any, Any]:
+            total = int(device.get(count)[0])
+            if total > most:
+                raise Panic(f"{device.name} drew {total} entries of rows {low} to {high - 1}, and counted {most}")
+            return keys[:total], None
+
+        return drawn
 
     def distinct(self, device: Any, came: Came, row0: int, bits: int) -> Generator[None, None, tuple]:
         keys, _ = came()

@@ -188,7 +188,8 @@ def _rmat(
         return rows, cols
 
     def labels() -> np.ndarray:
-        return _random(seed, scale * drawn // 2).permutation(n).astype(np.uint32)
+        with checks.memory(f"new names of {n} vertices", 12 * n):
+            return _random(seed, scale * drawn // 2).permutation(n).astype(np.uint32)
 
     cuts = tuple(map(np.float32, (a, a + b, a + b + c)))
     told: dict[str, Any] = {"stride": drawn // 2, "planes": scale, "cuts": cuts, "labels": labels if permute else None}
