@@ -17,7 +17,7 @@ MANY, LARGE, LONG = 8, 4_000_000, 4_000_000  # sources; entries; vertices times 
 def left(worth: bool) -> bool:
     """Whether a call is left to SciPy: on CPU devices, unless statements are `worth` it there, as measured
     (docs/csgraph.md). SciPy goes once through what a search reaches, where it lies; a Matrix takes a copy of all."""
-    return not (OWN or worth) and settings.session().devices[0].kind == "cpu"
+    return not (OWN or worth) and settings.session().home.kind == "cpu"
 
 
 def on_host(graph: Any) -> Any:

@@ -7,6 +7,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -150,6 +151,9 @@ class Standing(CpuDevice):
         super().__init__(number)
         self.gpu, self.name, self.processors = gpu, f"cuda:{gpu}/{number}", 1
 
+    def here(self):
+        return nullcontext()
+
     def keys(self, rows, cols, bits):
         return rows.astype(np.int64) << bits | cols.astype(np.int64)
 
@@ -279,6 +283,18 @@ def test_blocks_of_given_entries(standing, monkeypatch, shape, chunk, dup_op):
         found = gb.Matrix("FP64", nrows, ncols)
         gate.build(standing, found, gate.Given(standing, nrows, rows, cols, given, iso, dup_op["FP64"]))
         assert found.isequal(expected) and found.ss.is_iso == expected.ss.is_iso
+
+
+@pytest.mark.parametrize("iso", [True, False])
+def test_a_row_of_most_entries(standing, iso):
+    """It decides where blocks end; the rows beside it, counted together with it, have nothing."""
+    n, hub = 1 << 20, (1 << 19) + 130
+    rows, cols, vals = np.full(n, hub), np.random.default_rng(1).permutation(n), np.arange(float(n))
+    found = gb.Matrix("FP64", n, n)
+    given = np.ones(1) if iso else vals
+    gate.build(standing, found, gate.Given(standing, n, rows, cols, given, iso, None))
+    assert found.nvals == n and found.get(hub, int(cols[7])) == (1.0 if iso else 7.0)
+    assert sum(bool(len(block.cols)) for block in found._store.blocks) == 1
 
 
 def test_repeats_are_refused(standing):

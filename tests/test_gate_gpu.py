@@ -77,6 +77,27 @@ def test_from_csr(gpu, shape, sort):
     assert gb.Matrix.from_csr(*arrays, ncols=shape[1]).isequal(expected, check_dtype=True)
 
 
+@pytest.mark.parametrize("iso", [True, False])
+def test_a_row_of_most_entries(gpu, iso):
+    """It decides where blocks end; the rows beside it, counted together with it, have nothing."""
+    n, hub = 1 << 20, (1 << 19) + 130
+    rows, cols, vals = gpu.full(n, hub), gpu.asarray(np.random.default_rng(1).permutation(n)), gpu.arange(float(n))
+    found = gb.Matrix.from_coo(rows, cols, 1.0 if iso else vals, nrows=n, ncols=n)
+    assert found.nvals == n and found.get(hub, int(cols[7])) == (1.0 if iso else 7.0)
+
+
+def test_arrays_with_gaps(gpu):
+    """Columns of a table, and an array backwards."""
+    table = np.random.default_rng(1).permutation(1000 * 1000)[:9000]
+    table = gpu.asarray(np.stack([table // 1000, table % 1000, table], axis=1))
+    rows, cols, vals = table[:, 0], table[:, 1], table[::-1, 2]
+    found = gb.Matrix.from_coo(rows, cols, vals, nrows=1000, ncols=1000).to_coo()
+    expected = [array.get() for array in (rows, cols, vals)]
+    order = np.lexsort(expected[1::-1])
+    for one, two in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, two[order])
+
+
 def test_nothing_goes_to_the_host(gpu):
     rows, cols, vals = (gpu.asarray(array) for array in entries((500, 500, 4000)))
     before = counters.host_reads

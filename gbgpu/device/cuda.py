@@ -158,7 +158,7 @@ class CudaDevice:
         self._used = 0  # of the zeroed words
         self.waited = 0.0  # seconds that the host has waited for small reads
         self._counting: Iterator[Any] | None = None  # words that a loop's body clears itself
-        self._rare: dict[str, Kernel] = {}
+        self._rare: dict[str, tuple[dict[str, Kernel], Callable[[str], Kernel]]] = {}  # by text
         self._context, self.peers = cupy.cuda.Device(gpu) if switch else nullcontext(), peers
 
     def here(self) -> AbstractContextManager:
@@ -577,13 +577,17 @@ class CudaDevice:
 
     def function(self, name: str, text: str) -> Kernel:
         """A kernel of a text for devices that is not always needed."""
-        found = self._rare.get(name)
-        if found is None:
-            found = self._rare[name] = self.load(compile_cubin(text, self.arch))(name)
-        return found
+        kernels, module = self._rare.get(text) or self._rare.setdefault(
+            text, ({}, self.load(compile_cubin(text, self.arch)))
+        )
+        if name not in kernels:
+            kernels[name] = module(name)
+        return kernels[name]
 
     def run(self, name: str, n: int, args: tuple, text: str = TEXT) -> None:
         """Start a kernel of bytes.cu or arrays.cu, or of another text, for so many elements."""
+        if n <= 0:
+            return
         most = self.thin if self.thin and name.startswith("copy") else self.processors * 8
         kernel = self._functions[name] if text is TEXT else self.function(name, text)
         with self.here():
@@ -620,7 +624,8 @@ class CudaDevice:
 
     def _failure(self, error: Exception) -> DeviceError:
         """What CUDA has told here, of the GPU that does not work any more: others wait for it."""
-        broken = [] if self.peers is None else [f"cuda:{gpu}" for gpu in self.peers.gpus if not _works(gpu)]
+        gpus = () if self.peers is None or self.journal is not None else self.peers.gpus  # no waiting in a capture
+        broken = [f"cuda:{gpu}" for gpu in gpus if not _works(gpu)]
         return DeviceError(f"{', '.join(broken) or self.name}: {error}")
 
 

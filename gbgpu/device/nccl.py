@@ -22,13 +22,17 @@ def secret() -> Any:
     return _nccl().get_unique_id()
 
 
-class Direct:
-    """The way from the GPU of this rank to those of the others, which are other GPUs."""
+def communicator(device: Any, size: int, rank: int, secret: Any) -> Any:
+    """Of the GPU of a device with those of the other ranks, which are others."""
+    with device.here():
+        return _nccl().NcclCommunicator(size, secret, rank)
 
-    def __init__(self, device: Any, size: int, rank: int, secret: Any):
-        self._device = device
-        with device.here():
-            self._communicator = _nccl().NcclCommunicator(size, secret, rank)
+
+class Direct:
+    """The way from the first GPU of this rank to those of the others."""
+
+    def __init__(self, device: Any, communicator: Any):
+        self._device, self._communicator = device, communicator
 
     def leaving(self, buffer: Any) -> Any:
         """A buffer of one of this rank's devices, where it is sent from."""

@@ -59,7 +59,7 @@ def _cut_work(rows: Pattern, p: int, weights: np.ndarray) -> np.ndarray:
     if n == 0 or rows.lengths is None:
         return _cut(n, weights)
     upto, share = np.cumsum(_work(rows)), np.cumsum(weights)[:-1] / weights.sum()
-    inner = np.searchsorted(upto, upto[-1] * share, side="left") + 1
+    inner = np.minimum(np.searchsorted(upto, upto[-1] * share, side="left") + 1, len(upto))
     if rows.each > 1:  # as if rows that are together were alike
         inner = (inner - (upto[inner - 1] - upto[-1] * share) / np.diff(upto, prepend=0)[inner - 1]) * rows.each
     inner = np.minimum(inner, n).astype(np.int64)

@@ -140,7 +140,7 @@ class Ranks:
         self._world = world()
         self._comm, self.rank, self.size = self._world.comm, self._world.rank, self._world.size
         # What ranks show each other where they meet: bytes for whom, and for what; a short message for all.
-        shown = [("sizes", "i8", self.size), ("what", "i8"), ("posted", "i8"), ("post", "u1", _POSTED)]
+        shown = [("sizes", "i8", self.size), ("what", "i8"), ("posted", "i8"), ("lying", "i8"), ("post", "u1", _POSTED)]
         self._mine, self._all = np.zeros(1, shown), np.zeros(self.size, shown)
         self._rank_of: list[int] = []
         self._direct: Any = None  # the way from GPU to GPU
@@ -164,8 +164,8 @@ class Ranks:
             return None
         if places not in known:
             secret = self.gathered(nccl.secret() if self.rank == 0 else None, "GPUs of ranks")[0]
-            known[places] = nccl.Direct(device, self.size, self.rank, secret)
-        return known[places]
+            known[places] = nccl.communicator(device, self.size, self.rank, secret)
+        return nccl.Direct(device, known[places])
 
     def here(self, d: int) -> bool:
         """Whether device d is one of this process."""
@@ -270,6 +270,7 @@ class Ranks:
         packed = {id(parcel): self._packed(parcel) for parcel in parcels.values()}
         messages = {rank: packed[id(parcel)] for rank, parcel in parcels.items()}
         mine["what"], mine["posted"], mine["sizes"] = crc32(what.encode()), False, 0
+        mine["lying"] = any(lying for *_, lying in packed.values())
         for rank, (head, *_) in messages.items():
             mine["sizes"][0, rank] = len(head)
         if len(packed) == 1 and len(messages) == self.size - 1:
@@ -299,8 +300,10 @@ class Ranks:
                 coming += [(rank, buffer) for buffer in reader.lying]
         for request in sent:
             self._wait(request, what)
-        if leaving or coming:
-            self._direct.swap(leaving, coming)
+        if all_["lying"].any():
+            self._wait(comm.Ibarrier(), what)  # nobody waits on a GPU for a rank that has no room there
+            if leaving or coming:
+                self._direct.swap(leaving, coming)
         return found
 
     def _received(self, rank: int, tag: int, length: int, what: str) -> np.ndarray:

@@ -8,7 +8,7 @@ which gives way before it waits for a device.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from .matrix.csr import Rows, store_of, take_rows, to_slots
 from .matrix.mxm import combined
 from .run.steps import copied
 
-Came = Callable[[], tuple[Any, Any]]  # what gives keys and values on a device
+Entries = Generator[None, None, tuple[Any, Any]]  # keys and values, once a device has them
 SLACK = 16  # of a block of several ranges one part in so many may be room of entries that came more than once
 CHUNK: int | None = None  # None: one for each 256 bytes of the GPU's memory
 
@@ -33,45 +33,28 @@ class Given:
     chunks = 1  # CHUNKs that are sorted at once
 
     def __init__(self, session: Context, nrows: int, rows: Any, cols: Any, vals: Any, iso: bool, dup_op: Any):
-        self._session, self.iso, self._vals, self._dup_op, self._all = session, iso, vals, dup_op, (0, nrows)
-        self.home: Any = session.devices[0]
-        self.dtype = vals.dtype
-        self._rows, self._cols = (ids.astype(np.int32) if ids.itemsize < 4 else ids for ids in (rows, cols))
-        self.most = len(rows)
+        home: Any = session.devices[0]
+        self._session, self.home, self.iso, self._dup_op, self._all = session, home, iso, dup_op, (0, nrows)
+        with home.here():
+            rows, cols = (ids.astype(np.int32) if ids.itemsize < 4 else ids for ids in (rows, cols))
+            self._rows, self._cols, self._vals = map(home.xp.ascontiguousarray, (rows, cols, vals))
+        self.dtype, self.most = vals.dtype, len(rows)
 
     def bins(self, shift: int) -> np.ndarray:
         """How many entries each bin of rows has."""
         return self.home.get(_entries().binned(self.home, self._rows, shift))
 
-    def picked(self, device: Any, low: int, high: int, bits: int, most: int) -> Came:
-        """What gives the keys and values on a device, of the entries of rows low .. high - 1, at most so many; in
-        another step than this one."""
-        valued, home = not self.iso, self.home
-        if (low, high) == self._all:
-            keys = home.keys(self._rows, self._cols, bits)
-            return lambda: (_near(device, home, keys), _near(device, home, self._vals) if valued else None)
-        keys, places, end = _entries().picked(home, self._rows, self._cols, low, high, bits, most, valued)
-        vals = home.at(self._vals, places) if valued else None
-
-        def brought() -> tuple[Any, Any]:
-            total = int(home.get(end)[0])
-            values = None if vals is None else _near(device, home, vals[:total])
-            return _near(device, home, keys[:total]), values
-
-        return brought
-
-    def distinct(self, device: Any, came: Came, row0: int, bits: int) -> Generator[None, None, tuple]:
-        """(sorted keys that differ, their values or None)."""
-        keys, vals = came()
-        del came
-        if self.iso:
-            device.sort(keys)
-            offsets = _entries().distinct_counts(device, keys)
-            yield
-            total = int(device.get(offsets[-1:])[0])
-            if total < len(keys):
+    def entries(self, device: Any, low: int, high: int, bits: int, most: int) -> Entries:
+        """(sorted keys that differ, their values or None) of the entries of rows low .. high - 1, at most so many, on a
+        device."""
+        picked = self._picked(low, high, bits, most)
+        yield
+        keys, vals = (array and _near(device, self.home, array()) for array in picked)
+        del picked  # nobody else keeps it
+        if vals is None:
+            keys, repeated = yield from _apart(device, keys)
+            if repeated:
                 check_duplicates(True, self._dup_op)
-                keys = _entries().distinct(device, keys, offsets, total)
             return keys, None
         order = device.order(keys)
         keys = device.at(keys, order)
@@ -83,6 +66,23 @@ class Given:
             return keys, device.at(vals, order)
         check_duplicates(False, self._dup_op)
         return keys[first], combined(self._session, device, self._dup_op, order, first, vals)
+
+    def _picked(self, low: int, high: int, bits: int, most: int) -> tuple[Callable[[], Any], Callable[[], Any] | None]:
+        """What gives the keys of some rows on the first GPU, and what their values, in another step than this one."""
+        home, iso = self.home, self.iso
+        if (low, high) == self._all:
+            keys = home.keys(self._rows, self._cols, bits)
+            return lambda: keys, None if iso else lambda: self._vals
+        keys, places, end = _entries().picked(home, self._rows, self._cols, low, high, bits, most, not iso)
+        vals = None if iso else home.at(self._vals, places)
+        total: list[int] = []
+
+        def some(array: Any) -> Any:
+            if not total:
+                total.append(int(home.get(end)[0]))
+            return array[: total[0]]
+
+        return lambda: some(keys), None if iso else lambda: some(vals)
 
     def one(self, device: Any) -> Any:
         """The value of all entries, on a device."""
@@ -98,21 +98,24 @@ class Drawn:
     def __init__(self, session: Context, recipe: Any, dtype: Any):
         self._session, self._recipe, self.dtype, self.home = session, recipe, np.dtype(dtype.np_type), None
         self.iso, self.most = recipe.weights is None, recipe.units * (1 + recipe.symmetric)
+        self._tasks = [Task(d, d, 0, 0) for d in range(len(session.devices))]
         self._labels: dict[int, Any] = {}  # by GPU
         if recipe.labels is not None:
-            names, devices = recipe.labels(), cast(list[Any], session.devices)
-            for device in devices:
-                if device.kind == "cuda" and device.gpu not in self._labels:
-                    self._labels[device.gpu] = device.put(names)
+            ranks = session.ranks
+            names = recipe.labels() if ranks is None else ranks.alike(recipe.labels, "new names of vertices")
+            session.over(self._tasks, lambda task: self._named(session.devices[task.device], names), 0.0)
+
+    def _named(self, device: Any, names: np.ndarray) -> None:
+        if device.gpu not in self._labels:
+            self._labels[device.gpu] = device.put(names)
 
     def _drawing(self, device: Any, first: int, last: int) -> Any:
         return _entries().Drawing(device, self._recipe, self._labels.get(device.gpu), first, last)
 
     def bins(self, shift: int) -> np.ndarray:
         """How many entries each bin of rows has: each device counts a share of the draws."""
-        units, devices = self._recipe.units, self._session.devices
+        units, devices, tasks = self._recipe.units, self._session.devices, self._tasks
         each = -(-units // (len(devices) * 16)) * 16  # a multiple of what a thread takes
-        tasks = [Task(d, d, 0, 0) for d in range(len(devices))]
 
         def counted(task: Task) -> Any:
             first, last = (min(each * d, units) for d in (task.device, task.device + 1))
@@ -123,32 +126,31 @@ class Drawn:
         total: np.ndarray = np.sum(self._session.told(tasks, found, "entries of rows"), axis=0)
         return total
 
-    def picked(self, device: Any, low: int, high: int, bits: int, most: int) -> Came:
+    def entries(self, device: Any, low: int, high: int, bits: int, most: int) -> Entries:
+        """As those of `Given`."""
         keys, count = self._drawing(device, 0, self._recipe.units).keys(low, high, bits, most)
-
-        def drawn() -> tuple[Any, Any]:
-            total = int(device.get(count)[0])
-            if total > most:
-                raise Panic(f"{device.name} drew {total} entries of rows {low} to {high - 1}, and counted {most}")
-            return keys[:total], None
-
-        return drawn
-
-    def distinct(self, device: Any, came: Came, row0: int, bits: int) -> Generator[None, None, tuple]:
-        keys, _ = came()
-        del came
-        device.sort(keys)
-        offsets = _entries().distinct_counts(device, keys)
         yield
-        keys = _entries().distinct(device, keys, offsets, int(device.get(offsets[-1:])[0]))
+        total = int(device.get(count)[0])
+        if total > most:
+            raise Panic(f"{device.name} drew {total} entries of rows {low} to {high - 1}, and counted {most}")
+        keys, _ = yield from _apart(device, keys[:total])
         if self.iso:
             return keys, None
         recipe = self._recipe
-        args = row0, bits, recipe.n, recipe.symmetric, recipe.weights, self.dtype
+        args = low, bits, recipe.n, recipe.symmetric, recipe.weights, self.dtype
         return keys, _entries().weighed(device, keys, *args)
 
     def one(self, device: Any) -> Any:
         return device.full(1, 1, self.dtype)
+
+
+def _apart(device: Any, keys: Any) -> Generator[None, None, tuple[Any, bool]]:
+    """(the keys that differ, sorted; whether some are there more than once). The array is given away."""
+    device.sort(keys)
+    offsets = _entries().distinct_counts(device, keys)
+    yield
+    total = int(device.get(offsets[-1:])[0])
+    return (keys, False) if total == len(keys) else (_entries().distinct(device, keys, offsets, total), True)
 
 
 def build(session: Context, matrix: Any, source: Given | Drawn) -> None:
@@ -178,7 +180,9 @@ def build(session: Context, matrix: Any, source: Given | Drawn) -> None:
 
     parts = _in_turns(session, tasks, rows_of)
     if colmap is None:
-        distribute(session, matrix, parts[0], source.iso)
+        home: Any = devices[0]
+        with home.here():
+            distribute(session, matrix, parts[0], source.iso)
     else:
         matrix._store = store_of(session, rowmap, colmap, matrix.dtype, source.iso, parts)
 
@@ -197,9 +201,7 @@ def _block(
             if above:
                 ends[...] = above
             continue
-        came = [source.picked(device, lo, hi, bits, most)]
-        yield
-        keys, found = yield from source.distinct(device, came.pop(), lo, bits)  # nobody else keeps what is picked
+        keys, found = yield from source.entries(device, lo, hi, bits, most)
         begins, upto = device.firsts(keys, bits, hi - lo, np.int64), above + len(keys)
         if above:
             begins += above

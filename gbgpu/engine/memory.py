@@ -27,9 +27,10 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
     device = session.home
     if device.kind == "cpu":
         return Memory(held, max(int(26.4 * nvals) + value * nvals + 14 * nrows, held))
-    gpus = len({device.gpu for device in session.devices if device.kind == "cuda"})
+    own = [device.gpu for device in session.devices if device.kind == "cuda"]
+    gpus = len(set(own))
     straight = p > 1 and not session.maps.permutes and session.kernels.kind == "cuda"  # owners sort
-    parts, here = (p, p // gpus) if straight else (1, 1)  # how many are sorted; of these, on one GPU
+    parts, here = (p, len(own) // gpus) if straight else (1, 1)  # how many are sorted; of these, on one GPU
     each, share = -(-nvals // parts), here / parts
     chunk = min(each, gate.CHUNK or device.memory()[1] // 256)
     # Keys that are picked, with values; those that are sorted, and what a block before has left; rows of keys.

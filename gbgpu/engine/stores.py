@@ -288,7 +288,9 @@ class Stores(Context):
         the entries from there on that `rows_here` tells."""
         self.check()
         if not isinstance(cols, np.ndarray):
-            return gate.from_csr(self, matrix, self._here(indptr), cols, self._here(vals), iso)
+            gpu: Any = self.devices[0]
+            with gpu.here():
+                return gate.from_csr(self, matrix, self._here(indptr), cols, self._here(vals), iso)
         if first is not None:
             maps = self.maps.of_matrix(matrix.shape[0], matrix.shape[1], int(indptr[-1]), np.diff(indptr))
             mine = np.clip(indptr, first, first + len(cols)) - first

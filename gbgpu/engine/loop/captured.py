@@ -264,14 +264,14 @@ class Captured:
         return bitmap and self.device.kind != "cpu"
 
     def _recall(self) -> None:
-        self.recall([handle() for handle, _ in self.lent])
+        self.recall()
         self.lent.clear()
 
-    def recall(self, handles: list[Any]) -> None:
-        """Handles that still have what they were lent get copies."""
+    def recall(self, ids: set[int] | None = None) -> None:
+        """Handles that still have what they were lent, all or some, get copies."""
         for handle, places in self.lent:
             x = handle()
-            if x is None or not any(x is one for one in handles) or not isinstance(x._store, VectorStore):
+            if x is None or not (ids is None or id(x) in ids) or not isinstance(x._store, VectorStore):
                 continue
             if addresses(x._store.blocks) & places:
                 x._store = owned(self.devices, x._store)

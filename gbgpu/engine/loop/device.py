@@ -212,7 +212,7 @@ class DeviceLoop:
 
     def _whole(self, statement: Statement) -> bool:
         x, expr = vector_of(statement.expr), statement.expr
-        full = x is not None and x._store is not None and x._store.form == "full"
+        full = x is not None and x._store.form == "full"
         return full and statement.mask is None and not expr.op.monoid.is_any
 
     def _soon(self) -> int:
@@ -274,7 +274,7 @@ class DeviceLoop:
     def _count(self) -> None:
         """Statements go on, and choose by how much there is of what they multiply."""
         for x in (vector_of(statement.expr) for statement in self.statements):
-            if x is not None and x._store is not None:
+            if x is not None:
                 self.session.nvals(x)
 
     def _heir(self, ended: Captured) -> Captured | None:
@@ -287,11 +287,16 @@ class DeviceLoop:
         elif way is not None and ended.turns:
             found = loops.other(self.signature, ended.way, self.session.maps.alone)
             found = found if found is not None and found.fits(self.signature, False, ended) else None
-            self.turned = ended.way if found is None and "pull" in ended.way[1] else None
+            self.turned = ended.way if found is None and self._may_turn(ended.way) else None
         if found is None or too_wide(self.session, found.products(self.signature, "push")):
             return None
         found.bind(loop, self.signature)
         return found
+
+    def _may_turn(self, way: Way) -> bool:
+        """Whether a product that went by a pull may be a push."""
+        pairs = zip(_among(round_of(self.loop)[0]), way[1], strict=True)
+        return any(direction == "pull" and "direction" not in statement.hints for statement, direction in pairs)
 
     # -- one graph
 

@@ -51,8 +51,9 @@ class Kept:
 
     def recall(self, handles: list[Any]) -> None:
         """Whatever these have of a kept round becomes their own."""
-        for captured in chain(*self._captured.values()):
-            captured.recall(handles)
+        ids = {id(handle) for handle in handles}
+        for captured in [*chain(*self._captured.values())]:  # copies may make room, by what is kept
+            captured.recall(ids)
 
     def forget(self, captured: Any) -> None:
         for alike in self._captured.values():

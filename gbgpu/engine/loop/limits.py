@@ -25,7 +25,7 @@ def products(
     """(semiring, vector, matrix as it lies for the direction) of each product of a vector of a form."""
     for statement, held in going(session, statements, direction):
         x = vector_of(statement.expr)
-        if x is not None and x._store is not None and x._store.form == form:
+        if x is not None and x._store.form == form:
             yield statement.expr.op, x, held
 
 
@@ -38,9 +38,10 @@ def going(session: Any, statements: Iterable[Statement], direction: str) -> Iter
 
 
 def vector_of(expr: Expression) -> Any:
-    """The vector that a product multiplies; None where that is an expression, and for others than products."""
+    """The vector that a product multiplies; None where that is an expression or has no entries, and for others than
+    products."""
     x = None if expr.kind != "product" else expr.left if expr.left.ndim == 1 else expr.right
-    return None if x is None or x.lazy else x
+    return None if x is None or x.lazy or x._store is None else x
 
 
 def as_it_lies(session: Any, expr: Expression, direction: str) -> MatrixStore:
