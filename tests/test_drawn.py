@@ -11,6 +11,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from conftest import Devices
 
 import gbgpu as gb
 from gbgpu import binary
@@ -128,8 +129,7 @@ if SETS:
         monkeypatch.setattr(generate, "LARGE", 0)
         monkeypatch.setattr(gate, "CHUNK", chunk)
         for spec in SETS:
-            spec, _, partition = spec.partition("/")
-            gb.init(spec, eval(f"gb.partition.{partition}") if partition else None)
+            Devices(*spec.partition("/")[::2]).start()
             found = eval(f"gb.io.generate.{call}")
             session = gb.settings.session()
             again = gb.Matrix.from_coo(
@@ -185,6 +185,7 @@ class StandIns:
 class ByNumPy:
     """`gbgpu.device.entries`."""
 
+    UNITS = entries.UNITS
     shift_of = staticmethod(entries.shift_of)
 
     def binned(self, device, rows, shift):

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from conftest import Devices
 
 import gbgpu as gb
 from gbgpu import binary, exceptions
@@ -22,8 +23,7 @@ SETS = {"cuda:0", "cuda:0*3", *os.environ.get("GBGPU_TEST_DEVICES", "").split()}
 
 @pytest.fixture(params=sorted(SETS))
 def gpu(request):
-    spec, _, partition = request.param.partition("/")
-    gb.init(spec, eval(f"gb.partition.{partition}") if partition else None)
+    Devices(*request.param.partition("/")[::2]).start()
     import cupy
 
     return cupy

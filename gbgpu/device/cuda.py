@@ -503,8 +503,7 @@ class CudaDevice:
 
     def low_bits(self, keys: Any, bits: int, out: Any) -> Any:
         """out, with the lower bits of keys."""
-        if out.size:
-            self.run(f"low8{out.itemsize}", out.size, (keys, out, (1 << bits) - 1, out.size))
+        self.run(f"low8{out.itemsize}", out.size, (keys, out, (1 << bits) - 1, out.size))
         return out
 
     # -- the device as a whole

@@ -26,8 +26,7 @@ def shift_of(nrows: int) -> int:
 def binned(device: Any, rows: Any, shift: int) -> Any:
     """How many entries each bin has, on the device."""
     bins = device.zeros(1 << BINS, np.int64)
-    if len(rows):
-        _run(device, f"binned{rows.itemsize}", len(rows), (rows, len(rows), shift, bins))
+    _run(device, f"binned{rows.itemsize}", len(rows), (rows, len(rows), shift, bins))
     return bins
 
 
@@ -62,9 +61,8 @@ def weighed(device: Any, keys: Any, row0: int, bits: int, n: int, symmetric: boo
     """The weights of edges by their keys, a whole number from the first of `weights` to the second."""
     least, most = weights
     vals, code = device.empty(len(keys), dtype), _CODES.get(dtype.str[1:], _CODES.get(dtype.kind, dtype.itemsize))
-    if len(keys):
-        args = keys, len(keys), row0, bits, n, int(symmetric), least, most - least + 1, code, vals
-        _run(device, "weighed", len(keys), args)
+    args = keys, len(keys), row0, bits, n, int(symmetric), least, most - least + 1, code, vals
+    _run(device, "weighed", len(keys), args)
     return vals
 
 

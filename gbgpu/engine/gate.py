@@ -115,7 +115,8 @@ class Drawn:
     def bins(self, shift: int) -> np.ndarray:
         """How many entries each bin of rows has: each device counts a share of the draws."""
         units, devices, tasks = self._recipe.units, self._session.devices, self._tasks
-        each = -(-units // (len(devices) * 16)) * 16  # a multiple of what a thread takes
+        thread = _entries().UNITS  # what it takes: shares are multiples of it
+        each = -(-units // (len(devices) * thread)) * thread
 
         def counted(task: Task) -> Any:
             first, last = (min(each * d, units) for d in (task.device, task.device + 1))
@@ -157,13 +158,12 @@ def build(session: Context, matrix: Any, source: Given | Drawn) -> None:
     """Give a matrix the entries of a source. Equal places of given ones are combined in input order; columns (user ids)
     ascend."""
     (nrows, ncols), devices = matrix.shape, session.devices
-    bits = max(ncols - 1, 1).bit_length()
-    if max(nrows - 1, 1).bit_length() + bits > 62:
+    if not fits(nrows, ncols):
         raise InvalidValue(message("a shape of at most 2**62 places", matrix.shape, "arrays on the host may be larger"))
-    shift, bins, tasks = _entries().shift_of(nrows), None, [Task(0, 0, 0, nrows)]
+    bits, shift, bins, tasks = _bits(ncols), _entries().shift_of(nrows), None, [Task(0, 0, 0, nrows)]
     rowmap, colmap = RowMap(np.array([0, nrows])), None
-    apart = len(devices) > 1 and not session.maps.permutes and session.kernels.kind == "cuda"
-    if apart or source.most > _chunk(devices[0]) or isinstance(source, Drawn):
+    apart = by_owners(session)
+    if apart or source.most > chunk_of(devices[0]) or isinstance(source, Drawn):
         bins = source.bins(shift)[: -(-nrows >> shift)]
     if apart and bins is not None:
         rowmap, colmap = session.maps.of_matrix(nrows, ncols, int(bins.sum()), bins, each=1 << shift)
@@ -191,7 +191,7 @@ def _block(
     device: Any, source: Given | Drawn, low: int, high: int, ncols: int, bins: np.ndarray | None, shift: int, bits: int
 ) -> Generator[None, None, Rows]:
     """Rows low .. high - 1 on a device."""
-    ranges = list(_ranges(low, high, source.most, bins, shift, source.chunks * _chunk(device)))
+    ranges = list(_ranges(low, high, source.most, bins, shift, source.chunks * chunk_of(device)))
     room = sum(most for *_, most in ranges) if len(ranges) > 1 else 0  # one range has as much as is found
     indptr, above, narrow = device.zeros(high - low + 1, np.int64), 0, np.int32 if ncols <= 2**31 else np.int64
     cols, vals = device.empty(room, narrow), device.empty(0 if source.iso else room, source.dtype)
@@ -298,12 +298,28 @@ def distribute(session: Context, matrix: Any, rows: Rows, iso: bool) -> None:
     matrix._store = store_of(session, rowmap, colmap, matrix.dtype, iso, parts)
 
 
+def fits(nrows: int, ncols: int) -> bool:
+    """Whether a key has room for a row and a column."""
+    return _bits(nrows) + _bits(ncols) <= 62
+
+
+def by_owners(session: Context) -> bool:
+    """Whether each device sorts the entries of its own rows."""
+    return len(session.devices) > 1 and not session.maps.permutes and session.kernels.kind == "cuda"
+
+
+def chunk_of(device: Any) -> int:
+    """How many entries a device sorts at once."""
+    return CHUNK or device.memory()[1] // 256
+
+
+def _bits(n: int) -> int:
+    """Of numbers below n."""
+    return max(n - 1, 1).bit_length()
+
+
 def _entries() -> Any:
     return imported("gbgpu.device.entries")
-
-
-def _chunk(device: Any) -> int:
-    return CHUNK or device.memory()[1] // 256
 
 
 def _near(device: Any, home: Any, array: Any) -> Any:

@@ -29,10 +29,10 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
         return Memory(held, max(int(26.4 * nvals) + value * nvals + 14 * nrows, held))
     own = [device.gpu for device in session.devices if device.kind == "cuda"]
     gpus = len(set(own))
-    straight = p > 1 and not session.maps.permutes and session.kernels.kind == "cuda"  # owners sort
+    straight = gate.by_owners(session)
     parts, here = (p, len(own) // gpus) if straight else (1, 1)  # how many are sorted; of these, on one GPU
     each, share = -(-nvals // parts), here / parts
-    chunk = min(each, gate.CHUNK or device.memory()[1] // 256)
+    chunk = min(each, gate.chunk_of(device))
     # Keys that are picked, with values; those that are sorted, and what a block before has left; rows of keys.
     keys = 8 + (value if chunk < each or parts > 1 else 0)
     sorting = (8.2 if iso else 32.3) + keys + (4 + value) * (here - 1)

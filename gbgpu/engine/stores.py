@@ -262,10 +262,9 @@ class Stores(Context):
 
         return gate.build(self, matrix, gate.Given(self, matrix.shape[0], rows, cols, self._here(vals), iso, dup_op))
 
-    @property
-    def draws(self) -> bool:
-        """Whether `draw_matrix` serves."""
-        return self.kernels.kind == "cuda" and (self.ranks is None or not self.maps.permutes)
+    def draws(self, n: int) -> bool:
+        """Whether `draw_matrix` serves for graphs of n vertices."""
+        return self.kernels.kind == "cuda" and (self.ranks is None or not self.maps.permutes) and gate.fits(n, n)
 
     @memory_checked
     def draw_matrix(self, matrix: Any, recipe: Any) -> None:

@@ -337,8 +337,7 @@ def _check_matrix(dtype: Any, weights: Weights, name: str | None) -> None:
 def _matrix(drawn: _Drawn, dtype: Any, name: str | None) -> Matrix:
     """The graph as a matrix; of several ranks each draws a share of the edges."""
     session, recipe = settings.session(), drawn.recipe
-    narrow = 2 * max(drawn.n - 1, 1).bit_length() <= 62  # row and column are a key of 64 bits there
-    if recipe is not None and recipe.units >= LARGE and narrow and session.draws:
+    if recipe is not None and recipe.units >= LARGE and session.draws(drawn.n):
         checks.flag("symmetric", drawn.symmetric)
         weights = None if drawn.weights is None else _limits(drawn.weights)
         matrix = Matrix("INT64" if dtype is None else dtype, drawn.n, drawn.n, name=name)
