@@ -54,6 +54,16 @@ def test_buffers_that_go_beside_messages():
     assert int(ranked(3, "statements", "4", "cpu:2+", "mixed", "products").split()[0]) > 20
 
 
+def test_ranks_that_are_bound_to_cores_take_the_gpus_in_turn(monkeypatch):
+    """As Open MPI binds two: each has all of its cores, and one of the GPUs that both see."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setattr(ranks, "cores", lambda: [4, 5])
+    others = [(("here", "0,1"), ("here", [0, 1])), (("there", "0,1"), ("there", [4, 5]))]
+    comm = SimpleNamespace(rank=2, size=3, allgather=lambda mine: [*others, mine])
+    world = ranks.World(SimpleNamespace(Get_processor_name=lambda: "here"), comm)
+    assert world.beside() == ((1, 2), (0, 1))
+
+
 LOADING = "generated + texts 30 + together + writing", "parts + binary + room"  # on two ranks, on three
 
 

@@ -353,4 +353,5 @@ def test_auto_takes_the_gpus_of_one_model_that_reach_each_other(monkeypatch):
             return (reader, owner) != (3, 0)
 
     monkeypatch.setattr(cuda, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=Runtime())))
-    assert backends.automatic() == "cuda:0,1" and backends.automatic(6, 8) == "cuda:2"
+    several = (6, 8), (0, 1)
+    assert backends.automatic(*backends.ALONE) == "cuda:0,1" and backends.automatic(*several) == "cuda:2"

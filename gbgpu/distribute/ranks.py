@@ -88,11 +88,13 @@ class World:
         """Whether this process is the rank, and no child that it forked."""
         return os.getpid() == self._process
 
-    def beside(self) -> tuple[int, int]:
-        """(which, of how many) ranks this is that share a machine, its cores and GPUs."""
-        mine = self.mpi.Get_processor_name(), cores(), os.environ.get("CUDA_VISIBLE_DEVICES")
-        alike = [rank for rank, theirs in enumerate(self.comm.allgather(mine)) if theirs == mine]
-        return alike.index(self.rank), len(alike)
+    def beside(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """(which, of how many) ranks this is that share a machine's GPUs; and cores: mpiexec may bind each to some."""
+        name = self.mpi.Get_processor_name()
+        told = self.comm.allgather(((name, os.environ.get("CUDA_VISIBLE_DEVICES")), (name, cores())))
+        alike = [[rank for rank, each in enumerate(told) if each[i] == told[self.rank][i]] for i in (0, 1)]
+        gpus, shared = ((ranks.index(self.rank), len(ranks)) for ranks in alike)
+        return gpus, shared
 
     def listen(self) -> None:
         """Hear last words."""

@@ -14,6 +14,11 @@ from .interface import Kernels
 _EXAMPLES = 'such as "auto", "cpu:4", "cuda:0", "cuda:0-1", "cuda:0*3", "cuda:0,cpu:2"'
 
 
+# (which, of how many) processes this is, of those that see the same GPUs, and of those that run on the same cores.
+Sharing = tuple[tuple[int, int], tuple[int, int]]
+ALONE: Sharing = ((0, 1), (0, 1))
+
+
 class Part(NamedTuple):
     """A part of a device string: `cuda:0-3*2` has first 0, last 3 and copies 2."""
 
@@ -75,9 +80,9 @@ def _rehearsal(copies: int) -> tuple[DeviceSet, Kernels]:
 BACKENDS: dict[str, Callable[[list[Part], str], tuple[DeviceSet, Kernels]]] = {"cpu": _cpu, "cuda": _cuda}
 
 
-def open_devices(spec: str, beside: tuple[int, int] = (0, 1)) -> tuple[DeviceSet, Kernels]:
-    """(device set, kernels) for a device string. `beside`: which of how many processes this is, of those that share
-    what "auto" takes. Raises DeviceError with the strings that are understood, or with what is missing."""
+def open_devices(spec: str, beside: Sharing = ALONE) -> tuple[DeviceSet, Kernels]:
+    """(device set, kernels) for a device string. `beside`: who shares what "auto" takes. Raises DeviceError with the
+    strings that are understood, or with what is missing."""
     if not isinstance(spec, str):
         raise TypeError(message(f"a device string {_EXAMPLES}", type(spec).__name__))
     if spec == "auto":
@@ -102,10 +107,11 @@ def _parsed(spec: str) -> list[Part]:
     return parts
 
 
-def automatic(which: int = 0, processes: int = 1) -> str:
+def automatic(gpus: tuple[int, int], shared: tuple[int, int]) -> str:
     """What "auto" means on this machine: GPUs like the first one, if there is one, else a virtual device for each core;
     to one of several processes its share, one GPU."""
     cuda = imported("gbgpu.device.cuda")
-    if gpus := cuda.available():
-        return "cuda:" + ",".join(map(str, cuda.alike() if processes == 1 else [which % gpus]))
-    return f"cpu:{max(len(cores()) // processes, 1)}"
+    if found := cuda.available():
+        which, processes = gpus
+        return "cuda:" + ",".join(map(str, cuda.alike() if processes == 1 else [which % found]))
+    return f"cpu:{max(len(cores()) // shared[1], 1)}"

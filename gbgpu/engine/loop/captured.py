@@ -22,7 +22,7 @@ from .body import reads_of, round_of, written
 from .buffers import addresses, apart, described, differing, moved, owned
 from .condition import Condition
 from .journal import Journal, NotCompiled, OtherForm
-from .limits import going, limits, measure, products
+from .limits import going, limits, measure, products, too_wide
 from .noted import Noted
 from .signature import Signature
 from .tapes import CpuTape
@@ -178,6 +178,10 @@ class Captured:
             x, held = signature.handles[number], known()
             if x._store is not None and held is not None:
                 yield op, x, held
+
+    def too_wide(self, signature: Signature) -> bool:
+        """Whether a loop with this key would end it with its first round."""
+        return too_wide(self.session, self.products(signature, "push"), self.tape.few)
 
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
@@ -338,7 +342,7 @@ class Captured:
                 self.flags = session._watched
                 unlike = self._unguarded(condition)
                 unlike += [f"{condition.array(flag)}[0] != 0" for _, flag, *_ in self.flags]
-                text = condition.kernel(done, copies, limits(session, pinned, condition, unlike))
+                text = condition.kernel(done, copies, limits(session, pinned, condition, unlike, self.tape.few))
                 self.tape.turn(text, condition.arrays, self.loop.max_iterations, [to for to, _ in pairs])
         finally:
             session.loop_index, session._watched = None, watched
@@ -512,10 +516,10 @@ class Captured:
                 ended = self if joined is None else joined.ended
                 if ended is not self:
                     ended.take(self)
-                loop.rounds, over, too_wide = ended.tape.ended if joined is None else joined.state
+                loop.rounds, over, left = ended.tape.ended if joined is None else joined.state
                 if noted is not None:
                     noted.tell()
-                loop.converged, wide, ended.turns = bool(over), bool(too_wide), too_wide == 2
+                loop.converged, wide, ended.turns = bool(over), bool(left), left == 2
                 ended._leave()
                 if self.key:
                     follows = uninterrupted(partial(ended._end, heir if done else None))

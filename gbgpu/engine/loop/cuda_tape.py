@@ -16,10 +16,10 @@ from ...kernels import resident
 from ...kernels.resident import Code, Order, Part, Program, Round, Unknown
 from .condition import NOTES, Condition, CudaCondition
 from .journal import Journal, NotCompiled
+from .limits import PASSES
 from .tapes import late, within
 
 _COPIES = {"copy_bytes", *(f"copy{size}" for size in (1, 2, 4, 8))}  # of device/bytes.cu
-SHORT = 1e-5  # seconds of a round's passes over rows from which they want all the threads that a graph gives them
 
 
 class CudaTape:
@@ -29,6 +29,7 @@ class CudaTape:
         self._session, self._device = session, session.devices[0]
         self._kernels: list[Any] = []  # a graph does not keep the code that it launches
         here = [device for device in session.devices if device.gpu == self._device.gpu]
+        self.few = True  # whether few blocks work on lists, and may stay
         self._rounds = Rounds(here if session.maps.alone else session.devices)
         self._order = Order(self._rounds.gpus)
         self.state = self._device.zeros(8, np.int64)  # the round, whether it is over, whether it is too wide
@@ -38,9 +39,9 @@ class CudaTape:
     def recording(self, journal: Journal, thin: bool, seconds: float = 0.0) -> Iterator[None]:
         """`thin`: most works on short lists, but for passes over rows that take so many seconds."""
         session, before = self._session, self._session.late
-        self._journal, self._stays = journal, thin and seconds < SHORT
+        self._journal, self.few = journal, thin and seconds < PASSES
         try:
-            with self._rounds.body(journal, self._device.processors if thin else 0):
+            with self._rounds.body(journal, self._device.processors if self.few else 0):
                 session.late = late
                 if self._rounds.others:
                     journal.before = self._before
@@ -111,7 +112,7 @@ class CudaTape:
         self._codes: list[Code] = []
         if rounds.others and not self._known:
             raise NotCompiled("GPUs would not know where to meet")
-        if how == "always" or self._stays and how != "never":
+        if how == "always" or self.few and how != "never":
             with suppress(Unknown):
                 self.will_stay([self.round()])
         self._ready(how in ("now", "always"))

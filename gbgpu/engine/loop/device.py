@@ -27,7 +27,7 @@ from .body import matrices_of, round_of, simple, statements_of
 from .buffers import moved
 from .captured import Captured
 from .journal import NotCompiled, OtherForm
-from .limits import as_it_lies, products, thin, too_wide, vector_of
+from .limits import PASSES, as_it_lies, products, pulled, thin, too_wide, vector_of
 from .signature import Signature
 from .solo import Solo
 from .tapes import threads
@@ -36,6 +36,9 @@ HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for eac
 MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it, or, if it has many statements,
 KEPT_UP = 4e-5  # for each of them
+# A loop is no first GPU's alone where a pull of all rows takes seconds of which others would spare so many, unless rows
+# are as short as those of road maps, whose frontiers stay small.
+SPARED, ROADS = 5e-4, 8
 IDLE = 0.1  # share of the time in which a GPU has nothing to do: then it waits for Python, whatever was predicted
 SPENT = 1e-4  # the same of CPU devices, which wait for Python: that spends a third of it on a statement
 # The same where rounds in the other direction are kept: one kernel for both is faster on RMAT of scale 22 (1.5e-3 as
@@ -147,7 +150,8 @@ class DeviceLoop:
         """Whether a round that pushes would be too wide. (Where any arrival does, it is not much slower, once; and in
         searches from hubs no other frontier may be left to write down the round of.)"""
         pushes = products(self.session, self.statements, "push", "list")
-        return too_wide(self.session, (push for push in pushes if not ends_soon(push[0].monoid)))
+        found = (push for push in pushes if not ends_soon(push[0].monoid))
+        return too_wide(self.session, found, self._seconds() < PASSES)
 
     @property
     def _one(self) -> bool:
@@ -168,7 +172,7 @@ class DeviceLoop:
             if self.alike != SETTLED:
                 return False
             lost = MET / (1 - 1 / self.gpus) if self._together else HANDED
-            if self._seconds() > lost * len(self.statements):
+            if self._seconds() > lost * len(self.statements) or self._grows:
                 return False
         if not self.solo.fits():
             self.solo = None
@@ -181,6 +185,13 @@ class DeviceLoop:
             raise
         self.alike, self.plans = 0, None
         return True
+
+    @property
+    def _grows(self) -> bool:
+        """Whether frontiers may become such that all GPUs are better, however few vertices they have now."""
+        pushes = (push for form in KNOWN for push in products(self.session, self.statements, "push", form))
+        wide = ((op, held) for op, _, held in pushes if held.nvals >= ROADS * held.rowmap.n)
+        return any(pulled(self.session, op, held) * (1 - 1 / self.gpus) > SPARED for op, held in wide)
 
     def close(self) -> None:
         """The loop is over: what lies on the first GPU goes back to where it belongs."""
@@ -252,7 +263,7 @@ class DeviceLoop:
             if captured is not None and thin(self.session, captured.products(self.signature, "pull")):
                 other = loops.other(self.signature, captured.way, self.session.maps.alone)
                 captured = other if other is not None and other.fits(self.signature, False) else captured
-            if captured is None or too_wide(self.session, captured.products(self.signature, "push")):
+            if captured is None or captured.too_wide(self.signature):
                 return False
             self._take(captured)
         self.chances = CHANCES
@@ -288,7 +299,7 @@ class DeviceLoop:
             found = loops.other(self.signature, ended.way, self.session.maps.alone)
             found = found if found is not None and found.fits(self.signature, False, ended) else None
             self.turned = ended.way if found is None and self._may_turn(ended.way) else None
-        if found is None or too_wide(self.session, found.products(self.signature, "push")):
+        if found is None or found.too_wide(self.signature):
             return None
         found.bind(loop, self.signature)
         return found

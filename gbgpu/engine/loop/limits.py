@@ -9,13 +9,14 @@ from ...distribute.blocks import MatrixStore
 from ...kernels.interface import XLIST, ends_soon
 from ...language.expr import Expression, Statement
 from .. import build
-from ..direction import frontier_edges, pull_seconds
+from ..direction import DENSE, frontier_edges, pull_seconds
 from .condition import Condition, Limits
 
 # A frontier is pushed until it has one of MANY edges, and again from one of FEW vertices: Beamer, Asanovic, Patterson,
 # "Direction-Optimizing Breadth-First Search", SC 2012, section V.
 MANY, FEW = 14, 24
 THIN, SHORT = 1 << 20, 64  # edges of a frontier that few blocks expand; entries of the longest row of a road map
+PASSES = 1e-5  # seconds of a round's passes over rows from which they want all the blocks that a graph gives them
 LITTLE = 1 << 18  # entries of a matrix that a CPU device pushes as soon as it begins anew
 
 
@@ -65,16 +66,16 @@ def _longest(held: MatrixStore) -> int:
     return max(int(block.views.get("longest", SHORT + 1)) for block in held.blocks)
 
 
-def limits(session: Any, statements: list[Statement], condition: Condition, unlike: list[str]) -> Limits:
-    """What tells that a frontier has more edges than few blocks expand well, or than a pull would look at; and where
-    rounds of the other kind are better."""
+def limits(session: Any, statements: list[Statement], condition: Condition, unlike: list[str], few: bool) -> Limits:
+    """What tells that a frontier has more edges than a round (`few`: of few blocks) expands well, or than a pull looks
+    at; and where rounds of the other kind are better."""
     if session.devices[0].kind == "cpu":
-        return Limits(unlike, _wide(session, statements, condition)[0], [], [])
-    thin, (wide, many) = _thin(session, statements, condition), _wide(session, statements, condition)
+        return Limits(unlike, _wide(session, statements, condition, few)[0], [], [])
+    thin, (wide, many) = _thin(session, statements, condition), _wide(session, statements, condition, few)
     return Limits(unlike, wide, [*thin, *many], thin)
 
 
-def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]]) -> bool:
+def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]], few: bool) -> bool:
     """Whether the frontier of one of these products has so many edges that a captured round, which pushes, would take
     long, and be the last one. (Where any arrival does, few of them are looked at twice: what counts is how many
     vertices it has.)"""
@@ -87,7 +88,8 @@ def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]]) -> bo
         if ends_soon(op.monoid):
             wide = count * MANY > x.size
         else:
-            wide = frontier_edges(session, x._store, count, held, False)[0] > THIN
+            most = min(_edges(session, op, held), _room(held, few) * len(held.blocks))
+            wide = frontier_edges(session, x._store, count, held, False)[0] > most
         if wide:
             return True
     return False
@@ -120,14 +122,31 @@ def _few(session: Any, op: Any, held: MatrixStore) -> int:
     return int(edges * held.colmap.n / max(held.nvals, held.colmap.n, 1))
 
 
-def _wide(session: Any, statements: list[Statement], condition: Condition) -> tuple[list[str], list[str]]:
-    """Whether a frontier of a push has too many edges: for few blocks, and for a push at all."""
-    found, other, costs, here = [], [], session.kernels.costs, session.devices[0].kind == "cpu"
+def pulled(session: Any, op: Any, held: MatrixStore) -> float:
+    """Predicted seconds of a pull of all rows, of a matrix that lies for a push."""
+    seconds: float = pull_seconds(session.kernels.costs, op, held, held.colmap, held.rowmap, None, None)
+    return seconds
+
+
+def _edges(session: Any, op: Any, held: MatrixStore) -> int:
+    """Edges that are pushed in the time of a pull."""
+    costs = session.kernels.costs
+    return int(pulled(session, op, held) / (costs.push_first if op.monoid.is_any else costs.push_edge))
+
+
+def _room(held: MatrixStore, few: bool) -> int:
+    """Edges of each block's part of a frontier that a round expands well. Few blocks take long for more; with all that
+    a GPU has, statements that fill bitmaps are faster than lists from there on where they fill them."""
+    return THIN if few else max(THIN, held.colmap.n // DENSE // len(held.blocks))
+
+
+def _wide(session: Any, statements: list[Statement], condition: Condition, few: bool) -> tuple[list[str], list[str]]:
+    """Whether a frontier of a push has too many edges: for a round's blocks, and for a push at all."""
+    found, other, here = [], [], session.devices[0].kind == "cpu"
     for op, x, held in products(session, statements, "push", "list"):
-        seconds = pull_seconds(costs, op, held, held.colmap, held.rowmap, None, None)
-        most = int(seconds / (costs.push_first if op.monoid.is_any else costs.push_edge))
+        most = _edges(session, op, held)
         many = held.nvals // MANY if ends_soon(op.monoid) else most
-        most, row = min(max(most, 1024), THIN), _longest(held)
+        most, row = min(max(most, 1024), _room(held, few)), _longest(held)
         if held.nvals <= (LITTLE if here else THIN):
             continue  # all of it takes less than to begin anew
         kernel = session.kernels.get("frontier_edges", build.spec_of(held))

@@ -38,6 +38,7 @@ class CpuTape:
         self.condition: type[Condition] = CpuCondition
         self._most, self._chunk, self._devices = 2**62, _CHUNK, session.device_set
         self._noted: Any = None  # who traces
+        self.few = True  # threads work on lists
 
     @contextmanager
     def recording(self, journal: Journal, thin: bool, seconds: float = 0.0) -> Iterator[None]:
