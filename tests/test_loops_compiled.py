@@ -27,8 +27,8 @@ from gbgpu import binary, monoid, replace
 from gbgpu.device import nvrtc
 from gbgpu.device import rounds as on_gpus
 from gbgpu.distribute.blocks import VectorStore
-from gbgpu.engine import direction
-from gbgpu.engine.loop import buffers, captured, journal, kept, limits, tapes
+from gbgpu.engine import direction, moving
+from gbgpu.engine.loop import captured, journal, kept, limits, tapes
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
 from gbgpu.errors import DeviceError
@@ -267,13 +267,13 @@ def test_conversions_that_are_written_down_are_not_done(machine, first):
 
     def done():
         w = gb.Vector("FP64", 600)
-        w._store = buffers.moved(session, store, "bitmap", store.map)
+        w._store = moving.moved(session, store, "bitmap", store.map)
         assert w.to_dict() == expected and w._store.form == "bitmap"
 
     def written_down():
         tape = tapes.CpuTape(session)
         with tape.recording(journal.Journal({}), False):
-            buffers.moved(session, store, "bitmap", store.map)
+            moving.moved(session, store, "bitmap", store.map)
         assert tape._replay.length >= store.map.p
 
     for one in (done, written_down, done) if first == "done" else (written_down, done, written_down):

@@ -1,8 +1,8 @@
 """Pulls shared out among GPUs: python -m bench.experiments.sharing [rmat24 ...] [--devices cuda:0-1] [--rounds 9]
 
 Each graph, made on the GPU, is divided into equal blocks, and so that the first or the last device has nine tenths of
-the edges; `balance="off"` leaves blocks to their owners, "auto" copies rows (docs/balance.md). Medians of whole calls
-in ms, devices synchronised, loops captured before; results of all rows are compared.
+the edges; `balance="off"` leaves blocks to their owners, "auto" cuts them anew, or copies rows (docs/balance.md). Medians of whole
+calls in ms, devices synchronised, blocks cut and loops captured before; results of all rows are compared.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from bench.gpu import synchronized
 from bench.record import RESULTS, interleaved, machine
 from gbgpu.semiring import plus_times
 
-WARM = 6  # calls before, in which rows are copied and loops captured
-COLUMNS = ("graph", "shares", "balance", "A @ x, FP32", "PageRank x 20", "SSSP", "BFS", "copies, MB")
+WARM = 12  # calls before, in which rows move and loops are captured
+COLUMNS = ("graph", "shares", "balance", "A @ x, FP32", "PageRank x 20", "SSSP", "BFS", "last block, %", "copies, MB")
 
 
 def measured(graph, devices: str, shares: tuple[int, ...] | None, balance: str, rounds: int, known: dict) -> list[str]:
@@ -39,7 +39,8 @@ def measured(graph, devices: str, shares: tuple[int, ...] | None, balance: str, 
         cells.append(f"{1e3 * interleaved([synchronized(call)], rounds, WARM)[0]:.2f}")
         found = call().to_coo()[1]
         np.testing.assert_allclose(found, known.setdefault(name, found), rtol=1e-3)
-    return [*cells, f"{session.replicas.bytes() / 1e6:.0f}"]
+    lengths = A._store.lengths
+    return [*cells, f"{100 * lengths[-1] / sum(lengths):.0f}", f"{session.replicas.bytes() / 1e6:.0f}"]
 
 
 def main() -> None:

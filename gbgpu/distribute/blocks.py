@@ -102,7 +102,7 @@ class MatrixStore:
     __slots__ = (
         *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals", "blocks"),
         *("transposed", "symmetric", "diagonal", "entries", "replica", "pulls", "halo", "rented", "ways", "sums"),
-        *("shared", "lost", "apart"),
+        *("shared", "lost", "apart", "successor", "better"),
         "__weakref__",
     )
 
@@ -117,6 +117,8 @@ class MatrixStore:
         self.rented = 0.0  # seconds lost by going without `transposed`
         self.shared: Any = None  # who computes which rows of a pull, if not their owners (engine/sharing.py)
         self.lost = 0.0  # seconds lost by going without `shared`
+        self.better: Any = None  # boundaries by which devices would have as much to do (a balance.Repartition)
+        self.successor: MatrixStore | None = None  # the same on other rows (engine/moving.py)
         self.apart: Any = None  # with rows of delegates where their columns lie (engine/matrix/separate.py)
         self.ways: dict[Any, tuple] = {}  # how small products with it go (engine/direction.py)
         self.sums: dict[Any, tuple] = {}  # what all its values were reduced to, by operator; they never change

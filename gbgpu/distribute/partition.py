@@ -276,7 +276,7 @@ class RowMap:
 
     __slots__ = (
         *("n", "p", "bounds", "starts", "nslots", "rows", "tasks", "seconds", "plain", "order", "heads", "_place"),
-        *("_bounds", "_starts", "_tables"),
+        *("_bounds", "_starts", "_tables", "successor"),
     )
 
     def __init__(self, bounds: np.ndarray, order: Order = None, delegates: np.ndarray | None = None):
@@ -297,6 +297,7 @@ class RowMap:
         self.heads = None if delegates is None else RowMap(np.concatenate([[0], np.cumsum(delegates)]))
         self._bounds, self._starts = self.bounds.tolist(), self.starts.tolist()  # NumPy scalars are slow to pass around
         self._tables: dict[str, Tables] = {}
+        self.successor: RowMap | None = None  # where what lies on these rows goes at its next use (engine/moving.py)
 
     def same(self, other: "RowMap") -> bool:
         """Whether rows lie in the same places."""

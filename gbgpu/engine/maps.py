@@ -15,6 +15,7 @@ class Maps:
         if partition is not None:
             partition.divide(Pattern(64), p)  # raises now if the weights don't fit the devices
         self.alone = False  # the first device works alone
+        self.succeeded = False  # whether any map has a successor
         self._made: dict[tuple[int, bool], RowMap] = {}
         self._defaults: dict[int, RowMap] = {}
 
@@ -37,6 +38,12 @@ class Maps:
     def permutes(self) -> bool:
         """Whether rows may have another order than their ids."""
         return self._partition is not None and self._partition.permutes
+
+    def succeed(self, old: RowMap, new: RowMap) -> None:
+        """Where objects were made on one map, they are made on another one of their size."""
+        self.succeeded = True
+        self._made.update({key: new for key, map in self._made.items() if map is old})
+        self._defaults.update({n: new for n, map in self._defaults.items() if map is old})
 
     def whole(self, n: int) -> RowMap:
         """All rows in one block."""

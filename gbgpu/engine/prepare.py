@@ -71,7 +71,7 @@ def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]
         elif kind == "extract":
             bound["ids"], named = option, option.vector
             detail = session.maps.of(len(option)) if named is None else None
-    w = output._store
+    w = output._store if output._store is None or not output.ndim else session.content(output)
     if not output.ndim:
         target: tuple = ("w", None, output.dtype, True, None)
     elif w is None:

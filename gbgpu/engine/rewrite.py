@@ -176,7 +176,8 @@ def _scatters(statement: Any) -> bool:
     output, expr, index, monoid = statement.output, statement.expr, statement.index, _monoid(statement.accum)
     if expr.kind != "copy" or statement.mask is not None or monoid is None or index.vector is None:
         return False
-    session, w = output._session, output._store
+    session = output._session
+    w = output._store and session.content(output)
     if w is None or w.form != "full" or w.iso or w.dtype not in monoid or expr.left is output:
         return False
     if w.map.p > 1 and (session.ranks is not None or not w.map.plain or w.dtype.np_type.kind not in "iu"):

@@ -1,26 +1,31 @@
-"""Pulls of all entries of a matrix, shared out among GPUs once for all: who has less than others keeps copies of rows
-of theirs, and computes them, in captured loops too. Frontiers, which change, stay with their owners: the host does not
-see them in time."""
+"""Pulls of all entries of a matrix, shared out among GPUs once for all, where one has more to do than others: all
+objects of its size get better boundaries. Where rows have an order of their own, or memory is short, who has less keeps
+copies of rows of others, and computes them, in captured loops too. Frontiers, which change, stay with their owners: the
+host does not see them in time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..balance.arbiter import Decision, Policy
+from ..balance.repartition import PartialSums, Repartition, repartition
 from ..balance.steal import solve
 from ..distribute import transport
 from ..distribute.blocks import MatrixBlock, MatrixStore
 from ..distribute.needs import Transfer
-from ..distribute.partition import RowMap, Task
+from ..distribute.partition import WORD, RowMap, Task
 from ..kernels.interface import Spec, sums_whole_rows
 from .assign import CHUNK, as_tasks, before_chunks, pull_seconds_each
 from .context import Context
+from .moving import succeed
 
 # Seconds lost for which rows are copied, for each of their entries: a quarter of what copying and laying out take, as
 # who pulls from all rows goes on to, and a loop is captured soon.
 LAID = 5e-11
+MOVED = 4 * LAID  # the same for each entry that changes hands where all of a size moves: both blocks are laid out anew
+ROOM = 1.5  # times the bytes of a device's new rows that must be free there: the old ones go when all has moved
 
 
 class Shared(NamedTuple):
@@ -43,13 +48,15 @@ class Sharing:
         would have paid for the copies, while no loop is captured."""
         if matrix.shared is not None or matrix.lost == inf or self.session.loop_index is not None:
             return matrix.shared
-        if not sums_whole_rows(spec) or not self.policy.steal:
+        if not sums_whole_rows(spec) or not self.policy.steal or map.successor is not None:
             return None
         edges = pull_seconds_each(self.session.kernels.costs, map, matrix)
         spent = [each * load for each, load in zip(edges, matrix.lengths, strict=True)]
         gain = max(spent) - sum(spent) / map.p - self.policy.overhead
         matrix.lost = matrix.lost + gain if gain > 0 else inf
         if gain > 0 and matrix.lost > LAID * gain / max(edges):
+            if movable(map) and self.session.maps.of(map.n) is map and self._move(map, matrix, spent):
+                return None
             shares = solve(np.tile(edges, (map.p, 1)).T, np.array(matrix.lengths))
             predicted = shares.seconds + self.policy.overhead
             everyone, plain = tuple(range(map.p)), max(spent)
@@ -59,15 +66,50 @@ class Sharing:
                 matrix.lost = inf
         return matrix.shared
 
+    def _move(self, map: RowMap, matrix: MatrixStore, spent: list[float]) -> bool:
+        """Better boundaries for all of this size, once they would have paid for themselves; whether there are any."""
+        if matrix.better is None:
+            matrix.better = self._better(map, matrix, spent)
+        found = matrix.better
+        same = np.array_equal(found.bounds, map.bounds)  # in whole words
+        if same or found.gain <= self.policy.overhead or not self._has_room(matrix, found):
+            return False
+        if found.cost < matrix.lost:
+            succeed(self.session, map, RowMap(found.bounds))
+        return True
+
+    def _better(self, map: RowMap, matrix: MatrixStore, spent: list[float]) -> Repartition:
+        """Rows are cut where chunks begin, in whole words."""
+        parts = self.session.over(map.tasks, self._before(matrix), 0.0)
+        above = np.cumsum([0, *matrix.lengths])
+        entries = np.concatenate([*(part[:-1] + first for part, first in zip(parts, above, strict=False)), above[-1:]])
+        rows = [map.first(b) + CHUNK * np.arange(len(part) - 1) for b, part in enumerate(parts)]
+        begins = np.concatenate([*rows, [map.n]])
+        bounds = np.searchsorted(begins, map.bounds)
+        found = repartition(PartialSums(entries), entries, bounds, spent, MOVED, 1.0, inf)
+        cuts = begins[found.bounds] // WORD * WORD
+        cuts[-1] = map.n
+        return found._replace(bounds=cuts)
+
+    def _has_room(self, matrix: MatrixStore, found: Repartition) -> bool:
+        """Whether each device has room for what it has then, beside what it has."""
+        each = matrix.nvals * matrix.entry_bytes / max(matrix.rowmap.n, 1) + 8
+        needs = np.diff(found.bounds) * each
+        return all(ROOM * need < device.memory()[0] for need, device in zip(needs, self.session.devices, strict=True))
+
+    def _before(self, matrix: MatrixStore) -> Callable[[Task], np.ndarray]:
+        def before(task: Task) -> np.ndarray:
+            """Entries before each chunk of a block's rows, and after the last one."""
+            device = self.session.devices[task.device]
+            found: np.ndarray = device.get(before_chunks(device.xp, matrix.blocks[task.block]))
+            return found
+
+        return before
+
     def _made(self, decision: Decision, map: RowMap, matrix: MatrixStore) -> Shared | None:
         """The rows where they are computed; None where there is no room for them."""
         session = self.session
-
-        def before(task: Task) -> np.ndarray:
-            device = session.devices[task.device]
-            return device.get(before_chunks(device.xp, matrix.blocks[task.block]))
-
-        offsets = session.over(map.tasks, before, 0.0)
+        offsets = session.over(map.tasks, self._before(matrix), 0.0)
         tasks = as_tasks(decision, offsets, map.rows)
         taken = [0] * len(session.devices)
         for task in tasks:
@@ -94,6 +136,11 @@ class Sharing:
             self.session.account(task.device, *transport.carry(devices, transfers))
         n, offsets = task.hi - task.lo, offsets - offsets.dtype.type(first)
         return MatrixBlock(n, offsets, cols, vals, block.stride, last - first, block.empty_rows)
+
+
+def movable(map: RowMap) -> bool:
+    """Whether blocks are rows of ascending ids, and so many that they may begin with whole words of presence."""
+    return map.order is None and map.heads is None and map.n >= map.p * WORD * WORD
 
 
 def _entries(task: Task, offsets: list[np.ndarray]) -> tuple[int, int]:

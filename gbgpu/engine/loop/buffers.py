@@ -7,10 +7,6 @@ import numpy as np
 
 from ...device.base import address
 from ...distribute.blocks import VectorBlock, VectorStore
-from ...distribute.partition import RowMap
-from ...kernels.interface import Spec
-from ..plan import Plan, Step, Value
-from ..run import Run
 from ..run.steps import copied
 
 
@@ -76,32 +72,3 @@ def differing(device: Any, place: VectorBlock, made: VectorBlock, store: VectorS
 
 def apart(one: Any, two: Any) -> bool:
     return one is not two and address(one) != address(two)
-
-
-def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorStore:
-    """A vector in another form, or on other rows: full ones stay so, others are lists or bitmaps."""
-    key = "moved", *described(store), form, map
-    plan = session.plans.get(key)  # of which those of a round that is written down are others
-    if plan is None:
-        plan = session.plans[key] = _moving(store, form, map)
-    if not plan.steps:
-        return store
-    found: VectorStore = Run(session, plan, {"x": store}, "loop").go()
-    if form != "full":
-        return found
-    return VectorStore(map, store.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in found.blocks])
-
-
-def _moving(store: VectorStore, form: str, map: RowMap) -> Plan:
-    steps, iso = [], store.iso and map is store.map
-    if store.form == "list" and (form != "list" or map is not store.map):
-        steps.append(_step("convert", store, "bitmap", store.iso, store.map))
-    if map is not store.map:
-        steps.append(_step("remap", store, "bitmap", False, map))
-    if form == "list" and (steps or store.form != "list"):
-        steps.append(_step("convert", store, "list", iso, map))
-    return Plan((), (), tuple(steps))
-
-
-def _step(kind: str, store: VectorStore, form: str, iso: bool, map: RowMap) -> Step:
-    return Step(kind, Value("x", form, store.dtype, iso, map), ("x",), Spec(b=store.dtype), f"x, a {form}")

@@ -17,9 +17,10 @@ from ...language.expr import Operand, Statement
 from ...language.recording import Operation
 from ...language.scalar import Scalar
 from ...trace import counters, listeners
+from ..moving import moved
 from ..run.steps import copied
 from .body import reads_of, round_of, written
-from .buffers import addresses, apart, described, differing, moved, owned
+from .buffers import addresses, apart, described, differing, owned
 from .condition import Condition
 from .journal import Journal, NotCompiled, OtherForm
 from .limits import going, limits, measure, products, too_wide

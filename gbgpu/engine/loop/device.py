@@ -23,8 +23,8 @@ from ...language.expr import Statement
 from ...language.recording import Operation
 from ...trace import by_steps
 from ..direction import counted_edges, pull_seconds
+from ..moving import moved
 from .body import matrices_of, round_of, simple, statements_of
-from .buffers import moved
 from .captured import Captured
 from .journal import NotCompiled, OtherForm
 from .limits import PASSES, as_it_lies, products, pulled, thin, too_wide, vector_of

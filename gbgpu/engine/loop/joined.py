@@ -4,7 +4,8 @@ kind to the other by counts that it has there."""
 from typing import Any
 
 from ...kernels.resident import Unknown
-from .buffers import described, differing, moved
+from ..moving import moved
+from .buffers import described, differing
 from .captured import Captured
 from .cuda_tape import CudaTape
 from .journal import Journal, NotCompiled

@@ -8,8 +8,8 @@ This is folding as GUM has it (Meng et al., section 4), with all devices but one
 from typing import Any
 
 from ...distribute.blocks import MatrixStore, VectorStore
+from ..moving import moved
 from .body import handles, reads_of, statements_of
-from .buffers import moved
 
 
 class Solo:

@@ -1,0 +1,113 @@
+"""Objects whose rows go to other owners. A map of rows may have a successor (`succeed`): whatever lies on the old one
+moves to it at its next use in a statement, vectors and matrices alike, so that nothing waits for what nobody asks for.
+
+Lux repartitions like this: Jia et al., "A Distributed Multi-GPU System for Fast Graph Processing", VLDB 2017, section
+5.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
+from ..distribute.partition import RowMap, Task
+from ..kernels.interface import Spec
+from .context import Context
+from .matrix.csr import Piece, Rows, joined, of_users, store_of, to_slots
+from .plan import Plan, Step, Value
+from .run import Run
+
+
+def succeed(session: Context, old: RowMap, new: RowMap) -> None:
+    """Objects on one map go to another one of as many rows, and new objects of this size begin there."""
+    old.successor = new
+    session.maps.succeed(old, new)
+    session.loops.clear()  # they were captured where things lay
+
+
+def settled(session: Context, store: Any) -> Any:
+    """What a handle holds, on the rows that it belongs to now."""
+    if isinstance(store, MatrixStore):
+        rowmap, colmap = latest(store.rowmap), latest(store.colmap)
+        if rowmap is store.rowmap and colmap is store.colmap:
+            return store
+        if store.successor is None:
+            store.successor = _with_transpose(session, store, rowmap, colmap)
+        return store.successor
+    map = latest(store.map)
+    return store if map is store.map else moved(session, store, store.form, map)
+
+
+def latest(map: RowMap) -> RowMap:
+    while map.successor is not None:
+        map = map.successor
+    return map
+
+
+def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorStore:
+    """A vector in another form, or on other rows: full ones stay so, others are lists or bitmaps."""
+    key = "moved", store.form, store.iso, store.dtype, store.map, form, map
+    plan = session.plans.get(key)  # of which those of a round that is written down are others
+    if plan is None:
+        plan = session.plans[key] = _moving(store, form, map)
+    if not plan.steps:
+        return store
+    found: VectorStore = Run(session, plan, {"x": store}, "moved").go()
+    if form != "full":
+        return found
+    return VectorStore(map, store.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in found.blocks])
+
+
+def _moving(store: VectorStore, form: str, map: RowMap) -> Plan:
+    steps, iso = [], store.iso and map is store.map
+    if store.form == "list" and (form != "list" or map is not store.map):
+        steps.append(_step("convert", store, "bitmap", store.iso, store.map))
+    if map is not store.map:
+        steps.append(_step("remap", store, "bitmap", False, map))
+    if form == "list" and (steps or store.form != "list"):
+        steps.append(_step("convert", store, "list", iso, map))
+    return Plan((), (), tuple(steps))
+
+
+def _step(kind: str, store: VectorStore, form: str, iso: bool, map: RowMap) -> Step:
+    return Step(kind, Value("x", form, store.dtype, iso, map), ("x",), Spec(b=store.dtype), f"x, a {form}")
+
+
+def _with_transpose(session: Any, store: MatrixStore, rowmap: RowMap, colmap: RowMap) -> MatrixStore:
+    made = _moved_rows(session, store, rowmap, colmap)
+    made.symmetric, made.diagonal, made.replica = store.symmetric, store.diagonal, store.replica
+    if store.transposed is not None:
+        turned = store.transposed.successor = _moved_rows(session, store.transposed, colmap, rowmap)
+        made.transposed, turned.transposed, turned.symmetric = turned, made, store.transposed.symmetric
+    if made.replica is not None:
+        session.replicas.keep(made)
+    return made
+
+
+def _moved_rows(session: Any, store: MatrixStore, rowmap: RowMap, colmap: RowMap) -> MatrixStore:
+    """A matrix on other maps; where rows are others, both maps have them in the order of ids."""
+    old, devices = store.rowmap, session.devices
+
+    def before(task: Task) -> np.ndarray:
+        """Entries of a block before each row that begins a new one."""
+        rows = np.clip(rowmap.bounds - old.first(task.block), 0, old.rows[task.block])
+        device = devices[task.device]
+        found: np.ndarray = device.get(store.blocks[task.block].indptr[device.put(rows)])
+        return found
+
+    entries = session.over(old.tasks, before, 0.0)
+
+    def part(task: Task) -> Rows:
+        lo, hi, device = rowmap.first(task.block), rowmap.first(task.block + 1), devices[task.device]
+        pieces = []
+        for source in old.tasks:
+            first, block = old.first(source.block), store.blocks[source.block]
+            rows = max(lo - first, 0), min(hi - first, block.n)
+            if rows[0] < rows[1]:
+                cut = entries[source.block][task.block : task.block + 2].tolist()
+                pieces.append(Piece(source.device, Rows(*block.csr), *rows, *cut))
+        found = joined(session, store, task.device, pieces)
+        return found if colmap is store.colmap else to_slots(device, of_users(device, found, store.colmap), colmap)
+
+    seconds = store.nvals / old.p * session.kernels.costs.pull_edge
+    return store_of(session, rowmap, colmap, store.dtype, store.iso, session.over(rowmap.tasks, part, seconds))

@@ -1,0 +1,156 @@
+"""Objects whose rows go to other owners: statements and loops mean the same wherever rows lie, and move in between."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import programs as p
+import pytest
+from conftest import Devices
+from hypothesis import given, note, settings
+from oracle import Run
+from test_loops_compiled import by_itself, by_python, levels, road
+from test_statements import KINDS
+
+import algos
+import gbgpu as gb
+from algos import verify
+from gbgpu import semiring
+from gbgpu.balance import Policy
+from gbgpu.distribute.partition import RowMap
+from gbgpu.engine import moving, sharing
+from gbgpu.engine.loop import device as compiled
+from gbgpu.engine.session import Session
+
+SETS = ["cpu:3", "cpu:2", "cuda:0*3", "cuda:0-1", "cuda:0-1*2"]
+
+
+def move_all(session, rng) -> int:
+    """Every map in use gets a successor whose blocks begin anywhere."""
+    maps = {id(map): map for known in (session.maps._made, session.maps._defaults) for map in known.values()}
+    found = [map for map in maps.values() if map.p > 1 and map.order is None and map.n]
+    for map in found:
+        inner = np.sort(rng.integers(0, map.n + 1, map.p - 1))
+        moving.succeed(session, map, RowMap(np.r_[0, inner, map.n]))
+    return len(found)
+
+
+@pytest.fixture(params=SETS)
+def spec(request, monkeypatch):
+    if request.param.startswith("cuda") and request.param not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
+        pytest.skip("needs a GPU")
+    monkeypatch.setattr(gb.settings, "interpret", request.param.startswith("cpu"))
+    return request.param
+
+
+@pytest.fixture
+def unsettled(monkeypatch):
+    """All rows move before every other statement; the list of how many maps did."""
+    rng, run, moves = np.random.default_rng(5), Session._run, []
+
+    def unsettled(session, statement):
+        if session.made is None and session.loop_index is None and not session.maps.alone and rng.random() < 0.5:
+            moves.append(move_all(session, rng))
+        return run(session, statement)
+
+    monkeypatch.setattr(Session, "_run", unsettled)
+    return moves
+
+
+@settings(max_examples=500 if p.WIDE else 60)
+@given(program=p.programs(KINDS["mixed"]))
+def test_random_statements(spec, unsettled, program):
+    devices = Devices(spec)
+    note(devices.text())
+    Run(program, devices).all()
+
+
+def test_algorithms(spec, unsettled):
+    gb.init(spec)
+    A = gb.io.rmat(7, 6, seed=3, weights=(1, 255))
+    source = int(np.argmax(np.diff(A.to_csr()[0])))
+    verify.bfs(A, source, *algos.bfs(A, source))
+    verify.sssp(A, source, algos.sssp(A, source))
+    verify.pagerank(A, algos.pagerank(A)[0])
+    verify.connected_components(A, algos.connected_components(A))
+    verify.triangles(A, algos.triangle_count(A))
+    assert sum(unsettled) > 10
+
+
+def test_loops_go_on_by_themselves(spec, monkeypatch):
+    """Rounds that were kept for the old rows are not taken; others are captured on the new ones."""
+    monkeypatch.setattr(gb.settings, "interpret", False)
+    monkeypatch.setattr(compiled, "_spent", 1e9)
+    monkeypatch.setattr(compiled, "MET", -1)  # GPUs go round together
+    session, rng = gb.init(spec), np.random.default_rng(3)
+    A = road()
+    expected = by_python(A)[0].to_dense(-1)
+    for _ in range(3):
+        for _ in range(2):
+            it, level, _ = levels(A)
+            np.testing.assert_array_equal(level.to_dense(-1), expected)
+            assert by_itself(it), it.how
+        assert move_all(session, rng)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_a_matrix_moves_once_and_with_its_transpose(spec, symmetric):
+    session = gb.init(spec)
+    A = gb.io.rmat(9, 4, seed=1, weights=(1, 9), dtype="INT64", symmetric=symmetric)
+    again, dense, x = A.dup(), A.to_scipy_sparse().toarray(), np.arange(A.nrows)
+    again._store = A._store  # as handles share what neither changes
+    v = gb.Vector.from_dense(x)
+    np.testing.assert_array_equal(semiring.plus_times(A.T @ v).new().to_dense(0), dense.T @ x)
+    old = A._store
+    move_all(session, np.random.default_rng(1))
+    assert A._store is old and v._store.map is old.rowmap  # nobody has asked yet
+    np.testing.assert_array_equal(semiring.plus_times(A @ v).new().to_dense(0), dense @ x)
+    assert A._store is not old and v._store.map is A._store.rowmap is not old.rowmap
+    assert (A._store.transposed is None) is (old.transposed is None) and A._store.symmetric is old.symmetric
+    np.testing.assert_array_equal(semiring.plus_times(again.T @ v).new().to_dense(0), dense.T @ x)
+    assert again._store is A._store and again.isequal(A)
+    fresh = gb.Vector(int, A.nrows)
+    fresh << v
+    assert fresh._store.map is A._store.rowmap
+    np.testing.assert_array_equal(A.to_scipy_sparse().toarray(), dense)
+
+
+def uneven(spec: str, policy) -> tuple:
+    """A session whose last device has nine tenths of the rows of a matrix that is large enough to be cut anew."""
+    p = len(gb.init(spec).devices)
+    session = gb.init(spec, gb.partition.shares(*[1] * (p - 1), 9 * (p - 1)), balance=policy)
+    A = gb.io.generate.rmat(14, 4, seed=2, weights=(1, 9), dtype="INT64")
+    if spec.startswith("cpu"):
+        session.sharing = sharing.Sharing(session, Policy(overhead=0))
+    return session, A
+
+
+def test_uneven_blocks_are_cut_anew(spec, monkeypatch):
+    monkeypatch.setattr(sharing, "LAID", 0)
+    monkeypatch.setattr(sharing, "MOVED", 0)
+    session, A = uneven(spec, "off" if spec.startswith("cpu") else Policy(overhead=0))
+    monkeypatch.setattr(gb.settings, "interpret", False)
+    entries, x = A.to_coo(), np.arange(1, A.ncols + 1)
+    v, expected = gb.Vector.from_dense(x), A.to_scipy_sparse() @ x
+    old = A._store.rowmap
+    for _ in range(3):
+        w = semiring.plus_times(A @ v).new(direction="pull")
+        np.testing.assert_array_equal(w.to_dense(0), expected)
+    work = np.array(A._store.lengths) + A._store.rowmap.rows
+    assert A._store.rowmap is not old and max(work) < 1.3 * work.mean()
+    ranks = algos.pagerank(A, tol=0, max_iterations=30).ranks.to_dense()
+    assert A._store.rowmap is moving.latest(old) and old.successor is not None
+    gb.init("cpu:1")
+    alone = algos.pagerank(gb.Matrix.from_coo(*entries, nrows=A.nrows, ncols=A.ncols), tol=0, max_iterations=30)
+    np.testing.assert_allclose(ranks, alone.ranks.to_dense(), rtol=1e-12)
+
+
+def test_without_room_rows_are_shared(monkeypatch):
+    monkeypatch.setattr(sharing, "ROOM", np.inf)
+    session, A = uneven("cpu:2", "off")
+    v = gb.Vector.from_dense(np.ones(A.ncols))
+    for _ in range(400):
+        w = semiring.plus_times(A @ v).new(direction="pull")
+    assert A._store.shared is not None and A._store.rowmap.successor is None
+    np.testing.assert_allclose(w.to_dense(0), A.to_scipy_sparse() @ np.ones(A.ncols))
