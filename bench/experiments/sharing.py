@@ -1,8 +1,9 @@
 """Pulls shared out among GPUs: python -m bench.experiments.sharing [rmat24 ...] [--devices cuda:0-1] [--rounds 9]
 
 Each graph, made on the GPU, is divided into equal blocks, and so that the first or the last device has nine tenths of
-the edges; `balance="off"` leaves blocks to their owners, "auto" cuts them anew, or copies rows (docs/balance.md). Medians of whole
-calls in ms, devices synchronised, blocks cut and loops captured before; results of all rows are compared.
+the edges; `balance="off"` leaves blocks to their owners, "auto" cuts them anew, or copies rows (docs/balance.md).
+Medians of whole calls in ms, devices synchronised, blocks cut and loops captured before; results of all rows are
+compared.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from bench.gpu import synchronized
 from bench.record import RESULTS, interleaved, machine
 from gbgpu.semiring import plus_times
 
-WARM = 12  # calls before, in which rows move and loops are captured
+WARM = 40  # calls before, in which rows move and loops are captured
 COLUMNS = ("graph", "shares", "balance", "A @ x, FP32", "PageRank x 20", "SSSP", "BFS", "last block, %", "copies, MB")
 
 
