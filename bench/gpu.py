@@ -25,7 +25,7 @@ import algos
 import gbgpu as gb
 from bench import device_checks as checks
 from bench.device_graphs import GRAPHS, Graph, make
-from bench.record import Row, interleaved, table, write
+from bench.record import Row, interleaved, synchronized, table, write
 from gbgpu.trace import counters
 
 ITERATIONS = 20  # of PageRank
@@ -49,14 +49,6 @@ TARGETS = {
 OMITTED = {(large, s) for large in ("urand24", "rmat26") for s in STEPS[7:]}  # they are there for several GPUs
 OMITTED |= {(road, "betweenness") for road in ("road2m", "road24m")}  # more shortest paths than FP64 can count
 FEW = ("sssp", "triangles", "build", "build weighted", "betweenness", "core numbers", "coloring")  # slow: timed less
-
-
-def synchronized(call: Callable[[], object]) -> Callable[[], None]:
-    def whole() -> None:
-        call()
-        gb.synchronize()
-
-    return whole
 
 
 def per_statement(call: Callable[[], object]) -> str:

@@ -47,6 +47,17 @@ def interleaved(calls: Sequence[Callable[[], object]], rounds: int, warm: int = 
     return [statistics.median(kept) for kept in times]
 
 
+def synchronized(call: Callable[[], object]) -> Callable[[], None]:
+    """A call that is over when the devices are done."""
+    import gbgpu as gb
+
+    def whole() -> None:
+        call()
+        gb.synchronize()
+
+    return whole
+
+
 def machine() -> dict:
     """What the figures depend on: processor, versions, commit."""
     names = ("numpy", "scipy", "numba", "python-graphblas", "suitesparse-graphblas", "networkit", "networkx")

@@ -6,6 +6,9 @@ as devices share the cores of one machine: KB that came from other devices in a 
 second one, without what is made once), in a breadth-first search with parents, in one that wants levels alone, and in
 shortest paths with whole weights, all from a vertex of low degree; `rounds` of the search. `delegates`: share of the
 rows; `nn`: share of the entries that have none; bytes an entry, without its value, of which an edge list has 16.
+
+With --timed rmat24 --devices cuda:0-1 a graph made on the GPU, timed: medians of whole calls in ms, devices
+synchronised, beside the MB that came from other GPUs in a call; `held`: the GB that the fullest GPU has of the matrix.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +24,9 @@ import algos
 import gbgpu as gb
 from algos._inputs import degrees
 from bench.experiments.gum import table
-from bench.record import RESULTS, machine
+from bench.record import RESULTS, interleaved, machine, synchronized
 from gbgpu.semiring import plus_second
+from gbgpu.trace import counters
 
 COLUMNS = ["partition", "delegates", "nn", "bytes an entry", "pull", "BFS", "levels", "rounds", "SSSP"]
 THRESHOLDS = (16, 32, 64, 128, 256, 512)
@@ -64,6 +69,45 @@ def swept(scale: int, devices: str) -> dict[str, list[float]]:
     return found
 
 
+def measured(graph: Any, devices: str, partition: gb.partition.Partition) -> list[str]:
+    """The cells of a row of what is timed."""
+    gb.init(devices, partition)
+    A = gb.Matrix.from_csr(graph.indptr, graph.indices, True, ncols=graph.n)
+    calls = {
+        "BFS": lambda: algos.bfs_levels(A, graph.sources[0]),
+        "PageRank": lambda: algos.pagerank(A, tol=0, max_iterations=20, dtype="FP32").ranks,
+        "components": lambda: algos.connected_components(A),
+    }
+    found = []
+    for call in calls.values():
+        found.append(f"{1e3 * interleaved([synchronized(call)], 5, 8)[0]:.2f}")
+        before = counters.exchanged
+        call()
+        found.append(f"{(counters.exchanged - before) / 1e6:,.1f}")
+    sets = gb.block_sets(A)
+    apart = [f"{100 * sum(sets.delegates) / A.nrows:.1f}%"] if sum(sets.delegates) else [""]
+    return [*apart, f"{max(A.memory().values()) / 1e9:.2f}", *found]
+
+
+def timed(name: str, devices: str) -> None:
+    from bench.device_graphs import make
+
+    graph, part, rows = make(name), gb.partition, []
+    ways = {"edges": part.equal_edges(), "auto": part.degree_separated()}
+    ways |= {str(threshold): part.degree_separated(threshold) for threshold in (32, 128, 512)}
+    heads = ["partition", "delegates", "held"]
+    heads += [f"{what}, {unit}" for what in ("BFS", "PageRank x 20", "components") for unit in ("ms", "MB")]
+    for way, partition in ways.items():
+        rows.append([way, *measured(graph, devices, partition)])
+        print(*rows[-1], flush=True)
+    about = machine()
+    text = [f"# Degree separation, {name} on {devices}", ""]
+    text += [f"`python -m bench.experiments.degree_separation --timed {name} --devices {devices}`, {about['when']}, "]
+    text[-1] += f"commit {about['commit']}; {', '.join(about['devices'])}"
+    text += ["", *__doc__.strip().split("\n\n")[-1].split("\n"), "", table(name, heads, rows)]
+    (RESULTS / "degree-separation-gpu.md").write_text("\n".join(text).rstrip() + "\n")
+
+
 def cells(name: str, row: list[float]) -> list[str]:
     delegates, normal, held, *kb, rounds, paths = row
     apart = [f"{100 * delegates:.1f}%", f"{100 * normal:.1f}%"] if delegates else ["", ""]
@@ -94,13 +138,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--devices", default="cpu:8", help="default: cpu:8")
     parser.add_argument("--scales", type=int, nargs="+", default=[16, 17, 18], help="of the graphs (default: 16 17 18)")
+    parser.add_argument("--timed", help="a graph of bench.device_graphs, on GPUs")
     arguments = parser.parse_args()
+    if arguments.timed:
+        return timed(arguments.timed, arguments.devices)
     gb.settings.tiered = False
     found = {scale: swept(scale, arguments.devices) for scale in arguments.scales}
     about, scales = machine(), " ".join(map(str, arguments.scales))
     command = f"python -m bench.experiments.degree_separation --scales {scales} --devices {arguments.devices}"
     text = ["# Degree separation by threshold", "", f"`{command}`, {about['when']}, commit {about['commit']}", ""]
-    text += [*__doc__.strip().split("\n")[2:], "", "![bytes by threshold](degree-separation.png)", ""]
+    text += [*__doc__.strip().rpartition("\n\n")[0].split("\n")[2:], ""]
+    text += ["![bytes by threshold](degree-separation.png)", ""]
     for scale, rows in found.items():
         text.append(table(f"RMAT-{scale}, {arguments.devices}", COLUMNS, [cells(*row) for row in rows.items()]))
     (RESULTS / "degree-separation.md").write_text("\n".join(text).rstrip() + "\n")

@@ -13,8 +13,7 @@ import argparse
 
 import algos
 import gbgpu as gb
-from bench.gpu import synchronized
-from bench.record import interleaved
+from bench.record import interleaved, synchronized
 
 
 def main() -> None:

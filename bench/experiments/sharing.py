@@ -16,8 +16,7 @@ import numpy as np
 import algos
 import gbgpu as gb
 from bench.device_graphs import make
-from bench.gpu import synchronized
-from bench.record import RESULTS, interleaved, machine
+from bench.record import RESULTS, interleaved, machine, synchronized
 from gbgpu.semiring import plus_times
 
 WARM = 40  # calls before, in which rows move and loops are captured

@@ -10,6 +10,8 @@ others, a round of exchange begins after 9 microseconds within one (measured) an
 device that sends: the figures between machines are assumptions. Bytes a row are those counted, carried on by a power of
 the number of other devices, and at most all values that others have. Exchange does not overlap with work. What the
 curve says is when row blocks alone stop to scale, not to the millisecond.
+
+With --gpus 2 a rank has a GPU, and --scale is of one GPU's graph: medians of whole calls, devices synchronised.
 """
 
 from __future__ import annotations
@@ -27,9 +29,10 @@ import gbgpu as gb
 from algos._inputs import degrees
 from bench.experiments.gum import table
 from bench.experiments.partitions import moved
-from bench.record import RESULTS, machine
+from bench.record import RESULTS, interleaved, machine, synchronized
 from gbgpu.kernels.gpu import GpuKernels
 
+ROUNDS = 20  # of PageRank that is timed
 FACTOR, VALUE, PASSES = 16, 8, 6  # edges a vertex, bytes a value, passes over all rows in a round of PageRank
 OWN, HOUSE = 1 << 24, 8  # rows a device, devices a machine, of what is predicted
 WITHIN, BETWEEN = (375e9, 9e-6), (50e9, 20e-6)  # bytes a second, seconds until a round of exchange begins
@@ -52,11 +55,26 @@ def counted(scale: int) -> dict:
     return known | {key: [one[key] for one in each] for key in received}
 
 
-def run(count: int, scale: int) -> dict:
+def timed(scale: int) -> dict:
+    """Milliseconds on the GPU of each rank."""
+    gb.init("auto")
+    A = gb.io.rmat(scale, FACTOR, seed=1, dtype="BOOL")
+    source = int(degrees(A).to_dense().argmax())
+    calls = {
+        "search": lambda: algos.bfs_levels(A, source),
+        "pagerank": lambda: algos.pagerank(A, tol=0, max_iterations=ROUNDS, dtype="FP32").ranks,
+    }
+    took = {name: 1e3 * interleaved([synchronized(call)], 7, 8)[0] for name, call in calls.items()}
+    reached = calls["search"]().nvals
+    return {"rows": A.nrows, "entries": A.nvals, "reached": reached, **took}
+
+
+def run(count: int, scale: int, how: str = "--count") -> dict:
     """The same of so many ranks."""
-    command = [sys.executable, "-m", __spec__.name, "--count", str(scale)]
+    command = [sys.executable, "-m", __spec__.name, how, str(scale)]
     if count > 1:
-        command = [str(Path(sys.executable).with_name("mpiexec")), "-n", str(count), *command]
+        beside = Path(sys.executable).with_name("mpiexec")
+        command = [str(beside) if beside.exists() else "mpiexec", "-n", str(count), *command]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800)
     return {"ranks": count, **json.loads(done.stdout.splitlines()[-1])}
 
@@ -116,11 +134,28 @@ def picture(found: list[dict], told: dict, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
+def measured(most: int, scale: int) -> None:
+    """One GPU, and more."""
+    heads, rows = ["GPUs", "rows", "entries", "search, ms", "G entries/s", "round of PageRank, ms", "G entries/s"], []
+    for step in range(most.bit_length()):
+        one = run(1 << step, scale + step, "--timed")
+        cells = [str(one["ranks"]), f"{one['rows']:,}", f"{one['entries']:,}"]
+        for seconds in (one["search"], one["pagerank"] / ROUNDS):
+            cells += [f"{seconds:.3g}", f"{one['entries'] / seconds / 1e6:.0f}"]
+        rows.append(cells)
+        print(*cells, flush=True)
+    about, command = machine(), f"python -m bench.experiments.weak_scaling --gpus {most} --scale {scale}"
+    text = ["# Weak scaling over ranks with a GPU each", "", f"`{command}`, {about['when']}, commit {about['commit']}"]
+    text += ["", f"{', '.join(about['devices'])}. RMAT, edge factor 16, both ways; medians of whole calls."]
+    (RESULTS / "weak-scaling-gpu.md").write_text("\n".join([*text, "", table("Measured", heads, rows)]) + "\n")
+
+
 def report(found: list[dict], told: dict, command: str) -> str:
     about = machine()
     lines = ["# Weak scaling of row blocks", "", f"`{command}`, {about['when']}, commit {about['commit']}", ""]
     lines += [f"{about['cpu']}, {about['cores']} cores; Python {about['python']}.", ""]
-    lines += [*__doc__.strip().split("\n")[2:], "", "![bytes and efficiency](weak-scaling.png)", ""]
+    lines += [*__doc__.strip().rpartition("\n\n")[0].split("\n")[2:], ""]
+    lines += ["![bytes and efficiency](weak-scaling.png)", ""]
     heads = ["ranks", "rows", "entries", "rounds of the search", "KB a device, search", "KB a device, round"]
     rows = []
     for one in found:
@@ -140,9 +175,13 @@ def main() -> None:
     parser.add_argument("--scale", type=int, default=14, help="of one rank's graph (default: 14)")
     parser.add_argument("--most", type=int, default=8, help="ranks (default: 8)")
     parser.add_argument("--count", type=int, help=argparse.SUPPRESS)  # what a rank is started with
+    parser.add_argument("--gpus", type=int, help="ranks with a GPU each, at most: timed instead of counted")
+    parser.add_argument("--timed", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.count:
-        found = counted(given.count)
+    if given.gpus:
+        return measured(given.gpus, given.scale)
+    if given.count or given.timed:
+        found = counted(given.count) if given.count else timed(given.timed)
         if gb.rank() == 0:
             print(json.dumps(found))
         return
