@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from test_streams import KERNELS, cut
@@ -253,16 +255,23 @@ def test_sums_and_what_is_kept(n):
                 assert not one.is_line(one.put(line), one.put(cols), 5)
 
 
-def test_copies_at_once():
-    """More than one launch takes, of any length and alignment, some up to a count; the rest of each stays."""
-    device, rng = gb.init("cuda:0").devices[0], np.random.default_rng(1)
-    launches, wanted = counters.launches, []
+@pytest.mark.parametrize("spec", ["cuda:0", "cuda:0-1"])
+def test_copies_at_once(spec):
+    """More than one launch takes, of any length and alignment, some up to a count; the rest of each stays. What another
+    GPU has is copied by itself."""
+    if spec != "cuda:0" and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
+        pytest.skip("needs two GPUs")
+    device, *others = gb.init(spec).devices
+    rng, launches, wanted = np.random.default_rng(1), counters.launches, []
     with device.at_once():
         for _ in range(60):
             size, first, last = int(rng.integers(1, 9000)), int(rng.integers(0, 3)), int(rng.integers(0, 3))
             kind, dtype = rng.choice(["copy", "clear", "counted"]), rng.choice([np.int8, np.int32, np.int64])
             target, source = (rng.integers(1, 100, size + first + last).astype(dtype) for _ in range(2))
-            to, given, part = device.put(target), device.put(source), slice(first, first + size)
+            there = others[0] if others and rng.random() < 0.3 else device
+            with there.here():
+                given = there.put(source)
+            to, part = device.put(target), slice(first, first + size)
             if kind == "copy":
                 device.copy(to[part], given[part])
                 target[part] = source[part]
@@ -274,6 +283,6 @@ def test_copies_at_once():
                 device.copy_counted(to[part], given[part], device.put(np.array([count])))
                 target[part][:count] = source[part][:count]
             wanted.append((to, target))
-    assert counters.launches - launches == 3
+    assert others or counters.launches - launches == 3
     for to, target in wanted:
         np.testing.assert_array_equal(device.get(to), target)

@@ -264,7 +264,7 @@ class CudaDevice:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        if self._queued is not None or self.peers is not None or self.journal is not None:
+        if self._queued is not None or self.journal is not None:
             yield
             return
         queued: list[tuple] = []
@@ -287,9 +287,9 @@ class CudaDevice:
             return
         same = not isinstance(source, np.ndarray) and source.dtype == target.dtype and source.size == target.size
         peers, captured = self.peers, self.journal is not None
-        if same and self._queued is not None:
+        if same and self._queued is not None and self._has(source):
             return self._queued.append((target, source, target.nbytes, None, 1))
-        if same and peers is not None and (captured or source.device.id != self.gpu and peers.direct):
+        if same and peers is not None and (captured or peers.direct and not self._has(source)):
             # CUDA's own copies between GPUs wait for all that either was given before, and hold up what comes after;
             # within the WHILE node of a graph they do not end (CUDA 13.0)
             with self.here(), self._reading(source) as source:
@@ -312,15 +312,19 @@ class CudaDevice:
         n = min(target.size, source.size)
         if isinstance(source, np.ndarray):
             source = self.put(source[:n])
-        if self._queued is not None:
+        if self._queued is not None and self._has(source):
             return self._queued.append((target, source, n * target.itemsize, count, target.itemsize))
         if n:
             with self.here(), self._reading(source) as source:
                 self.run(f"copy{target.itemsize}", n, (target, source, count, n))
 
+    def _has(self, array: Any) -> bool:
+        """Whether an array lies on this device's GPU, and not on another one."""
+        return self.peers is None or bool(array.device.id == self.gpu)
+
     def _reading(self, source: Any) -> AbstractContextManager:
         """What is there to read of an array, which another GPU may have."""
-        if self.peers is None or isinstance(source, np.ndarray) or source.device.id == self.gpu:
+        if isinstance(source, np.ndarray) or self._has(source):
             return nullcontext(source)
         return self.peers.reading(self.gpu, source)
 
