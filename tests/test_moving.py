@@ -116,6 +116,34 @@ def test_a_matrix_moves_once_and_with_its_transpose(spec, symmetric):
     np.testing.assert_array_equal(A.to_scipy_sparse().toarray(), dense)
 
 
+@pytest.mark.parametrize("dtype", ["BOOL", "INT16", "FP32", "INT64"])
+@pytest.mark.parametrize("one_value", [False, True])
+@pytest.mark.parametrize("form", ["full", "bitmap", "list"])
+def test_parts_of_vectors(spec, form, one_value, dtype):
+    """Between maps whose blocks begin with whole words, empty ones among them, and to one device and back."""
+    session, rng = gb.init(spec), np.random.default_rng(7)
+    n, count = 64 * 90 + 17, len(session.devices)
+    places = np.arange(n) if form == "full" else np.sort(rng.choice(n, n // 3, replace=False))
+    values = rng.integers(1, 2 if one_value else 100, len(places)).astype(dtype.lower().replace("fp", "float"))
+    v = gb.Vector(dtype, n)
+    if one_value and form == "full":
+        v[:] = values[0]
+    else:
+        v << gb.Vector.from_coo(places, values[0] if one_value else values, size=n, dtype=dtype)
+    store = moving.moved(session, v._store, form, v._store.map)
+    for turn in range(6):
+        inner = np.sort(rng.integers(0, 91, count - 1)) * 64
+        map = session.maps.whole(n) if turn % 3 == 1 else RowMap(np.r_[0, inner, n])
+        assert map.plain
+        v._store = store = moving.moved(session, store, form, map)
+        assert (store.map, store.form) == (map, form)
+        store.nvals = n if form == "full" else None  # counted anew
+        got = v.to_coo()
+        np.testing.assert_array_equal(got[0], places)
+        np.testing.assert_array_equal(got[1], values)
+        assert v.nvals == len(places)
+
+
 def uneven(spec: str, policy) -> tuple:
     """A session whose last device has nine tenths of the rows of a matrix that is large enough to be cut anew."""
     p = len(gb.init(spec).devices)

@@ -26,6 +26,12 @@ extern "C" __global__ void truths(const unsigned char *in, unsigned long long *o
     mine = __reduce_add_sync(~0u, mine);
     if (threadIdx.x % 32 == 0 && mine) atomicAdd(out, (unsigned long long)mine);
 }
+extern "C" __global__ void set_bits(const unsigned long long *in, unsigned long long *out, long long n) {
+    unsigned mine = 0;
+    EACH(i, n) mine += __popcll(in[i]);
+    mine = __reduce_add_sync(~0u, mine);
+    if (threadIdx.x % 32 == 0 && mine) atomicAdd(out, (unsigned long long)mine);
+}
 // Flags: whether a row has no entries, and whether two arrays differ in a bit.
 #define FLAGS(size, type) \
 extern "C" __global__ void empties##size(const type *indptr, long long *out, long long n) { \

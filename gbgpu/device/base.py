@@ -54,6 +54,9 @@ class Device(Protocol):
     def truths(self, flags: Any) -> Any:
         """How many booleans are true: one int64 on the device."""
 
+    def set_bits(self, words: Any) -> Any:
+        """How many bits are set: the same."""
+
     def has_empty(self, indptr: Any) -> bool:
         """Whether two neighbours in row offsets are equal."""
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from .base import Device, DeviceSet
 
 
+_BITS = np.array([number.bit_count() for number in range(256)], np.uint8)  # that are set in a byte
+
+
 class CpuDevice:
     """A block owner on the host. Kernels run on its thread, or inline on the caller's when the work is small."""
 
@@ -74,6 +77,9 @@ class CpuDevice:
 
     def truths(self, flags: np.ndarray) -> np.ndarray:
         return np.array([np.count_nonzero(flags)])
+
+    def set_bits(self, words: np.ndarray) -> np.ndarray:
+        return np.array([_BITS[words.view(np.uint8)].sum(dtype=np.int64)])
 
     def has_empty(self, indptr: np.ndarray) -> bool:
         return bool((np.diff(indptr) == 0).any())

@@ -353,6 +353,11 @@ class CudaDevice:
             self.run("truths", flags.size, (flags, out, flags.size))
         return out
 
+    def set_bits(self, words: Any) -> Any:
+        out = self.zeros(1, np.int64)
+        self.run("set_bits", words.size, (words, out, words.size))
+        return out
+
     def has_empty(self, indptr: Any) -> bool:
         return self._flag(f"empties{indptr.itemsize}", len(indptr) - 1, indptr)
 
@@ -574,8 +579,8 @@ class CudaDevice:
         names += [f"{work}{size}" for work in ("tiles", "scan") for size in (1, 4, 8)]
         pairs = [f"{one}{two}" for one in (4, 8) for two in (4, 8)]
         names += [f"{work}{pair}" for work in ("owners", "first", "low", "bent") for pair in pairs]
-        names += ["copy_bytes", "cut_counts", "truths", "tops", "counted", "listed", "joined", "falling", "ranked"]
-        names.append("at_once")
+        names += ["copy_bytes", "at_once", "cut_counts", "truths", "set_bits", "tops", "counted", "listed", "joined"]
+        names += ["falling", "ranked"]
         return {name: kernel(name) for name in names}
 
     def function(self, name: str, text: str) -> Kernel:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
-from ..distribute.partition import RowMap, Task
+from ..distribute.needs import Transfer
+from ..distribute.partition import WORD, RowMap, Task
+from ..distribute.transport import carry
 from ..kernels.interface import Spec
 from .context import Context
 from .matrix.csr import Piece, Rows, joined, of_users, store_of, to_slots
@@ -46,6 +48,9 @@ def latest(map: RowMap) -> RowMap:
 
 def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorStore:
     """A vector in another form, or on other rows: full ones stay so, others are lists or bitmaps."""
+    if map is not store.map and map.plain and store.map.plain and session.ranks is None:
+        dense = moved(session, store, "bitmap", store.map) if store.form == "list" else store
+        store = _sliced(session, dense, map)
     key = "moved", store.form, store.iso, store.dtype, store.map, form, map
     plan = session.plans.get(key)  # of which those of a round that is written down are others
     if plan is None:
@@ -56,6 +61,36 @@ def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorSto
     if form != "full":
         return found
     return VectorStore(map, store.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in found.blocks])
+
+
+def _sliced(session: Any, store: VectorStore, map: RowMap) -> VectorStore:
+    """A full vector or a bitmap on other rows, where blocks of both maps begin with whole words: parts of the old ones,
+    one after the other."""
+    old, devices = store.map, session.devices
+
+    def part(task: Task) -> VectorBlock:
+        device, lo, n = devices[task.device], map.first(task.block), map.rows[task.block]
+        vals = device.empty(1 if store.iso else n, store.dtype.np_type)
+        words = None if store.form == "full" else device.empty((n + WORD - 1) // WORD, np.int64)
+        transfers = [Transfer(old.tasks[0].device, task.device, store.blocks[0].vals[:1], vals)] if store.iso else []
+        for source, block in zip(old.tasks, store.blocks, strict=True):
+            first = old.first(source.block)
+            begin, end = max(lo, first), min(lo + n, first + block.n)
+            pairs = []
+            if begin < end and not store.iso:
+                pairs.append((block.vals[begin - first : end - first], vals[begin - lo : end - lo]))
+            if begin < end and words is not None:
+                cut, into = ((begin - at) // WORD for at in (first, lo))
+                many = (end - begin + WORD - 1) // WORD
+                pairs.append((block.words[cut : cut + many], words[into : into + many]))
+            transfers += [Transfer(source.device, task.device, *pair) for pair in pairs]
+        with device.at_once():
+            session.account(task.device, *carry(devices, transfers))
+        count = None if words is None else device.set_bits(words)
+        return VectorBlock(n, vals, 0 if store.iso else 1, words, count=count)
+
+    made = session.over(map.tasks, part, map.n * session.kernels.costs.row / map.p)
+    return VectorStore(map, store.dtype, store.form, store.iso, made, store.nvals)
 
 
 def _moving(store: VectorStore, form: str, map: RowMap) -> Plan:

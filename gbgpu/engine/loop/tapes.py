@@ -220,6 +220,6 @@ class _Writing(CpuDevice):
     def _refused(self, *arguments: Any) -> NoReturn:
         raise NotCompiled("a statement reads from the device")
 
-    put = get = truths = has_empty = longest = equal = owners = checked = take = order = transpose = _refused  # type: ignore[assignment]
+    put = get = truths = set_bits = has_empty = longest = equal = owners = checked = take = order = transpose = _refused  # type: ignore[assignment]
     offsets = rows_of = kept = is_line = spread = at = _refused  # type: ignore[assignment]
     xp: Any = property(_refused)
