@@ -1,4 +1,4 @@
-"""Loops of several GPUs that are left to the first: python -m bench.experiments.folding [road2m ...] [--devices cuda:0-1]
+"""Loops of several GPUs that are left to one: python -m bench.experiments.folding [road2m ...] [--devices cuda:0-1]
 
 Loops whose rounds are short run on one GPU, on a replica of the matrix, and what changed goes back (docs/devices.md).
 Medians of whole calls in ms, devices synchronised, loops captured before: on `one` GPU; `folded`, as all GPUs by
@@ -55,9 +55,9 @@ def main() -> None:
             cells = [name, step, *(f"{took:.2f}" for took in (one, folded, apart))]
             lines.append(f"| {' | '.join([*cells, f'{folded / one:.2f}', f'{apart / folded:.2f}'])} |")
             print(lines[-1], flush=True)
-    about = machine()
-    text = ["# Folding", "", f"`python -m bench.experiments.folding {' '.join(given.graphs)} --devices {given.devices}`, "]
-    text[-1] += f"{about['when']}, commit {about['commit']}; {', '.join(about['devices'])}"
+    about, command = machine(), f"python -m bench.experiments.folding {' '.join(given.graphs)} --devices {given.devices}"
+    text = ["# Loops that are left to one GPU", ""]
+    text.append(f"`{command}`, {about['when']}, commit {about['commit']}; {', '.join(about['devices'])}")
     text += ["", *__doc__.strip().split("\n")[2:], ""]
     text += ["| graph | | one | folded | apart | folded / one | apart / folded |", "|" + "---|" * 7, *lines]
     (RESULTS / "folding.md").write_text("\n".join(text) + "\n", encoding="utf-8")
