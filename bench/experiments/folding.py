@@ -55,7 +55,8 @@ def main() -> None:
             cells = [name, step, *(f"{took:.2f}" for took in (one, folded, apart))]
             lines.append(f"| {' | '.join([*cells, f'{folded / one:.2f}', f'{apart / folded:.2f}'])} |")
             print(lines[-1], flush=True)
-    about, command = machine(), f"python -m bench.experiments.folding {' '.join(given.graphs)} --devices {given.devices}"
+    about, names = machine(), " ".join(given.graphs)
+    command = f"python -m bench.experiments.folding {names} --devices {given.devices}"
     text = ["# Loops that are left to one GPU", ""]
     text.append(f"`{command}`, {about['when']}, commit {about['commit']}; {', '.join(about['devices'])}")
     text += ["", *__doc__.strip().split("\n")[2:], ""]
