@@ -45,12 +45,17 @@ def round_of(loop: Any) -> tuple[list[Operation], list[Guard]]:
     operations: list[Operation] = []
     guards: list[Guard] = []
     for place, operation in enumerate(loop.body):
-        written = {id(each.what if each.kind == "clear" else each.what.output) for each in operations}
-        if operation.kind != "when" or written & {id(x) for x in handles(operation.what.condition)}:
+        if operation.kind != "when" or operations and _changes(operations, operation.what.condition):
             return [*operations, *loop.body[place:]], guards
         guards.append(Guard(operation.what.condition, operation.what.truth()))
         operations += operation.what.operations if guards[-1].holds else []
     return operations, guards
+
+
+def _changes(operations: list[Operation], condition: Any) -> bool:
+    """Whether statements, none of them guarded, write what a condition reads."""
+    written = {id(each.what if each.kind == "clear" else each.what.output) for each in operations}
+    return not written.isdisjoint(map(id, handles(condition)))
 
 
 def written(operations: list[Operation]) -> tuple[list[Any], list[Any]]:
@@ -116,7 +121,7 @@ def handles(x: Any) -> list[Any]:
         node = waiting.pop()
         if isinstance(node, Expression):
             option = node.option if isinstance(node.option, tuple) else (node.option,)
-            waiting += [node.left, node.right, *option]
+            waiting += [part for part in (node.left, node.right, *option) if isinstance(part, Operand)]
         elif isinstance(node, Recorded):
             waiting.append(node.source[1])
         elif isinstance(node, Operand) and not node.lazy:
