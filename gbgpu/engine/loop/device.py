@@ -405,7 +405,7 @@ class DeviceLoop:
         if statement.carried is None:
             return 0.0
         costs, expr, direction = self.session.kernels.costs, statement.expr, statement.carried[1].direction
-        seconds: float = costs.row * sum(map(_rows, statement.plan.steps))
+        seconds: float = costs.row * sum(map(_rows, statement.steps))
         if direction == "pull" and expr.kind == "product":
             operand = expr.right if expr.left.ndim == 1 else expr.left
             if not operand.lazy:
@@ -426,8 +426,8 @@ class DeviceLoop:
 
     def _price(self) -> float:
         """Seconds that it takes to load or to compile what the loop has run uncompiled."""
-        plans = [statement.plan for statement in self.statements if statement.carried is not None]
-        return price(kernel for plan in plans for step in plan.steps for kernel in step.kernels.values())
+        ran = (statement for statement in self.statements if statement.carried is not None)
+        return price(kernel for statement in ran for step in statement.steps for kernel in step.kernels.values())
 
     def _round(self, operations: list[Operation], pinned: dict[int, Statement]) -> None:
         """A round by statements that are planned blindly."""
