@@ -26,10 +26,10 @@ def here() -> bool:
 
 def held(work: Callable[[], Any]) -> Any:
     """work(), with a Ctrl-C that comes meanwhile put off to its end."""
-    if not here() or not callable(getsignal(SIGINT)):
+    handler: Any = getsignal(SIGINT) if here() else None
+    if not callable(handler):
         return work()
     came: list[Any] = []
-    handler: Any = getsignal(SIGINT)
     try:
         signal(SIGINT, lambda *what: came.append(what))
         return work()

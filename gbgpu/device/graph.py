@@ -20,6 +20,7 @@ def bindings() -> Any:
     return driver if hasattr(driver, "cuStreamBeginCaptureToGraph") else None
 
 
+@cache
 def available() -> bool:
     """Whether graphs can loop here."""
     driver = bindings()

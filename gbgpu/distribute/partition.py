@@ -347,7 +347,10 @@ class RowMap:
 
     def by_block(self, places: np.ndarray) -> list[np.ndarray]:
         """Ascending places of all rows as rows of each block, of the type of slots."""
-        cuts, dtype = np.searchsorted(places, self.bounds), self.slot_type()
+        dtype = self.slot_type()
+        if self.p == 1:
+            return [places.astype(dtype)]
+        cuts = np.searchsorted(places, self.bounds)
         return [(places[cuts[b] : cuts[b + 1]] - self.bounds[b]).astype(dtype) for b in range(self.p)]
 
     def to_slots(self, ids: np.ndarray) -> None:

@@ -1,7 +1,6 @@
 """Trees of expressions -> one expression of handles, when a statement runs: elementwise chains become one operator,
 other operands are computed by statements of their own, each once and freed after its last use."""
 
-from collections import Counter
 from typing import Any
 from weakref import ref
 
@@ -15,12 +14,15 @@ _PAIRS = ("union", "intersect", "chain")  # of two vectors or three, row by row
 
 def flat(root: Expression) -> Expression:
     """The expression with handles as its operands, and numbers as its scalars."""
-    order = in_order(root, _inside)
-    uses = Counter(id(inner) for node in order for inner in _inside(node))
+    order = [(node, _inside(node)) for node in in_order(root, _inside)]
+    uses: dict[int, int] = {}
+    for _, parts in order:
+        for inner in parts:
+            uses[id(inner)] = uses.get(id(inner), 0) + 1
     found = _Found()
-    for node in order:
+    for node, parts in order:
         found[id(node)] = found.of(node)
-        for inner in _inside(node):
+        for inner in parts:
             uses[id(inner)] -= 1
             if not uses[id(inner)]:
                 del found[id(inner)]

@@ -77,7 +77,8 @@ class Pool:
 
     def scalar(self, d: int, value: Any, dtype: Any) -> Any:
         """One value on device d, which nobody writes."""
-        exact = value if type(value) is int else np.array([value], dtype).tobytes()  # -0.0 is another float than 0.0
+        # -0.0 is another float than 0.0
+        exact = value if type(value) in (int, bool) else np.array([value], dtype).tobytes()
         return self.once(("scalar", d, dtype, exact), lambda: self._devices[d].full(1, value, dtype))
 
     def rows(self, d: int, n: int, dtype: str = "int64") -> Any:

@@ -217,7 +217,7 @@ class Session(Stores):
         finally:
             self.made = above
         if above is not None:
-            above += statement.plan.steps
+            above += statement.steps
         return statement
 
     def _finish(self, statement: Any, title: Any, plans: Any) -> None:

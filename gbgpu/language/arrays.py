@@ -82,10 +82,11 @@ def reader(*arrays: Any) -> Callable[[Any], Any]:
 
 def checked_size(size: Any) -> int:
     """A dimension as an int. Raises TypeError or InvalidValue."""
-    if hasattr(size, "__index__") and not isinstance(size, (bool, np.bool_)):
-        size = size.__index__()
-    if not is_integer(size):
-        raise TypeError(message("an int size", type(size).__name__))
+    if type(size) is not int:
+        if hasattr(size, "__index__") and not isinstance(size, (bool, np.bool_)):
+            size = size.__index__()
+        if not is_integer(size):
+            raise TypeError(message("an int size", type(size).__name__))
     if not 0 <= size < 2**60:
         raise InvalidValue(message("a size from 0 to 2**60 - 1", size))
     return int(size)

@@ -4,7 +4,7 @@ of nodes over handles: shapes and types are checked when it is built, values are
 A handle carries its session; `output << expression` builds a Statement and gives it to that session, which is the one
 upward call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
 from typing import Any, NamedTuple
@@ -41,6 +41,12 @@ class Statement:
             return None
         beside, plan = self.carried
         return plan.after(beside) if beside else plan
+
+    @property
+    def steps(self) -> Sequence[Any]:
+        """All steps that it took, once it is planned."""
+        beside, plan = self.carried
+        return (*beside, *plan.steps) if beside else plan.steps
 
     def __repr__(self) -> str:
         arguments = [repr(self.mask)] if self.mask is not None else []

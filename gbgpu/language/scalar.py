@@ -209,7 +209,7 @@ class Scalar(Handle):
 def _literal(value: Any) -> Scalar:
     """A number in an expression."""
     scalar = Scalar(of_value(value))
-    scalar._value = exact(value, scalar.dtype).item()
+    scalar._value = value if type(value) in (bool, int, float) else exact(value, scalar.dtype).item()
     return scalar
 
 

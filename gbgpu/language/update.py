@@ -32,15 +32,16 @@ class Place:
 
     def __init__(self, handle: Any, key: Any):
         self.ndim = handle.ndim
-        if self.ndim == 1 and type(key) is int:  # one element, the most frequent subscript
-            n = handle.shape[0]
-            self.ints = (_int(key, n),)
-            self.parts, self.full, self.shape = (Index(n, ids=np.array(self.ints)),), (1,), ()
-            return
         keys = (slice(None),) * self.ndim if key is Ellipsis else _keys(key, self.ndim)
+        if self.ndim == 1:  # in less time than loops take
+            (key,), (n,) = keys, handle.shape
+            i = _int(key, n)
+            part = _part(key, i, n)
+            self.ints, self.parts, self.full = (i,), (part,), (part.size,)
+            self.shape = self.full if i is None else ()
+            return
         self.ints = tuple(_int(k, n) for k, n in zip(keys, handle.shape, strict=True))
-        chosen = zip(keys, self.ints, handle.shape, strict=True)
-        self.parts = tuple(Index.of(_checked(k) if i is None else [i], n) for k, i, n in chosen)
+        self.parts = tuple(_part(*each) for each in zip(keys, self.ints, handle.shape, strict=True))
         self.full = tuple(part.size for part in self.parts)
         self.shape = tuple(n for n, i in zip(self.full, self.ints, strict=True) if i is None)
 
@@ -79,6 +80,8 @@ def position(key: Any, size: int) -> int:
 
 def _int(key: Any, size: int) -> int | None:
     """An int (or a Scalar of an integer type) as a position, None for other subscripts."""
+    if type(key) is slice:
+        return None
     if type(key) is not int:
         if isinstance(key, Operand) and key.ndim == 0:
             key = key._computed().__index__()
@@ -88,6 +91,13 @@ def _int(key: Any, size: int) -> int | None:
     if not -size <= index < size:
         raise IndexError(f"Index out of range: index={index}, size={size}")
     return index + size if index < 0 else index
+
+
+def _part(key: Any, i: int | None, n: int) -> Index:
+    """What a subscript names, of which `_int` has found out whether it is an int."""
+    if i is not None:
+        return Index(n, ids=np.array([i]))
+    return Index.of(key if type(key) is slice else _checked(key), n)
 
 
 def _checked(key: Any) -> Any:

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from ...language.expr import Expression, Operand
 from ...language.recording import Operation, Recorded
 
+_SIMPLE = ("statement", "clear")
+
 
 class Guard(NamedTuple):
     """What `it.when` said at the beginning of a body, taken for as long as it is so."""
@@ -25,18 +27,17 @@ def statements_of(operations: list[Operation]) -> list[Any]:
     return found
 
 
-def simple(loop: Any) -> bool:
+def simple(operations: list[Operation], statements: list[Any]) -> bool:
     """Whether a body is statements of vectors and scalars, guarded ones too, and conditions at its end."""
-    kinds = [operation.kind for operation in loop.body]
-    ends = kinds.count("until")
-    statements = statements_of(loop.body)
-    inner = [one.kind for operation in loop.body if operation.kind == "when" for one in operation.what.operations]
-    if kinds[len(kinds) - ends :] != ["until"] * ends or not statements:
-        return False
-    known = {"statement", "clear"}
-    if not set(inner) <= known or not set(kinds) <= known | {"until", "when"}:
-        return False
-    return all(statement.output.ndim < 2 for statement in statements)
+    ended = False
+    for kind, what, _ in operations:
+        if kind == "until":
+            ended = True
+        elif ended or kind not in _SIMPLE and kind != "when":
+            return False
+        elif kind == "when" and not all(inner.kind in _SIMPLE for inner in what.operations):
+            return False
+    return bool(statements) and all(statement.output.ndim < 2 for statement in statements)
 
 
 def round_of(loop: Any) -> tuple[list[Operation], list[Guard]]:
@@ -44,12 +45,17 @@ def round_of(loop: Any) -> tuple[list[Operation], list[Guard]]:
     operations: list[Operation] = []
     guards: list[Guard] = []
     for place, operation in enumerate(loop.body):
-        written = {id(each.what if each.kind == "clear" else each.what.output) for each in operations}
-        if operation.kind != "when" or written & {id(x) for x in handles(operation.what.condition)}:
+        if operation.kind != "when" or operations and _changes(operations, operation.what.condition):
             return [*operations, *loop.body[place:]], guards
         guards.append(Guard(operation.what.condition, operation.what.truth()))
         operations += operation.what.operations if guards[-1].holds else []
     return operations, guards
+
+
+def _changes(operations: list[Operation], condition: Any) -> bool:
+    """Whether statements, none of them guarded, write what a condition reads."""
+    written = {id(each.what if each.kind == "clear" else each.what.output) for each in operations}
+    return not written.isdisjoint(map(id, handles(condition)))
 
 
 def written(operations: list[Operation]) -> tuple[list[Any], list[Any]]:
@@ -97,9 +103,15 @@ def reads_of(statement: Any) -> list[Any]:
     return found
 
 
-def matrices_of(operations: list[Operation]) -> list[Any]:
+def matrices_of(statements: list[Any]) -> list[Any]:
     """The matrices that statements read."""
-    return [x for statement in statements_of(operations) for x in handles(statement.expr) if x.ndim == 2]
+    found = []
+    for statement in statements:
+        expr = statement.expr
+        for x in handles(expr) if expr.nested else (expr.left, expr.right):
+            if x is not None and x.ndim == 2:
+                found.append(getattr(x, "matrix", x))
+    return found
 
 
 def handles(x: Any) -> list[Any]:
@@ -109,7 +121,7 @@ def handles(x: Any) -> list[Any]:
         node = waiting.pop()
         if isinstance(node, Expression):
             option = node.option if isinstance(node.option, tuple) else (node.option,)
-            waiting += [node.left, node.right, *option]
+            waiting += [part for part in (node.left, node.right, *option) if isinstance(part, Operand)]
         elif isinstance(node, Recorded):
             waiting.append(node.source[1])
         elif isinstance(node, Operand) and not node.lazy:

@@ -3,8 +3,6 @@ and how results come back to their places."""
 
 from typing import Any
 
-import numpy as np
-
 from ...device.base import address
 from ...distribute.blocks import VectorBlock, VectorStore
 from ..run.steps import copied
@@ -29,10 +27,8 @@ def owned(devices: Any, store: VectorStore) -> VectorStore:
 
 def _listed(device: Any, block: VectorBlock, store: VectorStore) -> VectorBlock:
     """A list with room for all rows."""
-    room = store.map.nslots
-    slots, count = device.empty(room, block.slots.dtype), device.full(1, 0, np.int64)
-    vals = device.empty(1 if store.iso else room, store.dtype.np_type)
-    device.copy(count, block.count)
+    room, count = store.map.nslots, copied(device, block.count)
+    slots, vals = device.empty(room, block.slots.dtype), device.empty(1 if store.iso else room, store.dtype.np_type)
     device.copy_counted(slots, block.slots, block.count)
     if store.iso:
         device.copy(vals, block.vals[:1])

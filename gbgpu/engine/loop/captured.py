@@ -186,8 +186,9 @@ class Captured:
 
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
-        with self._at_once():
-            self._recall()
+        if self.lent:
+            with self._at_once():
+                self._recall()
         self.loop = loop
         self.carried, self.inside, self.read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
         try:

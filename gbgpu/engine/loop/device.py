@@ -61,9 +61,9 @@ _TRIES, WORTH = 3, 50  # captures of one loop that fail, or give up after so few
 class DeviceLoop:
     """One run of a loop. `advance` takes it some rounds further without Python, or says that it can't now."""
 
-    def __init__(self, session: Any, loop: Any, matrices: list[Any]):
+    def __init__(self, session: Any, loop: Any, statements: list[Statement], matrices: list[Any]):
         self.session, self.loop, self.device = session, loop, session.devices[0]
-        self.statements, self.matrices = statements_of(loop.body), matrices  # that they read
+        self.statements, self.matrices = statements, matrices  # that they read
         self.plans: Any = None
         self.alike, self.tries, self.chances = 0, 0, CHANCES
         self.left, self.turned = False, None  # a captured round; how that went, if its pulls should be pushes
@@ -77,7 +77,8 @@ class DeviceLoop:
     @classmethod
     def of(cls, session: Any, loop: Any) -> "DeviceLoop | None":
         """None for a loop that runs statement by statement."""
-        matrices = matrices_of(loop.body)
+        statements = statements_of(loop.body)
+        matrices = matrices_of(statements)
         if any(map(_apart, matrices)):
             loop.how = "statements, as delegates are apart"
             return None
@@ -88,12 +89,12 @@ class DeviceLoop:
             loop.how = "statements, as CPUs compute beside GPUs"
             return None
         here = session.devices[0].kind == "cpu"
-        if session.deterministic or by_steps or not simple(loop):
+        if session.deterministic or by_steps or not simple(loop.body, statements):
             return None
         if here:
-            return cls(session, loop, matrices) if session.kernels.atomic else None
+            return cls(session, loop, statements, matrices) if session.kernels.atomic else None
         able = not loop.told and imported("gbgpu.device.graph").available()
-        return cls(session, loop, matrices) if able else None
+        return cls(session, loop, statements, matrices) if able else None
 
     def advance(self) -> bool:
         global _spent
@@ -205,7 +206,9 @@ class DeviceLoop:
 
     @cached_property
     def signature(self) -> Signature:
-        return Signature(self.loop)
+        found = Signature(self.loop)
+        found.key = self.session.loops.same(found.key)
+        return found
 
     def _other(self, way: Way) -> Captured | None:
         """A captured round of the same loop in other directions, which one kernel may have with this one's."""
@@ -255,8 +258,6 @@ class DeviceLoop:
             return False  # to know it took next to nothing
         self.chances -= 1
         with self.session.lock:
-            if not loops.has(key):
-                return False
             captured = loops.find(loop, self.signature, way)
             if captured is None and loops.has(key, alone=True) and self._gone_solo(surely=True):
                 captured = loops.find(loop, self.signature, way)
@@ -404,7 +405,7 @@ class DeviceLoop:
         if statement.carried is None:
             return 0.0
         costs, expr, direction = self.session.kernels.costs, statement.expr, statement.carried[1].direction
-        seconds: float = costs.row * sum(map(_rows, statement.plan.steps))
+        seconds: float = costs.row * sum(map(_rows, statement.steps))
         if direction == "pull" and expr.kind == "product":
             operand = expr.right if expr.left.ndim == 1 else expr.left
             if not operand.lazy:
@@ -425,8 +426,8 @@ class DeviceLoop:
 
     def _price(self) -> float:
         """Seconds that it takes to load or to compile what the loop has run uncompiled."""
-        plans = [statement.plan for statement in self.statements if statement.carried is not None]
-        return price(kernel for plan in plans for step in plan.steps for kernel in step.kernels.values())
+        ran = (statement for statement in self.statements if statement.carried is not None)
+        return price(kernel for statement in ran for step in statement.steps for kernel in step.kernels.values())
 
     def _round(self, operations: list[Operation], pinned: dict[int, Statement]) -> None:
         """A round by statements that are planned blindly."""

@@ -20,13 +20,20 @@ class Kept:
         self._known: OrderedDict[Hashable, int] = OrderedDict()
         self._ended: OrderedDict[Hashable, tuple[int, list[Any]]] = OrderedDict()
         self._took: OrderedDict[Hashable, float] = OrderedDict()
+        self._keys: OrderedDict[Hashable, Hashable] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._captured)
 
+    def same(self, key: Hashable) -> Hashable:
+        """The object that an equal key was before: it is found here without a comparison."""
+        return _kept(self._keys, key, self._keys.get(key, key))
+
     def has(self, key: Hashable, guards: tuple[bool, ...] | None = None, alone: bool = False) -> bool:
         """Whether there is one; `guards`: of this beginning; `alone`: of the first of several GPUs."""
         alike = self._captured.get(key, ())
+        if guards is None and not alone:
+            return bool(alike)
         return any((guards in (None, one.way[0])) and (one.alone or not alone) for one in alike)
 
     def goes(self, key: Hashable, way: Any) -> bool:

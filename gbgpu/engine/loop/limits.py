@@ -98,8 +98,10 @@ def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]], few: 
 def thin(session: Any, pulls: Iterable[tuple[Any, Any, MatrixStore]]) -> bool:
     """Whether all frontiers of these products are such that pushes are better. (Of small matrices that is not worth a
     read.)"""
+    if session.devices[0].kind == "cpu":
+        return False
     found = list(pulls)
-    if session.devices[0].kind == "cpu" or not found or any(held.nvals <= THIN for _, _, held in found):
+    if not found or any(held.nvals <= THIN for _, _, held in found):
         return False
     return all(session.nvals(x) < _few(session, op, held) for op, x, held in found)
 

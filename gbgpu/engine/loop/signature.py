@@ -1,6 +1,7 @@
 """What a loop is made of, so that another one of the same statements is known to be the same."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,21 @@ class Unlike(Exception):
     """No two loops are known to be the same that have this."""
 
 
+class Key:
+    """A tree of tuples that many are looked up by: its hash is computed once. Raises TypeError if it has none."""
+
+    __slots__ = ("_tree", "_hash")
+
+    def __init__(self, tree: Hashable):
+        self._tree, self._hash = tree, hash(tree)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Key) and self._hash == other._hash and self._tree == other._tree
+
+
 class Signature:
     """The statements of a loop with numbers in place of its handles. `key` is equal for loops that mean the same for
     handles with the same content; None if that can't be said. `handles`: all, by their numbers."""
@@ -23,20 +39,19 @@ class Signature:
     def __init__(self, loop: Any):
         self._loop, self._numbers = loop, {}  # type: tuple[Any, dict[int, int]]
         self.handles: list[Any] = []
-        self.key: Hashable = None
-        try:
+        self.key: Key | None = None
+        with suppress(Unlike, TypeError):
             self._changed = {id(handle) for handle in _outputs(loop.body)}
-            self.key = loop.max_iterations, self._of(loop.body)
-            hash(self.key)
-        except (Unlike, TypeError):
-            self.key = None
+            self.key = Key((loop.max_iterations, self._of(loop.body)))
 
     def number(self, handle: Any) -> int:
         return self._numbers[id(handle)]
 
     def _of(self, x: Any) -> Hashable:
-        way = _ways.get(type(x)) or _way(type(x))
-        return way(self, x)
+        return _ways[type(x)](self, x)
+
+    def _all(self, parts: Iterable[Any]) -> list[Hashable]:
+        return [_ways[type(x)](self, x) for x in parts]
 
     def _plain(self, x: Any) -> Hashable:
         return type(x), x
@@ -49,16 +64,16 @@ class Signature:
 
     def _statement(self, x: Statement) -> Hashable:
         hints = tuple(sorted(x.hints.items()))
-        return *map(self._of, (x.output, x.mask, x.accum, x.replace, x.expr, x.index)), hints
+        return *self._all((x.output, x.mask, x.accum, x.replace, x.expr, x.index)), hints
 
     def _several(self, x: Any) -> Hashable:
-        return type(x).__name__, *map(self._of, x)
+        return type(x).__name__, *self._all(x)
 
     def _expression(self, x: Expression) -> Hashable:
         option = x.option if x.kind != "number" or x.op is None else x.option.missing
         if isinstance(option, str) and option == "defaults":  # they are not told
             raise Unlike
-        return x.kind, x.dtype, x.shape, *map(self._of, (option, x.op, x.left, x.right))
+        return x.kind, x.dtype, x.shape, *self._all((option, x.op, x.left, x.right))
 
     def _transposed(self, x: Transposed) -> Hashable:
         return "T", self._of(x.matrix)
@@ -84,14 +99,16 @@ class Signature:
         return what, self._of(of)
 
     def _handle(self, x: Any) -> Hashable:
+        number = self._numbers.get(id(x))
+        if number is not None:
+            return number
         if x.lazy:
             raise Unlike
         if x.ndim == 0 and x._store is None and id(x) not in self._changed:
             return "number", x.dtype, self._of(x._value)
-        if id(x) not in self._numbers:
-            self._numbers[id(x)] = len(self.handles)
-            self.handles.append(x)
-        return "handle", self.number(x), x.dtype, x.shape
+        self._numbers[id(x)] = len(self.handles)
+        self.handles.append(x)
+        return "handle", x.dtype, x.shape
 
     def _index(self, x: Index) -> Hashable:
         if x._ids is not None and x.vector is None:
@@ -100,7 +117,8 @@ class Signature:
 
 
 _WAYS: list[tuple[Any, Callable[[Signature, Any], Hashable]]] = [  # the first that is one of a type's own
-    ((int, str, bool, bytes, type(None)), Signature._plain),
+    ((str, bytes, type(None)), Signature._itself),  # equal to nothing of another type
+    ((int, bool), Signature._plain),
     ((float, np.generic), Signature._number),
     (Operation, Signature._operation),
     (Statement, Signature._statement),
@@ -115,14 +133,17 @@ _WAYS: list[tuple[Any, Callable[[Signature, Any], Hashable]]] = [  # the first t
 ]
 
 
-_ways: dict[type, Callable[[Signature, Any], Hashable]] = {}
+class _Ways(dict[type, Callable[[Signature, Any], Hashable]]):
+    """By type, found when first asked for."""
+
+    def __missing__(self, kind: type) -> Callable[[Signature, Any], Hashable]:
+        operator = kind.__module__.startswith("gbgpu.semiring.")  # is itself
+        last = Signature._itself if operator else Signature._unlike
+        way = self[kind] = next((way for kinds, way in _WAYS if issubclass(kind, kinds)), last)
+        return way
 
 
-def _way(kind: type) -> Callable[[Signature, Any], Hashable]:
-    operator = kind.__module__.startswith("gbgpu.semiring.")  # is itself
-    last = Signature._itself if operator else Signature._unlike
-    way = _ways[kind] = next((way for kinds, way in _WAYS if issubclass(kind, kinds)), last)
-    return way
+_ways = _Ways()
 
 
 def _outputs(operations: list[Operation]) -> list[Any]:
