@@ -119,13 +119,18 @@ def interpreted(request) -> None:
 FEWER_DEVICES = {
     f"test_{name}"
     for name in "algos battery centrality chains communities csgraph errors exact files language memory sparse".split()
-    + "deterministic io told transposed types unchanged".split()
+    + "cli concurrency counters deterministic io regressions told transposed types unchanged".split()
 }
+
+
+# Files that share kernels, or operators that the oracle compiles: in the ordinary run one process takes the whole file,
+# or both would compile the same at the same time. They take longest, and begin first.
+WHOLE = {"test_algos", "test_loops_compiled", "test_operators", "test_statements"}
 
 
 def pytest_collection_modifyitems(config, items) -> None:
     """Leave the last of the ordinary device sets to the long run, in some files. What takes longest begins first."""
-    items.sort(key=lambda item: item.path.stem not in ("test_operators", "test_statements"))
+    items.sort(key=lambda item: item.path.stem not in WHOLE)
     if settings.get_current_profile_name() == "long" or chosen() != CPU:
         return
 
@@ -165,14 +170,16 @@ def reader(request, monkeypatch) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """One test runs with all its parameters in one worker, and a file whose tests share much as a whole, so that
-    kernels are compiled once; in the order of files."""
+    kernels are compiled once; in the order of files. The long run spends its time on examples, and shares them out."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByTest(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             test = nodeid.partition("[")[0]
-            if "test_operators.py" in test:
-                return test.partition("::")[0]
+            file, name = test.partition("::")[0], test.partition(".py")[0].rpartition("/")[2]
+            ordinary = settings.get_current_profile_name() == "ci" and chosen() == CPU
+            if name == "test_operators" or ordinary and name in WHOLE:
+                return file
             return nodeid if "GBGPU_TEST_DEVICES" in os.environ else test  # GPU kernels are shared on disk
 
     config.option.loadscopereorder = False

@@ -6,6 +6,7 @@ from __future__ import annotations
 import graphblas as pg
 import numpy as np
 import pytest
+from programs import WIDE
 
 import gbgpu as gb
 from gbgpu.language.expr import Lazy
@@ -365,7 +366,7 @@ def test_vectors_as_subscripts(devices):
 
 
 @pytest.mark.parametrize("n, k", [(1, 1), (10, 30), (100, 5), (64, 64), (130, 1000)])
-@pytest.mark.parametrize("dtype", ["UINT8", "INT32", "UINT32", "INT64", "UINT64"])
+@pytest.mark.parametrize("dtype", ["UINT8", "INT64", "UINT64"] + ["INT32", "UINT32"] * WIDE)
 def test_full_vectors_gather_and_scatter(devices, n, k, dtype):
     """`v[ids]`, and `v(accum)[ids] << u` where ids repeat, against NumPy."""
     random = np.random.default_rng(n)
@@ -413,7 +414,7 @@ def test_operands_are_read_when_the_statement_runs(devices):
     for name in [name for name in AGGREGATORS if "FP64" in getattr(gb.agg, name)]:
         texts += [f"gb.agg.{name}(B, rowwise=True)", f"gb.agg.{name}(A + B, columnwise=True)", f"gb.agg.{name}(w)"]
     early, late = [], 0
-    step = 1 if devices.inline == "auto" else 10
+    step = 10 if devices.inline != "auto" else 1 if WIDE else 3
     for text in texts[::step]:
         before, after = objects(gb), objects(gb)
         expr = eval(text, before)
@@ -486,7 +487,7 @@ def test_objects_can_be_pickled(devices):
 AGGREGATORS = sorted(set(dir(gb.agg)) - {"Aggregator", "TypedAggregator", "from_string", "ss"})
 
 
-@pytest.mark.parametrize("dtype", ["INT64", "FP32", "BOOL", "UINT8"])
+@pytest.mark.parametrize("dtype", ["INT64", "FP32", "BOOL"] + ["UINT8"] * WIDE)
 @pytest.mark.parametrize("name", AGGREGATORS)
 def test_aggregators(devices, name, dtype):
     if name == "any_value":

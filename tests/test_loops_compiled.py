@@ -43,13 +43,17 @@ SETS += [("cpu:2", (2, 5), "side by side"), ("cuda:0-1", None, "always")]
 SETS += [(*each, how) for each in (("cuda:0", None), ("cuda:0*3", (2, 5, 3))) for how in ("always", "never")]
 SETS += [("cuda:0-1", None, f"{how} together") for how in ("always", "never")]
 SETS += [("cuda:0-1*2", (1, 4, 2, 3), "always together")]
+# The ordinary run goes through random bodies on each set. The other tests have one device, three of unequal shares and
+# GPUs; seven devices do what three do. Threads that meet in each round have the tests of how rounds go on.
+SEVEN, BESIDE = SETS[2:4]
+ORDINARY = SETS if p.WIDE else [each for each in SETS if each not in (SEVEN, BESIDE)]
 
 
 def named(each) -> str:
     return f"{each[0]} {each[2]}".strip()
 
 
-@pytest.fixture(params=SETS, ids=named)
+@pytest.fixture(params=ORDINARY, ids=named)
 def machine(request, monkeypatch):
     """Devices on which kernels are compiled, and loops as soon as may be."""
     spec, shares, resident = request.param
@@ -68,6 +72,15 @@ def machine(request, monkeypatch):
     monkeypatch.setattr(compiled, "_spent", 1e9)
     gb.init(spec, partition=shares and gb.partition.shares(*shares))
     return spec
+
+
+def on(sets):
+    """The sets on which a test runs, where they are not the ordinary ones."""
+    return pytest.mark.parametrize("machine", sets, indirect=True, ids=named)
+
+
+every_set = on(SETS)
+threads_too = on(SETS if p.WIDE else [*ORDINARY, BESIDE])
 
 
 def by_itself(it) -> bool:
@@ -103,6 +116,7 @@ def by_python(A, source=0):
     return level, depth
 
 
+@threads_too
 def test_levels(machine):
     A = road()
     it, level, q = levels(A)
@@ -113,6 +127,7 @@ def test_levels(machine):
     assert level.isequal((expected + 1).new())
 
 
+@threads_too
 def test_the_number_of_the_round_is_never_frozen(machine):
     v, w, x = (gb.Vector.from_dense(np.zeros(5, int)) for _ in range(3))
     with gb.loop(20) as it:
@@ -122,6 +137,7 @@ def test_the_number_of_the_round_is_never_frozen(machine):
     assert v[4].value == 19 and w[0].value == sum(range(20)) and x[2].value == 400
 
 
+@threads_too
 def test_guards_and_numbers(machine):
     A, found = road(500), []
     for alike in (3, 10**9):
@@ -154,7 +170,8 @@ def test_guards_and_numbers(machine):
     assert found[0] == found[1] and found[0][0] > 100
 
 
-@pytest.mark.parametrize("name", ["FP32", "FP64", "INT64"])
+@threads_too
+@pytest.mark.parametrize("name", ["FP32", "INT64"] + ["FP64"] * p.WIDE)
 def test_shortest_paths(machine, monkeypatch, name):
     """Guards at the beginning that hold or not, one at the end, and a limit that rounds compute."""
     loops, begin = [], recording.Loop.__enter__
@@ -165,6 +182,7 @@ def test_shortest_paths(machine, monkeypatch, name):
     assert loops[-1].rounds > 1000 and by_itself(loops[-1]), loops[-1].how
 
 
+@threads_too
 def test_few_rounds(machine):
     """Little enough for tools that watch each access of a kernel."""
     n = 48
@@ -184,6 +202,7 @@ def test_few_rounds(machine):
         assert (d.to_dense() == far).all()
 
 
+@threads_too
 def test_parts_of_rounds_that_never_ran_before(machine):
     """What others use as well must last, though it is made while a round is captured, in a part that may never run."""
     found, rows = [], gb.Vector.from_dense(np.arange(400.0))
@@ -210,7 +229,8 @@ def test_parts_of_rounds_that_never_ran_before(machine):
     assert one == two and one[3:5] == (59.5, 0) and itself and not other
 
 
-@pytest.mark.parametrize("stop", range(0, 16, 3))
+@threads_too
+@pytest.mark.parametrize("stop", range(0, 16, 3 if p.WIDE else 5))
 def test_captures_that_break_off_leave_all_as_it_was(machine, monkeypatch, stop):
     """Shortest paths, with guards and numbers, whatever operation can't be captured."""
     perform, count = captured.Captured._perform, iter(range(10**9))
@@ -259,7 +279,7 @@ def test_captures_that_a_driver_breaks_off(machine, monkeypatch, stop):
 
 
 @pytest.mark.parametrize("first", ["written down", "done"])
-@pytest.mark.parametrize("machine", [each for each in SETS if each[0].startswith("cpu")], indirect=True, ids=named)
+@on([each for each in SETS if each[0].startswith("cpu")])
 def test_conversions_that_are_written_down_are_not_done(machine, first):
     """And those that are done are not written down: what is planned of one is not the other's."""
     session, v = gb.settings.session(), gb.Vector.from_coo([3, 70, 500], [1.5, 2.5, 3.5], size=600)
@@ -305,6 +325,7 @@ def test_rounds_begin_in_the_forms_that_they_leave(machine):
     assert sum(record.step.endswith("round") for record in records) > 10
 
 
+@threads_too
 def test_blocks_without_rows_have_no_values(machine, monkeypatch):
     """More devices than rows: a round that was captured takes a vector that was made elsewhere."""
     monkeypatch.setattr(compiled, "SOON", 1)
@@ -462,6 +483,7 @@ def test_vectors_may_change_places(machine, body, full):
     assert found[0] == found[1]
 
 
+@threads_too
 def test_rounds_are_limited(machine):
     A = road()
     for rounds in (1, 5, 8, 9, 10, 11, 50):
@@ -469,6 +491,7 @@ def test_rounds_are_limited(machine):
         assert it.rounds == rounds and not it.converged and int(level.reduce("max").new().value) == rounds - 1
 
 
+@threads_too
 def test_parents(machine):
     A = road()
     levels_, parents, q = (gb.Vector(int, A.nrows) for _ in range(3))
@@ -529,6 +552,7 @@ def test_ranks(machine):
     assert by_itself(it), it.how
 
 
+@threads_too
 def test_a_wide_frontier_goes_back_to_statements(machine):
     A = gb.io.generate.rmat(14, 8, seed=1, dtype="BOOL")
     rows, cols, _ = A.to_coo()
@@ -555,6 +579,7 @@ GUARDS = ["", "", "", "it.index % 2 == 0", "(it.index * 3) % 4 < 2", "it.index <
 MATRICES = statements.mxm, statements.outer, assignments.diag, assignments.setdiag
 
 
+@every_set
 def test_random_bodies(machine):
     """From the third round on they go round by themselves, where that can be; many do."""
     hows = []
@@ -583,6 +608,7 @@ def test_random_bodies(machine):
     assert captured > len(hows) / (20 if several else 5)
 
 
+@threads_too
 def test_a_loop_without_end_is_stopped(machine):
     import _thread
 
@@ -592,7 +618,7 @@ def test_a_loop_without_end_is_stopped(machine):
         v << plus_times(A @ v) * 0.01
         it.until(it.index < 0)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs behind them without
-    threading.Timer(1.5 if machine.startswith("cpu") else 4.0, _thread.interrupt_main).start()
+    threading.Timer(0.7 if machine.startswith("cpu") else 4.0, _thread.interrupt_main).start()
     try:
         with pytest.raises(KeyboardInterrupt), gb.loop() as it:
             v << plus_times(A @ v) * 0.01
@@ -604,6 +630,7 @@ def test_a_loop_without_end_is_stopped(machine):
     assert v.nvals == A.nrows
 
 
+@threads_too
 def test_memory_stays(machine):  # of the process: tests beside it would show
     A = road(400)
     for _ in range(5):
@@ -681,6 +708,7 @@ def test_loops_that_go_in_several_ways_are_captured_once(machine, monkeypatch):
     assert not made
 
 
+@threads_too
 @pytest.mark.parametrize("form", ["list", "bitmap"])
 def test_rounds_go_on_from_one_another(form, machine, monkeypatch):
     """Twelve rounds in one way, twelve in another: a kept round is given what the other one left, in its forms."""
@@ -716,6 +744,7 @@ def test_rounds_go_on_from_one_another(form, machine, monkeypatch):
     assert found[0].nvals and (any(followed) or "-" in machine)
 
 
+@threads_too
 def test_what_is_lent_is_no_other_loops_place(machine, monkeypatch):
     """A round that is captured with vectors of which the content lies where another loop's round works: both are taken
     again by others, whose results stay theirs."""
@@ -749,6 +778,7 @@ def test_what_is_lent_is_no_other_loops_place(machine, monkeypatch):
     assert not any(how.startswith("statements") for how in hows), hows
 
 
+@threads_too
 def test_threads_do_not_share_a_captured_round(machine):
     A = road(900)
     levels(A)
@@ -842,6 +872,7 @@ def test_conditions_are_written_for_both(text, monkeypatch):
     assert seen and done[0][2] and not done[1][2] and done[0][:2] + done[0][3:] == done[1][:2] + done[1][3:]
 
 
+@threads_too
 def test_results_outlive_the_round_that_made_them(machine):
     """Rounds that are taken again write where they wrote before."""
     A, found = road(900), []
@@ -886,6 +917,7 @@ def cores(n: int = 2000, count: int = 6, size: int = 200):
     return gb.Matrix.from_coo(np.r_[i, j], np.r_[j, i], True, nrows=n, ncols=n, dup_op="any")
 
 
+@threads_too
 def test_two_kinds_of_rounds(machine, monkeypatch):
     """Thin rounds push, wide ones pull; on a GPU one kernel does both."""
     A, kernels, hows = cores(), gb.settings.session().kernels, []
@@ -901,6 +933,7 @@ def test_two_kinds_of_rounds(machine, monkeypatch):
         assert "two kinds" in hows[-1], hows
 
 
+@threads_too
 def test_what_is_lent_may_be_written_in_place(machine, monkeypatch):
     """Rounds count in buffers that statements have no part in, also those that join them later."""
     A, kernels, hows = cores(), gb.settings.session().kernels, []
@@ -923,6 +956,7 @@ def test_what_is_lent_may_be_written_in_place(machine, monkeypatch):
         assert "two kinds" in hows[-1], hows
 
 
+@threads_too
 def test_rounds_of_other_matrices_are_not_joined(machine, monkeypatch):
     """Loops of the same statements over matrices of one shape, one of which is searched by pushes."""
     kernels = gb.settings.session().kernels

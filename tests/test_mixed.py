@@ -58,7 +58,7 @@ def stand_in(monkeypatch):
 SET = Devices("cuda:0,cpu:2", "shares(1, 5, 3)", "never")
 
 
-@settings(max_examples=500 if p.WIDE else 40)
+@settings(max_examples=500 if p.WIDE else 25)
 @given(program=p.programs(KINDS["mixed"]))
 def test_random_statements(stand_in, program):
     note(SET.text())

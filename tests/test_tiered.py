@@ -159,7 +159,7 @@ def scaled(k):
     return lambda x, y: x * y * k if x > k else (y - k) * (y - k)
 
 
-@pytest.mark.parametrize("dtype", ["FP64", "FP32", "INT64", "INT8", "UINT16"])
+@pytest.mark.parametrize("dtype", ["FP64", "INT64", "INT8"] + ["FP32", "UINT16"] * p.WIDE)
 def test_functions_that_capture_other_numbers_share_a_kernel(begun, monkeypatch, dtype):
     """The second one is compiled with the number as an argument, others find that."""
     made, np_type = [], gb.dtypes.lookup_dtype(dtype).np_type
