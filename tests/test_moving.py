@@ -18,9 +18,13 @@ import gbgpu as gb
 from algos import verify
 from gbgpu import semiring
 from gbgpu.balance import Policy
+from gbgpu.distribute.blocks import KNOWN
 from gbgpu.distribute.partition import RowMap
+from gbgpu.engine import loop as engine_loop
 from gbgpu.engine import moving, sharing
 from gbgpu.engine.loop import device as compiled
+from gbgpu.engine.loop.body import reads_of
+from gbgpu.engine.loop.solo import Solo
 from gbgpu.engine.session import Session
 
 SETS = ["cpu:3", "cuda:0*3", "cuda:0-1", "cuda:0-1*2"]
@@ -36,6 +40,15 @@ def move_all(session, rng) -> int:
     return len(found)
 
 
+def leave(session, statement, rng) -> None:
+    """Some vectors of a statement lie on the first device, as a loop leaves them."""
+    for x in (statement.output, *reads_of(statement)):
+        store = x._store if x.ndim == 1 else None
+        if store is not None and store.form in KNOWN and store.map.p > 1 and rng.random() < 0.3:
+            x._store = moving.moved(session, store, store.form, session.maps.first(x.size))
+            session.maps.left(x.size)
+
+
 @pytest.fixture(params=SETS)
 def spec(request, monkeypatch):
     if request.param.startswith("cuda") and request.param not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
@@ -46,19 +59,20 @@ def spec(request, monkeypatch):
 
 @pytest.fixture
 def unsettled(monkeypatch):
-    """All rows move before every other statement; the list of how many maps did."""
+    """All rows move before every other statement, and some vectors to one device; the list of how many maps did."""
     rng, run, moves = np.random.default_rng(5), Session._run, []
 
     def unsettled(session, statement):
         if session.made is None and session.loop_index is None and not session.maps.alone and rng.random() < 0.5:
             moves.append(move_all(session, rng))
+            leave(session, statement, rng)
         return run(session, statement)
 
     monkeypatch.setattr(Session, "_run", unsettled)
     return moves
 
 
-@settings(max_examples=500 if p.WIDE else 40)
+@settings(max_examples=1000 if p.WIDE else 40)
 @given(program=p.programs(KINDS["mixed"]))
 def test_random_statements(spec, unsettled, program):
     devices = Devices(spec)
@@ -182,3 +196,53 @@ def test_without_room_rows_are_shared(monkeypatch):
         w = semiring.plus_times(A @ v).new(direction="pull")
     assert A._store.shared is not None and A._store.rowmap.successor is None
     np.testing.assert_allclose(w.to_dense(0), A.to_scipy_sparse() @ np.ones(A.ncols))
+
+
+class LeftToOne(compiled.DeviceLoop):
+    """A loop of CPU devices that goes by the first one alone, as thin ones of several GPUs do."""
+
+    _together = False
+
+    def __init__(self, session, *given):
+        super().__init__(session, *given)
+        self.gpus, self.solo = len(session.devices), Solo(session, self.loop)
+
+
+@pytest.fixture
+def left_to_one(monkeypatch):
+    monkeypatch.setattr(engine_loop, "DeviceLoop", LeftToOne)
+    monkeypatch.setattr(gb.settings, "interpret", False)
+    monkeypatch.setattr(compiled, "_spent", 1e9)
+    gb.init("cpu:3")
+
+
+def test_what_a_loop_leaves_on_the_first_device_moves_when_it_is_used(left_to_one):
+    A = road(13_000)
+    first, home = gb.settings.session().maps.first(A.nrows), A._store.rowmap
+    expected = by_python(A)[0].to_dense(-1)
+    for _ in range(3):
+        it, level, q = levels(A)
+        assert by_itself(it), it.how
+        assert level._store.map is q._store.map is first and A._store.rowmap is home
+        np.testing.assert_array_equal(level.to_dense(-1), expected)
+        again = gb.Vector(int, A.nrows)
+        again << level + 0
+        assert level._store.map is again._store.map is home and again.isequal(level)
+    x, y = (gb.Vector(int, A.nrows) for _ in range(2))
+    x[:] = 1
+    for rounds in (40, 50):  # what the first one leaves is where the second one finds it
+        with gb.loop(rounds) as it:
+            y << x + it.index
+            x << y + 1
+        assert x._store.map is y._store.map is first, it.how
+    assert set(x.to_dense()) == {1 + sum(range(40)) + 40 + sum(range(50)) + 50}
+
+
+def test_algorithms_that_are_left_to_one_device(left_to_one):
+    A = gb.io.rmat(8, 6, seed=3, weights=(1, 255))
+    source = int(np.argmax(np.diff(A.to_csr()[0])))
+    for _ in range(3):
+        verify.bfs(A, source, *algos.bfs(A, source))
+        verify.sssp(A, source, algos.sssp(A, source))
+        verify.pagerank(A, algos.pagerank(A)[0])
+        verify.connected_components(A, algos.connected_components(A))

@@ -15,18 +15,31 @@ class Maps:
         if partition is not None:
             partition.divide(Pattern(64), p)  # raises now if the weights don't fit the devices
         self.alone = False  # the first device works alone
-        self.succeeded = False  # whether any map has a successor
+        self.unsettled = False  # whether objects may lie on other maps than those of their sizes (engine/moving.py)
         self._made: dict[tuple[int, bool], RowMap] = {}
         self._defaults: dict[int, RowMap] = {}
+        self._first: dict[int, RowMap] = {}
 
     def clear(self) -> None:
-        self._made.clear()
-        self._defaults.clear()
+        for made in (self._made, self._defaults, self._first):
+            made.clear()
 
     def of(self, n: int) -> RowMap:
         """The default map of a size: the one its first matrix made, else equal rows (or the session's partition)."""
-        if self.alone:
-            return self.whole(n)
+        return self.first(n) if self.alone else self._default(n)
+
+    def first(self, n: int) -> RowMap:
+        """All rows on the first device, while it works alone."""
+        map = self._default(n)
+        return map if map.p == 1 else self._first.get(n) or self._first.setdefault(n, RowMap(np.array([0, n])))
+
+    def left(self, n: int) -> None:
+        """What lies on the first device alone belongs to where others of its size are."""
+        map, default = self.first(n), self._default(n)
+        if map is not default:
+            map.successor, self.unsettled = default, True
+
+    def _default(self, n: int) -> RowMap:
         found = self._defaults.get(n)
         return found if found is not None else self._make(Pattern(n), n < self._whole)
 
@@ -41,7 +54,7 @@ class Maps:
 
     def succeed(self, old: RowMap, new: RowMap) -> None:
         """Where objects were made on one map, they are made on another one of their size."""
-        self.succeeded = True
+        self.unsettled = True
         self._made.update({key: new for key, map in self._made.items() if map is old})
         self._defaults.update({n: new for n, map in self._defaults.items() if map is old})
 

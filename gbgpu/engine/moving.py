@@ -1,5 +1,6 @@
 """Objects whose rows go to other owners. A map of rows may have a successor (`succeed`): whatever lies on the old one
 moves to it at its next use in a statement, vectors and matrices alike, so that nothing waits for what nobody asks for.
+Vectors that a loop left on the first of several devices (`loop/solo.py`) move likewise.
 
 Lux repartitions like this: Jia et al., "A Distributed Multi-GPU System for Fast Graph Processing", VLDB 2017, section
 5.

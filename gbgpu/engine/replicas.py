@@ -37,7 +37,7 @@ class Replicas:
             return store
         if store.replica is None:
             session = self._session
-            rowmap, colmap = (session.maps.whole(map.n) for map in (store.rowmap, store.colmap))
+            rowmap, colmap = (session.maps.first(map.n) for map in (store.rowmap, store.colmap))
             made = session.over(rowmap.tasks, lambda task: _rows(session, store, task.device), 0.0)
             store.replica = store_of(session, rowmap, colmap, store.dtype, store.iso, made)
             store.replica.symmetric = store.symmetric

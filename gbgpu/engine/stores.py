@@ -407,7 +407,7 @@ class Stores(Context):
 
             numbers = MatrixNumbers(rowmap, colmap, matrix.dtype, True, "int32", (0,) * rowmap.p, nrows > 0)
             matrix._store = MatrixStore(numbers, self.over(rowmap.tasks, block, 0.0))
-        if self.maps.succeeded and self.loop_index is None:
+        if self.maps.unsettled and not self.maps.alone and self.loop_index is None:
             matrix._store = settled(self, matrix._store)
         return matrix._store
 
@@ -577,7 +577,7 @@ class Stores(Context):
     def content(self, handle: Any) -> VectorStore:
         """A vector's store; an empty one is a list without entries."""
         if handle._store is not None:
-            if self.maps.succeeded and self.loop_index is None:
+            if self.maps.unsettled and not self.maps.alone and self.loop_index is None:
                 handle._store = settled(self, handle._store)
             return handle._store
         map, dtype = self.maps.of(handle.shape[0]), handle.dtype

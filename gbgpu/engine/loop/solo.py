@@ -1,6 +1,6 @@
 """Thin loops on several GPUs. Rounds that give each of them microseconds of work take longer to hand out and to
 exchange than to do, so the first GPU does it all: on replicas of matrices, which are kept, and on vectors brought
-together, which go back to where they came from when the loop is over.
+together. What it changed stays there until somebody uses it, which may be another such loop, or nobody.
 
 This is folding as GUM has it (Meng et al., section 4), with all devices but one evicted for a whole loop.
 """
@@ -49,16 +49,15 @@ class Solo:
         for x, store in self._before:
             if isinstance(store, MatrixStore):
                 x._store = session.replicas.of(store)
-            elif store is not None and store.map.p > 1:
-                x._store = moved(session, store, store.form, session.maps.whole(store.map.n))
+            elif store is not None and store.map is not session.maps.first(store.map.n):
+                x._store = moved(session, store, store.form, session.maps.first(store.map.n))
 
     def leave(self) -> None:
-        """Vectors that changed go to the rows that they had, or to those that their size has."""
-        session, before, self._before = self._session, self._before, []
-        session.maps.alone = False
+        """What did not change is where it was, what did belongs to where others of its size are."""
+        before, self._before, maps = self._before, [], self._session.maps
+        maps.alone = False
         for x, store in before:
             if id(x) not in self._changed:
                 x._store = store
             elif x._store is not None:
-                map = session.maps.of(x.size) if store is None else store.map
-                x._store = moved(session, x._store, x._store.form, map)
+                maps.left(x.size)
