@@ -111,7 +111,8 @@ def _step(kind: str, store: VectorStore, form: str, iso: bool, map: RowMap) -> S
 
 def _with_transpose(session: Any, store: MatrixStore, rowmap: RowMap, colmap: RowMap) -> MatrixStore:
     made = _moved_rows(session, store, rowmap, colmap)
-    made.symmetric, made.diagonal, made.replica = store.symmetric, store.diagonal, store.replica
+    made.symmetric, made.diagonal = store.symmetric, store.diagonal
+    made.replica, store.replica = store.replica, None
     if store.transposed is not None:
         turned = store.transposed.successor = _moved_rows(session, store.transposed, colmap, rowmap)
         made.transposed, turned.transposed, turned.symmetric = turned, made, store.transposed.symmetric
