@@ -3,6 +3,8 @@ and how results come back to their places."""
 
 from typing import Any
 
+import numpy as np
+
 from ...device.base import address
 from ...distribute.blocks import VectorBlock, VectorStore
 from ..run.steps import copied
@@ -68,3 +70,70 @@ def differing(device: Any, place: VectorBlock, made: VectorBlock, store: VectorS
 
 def apart(one: Any, two: Any) -> bool:
     return one is not two and address(one) != address(two)
+
+
+def words_of(scalar: Any) -> np.ndarray:
+    """The value that a scalar has on the host, and that there is one, as they lie on devices."""
+    both = np.full(2, -1)
+    both.view(scalar.dtype.np_type)[:1] = scalar._value
+    return both
+
+
+def copy_of(devices: Any, store: Any) -> Any:
+    """A copy of what a handle holds, of a vector or a scalar on the devices."""
+    if store is None or isinstance(store, VectorStore):
+        return store and owned(devices, store)
+    both, vals, empty = store
+    mine = copied(devices[0], both)
+    return mine, mine.view(vals.dtype)[:1], empty
+
+
+def with_same(store: VectorStore) -> VectorStore:
+    """A store of its own with the same blocks."""
+    return VectorStore(store.map, store.dtype, store.form, store.iso, list(store.blocks))
+
+
+def alike(x: Any, place: Any, exactly: bool) -> bool:
+    """Whether a place has room for what a handle holds, in its form or one that is soon brought to it."""
+    store = x._store
+    if x.ndim == 0:
+        return place is not None and (x._value is not None if store is None else store[2] == place[2])
+    if store is None or place is None:
+        return store is None and (place is None or place.form != "full")
+    like = store.form == place.form or not exactly and {store.form, place.form} == {"list", "bitmap"}
+    return like and (store.iso or not place.iso) and (store.dtype, store.map) == (place.dtype, place.map)
+
+
+def spread(devices: Any, blocks: Any, store: VectorStore) -> None:
+    """Give every row, or every entry of a list, the one value that a vector has."""
+    for device, block, one in zip(devices, blocks, store.blocks, strict=False):
+        listed = store.form == "list"
+        if block.n:
+            device.copy(block.vals[: store.nvals if listed else None], one.vals[:1])
+        if listed:
+            device.copy_counted(block.slots, one.slots, one.count)
+            device.copy(block.count, one.count)
+        if block.words is not None:
+            device.copy(block.words, one.words)
+            device.copy(block.count, one.count)
+
+
+def emptied(devices: Any, blocks: Any) -> None:
+    """Leave no entry in a list or a bitmap."""
+    for device, block in zip(devices, blocks, strict=False):
+        for array in (block.words, block.count):
+            if array is not None:
+                device.clear(array)
+
+
+def put_back(handles: list[Any], places: list[Any], blocks: list[Any]) -> None:
+    """Handles hold what lies in their places."""
+    for handle, place, held in zip(handles, places, blocks, strict=True):
+        handle._store = place
+        if held is not None:
+            place.blocks = list(held)
+
+
+def blocks_of(place: Any) -> Any:
+    """The blocks of a vector's place; None for a scalar's."""
+    return list(place.blocks) if isinstance(place, VectorStore) else None

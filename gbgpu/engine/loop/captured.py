@@ -18,9 +18,22 @@ from ...language.recording import Operation
 from ...language.scalar import Scalar
 from ...trace import counters, listeners
 from ..moving import moved
-from ..run.steps import copied
 from .body import reads_of, round_of, written
-from .buffers import addresses, apart, described, differing, owned
+from .buffers import (
+    addresses,
+    alike,
+    apart,
+    blocks_of,
+    copy_of,
+    described,
+    differing,
+    emptied,
+    owned,
+    put_back,
+    spread,
+    with_same,
+    words_of,
+)
 from .condition import Condition
 from .journal import Journal, NotCompiled, OtherForm
 from .limits import going, limits, measure, products, too_wide
@@ -75,13 +88,13 @@ class Captured:
         before = [(x, x._store) for x in read] if self.key else []
         try:
             for x, store in before:  # the round reads copies, which others can fill
-                x._store = shared(x, _copied(self.devices, store))
+                x._store = shared(x, copy_of(self.devices, store))
             self.inputs = [x._store for x, _ in before]
             self.places = [self._place(handle) for handle in self.carried]
             for handle, place in zip(self.carried, self.places, strict=True):
                 handle._store = shared(handle, place)
             self.places = [handle._store for handle in self.carried]
-            self.blocks = [_blocks(place) for place in self.places]
+            self.blocks = [blocks_of(place) for place in self.places]
             instead = self._capture({})
             if instead:  # again, with results where the next round finds them
                 try:
@@ -147,7 +160,7 @@ class Captured:
         handles = dict(zip(sum(other._numbers, []), (*other.carried, *other.inside, *other.read), strict=True))
         self.loop = other.loop
         self.carried, self.inside, self.read = ([handles[i] for i in numbers] for numbers in self._numbers)
-        _put_back(self.carried, self.places, self.blocks)
+        put_back(self.carried, self.places, self.blocks)
         other.let_go()
 
     def let_go(self) -> None:
@@ -171,7 +184,7 @@ class Captured:
         if not self.reads(signature):
             return False
         pairs = [*zip(carried, self.places, strict=True), *zip(read, self.inputs, strict=True)]
-        return all(_alike(handles[number], place, exactly) for number, place in pairs)
+        return all(alike(handles[number], place, exactly) for number, place in pairs)
 
     def products(self, signature: Signature, direction: str) -> Iterator[tuple[Any, Any, Any]]:
         """The products with frontiers that a loop with this key would begin with, as `limits.products` gives them."""
@@ -196,12 +209,12 @@ class Captured:
         except BaseException:
             self.let_go()
             raise
-        _put_back(self.carried, self.places, self.blocks)
+        put_back(self.carried, self.places, self.blocks)
 
     def _fill(self) -> None:
         """What handles hold goes to their places."""
         into = [*zip(self.carried, self.places, self.blocks, strict=True)]
-        into += [(x, place, _blocks(place)) for x, place in zip(self.read, self.inputs, strict=True)]
+        into += [(x, place, blocks_of(place)) for x, place in zip(self.read, self.inputs, strict=True)]
         for x, place, _ in into:
             if x._store is not None and x.ndim and x._store.form != place.form:
                 x._store = moved(self.session, x._store, place.form, place.map)
@@ -213,11 +226,11 @@ class Captured:
         alike = []
         for x, place, blocks in into:
             if x._store is None and x.ndim == 0:
-                self.device.copy(place[0], _words(x))
+                self.device.copy(place[0], words_of(x))
             elif x._store is None:
-                _emptied(self.devices, blocks if place is not None else ())
+                emptied(self.devices, blocks if place is not None else ())
             elif x.ndim and x._store.iso != place.iso:
-                _spread(self.devices, blocks, x._store)
+                spread(self.devices, blocks, x._store)
             else:
                 alike.append((x, place, blocks))
         for to, source in list(self._brought(alike)):
@@ -238,9 +251,9 @@ class Captured:
                 for x in (*self.carried, *self.inside):
                     if self._lends(x._store):
                         self.lent.append((ref(x), addresses(x._store.blocks)))
-                        x._store = _again(x._store)  # statements that write in place put other blocks into it
+                        x._store = with_same(x._store)  # statements that write in place put other blocks into it
                     else:
-                        x._store = _copied(self.devices, x._store)
+                        x._store = copy_of(self.devices, x._store)
         except BaseException:
             for one in (self,) if self.joined is None else self.joined.both:
                 self.session.loops.forget(one)  # what it has is theirs
@@ -253,7 +266,7 @@ class Captured:
         with self._at_once():
             for x in (*self.carried, *self.inside):
                 if id(x) not in theirs:
-                    x._store = _copied(self.devices, x._store)
+                    x._store = copy_of(self.devices, x._store)
         self.let_go()
 
     def _at_once(self) -> AbstractContextManager:
@@ -291,7 +304,7 @@ class Captured:
         """Handles hold what lies in their places, others what they held before."""
         for handle, store in zip(self.inside, before, strict=True):
             handle._store = store
-        _put_back(self.carried, self.places, self.blocks)
+        put_back(self.carried, self.places, self.blocks)
 
     def _place(self, handle: Any) -> Any:
         """Where a handle's content lies before and after each round: room for all of it, which nobody shares."""
@@ -308,11 +321,11 @@ class Captured:
 
     def _scalar(self, handle: Any) -> Any:
         if handle._store is not None:
-            return _copied(self.devices, handle._store)
+            return copy_of(self.devices, handle._store)
         if handle._value is None:
             raise NotCompiled(f"{handle.name} is empty")
         mine = self.devices[0].empty(2, np.int64)
-        self.devices[0].copy(mine, _words(handle))
+        self.devices[0].copy(mine, words_of(handle))
         return mine, mine.view(handle.dtype.np_type)[:1], 0
 
     # -- capturing
@@ -402,7 +415,7 @@ class Captured:
                 raise NotCompiled(f"{handle.name} is empty or on the host")
             handle._store = self._scalar(handle) if handle.ndim == 0 else self._own(handle)
         places = [handle._store for handle in changed]
-        blocks = [_blocks(place) for place in places]
+        blocks = [blocks_of(place) for place in places]
         condition = self.tape.number()
         with self.tape.guarded(condition, condition.text(inner.condition)):
             self._perform(inner.operations, condition)
@@ -417,7 +430,7 @@ class Captured:
                 device.copy(value, source)
             for value, (to, _) in zip(values, pairs, strict=True):
                 device.copy(to, value)
-        _put_back(changed, places, blocks)
+        put_back(changed, places, blocks)
 
     def _own(self, handle: Any) -> VectorStore:
         """What a handle holds, in buffers that no other one has. (Others than lists and those of one value never share
@@ -425,7 +438,7 @@ class Captured:
         store = handle._store
         if store.iso or store.form == "list" and not self._alone(handle):
             return owned(self.devices, store)
-        return _again(store)
+        return with_same(store)
 
     def _alone(self, handle: Any) -> bool:
         """Whether a list has room for all rows, and lies where nothing else does that the round knows."""
@@ -556,70 +569,3 @@ class Captured:
             if handle.ndim and store is not None and store.form != "full":
                 store.nvals = None
         # unless others take the round, it is not launched again: its buffers are theirs
-
-
-def _words(scalar: Any) -> np.ndarray:
-    """The value that a scalar has on the host, and that there is one, as they lie on devices."""
-    both = np.full(2, -1)
-    both.view(scalar.dtype.np_type)[:1] = scalar._value
-    return both
-
-
-def _copied(devices: Any, store: Any) -> Any:
-    """A copy of what a handle holds, of a vector or a scalar on the devices."""
-    if store is None or isinstance(store, VectorStore):
-        return store and owned(devices, store)
-    both, vals, empty = store
-    mine = copied(devices[0], both)
-    return mine, mine.view(vals.dtype)[:1], empty
-
-
-def _again(store: VectorStore) -> VectorStore:
-    """A store of its own with the same blocks."""
-    return VectorStore(store.map, store.dtype, store.form, store.iso, list(store.blocks))
-
-
-def _alike(x: Any, place: Any, exactly: bool) -> bool:
-    """Whether a place has room for what a handle holds, in its form or one that is soon brought to it."""
-    store = x._store
-    if x.ndim == 0:
-        return place is not None and (x._value is not None if store is None else store[2] == place[2])
-    if store is None or place is None:
-        return store is None and (place is None or place.form != "full")
-    like = store.form == place.form or not exactly and {store.form, place.form} == {"list", "bitmap"}
-    return like and (store.iso or not place.iso) and (store.dtype, store.map) == (place.dtype, place.map)
-
-
-def _spread(devices: Any, blocks: Any, store: VectorStore) -> None:
-    """Give every row, or every entry of a list, the one value that a vector has."""
-    for device, block, one in zip(devices, blocks, store.blocks, strict=False):
-        listed = store.form == "list"
-        if block.n:
-            device.copy(block.vals[: store.nvals if listed else None], one.vals[:1])
-        if listed:
-            device.copy_counted(block.slots, one.slots, one.count)
-            device.copy(block.count, one.count)
-        if block.words is not None:
-            device.copy(block.words, one.words)
-            device.copy(block.count, one.count)
-
-
-def _emptied(devices: Any, blocks: Any) -> None:
-    """Leave no entry in a list or a bitmap."""
-    for device, block in zip(devices, blocks, strict=False):
-        for array in (block.words, block.count):
-            if array is not None:
-                device.clear(array)
-
-
-def _put_back(handles: list[Any], places: list[Any], blocks: list[Any]) -> None:
-    """Handles hold what lies in their places."""
-    for handle, place, held in zip(handles, places, blocks, strict=True):
-        handle._store = place
-        if held is not None:
-            place.blocks = list(held)
-
-
-def _blocks(place: Any) -> Any:
-    """The blocks of a vector's place; None for a scalar's."""
-    return list(place.blocks) if isinstance(place, VectorStore) else None
