@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from threading import Thread
 
 import numpy as np
 import programs as p
@@ -122,12 +123,33 @@ def test_a_matrix_moves_once_and_with_its_transpose(spec, symmetric):
     np.testing.assert_array_equal(semiring.plus_times(A @ v).new().to_dense(0), dense @ x)
     assert A._store is not old and v._store.map is A._store.rowmap is not old.rowmap
     assert (A._store.transposed is None) is (old.transposed is None) and A._store.symmetric is old.symmetric
-    np.testing.assert_array_equal(semiring.plus_times(again.T @ v).new().to_dense(0), dense.T @ x)
+    for _ in range(2):  # the other handle has the first store until then
+        move_all(session, np.random.default_rng(2))
+        np.testing.assert_array_equal(semiring.plus_times(A @ v).new().to_dense(0), dense @ x)
+    for direction in ("pull", "push"):
+        found = semiring.plus_times(again.T @ v).new(direction=direction)
+        np.testing.assert_array_equal(found.to_dense(0), dense.T @ x)
     assert again._store is A._store and again.isequal(A)
     fresh = gb.Vector(int, A.nrows)
     fresh << v
     assert fresh._store.map is A._store.rowmap
     np.testing.assert_array_equal(A.to_scipy_sparse().toarray(), dense)
+
+
+def test_blocks_without_rows_have_the_one_value(spec):
+    """Memory that was just given back, full of other values, is what a new block gets."""
+    session = gb.init(spec)
+    A = gb.Matrix.from_coo([0, 1, 700, 999], [5, 700, 3, 999], 5, nrows=1000, ncols=1000, dtype="INT64")
+    v = gb.Vector.from_coo([5, 3, 999], 1, size=1000, dtype="INT64")
+    for _ in range(64):
+        gb.Vector.from_dense(np.full(1, 67))
+    moving.succeed(session, A._store.rowmap, RowMap(np.r_[0, [0] * (len(session.devices) - 2), 600, 1000]))
+    for direction in ("pull", "push"):
+        found = semiring.min_first(A @ v).new(direction=direction)
+        assert found.to_dict() == {0: 5, 700: 5, 999: 5}
+    values = [session.devices[b].get(block.vals[:1])[0] for b, block in enumerate(A._store.blocks)]
+    assert values == [5] * len(session.devices)
+    assert session.home.get(session.replicas.of(A._store).blocks[0].vals[:1])[0] == 5
 
 
 @pytest.mark.parametrize("dtype", ["BOOL", "INT16", "FP32", "INT64"])
@@ -236,6 +258,18 @@ def test_what_a_loop_leaves_on_the_first_device_moves_when_it_is_used(left_to_on
             x << y + 1
         assert x._store.map is y._store.map is first, it.how
     assert set(x.to_dense()) == {1 + sum(range(40)) + 40 + sum(range(50)) + 50}
+
+
+def test_loops_of_scalars_are_not_left_to_one_device(left_to_one):
+    session, a = gb.settings.session(), gb.Scalar.from_value(0)
+    with gb.loop(40):
+        a << a + 1
+    assert a.value == 40 and not session.maps.alone
+    free = []
+    other = Thread(target=lambda: free.append(session.lock.acquire(timeout=5) and not session.lock.release()))
+    other.start()
+    other.join()
+    assert free == [True]
 
 
 def test_algorithms_that_are_left_to_one_device(left_to_one):

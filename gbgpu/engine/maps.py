@@ -33,11 +33,14 @@ class Maps:
         map = self._default(n)
         return map if map.p == 1 else self._first.get(n) or self._first.setdefault(n, RowMap(np.array([0, n])))
 
-    def left(self, n: int) -> None:
-        """What lies on the first device alone belongs to where others of its size are."""
+    def left(self, n: int) -> bool:
+        """What lies on the first device alone belongs to where others of its size are, from now on. Whether that is
+        elsewhere."""
         map, default = self.first(n), self._default(n)
-        if map is not default:
-            map.successor, self.unsettled = default, True
+        if map is default:
+            return False
+        map.successor, self.unsettled = default, True
+        return True
 
     def _default(self, n: int) -> RowMap:
         found = self._defaults.get(n)

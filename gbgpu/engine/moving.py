@@ -36,7 +36,7 @@ def settled(session: Context, store: Any) -> Any:
             return store
         if store.successor is None:
             store.successor = _with_transpose(session, store, rowmap, colmap)
-        return store.successor
+        return settled(session, store.successor)  # which may have been made for maps before the latest
     map = latest(store.map)
     return store if map is store.map else moved(session, store, store.form, map)
 
@@ -112,12 +112,15 @@ def _step(kind: str, store: VectorStore, form: str, iso: bool, map: RowMap) -> S
 def _with_transpose(session: Any, store: MatrixStore, rowmap: RowMap, colmap: RowMap) -> MatrixStore:
     made = _moved_rows(session, store, rowmap, colmap)
     made.symmetric, made.diagonal = store.symmetric, store.diagonal
-    made.replica, store.replica = store.replica, None
+    pairs = [(store, made)]
     if store.transposed is not None:
         turned = store.transposed.successor = _moved_rows(session, store.transposed, colmap, rowmap)
         made.transposed, turned.transposed, turned.symmetric = turned, made, store.transposed.symmetric
-    if made.replica is not None:
-        session.replicas.keep(made)
+        pairs.append((store.transposed, turned))
+    for before, after in pairs:
+        if before.replica is not None:
+            after.replica, before.replica = before.replica, None
+            session.replicas.keep(after)
     return made
 
 
@@ -144,6 +147,8 @@ def _moved_rows(session: Any, store: MatrixStore, rowmap: RowMap, colmap: RowMap
                 cut = entries[source.block][task.block : task.block + 2].tolist()
                 pieces.append(Piece(source.device, Rows(*block.csr), *rows, *cut))
         found = joined(session, store, task.device, pieces)
+        if store.iso and not pieces:  # all blocks have the one value
+            device.copy(found.vals, store.blocks[0].vals[:1])
         return found if colmap is store.colmap else to_slots(device, of_users(device, found, store.colmap), colmap)
 
     seconds = store.nvals / old.p * session.kernels.costs.pull_edge

@@ -88,7 +88,7 @@ def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]], few: 
         if ends_soon(op.monoid):
             wide = count * MANY > x.size
         else:
-            most = min(_edges(session, op, held), _room(held, few) * len(held.blocks))
+            most = min(_edges(session, op, held), _room(held, few) * (1 if few else len(held.blocks)))
             wide = frontier_edges(session, x._store, count, held, False)[0] > most
         if wide:
             return True

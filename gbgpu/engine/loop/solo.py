@@ -31,16 +31,17 @@ class Solo:
 
     @property
     def whole(self) -> bool:
-        """Whether all that is there lies on the first device."""
+        """Whether all that is there lies on the first device, and belongs there."""
         stores = [x._store for x in self._handles if x._store is not None]
         maps = [map for x in stores for map in ((x.map,) if isinstance(x, VectorStore) else (x.rowmap, x.colmap))]
-        return all(map.p == 1 for map in maps)
+        return all(map.p == 1 and map.successor is None for map in maps)
 
     def fits(self) -> bool:
-        """Whether the first device has room for all of it."""
+        """Whether there is anything, and the first device has room for all of it."""
         stores = [x._store for x in self._handles if x._store is not None]
+        matrices = [store for store in stores if isinstance(store, MatrixStore)]
         vectors = sum(store.map.n * 16 for store in stores if isinstance(store, VectorStore))
-        return self._session.replicas.fit([store for store in stores if isinstance(store, MatrixStore)], vectors)
+        return bool(self._handles) and bool(self._session.replicas.fit(matrices, vectors))
 
     def enter(self) -> None:
         session = self._session
@@ -54,10 +55,11 @@ class Solo:
 
     def leave(self) -> None:
         """What did not change is where it was, what did belongs to where others of its size are."""
-        before, self._before, maps = self._before, [], self._session.maps
+        session, before, self._before = self._session, self._before, []
+        maps = session.maps
         maps.alone = False
         for x, store in before:
             if id(x) not in self._changed:
                 x._store = store
-            elif x._store is not None:
-                maps.left(x.size)
+            elif x._store is not None and not maps.left(x.size) and store is not None and store.map.p > 1:
+                x._store = moved(session, x._store, x._store.form, store.map)
