@@ -6,14 +6,13 @@ from __future__ import annotations
 import numpy as np
 import programs as p
 import pytest
+from checked import verified
 from conftest import Devices
 from hypothesis import given, note, settings
 from oracle import Run
 from test_statements import KINDS
 
-import algos
 import gbgpu as gb
-from algos import verify
 from gbgpu.device.cpu import CpuDevice
 from gbgpu.device.mixed import _Beside
 from gbgpu.errors import OutOfMemory
@@ -68,12 +67,7 @@ def test_random_statements(stand_in, program):
 def test_algorithms_and_loops():
     SET.start()
     A = rmat(7, 6, seed=3, weights=(1, 255))
-    source = int(np.argmax(np.diff(A.to_csr()[0])))
-    verify.bfs(A, source, *algos.bfs(A, source))
-    verify.sssp(A, source, algos.sssp(A, source))
-    verify.pagerank(A, algos.pagerank(A)[0])
-    verify.connected_components(A, algos.connected_components(A))
-    verify.triangles(A, algos.triangle_count(A))
+    verified(A)
     v = gb.Vector.from_dense(np.ones(9))
     with gb.loop(9) as it:
         v << v + 1

@@ -8,6 +8,7 @@ from threading import Thread
 import numpy as np
 import programs as p
 import pytest
+from checked import verified
 from conftest import Devices
 from hypothesis import given, note, settings
 from oracle import Run
@@ -16,7 +17,6 @@ from test_statements import KINDS
 
 import algos
 import gbgpu as gb
-from algos import verify
 from gbgpu import semiring
 from gbgpu.balance import Policy
 from gbgpu.distribute.blocks import KNOWN
@@ -84,12 +84,7 @@ def test_random_statements(spec, unsettled, program):
 def test_algorithms(spec, unsettled):
     gb.init(spec)
     A = gb.io.rmat(7, 6, seed=3, weights=(1, 255))
-    source = int(np.argmax(np.diff(A.to_csr()[0])))
-    verify.bfs(A, source, *algos.bfs(A, source))
-    verify.sssp(A, source, algos.sssp(A, source))
-    verify.pagerank(A, algos.pagerank(A)[0])
-    verify.connected_components(A, algos.connected_components(A))
-    verify.triangles(A, algos.triangle_count(A))
+    verified(A)
     assert sum(unsettled) > 10
 
 
@@ -274,9 +269,5 @@ def test_loops_of_scalars_are_not_left_to_one_device(left_to_one):
 
 def test_algorithms_that_are_left_to_one_device(left_to_one):
     A = gb.io.rmat(8, 6, seed=3, weights=(1, 255))
-    source = int(np.argmax(np.diff(A.to_csr()[0])))
     for _ in range(3):
-        verify.bfs(A, source, *algos.bfs(A, source))
-        verify.sssp(A, source, algos.sssp(A, source))
-        verify.pagerank(A, algos.pagerank(A)[0])
-        verify.connected_components(A, algos.connected_components(A))
+        verified(A)

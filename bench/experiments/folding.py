@@ -14,8 +14,10 @@ import numpy as np
 import algos
 import gbgpu as gb
 from bench.device_graphs import make
+from bench.experiments.gum import table
 from bench.record import RESULTS, interleaved, machine, synchronized
 
+COLUMNS = ["graph", "", "one", "folded", "apart", "folded / one", "apart / folded"]
 STEPS = ("BFS", "SSSP", "components", "PageRank")
 LONG = {("road24m", "SSSP")}  # seconds a call
 
@@ -45,7 +47,7 @@ def main() -> None:
     parser.add_argument("--devices", default="cuda:0-1")
     parser.add_argument("--data", default="data", help="the folder of .mtx.gz files")
     parser.add_argument("--rounds", type=int, default=5)
-    given, lines = parser.parse_args(), []
+    given, rows = parser.parse_args(), []
     ways = {"one": ("cuda:0", "auto"), "folded": (given.devices, "auto"), "apart": (given.devices, 0)}
     for name in given.graphs:
         graph, known = make(name, given.data), {}
@@ -53,15 +55,14 @@ def main() -> None:
         for step, one in found["one"].items():
             folded, apart = found["folded"][step], found["apart"][step]
             cells = [name, step, *(f"{took:.2f}" for took in (one, folded, apart))]
-            lines.append(f"| {' | '.join([*cells, f'{folded / one:.2f}', f'{apart / folded:.2f}'])} |")
-            print(lines[-1], flush=True)
+            rows.append([*cells, f"{folded / one:.2f}", f"{apart / folded:.2f}"])
+            print(*rows[-1], flush=True)
     about, names = machine(), " ".join(given.graphs)
     command = f"python -m bench.experiments.folding {names} --devices {given.devices}"
     text = ["# Loops that are left to one GPU", ""]
     text.append(f"`{command}`, {about['when']}, commit {about['commit']}; {', '.join(about['devices'])}")
-    text += ["", *__doc__.strip().split("\n")[2:], ""]
-    text += ["| graph | | one | folded | apart | folded / one | apart / folded |", "|" + "---|" * 7, *lines]
-    (RESULTS / "folding.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    text += ["", *__doc__.strip().split("\n")[2:], "", table("Milliseconds", COLUMNS, rows)]
+    (RESULTS / "folding.md").write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

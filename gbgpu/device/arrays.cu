@@ -20,18 +20,16 @@ extern "C" __global__ void at_once(const __grid_constant__ Entries entries, i64 
     }
 }
 
-extern "C" __global__ void truths(const unsigned char *in, unsigned long long *out, long long n) {
-    unsigned mine = 0;
-    EACH(i, n) mine += in[i] != 0;
-    mine = __reduce_add_sync(~0u, mine);
-    if (threadIdx.x % 32 == 0 && mine) atomicAdd(out, (unsigned long long)mine);
+// How many booleans are true, and how many bits are set.
+#define TALLY(name, type, each) \
+extern "C" __global__ void name(const type *in, unsigned long long *out, long long n) { \
+    unsigned mine = 0; \
+    EACH(i, n) mine += each; \
+    mine = __reduce_add_sync(~0u, mine); \
+    if (threadIdx.x % 32 == 0 && mine) atomicAdd(out, (unsigned long long)mine); \
 }
-extern "C" __global__ void set_bits(const unsigned long long *in, unsigned long long *out, long long n) {
-    unsigned mine = 0;
-    EACH(i, n) mine += __popcll(in[i]);
-    mine = __reduce_add_sync(~0u, mine);
-    if (threadIdx.x % 32 == 0 && mine) atomicAdd(out, (unsigned long long)mine);
-}
+TALLY(truths, unsigned char, in[i] != 0)
+TALLY(set_bits, unsigned long long, __popcll(in[i]))
 // Flags: whether a row has no entries, and whether two arrays differ in a bit.
 #define FLAGS(size, type) \
 extern "C" __global__ void empties##size(const type *indptr, long long *out, long long n) { \

@@ -349,8 +349,7 @@ class CudaDevice:
 
     def truths(self, flags: Any) -> Any:
         out = self.zeros(1, np.int64)
-        if flags.size:
-            self.run("truths", flags.size, (flags, out, flags.size))
+        self.run("truths", flags.size, (flags, out, flags.size))
         return out
 
     def set_bits(self, words: Any) -> Any:

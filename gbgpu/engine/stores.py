@@ -407,9 +407,14 @@ class Stores(Context):
 
             numbers = MatrixNumbers(rowmap, colmap, matrix.dtype, True, "int32", (0,) * rowmap.p, nrows > 0)
             matrix._store = MatrixStore(numbers, self.over(rowmap.tasks, block, 0.0))
-        if self.maps.unsettled and not self.maps.alone and self.loop_index is None:
-            matrix._store = settled(self, matrix._store)
+        if self.maps.unsettled:
+            self._settle(matrix)
         return matrix._store
+
+    def _settle(self, handle: Any) -> None:
+        """What a handle holds goes to the rows where it belongs, unless a loop is captured, or has the first device."""
+        if self.loop_index is None and not self.maps.alone:
+            handle._store = settled(self, handle._store)
 
     def oriented(self, matrix: Any, transposed: bool) -> MatrixStore:
         """The matrix by rows, or by columns (built at the first need and kept; a symmetric one serves both ways)."""
@@ -577,8 +582,8 @@ class Stores(Context):
     def content(self, handle: Any) -> VectorStore:
         """A vector's store; an empty one is a list without entries."""
         if handle._store is not None:
-            if self.maps.unsettled and not self.maps.alone and self.loop_index is None:
-                handle._store = settled(self, handle._store)
+            if self.maps.unsettled:
+                self._settle(handle)
             return handle._store
         map, dtype = self.maps.of(handle.shape[0]), handle.dtype
         return (

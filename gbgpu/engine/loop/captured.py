@@ -223,7 +223,7 @@ class Captured:
 
     def _bring(self, into: list[tuple]) -> None:
         """(handle, place, its blocks), in the same forms."""
-        alike = []
+        copies = []
         for x, place, blocks in into:
             if x._store is None and x.ndim == 0:
                 self.device.copy(place[0], words_of(x))
@@ -232,8 +232,8 @@ class Captured:
             elif x.ndim and x._store.iso != place.iso:
                 spread(self.devices, blocks, x._store)
             else:
-                alike.append((x, place, blocks))
-        for to, source in list(self._brought(alike)):
+                copies.append((x, place, blocks))
+        for to, source in list(self._brought(copies)):
             self._near(to).copy(to, source)
 
     def _near(self, array: Any) -> Any:

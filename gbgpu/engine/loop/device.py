@@ -195,7 +195,7 @@ class DeviceLoop:
         return any(pulled(self.session, op, held) * (1 - 1 / self.gpus) > SPARED for op, held in wide)
 
     def close(self) -> None:
-        """The loop is over: what lies on the first GPU goes back to where it belongs."""
+        """The loop is over: what lies on the first GPU is told where it belongs."""
         if "signature" in vars(self):
             self.session.loops.ended(self.signature.key, self.loop.rounds, self._read)
         if self.solo is not None and self.solo.entered:
