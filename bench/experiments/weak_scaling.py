@@ -11,7 +11,8 @@ device that sends: the figures between machines are assumptions. Bytes a row are
 the number of other devices, and at most all values that others have. Exchange does not overlap with work. What the
 curve says is when row blocks alone stop to scale, not to the millisecond.
 
-With --gpus 2 a rank has a GPU, and --scale is of one GPU's graph: medians of whole calls, devices synchronised.
+With --gpus 2 a rank has a GPU, and --scale is of one GPU's graph: medians of whole calls, devices synchronised. The
+last row is the largest graph on one GPU.
 """
 
 from __future__ import annotations
@@ -135,10 +136,11 @@ def picture(found: list[dict], told: dict, path: Path) -> None:
 
 
 def measured(most: int, scale: int) -> None:
-    """One GPU, and more."""
+    """One GPU, and more; the largest graph on one too, as caches and degrees are other ones there."""
     heads, rows = ["GPUs", "rows", "entries", "search, ms", "G entries/s", "round of PageRank, ms", "G entries/s"], []
-    for step in range(most.bit_length()):
-        one = run(1 << step, scale + step, "--timed")
+    steps = range(most.bit_length())
+    for gpus, step in [*((1 << step, step) for step in steps), (1, steps[-1])]:
+        one = run(gpus, scale + step, "--timed")
         cells = [str(one["ranks"]), f"{one['rows']:,}", f"{one['entries']:,}"]
         for seconds in (one["search"], one["pagerank"] / ROUNDS):
             cells += [f"{seconds:.3g}", f"{one['entries'] / seconds / 1e6:.0f}"]
