@@ -42,6 +42,13 @@ def refused(kind: type[Exception], what: str, work) -> None:
         raise AssertionError(f"nothing raised {kind}")
 
 
+def collective() -> None:
+    """From here on ranks meet as more than 16 do."""
+    vars(gb.distribute.ranks.world()).pop("meeting", None)
+    gb.distribute.ranks._NEAR = 1
+    say("as many")
+
+
 class Beside:
     """What stands for the way from GPU to GPU (gbgpu/device/nccl.py): buffers of the host, beside messages."""
 

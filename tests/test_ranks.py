@@ -64,7 +64,7 @@ def test_ranks_that_are_bound_to_cores_take_the_gpus_in_turn(monkeypatch):
     assert world.beside() == ((1, 2), (0, 1))
 
 
-LOADING = "generated + texts 30 + together + writing", "parts + binary + room"  # on two ranks, on three
+LOADING = "generated + texts 30 + together + writing", "collective + parts + binary + room"  # on two ranks, on three
 
 
 @pytest.mark.parametrize(("count", "calls"), [(2, LOADING[0]), (3, LOADING[1])])

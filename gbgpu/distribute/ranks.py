@@ -11,10 +11,11 @@ import atexit
 import io
 import os
 import pickle
+import struct
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, NoReturn
 from zlib import crc32
@@ -28,12 +29,13 @@ from ..errors import DeviceError, InvalidValue, message
 from ..interrupts import imported
 from .partition import Task
 
+_NEAR = 16  # ranks up to which each sends to each where they meet: sooner than a collective
 _LARGE = 1 << 14  # bytes of an array from which it is not part of its message
 _PIECE = 1 << 18  # elements that are dealt out at once
 _POSTED = 512  # bytes of a message for all up to which they read it where they meet
 _YIELDS, _SLEEP = 2000, 1e-4  # looks at a request before one sleeps in between, and how long
 _GRACE = 1.0  # seconds that what a rank sent before it ended may take
-_HEAD, _BODY, _END = 1, 2, 3  # tags: a message, what lies beside it, the last words of a rank
+_MEET, _HEAD, _BODY, _END = 0, 1, 2, 3  # tags: where all meet, a message, what lies beside it, a rank's last words
 _STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 
 
@@ -66,6 +68,40 @@ class Lying:
         return int(self.buffer.nbytes)
 
 
+class Meeting:
+    """Words that each rank shows to all: bytes for whom; for what, whether a short message for all is posted, whether
+    some lies on a GPU. And that message."""
+
+    def __init__(self, mpi: Any, comm: Any):
+        words, self._mpi, self._comm = 8 * (comm.size + 3), mpi, comm
+        self._all = np.zeros((comm.size, words + _POSTED), np.uint8)
+        self._mine = np.zeros_like(self._all[0])
+        self._shown, self._heads = self._mine[:words].view(np.int64), self._all[:, :words].view(np.int64)
+        self._moves: list[Any] = []  # begun again and again
+        if comm.size <= _NEAR:
+            others = [rank for rank in range(comm.size) if rank != comm.rank]
+            self._moves = [comm.Recv_init(self._all[rank], rank, _MEET) for rank in others]
+            self._moves += [comm.Send_init(self._mine, rank, _MEET) for rank in others]
+
+    def begin(self, sizes: Sequence[int], number: int, post: bytes | None, lying: bool) -> Callable[[], bool]:
+        """Show these; whether all have come."""
+        if post is not None:
+            self._mine[-_POSTED:][: len(post)] = np.frombuffer(post, np.uint8)
+        self._shown[:] = [*sizes, number, post is not None, lying]
+        if not self._moves:
+            return self._comm.Iallgather(self._mine, self._all).Test
+        self._mpi.Prequest.Startall(self._moves)
+        return lambda: self._mpi.Prequest.Testall(self._moves)
+
+    def shown(self) -> list[list[int]]:
+        """The words of each rank."""
+        self._heads[self._comm.rank] = self._shown
+        return self._heads.tolist()
+
+    def posted(self, rank: int, length: int) -> np.ndarray:
+        return self._all[rank, -_POSTED:][:length]
+
+
 class World:
     """All ranks, once a process: how they talk, who has ended or broken off (its last words by its number), and whether
     this one has."""
@@ -77,6 +113,10 @@ class World:
         self.direct: dict[tuple, Any] = {}  # by where their GPUs sit: to make it takes a second
         self._sent: list[Any] = []
         self._process = os.getpid()
+
+    @cached_property
+    def meeting(self) -> Meeting:
+        return Meeting(self.mpi, self.comm)
 
     def last_words(self, text: str) -> None:
         """Tell all others, who may wait for us, that we come no more."""
@@ -141,9 +181,6 @@ class Ranks:
     def __init__(self) -> None:
         self._world = world()
         self._comm, self.rank, self.size = self._world.comm, self._world.rank, self._world.size
-        # What ranks show each other where they meet: bytes for whom, and for what; a short message for all.
-        shown = [("sizes", "i8", self.size), ("what", "i8"), ("posted", "i8"), ("lying", "i8"), ("post", "u1", _POSTED)]
-        self._mine, self._all = np.zeros(1, shown), np.zeros(self.size, shown)
         self._rank_of: list[int] = []
         self._direct: Any = None  # the way from GPU to GPU
 
@@ -268,30 +305,27 @@ class Ranks:
             raise
 
     def _swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
-        comm, mine, all_ = self._comm, self._mine, self._all
+        comm, meeting, size = self._comm, self._world.meeting, self.size
         packed = {id(parcel): self._packed(parcel) for parcel in parcels.values()}
         messages = {rank: packed[id(parcel)] for rank, parcel in parcels.items()}
-        mine["what"], mine["posted"], mine["sizes"] = crc32(what.encode()), False, 0
-        mine["lying"] = any(lying for *_, lying in packed.values())
+        sizes, post, number = [0] * size, None, crc32(what.encode())
         for rank, (head, *_) in messages.items():
-            mine["sizes"][0, rank] = len(head)
-        if len(packed) == 1 and len(messages) == self.size - 1:
+            sizes[rank] = len(head)
+        if len(packed) == 1 and len(messages) == size - 1:
             head, beside, lying = next(iter(packed.values()))
             if len(head) <= _POSTED and not (beside or lying):
-                mine["post"][0, : len(head)] = np.frombuffer(head, np.uint8)
-                mine["posted"], messages = True, {}
-        self._wait(comm.Iallgather(mine.view(np.uint8), all_.view(np.uint8)), what)
-        if (all_["what"] != mine["what"]).any():
+                post, messages = head, {}
+        self._wait(meeting.begin(sizes, number, post, any(lying for *_, lying in packed.values())), what)
+        told = meeting.shown()
+        if any(shown[size] != number for shown in told):
             self._apart(what)
         sent, found, leaving, coming = [], {}, [], []
         for rank, (head, beside, lying) in messages.items():
             leaving += [(rank, buffer) for buffer in lying]
             sent += [comm.Isend(part, rank, tag) for part, tag in [(head, _HEAD), *((part, _BODY) for part in beside)]]
-        for rank, length in enumerate(all_["sizes"][:, self.rank].tolist()):
-            if length:
-                arrived = all_["post"][rank, :length]
-                if not all_["posted"][rank]:
-                    arrived = self._received(rank, _HEAD, length, what)
+        for rank, shown in enumerate(told):
+            if length := shown[self.rank]:
+                arrived = meeting.posted(rank, length) if shown[size + 1] else self._received(rank, _HEAD, length, what)
                 lengths, begin = _lengths(arrived)
                 beside = [self._received(rank, _BODY, size, what) for size in lengths]
                 if self._direct is None:
@@ -301,22 +335,22 @@ class Ranks:
                 found[rank] = reader.load()
                 coming += [(rank, buffer) for buffer in reader.lying]
         for request in sent:
-            self._wait(request, what)
-        if all_["lying"].any():
-            self._wait(comm.Ibarrier(), what)  # nobody waits on a GPU for a rank that has no room there
+            self._wait(request.Test, what)
+        if any(shown[size + 2] for shown in told):
+            self._wait(comm.Ibarrier().Test, what)  # nobody waits on a GPU for a rank that has no room there
             if leaving or coming:
                 self._direct.swap(leaving, coming)
         return found
 
     def _received(self, rank: int, tag: int, length: int, what: str) -> np.ndarray:
         room = np.empty(length, np.uint8)
-        self._wait(self._comm.Irecv(room, rank, tag), what)
+        self._wait(self._comm.Irecv(room, rank, tag).Test, what)
         return room
 
-    def _wait(self, request: Any, what: str) -> None:
-        """Until it is done; raises DeviceError if another rank has ended instead."""
+    def _wait(self, done: Callable[[], bool], what: str) -> None:
+        """Until it is `done`; raises DeviceError if another rank has ended instead."""
         looks, late = 0, 0.0
-        while not request.Test():
+        while not done():
             looks += 1
             if looks < _YIELDS:
                 os.sched_yield()
@@ -368,8 +402,8 @@ class Ranks:
             writer = _Writer(inside)
             writer.dump(parcel)
             text, lying = writer.text.getvalue(), writer.lying
-        lengths = np.array([len(beside), *(part.nbytes for part in beside)], np.int64)
-        return lengths.tobytes() + text, beside, lying
+        lengths = struct.pack(f"={1 + len(beside)}q", len(beside), *(part.nbytes for part in beside))
+        return lengths + text, beside, lying
 
 
 class _Writer(pickle.Pickler):
@@ -400,5 +434,5 @@ class _Reader(pickle.Unpickler):
 
 def _lengths(head: np.ndarray) -> tuple[list[int], int]:
     """Lengths of what comes beside a message, and where its pickle begins."""
-    count = int(head[:8].view(np.int64)[0])
-    return head[8 : 8 + 8 * count].view(np.int64).tolist(), 8 + 8 * count
+    (count,) = struct.unpack_from("=q", head.data)
+    return list(struct.unpack_from(f"={count}q", head.data, 8)), 8 + 8 * count
