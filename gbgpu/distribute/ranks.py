@@ -15,7 +15,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from typing import Any, NoReturn
 from zlib import crc32
@@ -293,13 +293,27 @@ class Ranks:
         parts = [iter(part) for part in self.gathered(mine, what)]
         return [next(parts[self.rank_of(task.device)]) for task in tasks]
 
+    def total(self, mine: int, what: str) -> int:
+        """The sum of a number that each rank has, within 64 bits."""
+        return int(self._safely(partial(self._total, mine), what))
+
+    def _total(self, mine: int, what: str) -> int:
+        post = struct.pack("=q", mine)
+        self._met([len(post)] * self.size, post, False, what)
+        others = (self._world.meeting.posted(rank, len(post)) for rank in range(self.size) if rank != self.rank)
+        return mine + sum(struct.unpack("=q", other.data)[0] for other in others)
+
     def swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
         """Each rank's parcels go to the ranks that they are for; what came, by sender. To who is not named goes
         nothing."""
+        return self._safely(partial(self._swapped, parcels), what)
+
+    def _safely(self, work: Callable[[str], Any], what: str) -> Any:
+        """work(what), of which the others hear if it breaks off."""
         if self._world.broken:
             raise DeviceError(f"rank {self.rank} {self._world.broken}; the other ranks went on")
         try:
-            return self._swapped(parcels, what)
+            return work(what)
         except BaseException as error:
             self.failed(error)
             raise
@@ -308,21 +322,17 @@ class Ranks:
         comm, meeting, size = self._comm, self._world.meeting, self.size
         packed = {id(parcel): self._packed(parcel) for parcel in parcels.values()}
         messages = {rank: packed[id(parcel)] for rank, parcel in parcels.items()}
-        sizes, post, number = [0] * size, None, crc32(what.encode())
-        for rank, (head, *_) in messages.items():
-            sizes[rank] = len(head)
+        post = None
         if len(packed) == 1 and len(messages) == size - 1:
-            head, beside, lying = next(iter(packed.values()))
-            if len(head) <= _POSTED and not (beside or lying):
-                post, messages = head, {}
-        self._wait(meeting.begin(sizes, number, post, any(lying for *_, lying in packed.values())), what)
-        told = meeting.shown()
-        if any(shown[size] != number for shown in told):
-            self._apart(what)
+            head, beside, _ = next(iter(packed.values()))
+            post = head if len(head) <= _POSTED and not beside else None
+        sizes = [len(messages[rank][0]) if rank in messages else 0 for rank in range(size)]
+        told = self._met(sizes, post, any(lying for *_, lying in packed.values()), what)
         sent, found, leaving, coming = [], {}, [], []
         for rank, (head, beside, lying) in messages.items():
             leaving += [(rank, buffer) for buffer in lying]
-            sent += [comm.Isend(part, rank, tag) for part, tag in [(head, _HEAD), *((part, _BODY) for part in beside)]]
+            parts = [] if post is not None else [(head, _HEAD), *((part, _BODY) for part in beside)]
+            sent += [comm.Isend(part, rank, tag) for part, tag in parts]
         for rank, shown in enumerate(told):
             if length := shown[self.rank]:
                 arrived = meeting.posted(rank, length) if shown[size + 1] else self._received(rank, _HEAD, length, what)
@@ -337,10 +347,19 @@ class Ranks:
         for request in sent:
             self._wait(request.Test, what)
         if any(shown[size + 2] for shown in told):
-            self._wait(comm.Ibarrier().Test, what)  # nobody waits on a GPU for a rank that has no room there
+            self._met([0] * size, None, False, what)  # nobody waits on a GPU for a rank that has no room there
             if leaving or coming:
                 self._direct.swap(leaving, coming)
         return found
+
+    def _met(self, sizes: Sequence[int], post: bytes | None, lying: bool, what: str) -> list[list[int]]:
+        """What each rank shows where all meet."""
+        meeting, number = self._world.meeting, crc32(what.encode())
+        self._wait(meeting.begin(sizes, number, post, lying), what)
+        told = meeting.shown()
+        if any(shown[self.size] != number for shown in told):
+            self._apart(what)
+        return told
 
     def _received(self, rank: int, tag: int, length: int, what: str) -> np.ndarray:
         room = np.empty(length, np.uint8)

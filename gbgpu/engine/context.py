@@ -63,6 +63,9 @@ class Context(Protocol):
     def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> Sequence[Any]:
         """What the host has found for each task, of all ranks. `what` it is, for the error of ranks that differ."""
 
+    def total(self, counts: Sequence[Any], what: str) -> int:
+        """The sum of what the host has counted for each task, of all ranks."""
+
     def room(self, n: int, each: int, what: Any) -> None:
         """Raises OutOfMemory unless the host can hold `n` elements of `each` bytes."""
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..distribute.blocks import KNOWN, MatrixStore, VectorBlock, VectorStore
-from ..distribute.partition import RowMap
+from ..distribute.partition import RowMap, Task
 from ..kernels.interface import Costs, ends_soon
 from ..language.expr import Transposed
 from ..semiring._types import INT64
@@ -235,8 +235,11 @@ def counted_edges(session: Context, x: VectorStore, count: int, held: MatrixStor
         totals = session.over(x.map.tasks, lambda task: count_block(task.block), count * session.kernels.costs.row)
         if seen:
             return sum(int(found[0]) for found in totals)
-        reads = session.over(x.map.tasks, lambda task: session.devices[task.device].get(totals[task.block]), 0.0)
-        return sum(int(found[0]) for found in session.told(x.map.tasks, reads, "edges of a frontier"))
+
+        def read(task: Task) -> int:
+            return int(session.devices[task.device].get(totals[task.block])[0])
+
+        return session.total(session.over(x.map.tasks, read, 0.0), "edges of a frontier")
 
     return session.aside(_counting(session, held, x.map), counted)
 

@@ -144,6 +144,11 @@ class Stores(Context):
         """What the host has found for each task, of all ranks. `what` it is, for the error of ranks that differ."""
         return values if self.ranks is None else self.ranks.told(tasks, values, what)
 
+    def total(self, counts: Sequence[Any], what: str) -> int:
+        """The sum of what the host has counted for each task, of all ranks."""
+        mine = sum(count for count in counts if count is not AWAY)
+        return mine if self.ranks is None else self.ranks.total(mine, what)
+
     # -- content
 
     def host_of(self, array: Any) -> np.ndarray:
@@ -187,7 +192,7 @@ class Stores(Context):
             sort = partial(build.sorted_vector, ids, vals, iso, _duplicates(dup_op, vector.dtype), vector.size)
             ids, vals = sort() if ranks is None else ranks.alike(sort, "entries of a vector")
         if ranks is not None:
-            nvals, trusted = sum(ranks.gathered(len(ids), "the number of entries")), True
+            nvals, trusted = ranks.total(len(ids), "the number of entries"), True
         some = len(ids) if nvals is None else nvals
         store = partial(split_vector, map, vector.dtype, self.devices, ids, vals, iso, trusted, nvals)
         vector._store = store() if some else None
@@ -472,7 +477,7 @@ class Stores(Context):
                 return 0
             if store.nvals is None and self.known_count(store) is None:
                 counts = self.over(store.map.tasks, lambda task: self._counted(task, store), 0.0)
-                store.nvals = sum(self.told(store.map.tasks, counts, "the number of entries"))
+                store.nvals = self.total(counts, "the number of entries")
             return store.nvals
 
     def _counted(self, task: Task, store: VectorStore) -> int:
