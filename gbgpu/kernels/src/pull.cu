@@ -31,6 +31,95 @@ struct Terms {
 
 const bool FIRST_HIT = IS_ANY || ISO; // one term is the sum
 const int ALONE = 4;                  // entries that a thread looks at before its warp helps, where a sum may end early
+const int ROWS = ISO ? 4 : 2;         // of a thread there, so that many loads are under way
+
+// Sums that end soon: of each row the first entries by one thread, two at a time; the rest of one that did not end by
+// its warp. Returns how many rows have a sum.
+DEVICE i64 soon_rows(const Terms &terms, i64 n, const PTR *indptr, const i64 *mwords, i64 flags, i64 row0,
+                     const i64 *users, T_OUT *out_vals, i64 *out_words, i64 limit, i64 &entries, i64 &probed) {
+    i64 found = 0;
+    for (i64 first = warp_id() * 32 * ROWS + lane_id(); first < whole_words(n); first += warp_count() * 32 * ROWS) {
+        PTR e[ROWS], end[ROWS];
+        Z acc[ROWS];
+        bool have[ROWS], more = false;
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            const i64 r = first + 32 * i;
+            const bool on = r < n && lets(mwords, r, flags);
+            e[i] = on ? load(indptr + r) : 0;
+            end[i] = on ? load(indptr + r + 1) : 0;
+            acc[i] = START;
+            have[i] = false;
+            probed += on;
+        }
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            if (end[i] - e[i] >= limit) end[i] = FIRST_HIT ? e[i] + (PTR)limit : e[i];
+            more |= e[i] < end[i];
+        }
+        for (int looked = 0; looked < ALONE && __any_sync(ALL, more); looked += 2) {
+            IDX k[ROWS][2];
+            u32 bits[ROWS][2];
+            T_A a[ROWS][2];
+            T_B x[ROWS][2];
+#pragma unroll
+            for (int i = 0; i < ROWS; i++)
+#pragma unroll
+                for (int j = 0; j < 2; j++) k[i][j] = j < end[i] - e[i] ? load(terms.cols + e[i] + j) : 0;
+#pragma unroll
+            for (int i = 0; i < ROWS; i++)
+#pragma unroll
+                for (int j = 0; j < 2; j++) {
+                    if (j >= end[i] - e[i]) continue;
+                    bits[i][j] = bits_at(terms.xwords, k[i][j], terms.full);
+                    if (!ISO && READS_A) a[i][j] = load(terms.avals + ((i64)e[i] + j) * terms.astride);
+                    if (!ISO && READS_X) x[i][j] = load(terms.xvals + (i64)k[i][j] * terms.xstride);
+                }
+            more = false;
+#pragma unroll
+            for (int i = 0; i < ROWS; i++) {
+                bool stop = false;
+#pragma unroll
+                for (int j = 0; j < 2; j++) {
+                    if (stop || j >= end[i] - e[i]) continue;
+                    entries++;
+                    if (!(bits[i][j] >> (k[i][j] & 31) & 1)) continue;
+                    have[i] = true;
+                    const i64 inner = !ISO && USES_INNER ? user_id(k[i][j], terms.starts, terms.bounds, terms.p) : 0;
+                    if (!ISO) {
+                        const Z t = term(a[i][j], x[i][j], inner, row_id(first + 32 * i, row0, users));
+                        acc[i] = IS_ANY ? t : add(acc[i], t);
+                    }
+                    stop = ISO || is_terminal(acc[i]);
+                }
+                e[i] = stop || end[i] - e[i] <= 2 ? end[i] : e[i] + 2;
+                more |= e[i] < end[i];
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            for (u32 left = __ballot_sync(ALL, e[i] < end[i]); left; left &= left - 1) {
+                const int who = __ffs(left) - 1;
+                const i64 last = __shfl_sync(ALL, end[i], who);
+                const i64 outer = row_id(first - lane_id() + 32 * i + who, row0, users);
+                Z part = START;
+                bool some = false, done = false;
+                for (i64 at = (i64)__shfl_sync(ALL, e[i], who) + lane_id(); !__any_sync(ALL, done); at += 32) {
+                    done = at >= last;
+                    if (done) continue;
+                    entries++;
+                    done = terms.take(at, outer, part, some);
+                }
+                join_lanes(part, some, 32);
+                if ((int)lane_id() == who) join(acc[i], have[i], part, some);
+            }
+            const i64 r = first + 32 * i;
+            if (!ISO && have[i]) out_vals[r] = to_out(acc[i]);
+            if (r - lane_id() < whole_words(n)) found += store_bits(out_words, r, have[i]);
+        }
+    }
+    return found;
+}
 
 KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const T_B *xvals, i64 xstride,
             const i64 *xwords, const i64 *mwords, i64 flags, const i64 *starts, const i64 *bounds, i64 row0,
@@ -40,8 +129,11 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
     const int width = (int)lanes, sub = lane_id() & (width - 1), group = lane_id() / width, rows = 32 / width,
               tile = rows < 8 ? 8 : rows;
     const u32 group_votes = (width == 32 ? ALL : (1u << width) - 1) << (group * width);
+    const bool soon = SOON && width == 1;
     i64 found = 0, entries = 0, probed = 0;
-    for (i64 first = warp_id() * tile; first < whole_words(n); first += warp_count() * tile) {
+    if (soon)
+        found = soon_rows(terms, n, indptr, mwords, flags, row0, users, out_vals, out_words, limit, entries, probed);
+    for (i64 first = warp_id() * tile; !soon && first < whole_words(n); first += warp_count() * tile) {
         u32 bits = 0;
         for (int step = 0; step < tile; step += rows) {
             const i64 r = first + step + group;
@@ -54,7 +146,7 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
             }
             Z acc = START;
             bool have = false;
-            if (SOON && width > 1) {
+            if (SOON) {
                 bool more = e < end;
                 while (__any_sync(ALL, more)) {
                     bool stop = false;
@@ -67,28 +159,10 @@ KERNEL pull(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 ast
                     more = more && !stopped && e < end;
                 }
             } else {
-                bool stop = false;
-                const i64 upto = SOON && end - e > ALONE ? e + ALONE : end;
 #pragma unroll 4
-                for (; e < upto && !stop; e += width) {
+                for (; e < end; e += width) {
                     entries++;
-                    stop = terms.take(e, row_id(r, row0, users), acc, have);
-                }
-                __syncwarp();
-                // the rest of a row that did not stop soon: the whole warp, row after row
-                for (u32 left = __ballot_sync(ALL, SOON && !stop && e < end); left; left &= left - 1) {
-                    const int who = __ffs(left) - 1;
-                    const i64 last = __shfl_sync(ALL, end, who), outer = row_id(first + step + who, row0, users);
-                    Z part = START;
-                    bool some = false, done = false;
-                    for (i64 at = __shfl_sync(ALL, e, who) + lane_id(); !__any_sync(ALL, done); at += 32) {
-                        done = at >= last;
-                        if (done) continue;
-                        entries++;
-                        done = terms.take(at, outer, part, some);
-                    }
-                    join_lanes(part, some, 32);
-                    if ((int)lane_id() == who) join(acc, have, part, some);
+                    terms.take(e, row_id(r, row0, users), acc, have);
                 }
             }
             __syncwarp();
