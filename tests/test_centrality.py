@@ -1,19 +1,17 @@
 """Centralities against NetworkX on small graphs of every awkward kind; the verifiers against results that are wrong."""
 
-import os
 import random
 import sys
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
 from programs import WIDE
-from test_algos import DATA, as_dict, both_ways, changed, digraph, matrix, random_arcs
+from test_algos import as_dict, both_ways, changed, digraph, matrix, random_arcs
 
 import algos
 import gbgpu as gb
-from algos import graphs, runs, verify
+from algos import verify
 from algos.betweenness import check_betweenness
 from algos.closeness import check_closeness
 from algos.clustering import check_clustering
@@ -351,28 +349,3 @@ def test_graphs_without_vertices_and_bad_matrices(first, algorithm):
 def test_undirected_graphs_have_both_arcs(first, algorithm):
     with pytest.raises(InvalidValue, match="reverse"):
         algorithm(matrix((3, [(0, 1), (1, 0), (1, 2)])))
-
-
-# -- real graphs: every algorithm of the command
-
-
-REAL = sorted(Path(os.environ.get("DATA", DATA)).glob("*.mtx.gz"))
-MOST = 1 << 18  # bytes of a file
-
-
-@pytest.mark.skipif(not WIDE, reason="long")
-@pytest.mark.parametrize("path", [path for path in REAL if path.stat().st_size < MOST], ids=lambda path: path.name)
-def test_every_algorithm_on_real_graphs(devices, path):
-    """DATA=dir names graphs that are not shipped."""
-    A = graphs.load(str(path), dup_op="first")
-    if A.nrows == A.ncols:
-        A = gb.unary.one(gb.binary.first(A | A.T)).new()
-    for name, algorithm in runs.ALGORITHMS.items():
-        if A.nrows == A.ncols or name == "factors":
-            chosen = algorithm.choose(A, {}).values()
-            try:
-                outcome = algorithm.run(A, *chosen)
-            except algos.ConvergenceError:
-                assert name in ("eigenvector", "hits")  # of graphs like paths
-            else:
-                algorithm.verify(A, *chosen, outcome)
