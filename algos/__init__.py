@@ -6,12 +6,15 @@ Each file declares its row of the command `gbgpu run`, which has them in the ord
 
 # isort: off
 from algos import verify as verify
-from algos.bfs import bfs as bfs, bfs_levels as bfs_levels, multi_source_bfs as multi_source_bfs
-from algos.sssp import sssp as sssp
+from algos.bfs import bfs as bfs, bfs_levels as bfs_levels, direction_optimizing_bfs as direction_optimizing_bfs
+from algos.bfs import multi_source_bfs as multi_source_bfs
+from algos.sssp import shortest_path_tree as shortest_path_tree, sssp as sssp
 from algos.pagerank import pagerank as pagerank
+from algos.residuals import pagerank_push as pagerank_push
 from algos.components import connected_components as connected_components
 from algos.strong import strongly_connected_components as strongly_connected_components
 from algos.triangles import triangle_count as triangle_count, triangles as triangles
+from algos.forest import minimum_spanning_forest as minimum_spanning_forest
 from algos.cores import core_numbers as core_numbers
 from algos.independent import maximal_independent_set as maximal_independent_set
 from algos.betweenness import betweenness as betweenness, edge_betweenness as edge_betweenness

@@ -3,8 +3,7 @@
 The distances from k sources are one vector over k copies of the graph side by side, so that the loops of a single
 source serve them all: `relax` of algos/sssp.py, `search` of algos/bfs.py.
 
-Predecessors follow from distances. An arc i -> j is tight where d_i + A_ij = d_j; a breadth-first tree along tight arcs
-is a tree of shortest paths, also where arcs of length 0 form cycles.
+Predecessors follow from distances, as in `shortest_path_tree`.
 
 Source: as algos/sssp.py and algos/bfs.py; Johnson 1977 for the distances from everywhere that show negative cycles.
 """
@@ -17,9 +16,9 @@ from scipy.sparse.csgraph import NegativeCycleError
 
 from algos._copies import batches
 from algos.bfs import search
-from algos.sssp import relax, step_of
+from algos.sssp import relax, step_of, through, tight
 from gbgpu import Matrix, Vector, binary, monoid, select
-from gbgpu.semiring import any_eq, any_lt, any_plus, min_plus
+from gbgpu.semiring import any_lt, min_plus
 
 NOBODY = -9999
 ENTRIES = 1 << 22  # of all copies of a graph together
@@ -103,18 +102,6 @@ def _predecessors(parents: Vector, seeds: np.ndarray) -> np.ndarray:
     found = parents.to_dense(NOBODY).astype(np.int32)
     found[seeds] = NOBODY
     return found
-
-
-def through(A: Matrix, d: Vector) -> tuple[Matrix, Matrix]:
-    """d_i + A_ij at each arc that begins where d is known; and d as a diagonal."""
-    D = d.diag()
-    return any_plus(D @ A).new(name="through"), D
-
-
-def tight(A: Matrix, d: Vector) -> Matrix:
-    """The arcs that end as early as they can."""
-    lengths, D = through(A, d)
-    return select.valuene(any_eq(lengths @ D).new(), False).new(name="tight")
 
 
 def late_columns(A: Matrix, d: Vector) -> np.ndarray:

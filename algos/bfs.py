@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos import verify
-from algos._inputs import square, vertex
+from algos._inputs import row_lengths, square, vertex
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
-from gbgpu import Matrix, Vector, loop, replace
+from gbgpu import Matrix, Vector, binary, loop, monoid, replace
 from gbgpu.semiring import any_pair, any_secondi
+
+MANY = 14  # a frontier has many arcs from a fourteenth of all, as Beamer et al. have it
 
 
 class Tree(NamedTuple):
@@ -59,6 +61,28 @@ def bfs_levels(A: Matrix, source: int, depth: int | None = None) -> Vector:
     with loop(rounds(depth)) as it:
         levels(q.S) << it.index
         q(~levels.S, replace) << any_pair(q @ A)
+        it.until(q.nvals == 0)
+    return levels
+
+
+def direction_optimizing_bfs(A: Matrix, source: int) -> Vector:
+    """Levels as `bfs_levels` gives them, with the direction of each level written out in place of the planner's: from a
+    frontier with few arcs each of them is followed (push); else every vertex that has no level looks among its
+    in-neighbours for one of the frontier (pull). Errors as `bfs`."""
+    n = square(A)
+    levels, degree, edges = (Vector(int, size=n, name=name) for name in ("levels", "degree", "edges"))
+    q, t = (Vector(bool, size=n, name=name) for name in ("q", "t"))
+    q[vertex(source, n)] = True
+    degree << row_lengths(A)
+    with loop() as it:
+        levels(q.S) << it.index
+        edges << binary.second(q & degree)
+        arcs = edges.reduce(monoid.plus, allow_empty=False).new(name="arcs")
+        with it.when(arcs * MANY <= A.nvals):
+            t(~levels.S, replace, direction="push") << any_pair[bool](q @ A)
+        with it.when(arcs * MANY > A.nvals):
+            t(~levels.S, replace, direction="pull") << any_pair[bool](q @ A)
+        q << t
         it.until(q.nvals == 0)
     return levels
 

@@ -9,10 +9,32 @@ Source: Boruvka 1926; in the language of matrices in Kepner, Gilbert, "Graph Alg
 Algebra", SIAM 2011, chapter 5.
 """
 
+from typing import Any
+
 import numpy as np
 
+from algos import verify
+from algos._inputs import square
+from algos.runs import ALGORITHMS, Algorithm
 from gbgpu import Matrix, Vector, binary, monoid, select
+from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import min_first, min_second
+
+
+def minimum_spanning_forest(A: Matrix) -> Matrix:
+    """The edges of a minimum spanning forest with their weights (A's dtype), each once, at [i, j] with i < j.
+
+    Directions and loops of A are ignored: between two vertices the least entry counts. Of edges that weigh the same
+    that of the lower [i, j] comes first. Raises TypeError (A is no Matrix), DimensionMismatch (A not square),
+    InvalidValue (a weight that is NaN)."""
+    n = square(A)
+    rows, cols, weights = select.triu(binary.min(A | A.T).new(), 1).new().to_coo()
+    if np.isnan(weights).any():
+        raise InvalidValue(message("weights that can be compared", "NaN"))
+    order = np.argsort(weights, kind="stable")
+    rows, cols, weights = rows[order], cols[order], weights[order]
+    taken = chosen_edges(Matrix.from_coo(rows, cols, np.arange(len(rows)), int, nrows=n, ncols=n), rows, cols)
+    return Matrix.from_coo(rows[taken], cols[taken], weights[taken], A.dtype, nrows=n, ncols=n, name="forest")
 
 
 def chosen_edges(C: Matrix, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
@@ -51,3 +73,11 @@ def contracted(C: Matrix, number: np.ndarray) -> Matrix:
     S = Matrix.from_coo(np.arange(len(number)), number, 1, int, nrows=len(number), ncols=new, name="S")
     half = min_first[int](C @ S).new(name="half")
     return select.offdiag(min_second[int](S.T @ half).new()).new(name="C")
+
+
+def _summary(found: Matrix) -> dict[str, Any]:
+    weight = found.reduce_scalar(monoid.plus["FP64"]).new().value
+    return {"edges": found.nvals, "trees": found.nrows - found.nvals, "weight": weight or 0.0}
+
+
+ALGORITHMS["forest"] = Algorithm(run=minimum_spanning_forest, verify=verify.minimum_spanning_forest, summary=_summary)

@@ -17,22 +17,27 @@ Language of Linear Algebra", SIAM 2011.
 """
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from algos import verify
 from algos._inputs import row_lengths, square, vertex
-from algos.bfs import bfs_levels
+from algos.bfs import bfs_levels, search
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
 from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, replace, select, unary
 from gbgpu.errors import InvalidValue, message
-from gbgpu.semiring import min_plus
+from gbgpu.semiring import any_eq, any_plus, min_plus
 
 MANY = 16  # near vertices are many from a sixteenth of all
 SKEWED = 32  # a vertex of so many times the mean degree is a hub
 # Above all lengths of paths. What is not reached begins at twice that; arcs of less than nothing do not bring it below.
 NEVER = {"INT64": 1 << 61, "FP32": inf, "FP64": inf}
+
+
+class Paths(NamedTuple):
+    distances: Vector
+    parents: Vector
 
 
 def sssp(A: Matrix, source: int) -> Vector:
@@ -59,6 +64,31 @@ def sssp(A: Matrix, source: int) -> Vector:
     if dtype != "INT64" and total > float(np.finfo(d.dtype.np_type).max):  # paths of infinite length lead further
         d(binary.first) << bfs_levels(A, source).apply(binary.second, right=inf)
     return d
+
+
+def shortest_path_tree(A: Matrix, source: int) -> Paths:
+    """Distances as `sssp` gives them, and the vertex before each on a shortest path (INT64; the source's is itself).
+
+    A tree of a breadth-first search along arcs i -> j with d_i + A_ij = d_j, also where arcs of length 0 form cycles.
+    Errors as `sssp`."""
+    d = sssp(A, source)
+    if A.dtype.name == "BOOL":
+        A = unary.one(A).new(dtype="INT64")
+    q = Vector(int, size=d.size, name="q")
+    q[source] = source
+    return Paths(d, search(tight(A, d), q).parents)
+
+
+def tight(A: Matrix, d: Vector) -> Matrix:
+    """The arcs that end as early as they can."""
+    lengths, D = through(A, d)
+    return select.valuene(any_eq(lengths @ D).new(), False).new(name="tight")
+
+
+def through(A: Matrix, d: Vector) -> tuple[Matrix, Matrix]:
+    """d_i + A_ij at each arc that begins where d is known; and d as a diagonal."""
+    D = d.diag()
+    return any_plus[d.dtype.name](D @ A).new(name="through"), D
 
 
 def relax(A: Matrix, d: Vector, step: float | None, rounds: int, most: float | None = None) -> bool:

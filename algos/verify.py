@@ -64,6 +64,46 @@ def sssp(A: Matrix, source: int, distances: Vector) -> None:
     check(on_path[reached], "tight path: no path of this length from the source", np.flatnonzero(reached))
 
 
+def shortest_path_tree(A: Matrix, source: int, distances: Vector, parents: Vector) -> None:
+    """`sssp`, and arcs of A that are as long as they must be, from the parent of each vertex that is reached, which
+    lead from the source to all of them."""
+    sssp(A, source, distances)
+    rows, cols, weights = A.to_coo()
+    distance, reached = dense(distances, 0)
+    parent, has_parent = dense(parents, -1)
+    check(reached == has_parent, "distances and parents: a vertex has both or neither")
+    _check_source("root: its own parent", source, parent[source] == source)
+    weights = np.ones_like(weights) if weights.dtype == bool else weights
+    used = (parent[cols] == rows) & (distance[rows] + weights.astype(distance.dtype) == distance[cols])
+    on_path = _reachable(A.nrows, rows[used], cols[used], source)
+    check(on_path[reached], "parents: no path of this length from the source", np.flatnonzero(reached))
+
+
+def minimum_spanning_forest(A: Matrix, forest: Matrix) -> None:
+    """Edges of A without a cycle that join what A joins, together as light as SciPy's."""
+    from scipy.sparse import csgraph, csr_array
+
+    n = A.nrows
+    rows, cols, weights = A.to_coo()
+    rows, cols, weights = rows[rows != cols], cols[rows != cols], weights[rows != cols].astype(float)
+    ends = np.minimum(rows, cols) * n + np.maximum(rows, cols)
+    order = np.lexsort((weights, ends))
+    ends, first = np.unique(ends[order], return_index=True)
+    weights = weights[order][first]
+    i, j, mine = forest.to_coo()
+    place = np.minimum(np.searchsorted(ends, i * n + j), max(len(ends) - 1, 0))
+    check((i < j) & (ends[place] == i * n + j if len(ends) else i < 0), "edge: not one of the graph", i)
+    check(weights[place] == mine if len(mine) else mine == mine, "weight: not that of the edge", i)
+    trees, _ = csgraph.connected_components(_pattern(n, i, j), directed=False)
+    check(np.array([len(i) == n - trees]), "cycle: more edges than trees have")
+    parts, _ = csgraph.connected_components(_pattern(n, rows, cols), directed=False)
+    check(np.array([trees == parts]), f"reach: {trees} trees, {parts} components by SciPy")
+    above = 1 - weights.min(initial=0.0)  # so that none is 0, which SciPy takes for no edge
+    theirs = csgraph.minimum_spanning_tree(csr_array((weights + above, (ends // n, ends % n)), (n, n)))
+    least, found = theirs.sum() - above * len(i), mine.astype(float).sum()
+    check(np.array([np.isclose(found, least, rtol=1e-6, atol=1e-6 * above)]), f"weight: {found}, {least} by SciPy's")
+
+
 def pagerank(
     A: Matrix,
     ranks: Vector,

@@ -100,7 +100,7 @@ INTERPRETED = {
     f"test_{name}"
     for name in "centrality chains communities csgraph docs errors exact files hostile io language mixed names".split()
     + "nx operator_objects partitions regressions sparse transposed unchanged user_operators".split()
-    + ["delegates", "real_graphs"]
+    + ["delegates", "real_graphs", "trees"]
 }
 
 
@@ -119,7 +119,7 @@ def interpreted(request) -> None:
 FEWER_DEVICES = {
     f"test_{name}"
     for name in "algos battery centrality chains communities csgraph errors exact files language memory sparse".split()
-    + "cli concurrency counters deterministic io real_graphs regressions told transposed types unchanged".split()
+    + "cli concurrency counters deterministic io real_graphs regressions told transposed trees types unchanged".split()
 }
 
 
