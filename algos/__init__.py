@@ -41,3 +41,4 @@ from algos.similarity import (
     resource_allocation as resource_allocation,
 )
 from algos.factors import collaborative_filtering as collaborative_filtering, predictions as predictions
+from algos.filter import predicate_filter as predicate_filter

@@ -100,7 +100,7 @@ INTERPRETED = {
     f"test_{name}"
     for name in "centrality chains communities csgraph docs errors exact files hostile io language mixed names".split()
     + "nx operator_objects partitions regressions sparse transposed unchanged user_operators".split()
-    + ["delegates", "real_graphs", "trees"]
+    + ["delegates", "filter", "real_graphs", "trees"]
 }
 
 

@@ -172,6 +172,8 @@ def session() -> None:
         assert drawn == [drawn[0]] * ranks.size
         _raises(A, x)
         _files(A, "A.npz")
+        kept = np.arange(100 + gb.rank())  # filtered by each rank alone
+        assert algos.predicate_filter(kept, ">", 9, segment=7).tolist() == kept[10:].tolist()
         _values(own)
     say("a session")
 

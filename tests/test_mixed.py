@@ -13,6 +13,7 @@ from oracle import Run
 from test_statements import KINDS
 
 import gbgpu as gb
+from algos import predicate_filter
 from gbgpu.device.cpu import CpuDevice
 from gbgpu.device.mixed import _Beside
 from gbgpu.errors import OutOfMemory
@@ -62,6 +63,12 @@ SET = Devices("cuda:0,cpu:2", "shares(1, 5, 3)", "never")
 def test_random_statements(stand_in, program):
     note(SET.text())
     Run(program, SET).all()
+
+
+def test_segments_go_to_whichever_is_free():
+    SET.start()
+    values = np.arange(1000) % 17
+    assert predicate_filter(values, ">", 11, segment=30).tolist() == values[values > 11].tolist()
 
 
 def test_algorithms_and_loops():

@@ -22,6 +22,9 @@ class Device(Protocol):
     relieve: Any  # weak, or None: what gives memory back before an allocation fails, and says whether there was any
     xp: Any  # its array module, with NumPy's names: what is not worth a kernel of its own is written in it
 
+    def here(self) -> AbstractContextManager:
+        """The context in which what this thread does goes to this device."""
+
     def empty(self, n: int, dtype: Any) -> Any:
         """n unwritten elements; 8-bit types are padded to whole 32-bit words, for atomics."""
 

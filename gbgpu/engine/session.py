@@ -1,10 +1,12 @@
 """A session: devices, kernels, row maps, plans. Handles give it their statements; nothing else reaches the devices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from gc import collect
 from threading import RLock, get_ident
 from typing import Any
 from weakref import WeakMethod
+
+import numpy as np
 
 from .. import settings
 from ..balance.arbiter import Policy
@@ -22,6 +24,7 @@ from . import forks, loop  # noqa: F401  (forks: registered by its import)
 from .assign import chosen
 from .context import Context
 from .deterministic import settled
+from .filtering import filtered
 from .loop.kept import Kept
 from .maps import Maps
 from .matrix import MatrixRun
@@ -162,6 +165,12 @@ class Session(Stores):
     def carry_out(self, recorded: Any) -> None:
         """Run a recorded loop to its end."""
         loop.carry_out(self, recorded)
+
+    def filtered(self, expr: Any, segments: Iterable[tuple[int, np.ndarray]]) -> list[np.ndarray]:
+        """What a select expression of a vector keeps of host arrays (see filtering.filtered)."""
+        with self.lock:
+            self.check()
+            return filtered(self, expr, segments)
 
     @property
     def apart(self) -> bool:
