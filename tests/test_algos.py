@@ -402,15 +402,20 @@ def test_bad_matrices(devices, run):
             run(other)
 
 
-@settings(max_examples=2000 if WIDE else 40)
-@given(st.data())
-def test_random_graphs(devices, data):
-    n = data.draw(st.integers(1, 40))
+@st.composite
+def weighted_graphs(draw):
+    """(graph, weights from 0 to 20, a vertex)."""
+    n = draw(st.integers(1, 40))
     vertex = st.integers(0, n - 1)
-    arcs = data.draw(st.lists(st.tuples(vertex, vertex), unique=True, max_size=120))
-    weights = data.draw(st.lists(st.integers(0, 20), min_size=len(arcs), max_size=len(arcs)))
-    source = data.draw(vertex)
-    A, G = matrix((n, arcs), np.array(weights, np.int64)), digraph((n, arcs), weights)
+    arcs = draw(st.lists(st.tuples(vertex, vertex), unique=True, max_size=120))
+    return (n, arcs), draw(st.lists(st.integers(0, 20), min_size=len(arcs), max_size=len(arcs))), draw(vertex)
+
+
+@settings(max_examples=2000 if WIDE else 40)
+@given(weighted_graphs())
+def test_random_graphs(devices, drawn):
+    graph, weights, source = drawn
+    A, G = matrix(graph, np.array(weights, np.int64)), digraph(graph, weights)
     levels, parents = algos.bfs(A, source)
     verify.bfs(A, source, levels, parents)
     assert as_dict(levels) == nx.single_source_shortest_path_length(G, source)

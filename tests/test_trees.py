@@ -7,9 +7,8 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from programs import WIDE
-from test_algos import GRAPHS, as_dict, both_ways, changed, digraph, every_graph, matrix, weights_of
+from test_algos import GRAPHS, as_dict, both_ways, changed, digraph, every_graph, matrix, weighted_graphs, weights_of
 
 import algos
 import gbgpu as gb
@@ -160,13 +159,10 @@ def test_pagerank_by_residuals_refuses_bad_parameters(devices, keywords):
 
 
 @settings(max_examples=500 if WIDE else 20)
-@given(st.data())
-def test_random_graphs(devices, data):
-    n = data.draw(st.integers(1, 30))
-    vertex = st.integers(0, n - 1)
-    arcs = data.draw(st.lists(st.tuples(vertex, vertex), unique=True, max_size=90))
-    weights = data.draw(st.lists(st.integers(0, 5), min_size=len(arcs), max_size=len(arcs)))
-    A, source = matrix((n, arcs), np.array(weights, np.int64)), data.draw(vertex)
+@given(weighted_graphs())
+def test_random_graphs(devices, drawn):
+    graph, weights, source = drawn
+    A = matrix(graph, np.array(weights, np.int64))
     verify.shortest_path_tree(A, source, *algos.shortest_path_tree(A, source))
     verify.minimum_spanning_forest(A, algos.minimum_spanning_forest(A))
     verify.pagerank(A, algos.pagerank_push(A).ranks)
