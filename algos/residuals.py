@@ -34,9 +34,9 @@ def pagerank_push(
     weighted: bool = False,
     personalization: Vector | None = None,
 ) -> Ranks:
-    """Ranks as `pagerank` gives them, the rounds done, and whether all residuals together fell below tol (1 - damping):
-    then another product with all of A would change the ranks by less than tol. What is below a half of the mean of that
-    is not passed on.
+    """Ranks as `pagerank` gives them, the rounds done, and whether all residuals together fell below tol / 2 of the
+    ranks' sum: then another product with all of A would change the ranks by less than tol. A residual that n times over
+    would be half of that at most is not passed on.
 
     Arguments and errors as `pagerank`, which also lets dangling vertices jump elsewhere; tol must be above 0."""
     n = square(A)
@@ -49,8 +49,7 @@ def pagerank_push(
     if n == 0:
         return Ranks(r, 0, True)
     spread = (plus_times if weighted else plus_second)[dtype]
-    most = tol * (1 - damping)
-    least = most / (2 * n)
+    least = tol * (1 - damping) / (4 + 2 * tol) / n  # ranks sum to 1 - damping at least, but for the residuals
     r[:] = 0
     residual << proportions(personalization, n).apply(binary.times, right=1 - damping)
     near << select.valuegt(residual, least)
@@ -62,7 +61,8 @@ def pagerank_push(
         residual(binary.plus) << t
         near << binary.second(t & residual)
         near << select.valuegt(near, least)
-        it.until(residual.reduce(monoid.plus["FP64"], allow_empty=False) < most)
+        left, total = (v.reduce(monoid.plus["FP64"], allow_empty=False) for v in (residual, r))
+        it.until(left < total * (tol / 2))
     r << r.apply(binary.truediv, right=r.reduce(monoid.plus["FP64"]).new().value)
     return Ranks(r, it.rounds, it.converged)
 
