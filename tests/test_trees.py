@@ -38,7 +38,7 @@ def test_both_directions_are_taken(devices):
 
 
 @every_graph
-@pytest.mark.parametrize("dtype", ["INT32", "FP32"])
+@pytest.mark.parametrize("dtype", ["FP32"] + ["INT32"] * WIDE)
 def test_trees_of_shortest_paths(devices, graph, dtype):
     weights = weights_of(graph, 0, 5)
     A, G = matrix(graph, weights, dtype), digraph(graph, weights.tolist())
@@ -83,7 +83,7 @@ def test_verify_finds_wrong_trees(devices, distances, parents, check):
 
 
 @every_graph
-@pytest.mark.parametrize("dtype", ["BOOL", "INT64", "FP32"])
+@pytest.mark.parametrize("dtype", ["INT64"] + ["BOOL", "FP32"] * WIDE)
 def test_minimum_spanning_forests(devices, graph, dtype):
     weights = weights_of(graph, 0 if dtype == "BOOL" else -3, 2 if dtype == "BOOL" else 9)
     A = matrix(graph, weights, dtype)
@@ -122,6 +122,7 @@ def test_forests_refuse_what_has_no_order(devices):
         algos.minimum_spanning_forest(matrix((3, [(0, 1), (1, 2)]), [1.0, np.nan]))
     with pytest.raises(DimensionMismatch):
         algos.minimum_spanning_forest(gb.Matrix(int, 2, 3))
+    assert algos.minimum_spanning_forest(matrix((3, [(0, 1), (1, 2), (2, 0)]), [True, True, False])).nvals == 2
     assert algos.minimum_spanning_forest(gb.Matrix(int, 0, 0)).nvals == 0
 
 
