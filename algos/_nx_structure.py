@@ -12,7 +12,7 @@ from algos._nx_offers import offer, seeded
 from algos._nx_search import known
 from algos.bfs import bfs_levels
 from algos.cores import core_numbers
-from algos.forest import chosen_edges
+from algos.forest import of_ordered
 from algos.independent import maximal_independent_set as independent_set
 from gbgpu import binary
 
@@ -191,8 +191,7 @@ def _spanning(G: Any, weight: Any, largest: bool, ignore_nan: bool) -> tuple[lis
         tails, heads, values = tails[~hidden], heads[~hidden], values[~hidden]
     order = np.argsort(-values if largest else values, kind="stable")
     tails, heads = tails[order], heads[order]
-    place = Arrays.of_edges(arrays.nodes, tails, heads, True, {"place": np.arange(len(tails))})
-    taken = np.sort(chosen_edges(place.matrix(place.attributes["place"]), tails, heads))
+    taken = np.sort(of_ordered(len(arrays.nodes), tails, heads))
     return arrays.labels(tails[taken]), arrays.labels(heads[taken])
 
 

@@ -26,15 +26,20 @@ def minimum_spanning_forest(A: Matrix) -> Matrix:
 
     Directions and loops of A are ignored: between two vertices the least entry counts. Of edges that weigh the same
     that of the lower [i, j] comes first. Raises TypeError (A is no Matrix), DimensionMismatch (A not square),
-    InvalidValue (a weight that is NaN)."""
+    InvalidValue (an edge whose weight is NaN; beside a number NaN does not count)."""
     n = square(A)
     rows, cols, weights = select.triu(binary.min(A | A.T).new(), 1).new().to_coo()
     if np.isnan(weights).any():
         raise InvalidValue(message("weights that can be compared", "NaN"))
     order = np.argsort(weights, kind="stable")
     rows, cols, weights = rows[order], cols[order], weights[order]
-    taken = chosen_edges(Matrix.from_coo(rows, cols, np.arange(len(rows)), int, nrows=n, ncols=n), rows, cols)
+    taken = of_ordered(n, rows, cols)
     return Matrix.from_coo(rows[taken], cols[taken], weights[taken], A.dtype, nrows=n, ncols=n, name="forest")
+
+
+def of_ordered(n: int, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    """The places of the forest's edges among edges that lie in the order of their weights, none twice."""
+    return chosen_edges(Matrix.from_coo(rows, cols, np.arange(len(rows)), int, nrows=n, ncols=n), rows, cols)
 
 
 def chosen_edges(C: Matrix, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:

@@ -50,8 +50,7 @@ def sssp(A: Matrix, source: int) -> Vector:
     """
     n = square(A)
     source = vertex(source, n)
-    if A.dtype.name == "BOOL":
-        A = unary.one(A).new(dtype="INT64")
+    A = lengths_of(A)
     lowest, total = check_weights(A)
     dtype = A.dtype.name if A.dtype.name in ("FP32", "FP64") else "INT64"
     if one_weight(A, lowest, total):
@@ -71,12 +70,17 @@ def shortest_path_tree(A: Matrix, source: int) -> Paths:
 
     A tree of a breadth-first search along arcs i -> j with d_i + A_ij = d_j, also where arcs of length 0 form cycles.
     Errors as `sssp`."""
+    n = square(A)
+    A = lengths_of(A)
     d = sssp(A, source)
-    if A.dtype.name == "BOOL":
-        A = unary.one(A).new(dtype="INT64")
-    q = Vector(int, size=d.size, name="q")
+    q = Vector(int, size=n, name="q")
     q[source] = source
     return Paths(d, search(tight(A, d), q).parents)
+
+
+def lengths_of(A: Matrix) -> Matrix:
+    """A, but that every entry of a BOOL matrix is 1."""
+    return unary.one(A).new(dtype="INT64") if A.dtype.name == "BOOL" else A
 
 
 def tight(A: Matrix, d: Vector) -> Matrix:

@@ -89,10 +89,9 @@ def required() -> Arcs:
                 yield name, other
 
 
-def builtin(kinds: Iterable[str]) -> Arcs:
-    """Exceptions and warnings below one another."""
-    found = [getattr(builtins, name) for name in kinds]
-    return [(base, kind) for kind in found if isinstance(kind, type) for base in kind.__bases__]
+def bases() -> Arcs:
+    """(a class that a builtin one is made from, that one); most are exceptions."""
+    return [(base, kind) for kind in vars(builtins).values() if isinstance(kind, type) for base in kind.__bases__]
 
 
 REAL: dict[str, Callable[[], Arcs]] = {
@@ -102,7 +101,7 @@ REAL: dict[str, Callable[[], Arcs]] = {
     "les miserables": lambda: both_ways(nx.les_miserables_graph().edges),
     **{f"imports of {name}": lambda name=name: imports(name) for name in ("json", "asyncio", "email", "xml", "algos")},
     **{f"calls in {name}": lambda name=name: calls(name) for name in ("argparse", "inspect", "heapq", "tarfile")},
-    "exceptions": lambda: builtin(dir(builtins)),
+    "builtin classes": bases,
     "syntax nodes": lambda: subclasses(ast.AST),
     "types of numbers": lambda: subclasses(np.generic),
     "words of the licence": lambda: pairwise(words()[:250]),

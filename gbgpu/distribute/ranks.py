@@ -337,7 +337,7 @@ class Ranks:
             if length := shown[self.rank]:
                 arrived = meeting.posted(rank, length) if shown[size + 1] else self._received(rank, _HEAD, length, what)
                 lengths, begin = _lengths(arrived)
-                beside = [self._received(rank, _BODY, size, what) for size in lengths]
+                beside = [self._received(rank, _BODY, nbytes, what) for nbytes in lengths]
                 if self._direct is None:
                     found[rank] = pickle.loads(arrived[begin:].data, buffers=beside)
                     continue
