@@ -1,14 +1,17 @@
 """Colouring: a colour for each vertex, so that no edge joins two of one colour.
 
 Vertices have an order: the higher degree first, between equal ones as drawn at random. Each takes the lowest colour
-that is not forbidden, that no neighbour has: a word of 64 colours, whose forbidden ones are a bit-or product. Of
-neighbours that try the same one the first in the order gets it (speculative), or only those try whose neighbours
-before them all have their colour (Jones-Plassmann: what the sequential rule gives in this order). Who finds all 64
-forbidden waits for the next 64.
+that no neighbour before it has: what the sequential rule gives in this order. Colours are a bit each of a word, 64 at a
+time, so those that are taken are a bit-or product. Who finds all 64 taken waits for the next 64.
+
+Either all do so at once, and again as long as any colour changes (speculative): those of high degree, which have few
+before them, come to rest first, so the others join once these have, at a quarter of the highest degree left. Or only
+those do whose neighbours before them all have their colour (Jones-Plassmann).
 
 Source: Jones, Plassmann, "A Parallel Graph Coloring Heuristic", SIAM Journal on Scientific Computing 1993; Gebremedhin,
 Manne, "Scalable Parallel Graph Coloring Algorithms", Concurrency 2000, for speculation; the order by degree: Welsh,
-Powell, "An Upper Bound for the Chromatic Number of a Graph", 1967.
+Powell, "An Upper Bound for the Chromatic Number of a Graph", 1967; degrees by their logarithm: Hasenplaugh, Kaler,
+Schardl, Leiserson, "Ordering Heuristics for Parallel Graph Coloring", SPAA 2014.
 """
 
 from typing import Any
@@ -21,17 +24,17 @@ from algos.closeness import bits_set
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
 from algos.triangles import upward
-from gbgpu import Matrix, Vector, binary, loop, replace, select, unary
+from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, replace, select, unary
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
-from gbgpu.semiring import any_pair, bor_first, bor_second
+from gbgpu.semiring import any_pair, bor_second
 
 COLORS = 64  # in a word
-FEW, SMALL = 16, 1 << 14  # of more than SMALL vertices, the last one of FEW go on as a graph of their own
 METHODS = "speculative", "jones-plassmann"
 
 
 def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None = None, seed: int = 0) -> Vector:
-    """Colours (INT64, from 0 on) of an undirected graph; values and loops are ignored. The same on all devices.
+    """Colours (INT64, from 0 on) of an undirected graph; values and loops are ignored. The same by each method and on
+    all devices.
 
     `method`: "speculative", in few rounds, or "jones-plassmann". `order`: a different number for each vertex, the
     largest first, in place of the one by degrees, whose equal ones are drawn by `seed`. Raises TypeError (A is no
@@ -39,60 +42,52 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
     n = undirected(A)
     if method not in METHODS:
         raise InvalidValue(message(f"a method among {', '.join(METHODS)}", repr(method)))
-    A = select.offdiag(A).new(name="A")
-    first = upward(A, by_degree(A, seed) if order is None else checked(order, n))
-    color, vertices = Vector(int, n, name="color"), slice(None)  # type: tuple[Vector, Any]
+    order = by_degree(A, seed) if order is None else checked(order, n)
+    first = upward(A, order)
+    color, bits, ahead = Vector(int, n, name="color"), Vector("UINT64", n, name="bits"), Vector(int, n, name="ahead")
+    after = first.reduce_rowwise(monoid.any).new(name="after")
+    bits[:] = 1  # who has nobody before has the first colour
     for base in range(0, n, COLORS):
-        forbidden = Vector("UINT64", A.nrows, name="forbidden")
-        forbidden[:] = 0
-        bits = colored(A, first, forbidden, method == METHODS[0])
-        color[vertices] << binary.plus(place(bits), base)
-        rest = missing(bits)
-        if not len(rest):
+        bits(after.S) << 0
+        ahead(after.S, replace) << order
+        (speculated if method == METHODS[0] else in_turn)(first, ahead, bits)
+        found = select.valuene(bits, 0).new(name="found")
+        color(found.S) << binary.plus(place(found), base)
+        after(~color.S, replace) << after
+        if not after.nvals:
             break
-        A, first, vertices = *among(rest, A, first), vertices[rest] if base else rest
+        bits(found.S) << 0
     return color
 
 
-def colored(A: Matrix, first: Matrix, forbidden: Vector, speculative: bool) -> Vector:
-    """The colours, a bit each, of those that find one among 64. first: the arcs to neighbours that come before;
-    forbidden: the colours of other neighbours than these vertices, to which theirs are added."""
-    n = A.nrows
-    bits, tried, clash = (Vector("UINT64", n, name=name) for name in ("bits", "tried", "clash"))
-    left, few = Vector(bool, n, name="left"), n // FEW if n > SMALL else 0
-    left[:] = True
+def speculated(first: Matrix, ahead: Vector, bits: Vector) -> None:
+    """Colours, a bit each, of those that are `ahead`, by their order. first: the arcs to neighbours that come before."""
+    n = first.nrows
+    taken, moved = (Vector("UINT64", n, name=name) for name in ("taken", "moved"))
+    now, limit = Vector(int, n, name="now"), Scalar.from_value(0, int, name="limit")
     with loop() as it:
-        forbidden(left.S, binary.bor) << bor_first["UINT64"](tried @ A)
-        tried << lowest_free(binary.second(left & forbidden))
-        tried << select.valuene(tried, 0)
-        left(tried.S, replace) << left
-        if speculative:
-            clash(tried.S, replace) << bor_second["UINT64"](first @ tried)
-            clash << binary.band(clash & tried)
-            tried(~clash.V, replace) << tried
-        else:
-            clash(tried.S, replace) << any_pair["UINT64"](first @ tried)
-            tried(~clash.S, replace) << tried
-        bits(tried.S) << tried
-        left(~tried.S, replace) << left
-        it.until((tried.nvals == 0) | (left.nvals < few))
-    if left.nvals:
-        forbidden(left.S, binary.bor) << bor_first["UINT64"](tried @ A)
-        rest = left.to_coo()[0]
-        bits[rest] << colored(*among(rest, A, first), forbidden[rest].new(), speculative)
-    return bits
+        with it.when(moved.nvals == 0):
+            limit << ahead.reduce(monoid.max, allow_empty=False) // 4
+            now << select.valuegt(ahead, limit)
+            ahead << select.valuele(ahead, limit)
+        taken(now.S, replace) << bor_second["UINT64"](first @ bits)
+        moved << change(taken & bits)
+        moved << select.valuene(moved, 0)
+        bits(binary.bxor) << moved
+        it.until((moved.nvals == 0) & (ahead.nvals == 0))
 
 
-def among(vertices: np.ndarray, *matrices: Matrix) -> list[Matrix]:
-    """The arcs between some vertices."""
-    return [A[vertices, vertices].new() for A in matrices]
-
-
-def missing(bits: Vector) -> np.ndarray:
-    """The vertices that have no value."""
-    left = Vector(bool, bits.size, name="left")
-    left(~bits.S) << True
-    return left.to_coo()[0]
+def in_turn(first: Matrix, left: Vector, bits: Vector) -> None:
+    """The same; whoever has nobody before it that is left is next."""
+    n = first.nrows
+    taken, ready, waits = Vector("UINT64", n, name="taken"), Vector(int, n, name="ready"), Vector(bool, n, name="waits")
+    with loop() as it:
+        waits(left.S, replace) << any_pair(first @ left)
+        ready(~waits.S, replace) << left
+        taken(ready.S, replace) << bor_second["UINT64"](first @ bits)
+        bits(taken.S) << lowest_free(taken)
+        left(waits.S, replace) << left
+        it.until(left.nvals == 0)
 
 
 def by_degree(A: Matrix, seed: int) -> Vector:
@@ -103,9 +98,10 @@ def by_degree(A: Matrix, seed: int) -> Vector:
 def checked(order: Vector, n: int) -> Vector:
     if order.size != n:
         raise DimensionMismatch(message(f"an order of size {n}", order.size))
-    if order.nvals < n or len(np.unique(order.to_coo()[1])) < n:
+    ids, places = np.unique(order.to_coo()[1], return_inverse=True)
+    if order.nvals < n or len(ids) < n:
         raise InvalidValue(message("a different number for each vertex", "one twice, or a vertex without one"))
-    return order
+    return Vector.from_dense(places)
 
 
 def check_coloring(A: Matrix, color: Vector) -> None:
@@ -127,6 +123,7 @@ def _summary(color: Vector) -> dict[str, Any]:
 
 place = unary.register_anonymous(lambda x: bits_set(x - 1), "place")
 lowest_free = unary.register_anonymous(lambda x: ~x & (x + 1), "lowest_free")  # 0: none
+change = binary.register_anonymous(lambda taken, mine: ~taken & (taken + 1) ^ mine, "change")
 
 COLOR = Result("vertex", "color")
 
