@@ -61,7 +61,7 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
 
 
 def speculated(first: Matrix, ahead: Vector, bits: Vector) -> None:
-    """Colours, a bit each, of those that are `ahead`, by their order. first: the arcs to neighbours that come before."""
+    """Colours, a bit each, of those `ahead`, by their order. first: the arcs to neighbours that come before."""
     n = first.nrows
     taken, moved = (Vector("UINT64", n, name=name) for name in ("taken", "moved"))
     now, limit = Vector(int, n, name="now"), Scalar.from_value(0, int, name="limit")

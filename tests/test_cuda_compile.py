@@ -125,7 +125,7 @@ def forms() -> list[tuple[str, Spec]]:
 
 
 def matrices() -> list[tuple[str, Spec]]:
-    kinds = ("matrix_select_count", "matrix_select", "matrix_apply")
+    kinds = ("matrix_select", "matrix_apply")
     ops = [(select.tril[FP32], FP32), (select.valuene[INT64], INT64)]
     found = [
         (kind, Spec(op=op, a=a, out=a if kind != "matrix_apply" else BOOL, ptr="int64"))

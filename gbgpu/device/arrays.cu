@@ -199,17 +199,6 @@ SCAN(8, long long)
 extern "C" __global__ void counted(const unsigned *bits, long long *counts, long long n) {
     EACH(i, n) counts[i] = __popc(bits[i]);
 }
-// What is to be kept, where there is a place for it.
-#define KEPT(size, type) \
-extern "C" __global__ void kept##size(const unsigned char *keep, const long long *places, const type *in, type *out, \
-                                      long long n) { \
-    EACH(i, n) if (keep[i]) out[places[i]] = in[i]; \
-}
-KEPT(1, unsigned char)
-KEPT(2, unsigned short)
-KEPT(4, unsigned)
-KEPT(8, unsigned long long)
-
 // Of sorted keys: where those from i << bits on begin; and their lower bits.
 #define SORTED(from, Key, to, type) \
 extern "C" __global__ void first##from##to(const Key *keys, long long n, long long bits, type *out, long long most) { \
@@ -257,6 +246,29 @@ __device__ long long bits_before(const unsigned *bits, const long long *upto, lo
     const long long word = i >> 5;
     return upto[word] + (i < n ? __popc(bits[word] & ((1u << (i & 31)) - 1)) : 0);
 }
+// Booleans as bits; and, of entries whose bits are set, how many come before some places, and what an array has there.
+extern "C" __global__ void packed(const unsigned char *flags, unsigned *bits, long long n) {
+    EACH(i, (n + 63) & ~63ll) {
+        const unsigned found = __ballot_sync(~0u, i < n && flags[i]);
+        if (threadIdx.x % 32 == 0) bits[i >> 5] = found;
+    }
+}
+#define BEFORE(size, type) \
+extern "C" __global__ void before##size(const unsigned *bits, const long long *upto, const type *places, \
+                                        long long *out, long long n, long long count) { \
+    EACH(i, count) out[i] = bits_before(bits, upto, places[i], n); \
+}
+BEFORE(4, int)
+BEFORE(8, long long)
+#define KEPT(size, type) \
+extern "C" __global__ void kept##size(const unsigned *bits, const long long *upto, const type *in, type *out, \
+                                      long long n) { \
+    EACH(i, n) if (bits[i >> 5] >> (i & 31) & 1) out[bits_before(bits, upto, i, n)] = in[i]; \
+}
+KEPT(1, unsigned char)
+KEPT(2, unsigned short)
+KEPT(4, unsigned)
+KEPT(8, unsigned long long)
 // What `rows` has (their numbers, if it has nothing) where bits are set.
 extern "C" __global__ void listed(const unsigned *bits, const long long *upto, const int *rows, int *out, long long n) {
     EACH(i, n) if (bits[i >> 5] >> (i & 31) & 1) out[bits_before(bits, upto, i, n)] = rows ? rows[i] : (int)i;

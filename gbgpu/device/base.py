@@ -79,8 +79,9 @@ class Device(Protocol):
     def rows_of(self, words: Any, n: int) -> Any:
         """Which of n bits are set, ascending."""
 
-    def kept(self, keep: Any, offsets: Any, total: int, source: Any) -> Any:
-        """source where `keep` is true, `total` times; `offsets` of that."""
+    def kept(self, keep: Any, n: int, indptr: Any, arrays: Sequence[Any]) -> tuple[Any, int, list[Any]]:
+        """Of n entries those that `keep` has (booleans, or a bit each in words): int64 offsets of the rows, how many
+        there are, and what arrays have at them (the arrays themselves, where these are all)."""
 
     def is_line(self, indptr: Any, cols: Any, first: int) -> bool:
         """Whether each row r has one entry, in column first + r."""

@@ -110,8 +110,22 @@ class CpuDevice:
     def rows_of(self, words: np.ndarray, n: int) -> np.ndarray:
         return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")[:n])
 
-    def kept(self, keep: np.ndarray, offsets: np.ndarray, total: int, source: np.ndarray) -> np.ndarray:
-        return source[keep]
+    def kept(
+        self, keep: np.ndarray, n: int, indptr: np.ndarray, arrays: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, int, list[np.ndarray]]:
+        if keep.dtype != np.bool_:
+            keep = np.unpackbits(keep.view(np.uint8), count=n, bitorder="little").view(np.bool_)
+        total, lengths = int(np.count_nonzero(keep)), np.diff(indptr).astype(np.int64)
+        if total == n:
+            return self.offsets(lengths), total, list(arrays)
+        some, found, at = lengths > 0, [np.empty(total, array.dtype) for array in arrays], 0
+        lengths[some] = np.add.reduceat(keep, indptr[:-1][some], dtype=np.int64)
+        for lo in range(0, n, PIECE):
+            ids = np.flatnonzero(keep[lo : lo + PIECE])  # ten times faster than keep as an index
+            for array, out in zip(arrays, found, strict=True):
+                np.take(array[lo:], ids, out=out[at : at + len(ids)], mode="clip")
+            at += len(ids)
+        return self.offsets(lengths), total, found
 
     def is_line(self, indptr: np.ndarray, cols: np.ndarray, first: int) -> bool:
         line = np.arange(len(indptr))
@@ -167,6 +181,7 @@ class CpuDevice:
 
 LARGE = 2**24  # elements that are allocated after a look at what is free
 FEW = 2**14  # entries that NumPy transposes in less time than it takes to import SciPy
+PIECE = 2**18  # flags that are looked at before what they keep is fetched
 
 
 def host_memory() -> tuple[int, int]:

@@ -403,20 +403,33 @@ class CudaDevice:
         return found
 
     def rows_of(self, words: Any, n: int) -> Any:
-        counts = self.empty(2 * words.size, np.int64)
-        if n:
-            self.run("counted", counts.size, (words, counts, counts.size))
-        upto = self.offsets(counts)
+        upto = self._upto(words)
         found = self.empty(int(self.get(upto[-1:])[0]), np.int32)
         if found.size:
             self.run("listed", n, (words, upto, 0, found, n))
         return found
 
-    def kept(self, keep: Any, offsets: Any, total: int, source: Any) -> Any:
-        found = self.empty(total, source.dtype)
-        if total:
-            self.run(f"kept{source.itemsize}", keep.size, (keep, offsets, source, found, keep.size))
-        return found
+    def kept(self, keep: Any, n: int, indptr: Any, arrays: Sequence[Any]) -> tuple[Any, int, list[Any]]:
+        if keep.dtype == np.bool_ and n:
+            flags, keep = keep, self.empty((n + 63) // 64, np.int64)
+            self.run("packed", 64 * keep.size, (flags, keep, n))
+        upto, offsets = self._upto(keep), self.empty(len(indptr), np.int64)
+        self.run(f"before{indptr.itemsize}", len(indptr), (keep, upto, indptr, offsets, n, len(indptr)))
+        total = int(self.get(upto[-1:])[0])
+        if total == n:
+            return offsets, total, list(arrays)
+        found = [self.empty(total, array.dtype) for array in arrays]
+        for array, part in zip(arrays, found, strict=True):
+            if total:
+                self.run(f"kept{array.itemsize}", n, (keep, upto, array, part, n))
+        return offsets, total, found
+
+    def _upto(self, words: Any) -> Any:
+        """How many bits are set before each half of a word, and in all."""
+        counts = self.empty(2 * words.size, np.int64)
+        if words.size:
+            self.run("counted", counts.size, (words, counts, counts.size))
+        return self.offsets(counts)
 
     def is_line(self, indptr: Any, cols: Any, first: int) -> bool:
         n = len(indptr) - 1

@@ -508,27 +508,8 @@ BODIES = {
         out_words[w] = bits
     count[0] += found
 """,
-    "matrix_select_count": """
-    for r in range(n):
-        length = 0
-        begin, end = np.uintp(indptr[r]), np.uintp(indptr[r + 1])
-        if astride == 1:
-            for e in range(begin, end):
-                length += 1 if {op_plain} else 0
-        else:
-            for e in range(begin, end):
-                length += 1 if {op_entry} else 0
-        out_lengths[r] = length
-""",
     "matrix_select": """
-    for r in range(n):
-        at = np.intp(out_indptr[r])
-        for e in range(np.intp(indptr[r]), np.intp(indptr[r + 1])):
-            if {op_entry}:
-                out_cols[at] = cols[e]
-                if astride:
-                    out_vals[at] = avals[e]
-                at += 1
+    {marks}
 """,
     "matrix_apply": """
     for r in range(n):

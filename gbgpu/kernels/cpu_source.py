@@ -175,10 +175,20 @@ def _matrix_map(kind, spec, parts):
     parts.define("op", op.program)
     parts.cast("cast_a", spec.a, op.dtypes[0])
     ids = {"i": ROW, "j": "user_id(np.int64(cols[e]), starts, bounds)", "t": "thunk"}
-    return {
-        "op_entry": parts.call("op", op.program, x="cast_a(avals[np.intp(e) * astride])", **ids),
-        "op_plain": parts.call("op", op.program, x="cast_a(avals[e])", **ids),
-    }
+    entry = parts.call("op", op.program, x="cast_a(avals[np.intp(e) * astride])", **ids)
+    return {"op_entry": entry, "marks": (_BY_ROWS if "i" in op.program.uses else _BY_WORDS).format(entry)}
+
+
+_BY_ROWS = """for w in range((indptr[n] + 63) >> 6):
+    out_words[w] = 0
+for r in range(n):
+    for e in range(np.intp(indptr[r]), np.intp(indptr[r + 1])):
+        out_words[e >> 6] |= np.int64(1 if {} else 0) << (e & 63)"""
+_BY_WORDS = """for w in range((indptr[n] + 63) >> 6):
+    bits, first = np.int64(0), w << 6
+    for e in range(first, min(first + 64, indptr[n])):
+        bits |= np.int64(1 if {} else 0) << (e - first)
+    out_words[w] = bits"""
 
 
 def _moving(kind, spec, parts):

@@ -49,7 +49,7 @@ WAIT = ("apply", "select", "select_list", "ewise", "fold")  # kinds whose number
 # Kinds that most time is spent in: to compile them fast makes some a third slower.
 LONG_RUNS = {"pull", "pull_stream", "push", "write", "ewise", "fold", "apply", "select", "reduce"}
 LONG_RUNS |= {"mxm_dot", "mxm_dense", "mxm_expand"}
-BESIDE = {"matrix_select_count": "matrix_select"}  # kinds, and those of the same spec that are always next
+ENTRIES = ("matrix_select", "matrix_apply")  # kinds that take entries of matrices, not rows
 
 # Steps whose Spec is that of the kernel of this name.
 _TOLD = {"push", "pull", "drain", "combine", "write", "write_list", "reduce", "fold"}
@@ -92,8 +92,6 @@ class GpuKernels:
     def get(self, kind: str, spec: Spec) -> Launch:
         launcher = self._launchers.get((kind, spec))
         if launcher is None:
-            if kind in BESIDE:
-                self._begin([(BESIDE[kind], spec)])
             launcher = self._on_every_gpu(kind, spec)
             if len(self._launchers) >= settings.kept_kernels:  # each lambda makes specs of its own
                 for device in self._devices.devices:
@@ -265,10 +263,10 @@ def _plain(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec)
 
 
 def _matrix(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
-    """A warp a row, or a thread an entry (matrix_apply). The number of blocks goes with `starts`."""
+    """A warp a row, or a thread an entry. The number of blocks goes with `starts`."""
     run, scalars, names = _run(device, module, kind), _scalars(kind, spec), KINDS[kind]
     starts = names.index("starts") if "starts" in names else None
-    entries = names.index("cols") if kind == "matrix_apply" else None
+    entries = names.index("cols") if kind in ENTRIES else None
 
     def launch(*args: Any) -> None:
         need = args[0] * 32 if entries is None else args[entries].size
@@ -440,9 +438,7 @@ def _runs(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
 
 
 _SPECIAL: dict[str, Any] = {
-    **dict.fromkeys(
-        ("matrix_select_count", "matrix_select", "matrix_apply", "merge_count", "merge", "move_rows"), _matrix
-    ),
+    **dict.fromkeys(("matrix_select", "matrix_apply", "merge_count", "merge", "move_rows"), _matrix),
     **dict.fromkeys(("mxm_dense", "mxm_expand"), _mxm),
     "mxm_dot": _mxm_dot,
     "combine_runs": _runs,

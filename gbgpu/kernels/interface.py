@@ -186,11 +186,10 @@ KINDS: dict[str, tuple[str, ...]] = {
     "compact": ("n", *_X, "flags", *_OUT_LIST),  # dense -> list, ascending where cheap
     # rows of a new layout: out row r = x at global slot index[r] (int64; -1: absent)
     "gather": ("n", "index", *_X, "flags", *_OUT),
-    # -- matrices. Two passes: lengths of the rows (int64), then, with out_indptr made of them, the entries. a: type
-    # of the values.
-    "matrix_select_count": ("n", *_CSR, "thunk", *_IDS, "out_lengths"),
-    "matrix_select": ("n", *_CSR, "thunk", *_IDS, "out_indptr", "out_cols", "out_vals"),
+    # -- matrices. a: type of the values.
+    "matrix_select": ("n", *_CSR, "thunk", *_IDS, "out_words"),  # bits of the kept entries
     "matrix_apply": ("n", *_CSR, "thunk", *_IDS, "out_vals"),
+    # Two passes: lengths of the rows (int64), then, with out_indptr made of them, the entries.
     # rows of two matrices with ascending columns; keep says which entries survive (A_ONLY | B_ONLY | BOTH); both:
     # op(a, b), or a if op is None; one alone: as Spec.lone says.
     "merge_count": ("n", "aptr", "acols", "bptr", "bcols", "keep", "out_lengths"),
@@ -236,7 +235,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "reduce": ("reduce",),
     "truth": ("mask_words", "list_words"),
     "values": ("mask_list", "scatter", "compact", "gather"),
-    "matrix_map": ("matrix_select_count", "matrix_select", "matrix_apply"),
+    "matrix_map": ("matrix_select", "matrix_apply"),
     "merge": ("merge",),
     "mxm": ("mxm_rows", "mxm_dot", "mxm_dense", "mxm_expand", "mxm_pattern"),
     "moved": ("move_rows",),

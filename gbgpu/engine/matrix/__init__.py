@@ -140,13 +140,18 @@ class MatrixRun(Runner):
 
     def select(self, store: MatrixStore, op: Any, thunk: Any) -> MatrixStore:
         spec = Spec(op=op, a=store.dtype, out=store.dtype, ptr=store.ptr, idx=store.idx)
-        count, fill = (self.session.kernels.get(kind, spec) for kind in ("matrix_select_count", "matrix_select"))
+        kernel = self.session.kernels.get("matrix_select", spec)
 
         def work(task: Task) -> MatrixBlock:
-            b = task.block
-            given = self._rows(store, b, thunk)
-            passes = (lambda lengths: count(*given, lengths)), (lambda *out: fill(*given, *out))
-            return self._two_passes(store, b, *passes, store.dtype, store.iso, store.ptr, part=True)
+            block, device = store.blocks[task.block], self.session.devices[task.device]
+            keep = device.empty((block.nnz + 63) // 64, np.int64)
+            kernel(*self._rows(store, task.block, thunk), keep)
+            arrays = (block.cols, block.vals) if block.stride else (block.cols,)
+            indptr, nnz, (cols, *vals) = device.kept(keep, block.nnz, block.indptr, arrays)
+            if nnz == block.nnz:
+                return block
+            indptr = indptr.astype(store.ptr, copy=False)  # of one type in all blocks
+            return matrix_block(device, indptr, cols, vals[0] if vals else block.vals, block.stride, nnz)
 
         blocks = self._each(store, work)
         kept = [new is old for new, old in zip(blocks, store.blocks, strict=True)]
@@ -186,15 +191,13 @@ class MatrixRun(Runner):
             ids = *one.colmap.tables(device).ids, *one.rowmap.row_ids(device, b)
             xptr, yptr = (block.indptr.astype(ptr, copy=False) for block in (x, y))
             sides = xptr, x.cols, x.vals, x.stride, yptr, y.cols, *((x.vals, 0) if pattern else (y.vals, y.stride))
-            return self._two_passes(
-                one,
-                b,
-                lambda lengths: count(x.n, xptr, x.cols, yptr, y.cols, keep, lengths),
-                lambda *out: fill(x.n, *sides, keep, *ids, *defaults, *out),
-                dtype,
-                iso,
-                ptr,
-            )
+            lengths = device.empty(x.n, np.int64)
+            count(x.n, xptr, x.cols, yptr, y.cols, keep, lengths)
+            indptr, nnz = offsets(device, lengths)
+            indptr = indptr.astype(ptr, copy=False)
+            cols, vals = device.empty(nnz, one.idx), device.empty(max(nnz, 1), dtype.np_type)
+            fill(x.n, *sides, keep, *ids, *defaults, indptr, cols, vals)
+            return matrix_block(device, indptr, cols, x.vals if iso else vals, 0 if iso else 1, nnz)
 
         return assembled(one.rowmap, one.colmap, dtype, iso, self._each(one, work), self.session.told)
 
@@ -202,22 +205,6 @@ class MatrixRun(Runner):
         """Whether two matrices on the same maps share their pattern."""
         each = [x.same_pattern(y) for x, y in zip(one.blocks, two.blocks, strict=True)]
         return one.lengths == two.lengths and all(self.session.told(one.rowmap.tasks, each, "a shared pattern"))
-
-    def _two_passes(
-        self, store: MatrixStore, b: int, count: Any, fill: Any, dtype: Any, iso: bool, ptr: str, part: bool = False
-    ) -> Any:
-        """Row lengths, offsets made of them (of one type in all blocks), then the entries; but the block itself, where
-        the result is a part of it that turns out to be all."""
-        block, device = store.blocks[b], self.session.devices[b]
-        lengths = device.empty(block.n, np.int64)
-        count(lengths)
-        indptr, nnz = offsets(device, lengths)
-        if part and nnz == block.nnz:
-            return block
-        indptr = indptr.astype(ptr, copy=False)
-        cols, vals = device.empty(nnz, store.idx), device.empty(max(nnz, 1), dtype.np_type)
-        fill(indptr, cols, vals)
-        return matrix_block(device, indptr, cols, block.vals if iso else vals, 0 if iso else 1, nnz)
 
     def aligned(self, store: MatrixStore, rowmap: RowMap, colmap: RowMap) -> MatrixStore:
         """The same matrix on other maps (matrices seldom live on different ones)."""

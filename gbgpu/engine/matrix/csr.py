@@ -100,9 +100,9 @@ _BITS = {
 
 def keep_entries(device: Device, rows: Rows, keep: Any) -> Rows:
     """The entries where `keep` is true."""
-    places, total = offsets(device, keep)
-    vals = device.kept(keep, places, total, rows.vals[: len(keep)]) if rows.stride else rows.vals
-    return Rows(device.at(places, rows.indptr), device.kept(keep, places, total, rows.cols), vals, rows.stride)
+    arrays = (rows.cols, rows.vals) if rows.stride else (rows.cols,)
+    indptr, _, (cols, *vals) = device.kept(keep, len(keep), rows.indptr, arrays)
+    return Rows(indptr, cols, vals[0] if vals else rows.vals, rows.stride)
 
 
 def by_row_and_column(device: Device, n: int, rows: Any, cols: Any, width: int) -> tuple[Any, Any, Any]:

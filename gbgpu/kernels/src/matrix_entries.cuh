@@ -1,8 +1,8 @@
 // One matrix entry under an operator with positions.
 
-// The row of entry e: the last one that begins at or before it (empty rows are passed over).
-DEVICE i64 row_of(const PTR *indptr, i64 n, i64 e) {
-    i64 low = 0, high = n;
+// The row of entry e, among those from low to high - 1: the last one that begins at or before it (empty rows are passed
+// over).
+DEVICE i64 row_of(const PTR *indptr, i64 low, i64 high, i64 e) {
     while (high - low > 1) {
         const i64 middle = (low + high) >> 1;
         if (load(indptr + middle) <= e) low = middle;
