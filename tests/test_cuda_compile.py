@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -360,3 +361,14 @@ def test_kernels_of_a_plan_are_compiled_side_by_side(tmp_path, monkeypatch):
     nvrtc.begin("nonsense;", "sm_90")
     with pytest.raises(Panic, match="does not compile"):
         nvrtc.compile_cubin("nonsense;", "sm_90")
+
+
+def test_functions_of_arrays_are_those_that_devices_run():
+    """Each is compiled, is told of, and runs."""
+    text = Path(cuda.__file__).read_text(encoding="utf-8")
+    asked = re.findall(r'run\(f?"([a-z_]+)|name = f"([a-z_]+)|_flag\(f?"([a-z_]+)', text)
+    names, compiled = cuda.functions(), nvrtc.compile_cubin(cuda.TEXT, "sm_90")
+    for name in {"".join(one) for one in asked}:
+        assert any(re.fullmatch(rf"{name}\d*", known) for known in names), name
+    for name in names:
+        assert name.encode() + b"\0" in compiled, name

@@ -133,6 +133,19 @@ class Kernel:
         return layout
 
 
+def functions() -> list[str]:
+    """The kernels of bytes.cu and arrays.cu, by names and sizes of what they take."""
+    sized = "fill", "copy", "take", "cut", "empties", "longest", "differ", "kept"
+    names = [f"{work}{size}" for work in sized for size in (1, 2, 4, 8)]
+    doubled = "checked", "counts", "lengths", "begun", "ranks", "before"
+    names += [f"{work}{size}" for work in doubled for size in (4, 8)]
+    names += [f"{work}{size}" for work in ("tiles", "scan") for size in (1, 4, 8)]
+    pairs = [f"{one}{two}" for one in (4, 8) for two in (4, 8)]
+    names += [f"{work}{pair}" for work in ("owners", "first", "low", "bent") for pair in pairs]
+    names += ["copy_bytes", "at_once", "cut_counts", "truths", "set_bits", "tops", "counted", "listed", "joined"]
+    return [*names, "falling", "ranked", "packed"]
+
+
 class CudaDevice:
     """A block owner on a GPU. `switch`: the machine has others, so calls select this one first. `peers`: those of the
     same set, if there are any."""
@@ -585,15 +598,7 @@ class CudaDevice:
     @cached_property
     def _functions(self) -> dict[str, Any]:
         kernel = self.load(compile_cubin(TEXT, self.arch))
-        sized = "fill", "copy", "take", "cut", "empties", "longest", "differ", "kept"
-        names = [f"{work}{size}" for work in sized for size in (1, 2, 4, 8)]
-        names += [f"{work}{size}" for work in ("checked", "counts", "lengths", "begun", "ranks") for size in (4, 8)]
-        names += [f"{work}{size}" for work in ("tiles", "scan") for size in (1, 4, 8)]
-        pairs = [f"{one}{two}" for one in (4, 8) for two in (4, 8)]
-        names += [f"{work}{pair}" for work in ("owners", "first", "low", "bent") for pair in pairs]
-        names += ["copy_bytes", "at_once", "cut_counts", "truths", "set_bits", "tops", "counted", "listed", "joined"]
-        names += ["falling", "ranked"]
-        return {name: kernel(name) for name in names}
+        return {name: kernel(name) for name in functions()}
 
     def function(self, name: str, text: str) -> Kernel:
         """A kernel of a text for devices that is not always needed."""
