@@ -256,7 +256,7 @@ extern "C" __global__ void packed(const unsigned char *flags, unsigned *bits, lo
 #define BEFORE(size, type) \
 extern "C" __global__ void before##size(const unsigned *bits, const long long *upto, const type *places, \
                                         long long *out, long long n, long long count) { \
-    EACH(i, count) out[i] = bits_before(bits, upto, places[i], n); \
+    EACH(i, count) out[i] = bits_before(bits, upto, places[i], (n + 31) & ~31ll); /* bits from n on are 0 */ \
 }
 BEFORE(4, int)
 BEFORE(8, long long)
