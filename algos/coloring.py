@@ -29,6 +29,8 @@ from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import any_pair, bor_second
 
 COLORS = 64  # in a word
+SHARE, FEW, MANY = 64, 4, 64  # above 1/SHARE of the highest degree, and these less than 1/FEW of all, MANY at least: a
+# graph of their own
 METHODS = "speculative", "jones-plassmann"
 
 
@@ -43,28 +45,35 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
     if method not in METHODS:
         raise InvalidValue(message(f"a method among {', '.join(METHODS)}", repr(method)))
     order = by_degree(A, seed) if order is None else checked(order, n)
-    first = upward(A, order)
-    color, bits, ahead = Vector(int, n, name="color"), Vector("UINT64", n, name="bits"), Vector(int, n, name="ahead")
-    after = first.reduce_rowwise(monoid.any).new(name="after")
-    bits[:] = 1  # who has nobody before has the first colour
+    first, color, vertices = upward(A, order), Vector(int, n, name="color"), slice(None)  # type: tuple[Matrix, Vector, Any]
     for base in range(0, n, COLORS):
-        bits(after.S) << 0
-        ahead(after.S, replace) << order
-        (speculated if method == METHODS[0] else in_turn)(first, ahead, bits)
+        bits = (speculated if method == METHODS[0] else in_turn)(first, order)
         found = select.valuene(bits, 0).new(name="found")
-        color(found.S) << binary.plus(place(found), base)
-        after(~color.S, replace) << after
-        if not after.nvals:
+        color[vertices] << binary.plus(place(found), base)
+        if found.nvals == found.size:
             break
-        bits(found.S) << 0
+        left = np.setdiff1d(np.arange(found.size), found.to_coo()[0], assume_unique=True)
+        first, order, vertices = *among(left, first, order), vertices[left] if base else left
     return color
 
 
-def speculated(first: Matrix, ahead: Vector, bits: Vector) -> None:
-    """Colours, a bit each, of those `ahead`, by their order. first: the arcs to neighbours that come before."""
+def speculated(first: Matrix, order: Vector) -> Vector:
+    """Of a word of colours one for each vertex, as a bit, 0 where all are taken. first: the arcs to neighbours that
+    come before, by `order`, the largest first, positive where somebody is before."""
     n = first.nrows
-    taken, moved = (Vector("UINT64", n, name=name) for name in ("taken", "moved"))
-    now, limit = Vector(int, n, name="now"), Scalar.from_value(0, int, name="limit")
+    bits, taken, moved = (Vector("UINT64", n, name=name) for name in ("bits", "taken", "moved"))
+    ahead, now = (Vector(int, n, name=name) for name in ("ahead", "now"))
+    limit = Scalar.from_value(0, int, name="limit")
+    bits[:] = 1  # who has nobody before has the first colour
+    ahead << first.reduce_rowwise(monoid.any)
+    ahead(ahead.S) << order
+    bits(ahead.S) << 0
+    limit << order.reduce(monoid.max) // SHARE
+    now << select.valuegt(ahead, limit)
+    if MANY < now.nvals < n // FEW:  # nobody else comes before one of these
+        top = select.valuegt(order, limit).new().to_coo()[0]
+        bits[top] << speculated(*among(top, first, order))
+        ahead << select.valuele(ahead, limit)
     with loop() as it:
         with it.when(moved.nvals == 0):
             limit << ahead.reduce(monoid.max, allow_empty=False) // 4
@@ -75,12 +84,17 @@ def speculated(first: Matrix, ahead: Vector, bits: Vector) -> None:
         moved << select.valuene(moved, 0)
         bits(binary.bxor) << moved
         it.until((moved.nvals == 0) & (ahead.nvals == 0))
+    return bits
 
 
-def in_turn(first: Matrix, left: Vector, bits: Vector) -> None:
+def in_turn(first: Matrix, order: Vector) -> Vector:
     """The same; whoever has nobody before it that is left is next."""
     n = first.nrows
-    taken, ready, waits = Vector("UINT64", n, name="taken"), Vector(int, n, name="ready"), Vector(bool, n, name="waits")
+    bits, taken = (Vector("UINT64", n, name=name) for name in ("bits", "taken"))
+    left, ready, waits = (Vector(bool, n, name=name) for name in ("left", "ready", "waits"))
+    bits[:] = 1
+    left << first.reduce_rowwise(monoid.any)
+    bits(left.S) << 0
     with loop() as it:
         waits(left.S, replace) << any_pair(first @ left)
         ready(~waits.S, replace) << left
@@ -88,6 +102,12 @@ def in_turn(first: Matrix, left: Vector, bits: Vector) -> None:
         bits(taken.S) << lowest_free(taken)
         left(waits.S, replace) << left
         it.until(left.nvals == 0)
+    return bits
+
+
+def among(vertices: np.ndarray, first: Matrix, order: Vector) -> tuple[Matrix, Vector]:
+    """The same of some vertices alone."""
+    return first[vertices, vertices].new(name="first"), order[vertices].new(name="order")
 
 
 def by_degree(A: Matrix, seed: int) -> Vector:
@@ -96,12 +116,13 @@ def by_degree(A: Matrix, seed: int) -> Vector:
 
 
 def checked(order: Vector, n: int) -> Vector:
+    """The same order by numbers from 1 on."""
     if order.size != n:
         raise DimensionMismatch(message(f"an order of size {n}", order.size))
     ids, places = np.unique(order.to_coo()[1], return_inverse=True)
     if order.nvals < n or len(ids) < n:
         raise InvalidValue(message("a different number for each vertex", "one twice, or a vertex without one"))
-    return Vector.from_dense(places)
+    return Vector.from_dense(places + 1)
 
 
 def check_coloring(A: Matrix, color: Vector) -> None:

@@ -133,6 +133,9 @@ def matrices() -> list[tuple[str, Spec]]:
         for op, a in ops
         for kind in kinds
     ]
+    scaled = [(binary.first[INT64], INT64, BOOL, "left"), (binary.lt[INT64], INT64, INT64, "right")]
+    scaled += [(binary.minus[FP32], FP32, INT32, side) for side in ("left", "right")]
+    found += [("matrix_scale", Spec(op=op, a=a, b=b, out=op.return_type, bound=side)) for op, a, b, side in scaled]
     merged = [Spec(op=op, a=FP64, b=INT32, out=FP64) for op in (None, binary.plus[FP64])]
     merged.append(Spec(op=binary.minus[FP32], a=FP32, b=INT64, out=FP64, lone="defaults"))
     merged.append(Spec(op=binary.secondj[INT64], a=FP32, b=INT64, out=INT64))

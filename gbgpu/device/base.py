@@ -86,9 +86,6 @@ class Device(Protocol):
     def is_line(self, indptr: Any, cols: Any, first: int) -> bool:
         """Whether each row r has one entry, in column first + r."""
 
-    def spread(self, vals: Any, indptr: Any, total: int) -> Any:
-        """For each of `total` entries the value of its row."""
-
     def owners(self, indptr: Any, total: int) -> Any:
         """For each of `total` entries the row whose part of `indptr` it lies in."""
 

@@ -131,9 +131,6 @@ class CpuDevice:
         line = np.arange(len(indptr))
         return bool((indptr == line).all() and (cols == line[:-1] + first).all())
 
-    def spread(self, vals: np.ndarray, indptr: np.ndarray, total: int) -> np.ndarray:
-        return np.repeat(vals[: len(indptr) - 1], np.diff(indptr))
-
     def owners(self, indptr: np.ndarray, total: int) -> np.ndarray:
         return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 

@@ -343,9 +343,6 @@ class CudaDevice:
 
     # -- matrices
 
-    def spread(self, vals: Any, indptr: Any, total: int) -> Any:
-        return self.at(vals, self.owners(indptr, total))
-
     def owners(self, indptr: Any, total: int) -> Any:
         """The row of each entry, as int64."""
         return self._owners(indptr, total, None, 0)

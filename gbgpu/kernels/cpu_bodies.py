@@ -516,6 +516,11 @@ BODIES = {
         for e in range(np.intp(indptr[r]), np.intp(indptr[r + 1])):
             out_vals[e] = {op_entry}
 """,
+    "matrix_scale": """
+    for r in range(n):
+        for e in range(np.uintp(indptr[r]), np.uintp(indptr[r + 1])):
+            out_vals[e] = {scaled}
+""",
     "move_rows": """
     for k in range(n):
         r = np.intp(slots[k])

@@ -179,6 +179,16 @@ def _matrix_map(kind, spec, parts):
     return {"op_entry": entry, "marks": (_BY_ROWS if "i" in op.program.uses else _BY_WORDS).format(entry)}
 
 
+def _scale(kind, spec, parts):
+    op, left = spec.op, spec.bound == "left"
+    parts.define("op", op.program)
+    parts.cast("cast_a", spec.a, op.dtypes[-1 if left else 0])
+    parts.cast("cast_b", spec.b, op.dtypes[0 if left else -1])
+    entry, value = "cast_a(avals[e * np.uintp(astride)])", f"cast_b(xvals[{'r' if left else 'np.uintp(cols[e])'}])"
+    x, y = (value, entry) if left else (entry, value)
+    return {"scaled": parts.call("op", op.program, x=x, y=y)}
+
+
 _BY_ROWS = """for w in range((indptr[n] + 63) >> 6):
     out_words[w] = 0
 for r in range(n):
@@ -348,6 +358,7 @@ _GAPS = {
     "map": _map,
     "reduce": _reduce,
     "matrix_map": _matrix_map,
+    "scale": _scale,
     "merge": _merge,
     "mxm": cpu_mxm.names,
     "moved": _moving,

@@ -49,7 +49,7 @@ WAIT = ("apply", "select", "select_list", "ewise", "fold")  # kinds whose number
 # Kinds that most time is spent in: to compile them fast makes some a third slower.
 LONG_RUNS = {"pull", "pull_stream", "push", "write", "ewise", "fold", "apply", "select", "reduce"}
 LONG_RUNS |= {"mxm_dot", "mxm_dense", "mxm_expand"}
-ENTRIES = ("matrix_select", "matrix_apply")  # kinds that take entries of matrices, not rows
+ENTRIES = ("matrix_select", "matrix_apply", "matrix_scale")  # kinds that take entries of matrices, not rows
 
 # Steps whose Spec is that of the kernel of this name.
 _TOLD = {"push", "pull", "drain", "combine", "write", "write_list", "reduce", "fold"}
@@ -438,7 +438,7 @@ def _runs(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
 
 
 _SPECIAL: dict[str, Any] = {
-    **dict.fromkeys(("matrix_select", "matrix_apply", "merge_count", "merge", "move_rows"), _matrix),
+    **dict.fromkeys((*ENTRIES, "merge_count", "merge", "move_rows"), _matrix),
     **dict.fromkeys(("mxm_dense", "mxm_expand"), _mxm),
     "mxm_dot": _mxm_dot,
     "combine_runs": _runs,

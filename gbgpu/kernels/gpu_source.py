@@ -260,6 +260,19 @@ def _map(spec: Spec, header: _Header, stored: DataType, kept: str) -> None:
     header.constants(READS_X=("y" if spec.bound == "left" else "x") in uses, USES_ROW="i" in uses, USES_COL="j" in uses)
 
 
+def _scale(spec: Spec, header: _Header) -> None:
+    """scaled(a, b): an entry, and the value of its row or column."""
+    op, left = spec.op, spec.bound == "left"
+    header.types(T_A=spec.a, T_B=spec.b, T_OUT=op.return_type)
+    header.cast("cast_a", spec.a, op.dtypes[-1 if left else 0])
+    header.cast("cast_b", spec.b, op.dtypes[0 if left else -1])
+    header.function("operation", op.program)
+    x, y = ("cast_b(b)", "cast_a(a)") if left else ("cast_a(a)", "cast_b(b)")
+    header.define("T_OUT scaled(T_A a, T_B b)", _call("operation", op.program, x=x, y=y))
+    reads_a, reads_b = (name in op.program.uses for name in ("yx" if left else "xy"))
+    header.constants(BY_ROW=left, READS_A=reads_a, READS_B=reads_b)
+
+
 def _values(spec: Spec, header: _Header) -> None:
     header.types(T_B=spec.b)
 
@@ -292,6 +305,7 @@ _FILL: dict[str, Any] = {
     "truth": _truth,
     "values": _values,
     "matrix_map": _map_matrix,
+    "scale": _scale,
     "merge": _merge,
     "mxm": _mxm,
     "runs": _runs,

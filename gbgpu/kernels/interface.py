@@ -189,6 +189,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     # -- matrices. a: type of the values.
     "matrix_select": ("n", *_CSR, "thunk", *_IDS, "out_words"),  # bits of the kept entries
     "matrix_apply": ("n", *_CSR, "thunk", *_IDS, "out_vals"),
+    # op(value of its row, entry), or (bound "right") op(entry, value of its column slot). b: type of these values.
+    "matrix_scale": ("n", *_CSR, "xvals", "out_vals"),
     # Two passes: lengths of the rows (int64), then, with out_indptr made of them, the entries.
     # rows of two matrices with ascending columns; keep says which entries survive (A_ONLY | B_ONLY | BOTH); both:
     # op(a, b), or a if op is None; one alone: as Spec.lone says.
@@ -236,6 +238,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "truth": ("mask_words", "list_words"),
     "values": ("mask_list", "scatter", "compact", "gather"),
     "matrix_map": ("matrix_select", "matrix_apply"),
+    "scale": ("matrix_scale",),
     "merge": ("merge",),
     "mxm": ("mxm_rows", "mxm_dot", "mxm_dense", "mxm_expand", "mxm_pattern"),
     "moved": ("move_rows",),

@@ -187,34 +187,28 @@ class Product:
         return device, (*first, *whole), tables, whole
 
     def _scaled(self, a: MatrixStore, b: MatrixStore) -> MatrixStore:
-        session = self.session
-        other, scales = (b, a) if self.how.scales == "left" else (a, b)
+        session, multiply = self.session, self.op.multiply
+        by_row = self.how.scales == "left"
+        other, scales = (b, a) if by_row else (a, b)
+        if scales.iso:
+            factors = scales.dtype, [(block.vals, 0) for block in scales.blocks], True
+            return valued(session, other, multiply, *((factors, values_of(b)) if by_row else (values_of(a), factors)))
         vector = [VectorBlock(block.n, block.vals, block.stride) for block in scales.blocks]
         diagonal = VectorStore(scales.rowmap, scales.dtype, "full", scales.iso, vector)
-        if self.how.scales == "right":
+        if not by_row:
             diagonal = near_vector(session, diagonal)
+        types = {"a": other.dtype, "b": scales.dtype, "out": multiply.return_type, "ptr": other.ptr, "idx": other.idx}
+        kernel = session.kernels.get("matrix_scale", Spec(op=multiply, bound="left" if by_row else "right", **types))
 
-        def by_row(i: int) -> tuple[Any, int]:
-            block, held, device = other.blocks[i], scales.blocks[i], session.devices[i]
-            return (device.spread(held.vals, block.indptr, block.nnz), 1) if held.stride else (held.vals, 0)
-
-        def by_column(i: int) -> tuple[Any, int]:
-            dense = whole_vector(session, diagonal, i)
-            return (session.devices[i].at(dense.vals, other.blocks[i].cols), 1) if dense.stride else (dense.vals, 0)
+        def work(task: Task) -> MatrixBlock:
+            block = other.blocks[task.block]
+            held = vector[task.block] if by_row else whole_vector(session, diagonal, task.block)
+            vals = session.devices[task.device].empty(max(block.nnz, 1), multiply.return_type.np_type)
+            kernel(block.n, *block.csr, held.vals, vals)
+            return block.with_values(vals, 1)
 
         seconds = other.nvals * session.kernels.costs.pull_edge / other.rowmap.p
-        way = lambda task: (by_row if self.how.scales == "left" else by_column)(task.block)  # noqa: E731
-        factors = scales.dtype, session.over(other.rowmap.tasks, way, seconds), scales.iso
-        multiply, takes = self.op.multiply, "first" if self.how.scales == "left" else "second"
-        if multiply.name == takes and multiply.return_type is scales.dtype and not scales.iso:
-
-            def given(task: Task) -> MatrixBlock:
-                block, vals = other.blocks[task.block], factors[1][task.block][0]
-                return block.with_values(vals if block.nnz else session.devices[task.device].empty(1, vals.dtype), 1)
-
-            return revalued(other, scales.dtype, False, session.over(other.rowmap.tasks, given, 0.0))
-        sides = (factors, values_of(b)) if self.how.scales == "left" else (values_of(a), factors)
-        return valued(session, other, self.op.multiply, *sides)
+        return revalued(other, multiply.return_type, False, session.over(other.rowmap.tasks, work, seconds))
 
     # each of these gives rows, and which of their entries were found, or None for all
 
