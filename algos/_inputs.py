@@ -80,6 +80,12 @@ def _mixed(x, bits):
 mixed = binary.register_anonymous(_mixed, "mixed")
 
 
+def sample(v: Vector, most: int = 1000) -> np.ndarray:
+    """Values of a vector at places drawn at random, always the same ones; some twice, none where it has no value."""
+    places = np.random.default_rng(0).integers(0, max(v.size, 1), most if v.size else 0)
+    return v[places].new().to_coo()[1]
+
+
 def row_lengths(A: Matrix) -> Any:
     """The expression of how many entries each row has (INT64), nothing where there is none: out-degrees."""
     ones = Vector(int, size=A.ncols, name="ones")

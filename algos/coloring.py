@@ -4,34 +4,37 @@ Vertices have an order: the higher degree first, between equal ones as drawn at 
 that no neighbour before it has: what the sequential rule gives in this order. Colours are a bit each of a word, 64 at a
 time, so those that are taken are a bit-or product. Who finds all 64 taken waits for the next 64.
 
-Either all do so at once, and again as long as any colour changes (speculative): those of high degree, which have few
-before them, come to rest first, so the others join once these have, at a quarter of the highest degree left. Or only
-those do whose neighbours before them all have their colour (Jones-Plassmann).
+Either all do so at once, again and again until no colour changes (speculative). Whoever comes first in the order comes
+to rest first, so that part does so as a graph of its own before, and a first part of it before that. Or only those do
+whose neighbours before them all have their colour (Jones-Plassmann).
 
 Source: Jones, Plassmann, "A Parallel Graph Coloring Heuristic", SIAM Journal on Scientific Computing 1993; Gebremedhin,
 Manne, "Scalable Parallel Graph Coloring Algorithms", Concurrency 2000, for speculation; the order by degree: Welsh,
-Powell, "An Upper Bound for the Chromatic Number of a Graph", 1967; degrees by their logarithm: Hasenplaugh, Kaler,
-Schardl, Leiserson, "Ordering Heuristics for Parallel Graph Coloring", SPAA 2014.
+Powell, "An Upper Bound for the Chromatic Number of a Graph", 1967. That few rounds reach what the sequential rule
+gives: Hasenplaugh, Kaler, Schardl, Leiserson, "Ordering Heuristics for Parallel Graph Coloring", SPAA 2014.
 """
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from algos import verify
-from algos._inputs import degrees, drawn
+from algos._inputs import degrees, drawn, sample
 from algos.closeness import bits_set
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm, Result
 from algos.triangles import upward
-from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, replace, select, unary
+from gbgpu import Matrix, Vector, binary, loop, monoid, replace, select, unary
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import any_pair, bor_second
 
 COLORS = 64  # in a word
-SHARE, FEW, MANY = 64, 4, 64  # above 1/SHARE of the highest degree, and these less than 1/FEW of all, MANY at least: a
-# graph of their own
+# The first one of SHARE in the order, if there are more than SMALL, and what a word of colours left, if it is less than
+# one of FEW, are graphs of their own.
+SHARE, SMALL, FEW = 16, 1 << 13, 4
 METHODS = "speculative", "jones-plassmann"
+Words = Callable[[Matrix, Vector], Iterator[Vector]]
 
 
 def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None = None, seed: int = 0) -> Vector:
@@ -45,64 +48,71 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
     if method not in METHODS:
         raise InvalidValue(message(f"a method among {', '.join(METHODS)}", repr(method)))
     order = by_degree(A, seed) if order is None else checked(order, n)
-    first, color, vertices = upward(A, order), Vector(int, n, name="color"), slice(None)  # type: tuple[Matrix, Vector, Any]
-    for base in range(0, n, COLORS):
-        bits = (speculated if method == METHODS[0] else in_turn)(first, order)
-        found = select.valuene(bits, 0).new(name="found")
-        color[vertices] << binary.plus(place(found), base)
-        if found.nvals == found.size:
+    return colored(upward(A, order), order, speculated if method == METHODS[0] else in_turn)
+
+
+def colored(first: Matrix, order: Vector, words: Words) -> Vector:
+    """first: the arcs to neighbours that come before, by `order`, the largest first."""
+    n = first.nrows
+    color, left = Vector(int, n, name="color"), Vector(bool, n, name="left")
+    for word, bits in enumerate(words(first, order) if n else ()):
+        color(bits.S) << binary.plus(place(bits), COLORS * word)
+        if color.nvals == n:
             break
-        left = np.setdiff1d(np.arange(found.size), found.to_coo()[0], assume_unique=True)
-        first, order, vertices = *among(left, first, order), vertices[left] if base else left
+        left(~color.S, replace) << True
+        if left.nvals < n // FEW:
+            rest = left.to_coo()[0]
+            color[rest] << binary.plus(colored(*among(rest, first, order), words), COLORS * (word + 1))
+            break
     return color
 
 
-def speculated(first: Matrix, order: Vector) -> Vector:
-    """Of a word of colours one for each vertex, as a bit, 0 where all are taken. first: the arcs to neighbours that
-    come before, by `order`, the largest first, positive where somebody is before."""
+def speculated(first: Matrix, order: Vector) -> Iterator[Vector]:
+    """A word of colours after another: those that get one of these, as a bit."""
     n = first.nrows
     bits, taken, moved = (Vector("UINT64", n, name=name) for name in ("bits", "taken", "moved"))
-    ahead, now = (Vector(int, n, name=name) for name in ("ahead", "now"))
-    limit = Scalar.from_value(0, int, name="limit")
+    left = Vector(bool, n, name="left")
     bits[:] = 1  # who has nobody before has the first colour
-    ahead << first.reduce_rowwise(monoid.any)
-    ahead(ahead.S) << order
-    bits(ahead.S) << 0
-    limit << order.reduce(monoid.max) // SHARE
-    now << select.valuegt(ahead, limit)
-    if MANY < now.nvals < n // FEW:  # nobody else comes before one of these
-        top = select.valuegt(order, limit).new().to_coo()[0]
-        bits[top] << speculated(*among(top, first, order))
-        ahead << select.valuele(ahead, limit)
-    with loop() as it:
-        with it.when(moved.nvals == 0):
-            limit << ahead.reduce(monoid.max, allow_empty=False) // 4
-            now << select.valuegt(ahead, limit)
-            ahead << select.valuele(ahead, limit)
-        taken(now.S, replace) << bor_second["UINT64"](first @ bits)
-        moved << change(taken & bits)
-        moved << select.valuene(moved, 0)
-        bits(binary.bxor) << moved
-        it.until((moved.nvals == 0) & (ahead.nvals == 0))
-    return bits
+    left << first.reduce_rowwise(monoid.any)
+    bits(left.S) << 0
+    if n > SMALL:  # nobody else comes before one of the first in the order
+        limit = np.quantile(sample(order), 1 - 1 / SHARE, method="lower").item()
+        ids = select.valuegt(order, limit).new(name="top").to_coo()[0]
+        bits(binary.second)[ids] << next(speculated(*among(ids, first, order)))
+    while True:
+        with loop() as it:
+            taken << bor_second["UINT64"](first @ bits)
+            moved(left.S, replace) << change(taken & bits)
+            moved << select.valuene(moved, 0)
+            bits(binary.bxor) << moved
+            it.until(moved.nvals == 0)
+        found = select.valuene(bits, 0).new(name="found")
+        yield found
+        left(~found.S, replace) << left
+        bits[:] = 0
 
 
-def in_turn(first: Matrix, order: Vector) -> Vector:
+def in_turn(first: Matrix, order: Vector) -> Iterator[Vector]:
     """The same; whoever has nobody before it that is left is next."""
     n = first.nrows
     bits, taken = (Vector("UINT64", n, name=name) for name in ("bits", "taken"))
-    left, ready, waits = (Vector(bool, n, name=name) for name in ("left", "ready", "waits"))
+    left, ahead, ready, waits = (Vector(bool, n, name=name) for name in ("left", "ahead", "ready", "waits"))
     bits[:] = 1
     left << first.reduce_rowwise(monoid.any)
     bits(left.S) << 0
-    with loop() as it:
-        waits(left.S, replace) << any_pair(first @ left)
-        ready(~waits.S, replace) << left
-        taken(ready.S, replace) << bor_second["UINT64"](first @ bits)
-        bits(taken.S) << lowest_free(taken)
-        left(waits.S, replace) << left
-        it.until(left.nvals == 0)
-    return bits
+    while True:
+        ahead << left
+        with loop() as it:
+            waits(ahead.S, replace) << any_pair(first @ ahead)
+            ready(~waits.S, replace) << ahead
+            taken(ready.S, replace) << bor_second["UINT64"](first @ bits)
+            bits(taken.S) << lowest_free(taken)
+            ahead(waits.S, replace) << ahead
+            it.until(ahead.nvals == 0)
+        found = select.valuene(bits, 0).new(name="found")
+        yield found
+        left(~found.S, replace) << left
+        bits[:] = 0
 
 
 def among(vertices: np.ndarray, first: Matrix, order: Vector) -> tuple[Matrix, Vector]:
@@ -116,13 +126,11 @@ def by_degree(A: Matrix, seed: int) -> Vector:
 
 
 def checked(order: Vector, n: int) -> Vector:
-    """The same order by numbers from 1 on."""
     if order.size != n:
         raise DimensionMismatch(message(f"an order of size {n}", order.size))
-    ids, places = np.unique(order.to_coo()[1], return_inverse=True)
-    if order.nvals < n or len(ids) < n:
+    if order.nvals < n or len(np.unique(order.to_coo()[1])) < n:
         raise InvalidValue(message("a different number for each vertex", "one twice, or a vertex without one"))
-    return Vector.from_dense(places + 1)
+    return order
 
 
 def check_coloring(A: Matrix, color: Vector) -> None:

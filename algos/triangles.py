@@ -12,13 +12,12 @@ degree where degrees are skewed, told by a sample, is that of Beamer, Asanovic, 
 import numpy as np
 
 from algos import verify
-from algos._inputs import degrees
+from algos._inputs import degrees, sample
 from algos.components import undirected
 from algos.runs import ALGORITHMS, Algorithm
 from gbgpu import Matrix, Vector, binary, indexunary, monoid, select
 from gbgpu.semiring import Semiring, any_first, any_gt, any_lt, plus_pair, plus_second
 
-SAMPLE = 1000
 SKEW = 1.3  # times the median degree, in the sample, from which the mean tells of hubs
 
 
@@ -64,10 +63,9 @@ def at_edges(A: Matrix, degree: Vector) -> Matrix:
 
 def has_hubs(degree: Vector) -> bool:
     """Whether the mean degree of some vertices with edges is far above their median."""
-    drawn = np.random.default_rng(0).integers(0, max(degree.size, 1), SAMPLE if degree.size else 0)
-    sample = degree[drawn].new().to_coo()[1]
-    sample = sample[sample > 0]
-    return bool(sample.size and sample.mean() > SKEW * np.median(sample))
+    found = sample(degree)
+    found = found[found > 0]
+    return bool(found.size and found.mean() > SKEW * np.median(found))
 
 
 def by_degree(A: Matrix, degree: Vector, compared: Semiring = any_lt) -> Matrix:

@@ -8,6 +8,7 @@ from test_centrality import ALL, GRAPHS, near, side_by_side, undirected
 
 import algos
 import gbgpu as gb
+from algos import coloring
 from algos.coloring import check_coloring
 from algos.factors import check_model
 from algos.labels import check_labels
@@ -111,6 +112,29 @@ def test_more_colors_than_a_word_has(first):
     A = matrix((n, [(i, j) for i in range(n) for j in range(n)]))
     color = algos.greedy_color(A)
     assert sorted(as_dict(color).values()) == list(range(n))
+
+
+def test_many_words_in_a_graph_that_stays(devices):
+    n = 200
+    A = matrix((n, [(i, j) for i in range(n) for j in range(n) if (i - j) % 7]))  # a colour for each class
+    B = matrix((n, [(i, j) for i in range(n) for j in range(n) if i != j]))
+    for method in ("speculative", "jones-plassmann"):
+        color = algos.greedy_color(A, method)
+        check_coloring(A, color)
+        assert set(as_dict(color).values()) == set(range(7))
+        assert sorted(as_dict(algos.greedy_color(B, method)).values()) == list(range(n))
+
+
+def test_those_of_high_degree_are_colored_first(devices, monkeypatch):
+    G = nx.barabasi_albert_graph(300, 4, 1)
+    A = matrix((300, [arc for i, j in G.edges for arc in ((i, j), (j, i))]))
+    monkeypatch.setattr(coloring, "SMALL", 10)
+    monkeypatch.setattr(coloring, "SHARE", 3)
+    right = algos.greedy_color(A, "jones-plassmann")
+    assert algos.greedy_color(A).isequal(right)
+    check_coloring(A, right)
+    order = gb.Vector.from_dense(np.random.default_rng(0).permutation(300) / 1000 - 0.1)
+    assert algos.greedy_color(A, order=order).isequal(algos.greedy_color(A, "jones-plassmann", order=order))
 
 
 def test_bad_orders(first):
