@@ -1,8 +1,8 @@
 """Colouring: a colour for each vertex, so that no edge joins two of one colour.
 
 Vertices have an order: the higher degree first, between equal ones as drawn at random. Each takes the lowest colour
-that no neighbour before it has: what the sequential rule gives in this order. Colours are a bit each of a word, 64 at a
-time, so those that are taken are a bit-or product. Who finds all 64 taken waits for the next 64.
+that no neighbour before it has: what the sequential rule gives in this order. Colours are a bit each of a word, 32 at a
+time, so those that are taken are a bit-or product. Who finds all 32 taken waits for the next 32.
 
 Either all do so at once, again and again until no colour changes (speculative). Whoever comes first in the order comes
 to rest first, so that part does so as a graph of its own before, and a first part of it before that. Or only those do
@@ -29,10 +29,10 @@ from gbgpu import Matrix, Vector, binary, loop, monoid, replace, select, unary
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import any_pair, bor_second
 
-COLORS = 64  # in a word
-# The first one of SHARE in the order, if there are more than SMALL, and what a word of colours left, if it is less than
-# one of FEW, are graphs of their own.
-SHARE, SMALL, FEW = 16, 1 << 13, 4
+COLORS = 32  # in a word
+# Of more than SMALL vertices the first one of SHARE in the order, and what a word of colours left, if it is less than one
+# of FEW, are graphs of their own.
+SMALL, SHARE, FEW = 1 << 14, 16, 4
 METHODS = "speculative", "jones-plassmann"
 Words = Callable[[Matrix, Vector], Iterator[Vector]]
 
@@ -56,11 +56,11 @@ def colored(first: Matrix, order: Vector, words: Words) -> Vector:
     n = first.nrows
     color, left = Vector(int, n, name="color"), Vector(bool, n, name="left")
     for word, bits in enumerate(words(first, order) if n else ()):
-        color(bits.S) << binary.plus(place(bits), COLORS * word)
+        color(bits.S) << binary.plus(place["UINT64"](bits), COLORS * word)
         if color.nvals == n:
             break
         left(~color.S, replace) << True
-        if left.nvals < n // FEW:
+        if n > SMALL and left.nvals < n // FEW:
             rest = left.to_coo()[0]
             color[rest] << binary.plus(colored(*among(rest, first, order), words), COLORS * (word + 1))
             break
@@ -70,7 +70,7 @@ def colored(first: Matrix, order: Vector, words: Words) -> Vector:
 def speculated(first: Matrix, order: Vector) -> Iterator[Vector]:
     """A word of colours after another: those that get one of these, as a bit."""
     n = first.nrows
-    bits, taken, moved = (Vector("UINT64", n, name=name) for name in ("bits", "taken", "moved"))
+    bits, taken, moved = (Vector("UINT32", n, name=name) for name in ("bits", "taken", "moved"))
     left = Vector(bool, n, name="left")
     bits[:] = 1  # who has nobody before has the first colour
     left << first.reduce_rowwise(monoid.any)
@@ -81,7 +81,7 @@ def speculated(first: Matrix, order: Vector) -> Iterator[Vector]:
         bits(binary.second)[ids] << next(speculated(*among(ids, first, order)))
     while True:
         with loop() as it:
-            taken << bor_second["UINT64"](first @ bits)
+            taken << bor_second["UINT32"](first @ bits)
             moved(left.S, replace) << change(taken & bits)
             moved << select.valuene(moved, 0)
             bits(binary.bxor) << moved
@@ -95,7 +95,7 @@ def speculated(first: Matrix, order: Vector) -> Iterator[Vector]:
 def in_turn(first: Matrix, order: Vector) -> Iterator[Vector]:
     """The same; whoever has nobody before it that is left is next."""
     n = first.nrows
-    bits, taken = (Vector("UINT64", n, name=name) for name in ("bits", "taken"))
+    bits, taken = (Vector("UINT32", n, name=name) for name in ("bits", "taken"))
     left, ahead, ready, waits = (Vector(bool, n, name=name) for name in ("left", "ahead", "ready", "waits"))
     bits[:] = 1
     left << first.reduce_rowwise(monoid.any)
@@ -105,7 +105,7 @@ def in_turn(first: Matrix, order: Vector) -> Iterator[Vector]:
         with loop() as it:
             waits(ahead.S, replace) << any_pair(first @ ahead)
             ready(~waits.S, replace) << ahead
-            taken(ready.S, replace) << bor_second["UINT64"](first @ bits)
+            taken(ready.S, replace) << bor_second["UINT32"](first @ bits)
             bits(taken.S) << lowest_free(taken)
             ahead(waits.S, replace) << ahead
             it.until(ahead.nvals == 0)
