@@ -30,8 +30,8 @@ from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import any_pair, bor_second
 
 COLORS = 32  # in a word
-# Of more than SMALL vertices the first one of SHARE in the order, and what a word of colours left, if it is less than one
-# of FEW, are graphs of their own.
+# Of more than SMALL vertices the first one of SHARE in the order, and what a word of colours left, if it is less than
+# one of FEW, are graphs of their own.
 SMALL, SHARE, FEW = 1 << 14, 16, 4
 METHODS = "speculative", "jones-plassmann"
 Words = Callable[[Matrix, Vector], Iterator[Vector]]

@@ -127,20 +127,19 @@ def core_numbers(graph: Graph, found: np.ndarray) -> None:
     assert bool((core == cupy.asarray(found)).all()), "core numbers differ"
 
 
-def coloring(graph: Graph, found: np.ndarray) -> None:
-    """No edge joins two of one colour; and there are at most 1.2 times the colours of the sequential rule."""
-    color = cupy.asarray(found)
-    assert not bool((color[rows_of(graph)] == color[graph.indices]).any()), "an edge joins two of one colour"
-    most, used = greedy(graph.indptr.get(), graph.indices.get()), int(color.max()) + 1
-    assert used <= 1.2 * most, f"{used} colours, {most} by the sequential rule"
+def coloring(graph: Graph, found: np.ndarray, order: np.ndarray) -> None:
+    """The colours of the sequential rule, which takes the largest in the order first; that is one by degrees."""
+    indptr, turn = graph.indptr.get(), np.argsort(-order)
+    degree = np.diff(indptr)[turn]
+    assert len(np.unique(order)) == graph.n and (degree[:-1] >= degree[1:]).all(), "not an order by degrees"
+    assert (found == greedy(indptr, graph.indices.get(), turn)).all(), "colours differ"
 
 
 @njit
-def greedy(indptr: np.ndarray, indices: np.ndarray) -> int:
-    """Colours that the sequential rule takes, from the vertex of most neighbours down."""
+def greedy(indptr: np.ndarray, indices: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Each vertex, in this order, takes the lowest colour that no neighbour has."""
     n = len(indptr) - 1
-    order = np.argsort(indptr[:-1] - indptr[1:])
-    color, seen, most = np.full(n, -1, np.int32), np.full(n, -1, np.int32), 0
+    color, seen = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     for v in order:
         for e in range(indptr[v], indptr[v + 1]):
             if color[indices[e]] >= 0:
@@ -148,8 +147,8 @@ def greedy(indptr: np.ndarray, indices: np.ndarray) -> int:
         c = 0
         while seen[c] == v:
             c += 1
-        color[v], most = c, max(most, c + 1)
-    return most
+        color[v] = c
+    return color
 
 
 def distances(graph: Graph, source: int, found: np.ndarray) -> None:

@@ -23,6 +23,7 @@ from cupyx.scipy.sparse import csr_matrix
 
 import algos
 import gbgpu as gb
+from algos.coloring import by_degree
 from bench import device_checks as checks
 from bench.device_graphs import GRAPHS, Graph, make
 from bench.record import Row, interleaved, synchronized, table, write
@@ -142,7 +143,7 @@ class Bench:
         elif step == "core numbers":
             checks.core_numbers(graph, found.to_dense())
         elif step == "coloring":
-            checks.coloring(graph, found.to_dense())
+            checks.coloring(graph, found.to_dense(), by_degree(self.pattern, 0).to_dense())
         elif step.startswith("bfs"):
             checks.levels(graph, hub if step == "bfs hub" else other, found.to_dense(-1))
         elif step == "sssp":
