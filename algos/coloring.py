@@ -27,7 +27,7 @@ from algos.runs import ALGORITHMS, Algorithm, Result
 from algos.triangles import upward
 from gbgpu import Matrix, Vector, binary, loop, monoid, replace, select, unary
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
-from gbgpu.semiring import any_pair, bor_second
+from gbgpu.semiring import any_pair, bor_first, bor_second
 
 COLORS = 32  # in a word
 # Of more than SMALL vertices the first one of SHARE in the order, and what a word of colours left, if it is less than
@@ -93,26 +93,26 @@ def speculated(first: Matrix, order: Vector) -> Iterator[Vector]:
 
 
 def in_turn(first: Matrix, order: Vector) -> Iterator[Vector]:
-    """The same; whoever has nobody before it that is left is next."""
+    """The same; whoever has nobody before it that is left is next. Who finds nothing free is not waited for."""
     n = first.nrows
-    bits, taken = (Vector("UINT32", n, name=name) for name in ("bits", "taken"))
-    left, ahead, ready, waits = (Vector(bool, n, name=name) for name in ("left", "ahead", "ready", "waits"))
-    bits[:] = 1
-    left << first.reduce_rowwise(monoid.any)
-    bits(left.S) << 0
+    bits, taken, free = (Vector("UINT32", n, name=name) for name in ("bits", "taken", "free"))
+    left, ahead, waits = (Vector(bool, n, name=name) for name in ("left", "ahead", "waits"))
+    left[:] = True
     while True:
+        bits.clear()
+        taken[:] = 0
         ahead << left
         with loop() as it:
-            waits(ahead.S, replace) << any_pair(first @ ahead)
-            ready(~waits.S, replace) << ahead
-            taken(ready.S, replace) << bor_second["UINT32"](first @ bits)
-            bits(taken.S) << lowest_free(taken)
+            free << lowest_free(binary.second(ahead & taken))
+            free << select.valuene(free, 0)
+            waits(free.S, replace) << any_pair(first @ ahead)
             ahead(waits.S, replace) << ahead
+            free(~waits.S, replace) << free
+            bits(free.S) << free
+            taken(ahead.S, binary.bor) << bor_first["UINT32"](free @ first.T)
             it.until(ahead.nvals == 0)
-        found = select.valuene(bits, 0).new(name="found")
-        yield found
-        left(~found.S, replace) << left
-        bits[:] = 0
+        yield bits
+        left(~bits.S, replace) << left
 
 
 def among(vertices: np.ndarray, first: Matrix, order: Vector) -> tuple[Matrix, Vector]:
@@ -128,9 +128,10 @@ def by_degree(A: Matrix, seed: int) -> Vector:
 def checked(order: Vector, n: int) -> Vector:
     if order.size != n:
         raise DimensionMismatch(message(f"an order of size {n}", order.size))
-    if order.nvals < n or len(np.unique(order.to_coo()[1])) < n:
+    numbers, places = np.unique(order.to_coo()[1], return_inverse=True)
+    if order.nvals < n or len(numbers) < n:
         raise InvalidValue(message("a different number for each vertex", "one twice, or a vertex without one"))
-    return order
+    return Vector.from_dense(places)
 
 
 def check_coloring(A: Matrix, color: Vector) -> None:
