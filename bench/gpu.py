@@ -177,7 +177,7 @@ class Bench:
         elif step.startswith("build"):
             self.shuffled()
         # A matrix often pulled from gets its columns in another order; loops become kernels.
-        warm = 10 if step.startswith("bfs") else 4
+        warm = 10 if step.startswith(("bfs", "core")) else 4
         times = [seconds * 1e3 for seconds in interleaved(calls, 3 if step in FEW else rounds, warm=warm)]
         if verify:  # a call that goes as those that were timed
             self.check(step, call())
