@@ -42,10 +42,12 @@ class Beside:
         least: float | None = None,
         at_most: float | None = None,
         note: str = "",
+        warm: int = 1,
         **parameters: Any,
     ) -> Row:
         """Add a row: medians of ours and of the fastest peer. `least`: how many times faster ours must be; `at_most`:
-        what it may take, in `unit`. The first calls of all (kernels are compiled or loaded) are not measured."""
+        what it may take, in `unit`. The first calls of all (kernels are compiled or loaded) are not measured, nor the
+        next ones of ours up to `warm`: loops that run often are written down."""
 
         def whole() -> None:
             ours()
@@ -60,7 +62,8 @@ class Beside:
                 times[name].append(time.perf_counter() - start)
 
         others()
-        whole()
+        for _ in range(warm):
+            whole()
         for kept in times.values():
             kept.clear()
         self.benchmark.pedantic(whole, setup=others, rounds=rounds, iterations=1)

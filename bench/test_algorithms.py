@@ -42,7 +42,7 @@ def search(beside: Any, A: csr_array, what: str, devices: str, source: int, **ta
     B = pattern(A)
     verify.bfs(B, source, *algos.bfs(B, source))
     peers = {"SciPy": lambda: csgraph.breadth_first_order(A, source)}
-    beside(what, devices, lambda: algos.bfs(B, source), peers, rounds=15, source=source, **target)
+    beside(what, devices, lambda: algos.bfs(B, source), peers, rounds=15, warm=30, source=source, **target)
 
 
 @pytest.mark.parametrize("start", ["hub", 0, 1, 2])
