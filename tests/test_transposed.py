@@ -136,3 +136,20 @@ def test_what_is_made_of_a_symmetric_matrix(devices, text):
     assert made._session.known_symmetric(made) == (text in ALIKE)
     assert np.array_equal(made.T.new().to_scipy_sparse().toarray(), dense.T)  # where it is known, of the same arrays
     assert text in UNLIKE or np.array_equal(dense, dense.T)
+
+
+def test_what_is_known_of_a_diagonal_ends_with_the_content(devices):
+    i, j = np.nonzero(np.random.default_rng(0).random((70, 70)) < 0.2)
+    A = gb.Matrix.from_coo(i, j, np.arange(len(i)) + 1.0, nrows=70, ncols=70)
+    away = gb.select.offdiag(A).new()
+    off = i != j
+    for part, expected in zip(away.to_coo(), (i[off], j[off], np.flatnonzero(off) + 1.0), strict=True):
+        np.testing.assert_array_equal(part, expected)
+    for B in (away, away.apply("ainv").new(), gb.select.valuegt(away, 9).new()):
+        assert B._store.hollow and gb.select.offdiag(B).new().isequal(B)
+        B[3, 3] = 5
+        assert not B._store.hollow and gb.select.offdiag(B).new().nvals == B.nvals - 1
+    full = gb.Matrix.from_coo(i[off], j[off], 1, nrows=70, ncols=70)
+    assert not full._store.hollow and gb.select.offdiag(full).new().isequal(full) and full._store.hollow
+    full << gb.semiring.plus_times(full @ full)
+    assert gb.select.offdiag(full).new().nvals < full.nvals

@@ -102,7 +102,7 @@ class MatrixStore:
     __slots__ = (
         *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals", "blocks"),
         *("transposed", "symmetric", "diagonal", "entries", "replica", "pulls", "halo", "rented", "ways", "sums"),
-        *("shared", "lost", "apart", "successor", "better"),
+        *("shared", "lost", "apart", "successor", "better", "hollow"),
         "__weakref__",
     )
 
@@ -113,6 +113,7 @@ class MatrixStore:
         self.transposed: MatrixStore | None = None
         self.symmetric: bool | None = None
         self.diagonal: bool | None = None  # whether it has every entry of its diagonal, and no other; None: not known
+        self.hollow = False  # whether it is known to have no entry on its diagonal
         self.replica: MatrixStore | None = None  # whole on the first device
         self.rented = 0.0  # seconds lost by going without `transposed`
         self.shared: Any = None  # who computes which rows of a pull, if not their owners (engine/sharing.py)
@@ -142,7 +143,9 @@ def assembled(
 
 def revalued(pattern: MatrixStore, dtype: Any, iso: bool, blocks: list[MatrixBlock]) -> MatrixStore:
     """The pattern of a matrix with other values."""
-    return MatrixStore(pattern.numbers._replace(dtype=dtype, iso=iso), blocks)
+    made = MatrixStore(pattern.numbers._replace(dtype=dtype, iso=iso), blocks)
+    made.hollow = pattern.hollow
+    return made
 
 
 def as_symmetric(made: MatrixStore, of: MatrixStore) -> MatrixStore:

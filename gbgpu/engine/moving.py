@@ -111,7 +111,7 @@ def _step(kind: str, store: VectorStore, form: str, iso: bool, map: RowMap) -> S
 
 def _with_transpose(session: Any, store: MatrixStore, rowmap: RowMap, colmap: RowMap) -> MatrixStore:
     made = _moved_rows(session, store, rowmap, colmap)
-    made.symmetric, made.diagonal = store.symmetric, store.diagonal
+    made.symmetric, made.diagonal, made.hollow = store.symmetric, store.diagonal, store.hollow
     pairs = [(store, made)]
     if store.transposed is not None:
         turned = store.transposed.successor = _moved_rows(session, store.transposed, colmap, rowmap)

@@ -139,6 +139,10 @@ class MatrixRun(Runner):
         return (block.n, *block.csr, thunk, *store.colmap.tables(device).ids, *store.rowmap.row_ids(device, b))
 
     def select(self, store: MatrixStore, op: Any, thunk: Any) -> MatrixStore:
+        mirrored = op.op.is_positional and op.name in ("diag", "offdiag") and not thunk
+        hollow = mirrored and op.name == "offdiag"
+        if hollow and store.hollow:
+            return store
         spec = Spec(op=op, a=store.dtype, out=store.dtype, ptr=store.ptr, idx=store.idx)
         kernel = self.session.kernels.get("matrix_select", spec)
 
@@ -156,10 +160,11 @@ class MatrixRun(Runner):
         blocks = self._each(store, work)
         kept = [new is old for new, old in zip(blocks, store.blocks, strict=True)]
         if all(self.session.told(store.rowmap.tasks, kept, "what a selection kept")):
+            store.hollow |= hollow
             return store
         made = assembled(store.rowmap, store.colmap, store.dtype, store.iso, blocks, self.session.told)
+        made.hollow = store.hollow or hollow
         placed = op.program.uses & {"i", "j", "k"}
-        mirrored = op.op.is_positional and op.name in ("diag", "offdiag") and not thunk
         return as_symmetric(made, store) if mirrored or not placed else made
 
     def merge(
