@@ -47,6 +47,7 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
     n = undirected(A)
     if method not in METHODS:
         raise InvalidValue(message(f"a method among {', '.join(METHODS)}", repr(method)))
+    A = select.offdiag(A).new(name="A")
     order = by_degree(A, seed) if order is None else checked(order, n)
     return colored(upward(A, order), order, speculated if method == METHODS[0] else in_turn)
 

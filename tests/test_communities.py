@@ -133,10 +133,18 @@ def test_those_of_high_degree_are_colored_first(devices, monkeypatch):
     right = algos.greedy_color(A, "jones-plassmann")
     assert algos.greedy_color(A).isequal(right)
     check_coloring(A, right)
+    B = matrix((90, [(i, j) for i in range(90) for j in range(90) if i != j]))  # few are left for the last words
+    assert sorted(as_dict(algos.greedy_color(B)).values()) == list(range(90))
     order = gb.Vector.from_dense(np.random.default_rng(0).permutation(300) / 1000 - 0.1)
     color = algos.greedy_color(A, order=order)
     check_coloring(A, color)
     assert color.isequal(algos.greedy_color(A, "jones-plassmann", order=order))
+
+
+def test_loops_count_for_nothing(devices):
+    A, _ = undirected(ALL)
+    colors = algos.greedy_color(A)
+    assert colors.isequal(algos.greedy_color(gb.select.offdiag(A).new())) and A.diag().nvals
 
 
 def test_bad_orders(first):

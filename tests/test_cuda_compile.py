@@ -14,7 +14,7 @@ from hypothesis import settings
 
 import gbgpu as gb
 from gbgpu import binary, indexunary, monoid, select, semiring, unary
-from gbgpu.device import arrays, cuda, entries, nvrtc, store
+from gbgpu.device import arrays, cuda, entries, nvrtc, rows, store
 from gbgpu.errors import Panic
 from gbgpu.kernels import ahead, gpu
 from gbgpu.kernels.gpu_source import SOURCES, atomic_form
@@ -368,7 +368,7 @@ def test_kernels_of_a_plan_are_compiled_side_by_side(tmp_path, monkeypatch):
 
 def test_functions_of_arrays_are_those_that_devices_run():
     """Each is compiled, is told of, and runs."""
-    text = "".join(Path(part.__file__).read_text(encoding="utf-8") for part in (cuda, arrays))
+    text = "".join(Path(part.__file__).read_text(encoding="utf-8") for part in (cuda, arrays, rows))
     asked = re.findall(r'run\(f?"([a-z_]+)|name = f"([a-z_]+)|_flag\(f?"([a-z_]+)', text)
     names, compiled = arrays.functions(), nvrtc.compile_cubin(arrays.TEXT, "sm_90")
     for name in {"".join(one) for one in asked}:

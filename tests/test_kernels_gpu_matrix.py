@@ -52,16 +52,30 @@ def test_matrix_select(pair, op, thunk, wide):
             n=n,
             indptr=A.indptr,
             cols=A.cols,
-            avals=A.vals,
-            astride=1,
+            avals=A.vals if len(A.vals) else np.zeros(1),
             thunk=thunk,
             starts=columns.starts,
             bounds=columns.bounds,
-            row0=5,
         )
-        words = np.full((len(A.cols) + 63) // 64, -1, np.int64)
-        ours, theirs = pair.run("matrix_select", spec, **call, out_words=words)
-        same(ours["out_words"], theirs["out_words"])
+        words, names = np.full((len(A.cols) + 63) // 64, -1, np.int64), rng.permutation(max(n, 1))
+        for astride in (0, 1):
+            for rows in (dict(row0=5), dict(row0=-(1 << 62), users=names)):
+                ours, theirs = pair.run("matrix_select", spec, **call, **rows, astride=astride, out_words=words)
+                same(ours["out_words"], theirs["out_words"])
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("op", [binary.minus[FP32], binary.first[INT64], binary.lt[FP64]])
+def test_matrix_scale(pair, side, op):
+    for n, m, hubs in [*MATRIX_SHAPES, (3000, 300, 3)]:
+        rng = rng_of("matrix scale", n, m, side)
+        A, spec = Csr(rng, n, Map(m), FP32, hubs), Spec(op=op, a=FP32, b=INT32, out=op.return_type, bound=side)
+        given = dict(n=n, indptr=A.indptr, cols=A.cols, avals=A.vals if len(A.vals) else np.zeros(1, np.float32))
+        scales = rng.integers(-9, 9, n if side == "left" else int(A.cols.max(initial=0)) + 1).astype(np.int32)
+        for astride in (0, 1):
+            out = np.zeros(len(A.cols), op.return_type.np_type)
+            ours, theirs = pair.run("matrix_scale", spec, **given, astride=astride, xvals=scales, out_vals=out)
+            same(ours["out_vals"], theirs["out_vals"])
 
 
 @pytest.mark.parametrize(

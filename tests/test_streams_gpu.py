@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from kernel_pairs import words_of
 from test_streams import KERNELS, cut
 
 import gbgpu as gb
@@ -229,23 +230,30 @@ def test_sums_and_what_is_kept(n):
     """What devices of both kinds do with arrays, against NumPy."""
     device, host = gb.init("cuda:0").devices[0], CpuDevices(1).devices[0]
     rng = np.random.default_rng(n)
-    for dtype in (bool, np.int32, np.int64):
-        lengths = rng.integers(0, 2 if dtype is bool else 50, n).astype(dtype)
+    for dtype in (np.int32, np.int64):
+        lengths = rng.integers(0, 50, n).astype(dtype)
         expected = np.append(0, np.cumsum(lengths, dtype=np.int64))
         for one in (device, host):
             assert np.array_equal(one.get(one.offsets(one.put(lengths))), expected)
     words = rng.integers(-(2**63), 2**63 - 1, (n + 63) // 64)
     if n % 64:
         words[-1] &= (1 << n % 64) - 1
-    keep = rng.random(n) < 0.3
-    places = np.append(0, np.cumsum(keep))
     for one in (device, host):
         rows = one.get(one.rows_of(one.put(words), n))
         assert np.array_equal(rows, np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")[:n]))
-        for dtype in (np.int8, np.float16, np.float32, np.int64):
-            source = rng.integers(0, 100, n).astype(dtype)
-            kept = one.kept(one.put(keep), one.put(places), int(places[-1]), one.put(source))
-            assert np.array_equal(one.get(kept), source[keep])
+        sources = [rng.integers(0, 100, n + 3).astype(dtype) for dtype in (np.int8, np.float16, np.float32, np.int64)]
+        ends = np.sort(rng.integers(0, n + 1, 50))
+        for share in (0, 0.3, 1):
+            keep = rng.random(n) < share
+            for ptr in (np.int32, np.int64):
+                indptr = np.concatenate([[0], ends, [n]]).astype(ptr)
+                for flags in (keep, words_of(keep)):
+                    rest = one.put(indptr), [one.put(source) for source in sources]
+                    offsets, total, found = one.kept(one.put(flags), n, *rest)
+                    assert np.array_equal(one.get(offsets), np.append(0, np.cumsum(keep))[indptr])
+                    assert total == keep.sum() and one.get(offsets).dtype == np.int64
+                    for part, source in zip(found, sources, strict=True):
+                        assert np.array_equal(one.get(part)[:total], source[:n][keep])
         for ptr, idx in ((np.int32, np.int32), (np.int64, np.int32), (np.int64, np.int64)):
             line, cols = np.arange(n + 1).astype(ptr), np.arange(5, n + 5).astype(idx)
             assert one.is_line(one.put(line), one.put(cols), 5)

@@ -193,7 +193,6 @@ extern "C" __global__ void scan##size(const type *in, const long long *sums, lon
         if (first < n && first + 8 >= n) out[n] = upto; \
     } \
 }
-SCAN(1, unsigned char)
 SCAN(4, int)
 SCAN(8, long long)
 extern "C" __global__ void counted(const unsigned *bits, long long *counts, long long n) {

@@ -74,7 +74,7 @@ class Device(Protocol):
         """Whether two arrays of one type are equal in each bit."""
 
     def offsets(self, lengths: Any) -> Any:
-        """The sum of all numbers (or booleans) before each, and of all, as int64."""
+        """The sum of all numbers before each, and of all, as int64."""
 
     def rows_of(self, words: Any, n: int) -> Any:
         """Which of n bits are set, ascending."""

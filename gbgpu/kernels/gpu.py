@@ -263,7 +263,7 @@ def _plain(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec)
 
 
 def _matrix(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
-    """A warp a row, or a thread an entry. The number of blocks goes with `starts`."""
+    """A warp a row, or some entries. The number of blocks goes with `starts`."""
     run, scalars, names = _run(device, module, kind), _scalars(kind, spec), KINDS[kind]
     starts = names.index("starts") if "starts" in names else None
     entries = names.index("cols") if kind in ENTRIES else None

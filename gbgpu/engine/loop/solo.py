@@ -23,11 +23,11 @@ class Solo:
                 found.update((id(x), x) for x in handles(operation.what))
         self._changed = {id(statement.output) for statement in statements_of(loop.body)}
         self._handles = [x for x in found.values() if x.ndim]
-        self._before: list[tuple[Any, Any]] = []
+        self._before: list[tuple[Any, Any]] | None = None  # outside
 
     @property
     def entered(self) -> bool:
-        return bool(self._before)
+        return self._before is not None
 
     @property
     def whole(self) -> bool:
@@ -55,7 +55,7 @@ class Solo:
 
     def leave(self) -> None:
         """What did not change is where it was, what did belongs to where others of its size are."""
-        session, before, self._before = self._session, self._before, []
+        session, before, self._before = self._session, self._before or [], None
         maps = session.maps
         maps.alone = False
         for x, store in before:
