@@ -55,13 +55,14 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
 def colored(first: Matrix, order: Vector, words: Words) -> Vector:
     """first: the arcs to neighbours that come before, by `order`, the largest first."""
     n = first.nrows
-    color, left = Vector(int, n, name="color"), Vector(bool, n, name="left")
+    color = Vector(int, n, name="color")
     for word, bits in enumerate(words(first, order) if n else ()):
         color(bits.S) << binary.plus(place["UINT64"](bits), COLORS * word)
         if color.nvals == n:
             break
-        left(~color.S, replace) << True
-        if n > SMALL and left.nvals < n // FEW:
+        if n > SMALL and n - color.nvals < n // FEW:
+            left = Vector(bool, n, name="left")
+            left(~color.S) << True
             rest = left.to_coo()[0]
             color[rest] << binary.plus(colored(*among(rest, first, order), words), COLORS * (word + 1))
             break

@@ -115,10 +115,11 @@ class CpuDevice:
     ) -> tuple[np.ndarray, int, list[np.ndarray]]:
         if keep.dtype != np.bool_:
             keep = np.unpackbits(keep.view(np.uint8), count=n, bitorder="little").view(np.bool_)
-        total, lengths = int(np.count_nonzero(keep)), np.diff(indptr).astype(np.int64)
+        total = int(np.count_nonzero(keep))
         if total == n:
-            return self.offsets(lengths), total, list(arrays)
-        some, found, at = lengths > 0, [np.empty(total, array.dtype) for array in arrays], 0
+            return indptr.astype(np.int64), total, list(arrays)
+        some, found, at = indptr[1:] > indptr[:-1], [np.empty(total, array.dtype) for array in arrays], 0
+        lengths = np.zeros(len(some), np.int64)
         lengths[some] = np.add.reduceat(keep, indptr[:-1][some], dtype=np.int64)
         for lo in range(0, n, PIECE):
             ids = np.flatnonzero(keep[lo : lo + PIECE])  # ten times faster than keep as an index

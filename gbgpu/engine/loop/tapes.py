@@ -221,5 +221,5 @@ class _Writing(CpuDevice):
         raise NotCompiled("a statement reads from the device")
 
     put = get = truths = set_bits = has_empty = longest = equal = owners = checked = take = order = transpose = _refused  # type: ignore[assignment]
-    offsets = rows_of = kept = is_line = spread = at = _refused  # type: ignore[assignment]
+    offsets = rows_of = kept = is_line = at = _refused  # type: ignore[assignment]
     xp: Any = property(_refused)

@@ -21,7 +21,7 @@ from ..plan import Step, keeps_iso
 from ..run.steps import cast
 from ..runner import Runner
 from . import shapes
-from .csr import offsets
+from .csr import Rows, keep_entries, offsets
 from .mxm import Product, valued, values_of
 from .transpose import transpose
 
@@ -150,12 +150,11 @@ class MatrixRun(Runner):
             block, device = store.blocks[task.block], self.session.devices[task.device]
             keep = device.empty((block.nnz + 63) // 64, np.int64)
             kernel(*self._rows(store, task.block, thunk), keep)
-            arrays = (block.cols, block.vals) if block.stride else (block.cols,)
-            indptr, nnz, (cols, *vals) = device.kept(keep, block.nnz, block.indptr, arrays)
-            if nnz == block.nnz:
+            rows = keep_entries(device, Rows(*block.csr), keep, block.nnz)
+            if rows.cols is block.cols:
                 return block
-            indptr = indptr.astype(store.ptr, copy=False)  # of one type in all blocks
-            return matrix_block(device, indptr, cols, vals[0] if vals else block.vals, block.stride, nnz)
+            indptr = rows.indptr.astype(store.ptr, copy=False)  # of one type in all blocks
+            return matrix_block(device, indptr, rows.cols, rows.vals, rows.stride, len(rows.cols))
 
         blocks = self._each(store, work)
         kept = [new is old for new, old in zip(blocks, store.blocks, strict=True)]

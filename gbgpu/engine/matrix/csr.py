@@ -98,10 +98,10 @@ _BITS = {
 }  # values that only move are the bits that they are made of
 
 
-def keep_entries(device: Device, rows: Rows, keep: Any) -> Rows:
-    """The entries where `keep` is true."""
+def keep_entries(device: Device, rows: Rows, keep: Any, n: int | None = None) -> Rows:
+    """The entries where `keep` is true, or those of n whose bits it has; the same columns, where these are all."""
     arrays = (rows.cols, rows.vals) if rows.stride else (rows.cols,)
-    indptr, _, (cols, *vals) = device.kept(keep, len(keep), rows.indptr, arrays)
+    indptr, _, (cols, *vals) = device.kept(keep, len(keep) if n is None else n, rows.indptr, arrays)
     return Rows(indptr, cols, vals[0] if vals else rows.vals, rows.stride)
 
 

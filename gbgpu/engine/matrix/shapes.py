@@ -175,7 +175,7 @@ def _columns(session: Context, store: MatrixStore, index: Index) -> MatrixStore 
         table = device.xp.full(max(store.colmap.nslots, 1), -1, np.int64)
         table[ids.all(b)] = device.put(colmap.slots(np.arange(len(index))))
         cols = table[held.cols]
-        return keep_entries(device, held, cols >= 0)._replace(cols=cols[cols >= 0])
+        return keep_entries(device, held._replace(cols=cols), cols >= 0)
 
     return store_of(
         session,
