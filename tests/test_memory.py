@@ -62,6 +62,7 @@ class Gpu:
                     self.there.remove(call["mem_ptr"])
                     self.now -= call["mem_size"]
 
+        gc.collect()
         self.hook, self.before = Hook(), self.used()
         self.hook.__enter__()
         return self
