@@ -3,17 +3,18 @@ devices. Nothing else knows of MPI.
 
 Ranks meet at every communication, in the same order: each says what it is there for and how much it has for whom, then
 the messages go. So a rank that took another path, ended, or broke off is named by the others instead of waited for.
-Messages are pickles of arrays and numbers; large arrays go beside them, from buffer to buffer. What lies on a GPU goes
-through NCCL (device/nccl.py) where each rank has a GPU of its own; else it is staged on the host.
+Messages are pickles of arrays and numbers of the host; large arrays go beside them, from buffer to buffer. What lies
+on devices is carried without any, as both sides know how much it is: through NCCL (device/nccl.py) where each rank has
+a GPU of its own; else it is staged on the host.
 """
 
 import atexit
-import io
 import os
 import pickle
 import struct
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, partial
 from itertools import pairwise
@@ -52,28 +53,12 @@ def _promised() -> int:
     return max(int(os.environ.get(name, "1") or 1) for name in _STARTED)
 
 
-class Lying:
-    """A buffer in a GPU's memory, as part of a message: it goes beside it."""
-
-    __slots__ = ("buffer",)
-
-    def __init__(self, buffer: Any):
-        self.buffer = buffer
-
-    def __len__(self) -> int:
-        return int(self.buffer.size)
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.buffer.nbytes)
-
-
 class Meeting:
-    """Words that each rank shows to all: bytes for whom; for what, whether a short message for all is posted, whether
-    some lies on a GPU. And that message."""
+    """Words that each rank shows to all: bytes for whom; for what, whether a short message for all is posted. And that
+    message."""
 
     def __init__(self, mpi: Any, comm: Any):
-        words, self._mpi, self._comm = 8 * (comm.size + 3), mpi, comm
+        words, self._mpi, self._comm = 8 * (comm.size + 2), mpi, comm
         self._all = np.zeros((comm.size, words + _POSTED), np.uint8)
         self._mine = np.zeros_like(self._all[0])
         self._shown, self._heads = self._mine[:words].view(np.int64), self._all[:, :words].view(np.int64)
@@ -83,11 +68,11 @@ class Meeting:
             self._moves = [comm.Recv_init(self._all[rank], rank, _MEET) for rank in others]
             self._moves += [comm.Send_init(self._mine, rank, _MEET) for rank in others]
 
-    def begin(self, sizes: Sequence[int], number: int, post: bytes | None, lying: bool) -> Callable[[], bool]:
+    def begin(self, sizes: Sequence[int], number: int, post: bytes | None) -> Callable[[], bool]:
         """Show these; whether all have come."""
         if post is not None:
             self._mine[-_POSTED:][: len(post)] = np.frombuffer(post, np.uint8)
-        self._shown[:] = [*sizes, number, post is not None, lying]
+        self._shown[:] = [*sizes, number, post is not None]
         if not self._moves:
             return self._comm.Iallgather(self._mine, self._all).Test
         self._mpi.Prequest.Startall(self._moves)
@@ -182,6 +167,7 @@ class Ranks:
         self._world = world()
         self._comm, self.rank, self.size = self._world.comm, self._world.rank, self._world.size
         self._rank_of: list[int] = []
+        self._own = 0  # the first device that is here
         self._direct: Any = None  # the way from GPU to GPU
 
     def joined(self, own: DeviceSet, facts: tuple) -> SharedDevices:
@@ -192,7 +178,8 @@ class Ranks:
         names = [f"{rank}/{name}" for rank, held in enumerate(told) for name in held]
         self._rank_of = [rank for rank, held in enumerate(told) for _ in held]
         self._direct = self._way(own.devices[0]) if own.devices[0].kind == "cuda" else None
-        return SharedDevices(own, names, self._rank_of.index(self.rank), self.failed)
+        self._own = self._rank_of.index(self.rank)
+        return SharedDevices(own, names, self._own, self.failed)
 
     def _way(self, device: Device) -> Any:
         """From this rank's first GPU to those of the others; None where two share one, or NCCL is not to be had."""
@@ -213,6 +200,16 @@ class Ranks:
     def rank_of(self, d: int) -> int:
         """Whose device d is."""
         return self._rank_of[d]
+
+    @cached_property
+    def most(self) -> int:
+        """Devices of the rank that has most."""
+        return max(Counter(self._rank_of).values())
+
+    @cached_property
+    def firsts(self) -> list[int]:
+        """The first device of each rank."""
+        return [self._rank_of.index(rank) for rank in range(self.size)]
 
     def failed(self, error: BaseException) -> None:
         """This rank broke off something that the others carry out: it meets them no more."""
@@ -295,13 +292,17 @@ class Ranks:
 
     def total(self, mine: int, what: str) -> int:
         """The sum of a number that each rank has, within 64 bits."""
-        return int(self._safely(partial(self._total, mine), what))
+        return sum(numbers[0] for numbers in self.numbers([mine], what))
 
-    def _total(self, mine: int, what: str) -> int:
-        post = struct.pack("=q", mine)
-        self._met([len(post)] * self.size, post, False, what)
-        others = (self._world.meeting.posted(rank, len(post)) for rank in range(self.size) if rank != self.rank)
-        return mine + sum(struct.unpack("=q", other.data)[0] for other in others)
+    def numbers(self, mine: Sequence[int], what: str) -> list[Sequence[int]]:
+        """What each rank has, as many 64-bit integers on all of them, by rank."""
+        layout = f"={len(mine)}q"
+        post = struct.pack(layout, *mine)
+        if len(post) > _POSTED:
+            return self.gathered(mine, what)
+        self._safely(partial(self._met, [len(post)] * self.size, post), what)
+        posted = (self._world.meeting.posted(rank, len(post)) for rank in range(self.size))
+        return [mine if rank == self.rank else struct.unpack(layout, each.data) for rank, each in enumerate(posted)]
 
     def swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
         """Each rank's parcels go to the ranks that they are for; what came, by sender. To who is not named goes
@@ -320,17 +321,15 @@ class Ranks:
 
     def _swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
         comm, meeting, size = self._comm, self._world.meeting, self.size
-        packed = {id(parcel): self._packed(parcel) for parcel in parcels.values()}
+        packed = {id(parcel): _packed(parcel) for parcel in parcels.values()}
         messages = {rank: packed[id(parcel)] for rank, parcel in parcels.items()}
         post = None
         if len(packed) == 1 and len(messages) == size - 1:
-            head, beside, _ = next(iter(packed.values()))
+            head, beside = next(iter(packed.values()))
             post = head if len(head) <= _POSTED and not beside else None
-        sizes = [len(messages[rank][0]) if rank in messages else 0 for rank in range(size)]
-        told = self._met(sizes, post, any(lying for *_, lying in packed.values()), what)
-        sent, found, leaving, coming = [], {}, [], []
-        for rank, (head, beside, lying) in messages.items():
-            leaving += [(rank, buffer) for buffer in lying]
+        told = self._met([len(messages[rank][0]) if rank in messages else 0 for rank in range(size)], post, what)
+        sent, found = [], {}
+        for rank, (head, beside) in messages.items():
             parts = [] if post is not None else [(head, _HEAD), *((part, _BODY) for part in beside)]
             sent += [comm.Isend(part, rank, tag) for part, tag in parts]
         for rank, shown in enumerate(told):
@@ -338,24 +337,15 @@ class Ranks:
                 arrived = meeting.posted(rank, length) if shown[size + 1] else self._received(rank, _HEAD, length, what)
                 lengths, begin = _lengths(arrived)
                 beside = [self._received(rank, _BODY, nbytes, what) for nbytes in lengths]
-                if self._direct is None:
-                    found[rank] = pickle.loads(arrived[begin:].data, buffers=beside)
-                    continue
-                reader = _Reader(arrived[begin:], beside, self._direct)
-                found[rank] = reader.load()
-                coming += [(rank, buffer) for buffer in reader.lying]
+                found[rank] = pickle.loads(arrived[begin:].data, buffers=beside)
         for request in sent:
             self._wait(request.Test, what)
-        if any(shown[size + 2] for shown in told):
-            self._met([0] * size, None, False, what)  # nobody waits on a GPU for a rank that has no room there
-            if leaving or coming:
-                self._direct.swap(leaving, coming)
         return found
 
-    def _met(self, sizes: Sequence[int], post: bytes | None, lying: bool, what: str) -> list[list[int]]:
+    def _met(self, sizes: Sequence[int], post: bytes | None, what: str) -> list[list[int]]:
         """What each rank shows where all meet."""
         meeting, number = self._world.meeting, crc32(what.encode())
-        self._wait(meeting.begin(sizes, number, post, lying), what)
+        self._wait(meeting.begin(sizes, number, post), what)
         told = meeting.shown()
         if any(shown[self.size] != number for shown in told):
             self._apart(what)
@@ -391,64 +381,57 @@ class Ranks:
 
     # -- buffers of devices
 
-    def out(self, device: Device, buffer: Any) -> Any:
-        """A buffer as it is sent."""
-        if buffer is not None and self._direct is not None and buffer.size:
-            return Lying(self._direct.leaving(buffer))
-        return buffer if buffer is None or device.kind == "cpu" else device.get(buffer)
+    def carried(
+        self,
+        devices: Sequence[Device],
+        sent: Sequence[tuple[int, int, Any]],
+        coming: Sequence[tuple[int, int, int, Any]],
+        what: str,
+    ) -> list[Any]:
+        """Arrays from devices to those of other ranks. `sent`: (from, to, array); `coming`: (from, to, length, type),
+        with what is for one rank in the order in which that names it. What came, by `coming`."""
+        return self._safely(partial(self._carried, devices, sent, coming), what)
 
-    def into(self, device: Device, array: Any) -> Any:
-        """What arrived, in the memory of a device."""
-        if isinstance(array, Lying):
-            return self._direct.came(device, array.buffer)
-        return array if array is None or device.kind == "cpu" else device.put(array)
-
-    def _packed(self, parcel: Any) -> tuple[Any, list[Any], list[Any]]:
-        """A message, and what goes beside it, of the host and of a GPU. The message: how many arrays of the host, their
-        lengths, and the pickle."""
-        beside: list[Any] = []
-
-        def inside(buffer: pickle.PickleBuffer) -> bool:
-            raw = buffer.raw()
-            if raw.nbytes < _LARGE:
-                return True
-            beside.append(raw)
-            return False
-
-        if self._direct is None:
-            text, lying = pickle.dumps(parcel, protocol=5, buffer_callback=inside), []
+    def _carried(
+        self,
+        devices: Sequence[Device],
+        sent: Sequence[tuple[int, int, Any]],
+        coming: Sequence[tuple[int, int, int, Any]],
+        what: str,
+    ) -> list[Any]:
+        comm, direct, staged = self._comm, self._direct, devices[self._own].kind != "cpu"
+        leaving = [(d, self._rank_of[to], array) for d, to, array in sent if array.size]
+        if direct is not None:
+            rooms = [direct.empty(n, dtype) for *_, n, dtype in coming]
         else:
-            writer = _Writer(inside)
-            writer.dump(parcel)
-            text, lying = writer.text.getvalue(), writer.lying
-        lengths = struct.pack(f"={1 + len(beside)}q", len(beside), *(part.nbytes for part in beside))
-        return lengths + text, beside, lying
+            rooms = [(np if staged else devices[d]).empty(n, dtype) for _, d, n, dtype in coming]
+        into = [(self._rank_of[d], room) for (d, *_), room in zip(coming, rooms, strict=True) if room.size]
+        self._met([0] * self.size, None, what)  # nobody waits for a rank that has no room
+        if direct is not None:
+            if leaving or into:
+                direct.swap([(rank, direct.leaving(array)) for _, rank, array in leaving], into)
+            return [direct.came(devices[d], room) for (_, d, *_), room in zip(coming, rooms, strict=True)]
+        moves = [comm.Irecv(room.view(np.uint8), rank, _BODY) for rank, room in into]
+        for d, rank, array in leaving:
+            moves.append(comm.Isend((devices[d].get(array) if staged else array).view(np.uint8), rank, _BODY))
+        for move in moves:
+            self._wait(move.Test, what)
+        return [devices[d].put(room) if staged else room for (_, d, *_), room in zip(coming, rooms, strict=True)]
 
 
-class _Writer(pickle.Pickler):
-    """Of what lies on a GPU a pickle says how much it is."""
+def _packed(parcel: Any) -> tuple[bytes, list[Any]]:
+    """A message, and the arrays that go beside it. The message: how many, their lengths, and the pickle."""
+    beside: list[Any] = []
 
-    def __init__(self, inside: Callable[[pickle.PickleBuffer], bool]):
-        self.text, self.lying = io.BytesIO(), list[Any]()
-        super().__init__(self.text, 5, buffer_callback=inside)
+    def inside(buffer: pickle.PickleBuffer) -> bool:
+        raw = buffer.raw()
+        if raw.nbytes < _LARGE:
+            return True
+        beside.append(raw)
+        return False
 
-    def persistent_id(self, item: Any) -> tuple[int, str] | None:
-        if not isinstance(item, Lying):
-            return None
-        self.lying.append(item.buffer)
-        return len(item), item.buffer.dtype.str
-
-
-class _Reader(pickle.Unpickler):
-    """Makes room for it."""
-
-    def __init__(self, text: np.ndarray, beside: list[Any], direct: Any):
-        self.lying, self._direct = list[Any](), direct
-        super().__init__(io.BytesIO(text.tobytes()), buffers=beside)
-
-    def persistent_load(self, told: tuple[int, str]) -> Lying:
-        self.lying.append(self._direct.empty(told[0], np.dtype(told[1])))
-        return Lying(self.lying[-1])
+    text = pickle.dumps(parcel, protocol=5, buffer_callback=inside)
+    return struct.pack(f"={1 + len(beside)}q", len(beside), *(part.nbytes for part in beside)) + text, beside
 
 
 def _lengths(head: np.ndarray) -> tuple[list[int], int]:

@@ -1,5 +1,6 @@
 """Pull or push: what the planner is told of a product, counted or estimated."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .plan import Step, Value, gives_one
 FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a frontier are not worth a read from a GPU
 COUNT = 2e-6  # seconds that counting the edges of a frontier takes at least, and a wrong guess may cost
 WAYS = 64  # products with one matrix whose directions are remembered, where they follow from counts alone
+MORE = 64  # times the mean degree that a few vertices may have: where they would be pushed even so, none is counted
 DENSE = 4  # a push of a quarter as many entries as there are rows fills a bitmap instead of a list
 
 
@@ -52,12 +54,18 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     direction = "pull" if rows else hint
     pull = pull_seconds(costs, expr.op, store, outer, inner, count, allowed)
     tallies, tiny = None, False
+
+    def settled(edges: int) -> bool:
+        """Whether so many would be pushed, into a list."""
+        few = session.ranks is not None or DENSE * edges < outer.n
+        return few and push_seconds(costs, expr.op, store, outer, edges) < pull
+
     if count is None:
         edges = None
     elif direction or max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
         edges, tiny = count * store.nvals // max(inner.n, 1), not direction
     else:
-        edges, tallies = frontier_edges(session, x, count, store, not pull_turned)
+        edges, tallies = frontier_edges(session, x, count, store, not pull_turned, settled)
     push = push_seconds(costs, expr.op, store, outer, edges)
     if direction is None:
         direction = _rented(session, x, store, pull_turned, pull, push)
@@ -206,10 +214,15 @@ def ones_vector(session: Context, map: RowMap, dtype: Any) -> VectorStore:
 
 
 def frontier_edges(
-    session: Context, x: VectorStore, count: int, store: MatrixStore, turned: bool
+    session: Context,
+    x: VectorStore,
+    count: int,
+    store: MatrixStore,
+    turned: bool,
+    settled: Callable[[int], bool] = lambda edges: False,
 ) -> tuple[int, list[np.ndarray] | None]:
-    """Entries in the rows of the frontier: counted, or (where that needs a read and the frontier is small) estimated
-    by the mean degree. And their tallies, where somebody decides by them."""
+    """Entries in the rows of the frontier: counted, or (where that needs a read and the frontier is small, or how so
+    many edges go is `settled`) estimated by the mean degree. And their tallies, where somebody decides by them."""
     held = store if not turned or store.symmetric else store.transposed
     if held is not None and x.map is not held.rowmap:
         held = None
@@ -223,6 +236,8 @@ def frontier_edges(
     if tells:
         tallies = session.aside(_counting(session, held, x.map), lambda: tallied(session, x, held))
         return sum(int(one[-1]) for one in tallies), tallies
+    if not seen and settled(MORE * mean):
+        return mean, None
     return counted_edges(session, x, count, held, seen), None
 
 

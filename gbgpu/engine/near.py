@@ -1,7 +1,7 @@
 """What lies with other ranks, brought here before a step whose tasks read it. All ranks call these alike; in a session
 of one process they have nothing to do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,21 +13,29 @@ from ..distribute.needs import Bins, Message
 from ..distribute.partition import RowMap, Task
 from .context import Context
 
+WORD = np.dtype(np.int64)
 
-def _came(session: Context, tasks: Any, given: Callable[[Task], tuple], what: str) -> dict[int, tuple]:
-    """The buffers given(task) of other ranks' tasks by block, in the memory of the first device here."""
-    ranks, devices = session.ranks, session.devices
+
+def _brought(
+    session: Context, tasks: Any, given: Callable[[Task], tuple], layout: Callable[[Task], Sequence[tuple]], what: str
+) -> dict[int, list[Any]]:
+    """The buffers given(task) of other ranks' tasks by block, in the memory of the first device here; each as long, and
+    of such a type, as layout(task) says."""
+    ranks = session.ranks
     assert ranks is not None
-    mine = {
-        task.block: tuple(ranks.out(devices[task.device], buffer) for buffer in given(task))
-        for task in tasks
-        if ranks.here(task.device)
-    }
-    found: dict[int, tuple] = {}
-    for rank, theirs in enumerate(ranks.gathered(mine, what)):
-        if rank != ranks.rank:
-            found |= {b: tuple(ranks.into(session.home, array) for array in arrays) for b, arrays in theirs.items()}
-    return found
+    mine = ranks.firsts[ranks.rank]
+    sent: list[tuple] = []
+    coming: list[tuple] = []
+    for task in tasks:
+        shapes = layout(task)
+        if not ranks.here(task.device):
+            coming += [(task.device, mine, n, dtype) for n, dtype in shapes]
+            continue
+        buffers = [buffer[:n] for buffer, (n, _) in zip(given(task), shapes, strict=True)]
+        assert [(buffer.size, buffer.dtype) for buffer in buffers] == shapes, what  # or others would wait
+        sent += [(task.device, d, buffer) for d in ranks.firsts if d != mine for buffer in buffers]
+    came = iter(ranks.carried(session.devices, sent, coming, what))
+    return {task.block: [next(came) for _ in layout(task)] for task in tasks if not ranks.here(task.device)}
 
 
 def near_vector(session: Context, store: VectorStore) -> VectorStore:
@@ -35,14 +43,20 @@ def near_vector(session: Context, store: VectorStore) -> VectorStore:
     alone = store.iso and store.form == "full" and store.map.p > 1  # every device has the one value
     if session.ranks is None or alone:
         return store
+    full, value, rows = store.form == "full", store.dtype.np_type, store.map.rows
+
+    def layout(task: Task) -> list[tuple]:
+        n = rows[task.block]
+        vals = min(n, 1) if store.iso else n, value
+        return [vals] if full else [vals, ((n + 63) >> 6, WORD)]
 
     def given(task: Task) -> tuple:
         block = store.blocks[task.block]
-        return block.vals[: block.n if block.stride else 1], block.words
+        return (block.vals, block.words)[: 1 if full else 2]
 
     blocks, stride = list(store.blocks), 0 if store.iso else 1
-    for b, (vals, words) in _came(session, store.map.tasks, given, "a vector").items():
-        blocks[b] = VectorBlock(store.map.rows[b], vals, stride, words)
+    for b, arrays in _brought(session, store.map.tasks, given, layout, "a vector").items():
+        blocks[b] = VectorBlock(rows[b], arrays[0], stride, *arrays[1:])
     return VectorStore(store.map, store.dtype, store.form, store.iso, blocks, store.nvals)
 
 
@@ -50,14 +64,20 @@ def near_matrix(session: Context, store: MatrixStore) -> MatrixStore:
     """A matrix whose blocks all are in reach."""
     if session.ranks is None:
         return store
+    rows, lengths, value = store.rowmap.rows, store.lengths, store.dtype.np_type
+
+    def layout(task: Task) -> list[tuple]:
+        entries = lengths[task.block]
+        return [(rows[task.block] + 1, store.ptr), (entries, store.idx), (1 if store.iso else entries, value)]
 
     def given(task: Task) -> tuple:
         block = store.blocks[task.block]
-        return block.indptr, block.cols[: block.nnz], block.vals[: block.nnz if block.stride else 1]
+        return block.indptr, block.cols, block.vals
 
     blocks, stride = list(store.blocks), 0 if store.iso else 1
-    for b, (indptr, cols, vals) in _came(session, store.rowmap.tasks, given, "a matrix").items():
-        blocks[b] = MatrixBlock(store.rowmap.rows[b], indptr, cols, vals, stride, store.lengths[b], store.empty_rows)
+    for b, arrays in _brought(session, store.rowmap.tasks, given, layout, "a matrix").items():
+        indptr, cols, vals = arrays
+        blocks[b] = MatrixBlock(rows[b], indptr, cols, vals, stride, lengths[b], store.empty_rows)
     return MatrixStore(store.numbers, blocks)
 
 
@@ -67,26 +87,40 @@ def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool) ->
     ranks, devices = session.ranks, session.devices
     if ranks is None:
         return found
-    mine = {part.device: part for part in bins if part is not AWAY}
-    parcels: dict[int, list[tuple]] = {}
-    for d, part in mine.items():
-        counts = devices[d].get(part.counts).tolist()
-        for task, count in zip(map.tasks, counts, strict=True):
-            if count and not ranks.here(task.device):
+    mine = [part for part in bins if part is not AWAY]
+    counts = np.zeros((ranks.most, map.p), np.int64)
+    for row, part in zip(counts, mine, strict=False):
+        row[:] = devices[part.device].get(part.counts)
+    told = ranks.numbers(counts.ravel().tolist(), "how much a push reached")
+    sent: list[tuple] = []
+    coming: list[tuple] = []
+    owners = [(task, ranks.here(task.device)) for task in map.tasks]
+    for part, reached in zip(mine, counts.tolist(), strict=False):
+        for (task, here), count in zip(owners, reached, strict=True):
+            if count and not here:
                 lo = map.first_slot(task.block)
-                slots = ranks.out(devices[d], part.slots[lo : lo + count])
-                vals = None if iso else ranks.out(devices[d], part.vals[lo : lo + count])
-                parcels.setdefault(ranks.rank_of(task.device), []).append((task.block, slots, vals))
-    for came in ranks.swapped(parcels, "what a push reached").values():
-        for b, slots, vals in came:
-            d = map.tasks[b].device
-            session.account(d, slots.nbytes + (0 if iso else vals.nbytes))
-            held = mine[d].vals if iso else ranks.into(devices[d], vals)
-            found[b].append(Message(ranks.into(devices[d], slots), held, devices[d].full(1, len(slots), np.int64)))
+                for buffer in (part.slots,) if iso else (part.slots, part.vals):
+                    sent.append((part.device, task.device, buffer[lo : lo + count]))
+    for rank, numbers in enumerate(told):
+        for at, count in enumerate(numbers if rank != ranks.rank else ()):
+            task, here = owners[at % map.p]
+            if count and here:
+                held, source = bins[task.device], ranks.firsts[rank] + at // map.p
+                for buffer in (held.slots,) if iso else (held.slots, held.vals):
+                    coming.append((source, task.device, count, buffer.dtype))
+    if not any(count for numbers in told for count in numbers):
+        return found
+    came = iter(ranks.carried(devices, sent, coming, "what a push reached"))
+    for _, d, n, _ in coming[:: 1 if iso else 2]:
+        slots, vals = next(came), bins[d].vals if iso else next(came)
+        session.account(d, slots.nbytes + (0 if iso else vals.nbytes))
+        found[d].append(Message(slots, vals, devices[d].full(1, n, np.int64)))  # block d is device d's
     return found
 
 
-def near_values(session: Context, map: RowMap, sent: list[Any], pieces: list[list[Piece]]) -> list[list[Any]]:
+def near_values(
+    session: Context, map: RowMap, sent: list[Any], pieces: list[list[Piece]], dtype: Any
+) -> list[list[Any]]:
     """The values of the pieces of each block: parts of what its owners have packed."""
     ranks, devices = session.ranks, session.devices
     found = [
@@ -95,15 +129,17 @@ def near_values(session: Context, map: RowMap, sent: list[Any], pieces: list[lis
     ]
     if ranks is None:
         return found
-    parcels: dict[int, list[tuple]] = {}
+    leaving, coming, places = [], [], []
     for task in map.tasks:
-        for i, (piece, vals) in enumerate(zip(pieces[task.block], found[task.block], strict=True)):
-            if vals is not None and not ranks.here(task.device):
-                there = parcels.setdefault(ranks.rank_of(task.device), [])
-                there.append((task.block, i, ranks.out(devices[piece.owner], vals)))
-    for came in ranks.swapped(parcels, "values of a vector").values():
-        for b, i, vals in came:
-            found[b][i] = ranks.into(devices[map.tasks[b].device], vals)
+        b, d = task.block, task.device
+        for i, (piece, vals) in enumerate(zip(pieces[b], found[b], strict=True)):
+            if vals is not None and not ranks.here(d):
+                leaving.append((piece.owner, d, vals))
+            elif vals is None and ranks.here(d):
+                coming.append((piece.owner, d, piece.length, dtype))
+                places.append((b, i))
+    for (b, i), vals in zip(places, ranks.carried(devices, leaving, coming, "values of a vector"), strict=True):
+        found[b][i] = vals
     return found
 
 
@@ -111,5 +147,5 @@ def near_scalars(session: Context, tasks: Any, parts: list[tuple[Any, Any]], dty
     """Reduced blocks (two words: value and presence; and the value as an array), of all ranks on each of them."""
     if session.ranks is None:
         return parts
-    came = _came(session, tasks, lambda task: parts[task.block][:1], "a reduction")
+    came = _brought(session, tasks, lambda task: parts[task.block][:1], lambda task: [(2, WORD)], "a reduction")
     return [(came[b][0], came[b][0].view(dtype)[:1]) if b in came else part for b, part in enumerate(parts)]

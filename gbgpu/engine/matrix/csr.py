@@ -226,22 +226,32 @@ def near_pieces(session: Context, iso: bool, tasks: Sequence[Task], wanted: list
     ranks, devices = session.ranks, session.devices
     if ranks is None:
         return wanted
-    parcels: dict[int, list[tuple]] = {}
-    for task, pieces in zip(tasks, wanted, strict=True):
-        for i, piece in enumerate(pieces if not ranks.here(task.device) else ()):
-            if piece is not None and ranks.here(piece.d):
-                (indptr, cols, vals, _), begin, end = piece.rows, piece.begin, piece.end
-                arrays = indptr[piece.lo : piece.hi + 1], cols[begin:end], vals[:1] if iso else vals[begin:end]
-                sent = task.block, i, *(ranks.out(devices[piece.d], array) for array in arrays)
-                parcels.setdefault(ranks.rank_of(task.device), []).append(sent)
+    places = [(task, i, piece) for task, pieces in zip(tasks, wanted, strict=True) for i, piece in enumerate(pieces)]
+    shapes, sent, coming = {}, [], []
+    for task, i, piece in places:
+        if piece is not None and ranks.here(piece.d) and not ranks.here(task.device):
+            (indptr, cols, vals, _), begin, end = piece.rows, piece.begin, piece.end
+            arrays = indptr[piece.lo : piece.hi + 1], cols[begin:end], vals[:1] if iso else vals[begin:end]
+            shapes[task.block, i] = [(array.size, array.dtype) for array in arrays]
+            sent += [(piece.d, task.device, array) for array in arrays]
+    told: dict[tuple[int, int], Any] = {}
+    for each in ranks.gathered(shapes, "rows of a matrix"):
+        told |= each
+    arriving = [
+        (task, i, piece)
+        for task, i, piece in places
+        if piece is not None and ranks.here(task.device) and not ranks.here(piece.d)
+    ]
+    for task, i, piece in arriving:
+        coming += [(piece.d, task.device, *shape) for shape in told[task.block, i]]
+    came = iter(ranks.carried(devices, sent, coming, "rows of a matrix"))
     found = [list(pieces) for pieces in wanted]
-    for came in ranks.swapped(parcels, "rows of a matrix").values():
-        for b, i, indptr, *rest in came:
-            device, piece = devices[tasks[b].device], wanted[b][i]
-            indptr, cols, vals = (ranks.into(device, array) for array in (indptr, *rest))
-            (indptr,) = session.over(tasks[b : b + 1], partial(_from_zero, indptr), 0.0)
-            rows = Rows(indptr, cols, vals, 0 if iso else 1)
-            found[b][i] = Piece(piece.d, rows, 0, piece.hi - piece.lo, 0, len(rows.cols))
+    for task, i, piece in arriving:
+        indptr, cols, vals = next(came), next(came), next(came)
+        (indptr,) = session.over([task], partial(_from_zero, indptr), 0.0)
+        found[task.block][i] = Piece(
+            piece.d, Rows(indptr, cols, vals, 0 if iso else 1), 0, piece.hi - piece.lo, 0, len(cols)
+        )
     return found
 
 

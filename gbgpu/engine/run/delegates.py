@@ -50,7 +50,7 @@ class Delegates(Output):
     def near_bits(self, map: RowMap, sent: list[Any], pieces: list[list[Piece]]) -> list[list[Any]]:
         """The presence words of pieces that owners have packed, which begin with a word."""
         spans = [[Piece(d, begin >> 6, 0, (n + 63) >> 6) for d, begin, _, n in wanted] for wanted in pieces]
-        return near_values(self.session, map, parts_of(sent, "words"), spans)
+        return near_values(self.session, map, parts_of(sent, "words"), spans, np.int64)
 
     def place_bits(self, d: int, pieces: list[Piece], given: list[Any], slots: Any, words: Any) -> None:
         """Bits that others have packed, brought to device d, in the words of all slots."""
@@ -86,7 +86,7 @@ class Delegates(Output):
         spans = [(heads.first_slot(b), n) for b, n in enumerate(heads.rows)]
         wanted = [[Piece(d, lo, 0, n) for d in each if d != b] if n else [] for b, (lo, n) in enumerate(spans)]
         near_words = self.near_bits(heads, parts, wanted)
-        near_vals = near_words if iso else near_values(session, heads, parts_of(parts, "vals"), wanted)
+        near_vals = near_words if iso else near_values(session, heads, parts_of(parts, "vals"), wanted, t.dtype.np_type)
 
         def work(task: Task) -> VectorBlock:
             b, me, (lo, n) = task.block, task.device, spans[task.block]

@@ -93,7 +93,7 @@ class Products(Delegates):
 
         sent = session.over(map.tasks, packed, seconds)
         nothing: list[list[Any]] = [[] for _ in map.tasks]
-        near = nothing if source.iso else near_values(session, map, parts_of(sent, "vals"), thin.pieces)
+        near = nothing if source.iso else near_values(session, map, parts_of(sent, "vals"), thin.pieces, dtype.np_type)
         bits = nothing if full else self.near_bits(map, sent, thin.pieces)
 
         def arrived(task: Task) -> needs.Dense:
