@@ -408,8 +408,10 @@ def test_rounds_leave_records(machine):
         if limit is not None and not by_itself(it):
             continue
         assert found[-1].text == f"{it!r}: {it.how}"  # a second kind of rounds may have come later
-        first = [r for r in found if r.device == gb.settings.session().devices[0].name]
-        assert len(found) == len(first) * len(gb.settings.session().devices)
+        names = [device.name for device in gb.settings.session().devices]
+        first, there = [r for r in found if r.device == names[0]], {r.device for r in found}
+        left = machine == "cuda:0-1" and there == {names[0]}  # to the first GPU, as rounds are that small
+        assert (left or there == set(names)) and len(found) == len(first) * len(there)
         assert [r.nvals for r in first] == [[*sizes, 0][r.round + 1] for r in first]
         numbers = [r.round for r in first]
         assert numbers == sorted(set(numbers)) and numbers[-1] < it.rounds
