@@ -665,6 +665,33 @@ def test_loops_of_the_same_statements_share_a_captured_round(machine, monkeypatc
     assert len(made) <= most and (len(made) == 1 or machine.startswith("cuda"))  # of another matrix, if it is worth it
 
 
+def test_loops_of_new_matrices_are_captured_while_these_are_looked_at_for_the_first_time(machine):
+    """What a matrix is prepared by is no read of a round (a GPU cuts it into tiles, and looks for long rows)."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        i, j = rng.integers(0, 3000, (2, 100_000))
+        A = gb.Matrix.from_coo(i, j, rng.random(100_000), nrows=3000, ncols=3000, dup_op="first")
+        x = gb.Vector.from_dense(np.ones(3000))
+        with gb.loop(60) as it:
+            x << plus_times(A @ x)
+            x << x * 0.05
+        expected = np.ones(3000)
+        S = A.to_scipy_sparse()
+        for _ in range(60):
+            expected = (S @ expected) * 0.05
+        np.testing.assert_allclose(x.to_dense(), expected, rtol=1e-9)
+        assert by_itself(it), it.how
+
+
+def test_the_first_capture_says_nothing_of_what_others_take():
+    loops = kept.Kept()
+    for seconds, known in ((2.0, 0.0), (0.25, 0.25), (0.5, 0.25), (0.125, 0.125)):
+        loops.took("a loop", seconds)
+        assert loops.price("a loop") == known and loops.price("another") == 0
+    loops.ended("a loop", 7, [])
+    assert loops.rounds("a loop") == 7 and loops.rounds("another") == 0
+
+
 def test_a_loop_that_was_captured_once_may_be_again():
     """Whatever was in the way in between, for want of room here."""
     loops, round = kept.Kept(), SimpleNamespace(key="a loop", way=((), ()), alone=False, bytes=0, room=1)

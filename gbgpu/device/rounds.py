@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceError
+from ..trace import counters
 from .graph import WhileGraph, bindings, checked
 from .nvrtc import compile_ptx
 
@@ -39,6 +40,7 @@ class Rounds:
         self._pool = cupy.cuda.MemoryPool()
         self._kernels: list[_Staying] = []
         self._bare = 0  # launches that no journal hears of
+        self.aside = 0  # reads by what is done at once, while a round is captured
         self.words = {gpu: self._of[gpu].empty(WORDS, np.int64) for gpu in self.gpus}  # that GPUs count in
         self.used = dict.fromkeys(self.gpus, 0)  # of these
         # to stop; that blocks of the first GPU did not meet; the kind of rounds that it ended in, and three words of
@@ -81,7 +83,9 @@ class Rounds:
                     stack.enter_context(graph.current(stream))
                 if peers is not None:
                     stack.enter_context(peers.written_down(False))
+                before = counters.host_reads
                 yield
+                self.aside += counters.host_reads - before
 
         with ExitStack() as stack:
             stack.enter_context(cuda.using_allocator(self._pool.malloc))

@@ -76,6 +76,11 @@ class CudaTape:
             self._kernels.append(self._device.load(compile(text, self._device.arch), text, alone=True)(name))
             self._device.launch(self._kernels[-1], 1, 1, args)
 
+    @property
+    def aside(self) -> int:
+        """Reads that were no part of the round."""
+        return self._rounds.aside
+
     def number(self) -> CudaCondition:
         """For a text that is computed within a round."""
         return within(CudaCondition(), self.state)

@@ -232,17 +232,23 @@ class DeviceLoop:
     def _soon(self) -> int:
         """Rounds of the same plans after which one is captured. What runs often is worth it from the first on, if none
         is kept that goes in these directions: rounds are counted here. (On CPU devices, if it is over soon, and takes
-        little.) With matrices that the last such loop did not read it may be over soon: it is worth it once rounds by
-        statements have taken as long."""
+        little.) With matrices that the last such loop did not read it may be over soon: it is if it `_pays`."""
         key, loops, cpu = self.signature.key, self.session.loops, self.device.kind == "cpu"
         if not key or not self.loop.rounds or loops.count(key) <= OFTEN:
             return SOON if cpu else ALIKE
         last = loops.last(key, self._read)
         if cpu and not (last is not None and last <= LATE * SOON and self._little()):
             return SOON
-        if not cpu and last is None and perf_counter() - self.begun < loops.price(key):
+        if not cpu and last is None and not self._pays(loops.price(key)):
             return self.loop.rounds + 1
         return int(loops.goes(key, way_of(self.loop)))
+
+    def _pays(self, price: float) -> bool:
+        """Whether rounds by statements have taken as long as it takes to capture one; or will, where this loop goes on
+        as long as the last one of its kind, of other matrices."""
+        took, rounds = perf_counter() - self.begun, self.loop.rounds
+        spared = took / rounds - self._seconds()
+        return took >= price or (self.session.loops.rounds(self.signature.key) - rounds) * spared > 2 * price
 
     def _little(self) -> bool:
         """Whether what counts might spare a round, and what it brings and gives back, take little."""

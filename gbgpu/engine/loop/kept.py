@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Hashable
 from itertools import chain
+from math import inf
 from typing import Any
 from weakref import ref
 
@@ -102,13 +103,19 @@ class Kept:
         rounds, read = self._ended.get(key, (None, []))
         return rounds if [one and one() for one in read] == matrices else None
 
+    def rounds(self, key: Hashable) -> int:
+        """The rounds that the last such loop took, whatever it read."""
+        return self._ended.get(key, (0, []))[0]
+
     def took(self, key: Hashable, seconds: float) -> None:
-        """A round of a loop was captured in so many seconds."""
-        _kept(self._took, key, seconds)
+        """A round of a loop was captured in so many seconds. (The first time kernels are compiled, and it says nothing
+        of the next one.)"""
+        _kept(self._took, key, min(seconds, self._took[key]) if key in self._took else inf)
 
     def price(self, key: Hashable) -> float:
-        """Seconds that it took to capture such a loop, the last time."""
-        return self._took.get(key, 0.0)
+        """Seconds that it takes to capture such a loop, as far as that is known."""
+        known = self._took.get(key, inf)
+        return known if known < inf else 0.0
 
     def new(self, key: Hashable) -> bool:
         """Whether no loop of these statements was asked about."""

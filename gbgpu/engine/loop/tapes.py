@@ -31,6 +31,8 @@ def threads(session: Any) -> int:
 class CpuTape:
     """Calls of kernels, which one function goes through."""
 
+    aside = 0  # reads that were no part of the round
+
     def __init__(self, session: Any):
         self._session = session
         self._replay = imported("gbgpu.kernels.replay").Replay()
