@@ -13,7 +13,7 @@ import pytest
 
 import gbgpu as gb
 from gbgpu.device import cpu, cuda
-from gbgpu.engine import gate, stores
+from gbgpu.engine import gate, reading
 from gbgpu.errors import InvalidValue
 
 KINDS = {"FP32": np.float32, "FP64": np.float64, "BOOL": None}
@@ -170,7 +170,7 @@ def test_what_does_not_fit_is_refused_before_it_is_touched(monkeypatch, text, sp
     }
     with monkeypatch.context() as patched:
         patched.setattr(cpu, "LARGE", 1000)
-        patched.setattr(stores, "LARGE", 1000)
+        patched.setattr(reading, "LARGE", 1000)
         patched.setattr(cpu, "host_memory", lambda: (4000, 100_000))
         with pytest.raises(gb.exceptions.OutOfMemory, match=r"expected \d+ bytes .*came 4000 of 100000 bytes free"):
             exec(text, {"gb": gb, "np": np, "pickle": pickle, "N": N} | made)

@@ -33,13 +33,14 @@ from .memory import of_handle
 from .plan import NOTHING, Plan, Planner, Step, revived
 from .pool import Pool
 from .prepare import of_matrices, of_vectors
+from .reading import out_of_memory
 from .replicas import Replicas
 from .rewrite import rewritten
 from .run import Run
 from .run.steps import cast
 from .runner import Runner
 from .sharing import shared_by
-from .stores import STATEMENT, Stores, out_of_memory
+from .stores import STATEMENT, Stores
 from .watch import Watched
 
 

@@ -1,14 +1,12 @@
-"""What handles hold: building it, reading it, and turning it round. The face that handles see of their session, but for
-running statements."""
+"""What handles hold: building it, and turning it round; reading it is below (reading.py). The face that handles see of
+their session, but for running statements."""
 
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ..device.base import Device
-from ..device.cpu import LARGE, host_room
 from ..device.remote import AWAY
 from ..distribute.blocks import (
     MatrixBlock,
@@ -23,133 +21,26 @@ from ..distribute.blocks import (
 from ..distribute.partition import RowMap, Task
 from ..distribute.ranks import Ranks
 from ..distribute.sets import BlockSets, block_sets
-from ..errors import DeviceError, InvalidValue, OutOfMemory, OutputNotEmpty, message
+from ..errors import OutputNotEmpty, message
 from ..kernels.interface import Spec
-from ..language.recording import Recorder, recorder
+from ..language.recording import recorder
 from ..language.typed import accumulator
 from ..trace import listeners
 from . import build, gate
-from .context import Context
 from .matrix.transpose import same, transpose
 from .moving import settled
-from .near import near_matrix
 from .plan import Plan, Step, Value
+from .reading import Reading, memory_checked
 from .runner import Runner
 
 SORTED = 2e-8  # seconds an entry that is sorted on the host
-BUILD, STATEMENT, READ = 24, 40, 24  # bytes a row, at most, that a matrix takes for a while
-HYPERSPARSE = "every row takes room; number the ids in use anew, np.unique(ids, return_inverse=True)"
+BUILD, STATEMENT = 24, 40  # bytes a row, at most, that a matrix takes for a while
 
-
-W = TypeVar("W")
-P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def memory_checked(method: Callable[Concatenate["Stores", W, P], R]) -> Callable[Concatenate["Stores", W, P], R]:
-    """One thread at a time; and running out of memory becomes OutOfMemory: the first argument says what for."""
-
-    @wraps(method)
-    def checked(session: "Stores", what: W, *arguments: P.args, **keywords: P.kwargs) -> R:
-        if session.recorders and (here := recorder(session)) is not None:
-            return here.asked(method, session, what, arguments, keywords)
-        try:
-            with session.lock:
-                return method(session, what, *arguments, **keywords)
-        except MemoryError as error:
-            raise out_of_memory(session, what, error) from error
-
-    return checked
-
-
-def out_of_memory(session: Context, what: Any, error: MemoryError) -> OutOfMemory:
-    if session.ranks is not None:
-        session.ranks.failed(error)  # others may have had the memory
-    free, total = session.home.memory()
-    came = f"{free} of {total} bytes free"
-    return OutOfMemory(message(f"memory for {_named(what)}", came, _hint(what) or str(error)))
-
-
-def _named(what: Any) -> str:
-    return f"a {type(what).__name__} of shape {what.shape}" if hasattr(what, "shape") else str(what)
-
-
-def _hint(what: Any) -> str:
-    return HYPERSPARSE if getattr(getattr(what, "output", what), "ndim", 0) == 2 else ""
-
-
-class Stores(Context):
+class Stores(Reading):
     """The content of handles on the devices of a session."""
-
-    alive: bool
-    broken: str | None
-    lock: Any
-    made: list[Step] | None
-    recorders: dict[int, Recorder]
-    blind: bool
-    doubted: bool
-    _watched: list[tuple[Device, Any, type[Exception], str]]
-
-    def check(self) -> None:
-        if not self.alive:
-            if self.broken is not None:
-                raise DeviceError(self.broken)
-            raise InvalidValue(
-                message(
-                    "an object of the session in force",
-                    "one of an ended session",
-                    "gb.init ended it; make the object again",
-                )
-            )
-
-    # -- what the devices find wrong
-
-    def watch(self, device: Device, flag: Any, kind: type[Exception], text: str) -> None:
-        """Raise kind(text) at the next read, if the device finds `flag` true by then."""
-        self._watched.append((device, flag, kind, text))
-
-    def raise_watched(self, reading: bool = False) -> None:
-        """Raise what devices have found wrong: all of it when `reading`, else what the host sees for nothing."""
-        if self.ranks is not None:
-            return self._raise_told(reading)
-        if not self._watched:
-            return
-        waiting, wrong = [], None
-        for entry in self._watched:
-            device, flag, kind, text = entry
-            seen = device.peek(flag)
-            if seen is None and not reading:
-                waiting.append(entry)
-            elif wrong is None and bool(device.get(flag) if seen is None else seen):
-                wrong = kind(text)
-        self._watched = waiting
-        if wrong is not None:
-            raise wrong
-
-    def _raise_told(self, reading: bool) -> None:
-        """The same of several ranks, which raise alike: at reads after a statement that `doubted`."""
-        assert self.ranks is not None
-        if not (reading and self.doubted):
-            return
-        watched, self._watched, self.doubted = self._watched, [], False
-        wrong = next((kind(text) for device, flag, kind, text in watched if bool(device.get(flag))), None)
-        self.ranks.agreed(wrong, "what devices found wrong")
-
-    @property
-    def home(self) -> Device:
-        """The first device of this process."""
-        return self.devices[self.at]
-
-    def told(self, tasks: Sequence[Task], values: Sequence[Any], what: str) -> Sequence[Any]:
-        """What the host has found for each task, of all ranks. `what` it is, for the error of ranks that differ."""
-        return values if self.ranks is None else self.ranks.told(tasks, values, what)
-
-    def total(self, counts: Sequence[Any], what: str) -> int:
-        """The sum of what the host has counted for each task, of all ranks."""
-        mine = sum(count for count in counts if count is not AWAY)
-        return mine if self.ranks is None else self.ranks.total(mine, what)
-
-    # -- content
 
     def host_of(self, array: Any) -> np.ndarray:
         """A copy on the host of an array of any library that lies on a GPU, whatever devices the session has."""
@@ -315,13 +206,6 @@ class Stores(Context):
         ends = (map.bounds[here[0]], map.bounds[here[-1] + 1]) if here else (map.n, map.n)
         return None if map.order is not None else (int(indptr[ends[0]]), int(indptr[ends[1]]))
 
-    def room(self, n: int, each: int, what: Any) -> None:
-        """Raises OutOfMemory unless the host can hold arrays of `n` elements, `each` bytes an element. `what`: the
-        handle that they are for, or a name."""
-        if n >= LARGE:
-            check = partial(host_room, n * each, _named(what), _hint(what))
-            check() if self.ranks is None else self.ranks.alike(check, "room for arrays")
-
     def _here(self, array: Any) -> Any:
         return self.devices[0].put(array) if isinstance(array, np.ndarray) else array
 
@@ -449,141 +333,6 @@ class Stores(Context):
             return work()
         return Runner(self, Plan((), (), (step,)), {}, step.into.name).made(step, lambda _: work())
 
-    def known_count(self, store: VectorStore) -> int | None:
-        """Entries of a vector, if the host can tell without reading from a device."""
-        if self.blind and store.form != "full":
-            return None
-        if self.ranks is not None:  # which know the same
-            return store.nvals
-        if store.nvals is None:
-            total = 0
-            for device, block in zip(self.devices, store.blocks, strict=False):
-                seen = device.peek(block.count)
-                if seen is None:
-                    return None
-                total += int(seen[0])
-            store.nvals = total
-        return store.nvals
-
-    def nvals(self, handle: Any) -> int:
-        store = handle._store
-        if store is not None and store.nvals is not None and self.alive and not (self._watched or self.doubted):
-            return store.nvals
-        with self.lock:
-            self.check()
-            self.raise_watched(reading=True)
-            store = handle._store
-            if store is None:
-                return 0
-            if store.nvals is None and self.known_count(store) is None:
-                counts = self.over(store.map.tasks, lambda task: self._counted(task, store), 0.0)
-                store.nvals = self.total(counts, "the number of entries")
-            return store.nvals
-
-    def _counted(self, task: Task, store: VectorStore) -> int:
-        return int(self.devices[task.device].get(store.blocks[task.block].count)[0])
-
-    @memory_checked
-    def vector_to_host(self, vector: Any, local: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """(ids, values); `local`: those that lie in this process, for which no other is asked."""
-        if local:
-            self.check()
-        else:
-            self.room(self.nvals(vector), READ, vector)
-        if vector._store is None:
-            return np.zeros(0, np.int64), np.zeros(0, vector.dtype.np_type)
-        store = vector._store
-        parts = self.over(
-            store.map.tasks,
-            lambda task: build.block_to_host(self.devices[task.device], store.blocks[task.block]),
-            store.map.n * self.kernels.costs.row,
-        )
-        parts = parts if local else list(self.told(store.map.tasks, parts, "the entries of a vector"))
-        pairs = [(*part, first) for part, first in zip(parts, store.map.bounds[:-1], strict=True) if part is not AWAY]
-        ids = np.concatenate([np.zeros(0, np.int64), *(rows + first for rows, _, first in pairs)])
-        vals = np.concatenate([np.zeros(0, vector.dtype.np_type), *(vals for _, vals, _ in pairs)])
-        vals = vals.astype(vector.dtype.np_type, copy=False)
-        if store.map.order is None:
-            return ids, vals
-        ids = store.map.order[ids]
-        order = np.argsort(ids)
-        return ids[order], vals[order]
-
-    @memory_checked
-    def matrix_to_host(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        self.room(matrix.shape[0] + self.nvals(matrix), READ, matrix)
-        return self.store_to_host(self.matrix_store(matrix))
-
-    def store_to_host(self, store: MatrixStore) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """CSR of a matrix, columns as user ids."""
-        store = near_matrix(self, store)
-        indptrs, cols, vals, above = [np.zeros(1, np.int64)], [], [], 0
-        for given, block in zip(self.devices, store.blocks, strict=False):
-            offsets, *entries = _read_block(self.home if given.kind == "remote" else given, store, block)
-            indptrs.append(offsets[1:] + above)
-            above += block.nnz
-            cols.append(entries[0])
-            vals.append(entries[1])
-        indptr, values = np.concatenate(indptrs), np.concatenate(vals)
-        ids = np.concatenate(cols).astype(np.int64, copy=False)
-        rowmap, colmap = store.rowmap, store.colmap
-        if rowmap.order is None and colmap.order is None:
-            return indptr, ids, values
-        rows = np.repeat(np.arange(rowmap.n) if rowmap.order is None else rowmap.order, np.diff(indptr))
-        return build.sorted_matrix(rowmap.n, colmap.n, rows, ids, values, False, None)
-
-    @memory_checked
-    def matrix_entries(self, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(rows, columns, values) of the entries that lie in this process, by row and column; no other is asked."""
-        self.check()
-        store = self.matrix_store(matrix)
-        rowmap, colmap = store.rowmap, store.colmap
-        found = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, store.dtype.np_type))]
-        for task, block in zip(rowmap.tasks, store.blocks, strict=True):
-            device = self.devices[task.device]
-            if device.kind == "remote":
-                continue
-            offsets, cols, vals = _read_block(device, store, block)
-            rows = np.repeat(np.arange(block.n), np.diff(offsets)) + rowmap.bounds[task.block]
-            found.append((rows if rowmap.order is None else rowmap.order[rows], cols, vals))
-        rows, cols, vals = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        if rowmap.order is not None or colmap.order is not None:
-            order = np.lexsort((cols, rows))
-            rows, cols, vals = rows[order], cols[order], vals[order]
-        return rows, cols.astype(np.int64, copy=False), vals.astype(store.dtype.np_type, copy=False)
-
-    @memory_checked
-    def element(self, handle: Any, position: tuple[int, ...]) -> Any:
-        """One value as a Python scalar, or None."""
-        self.check()
-        self.raise_watched(reading=True)
-        store = handle._store
-        if store is None:
-            return None
-        map = store.map if handle.ndim == 1 else store.rowmap
-        place = int(map.places(np.array(position[:1]))[0])
-        b = int(np.searchsorted(map.bounds, place, side="right")) - 1
-        found = build.vector_element if handle.ndim == 1 else build.matrix_element
-        rest = () if handle.ndim == 1 else (int(store.colmap.slots(np.array([position[1]]))[0]),)
-        entry = store.blocks[b], place - int(map.bounds[b]), *rest
-        owner = map.tasks[b : b + 1]
-        value = self.over(owner, lambda task: found(self.devices[task.device], *entry), 0.0)
-        return self.told(owner, value, "one value")[0]
-
-    def settle(self, scalar: Any) -> None:
-        """Read the value of a computed scalar, unless another thread did."""
-        with self.lock:
-            if scalar._store is not None:
-                scalar._value, scalar._store = self.read_scalar(scalar._store), None
-
-    def read_scalar(self, store: tuple[Any, Any, Any]) -> Any:
-        """The value of a computed scalar, as Run._reduce leaves it, and what it is without entries."""
-        self.check()
-        self.raise_watched(reading=True)
-        both, vals, empty = store
-        read = self.home.get(both)
-        return read.view(vals.dtype)[0].item() if int(read[1]) & 1 else empty
-
     def content(self, handle: Any) -> VectorStore:
         """A vector's store; an empty one is a list without entries."""
         if handle._store is not None:
@@ -613,10 +362,3 @@ class Stores(Context):
 def _duplicates(dup_op: Any, dtype: Any) -> Any:
     """A typed binary operator, or None."""
     return None if dup_op is None else accumulator(dup_op, dtype)
-
-
-def _read_block(device: Device, store: MatrixStore, block: MatrixBlock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(row offsets, columns as user ids, values) of a block, on the host."""
-    held = device.get(block.vals)
-    vals = np.full(block.nnz, held[0]) if store.iso else held[: block.nnz]
-    return device.get(block.indptr).astype(np.int64), store.colmap.users(device.get(block.cols)), vals
