@@ -50,7 +50,7 @@ def collective() -> None:
 
 
 class Beside:
-    """What stands for the way from GPU to GPU (gbgpu/device/nccl.py): buffers of the host, beside messages."""
+    """What stands for the way from GPU to GPU (gbgpu/device/nccl.py): buffers of the host."""
 
     def __init__(self):
         self.moved, self._comm = 0, gb.distribute.ranks.world().comm
@@ -72,9 +72,41 @@ class Beside:
         self.moved += len(received)
 
 
+class Elsewhere:
+    """A CPU device whose memory the host does not see: what goes to other ranks is read from it, and put there."""
+
+    kind = "elsewhere"
+
+    def __init__(self, device):
+        self.device, self.moved = device, 0
+
+    def get(self, array):
+        self.moved += 1
+        return array.copy()
+
+    def put(self, array):
+        found = self.device.empty(array.size, array.dtype)
+        found[:] = array
+        return found
+
+
+def staged(ranks) -> dict[str, Elsewhere]:
+    """What ranks carry goes by way of the host from now on."""
+    inner, kept = ranks._carried, {}
+
+    def carried(devices, *rest):
+        mine = {d: device for d, device in enumerate(devices) if device.kind == "cpu"}
+        seen = {d: kept.setdefault(device.name, Elsewhere(device)) for d, device in mine.items()}
+        return inner([seen.get(d, device) for d, device in enumerate(devices)], *rest)
+
+    ranks._carried = carried
+    return kept
+
+
 def statements(examples: str, specs: str, *kinds: str) -> None:
     """Random programs of each kind, as python-graphblas carries them out (oracle.py). A set of CPU devices with a + has
-    buffers that go as those of GPUs do."""
+    buffers that go as those of GPUs do, with a ! as those of GPUs without NCCL. Between | are the sets of one rank
+    after another."""
     import oracle
     import test_statements as t
     from conftest import Devices
@@ -82,14 +114,18 @@ def statements(examples: str, specs: str, *kinds: str) -> None:
     from programs import programs
 
     for spec in specs.split(","):
-        devices = Devices(spec.removesuffix("+"))
+        mine = spec.rstrip("+!").split("|")
+        devices = Devices(mine[gb.distribute.ranks.world().rank % len(mine)])
         devices.start()
-        beside = gb.settings.session().ranks._direct = Beside() if spec.endswith("+") else None
+        ranks = gb.settings.session().ranks
+        beside = ranks._direct = Beside() if spec.endswith("+") else None
+        elsewhere = staged(ranks) if spec.endswith("!") else None
         for name in kinds or t.KINDS:
             drawn = programs(t.KINDS[name], most=12, small=name == "matrices of vectors")
             run = given(program=drawn)(lambda program: oracle.Run(program, devices).all())  # noqa: B023
             settings(max_examples=int(examples), derandomize=True, database=None, deadline=None)(run)()
         assert beside is None or beside.moved > 10
+        assert elsewhere is None or sum(device.moved for device in elsewhere.values()) > 10
     say(f"{sum(oracle.RAN.values())} statements")
 
 
@@ -270,13 +306,26 @@ def failing(how: str, at: str = "3") -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
             if how == "apart":
                 x.reduce("plus").new()
+            if how == "other":
+                x = gb.Vector.from_dense(np.arange(90))
             if how == "caught":
                 try:
                     here.over(x._store.map.tasks, lambda task: 1 / 0, 0.0)
                 except ZeroDivisionError:
                     pass
         x << x + 1
-        x.to_coo()
+        (x[[5, 3]].new() if how == "other" else x).to_coo()
+
+
+def numbers() -> None:
+    """As many from each rank, more than are read where all meet, and sums."""
+    ranks = gb.init("cpu:1").ranks
+    for count in (1, 64, 65, 1000):
+        found = ranks.numbers([k * (ranks.rank - 1) for k in range(count)], "a test")
+        assert [[*each] for each in found] == [[k * (rank - 1) for k in range(count)] for rank in range(ranks.size)]
+    assert ranks.total(np.int64(1 << 60), "a test") == ranks.size << 60
+    assert type(ranks.total(np.int64(3), "a test")) is int
+    say("numbers")
 
 
 if __name__ == "__main__":

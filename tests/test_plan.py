@@ -5,6 +5,8 @@ import pytest
 
 import gbgpu as gb
 from gbgpu import binary, monoid, replace
+from gbgpu.device import cpu
+from gbgpu.engine import direction
 from gbgpu.kernels.null import NullKernels
 from gbgpu.semiring import any_pair, min_plus, plus_times
 
@@ -236,3 +238,17 @@ def test_what_a_matrix_was_reduced_to_is_remembered_with_its_content(devices):
     with gb.loop(3) as it:
         x << x.apply(binary.plus, right=A.reduce_scalar(monoid.plus).new())
     assert it.rounds == 3 and x[0].value == 171
+
+
+def test_edges_of_a_small_frontier_are_counted_only_where_that_may_change_the_direction(one, monkeypatch):
+    """As on a GPU, from which the host would have to read their sum."""
+    n, counted = 1 << 16, []
+    i = np.arange(n)
+    A = gb.Matrix.from_coo(np.r_[i, i], np.r_[i, (i + 1) % n], True, nrows=n, ncols=n)
+    plain = direction.counted_edges
+    monkeypatch.setattr(cpu.CpuDevice, "peek", lambda device, buffer: None)
+    monkeypatch.setattr(direction, "counted_edges", lambda *given: counted.append(given[2]) or plain(*given))
+    for count in (direction.FEW - 1, direction.FEW, 100, 200, 1000, n // 8):
+        x = gb.Vector.from_coo(np.arange(count), True, size=n)
+        any_pair(x @ A).new()
+    assert counted == [200, 1000]

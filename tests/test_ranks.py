@@ -41,11 +41,12 @@ def ranked(count: int, *arguments: str, **more) -> str:
 
 
 def test_three_ranks():
-    """Blocks, answers and errors; algorithms; random statements with buffers that go beside messages, as those of GPUs
-    do. Ranks take longer to begin than to do any of it."""
+    """Blocks, answers and errors; algorithms; random statements with buffers that go as those of GPUs do, and of ranks
+    with unlike devices. Ranks take longer to begin than to do any of it."""
     names = "algorithms", "cpu:1,auto", "bfs", "pagerank", "components", "triangles"
-    said = ranked(3, "session", "+", *names, "+", "statements", "4", "cpu:2+", "mixed", "products").splitlines()
-    assert said[:2] == ["a session", "4 algorithms"] and int(said[2].split()[0]) > 20
+    statements = "statements", "4", "cpu:2+,cpu:1|cpu:3|cpu:2,cpu:1!", "mixed", "products"
+    said = ranked(3, "session", "+", *names, "+", "numbers", "+", *statements).splitlines()
+    assert said[:3] == ["a session", "4 algorithms", "numbers"] and int(said[3].split()[0]) > 60
 
 
 def test_two_ranks():
@@ -97,6 +98,11 @@ def test_a_rank_that_raises_ends_all():
     assert "ValueError: boom" in said and "rank 1 of 2" in said
 
 
+def test_ranks_that_hold_different_things_are_told():
+    said = failed(2, "other")
+    assert "bytes of a vector for rank" in said and "every rank holds the same" in said
+
+
 @long
 @pytest.mark.parametrize(
     "how, words",
@@ -119,7 +125,7 @@ def test_a_rank_that_is_killed_ends_all():
 @long
 @pytest.mark.parametrize("count", [2, 3])
 def test_every_kind_of_statement(count):
-    assert int(ranked(count, "statements", "60", "cpu:1,cpu:2,cpu:1+", seconds=1800).split()[0]) > 1000
+    assert int(ranked(count, "statements", "60", "cpu:1,cpu:2|cpu:1,cpu:1+,cpu:2!", seconds=1800).split()[0]) > 1000
 
 
 @long

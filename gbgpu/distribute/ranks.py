@@ -54,11 +54,11 @@ def _promised() -> int:
 
 
 class Meeting:
-    """Words that each rank shows to all: bytes for whom; for what, whether a short message for all is posted. And that
-    message."""
+    """Words that each rank shows to all: bytes for whom; for what, whether a short message for all is posted; bytes
+    that it waits for, of whom. And that message."""
 
     def __init__(self, mpi: Any, comm: Any):
-        words, self._mpi, self._comm = 8 * (comm.size + 2), mpi, comm
+        words, self._mpi, self._comm = 8 * (2 * comm.size + 2), mpi, comm
         self._all = np.zeros((comm.size, words + _POSTED), np.uint8)
         self._mine = np.zeros_like(self._all[0])
         self._shown, self._heads = self._mine[:words].view(np.int64), self._all[:, :words].view(np.int64)
@@ -68,11 +68,13 @@ class Meeting:
             self._moves = [comm.Recv_init(self._all[rank], rank, _MEET) for rank in others]
             self._moves += [comm.Send_init(self._mine, rank, _MEET) for rank in others]
 
-    def begin(self, sizes: Sequence[int], number: int, post: bytes | None) -> Callable[[], bool]:
+    def begin(
+        self, sizes: Sequence[int], number: int, post: bytes | None, awaited: Sequence[int]
+    ) -> Callable[[], bool]:
         """Show these; whether all have come."""
         if post is not None:
             self._mine[-_POSTED:][: len(post)] = np.frombuffer(post, np.uint8)
-        self._shown[:] = [*sizes, number, post is not None]
+        self._shown[:] = [*sizes, number, post is not None, *awaited]
         if not self._moves:
             return self._comm.Iallgather(self._mine, self._all).Test
         self._mpi.Prequest.Startall(self._moves)
@@ -82,6 +84,12 @@ class Meeting:
         """The words of each rank."""
         self._heads[self._comm.rank] = self._shown
         return self._heads.tolist()
+
+    def unlike(self) -> tuple[int, int] | None:
+        """Two ranks, the first of which sends something else than the other one waits for."""
+        n = self._comm.size
+        wrong = np.argwhere(self._heads[:, :n] != self._heads[:, n + 2 :].T)
+        return (int(wrong[0][0]), int(wrong[0][1])) if len(wrong) else None
 
     def posted(self, rank: int, length: int) -> np.ndarray:
         return self._all[rank, -_POSTED:][:length]
@@ -97,6 +105,7 @@ class World:
         self.broken = ""
         self.direct: dict[tuple, Any] = {}  # by where their GPUs sit: to make it takes a second
         self._sent: list[Any] = []
+        self.broken_off: list[Any] = []  # moves of buffers that must outlive them
         self._process = os.getpid()
 
     @cached_property
@@ -206,11 +215,6 @@ class Ranks:
         """Devices of the rank that has most."""
         return max(Counter(self._rank_of).values())
 
-    @cached_property
-    def firsts(self) -> list[int]:
-        """The first device of each rank."""
-        return [self._rank_of.index(rank) for rank in range(self.size)]
-
     def failed(self, error: BaseException) -> None:
         """This rank broke off something that the others carry out: it meets them no more."""
         self._world.last_words(f"broke off with {type(error).__name__}: {error}")
@@ -292,15 +296,18 @@ class Ranks:
 
     def total(self, mine: int, what: str) -> int:
         """The sum of a number that each rank has, within 64 bits."""
-        return sum(numbers[0] for numbers in self.numbers([mine], what))
+        return sum(numbers[0] for numbers in self.numbers([int(mine)], what))
 
     def numbers(self, mine: Sequence[int], what: str) -> list[Sequence[int]]:
         """What each rank has, as many 64-bit integers on all of them, by rank."""
+        return self._safely(partial(self._numbers, mine), what)
+
+    def _numbers(self, mine: Sequence[int], what: str) -> list[Sequence[int]]:
         layout = f"={len(mine)}q"
         post = struct.pack(layout, *mine)
         if len(post) > _POSTED:
             return self.gathered(mine, what)
-        self._safely(partial(self._met, [len(post)] * self.size, post), what)
+        self._met([len(post)] * self.size, post, what)
         posted = (self._world.meeting.posted(rank, len(post)) for rank in range(self.size))
         return [mine if rank == self.rank else struct.unpack(layout, each.data) for rank, each in enumerate(posted)]
 
@@ -342,10 +349,12 @@ class Ranks:
             self._wait(request.Test, what)
         return found
 
-    def _met(self, sizes: Sequence[int], post: bytes | None, what: str) -> list[list[int]]:
+    def _met(
+        self, sizes: Sequence[int], post: bytes | None, what: str, awaited: Sequence[int] | None = None
+    ) -> list[list[int]]:
         """What each rank shows where all meet."""
         meeting, number = self._world.meeting, crc32(what.encode())
-        self._wait(meeting.begin(sizes, number, post), what)
+        self._wait(meeting.begin(sizes, number, post, awaited or [0] * self.size), what)
         told = meeting.shown()
         if any(shown[self.size] != number for shown in told):
             self._apart(what)
@@ -388,8 +397,9 @@ class Ranks:
         coming: Sequence[tuple[int, int, int, Any]],
         what: str,
     ) -> list[Any]:
-        """Arrays from devices to those of other ranks. `sent`: (from, to, array); `coming`: (from, to, length, type),
-        with what is for one rank in the order in which that names it. What came, by `coming`."""
+        """Arrays from devices of this rank to other ranks, and from these. `sent`: (device, rank, array); `coming`:
+        (rank, device, length, type), with what is of one rank in the order in which that sends it. What came, by
+        `coming`. Raises DeviceError, on all ranks, where two have different things in mind."""
         return self._safely(partial(self._carried, devices, sent, coming), what)
 
     def _carried(
@@ -400,23 +410,45 @@ class Ranks:
         what: str,
     ) -> list[Any]:
         comm, direct, staged = self._comm, self._direct, devices[self._own].kind != "cpu"
-        leaving = [(d, self._rank_of[to], array) for d, to, array in sent if array.size]
+        held: dict[int, Any] = {}  # what goes to several ranks is read once
+        for d, _, array in sent:
+            if id(array) not in held and array.size:
+                read = direct.leaving if direct is not None else devices[d].get if staged else None
+                held[id(array)] = array if read is None else read(array)
+        leaving = [(rank, held[id(array)]) for _, rank, array in sent if array.size]
         if direct is not None:
             rooms = [direct.empty(n, dtype) for *_, n, dtype in coming]
         else:
             rooms = [(np if staged else devices[d]).empty(n, dtype) for _, d, n, dtype in coming]
-        into = [(self._rank_of[d], room) for (d, *_), room in zip(coming, rooms, strict=True) if room.size]
-        self._met([0] * self.size, None, what)  # nobody waits for a rank that has no room
+        into = [(rank, room) for (rank, *_), room in zip(coming, rooms, strict=True) if room.size]
+        self._agree(leaving, into, what)
         if direct is not None:
             if leaving or into:
-                direct.swap([(rank, direct.leaving(array)) for _, rank, array in leaving], into)
+                direct.swap(leaving, into)
             return [direct.came(devices[d], room) for (_, d, *_), room in zip(coming, rooms, strict=True)]
         moves = [comm.Irecv(room.view(np.uint8), rank, _BODY) for rank, room in into]
-        for d, rank, array in leaving:
-            moves.append(comm.Isend((devices[d].get(array) if staged else array).view(np.uint8), rank, _BODY))
-        for move in moves:
-            self._wait(move.Test, what)
+        moves += [comm.Isend(array.view(np.uint8), rank, _BODY) for rank, array in leaving]
+        try:
+            for move in moves:
+                self._wait(move.Test, what)
+        except BaseException:
+            self._world.broken_off += moves
+            raise
         return [devices[d].put(room) if staged else room for (_, d, *_), room in zip(coming, rooms, strict=True)]
+
+    def _agree(self, leaving: Sequence[tuple[int, Any]], into: Sequence[tuple[int, Any]], what: str) -> None:
+        """Meet before anything is sent: nobody waits for who has no room, or something else."""
+        sizes, awaited = [0] * self.size, [0] * self.size
+        for counts, moves in ((sizes, leaving), (awaited, into)):
+            for rank, array in moves:
+                counts[rank] += array.nbytes
+        told = self._met(sizes, None, what, awaited)
+        unlike = self._world.meeting.unlike()
+        if unlike is not None:
+            one, other = unlike
+            expected = f"{told[other][self.size + 2 + one]} bytes of {what} for rank {other} from rank {one}"
+            hint = "every rank holds the same, also where it is drawn at random or read from a file"
+            raise DeviceError(message(expected, told[one][other], hint))
 
 
 def _packed(parcel: Any) -> tuple[bytes, list[Any]]:

@@ -221,8 +221,9 @@ def frontier_edges(
     turned: bool,
     settled: Callable[[int], bool] = lambda edges: False,
 ) -> tuple[int, list[np.ndarray] | None]:
-    """Entries in the rows of the frontier: counted, or (where that needs a read and the frontier is small, or how so
-    many edges go is `settled`) estimated by the mean degree. And their tallies, where somebody decides by them."""
+    """Entries in the rows of the frontier: counted, or estimated by the mean degree, where counting needs a read and
+    the frontier is small, or would go the same way with MORE times as many (`settled`). And their tallies, where
+    somebody decides by them."""
     held = store if not turned or store.symmetric else store.transposed
     if held is not None and x.map is not held.rowmap:
         held = None

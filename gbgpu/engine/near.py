@@ -21,21 +21,21 @@ def _brought(
 ) -> dict[int, list[Any]]:
     """The buffers given(task) of other ranks' tasks by block, in the memory of the first device here; each as long, and
     of such a type, as layout(task) says."""
-    ranks = session.ranks
+    ranks, home = session.ranks, session.at
     assert ranks is not None
-    mine = ranks.firsts[ranks.rank]
     sent: list[tuple] = []
     coming: list[tuple] = []
+    shapes = {task.block: layout(task) for task in tasks}
+    away = [task for task in tasks if not ranks.here(task.device)]
     for task in tasks:
-        shapes = layout(task)
-        if not ranks.here(task.device):
-            coming += [(task.device, mine, n, dtype) for n, dtype in shapes]
-            continue
-        buffers = [buffer[:n] for buffer, (n, _) in zip(given(task), shapes, strict=True)]
-        assert [(buffer.size, buffer.dtype) for buffer in buffers] == shapes, what  # or others would wait
-        sent += [(task.device, d, buffer) for d in ranks.firsts if d != mine for buffer in buffers]
+        if ranks.here(task.device):
+            buffers = [buffer[:n] for buffer, (n, _) in zip(given(task), shapes[task.block], strict=True)]
+            others = (rank for rank in range(ranks.size) if rank != ranks.rank)
+            sent += [(task.device, rank, buffer) for rank in others for buffer in buffers]
+    for task in away:
+        coming += [(ranks.rank_of(task.device), home, n, dtype) for n, dtype in shapes[task.block]]
     came = iter(ranks.carried(session.devices, sent, coming, what))
-    return {task.block: [next(came) for _ in layout(task)] for task in tasks if not ranks.here(task.device)}
+    return {task.block: [next(came) for _ in shapes[task.block]] for task in away}
 
 
 def near_vector(session: Context, store: VectorStore) -> VectorStore:
@@ -100,14 +100,14 @@ def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool) ->
             if count and not here:
                 lo = map.first_slot(task.block)
                 for buffer in (part.slots,) if iso else (part.slots, part.vals):
-                    sent.append((part.device, task.device, buffer[lo : lo + count]))
+                    sent.append((part.device, ranks.rank_of(task.device), buffer[lo : lo + count]))
     for rank, numbers in enumerate(told):
         for at, count in enumerate(numbers if rank != ranks.rank else ()):
             task, here = owners[at % map.p]
             if count and here:
-                held, source = bins[task.device], ranks.firsts[rank] + at // map.p
+                held = bins[task.device]
                 for buffer in (held.slots,) if iso else (held.slots, held.vals):
-                    coming.append((source, task.device, count, buffer.dtype))
+                    coming.append((rank, task.device, count, buffer.dtype))
     if not any(count for numbers in told for count in numbers):
         return found
     came = iter(ranks.carried(devices, sent, coming, "what a push reached"))
@@ -134,9 +134,9 @@ def near_values(
         b, d = task.block, task.device
         for i, (piece, vals) in enumerate(zip(pieces[b], found[b], strict=True)):
             if vals is not None and not ranks.here(d):
-                leaving.append((piece.owner, d, vals))
+                leaving.append((piece.owner, ranks.rank_of(d), vals))
             elif vals is None and ranks.here(d):
-                coming.append((piece.owner, d, piece.length, dtype))
+                coming.append((ranks.rank_of(piece.owner), d, piece.length, dtype))
                 places.append((b, i))
     for (b, i), vals in zip(places, ranks.carried(devices, leaving, coming, "values of a vector"), strict=True):
         found[b][i] = vals

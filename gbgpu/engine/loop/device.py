@@ -239,16 +239,17 @@ class DeviceLoop:
         last = loops.last(key, self._read)
         if cpu and not (last is not None and last <= LATE * SOON and self._little()):
             return SOON
-        if not cpu and last is None and not self._pays(loops.price(key)):
+        way = way_of(self.loop)
+        if not cpu and last is None and not self._pays(loops.price((key, way))):
             return self.loop.rounds + 1
-        return int(loops.goes(key, way_of(self.loop)))
+        return int(loops.goes(key, way))
 
     def _pays(self, price: float) -> bool:
         """Whether rounds by statements have taken as long as it takes to capture one; or will, where this loop goes on
         as long as the last one of its kind, of other matrices."""
         took, rounds = perf_counter() - self.begun, self.loop.rounds
-        spared = took / rounds - self._seconds()
-        return took >= price or (self.session.loops.rounds(self.signature.key) - rounds) * spared > 2 * price
+        left = self.session.loops.rounds(self.signature.key) - rounds
+        return took >= price or left > 0 and left * (took / rounds - self._seconds()) > 2 * price
 
     def _little(self) -> bool:
         """Whether what counts might spare a round, and what it brings and gives back, take little."""
@@ -342,7 +343,7 @@ class DeviceLoop:
             return self._take(kept)
         start = perf_counter()
         captured = self._captured(pinned, way)
-        self.session.loops.took(self.signature.key, perf_counter() - start)
+        self.session.loops.took((self.signature.key, way), perf_counter() - start)
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds

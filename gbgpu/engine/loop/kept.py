@@ -108,14 +108,14 @@ class Kept:
         return self._ended.get(key, (0, []))[0]
 
     def took(self, key: Hashable, seconds: float) -> None:
-        """A round of a loop was captured in so many seconds. (The first time kernels are compiled, and it says nothing
-        of the next one.)"""
+        """A round of such a loop, that goes some way, was captured in so many seconds. (The first time kernels are
+        compiled, and it says nothing of the next one.)"""
         _kept(self._took, key, min(seconds, self._took[key]) if key in self._took else inf)
 
     def price(self, key: Hashable) -> float:
-        """Seconds that it takes to capture such a loop, as far as that is known."""
+        """Seconds that it takes to capture such a round, as far as that is known."""
         known = self._took.get(key, inf)
-        return known if known < inf else 0.0
+        return 0.0 if known == inf else known
 
     def new(self, key: Hashable) -> bool:
         """Whether no loop of these statements was asked about."""

@@ -233,7 +233,7 @@ def near_pieces(session: Context, iso: bool, tasks: Sequence[Task], wanted: list
             (indptr, cols, vals, _), begin, end = piece.rows, piece.begin, piece.end
             arrays = indptr[piece.lo : piece.hi + 1], cols[begin:end], vals[:1] if iso else vals[begin:end]
             shapes[task.block, i] = [(array.size, array.dtype) for array in arrays]
-            sent += [(piece.d, task.device, array) for array in arrays]
+            sent += [(piece.d, ranks.rank_of(task.device), array) for array in arrays]
     told: dict[tuple[int, int], Any] = {}
     for each in ranks.gathered(shapes, "rows of a matrix"):
         told |= each
@@ -243,7 +243,7 @@ def near_pieces(session: Context, iso: bool, tasks: Sequence[Task], wanted: list
         if piece is not None and ranks.here(task.device) and not ranks.here(piece.d)
     ]
     for task, i, piece in arriving:
-        coming += [(piece.d, task.device, *shape) for shape in told[task.block, i]]
+        coming += [(ranks.rank_of(piece.d), task.device, *shape) for shape in told[task.block, i]]
     came = iter(ranks.carried(devices, sent, coming, "rows of a matrix"))
     found = [list(pieces) for pieces in wanted]
     for task, i, piece in arriving:
