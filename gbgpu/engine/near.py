@@ -88,28 +88,27 @@ def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool) ->
     if ranks is None:
         return found
     mine = [part for part in bins if part is not AWAY]
-    counts = np.zeros((ranks.most, map.p), np.int64)
+    away = [task.block for task in map.tasks if not ranks.here(task.device)]
+    counts = np.zeros((ranks.most, map.p), np.int64)  # by device and block; of blocks of other ranks
     for row, part in zip(counts, mine, strict=False):
-        row[:] = devices[part.device].get(part.counts)
+        row[away] = devices[part.device].get(part.counts)[away]
     told = ranks.numbers(counts.ravel().tolist(), "how much a push reached")
+    if not any(count for numbers in told for count in numbers):
+        return found
     sent: list[tuple] = []
     coming: list[tuple] = []
-    owners = [(task, ranks.here(task.device)) for task in map.tasks]
     for part, reached in zip(mine, counts.tolist(), strict=False):
-        for (task, here), count in zip(owners, reached, strict=True):
-            if count and not here:
+        for task, count in zip(map.tasks, reached, strict=True):
+            if count:
                 lo = map.first_slot(task.block)
                 for buffer in (part.slots,) if iso else (part.slots, part.vals):
                     sent.append((part.device, ranks.rank_of(task.device), buffer[lo : lo + count]))
     for rank, numbers in enumerate(told):
-        for at, count in enumerate(numbers if rank != ranks.rank else ()):
-            task, here = owners[at % map.p]
-            if count and here:
-                held = bins[task.device]
-                for buffer in (held.slots,) if iso else (held.slots, held.vals):
-                    coming.append((rank, task.device, count, buffer.dtype))
-    if not any(count for numbers in told for count in numbers):
-        return found
+        for at, count in enumerate(numbers):
+            d = map.tasks[at % map.p].device
+            if count and ranks.here(d):
+                for buffer in (bins[d].slots,) if iso else (bins[d].slots, bins[d].vals):
+                    coming.append((rank, d, count, buffer.dtype))
     came = iter(ranks.carried(devices, sent, coming, "what a push reached"))
     for _, d, n, _ in coming[:: 1 if iso else 2]:
         slots, vals = next(came), bins[d].vals if iso else next(came)
