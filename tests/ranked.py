@@ -92,14 +92,14 @@ class Elsewhere:
 
 def staged(ranks) -> dict[str, Elsewhere]:
     """What ranks carry goes by way of the host from now on."""
-    inner, kept = ranks._carried, {}
+    inner, kept = ranks.carried, {}
 
     def carried(devices, *rest):
         mine = {d: device for d, device in enumerate(devices) if device.kind == "cpu"}
         seen = {d: kept.setdefault(device.name, Elsewhere(device)) for d, device in mine.items()}
         return inner([seen.get(d, device) for d, device in enumerate(devices)], *rest)
 
-    ranks._carried = carried
+    ranks.carried = carried
     return kept
 
 

@@ -16,9 +16,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, wraps
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any, NoReturn, ParamSpec, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -38,6 +38,8 @@ _YIELDS, _SLEEP = 2000, 1e-4  # looks at a request before one sleeps in between,
 _GRACE = 1.0  # seconds that what a rank sent before it ended may take
 _MEET, _HEAD, _BODY, _END = 0, 1, 2, 3  # tags: where all meet, a message, what lies beside it, a rank's last words
 _STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def wanted() -> bool:
@@ -104,8 +106,7 @@ class World:
         self.heard: dict[int, str] = {}
         self.broken = ""
         self.direct: dict[tuple, Any] = {}  # by where their GPUs sit: to make it takes a second
-        self._sent: list[Any] = []
-        self.broken_off: list[Any] = []  # moves of buffers that must outlive them
+        self.pending: list[Any] = []  # requests whose buffers must outlive who began them
         self._process = os.getpid()
 
     @cached_property
@@ -116,7 +117,7 @@ class World:
         """Tell all others, who may wait for us, that we come no more."""
         if not self.broken and self.here():
             self.broken = text
-            self._sent = [self.comm.isend(text, rank, _END) for rank in range(self.size) if rank != self.rank]
+            self.pending += [self.comm.isend(text, rank, _END) for rank in range(self.size) if rank != self.rank]
 
     def here(self) -> bool:
         """Whether this process is the rank, and no child that it forked."""
@@ -166,6 +167,23 @@ def world() -> World:
         os.environ["GBGPU_RANKS"] = "0"  # processes that this one starts inherit what mpiexec told it, and are no ranks
         atexit.register(found.last_words, "has ended")
     return found
+
+
+def _heard(method: Callable[P, R]) -> Callable[P, R]:
+    """A method of Ranks, of which the other ranks hear if it breaks off."""
+
+    @wraps(method)
+    def heard(*arguments: P.args, **keywords: P.kwargs) -> R:
+        ranks: Any = arguments[0]
+        if ranks._world.broken:
+            raise DeviceError(f"rank {ranks.rank} {ranks._world.broken}; the other ranks went on")
+        try:
+            return method(*arguments, **keywords)
+        except BaseException as error:
+            ranks.failed(error)
+            raise
+
+    return heard
 
 
 class Ranks:
@@ -298,11 +316,9 @@ class Ranks:
         """The sum of a number that each rank has, within 64 bits."""
         return sum(numbers[0] for numbers in self.numbers([int(mine)], what))
 
+    @_heard
     def numbers(self, mine: Sequence[int], what: str) -> list[Sequence[int]]:
         """What each rank has, as many 64-bit integers on all of them, by rank."""
-        return self._safely(partial(self._numbers, mine), what)
-
-    def _numbers(self, mine: Sequence[int], what: str) -> list[Sequence[int]]:
         layout = f"={len(mine)}q"
         post = struct.pack(layout, *mine)
         if len(post) > _POSTED:
@@ -311,22 +327,10 @@ class Ranks:
         posted = (self._world.meeting.posted(rank, len(post)) for rank in range(self.size))
         return [mine if rank == self.rank else struct.unpack(layout, each.data) for rank, each in enumerate(posted)]
 
+    @_heard
     def swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
         """Each rank's parcels go to the ranks that they are for; what came, by sender. To who is not named goes
         nothing."""
-        return self._safely(partial(self._swapped, parcels), what)
-
-    def _safely(self, work: Callable[[str], Any], what: str) -> Any:
-        """work(what), of which the others hear if it breaks off."""
-        if self._world.broken:
-            raise DeviceError(f"rank {self.rank} {self._world.broken}; the other ranks went on")
-        try:
-            return work(what)
-        except BaseException as error:
-            self.failed(error)
-            raise
-
-    def _swapped(self, parcels: Mapping[int, Any], what: str) -> dict[int, Any]:
         comm, meeting, size = self._comm, self._world.meeting, self.size
         packed = {id(parcel): _packed(parcel) for parcel in parcels.values()}
         messages = {rank: packed[id(parcel)] for rank, parcel in parcels.items()}
@@ -390,6 +394,7 @@ class Ranks:
 
     # -- buffers of devices
 
+    @_heard
     def carried(
         self,
         devices: Sequence[Device],
@@ -400,15 +405,6 @@ class Ranks:
         """Arrays from devices of this rank to other ranks, and from these. `sent`: (device, rank, array); `coming`:
         (rank, device, length, type), with what is of one rank in the order in which that sends it. What came, by
         `coming`. Raises DeviceError, on all ranks, where two have different things in mind."""
-        return self._safely(partial(self._carried, devices, sent, coming), what)
-
-    def _carried(
-        self,
-        devices: Sequence[Device],
-        sent: Sequence[tuple[int, int, Any]],
-        coming: Sequence[tuple[int, int, int, Any]],
-        what: str,
-    ) -> list[Any]:
         comm, direct, staged = self._comm, self._direct, devices[self._own].kind != "cpu"
         held: dict[int, Any] = {}  # what goes to several ranks is read once
         for d, _, array in sent:
@@ -432,7 +428,7 @@ class Ranks:
             for move in moves:
                 self._wait(move.Test, what)
         except BaseException:
-            self._world.broken_off += moves
+            self._world.pending += moves
             raise
         return [devices[d].put(room) if staged else room for (_, d, *_), room in zip(coming, rooms, strict=True)]
 

@@ -13,8 +13,6 @@ from ..distribute.needs import Bins, Message
 from ..distribute.partition import RowMap, Task
 from .context import Context
 
-WORD = np.dtype(np.int64)
-
 
 def _brought(
     session: Context, tasks: Any, given: Callable[[Task], tuple], layout: Callable[[Task], Sequence[tuple]], what: str
@@ -48,7 +46,7 @@ def near_vector(session: Context, store: VectorStore) -> VectorStore:
     def layout(task: Task) -> list[tuple]:
         n = rows[task.block]
         vals = min(n, 1) if store.iso else n, value
-        return [vals] if full else [vals, ((n + 63) >> 6, WORD)]
+        return [vals] if full else [vals, ((n + 63) >> 6, np.int64)]
 
     def given(task: Task) -> tuple:
         block = store.blocks[task.block]
@@ -146,5 +144,5 @@ def near_scalars(session: Context, tasks: Any, parts: list[tuple[Any, Any]], dty
     """Reduced blocks (two words: value and presence; and the value as an array), of all ranks on each of them."""
     if session.ranks is None:
         return parts
-    came = _brought(session, tasks, lambda task: parts[task.block][:1], lambda task: [(2, WORD)], "a reduction")
+    came = _brought(session, tasks, lambda task: parts[task.block][:1], lambda task: [(2, np.int64)], "a reduction")
     return [(came[b][0], came[b][0].view(dtype)[:1]) if b in came else part for b, part in enumerate(parts)]

@@ -226,22 +226,21 @@ def near_pieces(session: Context, iso: bool, tasks: Sequence[Task], wanted: list
     ranks, devices = session.ranks, session.devices
     if ranks is None:
         return wanted
-    places = [(task, i, piece) for task, pieces in zip(tasks, wanted, strict=True) for i, piece in enumerate(pieces)]
+    crossing = [
+        (task, i, piece)
+        for task, pieces in zip(tasks, wanted, strict=True)
+        for i, piece in enumerate(pieces)
+        if piece is not None and ranks.here(piece.d) != ranks.here(task.device)
+    ]
+    arriving = [(task, i, piece) for task, i, piece in crossing if ranks.here(task.device)]
     shapes, sent, coming = {}, [], []
-    for task, i, piece in places:
-        if piece is not None and ranks.here(piece.d) and not ranks.here(task.device):
+    for task, i, piece in crossing:
+        if ranks.here(piece.d):
             (indptr, cols, vals, _), begin, end = piece.rows, piece.begin, piece.end
             arrays = indptr[piece.lo : piece.hi + 1], cols[begin:end], vals[:1] if iso else vals[begin:end]
             shapes[task.block, i] = [(array.size, array.dtype) for array in arrays]
             sent += [(piece.d, ranks.rank_of(task.device), array) for array in arrays]
-    told: dict[tuple[int, int], Any] = {}
-    for each in ranks.gathered(shapes, "rows of a matrix"):
-        told |= each
-    arriving = [
-        (task, i, piece)
-        for task, i, piece in places
-        if piece is not None and ranks.here(task.device) and not ranks.here(piece.d)
-    ]
+    told = {place: shape for each in ranks.gathered(shapes, "rows of a matrix") for place, shape in each.items()}
     for task, i, piece in arriving:
         coming += [(ranks.rank_of(piece.d), task.device, *shape) for shape in told[task.block, i]]
     came = iter(ranks.carried(devices, sent, coming, "rows of a matrix"))
@@ -249,9 +248,8 @@ def near_pieces(session: Context, iso: bool, tasks: Sequence[Task], wanted: list
     for task, i, piece in arriving:
         indptr, cols, vals = next(came), next(came), next(came)
         (indptr,) = session.over([task], partial(_from_zero, indptr), 0.0)
-        found[task.block][i] = Piece(
-            piece.d, Rows(indptr, cols, vals, 0 if iso else 1), 0, piece.hi - piece.lo, 0, len(cols)
-        )
+        rows = Rows(indptr, cols, vals, 0 if iso else 1)
+        found[task.block][i] = Piece(piece.d, rows, 0, piece.hi - piece.lo, 0, len(cols))
     return found
 
 
