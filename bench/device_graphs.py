@@ -65,6 +65,29 @@ def road(side: int, share: float, seed: int) -> tuple[int, cupy.ndarray, cupy.nd
     return n, tails.astype(cupy.uint32), heads.astype(cupy.uint32)
 
 
+def twins(scale: int, factor: int, seed: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+    """Two social networks side by side, and a tie between them for every 4096 of their edges."""
+    half, random = 1 << (scale - 1), cupy.random.RandomState(seed)
+    one, other = rmat(scale - 1, factor, seed), rmat(scale - 1, factor, seed + 1)
+    ties = half * factor >> 12
+    ends = [random.randint(0, half, ties).astype(cupy.uint32) for _ in range(2)]
+    ends[1] += np.uint32(half)
+    pairs = zip(one[1:], other[1:], ends, strict=True)
+    tails, heads = (cupy.concatenate([mine, theirs + np.uint32(half), tie]) for mine, theirs, tie in pairs)
+    return 2 * half, tails, heads
+
+
+def crawl(scale: int, factor: int, seed: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+    """Pages in the order of a crawl: the distance to what a page refers to is a power of 2 that is drawn alike up to a
+    64th of all pages; every eighth reference goes to the first page of a site of 256."""
+    n, random = 1 << scale, cupy.random.RandomState(seed)
+    tails = random.randint(0, n, n * factor)
+    far = cupy.exp2(random.random_sample(n * factor, dtype=cupy.float32) * (scale - 6)).astype(cupy.int64)
+    heads = cupy.where(random.randint(0, 2, n * factor) > 0, tails + far, tails - far) % n
+    heads = cupy.where(random.randint(0, 8, n * factor) > 0, heads, heads & ~255)
+    return n, tails.astype(cupy.uint32), heads.astype(cupy.uint32)
+
+
 GRAPHS: dict[str, Callable[[], tuple[int, cupy.ndarray, cupy.ndarray]]] = {
     "rmat18": lambda: rmat(18, 16, 1),
     "rmat22": lambda: rmat(22, 16, 1),
@@ -73,6 +96,8 @@ GRAPHS: dict[str, Callable[[], tuple[int, cupy.ndarray, cupy.ndarray]]] = {
     "kron21": lambda: rmat(21, 48, 2),
     "urand23": lambda: uniform(23, 16, 3),
     "urand24": lambda: uniform(24, 16, 3),
+    "twins24": lambda: twins(24, 16, 5),
+    "crawl24": lambda: crawl(24, 16, 6),
     "road2m": lambda: road(1400, 0.7, 4),
     "road24m": lambda: road(4883, 0.62, 4),
 }

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gbgpu as gb
-from algos import balancing, bfs, cli, connected_components, pagerank, sssp, training
+from algos import balancing, bfs, bfs_levels, cli, connected_components, pagerank, sssp, training
 from gbgpu import balance, exceptions, semiring
 from gbgpu.balance import Policy, constant, replay, rounds, stalled, summary, topology
-from gbgpu.engine import assign, sharing
+from gbgpu.engine import assign, direction, sharing
 from gbgpu.engine.loop import device as compiled
 
 ALL = Policy(fold=False, t1=0, t2=0, overhead=0, rest=0)
@@ -117,6 +117,108 @@ def test_loops_pull_as_shared(sharers, monkeypatch):
     gb.init("cpu:1")
     alone = pagerank(gb.Matrix.from_coo(*entries, nrows=A.nrows, ncols=A.ncols), tol=0, max_iterations=30)
     np.testing.assert_allclose(ranks, alone.ranks.to_dense(), rtol=1e-12)
+
+
+def lengths_through(D, ids, vals):
+    """The shortest way to each column through the rows `ids` of a matrix, from `vals`; -1 where there is none."""
+    found = np.full(D.shape[1], np.iinfo(np.int64).max)
+    for i, start in zip(ids, vals, strict=True):
+        cols = D.indices[D.indptr[i] : D.indptr[i + 1]]
+        np.minimum.at(found, cols, start + D.data[D.indptr[i] : D.indptr[i + 1]])
+    return np.where(found == np.iinfo(np.int64).max, -1, found)
+
+
+@pytest.mark.parametrize("form", ["list", "bitmap", "list of one value"])
+def test_frontiers_are_dealt_out(sharers, form):
+    """What is beyond the mean goes to others, every entry is computed once, and nothing else changes."""
+    (session, A), rng = sharers, np.random.default_rng(3)
+    D, n = A.to_scipy_sparse().tocsr(), A.nrows
+    for k in (1, 3, 100, 400, n):
+        ids = np.sort(rng.choice(n, k, replace=False))
+        vals = np.full(k, 7) if "one" in form else rng.integers(1, 99, k)
+        q = gb.Vector.from_coo(ids, 7 if "one" in form else vals, size=n)
+        if form == "bitmap":
+            q = q.apply(gb.binary.plus, right=0).new(form="bitmap")
+        some = gb.Vector.from_coo(np.arange(0, n, 2), True, size=n)
+        for mask, wanted in ((None, slice(None)), (~some.S, np.arange(n) % 2 == 1)):
+            with gb.trace() as records:
+                found = semiring.min_plus(q @ A).new(mask=mask, direction="push")
+                reached = semiring.any_pair(q @ A).new(mask=mask, direction="push")
+            expected = lengths_through(D, ids, vals)
+            expected = np.where(np.isin(np.arange(n), np.arange(n)[wanted]), expected, -1)
+            np.testing.assert_array_equal(found.to_dense(-1), expected)
+            np.testing.assert_array_equal(reached.to_coo()[0], np.flatnonzero(expected >= 0))
+            pushes = [record for record in records if record.step == "push"]
+            assert sum(record.edges for record in pushes) == 2 * D[ids].nnz
+            if 100 <= k < n:
+                assert pushes[0].decision.action == "steal"
+                bounds = np.searchsorted(ids, A._store.rowmap.bounds)
+                plain = max(D[ids[lo:hi]].nnz for lo, hi in zip(bounds, bounds[1:], strict=False))
+                assert max(record.edges for record in pushes[: len(pushes) // 2]) < 0.8 * plain
+    assert A._store.copies and session.replicas.bytes() > 0
+
+
+def test_searches_deal_their_frontiers_out(sharers, monkeypatch):
+    session, A = sharers
+    monkeypatch.setattr(direction, "COUNT", -1)  # all frontiers are counted
+    monkeypatch.setattr(direction, "pull_seconds", lambda *given: 1.0)  # and pushed
+    entries = A.to_coo()
+
+    def results():
+        return [found.to_coo() for found in (bfs(A, 3).levels, sssp(A, 3), bfs_levels(A, 7))]
+
+    with gb.trace() as records:
+        found = results()
+    assert any(record.step == "push" and record.decision is not None for record in records)
+    gb.init("cpu:1")
+    A = gb.Matrix.from_coo(*entries, nrows=A.nrows, ncols=A.ncols)
+    for got, wanted in zip(found, results(), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_copies_of_blocks_are_given_back(monkeypatch):
+    session, A = begin("off", "cpu:2", (1, 9))
+    session.sharing = sharing.Sharing(session, Policy(overhead=0))
+    q = gb.Vector.from_coo(np.arange(200), 1, size=A.nrows)
+    monkeypatch.setattr(sharing, "LAID", 1)
+    once = semiring.min_plus(q @ A).new(direction="push")
+    assert not A._store.copies and A._store.missed > 0  # not yet
+    monkeypatch.setattr(sharing, "LAID", 0)
+    assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
+    held = sum(session.held(A).values())
+    assert list(A._store.copies) == [(0, 1)] and session.replicas.bytes() == A._store.lengths[1] * A._store.entry_bytes
+    assert session.replicas.drop() and not A._store.copies
+    assert sum(session.held(A).values()) < held and session.replicas.bytes() == 0
+    session.replicas.most = 0  # no room any more
+    for _ in range(3):
+        assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
+    assert not A._store.copies
+
+
+@pytest.mark.parametrize("spec", ["cpu:2", "cuda:0*3", "cuda:0-1"])
+def test_what_a_device_takes_of_a_frontier(spec):
+    """Places whose numbers modulo 64 are bits, in their order, whoever owns what they have."""
+    if not spec.startswith("cpu") and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
+        pytest.skip("needs a GPU")
+    owner, *_, thief = gb.init(spec).devices
+    rng = np.random.default_rng(4)
+    for n, count in ((0, 0), (1, 1), (64, 63), (1000, 1000), (100_000, 70_001)):
+        for mine in (0, 1, 2**63, 2**64 - 1, int(rng.integers(0, 2**63, dtype=np.uint64)) * 2 + 1):
+            bits = np.array([mine >> (i % 64) & 1 for i in range(n)], bool)
+            for dtype in ("int8", "uint16", "float32", "int64"):
+                held = rng.integers(0, 99, n).astype(dtype)
+                given = owner.put(held), owner.put(np.array([count]))
+                found, taken = thief.deal(*given, mine)
+                wanted = held[:count][bits[:count]]
+                assert thief.get(taken)[0] == len(wanted)
+                np.testing.assert_array_equal(thief.get(found)[: len(wanted)], wanted)
+                words = rng.integers(-(2**62), 2**62, (n + 63) // 64)
+                present = np.unpackbits(words.view(np.uint8), bitorder="little")[:n].astype(bool)
+                np.testing.assert_array_equal(
+                    thief.get(thief.where(given[0], thief.put(words)))[present], held[present]
+                )
+            words = rng.integers(-(2**62), 2**62, n)
+            np.testing.assert_array_equal(thief.get(thief.deal_words(owner.put(words), mine)), np.where(bits, words, 0))
 
 
 def test_memory_for_shared_rows_is_given_back():

@@ -20,6 +20,28 @@ extern "C" __global__ void at_once(const __grid_constant__ Entries entries, i64 
     }
 }
 
+// What one of several devices takes of a frontier: of every 64 places of a list, or words, those whose bits are set in
+// `mine`; `taken`: how many places these are. And what values are at set bits.
+#define DEAL(size, type) \
+extern "C" __global__ void deal##size(const type *in, const i64 *count, u64 mine, type *out, i64 *taken, i64 n) { \
+    const i64 total = min(*count, n), each = __popcll(mine); \
+    EACH(i, total) { \
+        const u64 bit = 1ull << (i & 63); \
+        if (mine & bit) out[(i >> 6) * each + __popcll(mine & (bit - 1))] = in[i]; \
+    } \
+    if (FIRST == 0) *taken = (total >> 6) * each + __popcll(mine & ((1ull << (total & 63)) - 1)); \
+} \
+extern "C" __global__ void where##size(const type *in, const u64 *words, type *out, i64 n) { \
+    EACH(i, n) if (words[i >> 6] >> (i & 63) & 1) out[i] = in[i]; \
+}
+DEAL(1, unsigned char)
+DEAL(2, unsigned short)
+DEAL(4, unsigned)
+DEAL(8, u64)
+extern "C" __global__ void deal_words(const u64 *in, u64 mine, u64 *out, i64 n) {
+    EACH(w, n) out[w] = mine >> (w & 63) & 1 ? in[w] : 0;
+}
+
 // How many booleans are true, and how many bits are set.
 #define TALLY(name, type, each) \
 extern "C" __global__ void name(const type *in, unsigned long long *out, long long n) { \

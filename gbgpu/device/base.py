@@ -54,6 +54,16 @@ class Device(Protocol):
     def copy_counted(self, target: Any, source: Any, count: Any) -> None:
         """Copy the first count[0] elements; the count, of this device, stays where it is."""
 
+    def deal(self, source: Any, count: Any, mine: int) -> tuple[Any, Any]:
+        """Of the first count[0] elements those whose places modulo 64 are bits of `mine`, and their number, on this
+        device; both may be of another device of the same set, as in `copy`."""
+
+    def deal_words(self, source: Any, mine: int) -> Any:
+        """The same of words, the others of which become 0 where they are."""
+
+    def where(self, source: Any, words: Any) -> Any:
+        """Elements at whose places bits are set in words of this device, anything elsewhere; source as in `copy`."""
+
     def truths(self, flags: Any) -> Any:
         """How many booleans are true: one int64 on the device."""
 

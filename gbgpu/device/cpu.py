@@ -78,6 +78,16 @@ class CpuDevice:
     def copy_counted(self, target: np.ndarray, source: np.ndarray, count: np.ndarray) -> None:
         target[: count[0]] = source[: count[0]]
 
+    def deal(self, source: np.ndarray, count: np.ndarray, mine: int) -> tuple[np.ndarray, np.ndarray]:
+        found = source[: count[0]][_places(count[0], mine)]
+        return found, np.array([len(found)])
+
+    def deal_words(self, source: np.ndarray, mine: int) -> np.ndarray:
+        return np.where(_places(len(source), mine), source, 0)
+
+    def where(self, source: np.ndarray, words: np.ndarray) -> np.ndarray:
+        return source.copy()
+
     def truths(self, flags: np.ndarray) -> np.ndarray:
         return np.array([np.count_nonzero(flags)])
 
@@ -180,6 +190,12 @@ class CpuDevice:
 LARGE = 2**24  # elements that are allocated after a look at what is free
 FEW = 2**14  # entries that NumPy transposes in less time than it takes to import SciPy
 PIECE = 2**18  # flags that are looked at before what they keep is fetched
+
+
+def _places(n: int, mine: int) -> np.ndarray:
+    """Which of n places have numbers that are bits of `mine`, modulo 64."""
+    bits = np.unpackbits(np.array([mine], np.uint64).view(np.uint8), bitorder="little").astype(bool)
+    return np.resize(bits, n)
 
 
 def host_memory() -> tuple[int, int]:

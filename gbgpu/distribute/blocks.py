@@ -102,7 +102,7 @@ class MatrixStore:
     __slots__ = (
         *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals", "blocks"),
         *("transposed", "symmetric", "diagonal", "entries", "replica", "pulls", "halo", "rented", "ways", "sums"),
-        *("shared", "lost", "apart", "successor", "better", "hollow"),
+        *("shared", "lost", "copies", "missed", "apart", "successor", "better", "hollow"),
         "__weakref__",
     )
 
@@ -118,6 +118,8 @@ class MatrixStore:
         self.rented = 0.0  # seconds lost by going without `transposed`
         self.shared: Any = None  # who computes which rows of a pull, if not their owners (engine/sharing.py)
         self.lost = 0.0  # seconds lost by going without `shared`
+        self.copies: dict[tuple[int, int], MatrixBlock] = {}  # by (device, block): for frontiers that are dealt out
+        self.missed = 0.0  # seconds lost by going without them
         self.better: Any = None  # boundaries by which devices would have as much to do (a balance.Repartition)
         self.successor: MatrixStore | None = None  # the same on other rows (engine/moving.py)
         self.apart: Any = None  # with rows of delegates where their columns lie (engine/matrix/separate.py)

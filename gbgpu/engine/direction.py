@@ -21,6 +21,7 @@ FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a f
 COUNT = 2e-6  # seconds that counting the edges of a frontier takes at least, and a wrong guess may cost
 WAYS = 64  # products with one matrix whose directions are remembered, where they follow from counts alone
 MORE = 64  # times the mean degree that a few vertices may have: where they would be pushed even so, none is counted
+EDGES = "edges of a frontier"
 DENSE = 4  # a push of a quarter as many entries as there are rows fills a bitmap instead of a list
 
 
@@ -60,10 +61,12 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
         few = session.ranks is not None or DENSE * edges < outer.n
         return few and push_seconds(costs, expr.op, store, outer, edges) < pull
 
-    if count is None:
+    mean = None if count is None else count * store.nvals // max(inner.n, 1)
+    hinted = direction and (direction == "pull" or mean is None or not balanced(session, inner, mean))
+    if count is None or mean is None:
         edges = None
-    elif direction or max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
-        edges, tiny = count * store.nvals // max(inner.n, 1), not direction
+    elif hinted or max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
+        edges, tiny = mean, not direction
     else:
         edges, tallies = frontier_edges(session, x, count, store, not pull_turned, settled)
     push = push_seconds(costs, expr.op, store, outer, edges)
@@ -213,6 +216,12 @@ def ones_vector(session: Context, map: RowMap, dtype: Any) -> VectorStore:
     )
 
 
+def balanced(session: Context, map: RowMap, edges: int) -> bool:
+    """Whether somebody may move a push of about so many edges from its owners to other devices."""
+    who = session.sharing if session.assigner is None else session.assigner
+    return who is not None and map.p > 1 and bool(who.cares(edges))
+
+
 def frontier_edges(
     session: Context,
     x: VectorStore,
@@ -222,40 +231,44 @@ def frontier_edges(
     settled: Callable[[int], bool] = lambda edges: False,
 ) -> tuple[int, list[np.ndarray] | None]:
     """Entries in the rows of the frontier: counted, or estimated by the mean degree, where counting needs a read and
-    the frontier is small, or would go the same way with MORE times as many (`settled`). And their tallies, where
-    somebody decides by them."""
+    the frontier is small, or would go the same way with MORE times as many (`settled`). And their tallies, or the edges
+    before and after those of each block, where somebody decides by them."""
     held = store if not turned or store.symmetric else store.transposed
     if held is not None and x.map is not held.rowmap:
         held = None
     mean = count * store.nvals // max(x.map.n, 1)
-    tells = session.assigner is not None and x.map.p > 1 and session.assigner.cares(mean)
+    matters = balanced(session, x.map, mean)
+    tells = session.assigner is not None and matters
     if x.form == "full":
         return store.nvals, tallied(session, x, held) if tells and held is not None else None
     seen = session.ranks is None and session.devices[0].peek(session.nil(0).words) is not None
-    if held is None or x.form not in KNOWN or not seen and not FEW <= count <= MANY * x.map.n:
+    dealt = session.sharing is not None and x.map.p > 1
+    worth = seen or dealt and matters or FEW <= count <= MANY * x.map.n
+    if held is None or x.form not in KNOWN or not worth:
         return mean, None
     if tells:
         tallies = session.aside(_counting(session, held, x.map), lambda: tallied(session, x, held))
         return sum(int(one[-1]) for one in tallies), tallies
     if not seen and settled(MORE * mean):
         return mean, None
-    return counted_edges(session, x, count, held, seen), None
+    edges = counted_edges(session, x, count, held, seen)
+    return session.total(edges, EDGES), [np.array([0, one]) for one in edges] if dealt else None
 
 
-def counted_edges(session: Context, x: VectorStore, count: int, held: MatrixStore, seen: bool = False) -> int:
-    """Entries in the rows of a matrix that are present in x, in `count` of them. `seen`: the host reads what devices
-    have as its own."""
+def counted_edges(session: Context, x: VectorStore, count: int, held: MatrixStore, seen: bool = False) -> list[int]:
+    """Entries in the rows of each block of a matrix that are present in x, in `count` of all. `seen`: the host reads
+    what devices have as its own."""
 
-    def counted() -> int:
+    def counted() -> list[int]:
         count_block = counting(session, x, held)
         totals = session.over(x.map.tasks, lambda task: count_block(task.block), count * session.kernels.costs.row)
         if seen:
-            return sum(int(found[0]) for found in totals)
+            return [int(found[0]) for found in totals]
 
         def read(task: Task) -> int:
             return int(session.devices[task.device].get(totals[task.block])[0])
 
-        return session.total(session.over(x.map.tasks, read, 0.0), "edges of a frontier")
+        return session.over(x.map.tasks, read, 0.0)
 
     return session.aside(_counting(session, held, x.map), counted)
 

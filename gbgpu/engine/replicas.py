@@ -24,7 +24,9 @@ class Replicas:
     def bytes(self) -> int:
         """What they take now."""
         whole = sum(_bytes(store) for store in self._stores if store.replica is not None)
-        return whole + sum(store.shared.bytes for store in self._stores if store.shared is not None)
+        rows = sum(store.shared.bytes for store in self._stores if store.shared is not None)
+        blocks = sum(block.nnz * store.entry_bytes for store in self._stores for block in store.copies.values())
+        return whole + rows + blocks
 
     def fit(self, stores: list[MatrixStore], beside: int) -> bool:
         """Whether there is room for replicas of these, and so many bytes beside."""
@@ -66,6 +68,7 @@ class Replicas:
         self._stores.clear()
         for store in stores:
             store.replica = store.shared = None
+            store.copies = {}
         return bool(stores)
 
 

@@ -1,7 +1,14 @@
-"""Pulls of all entries of a matrix, shared out among GPUs once for all, where one has more to do than others: all
-objects of its size get better boundaries. Where rows have an order of their own, or memory is short, who has less keeps
-copies of rows of others, and computes them, in captured loops too. Frontiers, which change, stay with their owners: the
-host does not see them in time."""
+"""Who computes what on GPUs, where one has more to do than others.
+
+Pulls of all entries of a matrix are shared out once for all: all objects of its size get better boundaries. Where rows
+have an order of their own, or memory is short, who has less keeps copies of rows of others, and computes them, in
+captured loops too.
+
+Frontiers change. Where the host has counted the edges of each block's, which it does for those that are worth it, what
+is beyond the mean goes to others, which have copies of the blocks: a frontier is dealt out like cards, so many of every
+64 places to each device, as the host does not see where in it the edges are. Captured rounds, whose frontiers are thin,
+leave them to their owners.
+"""
 
 from collections.abc import Callable, Sequence
 from math import inf
@@ -10,13 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..balance.arbiter import Decision, Policy
+from ..balance.problem import Shares
 from ..balance.repartition import PartialSums, Repartition, repartition
 from ..balance.steal import solve
 from ..distribute import transport
-from ..distribute.blocks import MatrixBlock, MatrixStore
+from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
 from ..distribute.needs import Transfer
 from ..distribute.partition import WORD, RowMap, Task
-from ..kernels.interface import Spec, sums_whole_rows
+from ..kernels.interface import Spec, reads, sums_whole_rows
 from .assign import CHUNK, as_tasks, before_chunks, pull_seconds_each
 from .context import Context
 from .moving import succeed
@@ -26,6 +34,11 @@ from .moving import succeed
 LAID = 5e-11
 MOVED = 4 * LAID  # the same for each entry that changes hands where all of a size moves: both blocks are laid out anew
 ROOM = 1.5  # times the bytes of a device's new rows that must be free there: the old ones go when all has moved
+COUNTED = 8  # times the overhead of dealing out that a push takes on one device, whose edges are counted for it
+ALL = 2**64 - 1  # the bits of all places
+# One place after the other goes to another device: multiples of this, modulo 64, are spread evenly over them, however
+# many are taken (64 divided by the golden ratio, and odd).
+SPREAD = 39
 
 
 class Shared(NamedTuple):
@@ -35,6 +48,43 @@ class Shared(NamedTuple):
     blocks: dict[Task, MatrixBlock]
     decision: Decision
     bytes: int  # of copies
+
+
+class Dealt(NamedTuple):
+    """A frontier that is dealt out. mine: bits of the places, modulo 64, of a block that a device takes, by the tasks;
+    the tasks of thieves come first, as they wait for what owners were given before."""
+
+    session: Context
+    matrix: MatrixStore
+    mine: dict[Task, int]
+    decision: Decision
+    read: bool  # whether values of the frontier are
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        return list(self.mine)
+
+    def hand(self, task: Task, source: VectorStore) -> tuple[MatrixBlock, VectorBlock]:
+        """The rows of a block and the part of its frontier, in the memory of who takes it."""
+        (d, b, *_), mine, session = task, self.mine[task], self.session
+        x, device, away = source.blocks[b], session.devices[d], d != b
+        rows = self.matrix.copies[d, b] if away else self.matrix.blocks[b]
+        if mine == ALL and not away:
+            return rows, x
+        vals, words, slots, count, moved = source.blocks[d].vals, None, None, None, []
+        read = self.read and x.stride
+        if x.slots is None:
+            words = device.deal_words(x.words, mine)
+            if read:
+                vals = device.where(x.vals, words) if away else x.vals
+                moved = [(device.set_bits(words), vals.itemsize)] if away and session.watched is not None else []
+            bytes = words.nbytes * mine.bit_count() // WORD if away else 0
+        else:
+            slots, count = device.deal(x.slots, x.count, mine)
+            vals = device.deal(x.vals, x.count, mine)[0] if read else vals
+            moved, bytes = [(count, one.itemsize) for one in (slots, vals)[: 1 + bool(read)]] if away else [], 0
+        session.account(d, bytes, moved)
+        return rows, VectorBlock(x.n, vals, x.stride, words, slots, count)
 
 
 class Sharing:
@@ -65,6 +115,49 @@ class Sharing:
             if matrix.shared is None:
                 matrix.lost = inf
         return matrix.shared
+
+    def cares(self, edges: float) -> bool:
+        """Whether a push of about so many edges is worth that they are counted."""
+        return edges * self.session.kernels.costs.push_edge >= COUNTED * self.policy.overhead
+
+    def push(self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[np.ndarray] | None) -> Dealt | None:
+        """How a frontier is dealt out, by the edges before and after that of each block; None: to its owners. That
+        begins when what they lost by it would have paid for the copies of their blocks."""
+        session, p = self.session, x.map.p
+        if found is None or x.form == "full" or not self.policy.steal or session.loop_index is not None:
+            return None
+        given = session.kernels.costs
+        edge = given.push_first if spec.op.monoid.is_any else given.push_edge
+        loads = np.array([int(one[-1]) for one in found])
+        plain = edge * int(loads.max())
+        gain = plain - edge * float(loads.mean()) - self.policy.overhead
+        if gain <= 0:
+            return None
+        shares = solve(np.full((p, p), edge), loads)
+        mine = _dealt(shares, x.map.rows)
+        new = [(d, b) for d, b, *_ in mine if d != b and (d, b) not in matrix.copies]
+        if new:
+            matrix.missed += gain
+            if matrix.missed < LAID * sum(matrix.lengths[b] for _, b in new) or not self._copied(new, x.map, matrix):
+                return None
+        predicted = shares.seconds + self.policy.overhead
+        everyone, cost = tuple(range(p)), self.policy.overhead
+        decision = Decision(1, "steal", everyone, shares, shares.seconds, plain, predicted, cost)
+        return Dealt(session, matrix, mine, decision, reads(spec)[1])
+
+    def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> bool:
+        """Blocks of others for devices; whether there is room for them."""
+        taken = [0] * map.p
+        for d, b in new:
+            taken[d] += matrix.lengths[b] * matrix.entry_bytes
+        if not self.session.replicas.room(taken):
+            matrix.missed = -inf
+            return False
+        tasks = [Task(d, b, 0, map.rows[b]) for d, b in new]
+        made = self.session.over(tasks, lambda task: self._rows(task, map, matrix, 0, matrix.lengths[task.block]), 0.0)
+        matrix.copies.update(zip(new, made, strict=True))
+        self.session.replicas.keep(matrix)
+        return True
 
     def _move(self, map: RowMap, matrix: MatrixStore, spent: list[float]) -> bool:
         """Better boundaries for all of this size, once they would have paid for themselves; whether there are any."""
@@ -136,6 +229,22 @@ class Sharing:
             self.session.account(task.device, *transport.carry(devices, transfers))
         n, offsets = task.hi - task.lo, offsets - offsets.dtype.type(first)
         return MatrixBlock(n, offsets, cols, vals, block.stride, last - first, block.empty_rows)
+
+
+def _dealt(shares: Shares, rows: Sequence[int]) -> dict[Task, int]:
+    """Bits of the places, modulo 64, of each block that each device takes."""
+    others, own = {}, {}
+    for b, (edges, n) in enumerate(zip(shares.edges, rows, strict=True)):
+        cuts = [0] * (len(edges) + 1)
+        if edges.any():
+            cuts[1:] = np.rint(WORD * np.cumsum(edges) / edges.sum()).astype(int).tolist()
+        for d, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
+            bits = sum(1 << SPREAD * k % WORD for k in range(low, high))
+            if d == b:
+                own[Task(d, b, 0, n)] = bits if edges.any() else ALL
+            elif bits:
+                others[Task(d, b, 0, n)] = bits
+    return others | own
 
 
 def movable(map: RowMap) -> bool:

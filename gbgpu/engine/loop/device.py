@@ -22,7 +22,7 @@ from ...kernels.tiered import price
 from ...language.expr import Statement
 from ...language.recording import Operation
 from ...trace import by_steps
-from ..direction import counted_edges, pull_seconds
+from ..direction import EDGES, counted_edges, pull_seconds
 from ..moving import moved
 from .body import matrices_of, round_of, simple, statements_of
 from .captured import Captured
@@ -427,7 +427,9 @@ class DeviceLoop:
         if x is None or x.form not in KNOWN or x.map is not held.rowmap or any(mask.parent is w for w in self.outputs):
             return None
         count = self.session.known_count(x) or 0
-        entries = held.nvals if x.form == "full" else counted_edges(self.session, x, count, held)
+        entries = held.nvals
+        if x.form != "full":
+            entries = self.session.total(counted_edges(self.session, x, count, held), EDGES)
         entries = held.nvals - entries if mask.complement else entries
         return int(entries * held.rowmap.n / max(held.nvals, 1))
 

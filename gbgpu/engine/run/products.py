@@ -199,6 +199,13 @@ class Products(Delegates):
         tasks, apart = inner.tasks, None if product.heads is None else matrix.apart
         if apart is None and session.assigner is not None and inner.p > 1:
             tasks = session.assigner.push(spec, source, matrix, self.registers.get("tallies"))
+        dealt = None
+        if apart is None and session.sharing is not None and inner.p > 1:
+            dealt = session.sharing.push(spec, source, matrix, self.registers.get("tallies"))
+            if dealt is not None:
+                tasks = dealt.tasks
+                if session.watched is not None:
+                    session.watched.decision = dealt.decision
         room = outer.n if dense and outer.p == 1 else outer.nslots
         if w is not None:
             reached = [self._straight(w, spec)]
@@ -209,7 +216,9 @@ class Products(Delegates):
             d, device, nil = task.device, session.devices[task.device], session.nil(task.device)
             block = (matrix if apart is None else apart.normal).blocks[task.block]
             x, (row0, users) = source.blocks[task.block], inner.row_ids(device, task.block)
-            if tasks is not inner.tasks:
+            if dealt is not None:
+                block, x = dealt.hand(task, source)
+            elif tasks is not inner.tasks:
                 block, x, row0 = _part(device, block, x, task, row0)
             (mwords, flags), (traced, stats), own = self.bits(mask, d), self.stats(d), outer.first_slot(d)
             space, value, count = reached[d]

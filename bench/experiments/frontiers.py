@@ -1,0 +1,87 @@
+"""Frontiers dealt out among GPUs: python -m bench.experiments.frontiers [twins24 ...] [--devices cuda:0-1] [--rounds 9]
+
+Each graph, made on the GPU, is divided into segments of equal rows, and searches begin inside the first one (twins: two
+social networks with few ties; crawl: most neighbours are near; bench/device_graphs.py). `push` is one product with a
+frontier of every 16th vertex of that segment. `balance="off"` leaves frontiers to their owners, "auto" deals them out
+(docs/balance.md); `one` is the first GPU alone. Medians of whole calls in ms, devices synchronised, copies made and
+loops captured before; results of all rows are compared. Most edges: of all that pushes of one call looked at, the part
+of the fuller device; dealt: how many of its pushes were.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+
+import numpy as np
+
+import algos
+import gbgpu as gb
+from bench.device_graphs import make
+from bench.record import RESULTS, interleaved, machine, synchronized
+from gbgpu.semiring import min_plus
+
+WARM = 30  # calls before, in which copies are made and loops captured
+COLUMNS = ("graph", "devices", "balance", "push", "most edges", "SSSP", "most edges", "dealt", "BFS", "copies, MB")
+
+
+def pushes(call) -> tuple[str, str]:
+    """The part of the edges of all pushes that the fuller device looked at, and how many pushes were dealt out."""
+    with gb.trace() as records:
+        call()
+    found = [record for record in records if record.step == "push"]
+    edges: dict[str, int] = {}
+    for record in found:
+        edges[record.device] = edges.get(record.device, 0) + record.edges
+    share = max(edges.values(), default=0) / max(sum(edges.values()), 1)
+    return f"{100 * share:.0f}%", str(sum(record.decision is not None for record in found))
+
+
+def measured(graph, devices: str, balance: str, rounds: int, known: dict) -> list[str]:
+    """The cells of one row; `known` has what the first one computed."""
+    p = len(gb.init(devices).devices)
+    session = gb.init(devices, gb.partition.shares(*[1] * p), balance=balance)
+    A, W = (gb.Matrix.from_csr(graph.indptr, graph.indices, vals, ncols=graph.n) for vals in (True, graph.weights))
+    source = next(v for v in graph.sources if v < graph.n // 2)
+    ids = np.arange(0, graph.n // 2, 16)
+    q = gb.Vector.from_coo(ids, np.ones(ids.size, np.float32), size=graph.n)
+    calls = {
+        "push": lambda: min_plus(q @ W).new(direction="push"),
+        "SSSP": lambda: algos.sssp(W, source),
+        "BFS": lambda: algos.bfs_levels(A, source),
+    }
+    cells = {}
+    for name, call in calls.items():
+        cells[name] = f"{1e3 * interleaved([synchronized(call)], rounds, WARM)[0]:.2f}"
+        found = call().to_coo()
+        for got, wanted in zip(found, known.setdefault(name, found), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-6)
+    (one, _), (most, dealt) = pushes(calls["push"]), pushes(calls["SSSP"])
+    copies = f"{session.replicas.bytes() / 1e6:.0f}" if p > 1 else ""
+    return [cells["push"], one, cells["SSSP"], most, dealt, cells["BFS"], copies]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="*", default=["twins24", "crawl24", "rmat24"])
+    parser.add_argument("--devices", default="cuda:0-1")
+    parser.add_argument("--rounds", type=int, default=9)
+    given = parser.parse_args()
+    lines = []
+    for name in given.graphs:
+        graph, known = make(name), {}
+        for devices, balance in (("cuda:0", "off"), (given.devices, "off"), (given.devices, "auto")):
+            told = "one" if devices == "cuda:0" else devices
+            cells = [name, told, balance, *measured(graph, devices, balance, given.rounds, known)]
+            lines.append(f"| {' | '.join(cells)} |")
+            print(lines[-1], flush=True)
+            gc.collect()
+    about = machine()
+    head = ["# Frontiers dealt out among GPUs", "", __doc__.split("\n\n", 1)[1].strip(), ""]
+    head += [f"{', '.join(about['devices'])}; {about['when']}, commit {about['commit']}", ""]
+    head += [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
+    (RESULTS / "frontiers.md").write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
