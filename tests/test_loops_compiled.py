@@ -577,6 +577,25 @@ def test_a_wide_frontier_goes_back_to_statements(machine):
     assert level.isequal(check) and it.rounds == depth
 
 
+def test_rounds_that_are_left_again_and_again_take_wider_frontiers(machine, monkeypatch):
+    if not machine.startswith("cuda"):
+        pytest.skip("CPU devices go on where it is over soon")
+    monkeypatch.setattr(limits, "THIN", 20)
+    n, near = 20_000, 200
+    i = np.repeat(np.arange(n), near)
+    j = i + np.tile(np.arange(1, near + 1), n)
+    i, j = i[j < n], j[j < n]
+    A = gb.Matrix.from_coo(np.r_[i, j], np.r_[j, i], True, nrows=n, ncols=n)
+    loops = gb.settings.session().loops
+    for tried in range(6):
+        it, level, _ = levels(A)
+        np.testing.assert_array_equal(level.to_dense(-1), -(-np.arange(n) // near))
+        assert it.rounds == n // near + 1 and (tried == 0 or loops._outgrown)
+    with gb.trace(rounds=True) as records:
+        it, *_ = levels(A)
+    assert by_itself(it) and sum("round" in record.step for record in records) >= n // near
+
+
 GUARDS = ["", "", "", "it.index % 2 == 0", "(it.index * 3) % 4 < 2", "it.index < 100", "it.index > 100"]
 MATRICES = statements.mxm, statements.outer, assignments.diag, assignments.setdiag
 

@@ -2,7 +2,7 @@
 
 Each graph, made on the GPU, is divided into segments of equal rows, and searches begin inside the first one (twins: two
 social networks with few ties; crawl: most neighbours are near; bench/device_graphs.py). `push` is one product with a
-frontier of every 16th vertex of that segment. `balance="off"` leaves frontiers to their owners, "auto" deals them out
+frontier of every second vertex of that segment. `balance="off"` leaves frontiers to their owners, "auto" deals them out
 (docs/balance.md); `one` is the first GPU alone. Medians of whole calls in ms, devices synchronised, copies made and
 loops captured before; results of all rows are compared. Most edges: of all that pushes of one call looked at, the part
 of the fuller device; dealt: how many of its pushes were.
@@ -43,7 +43,7 @@ def measured(graph, devices: str, balance: str, rounds: int, known: dict) -> lis
     session = gb.init(devices, gb.partition.shares(*[1] * p), balance=balance)
     A, W = (gb.Matrix.from_csr(graph.indptr, graph.indices, vals, ncols=graph.n) for vals in (True, graph.weights))
     source = next(v for v in graph.sources if v < graph.n // 2)
-    ids = np.arange(0, graph.n // 2, 16)
+    ids = np.arange(0, graph.n // 2, 2)
     q = gb.Vector.from_coo(ids, np.ones(ids.size, np.float32), size=graph.n)
     calls = {
         "push": lambda: min_plus(q @ W).new(direction="push"),

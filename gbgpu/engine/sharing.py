@@ -34,7 +34,7 @@ from .moving import succeed
 LAID = 5e-11
 MOVED = 4 * LAID  # the same for each entry that changes hands where all of a size moves: both blocks are laid out anew
 ROOM = 1.5  # times the bytes of a device's new rows that must be free there: the old ones go when all has moved
-COUNTED = 8  # times the overhead of dealing out that a push takes on one device, whose edges are counted for it
+DEALS = 16  # times the overhead of a decision: counting, reading what owners have, and twice as many launches
 ALL = 2**64 - 1  # the bits of all places
 # One place after the other goes to another device: multiples of this, modulo 64, are spread evenly over them, however
 # many are taken (64 divided by the golden ratio, and odd).
@@ -118,7 +118,7 @@ class Sharing:
 
     def cares(self, edges: float) -> bool:
         """Whether a push of about so many edges is worth that they are counted."""
-        return edges * self.session.kernels.costs.push_edge >= COUNTED * self.policy.overhead
+        return edges * self.session.kernels.costs.push_edge >= 2 * DEALS * self.policy.overhead
 
     def push(self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[np.ndarray] | None) -> Dealt | None:
         """How a frontier is dealt out, by the edges before and after that of each block; None: to its owners. That
@@ -129,8 +129,8 @@ class Sharing:
         given = session.kernels.costs
         edge = given.push_first if spec.op.monoid.is_any else given.push_edge
         loads = np.array([int(one[-1]) for one in found])
-        plain = edge * int(loads.max())
-        gain = plain - edge * float(loads.mean()) - self.policy.overhead
+        plain, cost = edge * int(loads.max()), DEALS * self.policy.overhead
+        gain = plain - edge * float(loads.mean()) - cost
         if gain <= 0:
             return None
         shares = solve(np.full((p, p), edge), loads)
@@ -140,8 +140,7 @@ class Sharing:
             matrix.missed += gain
             if matrix.missed < LAID * sum(matrix.lengths[b] for _, b in new) or not self._copied(new, x.map, matrix):
                 return None
-        predicted = shares.seconds + self.policy.overhead
-        everyone, cost = tuple(range(p)), self.policy.overhead
+        everyone, predicted = tuple(range(p)), shares.seconds + cost
         decision = Decision(1, "steal", everyone, shares, shares.seconds, plain, predicted, cost)
         return Dealt(session, matrix, mine, decision, reads(spec)[1])
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from itertools import product
+from math import inf
 from typing import Any
 from weakref import ref
 
@@ -36,7 +37,7 @@ from .buffers import (
 )
 from .condition import Condition
 from .journal import Journal, NotCompiled, OtherForm
-from .limits import going, limits, measure, products, too_wide
+from .limits import Breadth, going, limits, measure, products, too_wide
 from .noted import Noted
 from .signature import Signature
 from .tapes import CpuTape
@@ -52,8 +53,8 @@ class Reordered(Exception):
 class Captured:
     """The captured round. `pinned`: the statements as they are captured, by those of the loop. Where the loop's
     signature has a key, and its vectors are small beside the memory, other loops may take the round afterwards:
-    `fits`, `bind`, `run`. `way`: its guards and directions; `seconds`: predicted for its passes over rows. It shares
-    the places of `like`, a round of the same loop in other directions."""
+    `fits`, `bind`, `run`. `way`: its guards and directions; `seconds`: predicted for its passes over rows; `often`: as
+    limits.Breadth has it. It shares the places of `like`, a round of the same loop in other directions."""
 
     def __init__(
         self,
@@ -64,10 +65,11 @@ class Captured:
         way: Any,
         seconds: float = 0.0,
         like: "Captured | None" = None,
+        often: bool = False,
     ):
         self.session, self.loop, self.device, self.pinned = session, loop, session.devices[0], pinned
         self.alone = session.maps.alone  # on the first of several GPUs
-        self.way, self._seconds = way, seconds
+        self.way, self.often, self._seconds = way, often, inf if often else seconds  # all blocks work on wide lists
         self.joined: Any = None  # with a round of the other kind, as one kernel
         self.turns = False  # it ended where a round in other directions goes on
         self.read: list[Any] = []  # handles that the round reads and leaves alone
@@ -193,9 +195,13 @@ class Captured:
             if x._store is not None and held is not None:
                 yield op, x, held
 
+    @property
+    def breadth(self) -> Breadth:
+        return Breadth(self.tape.few, self.often)
+
     def too_wide(self, signature: Signature) -> bool:
         """Whether a loop with this key would end it with its first round."""
-        return too_wide(self.session, self.products(signature, "push"), self.tape.few)
+        return too_wide(self.session, self.products(signature, "push"), self.breadth)
 
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
@@ -357,7 +363,7 @@ class Captured:
                 self.flags = session._watched
                 unlike = self._unguarded(condition)
                 unlike += [f"{condition.array(flag)}[0] != 0" for _, flag, *_ in self.flags]
-                text = condition.kernel(done, copies, limits(session, pinned, condition, unlike, self.tape.few))
+                text = condition.kernel(done, copies, limits(session, pinned, condition, unlike, self.breadth))
                 self.tape.turn(text, condition.arrays, self.loop.max_iterations, [to for to, _ in pairs])
         finally:
             session.loop_index, session._watched = None, watched

@@ -27,7 +27,7 @@ from ..moving import moved
 from .body import matrices_of, round_of, simple, statements_of
 from .captured import Captured
 from .journal import NotCompiled, OtherForm
-from .limits import PASSES, as_it_lies, products, pulled, thin, too_wide, vector_of
+from .limits import PASSES, Breadth, as_it_lies, products, pulled, thin, too_wide, vector_of
 from .signature import Signature
 from .solo import Solo
 from .tapes import threads
@@ -55,6 +55,7 @@ SELDOM = 0.1  # rounds in which a guard holds, as a guess
 _THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
 Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
 _spent = 0.0  # seconds by all loops of the process, by statements
+OUTGROWN = 4  # times that a loop leaves a captured round, as a frontier is too wide, before it is captured for such
 _TRIES, WORTH = 3, 50  # captures of one loop that fail, or give up after so few rounds
 
 
@@ -67,6 +68,7 @@ class DeviceLoop:
         self.plans: Any = None
         self.alike, self.tries, self.chances = 0, 0, CHANCES
         self.left, self.turned = False, None  # a captured round; how that went, if its pulls should be pushes
+        self.wide = 0  # how often it was left as it had got too wide
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
         self.begun = self.last = perf_counter()
@@ -152,7 +154,13 @@ class DeviceLoop:
         searches from hubs no other frontier may be left to write down the round of.)"""
         pushes = products(self.session, self.statements, "push", "list")
         found = (push for push in pushes if not ends_soon(push[0].monoid))
-        return too_wide(self.session, found, self._seconds() < PASSES)
+        often = self._often
+        return too_wide(self.session, found, Breadth(not often and self._seconds() < PASSES, often))
+
+    @property
+    def _often(self) -> bool:
+        """Whether such loops left a round again and again, as it was too wide."""
+        return bool(self.session.loops.outgrown(self.signature.key))
 
     @property
     def _one(self) -> bool:
@@ -286,9 +294,13 @@ class DeviceLoop:
         """Run a captured round, and kept ones that go on where one ends."""
         self.left, self.turned = True, None
         while captured is not None:
-            captured = captured.run(self._heir)
+            last, captured = captured, captured.run(self._heir)
         if not self.loop.over:
             self._count()
+            if self.device.kind != "cpu" and "push" in last.way[1] and not last.turns:
+                self.wide += way_of(self.loop)[0] == last.way[0]
+                if self.wide >= OUTGROWN and last.key and not last.often:
+                    self.session.loops.outgrow(last)
 
     def _count(self) -> None:
         """Statements go on, and choose by how much there is of what they multiply."""
@@ -367,7 +379,8 @@ class DeviceLoop:
         try:
             with self._blind(), self._writing():
                 other = self._other(way)
-                captured = Captured(self.session, self.loop, pinned, self.signature, way, self._seconds(), other)
+                seconds = self._seconds()
+                captured = Captured(self.session, self.loop, pinned, self.signature, way, seconds, other, self._often)
                 if other is not None and captured.key:
                     with suppress(NotCompiled):
                         imported("gbgpu.engine.loop.joined").Joined(self.session, other, captured)

@@ -22,6 +22,7 @@ class Kept:
         self._ended: OrderedDict[Hashable, tuple[int, list[Any]]] = OrderedDict()
         self._took: OrderedDict[Hashable, float] = OrderedDict()
         self._keys: OrderedDict[Hashable, Hashable] = OrderedDict()
+        self._outgrown: OrderedDict[Hashable, bool] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._captured)
@@ -116,6 +117,15 @@ class Kept:
         """Seconds that it takes to capture such a round, as far as that is known."""
         known = self._took.get(key, inf)
         return 0.0 if known == inf else known
+
+    def outgrow(self, captured: Any) -> None:
+        """A loop has left this round for statements, and come back, again and again: others take wider frontiers."""
+        self.forget(captured)
+        _kept(self._outgrown, captured.key, True)
+
+    def outgrown(self, key: Hashable) -> bool:
+        """Whether rounds of such a loop are to take wide frontiers."""
+        return key in self._outgrown
 
     def new(self, key: Hashable) -> bool:
         """Whether no loop of these statements was asked about."""

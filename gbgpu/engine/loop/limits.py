@@ -1,7 +1,7 @@
 """When rounds of one kind end: a frontier is too wide for the pushes of a captured round, or thin enough for others."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,22 @@ from .condition import Condition, Limits
 # "Direction-Optimizing Breadth-First Search", SC 2012, section V.
 MANY, FEW = 14, 24
 THIN, SHORT = 1 << 20, 64  # edges of a frontier that few blocks expand; entries of the longest row of a road map
+WIDE = 1 << 26  # edges of each block's part of a frontier, in rounds that are worth it (`Breadth`)
 PASSES = 1e-5  # seconds of a round's passes over rows from which they want all the blocks that a graph gives them
 LITTLE = 1 << 18  # entries of a matrix that a CPU device pushes as soon as it begins anew
+
+
+class Breadth(NamedTuple):
+    """How a captured round pushes lists. few: by few blocks of a GPU, which take long for more than THIN edges. Else
+    statements that fill bitmaps are faster than lists from there on where they fill them, but not by as much as it
+    takes to go from rounds to statements and back: `often`, where a loop has done so again and again."""
+
+    few: bool = False
+    often: bool = False
+
+    def edges(self, held: MatrixStore) -> int:
+        """Of each block's part of a frontier, that a round expands well."""
+        return THIN if self.few else WIDE if self.often else max(THIN, held.colmap.n // DENSE // len(held.blocks))
 
 
 def products(
@@ -66,16 +80,18 @@ def _longest(held: MatrixStore) -> int:
     return max(int(block.views.get("longest", SHORT + 1)) for block in held.blocks)
 
 
-def limits(session: Any, statements: list[Statement], condition: Condition, unlike: list[str], few: bool) -> Limits:
-    """What tells that a frontier has more edges than a round (`few`: of few blocks) expands well, or than a pull looks
+def limits(
+    session: Any, statements: list[Statement], condition: Condition, unlike: list[str], breadth: Breadth
+) -> Limits:
+    """What tells that a frontier has more edges than a round expands well, or than a pull looks
     at; and where rounds of the other kind are better."""
     if session.devices[0].kind == "cpu":
-        return Limits(unlike, _wide(session, statements, condition, few)[0], [], [])
-    thin, (wide, many) = _thin(session, statements, condition), _wide(session, statements, condition, few)
+        return Limits(unlike, _wide(session, statements, condition, breadth)[0], [], [])
+    thin, (wide, many) = _thin(session, statements, condition), _wide(session, statements, condition, breadth)
     return Limits(unlike, wide, [*thin, *many], thin)
 
 
-def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]], few: bool) -> bool:
+def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]], breadth: Breadth) -> bool:
     """Whether the frontier of one of these products has so many edges that a captured round, which pushes, would take
     long, and be the last one. (Where any arrival does, few of them are looked at twice: what counts is how many
     vertices it has.)"""
@@ -88,7 +104,7 @@ def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]], few: 
         if ends_soon(op.monoid):
             wide = count * MANY > x.size
         else:
-            most = min(_edges(session, op, held), _room(held, few) * (1 if few else len(held.blocks)))
+            most = min(_edges(session, op, held), breadth.edges(held) * (1 if breadth.few else len(held.blocks)))
             wide = frontier_edges(session, x._store, count, held, False)[0] > most
         if wide:
             return True
@@ -136,19 +152,17 @@ def _edges(session: Any, op: Any, held: MatrixStore) -> int:
     return int(pulled(session, op, held) / (costs.push_first if op.monoid.is_any else costs.push_edge))
 
 
-def _room(held: MatrixStore, few: bool) -> int:
-    """Edges of each block's part of a frontier that a round expands well. Few blocks take long for more; with all that
-    a GPU has, statements that fill bitmaps are faster than lists from there on where they fill them."""
-    return THIN if few else max(THIN, held.colmap.n // DENSE // len(held.blocks))
-
-
-def _wide(session: Any, statements: list[Statement], condition: Condition, few: bool) -> tuple[list[str], list[str]]:
+def _wide(
+    session: Any, statements: list[Statement], condition: Condition, breadth: Breadth
+) -> tuple[list[str], list[str]]:
     """Whether a frontier of a push has too many edges: for a round's blocks, and for a push at all."""
     found, other, here = [], [], session.devices[0].kind == "cpu"
     for op, x, held in products(session, statements, "push", "list"):
         most = _edges(session, op, held)
         many = held.nvals // MANY if ends_soon(op.monoid) else most
-        most, row = min(max(most, 1024), _room(held, few)), _longest(held)
+        most, row = min(max(most, 1024), breadth.edges(held)), _longest(held)
+        if breadth.often and ends_soon(op.monoid):  # a pull may be better
+            most = max(min(most, many // len(held.blocks)), 1024)
         if held.nvals <= (LITTLE if here else THIN):
             continue  # all of it takes less than to begin anew
         kernel = session.kernels.get("frontier_edges", build.spec_of(held))
