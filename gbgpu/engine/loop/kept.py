@@ -120,7 +120,8 @@ class Kept:
 
     def outgrow(self, captured: Any) -> None:
         """A loop has left this round for statements, and come back, again and again: others take wider frontiers."""
-        self.forget(captured)
+        for one in (captured,) if captured.joined is None else captured.joined.both:
+            self.forget(one)
         _kept(self._outgrown, captured.key, True)
 
     def outgrown(self, key: Hashable) -> bool:
