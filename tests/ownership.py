@@ -14,7 +14,8 @@ from gbgpu import settings
 from gbgpu.device.cpu import CpuDevice
 from gbgpu.distribute import blocks
 
-CROSSES = ("copy", "copy_counted")  # may read what another device has
+# The arguments that may be what another device has.
+CROSSES = {"copy": {1}, "copy_counted": {1}, "deal": {0, 1}, "deal_words": {0}, "where": {0}}
 MAKES = ("empty", "zeros", "full", "put", "owners", "checked", "take", "order", "transpose", "truths", *CROSSES)
 MAKES += ("get", "peek", "clear", "has_empty", "longest", "equal")
 
@@ -111,7 +112,7 @@ def _method(name: str) -> Callable:
 
     def method(self: CpuDevice, *args: Any) -> Any:
         with current.on(self.index):
-            current.check(name, args[:1] + args[2:] if name in CROSSES else args)
+            current.check(name, [arg for i, arg in enumerate(args) if i not in CROSSES.get(name, ())])
             made = plain(self, *map(bare, args))
             return np.array(made) if name == "get" else None if name == "peek" else owned(made, self.index)
 

@@ -5,6 +5,7 @@ import json
 import os
 
 import numpy as np
+import ownership
 import pytest
 import scipy.sparse
 from hypothesis import given
@@ -159,6 +160,28 @@ def test_frontiers_are_dealt_out(sharers, form):
     assert A._store.copies and session.replicas.bytes() > 0
 
 
+@pytest.mark.parametrize("form", ["list", "bitmap"])
+def test_thieves_read_what_owners_have_by_dealing_only(form, monkeypatch):
+    monkeypatch.setattr(sharing, "LAID", 0)
+    taken, hand = [], sharing.Dealt.hand
+    noted = lambda self, task, x: taken.append(task.device != task.block) or hand(self, task, x)  # noqa: E731
+    monkeypatch.setattr(sharing.Dealt, "hand", noted)
+    with ownership.several() as current:
+        session = gb.settings.session()
+        session.assigner, session.sharing = None, sharing.Sharing(session, Policy(overhead=0))
+        A = gb.io.generate.rmat(9, 8, seed=2, weights=(1, 9), dtype="INT64")
+        D, ids = A.to_scipy_sparse().tocsr(), np.arange(0, A.nrows, 3)
+        for vals in (np.arange(ids.size), 7):
+            q = gb.Vector.from_coo(ids, vals, size=A.nrows).apply(gb.unary.identity).new(form=form)
+            assert q.nvals == ids.size
+            found = semiring.min_plus(q @ A).new(direction="push")
+            reached = semiring.any_pair(q @ A).new(direction="push")
+            expected = lengths_through(D, ids, np.broadcast_to(vals, ids.shape))
+            np.testing.assert_array_equal(found.to_dense(-1), expected)
+            np.testing.assert_array_equal(reached.to_coo()[0], np.flatnonzero(expected >= 0))
+        assert sum(taken) >= 4 and not current.broken, current.broken
+
+
 def test_searches_deal_their_frontiers_out(sharers, monkeypatch):
     session, A = sharers
     monkeypatch.setattr(direction, "COUNT", -1)  # all frontiers are counted
@@ -188,7 +211,11 @@ def test_copies_of_blocks_are_given_back(monkeypatch):
     assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
     held = sum(session.held(A).values())
     assert list(A._store.copies) == [(0, 1)] and session.replicas.bytes() == A._store.lengths[1] * A._store.entry_bytes
-    assert session.replicas.drop() and not A._store.copies
+    with monkeypatch.context() as patch:  # memory is short while a frontier is handed out
+        hand = sharing.Dealt.hand
+        patch.setattr(sharing.Dealt, "hand", lambda self, *task: session.replicas.drop() and None or hand(self, *task))
+        assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
+    assert not A._store.copies
     assert sum(session.held(A).values()) < held and session.replicas.bytes() == 0
     session.replicas.most = 0  # no room any more
     for _ in range(3):

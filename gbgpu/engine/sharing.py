@@ -56,6 +56,7 @@ class Dealt(NamedTuple):
 
     session: Context
     matrix: MatrixStore
+    copies: dict[tuple[int, int], MatrixBlock]  # of its blocks, by (device, block), also if they are dropped now
     mine: dict[Task, int]
     decision: Decision
     read: bool  # whether values of the frontier are
@@ -68,7 +69,7 @@ class Dealt(NamedTuple):
         """The rows of a block and the part of its frontier, in the memory of who takes it."""
         (d, b, *_), mine, session = task, self.mine[task], self.session
         x, device, away = source.blocks[b], session.devices[d], d != b
-        rows = self.matrix.copies[d, b] if away else self.matrix.blocks[b]
+        rows = self.copies[d, b] if away else self.matrix.blocks[b]
         if mine == ALL and not away:
             return rows, x
         vals, words, slots, count, moved = source.blocks[d].vals, None, None, None, []
@@ -142,7 +143,7 @@ class Sharing:
                 return None
         everyone, predicted = tuple(range(p)), shares.seconds + cost
         decision = Decision(1, "steal", everyone, shares, shares.seconds, plain, predicted, cost)
-        return Dealt(session, matrix, mine, decision, reads(spec)[1])
+        return Dealt(session, matrix, matrix.copies, mine, decision, reads(spec)[1])
 
     def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> bool:
         """Blocks of others for devices; whether there is room for them."""
