@@ -136,28 +136,30 @@ class Sharing:
             return None
         shares = solve(np.full((p, p), edge), loads)
         mine = _dealt(shares, x.map.rows)
-        new = [(d, b) for d, b, *_ in mine if d != b and (d, b) not in matrix.copies]
+        needed = {(d, b) for d, b, *_ in mine if d != b}
+        new = sorted(needed - matrix.copies.keys())
         if new:
             matrix.missed += gain
-            if matrix.missed < LAID * sum(matrix.lengths[b] for _, b in new) or not self._copied(new, x.map, matrix):
+            if matrix.missed >= LAID * sum(matrix.lengths[b] for _, b in new):
+                self._copied(new, x.map, matrix)
+            if needed - matrix.copies.keys():  # not yet, or memory is short
                 return None
         everyone, predicted = tuple(range(p)), shares.seconds + cost
         decision = Decision(1, "steal", everyone, shares, shares.seconds, plain, predicted, cost)
         return Dealt(session, matrix, matrix.copies, mine, decision, reads(spec)[1])
 
-    def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> bool:
-        """Blocks of others for devices; whether there is room for them."""
+    def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> None:
+        """Blocks of others for devices, if there is room for them."""
         taken = [0] * map.p
         for d, b in new:
             taken[d] += matrix.lengths[b] * matrix.entry_bytes
         if not self.session.replicas.room(taken):
             matrix.missed = -inf
-            return False
+            return
         tasks = [Task(d, b, 0, map.rows[b]) for d, b in new]
         made = self.session.over(tasks, lambda task: self._rows(task, map, matrix, 0, matrix.lengths[task.block]), 0.0)
         matrix.copies.update(zip(new, made, strict=True))
         self.session.replicas.keep(matrix)
-        return True
 
     def _move(self, map: RowMap, matrix: MatrixStore, spent: list[float]) -> bool:
         """Better boundaries for all of this size, once they would have paid for themselves; whether there are any."""
