@@ -209,18 +209,82 @@ def test_copies_of_blocks_are_given_back(monkeypatch):
     assert not A._store.copies and A._store.missed > 0  # not yet
     monkeypatch.setattr(sharing, "LAID", 0)
     assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
-    held = sum(session.held(A).values())
-    assert list(A._store.copies) == [(0, 1)] and session.replicas.bytes() == A._store.lengths[1] * A._store.entry_bytes
+    held, store = sum(session.held(A).values()), A._store
+    assert list(store.copies) == [(0, 1)]
+    offsets = store.blocks[1].indptr.nbytes
+    assert session.replicas.bytes() == store.lengths[1] * store.entry_bytes + offsets
     with monkeypatch.context() as patch:  # memory is short while a frontier is handed out
         hand = sharing.Dealt.hand
         patch.setattr(sharing.Dealt, "hand", lambda self, *task: session.replicas.drop() and None or hand(self, *task))
         assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
-    assert not A._store.copies
+    assert not A._store.copies and A._store.missed == 0
     assert sum(session.held(A).values()) < held and session.replicas.bytes() == 0
     session.replicas.most = 0  # no room any more
     for _ in range(3):
         assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
     assert not A._store.copies
+
+
+def test_copies_are_paid_for_each_time(monkeypatch):
+    session, A = begin("off", "cpu:2", (1, 1))
+    session.sharing = sharing.Sharing(session, Policy(overhead=0))
+    pushes = []
+    for half in (slice(0, A.nrows // 4), slice(A.nrows - A.nrows // 4, A.nrows)):
+        q = gb.Vector.from_coo(np.arange(A.nrows)[half], 1, size=A.nrows)
+        monkeypatch.setattr(sharing, "LAID", 1)
+        semiring.min_plus(q @ A).new(direction="push")
+        lost = A._store.missed
+        monkeypatch.setattr(sharing, "LAID", 2.5 * lost / max(A._store.lengths))
+        copies, n = len(A._store.copies), 1
+        while len(A._store.copies) == copies:
+            semiring.min_plus(q @ A).new(direction="push")
+            n += 1
+        pushes.append(n)
+        assert A._store.missed < lost
+    assert min(pushes) > 1
+
+
+def test_devices_with_copies_share_where_memory_is_short(monkeypatch):
+    monkeypatch.setattr(sharing, "LAID", 0)
+    session, A = begin("off", "cpu:4", (1, 9, 2, 1))
+    session.sharing = sharing.Sharing(session, Policy(overhead=0))
+    q = gb.Vector.from_coo(np.arange(A.nrows - 1), 1, size=A.nrows)
+    once = semiring.min_plus(q @ A).new(direction="push")
+    taken = sorted(A._store.copies)
+    del A._store.copies[taken[0]]
+    monkeypatch.setattr(session.replicas, "room", lambda bytes: False)
+    for _ in range(2):  # the first one finds that out
+        with gb.trace() as records:
+            assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
+    edges = [record.edges for record in records if record.step == "push"]
+    assert max(edges) < 0.6 * A.nvals and sorted(A._store.copies) == taken[1:]
+
+
+@pytest.mark.parametrize("name", ["min_second", "plus_pair", "min_first"])
+@pytest.mark.parametrize("form", ["list", "bitmap"])
+def test_values_that_no_product_reads_are_not_dealt_out(sharers, name, form, monkeypatch):
+    """Owners and thieves have blocks of different lengths."""
+    hand, parts = sharing.Dealt.hand, []
+
+    def handed(dealt, task, source):
+        rows, part = hand(dealt, task, source)
+        room = part.n if part.slots is None else part.slots.size
+        parts.append(part.stride == 0 or part.vals.size >= room)
+        return rows, part
+
+    monkeypatch.setattr(sharing.Dealt, "hand", handed)
+    _, A = sharers
+    ids = np.arange(0, A.nrows, 2)
+    q = gb.Vector.from_coo(ids, ids + 1, size=A.nrows).apply(gb.unary.identity).new(form=form)
+    assert q.nvals == len(ids)
+    op, n, entries = getattr(semiring, name), A.nrows, A.to_coo()
+    with gb.trace() as records:
+        found = op(q @ A).new(direction="push").to_dense(-1)
+    assert any(record.decision for record in records) and len(parts) > 1 and all(parts)
+    gb.init("cpu:1")
+    alone = gb.Matrix.from_coo(*entries, nrows=n, ncols=n)
+    q = gb.Vector.from_coo(ids, ids + 1, size=n)
+    np.testing.assert_array_equal(found, op(q @ alone).new(direction="pull").to_dense(-1))
 
 
 @pytest.mark.parametrize("spec", ["cpu:2", "cuda:0*3", "cuda:0-1"])

@@ -21,7 +21,6 @@ FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a f
 COUNT = 2e-6  # seconds that counting the edges of a frontier takes at least, and a wrong guess may cost
 WAYS = 64  # products with one matrix whose directions are remembered, where they follow from counts alone
 MORE = 64  # times the mean degree that a few vertices may have: where they would be pushed even so, none is counted
-EDGES = "edges of a frontier"
 DENSE = 4  # a push of a quarter as many entries as there are rows fills a bitmap instead of a list
 
 
@@ -61,14 +60,13 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
         few = session.ranks is not None or DENSE * edges < outer.n
         return few and push_seconds(costs, expr.op, store, outer, edges) < pull
 
-    mean = None if count is None else count * store.nvals // max(inner.n, 1)
-    hinted = direction and (direction == "pull" or mean is None or not balanced(session, inner, mean))
-    if count is None or mean is None:
-        edges = None
-    elif hinted or max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
-        edges, tiny = mean, not direction
-    else:
-        edges, tallies = frontier_edges(session, x, count, store, not pull_turned, settled)
+    edges = None if count is None else count * store.nvals // max(inner.n, 1)
+    if count is not None and edges is not None:
+        hinted = direction == "pull" or direction is not None and not balanced(session, inner, edges)
+        if hinted or max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
+            tiny = not direction
+        else:
+            edges, tallies = frontier_edges(session, x, count, store, not pull_turned, settled)
     push = push_seconds(costs, expr.op, store, outer, edges)
     if direction is None:
         direction = _rented(session, x, store, pull_turned, pull, push)
@@ -232,7 +230,7 @@ def frontier_edges(
 ) -> tuple[int, list[np.ndarray] | None]:
     """Entries in the rows of the frontier: counted, or estimated by the mean degree, where counting needs a read and
     the frontier is small, or would go the same way with MORE times as many (`settled`). And their tallies, or the edges
-    before and after those of each block, where somebody decides by them."""
+    of each block, where somebody decides by them."""
     held = store if not turned or store.symmetric else store.transposed
     if held is not None and x.map is not held.rowmap:
         held = None
@@ -242,8 +240,7 @@ def frontier_edges(
     if x.form == "full":
         return store.nvals, tallied(session, x, held) if tells and held is not None else None
     seen = session.ranks is None and session.devices[0].peek(session.nil(0).words) is not None
-    dealt = session.sharing is not None and x.map.p > 1
-    worth = seen or dealt and matters or FEW <= count <= MANY * x.map.n
+    worth = seen or matters or FEW <= count <= MANY * x.map.n
     if held is None or x.form not in KNOWN or not worth:
         return mean, None
     if tells:
@@ -251,13 +248,15 @@ def frontier_edges(
         return sum(int(one[-1]) for one in tallies), tallies
     if not seen and settled(MORE * mean):
         return mean, None
-    edges = counted_edges(session, x, count, held, seen)
-    return session.total(edges, EDGES), [np.array([0, one]) for one in edges] if dealt else None
+    edges, each = counted_edges(session, x, count, held, seen)
+    return edges, [np.array([one]) for one in each] if matters else None
 
 
-def counted_edges(session: Context, x: VectorStore, count: int, held: MatrixStore, seen: bool = False) -> list[int]:
-    """Entries in the rows of each block of a matrix that are present in x, in `count` of all. `seen`: the host reads
-    what devices have as its own."""
+def counted_edges(
+    session: Context, x: VectorStore, count: int, held: MatrixStore, seen: bool = False
+) -> tuple[int, list[int]]:
+    """Entries in the rows of a matrix that are present in x, in `count` of them: of all, and of each block here.
+    `seen`: the host reads what devices have as its own."""
 
     def counted() -> list[int]:
         count_block = counting(session, x, held)
@@ -270,7 +269,8 @@ def counted_edges(session: Context, x: VectorStore, count: int, held: MatrixStor
 
         return session.over(x.map.tasks, read, 0.0)
 
-    return session.aside(_counting(session, held, x.map), counted)
+    each = session.aside(_counting(session, held, x.map), counted)
+    return session.total(each, "edges of a frontier"), each
 
 
 def _counting(session: Context, held: MatrixStore, map: RowMap) -> Step:

@@ -25,7 +25,8 @@ class Replicas:
         """What they take now."""
         whole = sum(_bytes(store) for store in self._stores if store.replica is not None)
         rows = sum(store.shared.bytes for store in self._stores if store.shared is not None)
-        blocks = sum(block.nnz * store.entry_bytes for store in self._stores for block in store.copies.values())
+        copies = ((store, block) for store in self._stores for block in store.copies.values())
+        blocks = sum(block.nnz * store.entry_bytes + block.indptr.nbytes for store, block in copies)
         return whole + rows + blocks
 
     def fit(self, stores: list[MatrixStore], beside: int) -> bool:
@@ -68,7 +69,7 @@ class Replicas:
         self._stores.clear()
         for store in stores:
             store.replica = store.shared = None
-            store.copies = {}
+            store.copies, store.missed = {}, 0.0
         return bool(stores)
 
 

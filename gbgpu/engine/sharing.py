@@ -24,6 +24,7 @@ from ..distribute import transport
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
 from ..distribute.needs import Transfer
 from ..distribute.partition import WORD, RowMap, Task
+from ..errors import OutOfMemory
 from ..kernels.interface import Spec, reads, sums_whole_rows
 from .assign import CHUNK, as_tasks, before_chunks, pull_seconds_each
 from .context import Context
@@ -72,20 +73,25 @@ class Dealt(NamedTuple):
         rows = self.copies[d, b] if away else self.matrix.blocks[b]
         if mine == ALL and not away:
             return rows, x
-        vals, words, slots, count, moved = source.blocks[d].vals, None, None, None, []
-        read = self.read and x.stride
+        read = bool(self.read and x.stride)
+        vals = source.blocks[d].vals if self.read else session.pool.scalar(d, 0, x.vals.dtype)
         if x.slots is None:
-            words = device.deal_words(x.words, mine)
+            words, slots, count = device.deal_words(x.words, mine), None, None
             if read:
                 vals = device.where(x.vals, words) if away else x.vals
-                moved = [(device.set_bits(words), vals.itemsize)] if away and session.watched is not None else []
-            bytes = words.nbytes * mine.bit_count() // WORD if away else 0
         else:
-            slots, count = device.deal(x.slots, x.count, mine)
-            vals = device.deal(x.vals, x.count, mine)[0] if read else vals
-            moved, bytes = [(count, one.itemsize) for one in (slots, vals)[: 1 + bool(read)]] if away else [], 0
-        session.account(d, bytes, moved)
-        return rows, VectorBlock(x.n, vals, x.stride, words, slots, count)
+            words, (slots, count) = None, device.deal(x.slots, x.count, mine)
+            if read:
+                vals = device.deal(x.vals, x.count, mine)[0]
+        if away:
+            each = read * vals.itemsize
+            if slots is not None:
+                session.account(d, 0, [(count, slots.itemsize + each)])
+            else:
+                counted = read and session.watched is not None
+                moved = [(device.set_bits(words), each)] if counted else []
+                session.account(d, words.nbytes * mine.bit_count() // WORD, moved)
+        return rows, VectorBlock(x.n, vals, int(read), words, slots, count)
 
 
 class Sharing:
@@ -122,7 +128,7 @@ class Sharing:
         return edges * self.session.kernels.costs.push_edge >= 2 * DEALS * self.policy.overhead
 
     def push(self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[np.ndarray] | None) -> Dealt | None:
-        """How a frontier is dealt out, by the edges before and after that of each block; None: to its owners. That
+        """How a frontier is dealt out, by the edges of each block's; None: to its owners. That
         begins when what they lost by it would have paid for the copies of their blocks."""
         session, p = self.session, x.map.p
         if found is None or x.form == "full" or not self.policy.steal or session.loop_index is not None:
@@ -134,32 +140,36 @@ class Sharing:
         gain = plain - edge * float(loads.mean()) - cost
         if gain <= 0:
             return None
-        shares = solve(np.full((p, p), edge), loads)
+        each = np.full((p, p), edge)
+        if matrix.missed == -inf:  # memory is short: those that have copies
+            each[np.array([[d != b and (d, b) not in matrix.copies for d in range(p)] for b in range(p)])] = inf
+        shares = solve(each, loads)
+        if shares.seconds + cost >= plain:
+            return None
         mine = _dealt(shares, x.map.rows)
         needed = {(d, b) for d, b, *_ in mine if d != b}
         new = sorted(needed - matrix.copies.keys())
         if new:
+            price = LAID * sum(matrix.lengths[b] for _, b in new)
             matrix.missed += gain
-            if matrix.missed >= LAID * sum(matrix.lengths[b] for _, b in new):
-                self._copied(new, x.map, matrix)
-            if needed - matrix.copies.keys():  # not yet, or memory is short
+            if matrix.missed < price or not self._copied(new, x.map, matrix):
+                return None
+            matrix.missed -= price
+            if needed - matrix.copies.keys():  # others were dropped to make room
                 return None
         everyone, predicted = tuple(range(p)), shares.seconds + cost
         decision = Decision(1, "steal", everyone, shares, shares.seconds, plain, predicted, cost)
         return Dealt(session, matrix, matrix.copies, mine, decision, reads(spec)[1])
 
-    def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> None:
-        """Blocks of others for devices, if there is room for them."""
-        taken = [0] * map.p
-        for d, b in new:
-            taken[d] += matrix.lengths[b] * matrix.entry_bytes
-        if not self.session.replicas.room(taken):
-            matrix.missed = -inf
-            return
+    def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> bool:
+        """Whether there was room for blocks of others, which devices have from now on."""
         tasks = [Task(d, b, 0, map.rows[b]) for d, b in new]
-        made = self.session.over(tasks, lambda task: self._rows(task, map, matrix, 0, matrix.lengths[task.block]), 0.0)
+        made = self._laid([(task, 0, matrix.lengths[task.block]) for task in tasks], map, matrix)
+        if made is None:
+            matrix.missed = -inf
+            return False
         matrix.copies.update(zip(new, made, strict=True))
-        self.session.replicas.keep(matrix)
+        return True
 
     def _move(self, map: RowMap, matrix: MatrixStore, spent: list[float]) -> bool:
         """Better boundaries for all of this size, once they would have paid for themselves; whether there are any."""
@@ -206,17 +216,35 @@ class Sharing:
         session = self.session
         offsets = session.over(map.tasks, self._before(matrix), 0.0)
         tasks = as_tasks(decision, offsets, map.rows)
-        taken = [0] * len(session.devices)
-        for task in tasks:
-            if task.device != map.tasks[task.block].device:
-                first, last = _entries(task, offsets)
-                taken[task.device] += matrix.entry_bytes * (last - first)
-        if not session.replicas.room(taken):
+        parts = [(task, *_entries(task, offsets)) for task in tasks]
+        made = self._laid(parts, map, matrix)
+        if made is None:
             return None
-        made = session.over(tasks, lambda task: self._rows(task, map, matrix, *_entries(task, offsets)), 0.0)
-        session.replicas.keep(matrix)
         session.loops.clear()  # they were captured before
-        return Shared(tasks, dict(zip(tasks, made, strict=True)), decision, sum(taken))
+        return Shared(tasks, dict(zip(tasks, made, strict=True)), decision, sum(self._taken(parts, map, matrix)))
+
+    def _taken(self, parts: list[tuple[Task, int, int]], map: RowMap, matrix: MatrixStore) -> list[int]:
+        """Bytes of each device for rows that others own."""
+        taken, offset = [0] * len(self.session.devices), np.dtype(matrix.ptr).itemsize
+        for task, first, last in parts:
+            if task.device != map.tasks[task.block].device:
+                taken[task.device] += matrix.entry_bytes * (last - first) + offset * (task.hi - task.lo + 1)
+        return taken
+
+    def _laid(
+        self, parts: list[tuple[Task, int, int]], map: RowMap, matrix: MatrixStore
+    ) -> list[MatrixBlock] | None:
+        """The rows of tasks, which have the entries from a first to a last one, where they are computed; None where
+        there is no room for them."""
+        session, entries = self.session, {task: span for task, *span in parts}
+        if not session.replicas.room(self._taken(parts, map, matrix)):
+            return None
+        try:
+            made = session.over(list(entries), lambda task: self._rows(task, map, matrix, *entries[task]), 0.0)
+        except OutOfMemory:
+            return None
+        session.replicas.keep(matrix)
+        return made
 
     def _rows(self, task: Task, map: RowMap, matrix: MatrixStore, first: int, last: int) -> MatrixBlock:
         """The rows of a task, in the memory of its device."""
@@ -229,7 +257,9 @@ class Sharing:
             offsets, cols, vals = (device.empty(part.size, part.dtype) for part in parts)
             transfers = [Transfer(owner, task.device, *pair) for pair in zip(parts, (offsets, cols, vals), strict=True)]
             self.session.account(task.device, *transport.carry(devices, transfers))
-        n, offsets = task.hi - task.lo, offsets - offsets.dtype.type(first)
+        if first:
+            offsets = offsets - offsets.dtype.type(first)
+        n = task.hi - task.lo
         return MatrixBlock(n, offsets, cols, vals, block.stride, last - first, block.empty_rows)
 
 

@@ -71,7 +71,7 @@ class Captured:
         self.alone = session.maps.alone  # on the first of several GPUs
         self.way, self.often, self._seconds = way, often, inf if often else seconds  # all blocks work on wide lists
         self.joined: Any = None  # with a round of the other kind, as one kernel
-        self.turns = False  # it ended where a round in other directions goes on
+        self.left = 0  # why it ended before the loop did, as condition.py has it
         self.read: list[Any] = []  # handles that the round reads and leaves alone
         places = {} if like is None else like.held()
         self.lent: list[tuple[Any, set[int]]] = [] if like is None else like.lent
@@ -509,10 +509,11 @@ class Captured:
 
     # -- running
 
-    def run(self, heir: Callable[["Captured"], Any]) -> Any:
+    def run(self, heir: Callable[["Captured"], Any]) -> tuple["Captured", Any]:
         """Run to the end, or to a frontier that is too wide; handles hold what the last round left. Or another round
-        goes on where this one ended: what `heir` finds and binds, which is returned."""
-        loop, follows = self.loop, None
+        goes on where this one ended: what `heir` finds and binds. Returns the round, of those that are joined, in which
+        it ended, and what goes on."""
+        loop, follows, ended = self.loop, None, self
         joined = self.joined if self.joined is not None and self.joined.ready() else None
         both = (self,) if joined is None else joined.both
         flags = [flag for one in both for flag in one.flags]
@@ -540,14 +541,14 @@ class Captured:
                 loop.rounds, over, left = ended.tape.ended if joined is None else joined.state
                 if noted is not None:
                     noted.tell()
-                loop.converged, wide, ended.turns = bool(over), bool(left), left == 2
+                loop.converged, wide, ended.left = bool(over), bool(left), left
                 ended._leave()
                 if self.key:
                     follows = uninterrupted(partial(ended._end, heir if done else None))
             if self.key:
                 break
             loop.tell()
-        return follows
+        return ended, follows
 
     def _end(self, heir: Callable[["Captured"], Any] | None) -> Any:
         follows = None

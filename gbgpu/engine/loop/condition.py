@@ -10,6 +10,7 @@ from .journal import NotCompiled
 from .noted import NOTED, WORDS
 
 NOTES = 5  # the word of what counts rounds that says where a GPU leaves notes of them, or 0
+GONE_WIDE, TURNS, UNLIKE = 1, 2, 3  # why rounds of a kind ended, but for the end of the loop: see Limits
 POLLED = 16  # rounds after which a GPU looks at the host's memory, whether it is to stop
 PULLED, LONG = 6, 16  # the word that counts rounds in a row that pull for few vertices, and how many may
 
@@ -192,16 +193,17 @@ ALONE turn(unsigned long long handle, long long *state, volatile long long *abor
         ((double *)note)[3] = {self._double(self.change)};
     }}
     {" ".join(lines)}
+    const bool unlike = {self.any(limits.unlike)};
 #ifdef CROSSES // into rounds of another kind
-    const bool wide = {self.any(limits.unlike)}, other = {self.any(limits.other)}, better = false;
+    const bool wide = unlike, other = {self.any(limits.other)}, better = false;
 #else
-    const bool unlike = {self.any(limits.unlike)}, better = !unlike && ({self.any(limits.other)});
+    const bool better = !unlike && ({self.any(limits.other)});
     state[{PULLED}] = {self.any(limits.thin)} ? state[{PULLED}] + 1 : 0;
     const bool wide = unlike || state[{PULLED}] > {LONG} || {self.any(limits.wide)}, other = false;
 #endif
     state[0] = round + 1;
     state[1] = done;
-    state[2] = wide + (wide && better); // 2: rounds of another kind go on from here
+    state[2] = unlike ? {UNLIKE} : !wide ? 0 : better ? {TURNS} : {GONE_WIDE};
     const int goes_on = !done && !wide && round + 1 < most && (round % {POLLED} || !*abort) ? 1 + other : 0;
     state[3] = goes_on;
     TELL(handle, goes_on);
@@ -263,10 +265,11 @@ class CpuCondition(Condition):
             f"seen[0] = {self.entries or 'np.nan'}",
             f"seen[1] = {self.change or 'np.nan'}",
             *lines,
-            f"wide = {self.any(limits.unlike + limits.wide)}",
+            f"unlike = {self.any(limits.unlike)}",
+            f"wide = unlike or {self.any(limits.wide)}",
             "state[0] = round + 1",
             "state[1] = done",
-            "state[2] = wide",
+            f"state[2] = {UNLIKE} if unlike else {GONE_WIDE} if wide else 0",
             "state[3] = not done and not wide and round + 1 < state[4]",
         )
 

@@ -22,10 +22,11 @@ from ...kernels.tiered import price
 from ...language.expr import Statement
 from ...language.recording import Operation
 from ...trace import by_steps
-from ..direction import EDGES, counted_edges, pull_seconds
+from ..direction import counted_edges, pull_seconds
 from ..moving import moved
 from .body import matrices_of, round_of, simple, statements_of
 from .captured import Captured
+from .condition import GONE_WIDE, TURNS
 from .journal import NotCompiled, OtherForm
 from .limits import PASSES, Breadth, as_it_lies, products, pulled, thin, too_wide, vector_of
 from .signature import Signature
@@ -160,7 +161,7 @@ class DeviceLoop:
     @property
     def _often(self) -> bool:
         """Whether such loops left a round again and again, as it was too wide."""
-        return bool(self.session.loops.outgrown(self.signature.key))
+        return bool(self.session.loops.outgrown(self.signature.key, self._read))
 
     @property
     def _one(self) -> bool:
@@ -294,13 +295,12 @@ class DeviceLoop:
         """Run a captured round, and kept ones that go on where one ends."""
         self.left, self.turned = True, None
         while captured is not None:
-            last, captured = captured, captured.run(self._heir)
+            ended, captured = captured.run(self._heir)
         if not self.loop.over:
             self._count()
-            if self.device.kind != "cpu" and "push" in last.way[1] and not last.turns:
-                self.wide += way_of(self.loop)[0] == last.way[0]
-                if self.wide >= OUTGROWN and last.key and not last.often:
-                    self.session.loops.outgrow(last)
+            self.wide += ended.left == GONE_WIDE
+            if self.wide >= OUTGROWN and ended.key and not ended.often and self.device.kind != "cpu":
+                self.session.loops.outgrow(ended, self._read)
 
     def _count(self) -> None:
         """Statements go on, and choose by how much there is of what they multiply."""
@@ -315,7 +315,7 @@ class DeviceLoop:
         way = None if loop.over else way_of(loop)
         if way is not None and way[0] != ended.way[0]:
             found = loops.find(loop, self.signature, way)
-        elif way is not None and ended.turns:
+        elif way is not None and ended.left == TURNS:
             found = loops.other(self.signature, ended.way, self.session.maps.alone)
             found = found if found is not None and found.fits(self.signature, False, ended) else None
             self.turned = ended.way if found is None and self._may_turn(ended.way) else None
@@ -442,7 +442,7 @@ class DeviceLoop:
         count = self.session.known_count(x) or 0
         entries = held.nvals
         if x.form != "full":
-            entries = self.session.total(counted_edges(self.session, x, count, held), EDGES)
+            entries, _ = counted_edges(self.session, x, count, held)
         entries = held.nvals - entries if mask.complement else entries
         return int(entries * held.rowmap.n / max(held.nvals, 1))
 

@@ -22,7 +22,7 @@ class Kept:
         self._ended: OrderedDict[Hashable, tuple[int, list[Any]]] = OrderedDict()
         self._took: OrderedDict[Hashable, float] = OrderedDict()
         self._keys: OrderedDict[Hashable, Hashable] = OrderedDict()
-        self._outgrown: OrderedDict[Hashable, bool] = OrderedDict()
+        self._outgrown: OrderedDict[Hashable, list[Any]] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._captured)
@@ -97,12 +97,12 @@ class Kept:
 
     def ended(self, key: Hashable, rounds: int, matrices: list[Any]) -> None:
         """A loop is over, after so many rounds. `matrices`: what it has read."""
-        _kept(self._ended, key, (rounds, [matrix and ref(matrix) for matrix in matrices]))
+        _kept(self._ended, key, (rounds, _weak(matrices)))
 
     def last(self, key: Hashable, matrices: list[Any]) -> int | None:
         """The rounds that the last such loop took, if it read the same matrices."""
         rounds, read = self._ended.get(key, (None, []))
-        return rounds if [one and one() for one in read] == matrices else None
+        return rounds if _strong(read) == matrices else None
 
     def rounds(self, key: Hashable) -> int:
         """The rounds that the last such loop took, whatever it read."""
@@ -118,15 +118,16 @@ class Kept:
         known = self._took.get(key, inf)
         return 0.0 if known == inf else known
 
-    def outgrow(self, captured: Any) -> None:
-        """A loop has left this round for statements, and come back, again and again: others take wider frontiers."""
+    def outgrow(self, captured: Any, matrices: list[Any]) -> None:
+        """A loop has left this round for statements, and come back, again and again: others with these matrices take
+        wider frontiers."""
         for one in (captured,) if captured.joined is None else captured.joined.both:
             self.forget(one)
-        _kept(self._outgrown, captured.key, True)
+        _kept(self._outgrown, captured.key, _weak(matrices))
 
-    def outgrown(self, key: Hashable) -> bool:
-        """Whether rounds of such a loop are to take wide frontiers."""
-        return key in self._outgrown
+    def outgrown(self, key: Hashable, matrices: list[Any]) -> bool:
+        """Whether rounds of such a loop, with these matrices, are to take wide frontiers."""
+        return key in self._outgrown and _strong(self._outgrown[key]) == matrices
 
     def new(self, key: Hashable) -> bool:
         """Whether no loop of these statements was asked about."""
@@ -144,6 +145,14 @@ class Kept:
 def _follows(direction: str | None, other: str | None) -> bool:
     """Whether a statement goes in the other direction, as far as that is known."""
     return direction in (None, other)
+
+
+def _weak(matrices: list[Any]) -> list[Any]:
+    return [matrix and ref(matrix) for matrix in matrices]
+
+
+def _strong(refs: list[Any]) -> list[Any]:
+    return [one and one() for one in refs]
 
 
 def _counted(counts: OrderedDict[Hashable, int], key: Hashable) -> int:

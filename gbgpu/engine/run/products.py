@@ -196,12 +196,14 @@ class Products(Delegates):
             source = self.duplicate(source)
         form = FORMS[source.form] | (k.DENSE if dense or w is not None else 0)
         kernel, options = self.kernel("push"), session.kernels.push_options
-        tasks, apart = inner.tasks, None if product.heads is None else matrix.apart
-        if apart is None and session.assigner is not None and inner.p > 1:
-            tasks = session.assigner.push(spec, source, matrix, self.registers.get("tallies"))
-        dealt = None
-        if apart is None and session.sharing is not None and inner.p > 1:
-            dealt = session.sharing.push(spec, source, matrix, self.registers.get("tallies"))
+        tasks, dealt, apart = inner.tasks, None, None if product.heads is None else matrix.apart
+        tallies = self.registers.get("tallies")
+        if apart is not None or inner.p == 1:
+            pass  # owners compute
+        elif session.assigner is not None:
+            tasks = session.assigner.push(spec, source, matrix, tallies)
+        elif session.sharing is not None:
+            dealt = session.sharing.push(spec, source, matrix, tallies)
             if dealt is not None:
                 tasks = dealt.tasks
                 if session.watched is not None:
