@@ -81,6 +81,7 @@ def writes() -> list[tuple[str, Spec]]:
         (binary.numpy.gcd[INT16], INT16, UINT64),
     ]
     pairs = [(kind, Spec(op=op, a=a, b=b)) for op, a, b in accums for kind in ("write", "write_list")]
+    pairs.append(("write", Spec(op=binary.lor[BOOL], a=BOOL, b=BOOL, iso=True)))
     two = [
         (binary.minus[FP32], FP32, INT32, FP32),
         (binary.lt[INT64], INT64, INT64, BOOL),

@@ -82,6 +82,11 @@ def test_wide_pushes_of_three_devices_are_united_at_the_owner(three):
         "push min_plus[FP64] by rows of A, x list, mask ~mask.S",
         "unite what 3 devices reached by monoid.min[FP64], mask ~mask.S -> bitmap",
     ]
+    reached = steps(gb.explain(d(~d.S, direction="push") << any_pair(q @ A)))
+    assert reached[1:3] == [
+        "push any_pair[FP64] by rows of A, x list, mask ~mask.S",
+        "unite what 3 devices reached by monoid.any[FP64], mask ~mask.S -> bitmap iso",
+    ]
     kinds = [line.split()[0] for line in steps(gb.explain(d(direction="push") << min_plus(few @ A)))]
     assert "unite" not in kinds and "combine" in kinds
 

@@ -306,8 +306,6 @@ class Planner:
 
     def _push(self, product: Product, x: Value, spec: Spec, mask: str, text: str) -> Value:
         iso, p, seconds = " iso" if spec.iso else "", product.outer.p, ("seconds",)
-        if p > 1 and spec.iso:  # lists of rows alone are short
-            product = product._replace(dense=False)
         t = Value("t", "bitmap" if product.dense else "list", spec.out, spec.iso, product.outer)
         if product.dense and p == 1:
             return self.emit("push", t, ("A", x.name, mask), spec, f"{text} -> {t.form}{iso}", product, seconds)
@@ -319,8 +317,8 @@ class Planner:
             sources, text = (*sources, given, known), f"{text}, delegates on all devices"
         self.emit("push", t._replace(name="S"), sources, spec, text, product, seconds)
         if product.dense:
-            unite = Spec(op=spec.op.monoid.binaryop, a=spec.out, b=spec.out)
-            text = f"what {p} devices reached by {spec.op.monoid!r}{self._masked_by(mask)} -> bitmap"
+            unite = Spec(op=spec.op.monoid.binaryop, a=spec.out, b=spec.out, iso=spec.iso)
+            text = f"what {p} devices reached by {spec.op.monoid!r}{self._masked_by(mask)} -> bitmap{iso}"
             return self.emit("unite", t, ("S", mask), unite, text, None, seconds)
         drain = Spec(out=spec.out, idx=spec.idx, iso=spec.iso)
         if p == 1:

@@ -223,6 +223,8 @@ def _rows(word: str, statement: str) -> str:
 
 
 def _write(kind, spec, parts):
+    if spec.iso:
+        return {"ALLOW": ALLOW, "delete": "", "store_rows": ""}
     row = "r" if kind == "write" else "q"
     parts.cast("cast_t", spec.b, spec.a)
     plain = f"cvals[place(r)] = cast_t(tvals[place({row} * tstride)])"

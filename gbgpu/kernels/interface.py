@@ -153,7 +153,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     # -- the write rule C<M, accum, replace> = T. op: typed binary accumulator or None; a: type of C; b: type of T.
     # dense, in place on C. Rows in the region: mask bit set: T present -> accum(C, T) if both, else T; T absent ->
     # deleted, kept if accum. Mask bit not set: kept, deleted if REPLACE. Rows outside the region: kept, deleted if
-    # REPLACE and the mask bit is not set.
+    # REPLACE and the mask bit is not set. iso: bits alone, as by an accumulator.
     "write": ("n", "cvals", "cwords", "tvals", "tstride", "twords", "mwords", "rwords", "flags", "count"),
     # T is a list: entries that pass the mask are accumulated or stored; nothing is deleted. count is C's own and
     # grows by new entries.

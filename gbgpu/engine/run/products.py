@@ -277,23 +277,24 @@ class Products(Delegates):
     def _unite(self, step: Step) -> VectorStore:
         """What all devices have scattered, at the owners of the rows."""
         reached, map, session = self.registers[step.sources[0]], step.into.map, self.session
-        kernel, devices = self.kernel("write"), session.devices
+        kernel, devices, iso = self.kernel("write"), session.devices, step.into.iso
 
         def work(task: Task) -> VectorBlock:
             b, me, lo, n = task.block, task.device, map.first_slot(task.block), map.rows[task.block]
             device, nil, (mwords, flags) = devices[me], session.nil(me), self.bits(step.sources[1], b)
-            vals, words, count = device.empty(n, step.into.dtype.np_type), device.zeros((n + 63) >> 6, np.int64), None
+            vals = reached[me].value if iso else device.empty(n, step.into.dtype.np_type)
+            words, count = device.zeros((n + 63) >> 6, np.int64), None
             for source in sorted(range(map.p), key=lambda d: d != me):
                 space = reached[source].space
-                part = [space.vals[lo : lo + n], space.words[lo >> 6 : (lo + n + 63) >> 6]]
+                part = [space.words[lo >> 6 : (lo + n + 63) >> 6], vals if iso else space.vals[lo : lo + n]]
                 if source != me:
-                    arrived = [device.empty(piece.size, piece.dtype) for piece in part]
-                    transfers = [needs.Transfer(source, me, *pair) for pair in zip(part, arrived, strict=True)]
+                    part, sent = [device.empty(piece.size, piece.dtype) for piece in part], part
+                    pairs = zip(sent[: 1 if iso else 2], part, strict=False)
+                    transfers = [needs.Transfer(source, me, *pair) for pair in pairs]
                     session.account(me, *transport.carry(devices, transfers))
-                    part = arrived
                 count = device.zeros(1, np.int64)
-                kernel(n, vals, words, part[0], 1, part[1], mwords, nil.words, flags, count)
-            return VectorBlock(n, vals, 1, words, count=count)
+                kernel(n, vals, words, part[1], 0 if iso else 1, part[0], mwords, nil.words, flags, count)
+            return VectorBlock(n, vals, 0 if iso else 1, words, count=count)
 
         return self.store(session.over(map.tasks, work, self.rows(map)))
 

@@ -18,14 +18,14 @@ DEVICE i64 written(i64 first, i64 n, T_A *cvals, i64 *cwords, const T_B *tvals, 
     }
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        if (!taken[i]) continue;
+        if (ISO || !taken[i]) continue;
         t[i] = tvals[(first + 32 * i) * tstride];
         if (HAS_OP && held[i]) c[i] = cvals[first + 32 * i];
     }
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const i64 r = first + 32 * i;
-        if (taken[i]) cvals[r] = HAS_OP && held[i] ? both(c[i], t[i]) : only_b(t[i]);
+        if (!ISO && taken[i]) cvals[r] = HAS_OP && held[i] ? both(c[i], t[i]) : only_b(t[i]);
         found += flags & CFULL ? count_bits(r < n) : store_bits(cwords, r, stays[i]);
     }
     return found;
