@@ -1,11 +1,13 @@
-"""Weakly connected components: the component of a vertex of highest degree by breadth-first search, the others by
-hooking and shortcutting.
+"""Weakly connected components: the component of a vertex of highest degree by breadth-first search, what is left of few
+vertices by passing labels on, all else by hooking and shortcutting.
 
 The search mostly finds the largest component within few levels. It is left out where no vertex has many neighbours (a
-road network), and given up where a level does not double what has been reached. The vertices it did not close are the
-forest's: `parent` begins as each vertex itself. A round takes for every vertex the least grandparent among its
-neighbours, hooks that onto the vertex's parent and onto the vertex, and lets every vertex point to its grandparent. In
-the end all of a component point to its smallest vertex.
+road network), and given up where a level does not double what has been reached. The few vertices with arcs that it does
+not close are mostly in components of a handful: the labels of those that fell are passed on until none falls, or for
+so many rounds. Where more are left, or they have not come to rest, a forest is made: `parent` begins as each vertex
+itself. A round takes for every vertex the least grandparent among its neighbours, hooks that onto the vertex's parent
+and onto the vertex, and lets every vertex point to its grandparent. In the end all of a component point to its smallest
+vertex.
 Arcs count in both directions, so an unsymmetric matrix is used in both orientations.
 
 Source: Zhang, Azad, Hu, "FastSV: A Distributed-Memory Connected Component Algorithm with Fast Convergence", SIAM PP
@@ -26,6 +28,7 @@ from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_pair, min_first, plus_first, plus_second
 
 BUSY = 16  # neighbours without which no vertex is worth a search: a road network is not reached within few levels
+FEW, ROUNDS = 16, 32  # labels are passed on where less than a sixteenth is left, for so many rounds
 SHORTCUTS = 2  # more than FastSV has, where all vertices take part: they cost less than the rounds that they save
 
 
@@ -36,25 +39,27 @@ def connected_components(A: Matrix) -> Vector:
     """
     n = square(A)
     sides = [A] if has_symmetric_pattern(A, n) else [A, A.T]
-    seen = component_of_the_busiest(A, n, sides)
-    parent = forest(n, sides, seen)
-    labels = Vector(int, size=n, name="labels")
-    labels << parent
+    labels, degree = (Vector(int, size=n, name=name) for name in ("labels", "degree"))
+    labels[:] = 0
+    labels << indexunary.rowindex(labels, 0)
+    degree << row_lengths(A)
+    seen = component_of_the_busiest(sides, labels, degree)
     if seen.nvals:
-        labels(seen.S) << indexunary.index(seen).new().reduce(monoid.min).new().value
+        labels(seen.S) << binary.first(labels & seen).reduce(monoid.min).new().value
+    if seen.nvals < n and not (seen.nvals and passed_on(sides, labels, degree, seen)):
+        labels << forest(n, sides, seen, labels)
     return labels
 
 
-def component_of_the_busiest(A: Matrix, n: int, sides: list) -> Vector:
-    """True at the component's vertices; nowhere if the search was left out or given up, or there is no vertex."""
-    seen, q = (Vector(bool, size=n, name=name) for name in ("seen", "q"))
-    degree = Vector(int, size=n, name="degree")
-    degree << row_lengths(A)
-    highest = degree.reduce(monoid.max).new().value
-    if highest is None or highest < BUSY:
+def component_of_the_busiest(sides: list, labels: Vector, degree: Vector) -> Vector:
+    """True at the component's vertices; nowhere if the search was left out or given up, or there is none. `labels`: the
+    number of each vertex."""
+    seen, q = (Vector(bool, size=labels.size, name=name) for name in ("seen", "q"))
+    highest = busiest(degree & labels).reduce(monoid.max).new().value
+    if highest is None or highest >> 32 < BUSY:
         return seen
-    highest = select.valueeq(degree, highest).new(name="highest")
-    q[indexunary.index(highest).new().reduce(monoid.min).new().value] = True
+    n, A = labels.size, sides[0]
+    q[highest & 0xFFFFFFFF] = True
     with loop() as it:
         seen(q.S) << True
         if len(sides) == 1:
@@ -68,15 +73,38 @@ def component_of_the_busiest(A: Matrix, n: int, sides: list) -> Vector:
     return Vector(bool, size=n, name="seen") if q.nvals else seen
 
 
-def forest(n: int, sides: list, seen: Vector) -> Vector:
-    """The root of each vertex's tree, its smallest vertex; itself where the vertex was seen."""
+# A degree and the number of its vertex, as one. (Of 2**32 vertices and more it is some vertex's.)
+busiest = binary.register_anonymous(lambda degree, i: (degree << 32) + i, "busiest")
+fallen = binary.register_anonymous(lambda x, known: x if x < known else -1, "fallen")
+
+
+def passed_on(sides: list, labels: Vector, degree: Vector, seen: Vector) -> bool:
+    """Let labels of vertices that were not seen fall to the least of each component; whether they came to rest."""
+    n = labels.size
+    q, t = (Vector(int, size=n, name=name) for name in ("q", "t"))
+    for side in sides[1:]:
+        degree(binary.plus) << row_lengths(side)
+    q(~seen.S) << binary.second(degree & labels)
+    if q.nvals > n // FEW:
+        return False
+    with loop(ROUNDS) as it:
+        t << min_first(q @ sides[0])
+        for side in sides[1:]:
+            t(binary.min) << min_first(q @ side)
+        t << fallen(t & labels)
+        q << select.valuege(t, 0)
+        labels(binary.min) << q
+        it.until(q.nvals == 0)
+    return it.converged
+
+
+def forest(n: int, sides: list, seen: Vector, labels: Vector) -> Vector:
+    """The root of each vertex's tree, its smallest vertex; its label where the vertex was seen. Labels are no greater
+    than the numbers of their vertices."""
     dtype = "UINT32" if n < 2**32 else "UINT64"
     parent, least, grand = (Vector(dtype, size=n, name=name) for name in ("parent", "least", "grand"))
     stale = Scalar(bool, name="stale")
-    parent[:] = 0
-    parent << indexunary.rowindex(parent, 0)
-    if seen.nvals == n:
-        return parent
+    parent << labels
     least << parent
     grand << parent
     rest = ~seen.S if seen.nvals else None

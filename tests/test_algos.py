@@ -279,6 +279,22 @@ def test_connected_components(devices, graph):
     verify.connected_components(A, labels)
 
 
+@pytest.mark.parametrize("path", [3, 20, 60, 400], ids=lambda length: f"path of {length}")
+@pytest.mark.parametrize("directed", [False, True], ids=["edges", "arcs"])
+def test_components_beside_the_busiest(devices, directed, path):
+    """Few vertices pass their labels on, which a long path takes too many rounds for; of many a forest is made."""
+    rng, n, busy = np.random.default_rng(path), 1200, 500
+    ids = rng.permutation(n)
+    i = np.r_[np.zeros(busy - 1, int), np.arange(busy, busy + path - 1), busy + path, busy + path + 2]
+    j = np.r_[np.arange(1, busy), np.arange(busy + 1, busy + path), busy + path + 1, busy + path]
+    turned = rng.random(len(i)) < 0.5
+    graph = n, [*zip(ids[np.where(turned, j, i)].tolist(), ids[np.where(turned, i, j)].tolist(), strict=True)]
+    graph = graph if directed else both_ways(graph)
+    labels = algos.connected_components(matrix(graph))
+    expected = {v: min(part) for part in nx.weakly_connected_components(digraph(graph)) for v in part}
+    assert as_dict(labels) == expected
+
+
 def both_ways(graph):
     n, arcs = graph
     return n, sorted({arc for i, j in arcs for arc in ((i, j), (j, i))})

@@ -231,9 +231,7 @@ class Sharing:
                 taken[task.device] += matrix.entry_bytes * (last - first) + offset * (task.hi - task.lo + 1)
         return taken
 
-    def _laid(
-        self, parts: list[tuple[Task, int, int]], map: RowMap, matrix: MatrixStore
-    ) -> list[MatrixBlock] | None:
+    def _laid(self, parts: list[tuple[Task, int, int]], map: RowMap, matrix: MatrixStore) -> list[MatrixBlock] | None:
         """The rows of tasks, which have the entries from a first to a last one, where they are computed; None where
         there is no room for them."""
         session, entries = self.session, {task: span for task, *span in parts}
