@@ -15,7 +15,7 @@ import gbgpu as gb
 from algos import balancing, bfs, bfs_levels, cli, connected_components, pagerank, sssp, training
 from gbgpu import balance, exceptions, semiring
 from gbgpu.balance import Policy, constant, replay, rounds, stalled, summary, topology
-from gbgpu.engine import assign, direction, sharing
+from gbgpu.engine import assign, direction, hubs, sharing
 from gbgpu.engine.loop import device as compiled
 
 ALL = Policy(fold=False, t1=0, t2=0, overhead=0, rest=0)
@@ -161,7 +161,8 @@ def test_frontiers_are_dealt_out(sharers, form):
 
 
 @pytest.mark.parametrize("form", ["list", "bitmap"])
-def test_thieves_read_what_owners_have_by_dealing_only(form, monkeypatch):
+@pytest.mark.parametrize("short", [False, True], ids=["blocks", "hubs"])
+def test_thieves_read_what_owners_have_by_dealing_only(short, form, monkeypatch):
     monkeypatch.setattr(sharing, "LAID", 0)
     taken, hand = [], sharing.Dealt.hand
     noted = lambda self, task, x: taken.append(task.device != task.block) or hand(self, task, x)  # noqa: E731
@@ -171,6 +172,9 @@ def test_thieves_read_what_owners_have_by_dealing_only(form, monkeypatch):
         session.assigner, session.sharing = None, sharing.Sharing(session, Policy(overhead=0))
         A = gb.io.generate.rmat(9, 8, seed=2, weights=(1, 9), dtype="INT64")
         D, ids = A.to_scipy_sparse().tocsr(), np.arange(0, A.nrows, 3)
+        if short:
+            session.sharing._cache(A._store.rowmap, A._store)
+            assert A._store.hubs is not None
         for vals in (np.arange(ids.size), 7):
             q = gb.Vector.from_coo(ids, vals, size=A.nrows).apply(gb.unary.identity).new(form=form)
             assert q.nvals == ids.size
@@ -258,6 +262,62 @@ def test_devices_with_copies_share_where_memory_is_short(monkeypatch):
             assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
     edges = [record.edges for record in records if record.step == "push"]
     assert max(edges) < 0.6 * A.nvals and sorted(A._store.copies) == taken[1:]
+
+
+@pytest.mark.parametrize("form", ["list", "bitmap", "list of one value"])
+def test_hubs_are_cached_where_memory_is_short(sharers, form):
+    """Thieves take these of their places, and owners all others."""
+    (session, A), rng = sharers, np.random.default_rng(5)
+    D, n, store = A.to_scipy_sparse().tocsr(), A.nrows, A._store
+    whole = max(store.lengths) * store.entry_bytes
+    session.replicas.most = int(0.9 * whole * (len(store.blocks) - 1))
+    degree, computed = np.diff(D.indptr), []
+    for k in (900, 3, 100, 400, 900):
+        ids = np.sort(rng.choice(n, k, replace=False))
+        vals = np.full(k, 7) if "one" in form else rng.integers(1, 99, k)
+        q = gb.Vector.from_coo(ids, 7 if "one" in form else vals, size=n)
+        if form == "bitmap":
+            q = q.apply(gb.binary.plus, right=0).new(form="bitmap")
+            assert q.nvals == k
+        with gb.trace() as records:
+            found = semiring.min_plus(q @ A).new(direction="push")
+        np.testing.assert_array_equal(found.to_dense(-1), lengths_through(D, ids, vals))
+        pushes = [record for record in records if record.step == "push"]
+        assert sum(record.edges for record in pushes) == degree[ids].sum()  # each once
+        computed.append((max(record.edges for record in pushes), pushes[0].decision))
+    assert store.hubs is not None and 0 < session.replicas.bytes() <= session.replicas.most
+    most, decision = computed[-1]
+    owned = [degree[lo:hi].sum() for lo, hi in zip(store.rowmap.bounds, store.rowmap.bounds[1:], strict=False)]
+    assert decision.action == "steal" and most < 0.9 * max(owned)
+    held = sum(session.held(A).values())
+    assert session.replicas.drop() and store.hubs is None and not store.copies
+    assert sum(session.held(A).values()) < held
+
+
+@pytest.mark.parametrize("least", [None, 1, 20, 64, 65])
+@pytest.mark.parametrize("room", [10**9, 100_000, 30_000, 10])
+def test_hubs_are_the_longest_rows_that_there_is_room_for(least, room):
+    session, A = begin("off")
+    session.replicas.most = room
+    store, D = A._store, A.to_scipy_sparse().tocsr()
+    lengths, bounds = np.diff(D.indptr), store.rowmap.bounds
+    found = hubs.hubs(session, store.rowmap, store, least)
+    powers = 2 ** np.arange(11)
+    powers = powers[powers >= (2 * A.nvals / A.nrows if least is None else least)]
+    offsets = 4 * (A.nrows + len(store.blocks)) + A.nrows // 32
+    fits = [power for power in powers if 3 * (12 * lengths[lengths >= power].sum() + offsets) <= room + A.nrows]
+    if not fits or lengths[lengths >= fits[0]].sum() < hubs.PART * A.nvals:
+        assert found is None
+        return
+    for b, (block, rows, part) in enumerate(zip(*found, strict=True)):
+        mine = lengths[bounds[b] : bounds[b + 1]]
+        np.testing.assert_array_equal(np.diff(block.indptr), np.where(mine >= fits[0], mine, 0))
+        bits = np.unpackbits(rows.view(np.uint8), bitorder="little")[: len(mine)]
+        np.testing.assert_array_equal(bits, mine >= fits[0])
+        assert part == pytest.approx(mine[mine >= fits[0]].sum() / max(mine.sum(), 1))
+        kept = np.repeat(mine >= fits[0], mine)
+        np.testing.assert_array_equal(block.cols, store.blocks[b].cols[: len(kept)][kept])
+        np.testing.assert_array_equal(block.vals, store.blocks[b].vals[: len(kept)][kept])
 
 
 @pytest.mark.parametrize("name", ["min_second", "plus_pair", "min_first"])

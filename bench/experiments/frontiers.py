@@ -3,7 +3,8 @@
 Each graph, made on the GPU, is divided into segments of equal rows, and searches begin inside the first one (twins: two
 social networks with few ties; crawl: most neighbours are near; bench/device_graphs.py). `push` is one product with a
 frontier of every second vertex of that segment. `balance="off"` leaves frontiers to their owners, "auto" deals them out
-(docs/balance.md); `one` is the first GPU alone. Medians of whole calls in ms, devices synchronised, copies made and
+(docs/balance.md), "hubs" does so with room for less than a block, so that others cache the rows of hubs; `one` is the
+first GPU alone. Medians of whole calls in ms, devices synchronised, copies made and
 loops captured before; results of all rows are compared. Most edges: of all that pushes of one call looked at, the part
 of the fuller device; dealt: how many of its pushes were.
 """
@@ -21,6 +22,7 @@ from bench.device_graphs import make
 from bench.record import RESULTS, interleaved, machine, synchronized
 from gbgpu.semiring import min_plus
 
+ROOM = 0.45  # of a weighted matrix, which is divided among two
 WARM = 30  # calls before, in which copies are made and loops captured
 COLUMNS = ("graph", "devices", "balance", "push", "most edges", "SSSP", "most edges", "dealt", "BFS", "copies, MB")
 
@@ -40,7 +42,9 @@ def pushes(call) -> tuple[str, str]:
 def measured(graph, devices: str, balance: str, rounds: int, known: dict) -> list[str]:
     """The cells of one row; `known` has what the first one computed."""
     p = len(gb.init(devices).devices)
-    session = gb.init(devices, gb.partition.shares(*[1] * p), balance=balance)
+    room = int(ROOM * 8 * graph.nnz) if balance == "hubs" else "auto"
+    kept = "auto" if balance == "hubs" else balance
+    session = gb.init(devices, gb.partition.shares(*[1] * p), balance=kept, replicas=room)
     A, W = (gb.Matrix.from_csr(graph.indptr, graph.indices, vals, ncols=graph.n) for vals in (True, graph.weights))
     source = next(v for v in graph.sources if v < graph.n // 2)
     ids = np.arange(0, graph.n // 2, 2)
@@ -70,7 +74,8 @@ def main() -> None:
     lines = []
     for name in given.graphs:
         graph, known = make(name), {}
-        for devices, balance in (("cuda:0", "off"), (given.devices, "off"), (given.devices, "auto")):
+        several = [(given.devices, balance) for balance in ("off", "auto", "hubs")]
+        for devices, balance in (("cuda:0", "off"), *several):
             told = "one" if devices == "cuda:0" else devices
             cells = [name, told, balance, *measured(graph, devices, balance, given.rounds, known)]
             lines.append(f"| {' | '.join(cells)} |")

@@ -79,8 +79,9 @@ class CpuDevice:
         target[: count[0]] = source[: count[0]]
 
     def deal(self, source: np.ndarray, count: np.ndarray, mine: int) -> tuple[np.ndarray, np.ndarray]:
-        found = source[: count[0]][_places(count[0], mine)]
-        return found, np.array([len(found)])
+        found, target = source[: count[0]][_places(count[0], mine)], np.empty_like(source)
+        target[: len(found)] = found
+        return target, np.array([len(found)])
 
     def deal_words(self, source: np.ndarray, mine: int) -> np.ndarray:
         return np.where(_places(len(source), mine), source, 0)

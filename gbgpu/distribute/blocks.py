@@ -102,7 +102,7 @@ class MatrixStore:
     __slots__ = (
         *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals", "blocks"),
         *("transposed", "symmetric", "diagonal", "entries", "replica", "pulls", "halo", "rented", "ways", "sums"),
-        *("shared", "lost", "copies", "missed", "apart", "successor", "better", "hollow"),
+        *("shared", "lost", "copies", "hubs", "missed", "apart", "successor", "better", "hollow"),
         "__weakref__",
     )
 
@@ -119,6 +119,7 @@ class MatrixStore:
         self.shared: Any = None  # who computes which rows of a pull, if not their owners (engine/sharing.py)
         self.lost = 0.0  # seconds lost by going without `shared`
         self.copies: dict[tuple[int, int], MatrixBlock] = {}  # by (device, block): for frontiers that are dealt out
+        self.hubs: Any = None  # where these have rows of hubs alone, which these are (engine/hubs.py)
         self.missed = 0.0  # seconds lost by going without them
         self.better: Any = None  # boundaries by which devices would have as much to do (a balance.Repartition)
         self.successor: MatrixStore | None = None  # the same on other rows (engine/moving.py)

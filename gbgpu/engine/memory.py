@@ -82,6 +82,8 @@ def of_handle(session: Any, store: Any) -> dict[str, int]:
             look(block, session.devices[task.device].name)
         for (d, _), block in getattr(store, "copies", {}).items():
             look(block, session.devices[d].name)
+        for device, words in zip(session.devices, getattr(getattr(store, "hubs", None), "rows", ()), strict=False):
+            look(words, device.name)
         apart: Any = getattr(store, "apart", None)
         for d, device in enumerate(session.devices if apart else ()):
             if device.name in found:  # columns and values of normal rows are the matrix's own

@@ -27,7 +27,8 @@ class Replicas:
         rows = sum(store.shared.bytes for store in self._stores if store.shared is not None)
         copies = ((store, block) for store in self._stores for block in store.copies.values())
         blocks = sum(block.nnz * store.entry_bytes + block.indptr.nbytes for store, block in copies)
-        return whole + rows + blocks
+        bits = sum(words.nbytes for store in self._stores if store.hubs is not None for words in store.hubs.rows)
+        return whole + rows + blocks + bits
 
     def fit(self, stores: list[MatrixStore], beside: int) -> bool:
         """Whether there is room for replicas of these, and so many bytes beside."""
@@ -69,7 +70,7 @@ class Replicas:
         self._stores.clear()
         for store in stores:
             store.replica = store.shared = None
-            store.copies, store.missed = {}, 0.0
+            store.copies, store.hubs, store.missed = {}, None, 0.0
         return bool(stores)
 
 

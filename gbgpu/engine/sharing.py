@@ -6,8 +6,8 @@ captured loops too.
 
 Frontiers change. Where the host has counted the edges of each block's, which it does for those that are worth it, what
 is beyond the mean goes to others, which have copies of the blocks: a frontier is dealt out like cards, so many of every
-64 places to each device, as the host does not see where in it the edges are. Captured rounds, whose frontiers are thin,
-leave them to their owners.
+64 places to each device, as the host does not see where in it the edges are. Where memory is short for whole blocks,
+others have the rows of hubs (`hubs.py`). Captured rounds, whose frontiers are thin, leave them to their owners.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,9 +25,10 @@ from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorSto
 from ..distribute.needs import Transfer
 from ..distribute.partition import WORD, RowMap, Task
 from ..errors import OutOfMemory
-from ..kernels.interface import Spec, reads, sums_whole_rows
+from ..kernels.interface import COMPLEMENT, MASKED, Spec, reads, sums_whole_rows
 from .assign import CHUNK, as_tasks, before_chunks, pull_seconds_each
 from .context import Context
+from .hubs import Hubs, hubs
 from .moving import succeed
 
 # Seconds lost for which rows are copied, for each of their entries: a quarter of what copying and laying out take, as
@@ -58,9 +59,11 @@ class Dealt(NamedTuple):
     session: Context
     matrix: MatrixStore
     copies: dict[tuple[int, int], MatrixBlock]  # of its blocks, by (device, block), also if they are dropped now
+    hubs: Hubs | None  # where these have rows of hubs alone: owners take the others of all places
     mine: dict[Task, int]
     decision: Decision
-    read: bool  # whether values of the frontier are
+    dtype: Any  # of the frontier
+    read: bool  # whether its values are
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -73,6 +76,8 @@ class Dealt(NamedTuple):
         rows = self.copies[d, b] if away else self.matrix.blocks[b]
         if mine == ALL and not away:
             return rows, x
+        if self.hubs is not None and not away:
+            return rows, self._beside(task, x)
         read = bool(self.read and x.stride)
         vals = source.blocks[d].vals if self.read else session.pool.scalar(d, 0, x.vals.dtype)
         if x.slots is None:
@@ -92,6 +97,22 @@ class Dealt(NamedTuple):
                 moved = [(device.set_bits(words), each)] if counted else []
                 session.account(d, words.nbytes * mine.bit_count() // WORD, moved)
         return rows, VectorBlock(x.n, vals, int(read), words, slots, count)
+
+    def _beside(self, task: Task, x: VectorBlock) -> VectorBlock:
+        """What is left to the owner where others take hubs of their places alone."""
+        assert self.hubs is not None
+        device, rows, theirs = self.session.devices[task.device], self.hubs.rows[task.block], ALL ^ self.mine[task]
+        if x.slots is None:
+            return VectorBlock(x.n, x.vals, x.stride, x.words & ~device.deal_words(rows, theirs))
+        spec = Spec(b=self.dtype, idx=x.slots.dtype.name)
+        (slots, count), vals = device.deal(x.slots, x.count, self.mine[task]), device.empty(x.slots.size, x.vals.dtype)
+        others, number = device.deal(x.slots, x.count, theirs)
+        given = x.vals
+        if x.stride:
+            vals, given = device.deal(x.vals, x.count, self.mine[task])[0], device.deal(x.vals, x.count, theirs)[0]
+        kernel = self.session.kernels.get("mask_list", spec)
+        kernel(number, others, given, x.stride, rows, MASKED | COMPLEMENT, slots, vals, count)
+        return VectorBlock(x.n, vals if x.stride else x.vals, x.stride, None, slots, count)
 
 
 class Sharing:
@@ -140,13 +161,16 @@ class Sharing:
         gain = plain - edge * float(loads.mean()) - cost
         if gain <= 0:
             return None
-        each = np.full((p, p), edge)
-        if matrix.missed == -inf:  # memory is short: those that have copies
+        each, hubs = np.full((p, p), edge), matrix.hubs
+        if matrix.missed == -inf and hubs is None:  # memory is short: those that have copies
             each[np.array([[d != b and (d, b) not in matrix.copies for d in range(p)] for b in range(p)])] = inf
         shares = solve(each, loads)
+        dealt = shares.edges
+        if hubs is not None:
+            shares, dealt = _of_hubs(shares, hubs.parts, edge)
         if shares.seconds + cost >= plain:
             return None
-        mine = _dealt(shares, x.map.rows)
+        mine = _dealt(dealt, x.map.rows)
         needed = {(d, b) for d, b, *_ in mine if d != b}
         new = sorted(needed - matrix.copies.keys())
         if new:
@@ -159,17 +183,33 @@ class Sharing:
                 return None
         everyone, predicted = tuple(range(p)), shares.seconds + cost
         decision = Decision(1, "steal", everyone, shares, shares.seconds, plain, predicted, cost)
-        return Dealt(session, matrix, matrix.copies, mine, decision, reads(spec)[1])
+        return Dealt(session, matrix, matrix.copies, hubs, mine, decision, x.dtype, reads(spec)[1])
 
     def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> bool:
-        """Whether there was room for blocks of others, which devices have from now on."""
-        tasks = [Task(d, b, 0, map.rows[b]) for d, b in new]
-        made = self._laid([(task, 0, matrix.lengths[task.block]) for task in tasks], map, matrix)
-        if made is None:
-            matrix.missed = -inf
-            return False
-        matrix.copies.update(zip(new, made, strict=True))
-        return True
+        """Whether there was room for blocks of others, which devices have from now on; else they get rows of hubs."""
+        made = self._laid([(Task(d, b, 0, map.rows[b]), 0, matrix.lengths[b]) for d, b in new], map, matrix)
+        if made is not None:
+            matrix.copies.update(zip(new, made, strict=True))
+            return True
+        matrix.missed = -inf
+        if not matrix.copies:
+            self._cache(map, matrix)
+        return False
+
+    def _cache(self, map: RowMap, matrix: MatrixStore) -> None:
+        """Copies of the rows of hubs for all devices, if there is room for them."""
+        try:
+            found = hubs(self.session, map, matrix, self.policy.t4)
+        except OutOfMemory:
+            return
+        if found is None:
+            return
+        pairs = [(d, b) for d in range(map.p) for b in range(map.p) if d != b and found.parts[b]]
+        parts = [(Task(d, b, 0, map.rows[b]), 0, found.blocks[b].nnz) for d, b in pairs]
+        made = self._laid(parts, map, matrix, found.blocks)
+        if made is not None:
+            matrix.copies.update(zip(pairs, made, strict=True))
+            matrix.hubs = found._replace(blocks=[])
 
     def _move(self, map: RowMap, matrix: MatrixStore, spent: list[float]) -> bool:
         """Better boundaries for all of this size, once they would have paid for themselves; whether there are any."""
@@ -231,22 +271,28 @@ class Sharing:
                 taken[task.device] += matrix.entry_bytes * (last - first) + offset * (task.hi - task.lo + 1)
         return taken
 
-    def _laid(self, parts: list[tuple[Task, int, int]], map: RowMap, matrix: MatrixStore) -> list[MatrixBlock] | None:
+    def _laid(
+        self,
+        parts: list[tuple[Task, int, int]],
+        map: RowMap,
+        matrix: MatrixStore,
+        blocks: list[MatrixBlock] | None = None,
+    ) -> list[MatrixBlock] | None:
         """The rows of tasks, which have the entries from a first to a last one, where they are computed; None where
-        there is no room for them."""
-        session, entries = self.session, {task: span for task, *span in parts}
+        there is no room for them. `blocks`: others than the matrix's."""
+        session, entries, blocks = self.session, {task: span for task, *span in parts}, blocks or matrix.blocks
         if not session.replicas.room(self._taken(parts, map, matrix)):
             return None
         try:
-            made = session.over(list(entries), lambda task: self._rows(task, map, matrix, *entries[task]), 0.0)
+            made = session.over(list(entries), lambda task: self._rows(task, map, blocks, *entries[task]), 0.0)
         except OutOfMemory:
             return None
         session.replicas.keep(matrix)
         return made
 
-    def _rows(self, task: Task, map: RowMap, matrix: MatrixStore, first: int, last: int) -> MatrixBlock:
+    def _rows(self, task: Task, map: RowMap, blocks: list[MatrixBlock], first: int, last: int) -> MatrixBlock:
         """The rows of a task, in the memory of its device."""
-        devices, block = self.session.devices, matrix.blocks[task.block]
+        devices, block = self.session.devices, blocks[task.block]
         owner, device = map.tasks[task.block].device, devices[task.device]
         offsets, cols, vals = block.indptr[task.lo : task.hi + 1], block.cols[first:last], block.vals
         vals = vals[first:last] if block.stride else vals[:1]
@@ -261,10 +307,23 @@ class Sharing:
         return MatrixBlock(n, offsets, cols, vals, block.stride, last - first, block.empty_rows)
 
 
-def _dealt(shares: Shares, rows: Sequence[int]) -> dict[Task, int]:
-    """Bits of the places, modulo 64, of each block that each device takes."""
+def _of_hubs(shares: Shares, parts: Sequence[float], edge: float) -> tuple[Shares, np.ndarray]:
+    """Shares of which thieves take no more than rows of hubs have; and all edges of the places that they look at."""
+    edges, places = shares.edges.astype(float), shares.edges.astype(float)
+    for b, part in enumerate(parts):
+        load, away = edges[b].sum(), edges[b].sum() - edges[b, b]
+        edges[b] *= min(1.0, part * load / max(away, 1))
+        edges[b, b] = 0
+        places[b] = edges[b] / max(part, 1e-9)
+        edges[b, b], places[b, b] = load - edges[b].sum(), max(load - places[b].sum(), 0.0)
+    edges = np.rint(edges).astype(np.int64)
+    return Shares(edges, edge * float(edges.sum(0).max()), shares.bound), places
+
+
+def _dealt(shares: np.ndarray, rows: Sequence[int]) -> dict[Task, int]:
+    """Bits of the places, modulo 64, of each block that each device takes, by the edges of these."""
     others, own = {}, {}
-    for b, (edges, n) in enumerate(zip(shares.edges, rows, strict=True)):
+    for b, (edges, n) in enumerate(zip(shares, rows, strict=True)):
         cuts = [0] * (len(edges) + 1)
         if edges.any():
             cuts[1:] = np.rint(WORD * np.cumsum(edges) / edges.sum()).astype(int).tolist()

@@ -464,13 +464,13 @@ BODIES = {
 """,
     "mask_list": """
     unwanted = 1 if flags & COMPLEMENT else 0
-    top = 0
+    top = out_count[0]
     for q in range(count[0]):
         r = np.intp(slots[q])
         out_slots[top] = r
         out_vals[top] = xvals[place(q * xstride)]
         top += 1 if ((mwords[r >> 6] >> (r & 63)) & 1) != unwanted else 0
-    out_count[0] += top
+    out_count[0] = top
 """,
     "scatter": """
     for q in range(count[0]):

@@ -181,7 +181,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     # -- forms and masks (b: type of the values)
     "mask_words": ("n", *_X, "flags", "out_words"),  # bits of present and true rows
     "list_words": (*_LIST, "flags", "out_words"),  # out_words zeroed by the caller; VALUED: true ones only
-    "mask_list": (*_LIST, "mwords", "flags", *_OUT_LIST),  # entries that pass the mask
+    # entries that pass the mask, after those that the result has; there is room for all
+    "mask_list": (*_LIST, "mwords", "flags", *_OUT_LIST),
     "scatter": (*_LIST, "out_vals", "out_words"),  # list -> bitmap; out_words zeroed by the caller
     "compact": ("n", *_X, "flags", *_OUT_LIST),  # dense -> list, ascending where cheap
     # rows of a new layout: out row r = x at global slot index[r] (int64; -1: absent)
