@@ -136,10 +136,7 @@ class Sharing:
             if movable(map) and self.session.maps.of(map.n) is map and self._move(map, matrix, spent):
                 return None
             shares = solve(np.tile(edges, (map.p, 1)).T, np.array(matrix.lengths))
-            predicted = shares.seconds + self.policy.overhead
-            everyone, plain = tuple(range(map.p)), max(spent)
-            decision = Decision(1, "steal", everyone, shares, shares.seconds, plain, predicted, self.policy.overhead)
-            matrix.shared = self._made(decision, map, matrix)
+            matrix.shared = self._made(_stolen(shares, max(spent), self.policy.overhead), map, matrix)
             if matrix.shared is None:
                 matrix.lost = inf
         return matrix.shared
@@ -149,8 +146,8 @@ class Sharing:
         return edges * self.session.kernels.costs.push_edge >= 2 * DEALS * self.policy.overhead
 
     def push(self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[np.ndarray] | None) -> Dealt | None:
-        """How a frontier is dealt out, by the edges of each block's; None: to its owners. That
-        begins when what they lost by it would have paid for the copies of their blocks."""
+        """How a frontier is dealt out, by the edges of each block's; None: to its owners. That begins when what they lost
+        by it would have paid for the copies of their blocks."""
         session, p = self.session, x.map.p
         if found is None or x.form == "full" or not self.policy.steal or session.loop_index is not None:
             return None
@@ -181,8 +178,7 @@ class Sharing:
             matrix.missed -= price
             if needed - matrix.copies.keys():  # others were dropped to make room
                 return None
-        everyone, predicted = tuple(range(p)), shares.seconds + cost
-        decision = Decision(1, "steal", everyone, shares, shares.seconds, plain, predicted, cost)
+        decision = _stolen(shares, plain, cost)
         return Dealt(session, matrix, matrix.copies, hubs, mine, decision, x.dtype, reads(spec)[1])
 
     def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> bool:
@@ -305,6 +301,11 @@ class Sharing:
             offsets = offsets - offsets.dtype.type(first)
         n = task.hi - task.lo
         return MatrixBlock(n, offsets, cols, vals, block.stride, last - first, block.empty_rows)
+
+
+def _stolen(shares: Shares, plain: float, cost: float) -> Decision:
+    everyone = tuple(range(len(shares.edges)))
+    return Decision(1, "steal", everyone, shares, shares.seconds, plain, shares.seconds + cost, cost)
 
 
 def _of_hubs(shares: Shares, parts: Sequence[float], edge: float) -> tuple[Shares, np.ndarray]:
