@@ -146,8 +146,8 @@ class Sharing:
         return edges * self.session.kernels.costs.push_edge >= 2 * DEALS * self.policy.overhead
 
     def push(self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[np.ndarray] | None) -> Dealt | None:
-        """How a frontier is dealt out, by the edges of each block's; None: to its owners. That begins when what they lost
-        by it would have paid for the copies of their blocks."""
+        """How a frontier is dealt out, by the edges of each block's; None: to its owners. That begins when what they
+        lost by it would have paid for the copies of their blocks."""
         session, p = self.session, x.map.p
         if found is None or x.form == "full" or not self.policy.steal or session.loop_index is not None:
             return None
