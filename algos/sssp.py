@@ -30,6 +30,7 @@ from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_eq, any_plus, min_plus
 
 MANY = 16  # near vertices are many from a sixteenth of all
+ROADS = 8  # a mean degree below which a graph is as thin as a road map
 SKEWED = 32  # a vertex of so many times the mean degree is a hub
 # Above all lengths of paths. What is not reached begins at twice that; arcs of less than nothing do not bring it below.
 NEVER = {"INT64": 1 << 61, "FP32": inf, "FP64": inf}
@@ -181,13 +182,13 @@ def one_weight(A: Matrix, lowest: float, total: float) -> bool:
 
 def step_of(A: Matrix, lowest: float, total: float) -> float | None:
     """How far the limit rises above the least of the far distances: 32 times the mean weight over the mean degree, as
-    Davidson et al. have it. None: every vertex is near."""
+    Davidson et al. have it; four times as far in road maps, where few vertices are near. None: every vertex is."""
     if lowest < 0 or not A.nvals:
         return None
     mean = A.nvals / A.nrows
     if row_lengths(A).new(name="degree").reduce(monoid.max).new().value > SKEWED * mean:
         return None
-    step = 32 * total / A.nvals / mean
+    step = (32 if mean >= ROADS else 128) * total / A.nvals / mean
     return step if "FP" in A.dtype.name else max(int(step), 1)
 
 
