@@ -292,7 +292,7 @@ class Planner:
         self.emit(
             "pull", t._replace(name="N"), ("A", x.name, mask), spec, f"{text}, normal rows", product, ("seconds",)
         )
-        add = Spec(op=spec.op.monoid.binaryop, a=spec.out, b=spec.out)
+        add = Spec(op=spec.op.monoid.binaryop, a=spec.out, b=spec.out, iso=spec.iso)
         told = f"what {p} devices have of delegates, to their owners by {spec.op.monoid!r}"
         return self.emit("settle", t, ("N", "P"), add, told, product.heads)
 

@@ -82,7 +82,7 @@ class Delegates(Output):
     def _settle(self, step: Step) -> VectorStore:
         """What devices have of the delegates' rows, combined by the owners, at the head of their blocks."""
         (t, parts), heads, session = [self.registers[name] for name in step.sources], step.option, self.session
-        each, iso, kernel = range(heads.p), t.iso, None if t.iso else self.kernel("write")
+        each, iso, kernel = range(heads.p), t.iso, self.kernel("write")
         spans = [(heads.first_slot(b), n) for b, n in enumerate(heads.rows)]
         wanted = [[Piece(d, lo, 0, n) for d in each if d != b] if n else [] for b, (lo, n) in enumerate(spans)]
         near_words = self.near_bits(heads, parts, wanted)
@@ -98,16 +98,13 @@ class Delegates(Output):
                 came = [device.empty(part.size, part.dtype) for part in given]
                 transfers = [needs.Transfer(piece.owner, me, *pair) for pair in zip(given, came, strict=True)]
                 session.account(me, *transport.carry(session.devices, transfers))
-                count = device.zeros(1, np.int64)
-                if kernel is None:
-                    words |= came[0]
-                else:
-                    kernel(n, vals, words, came[1], 1, came[0], nil.words, nil.words, 0, count)
+                count, theirs = device.zeros(1, np.int64), vals if iso else came[1]
+                kernel(n, vals, words, theirs, 0 if iso else 1, came[0], nil.words, nil.words, 0, count)
             if n and not iso:
                 device.copy(block.vals[:n], vals)
             if n and block.words is not None:
                 block.words[: len(words)] |= words
-                block.count += len(device.rows_of(words, n)) if iso else count
+                block.count += count
             return block
 
         return self.store(session.over(t.map.tasks, work, self.rows(heads)))
