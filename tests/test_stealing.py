@@ -262,6 +262,11 @@ def test_devices_with_copies_share_where_memory_is_short(monkeypatch):
             assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
     edges = [record.edges for record in records if record.step == "push"]
     assert max(edges) < 0.6 * A.nvals and sorted(A._store.copies) == taken[1:]
+    monkeypatch.undo()  # memory is there again
+    monkeypatch.setattr(sharing, "LAID", 0)
+    for _ in range(2 * sharing.AGAIN):
+        assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
+    assert sorted(A._store.copies) == taken
 
 
 @pytest.mark.parametrize("form", ["list", "bitmap", "list of one value"])

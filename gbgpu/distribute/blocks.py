@@ -120,7 +120,7 @@ class MatrixStore:
         self.lost = 0.0  # seconds lost by going without `shared`
         self.copies: dict[tuple[int, int], MatrixBlock] = {}  # by (device, block): for frontiers that are dealt out
         self.hubs: Any = None  # where these have rows of hubs alone, which these are (engine/hubs.py)
-        self.missed = 0.0  # seconds lost by going without them
+        self.missed = 0.0  # seconds lost by going without them; less than 0: there was no room
         self.better: Any = None  # boundaries by which devices would have as much to do (a balance.Repartition)
         self.successor: MatrixStore | None = None  # the same on other rows (engine/moving.py)
         self.apart: Any = None  # with rows of delegates where their columns lie (engine/matrix/separate.py)

@@ -121,7 +121,7 @@ def _apart(
             return None
         return heads if fewer(each * separated(session, matrix).moved + sums, each * plain) else None
     sent = min((matrix.nvals if edges is None else edges) / map.p, map.n) * (np.dtype(matrix.idx).itemsize + term)
-    if not fewer(heads.n * (value + (1 + masked) / 8), map.n * (term + 1 / 8) if dense and term else sent):
+    if not fewer(heads.n * (value + (1 + masked) / 8), map.n * (term + 1 / 8) if dense else sent):
         return None
     separated(session, matrix)
     return heads

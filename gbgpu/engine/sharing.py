@@ -36,6 +36,7 @@ from .moving import succeed
 LAID = 5e-11
 MOVED = 4 * LAID  # the same for each entry that changes hands where all of a size moves: both blocks are laid out anew
 ROOM = 1.5  # times the bytes of a device's new rows that must be free there: the old ones go when all has moved
+AGAIN = 64  # times the price of copies that is lost before they are tried again, where there was no room
 DEALS = 16  # times the overhead of a decision: counting, reading what owners have, and twice as many launches
 ALL = 2**64 - 1  # the bits of all places
 # One place after the other goes to another device: multiples of this, modulo 64, are spread evenly over them, however
@@ -159,7 +160,8 @@ class Sharing:
         if gain <= 0:
             return None
         each, hubs = np.full((p, p), edge), matrix.hubs
-        if matrix.missed == -inf and hubs is None:  # memory is short: those that have copies
+        if matrix.missed < 0 and hubs is None:  # memory was short: those that have copies
+            matrix.missed += gain
             each[np.array([[d != b and (d, b) not in matrix.copies for d in range(p)] for b in range(p)])] = inf
         shares = solve(each, loads)
         dealt = shares.edges
@@ -173,9 +175,12 @@ class Sharing:
         if new:
             price = LAID * sum(matrix.lengths[b] for _, b in new)
             matrix.missed += gain
-            if matrix.missed < price or not self._copied(new, x.map, matrix):
+            if matrix.missed < price:
                 return None
-            matrix.missed -= price
+            if not self._copied(new, x.map, matrix):
+                matrix.missed = -AGAIN * max(price, gain)
+                return None
+            matrix.missed = max(matrix.missed - price, 0.0)  # 0 where copies were dropped to make room
             if needed - matrix.copies.keys():  # others were dropped to make room
                 return None
         decision = _stolen(shares, plain, cost)
@@ -187,7 +192,6 @@ class Sharing:
         if made is not None:
             matrix.copies.update(zip(new, made, strict=True))
             return True
-        matrix.missed = -inf
         if not matrix.copies:
             self._cache(map, matrix)
         return False
@@ -196,7 +200,7 @@ class Sharing:
         """Copies of the rows of hubs for all devices, if there is room for them."""
         try:
             found = hubs(self.session, map, matrix, self.policy.t4)
-        except OutOfMemory:
+        except (MemoryError, OutOfMemory):
             return
         if found is None:
             return
@@ -281,7 +285,7 @@ class Sharing:
             return None
         try:
             made = session.over(list(entries), lambda task: self._rows(task, map, blocks, *entries[task]), 0.0)
-        except OutOfMemory:
+        except (MemoryError, OutOfMemory):
             return None
         session.replicas.keep(matrix)
         return made
