@@ -299,7 +299,7 @@ def test_hubs_are_cached_where_memory_is_short(sharers, form, monkeypatch):
     assert sum(session.held(A).values()) < held
 
 
-@pytest.mark.parametrize("least", [None, 1, 20, 64, 65])
+@pytest.mark.parametrize("least", [None, 1, 20, 64, 65, np.inf])
 @pytest.mark.parametrize("room", [10**9, 100_000, 30_000, 10])
 def test_hubs_are_the_longest_rows_that_there_is_room_for(least, room):
     session, A = begin("off")

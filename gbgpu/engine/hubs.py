@@ -4,7 +4,7 @@ these, as few rows have many of a social network's entries.
 Source: Meng and others, "Efficient Multi-GPU Graph Processing with Remote Work Stealing" (GUM), VLDB 2023, section V.
 """
 
-from math import ceil
+from math import ceil, inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,8 @@ def hubs(session: Context, map: RowMap, matrix: MatrixStore, least: float | None
     counted = np.array(session.over(map.tasks, lambda task: _counted(session, matrix, task), 0.0))
     if least is None:
         least = 2 * matrix.nvals / max(map.n, 1)
+    if least == inf:  # no row is a hub's
+        return None
     for digits in range((ceil(max(least, 1)) - 1).bit_length() + 1, DIGITS):  # rows of 2**(digits - 1) entries
         entries = counted[:, digits:].sum(1)
         if entries.sum() < PART * matrix.nvals:

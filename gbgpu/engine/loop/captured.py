@@ -513,7 +513,7 @@ class Captured:
         """Run to the end, or to a frontier that is too wide; handles hold what the last round left. Or another round
         goes on where this one ended: what `heir` finds and binds. Returns the round, of those that are joined, in which
         it ended, and what goes on."""
-        loop, follows, ended = self.loop, None, self
+        loop, follows, ended, self.left = self.loop, None, self, 0
         joined = self.joined if self.joined is not None and self.joined.ready() else None
         both = (self,) if joined is None else joined.both
         flags = [flag for one in both for flag in one.flags]
