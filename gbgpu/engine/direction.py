@@ -60,8 +60,9 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
         few = session.ranks is not None or DENSE * edges < outer.n
         return few and push_seconds(costs, expr.op, store, outer, edges) < pull
 
-    edges = None if count is None else count * store.nvals // max(inner.n, 1)
-    if count is not None and edges is not None:
+    edges = None
+    if count is not None:
+        edges = count * store.nvals // max(inner.n, 1)
         hinted = direction == "pull" or direction is not None and not balanced(session, inner, edges)
         if hinted or max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
             tiny = not direction

@@ -63,8 +63,7 @@ class Dealt(NamedTuple):
     hubs: Hubs | None  # where these have rows of hubs alone: owners take the others of all places
     mine: dict[Task, int]
     decision: Decision
-    dtype: Any  # of the frontier
-    read: bool  # whether its values are
+    read: bool  # whether values of the frontier are
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -78,7 +77,7 @@ class Dealt(NamedTuple):
         if mine == ALL and not away:
             return rows, x
         if self.hubs is not None and not away:
-            return rows, self._beside(task, x)
+            return rows, self._beside(task, source)
         read = bool(self.read and x.stride)
         vals = source.blocks[d].vals if self.read else session.pool.scalar(d, 0, x.vals.dtype)
         if x.slots is None:
@@ -99,21 +98,22 @@ class Dealt(NamedTuple):
                 session.account(d, words.nbytes * mine.bit_count() // WORD, moved)
         return rows, VectorBlock(x.n, vals, int(read), words, slots, count)
 
-    def _beside(self, task: Task, x: VectorBlock) -> VectorBlock:
+    def _beside(self, task: Task, source: VectorStore) -> VectorBlock:
         """What is left to the owner where others take hubs of their places alone."""
         assert self.hubs is not None
-        device, rows, theirs = self.session.devices[task.device], self.hubs.rows[task.block], ALL ^ self.mine[task]
+        x, device, mine = source.blocks[task.block], self.session.devices[task.device], self.mine[task]
+        rows, theirs = self.hubs.rows[task.block], ALL ^ mine
         if x.slots is None:
             return VectorBlock(x.n, x.vals, x.stride, x.words & ~device.deal_words(rows, theirs))
-        spec = Spec(b=self.dtype, idx=x.slots.dtype.name)
-        (slots, count), vals = device.deal(x.slots, x.count, self.mine[task]), device.empty(x.slots.size, x.vals.dtype)
-        others, number = device.deal(x.slots, x.count, theirs)
-        given = x.vals
-        if x.stride:
-            vals, given = device.deal(x.vals, x.count, self.mine[task])[0], device.deal(x.vals, x.count, theirs)[0]
-        kernel = self.session.kernels.get("mask_list", spec)
-        kernel(number, others, given, x.stride, rows, MASKED | COMPLEMENT, slots, vals, count)
-        return VectorBlock(x.n, vals if x.stride else x.vals, x.stride, None, slots, count)
+        (slots, count), (others, number) = (device.deal(x.slots, x.count, bits) for bits in (mine, theirs))
+        given, stride = self.session.pool.scalar(task.device, 0, x.vals.dtype), 0
+        vals = device.empty(slots.size, x.vals.dtype)
+        if self.read and x.stride:
+            vals, given = (device.deal(x.vals, x.count, bits)[0] for bits in (mine, theirs))
+            stride = 1
+        kernel = self.session.kernels.get("mask_list", Spec(b=source.dtype, idx=slots.dtype.name))
+        kernel(number, others, given, stride, rows, MASKED | COMPLEMENT, slots, vals, count)
+        return VectorBlock(x.n, vals if stride else x.vals, stride, None, slots, count)
 
 
 class Sharing:
@@ -184,7 +184,7 @@ class Sharing:
             if needed - matrix.copies.keys():  # others were dropped to make room
                 return None
         decision = _stolen(shares, plain, cost)
-        return Dealt(session, matrix, matrix.copies, hubs, mine, decision, x.dtype, reads(spec)[1])
+        return Dealt(session, matrix, matrix.copies, hubs, mine, decision, reads(spec)[1])
 
     def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> bool:
         """Whether there was room for blocks of others, which devices have from now on; else they get rows of hubs."""
