@@ -79,7 +79,8 @@ fallen = binary.register_anonymous(lambda x, known: x if x < known else -1, "fal
 
 
 def passed_on(sides: list, labels: Vector, degree: Vector, seen: Vector) -> bool:
-    """Let labels of vertices that were not seen fall to the least of each component; whether they came to rest."""
+    """Let labels of vertices that were not seen fall to the least of each component; whether they came to rest.
+    `degree`, of arcs of the first side, gets those of the others too."""
     n = labels.size
     q, t = (Vector(int, size=n, name=name) for name in ("q", "t"))
     for side in sides[1:]:

@@ -84,6 +84,8 @@ def test_random_bodies(devices, data):
 class Alone:
     """A loop of several devices that goes on, and back again, on the first one alone."""
 
+    known = False
+
     def __init__(self, session, loop):
         self.solo, self.rounds = solo.Solo(session, loop), 0
 

@@ -222,11 +222,12 @@ def test_parts_of_rounds_that_never_ran_before(machine):
                     z << binary.times(z & x)
                     z(y.V) << 777
                     never << rows.reduce(monoid.plus, allow_empty=False)
-            found.append(((x.to_dict(), y.to_dict(), z.to_dict(), least.value, never.value, it.rounds), by_itself(it)))
+            found.append(((x.to_dict(), y.to_dict(), z.to_dict(), least.value, never.value, it.rounds), it))
             x[:] = 777
             assert x.reduce().new().value == 777 * 400 and rows.reduce().new().value == 400 * 399 / 2
     (one, itself), (two, other) = found
-    assert one == two and one[3:5] == (59.5, 0) and itself and not other
+    assert one == two and one[3:5] == (59.5, 0)
+    assert by_itself(itself) and not by_itself(other), (itself.how, other.how)
 
 
 @threads_too
@@ -1124,3 +1125,21 @@ def test_nothing_waits_for_pythons_search_for_garbage(machine):
     del it
     with pytest.raises(gb.exceptions.InvalidValue, match="a loop that is gone"):
         index.new()
+
+
+@threads_too
+def test_what_a_loop_drains_has_no_entries(machine):
+    """A search that ends as its frontier is empty leaves none; where rounds are counted too, what it had by then."""
+    A = road(900)
+    expected, _ = by_python(A)
+    for turn in range(6):
+        it, level, q = levels(A)
+        assert it.converged and q.nvals == 0 and not len(q.to_coo()[0]) and level.isequal(expected)
+        q[3] = True
+        assert q.to_dict() == {3: True}
+        short, level, q = levels(A, 7 + turn)
+        assert short.rounds == 7 + turn and not short.converged
+        at_end = expected.to_dense(-1)
+        assert set(q.to_coo()[0]) == set(np.flatnonzero(at_end == 7 + turn)) and q.nvals
+        assert level.nvals == (at_end < 7 + turn).sum() - (at_end < 0).sum()
+    assert by_itself(it), it.how

@@ -240,7 +240,7 @@ def test_what_a_loop_leaves_on_the_first_device_moves_when_it_is_used(left_to_on
     for _ in range(3):
         it, level, q = levels(A)
         assert by_itself(it), it.how
-        assert level._store.map is q._store.map is first and A._store.rowmap is home
+        assert level._store.map is first and A._store.rowmap is home and q.nvals == 0
         np.testing.assert_array_equal(level.to_dense(-1), expected)
         again = gb.Vector(int, A.nrows)
         again << level + 0

@@ -43,6 +43,8 @@ class Rounds:
         self.aside = 0  # reads by what is done at once, while a round is captured
         self.words = {gpu: self._of[gpu].empty(WORDS, np.int64) for gpu in self.gpus}  # that GPUs count in
         self.used = dict.fromkeys(self.gpus, 0)  # of these
+        self._cleared = False  # whether these are zero
+        self._given = {gpu: cupy.cuda.Event(disable_timing=True) for gpu in self.gpus}  # all that GPUs were given
         # to stop; that blocks of the first GPU did not meet; the kind of rounds that it ended in, and three words of
         # their state; whether those of the other GPUs did not
         self._pinned = cupy.cuda.alloc_pinned_memory(8 * (_TOLD + len(self.gpus)))
@@ -113,6 +115,7 @@ class Rounds:
         """Counters are zero where a round begins."""
         for gpu, words in self.words.items():
             self._of[gpu].clear(words)
+        self._cleared = True
 
     @property
     def handle(self) -> int:
@@ -174,7 +177,7 @@ class Rounds:
     def stay(self, kernels: Sequence[Any], threads: int, blocks: int, programs: Sequence[Any]) -> None:
         """One kernel on each GPU does it all: so many blocks a multiprocessor, all at once, until the loop is over."""
         words = _MEETING + _LINE * len(self.gpus) * bool(self.others)
-        meetings = [self._of[gpu].empty(words, np.int64) for gpu in self.gpus]
+        meetings = [self._of[gpu].zeros(words, np.int64) for gpu in self.gpus]
         self._kernels = []
         for i, (gpu, kernel, program) in enumerate(zip(self.gpus, kernels, programs, strict=True)):
             all = [*(int(one.data.ptr) for one in meetings), i, 0] if self.others else []
@@ -197,23 +200,28 @@ class Rounds:
 
     def _go(self, kind: int) -> None:
         for staying in self._kernels:
-            staying.clear()
-        if self.others:  # they write to each other, and read what others have
-            for graph in self._graphs.values():
-                graph.stream.synchronize()
-        for staying in self._kernels:
             staying.launch(kind)
         if not self.stays:
             for graph in self._graphs.values():
                 graph.launch()
 
-    def launch(self, kind: int = 0) -> None:
-        """Run the loop to its end, from rounds of a kind on. Ctrl-C stops it within a few rounds."""
-        self.clear()
-        streams = [graph.stream for graph in self._graphs.values()]
+    def _after(self, streams: Sequence[Any]) -> None:
+        """What all GPUs were given comes first: they write to each other, and read what others have."""
+        for gpu, event in self._given.items():
+            with self._of[gpu].here():
+                self._cupy.cuda.get_current_stream().record(event)
         for gpu, stream in zip(self.gpus, streams, strict=True):
             with self._of[gpu].here():
-                stream.wait_event(self._cupy.cuda.get_current_stream().record())
+                for event in self._given.values():
+                    stream.wait_event(event)
+
+    def launch(self, kind: int = 0) -> None:
+        """Run the loop to its end, from rounds of a kind on. Ctrl-C stops it within a few rounds."""
+        if not self._cleared:
+            self.clear()
+        self._cleared = False
+        streams = [graph.stream for graph in self._graphs.values()]
+        self._after(streams)
         start, broken = time.perf_counter(), True
         try:
             self._go(kind)
@@ -233,6 +241,8 @@ class Rounds:
             if broken or lost:  # some may have met more often than others
                 for gpu, words in zip(self.gpus, self._meeting, strict=False):
                     self._of[gpu].clear(words)
+                for staying in self._kernels:
+                    staying.clear()
         if lost:
             names = ", ".join(self._of[gpu].name for gpu in lost)
             hint = "GBGPU_STAGED=1 runs loops of several GPUs by statements" if self.others else "GBGPU_RESIDENT=never"
@@ -282,8 +292,7 @@ class _Staying:
         self._places = (c_void_p * len(places))(*places)
 
     def clear(self) -> None:
-        with self.device.here(), self._stream:
-            self.device.clear(self._meeting)
+        self.device.clear(self._meeting)
 
     def launch(self, kind: int) -> None:
         self._rest[2] = kind

@@ -1,12 +1,13 @@
 """A session as runners see it, and what prepares their plans."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..device.base import Device, DeviceSet
 from ..distribute.blocks import MatrixStore, VectorStore
+from ..distribute.needs import Transfer
 from ..distribute.partition import Task
 from ..distribute.ranks import Ranks
 from ..kernels.interface import Kernels
@@ -55,6 +56,12 @@ class Context(Protocol):
 
     def account(self, d: int, moved: int, unknown: Sequence[tuple[Any, int]] = ()) -> None:
         """Bytes that arrived at device d; of messages whose length only devices know, (count, bytes an entry)."""
+
+    def carry(self, d: int, transfers: list[Transfer]) -> None:
+        """Carry out transfers to device d."""
+
+    def brought(self, owner: int, d: int, parts: Iterable[Any]) -> list[Any]:
+        """Copies of arrays of one device, on device d."""
 
     @property
     def home(self) -> Device:

@@ -12,8 +12,10 @@ from .. import settings
 from ..balance.arbiter import Policy
 from ..balance.topology import topology
 from ..device.base import Device
+from ..distribute.needs import Transfer
 from ..distribute.partition import Partition, Task, equal_edges
 from ..distribute.ranks import Ranks, wanted, world
+from ..distribute.transport import carry
 from ..errors import InvalidValue, NotImplementedException, message
 from ..kernels.backends import open_devices
 from ..language.recording import Recorder
@@ -160,6 +162,16 @@ class Session(Stores):
         if self.watched is not None:
             self.watched.moved[d] += moved
             self.watched.sent[d].extend(unknown)
+
+    def carry(self, d: int, transfers: list[Transfer]) -> None:
+        """Carry out transfers to device d."""
+        self.account(d, *carry(self.devices, transfers))
+
+    def brought(self, owner: int, d: int, parts: Iterable[Any]) -> list[Any]:
+        """Copies of arrays of one device, on device d."""
+        pairs = [(part, self.devices[d].empty(part.size, part.dtype)) for part in parts]
+        self.carry(d, [Transfer(owner, d, *pair) for pair in pairs])
+        return [came for _, came in pairs]
 
     # -- statements
 

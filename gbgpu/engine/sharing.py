@@ -20,9 +20,7 @@ from ..balance.arbiter import Decision, Policy
 from ..balance.problem import Shares
 from ..balance.repartition import PartialSums, Repartition, repartition
 from ..balance.steal import solve
-from ..distribute import transport
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
-from ..distribute.needs import Transfer
 from ..distribute.partition import WORD, RowMap, Task
 from ..errors import OutOfMemory
 from ..kernels.interface import COMPLEMENT, MASKED, Spec, reads, sums_whole_rows
@@ -159,14 +157,14 @@ class Sharing:
         gain = plain - edge * float(loads.mean()) - cost
         if gain <= 0:
             return None
-        each, hubs = np.full((p, p), edge), matrix.hubs
-        if matrix.missed < 0 and hubs is None:  # memory was short: those that have copies
+        each, cached = np.full((p, p), edge), matrix.hubs
+        if matrix.missed < 0 and cached is None:  # memory was short: those that have copies
             matrix.missed += gain
             each[np.array([[d != b and (d, b) not in matrix.copies for d in range(p)] for b in range(p)])] = inf
         shares = solve(each, loads)
         dealt = shares.edges
-        if hubs is not None:
-            shares, dealt = _of_hubs(shares, hubs.parts, edge)
+        if cached is not None:
+            shares, dealt = _of_hubs(shares, cached.parts, edge)
         if shares.seconds + cost >= plain:
             return None
         mine = _dealt(dealt, x.map.rows)
@@ -184,7 +182,7 @@ class Sharing:
             if needed - matrix.copies.keys():  # others were dropped to make room
                 return None
         decision = _stolen(shares, plain, cost)
-        return Dealt(session, matrix, matrix.copies, hubs, mine, decision, reads(spec)[1])
+        return Dealt(session, matrix, matrix.copies, cached, mine, decision, reads(spec)[1])
 
     def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> bool:
         """Whether there was room for blocks of others, which devices have from now on; else they get rows of hubs."""
@@ -254,7 +252,10 @@ class Sharing:
     def _made(self, decision: Decision, map: RowMap, matrix: MatrixStore) -> Shared | None:
         """The rows where they are computed; None where there is no room for them."""
         session = self.session
-        offsets = session.over(map.tasks, self._before(matrix), 0.0)
+        try:
+            offsets = session.over(map.tasks, self._before(matrix), 0.0)
+        except (MemoryError, OutOfMemory):
+            return None
         tasks = as_tasks(decision, offsets, map.rows)
         parts = [(task, *_entries(task, offsets)) for task in tasks]
         made = self._laid(parts, map, matrix)
@@ -292,15 +293,11 @@ class Sharing:
 
     def _rows(self, task: Task, map: RowMap, blocks: list[MatrixBlock], first: int, last: int) -> MatrixBlock:
         """The rows of a task, in the memory of its device."""
-        devices, block = self.session.devices, blocks[task.block]
-        owner, device = map.tasks[task.block].device, devices[task.device]
+        block, owner = blocks[task.block], map.tasks[task.block].device
         offsets, cols, vals = block.indptr[task.lo : task.hi + 1], block.cols[first:last], block.vals
         vals = vals[first:last] if block.stride else vals[:1]
         if task.device != owner:
-            parts = offsets, cols, vals
-            offsets, cols, vals = (device.empty(part.size, part.dtype) for part in parts)
-            transfers = [Transfer(owner, task.device, *pair) for pair in zip(parts, (offsets, cols, vals), strict=True)]
-            self.session.account(task.device, *transport.carry(devices, transfers))
+            offsets, cols, vals = self.session.brought(owner, task.device, (offsets, cols, vals))
         if first:
             offsets = offsets - offsets.dtype.type(first)
         n = task.hi - task.lo

@@ -217,7 +217,8 @@ struct Table {{ Arg arg[{max(len(self.values), 1)}]; }};
 extern "C" __global__ void __launch_bounds__({THREADS}, {BLOCKS})
 resident(const __grid_constant__ Table table, Meeting *at, volatile long long *ended, long long kind\
 {", All all" if self._several else ""}) {{
-    Bits64 meetings = 0;
+    Bits64 meetings = heard(&at->said) >> 8; // goes on where the last run ended
+    {"all.meetings = heard_by_all(&at->told) >> 8;" if self._several else ""}
     unsigned told = 1;
     bool more = true, rest = false;
     while (true) {{

@@ -28,8 +28,9 @@ def carry_out(session: Any, loop: Any) -> Any:
     loop.begin()
     if session.explaining:
         return loop.planned()
-    _look_ahead(session, loop)
     compiled = DeviceLoop.of(session, loop)
+    if compiled is None or not compiled.known:
+        _look_ahead(session, loop)
     try:
         while not loop.over:
             if compiled is None or not compiled.advance():

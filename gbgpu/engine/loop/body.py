@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ...language.expr import Expression, Operand
 from ...language.recording import Operation, Recorded
+from ...language.scalar import Scalar
 
 _SIMPLE = ("statement", "clear")
 
@@ -38,6 +39,17 @@ def simple(operations: list[Operation], statements: list[Any]) -> bool:
         elif kind == "when" and not all(inner.kind in _SIMPLE for inner in what.operations):
             return False
     return bool(statements) and all(statement.output.ndim < 2 for statement in statements)
+
+
+def drained(operations: list[Operation]) -> Any:
+    """The vector that a loop ends without entries of, if that is its only condition: `it.until(q.nvals == 0)`."""
+    ends = [each.what for each in operations if each.kind == "until"]
+    node = ends[0] if len(ends) == 1 and isinstance(ends[0], Expression) else None
+    if node is None or node.kind != "number" or getattr(getattr(node.op, "op", None), "name", "") != "eq":
+        return None
+    (what, x), right = getattr(node.left, "source", ("", None)), node.right
+    zero = isinstance(right, Scalar) and right._store is None and right._value == 0
+    return x if what == "nvals" and zero else None
 
 
 def round_of(loop: Any) -> tuple[list[Operation], list[Guard]]:

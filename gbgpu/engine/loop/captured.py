@@ -19,7 +19,7 @@ from ...language.recording import Operation
 from ...language.scalar import Scalar
 from ...trace import counters, listeners
 from ..moving import moved
-from .body import reads_of, round_of, written
+from .body import drained, reads_of, round_of, written
 from .buffers import (
     addresses,
     alike,
@@ -124,6 +124,8 @@ class Captured:
         """Remember where the handles of another loop go."""
         self.read = read
         self._numbers = [list(map(signature.number, each)) for each in (self.carried, self.inside, read)]
+        empty = drained(self.operations)
+        self._drained = None if empty is None else signature.number(empty)
         me, loops = ref(self), self.session.loops
 
         def gone(_: Any) -> None:
@@ -226,6 +228,25 @@ class Captured:
                 x._store = moved(self.session, x._store, place.form, place.map)
         with self._at_once():
             self._bring(into)
+            self._begin()
+
+    def begin(self) -> None:
+        """Make ready for the loop that it was captured for."""
+        with self._at_once():
+            self._begin()
+
+    def _begin(self) -> None:
+        """Nothing has been counted yet, but for rounds."""
+        joined = self._joined = self.joined if self.joined is not None and self.joined.ready() else None
+        both, self.left = (self,) if joined is None else joined.both, 0
+        self._flagged = [flag for one in both for flag in one.flags]
+        ways = [(one.tape.state, one.way[1]) for one in both]
+        self._noted = Noted(self.session, self.loop, ways) if listeners else None
+        self.tape.begin(self.loop.rounds, self._noted)
+        for device, flag, *_ in self._flagged:
+            device.clear(flag)
+        if joined is not None:
+            joined.begin()
 
     def _bring(self, into: list[tuple]) -> None:
         """(handle, place, its blocks), in the same forms."""
@@ -252,10 +273,13 @@ class Captured:
         """Handles get copies of what the round left, and are let go. Bitmaps, which nobody shares, are lent: whoever
         still has one when the round is taken again gets a copy then. (Lists are shared by copies of them, full vectors
         by diagonals and by arrays of other libraries.)"""
+        numbers = self._numbers[0] + self._numbers[1]
         try:
             with self._at_once():
-                for x in (*self.carried, *self.inside):
-                    if self._lends(x._store):
+                for number, x in zip(numbers, (*self.carried, *self.inside), strict=True):
+                    if number == self._drained and self.loop.converged:
+                        x._store = None
+                    elif self._lends(x._store):
                         self.lent.append((ref(x), addresses(x._store.blocks)))
                         x._store = with_same(x._store)  # statements that write in place put other blocks into it
                     else:
@@ -513,17 +537,7 @@ class Captured:
         """Run to the end, or to a frontier that is too wide; handles hold what the last round left. Or another round
         goes on where this one ended: what `heir` finds and binds. Returns the round, of those that are joined, in which
         it ended, and what goes on."""
-        loop, follows, ended, self.left = self.loop, None, self, 0
-        joined = self.joined if self.joined is not None and self.joined.ready() else None
-        both = (self,) if joined is None else joined.both
-        flags = [flag for one in both for flag in one.flags]
-        noted = Noted(self.session, loop, [(one.tape.state, one.way[1]) for one in both]) if listeners else None
-        with self._at_once():
-            self.tape.begin(loop.rounds, noted)
-            for device, flag, *_ in flags:
-                device.clear(flag)
-            if joined is not None:
-                joined.begin()
+        loop, joined, noted, follows, ended = self.loop, self._joined, self._noted, None, self
         wide = done = False
         while not (loop.over or wide or self._changed()):
             try:
@@ -534,7 +548,7 @@ class Captured:
                     loop.how = self.tape.how
                 done = True
             finally:
-                self.session._watched += flags
+                self.session._watched += self._flagged
                 ended = self if joined is None else joined.ended
                 if ended is not self:
                     ended.take(self)

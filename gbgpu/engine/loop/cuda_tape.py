@@ -182,6 +182,7 @@ class CudaTape:
         return int(self._rounds.ended[0])
 
     def begin(self, rounds: int, noted: Any) -> None:
+        self._rounds.clear()
         self._rounds.expect(0, rounds)
         if rounds or noted is not None:
             words = np.zeros(8, np.int64)

@@ -99,6 +99,11 @@ class DeviceLoop:
         able = not loop.told and imported("gbgpu.device.graph").available()
         return cls(session, loop, statements, matrices) if able else None
 
+    @property
+    def known(self) -> bool:
+        """Whether a round of such a loop is kept."""
+        return bool(self.session.loops) and self.session.loops.has(self.signature.key)
+
     def advance(self) -> bool:
         global _spent
         now = perf_counter()
@@ -359,6 +364,7 @@ class DeviceLoop:
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds
+        captured.begin()
         self._run(captured)
         if self.loop.rounds - before > WORTH:
             self.tries -= 1

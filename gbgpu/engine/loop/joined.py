@@ -20,7 +20,7 @@ class Joined:
         tapes, ways = [CudaTape(session) for _ in self.both], ((first, second), (second, first))
         for tape, (one, other) in zip(tapes, ways, strict=True):
             self._cross(tape, one, other)
-        self._tape, self._others = tapes[0], [tapes[1], first.tape, second.tape]
+        self._tape, self._tapes = tapes[0], [*tapes, first.tape, second.tape]
         try:
             rounds = [one.tape.round(self._tape.abort) for one in self.both]
             self._tape.will_stay(rounds, [tape.crossing() for tape in tapes])
@@ -41,7 +41,7 @@ class Joined:
 
     def begin(self) -> None:
         """Make counters zero."""
-        for tape in self._others:
+        for tape in self._tapes:
             tape.clear()
 
     def run(self, start: Captured, rounds: int) -> str:

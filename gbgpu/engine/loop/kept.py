@@ -22,7 +22,7 @@ class Kept:
         self._ended: OrderedDict[Hashable, tuple[int, list[Any]]] = OrderedDict()
         self._took: OrderedDict[Hashable, float] = OrderedDict()
         self._keys: OrderedDict[Hashable, Hashable] = OrderedDict()
-        self._outgrown: OrderedDict[Hashable, list[Any]] = OrderedDict()
+        self._outgrown: OrderedDict[Hashable, list[list[Any]]] = OrderedDict()  # the last that were told of
 
     def __bool__(self) -> bool:
         return bool(self._captured)
@@ -123,11 +123,12 @@ class Kept:
         wider frontiers."""
         for one in (captured,) if captured.joined is None else captured.joined.both:
             self.forget(one)
-        _kept(self._outgrown, captured.key, _weak(matrices))
+        others = [read for read in self._outgrown.get(captured.key, []) if _strong(read) != matrices]
+        _kept(self._outgrown, captured.key, [*others[1 - ALIKE :], _weak(matrices)])
 
     def outgrown(self, key: Hashable, matrices: list[Any]) -> bool:
         """Whether rounds of such a loop, with these matrices, are to take wide frontiers."""
-        return key in self._outgrown and _strong(self._outgrown[key]) == matrices
+        return any(_strong(read) == matrices for read in self._outgrown.get(key, ()))
 
     def new(self, key: Hashable) -> bool:
         """Whether no loop of these statements was asked about."""

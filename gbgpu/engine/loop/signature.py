@@ -1,6 +1,6 @@
 """What a loop is made of, so that another one of the same statements is known to be the same."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Any
 
@@ -48,10 +48,7 @@ class Signature:
         return self._numbers[id(handle)]
 
     def _of(self, x: Any) -> Hashable:
-        return _ways[type(x)](self, x)
-
-    def _all(self, parts: Iterable[Any]) -> list[Hashable]:
-        return [_ways[type(x)](self, x) for x in parts]
+        return None if x is None else _ways[type(x)](self, x)
 
     def _plain(self, x: Any) -> Hashable:
         return type(x), x
@@ -63,17 +60,18 @@ class Signature:
         return x.kind, self._guarded(x.what) if x.kind == "when" else self._of(x.what)
 
     def _statement(self, x: Statement) -> Hashable:
-        hints = tuple(sorted(x.hints.items()))
-        return *self._all((x.output, x.mask, x.accum, x.replace, x.expr, x.index)), hints
+        of, hints = self._of, tuple(sorted(x.hints.items())) if x.hints else ()
+        return of(x.output), of(x.mask), of(x.accum), x.replace, of(x.expr), of(x.index), hints
 
     def _several(self, x: Any) -> Hashable:
-        return type(x).__name__, *self._all(x)
+        return type(x).__name__, *map(self._of, x)
 
     def _expression(self, x: Expression) -> Hashable:
         option = x.option if x.kind != "number" or x.op is None else x.option.missing
         if isinstance(option, str) and option == "defaults":  # they are not told
             raise Unlike
-        return x.kind, x.dtype, x.shape, *self._all((option, x.op, x.left, x.right))
+        of = self._of
+        return x.kind, x.dtype, x.shape, of(option), of(x.op), of(x.left), of(x.right)
 
     def _transposed(self, x: Transposed) -> Hashable:
         return "T", self._of(x.matrix)
@@ -117,7 +115,7 @@ class Signature:
 
 
 _WAYS: list[tuple[Any, Callable[[Signature, Any], Hashable]]] = [  # the first that is one of a type's own
-    ((str, bytes, type(None)), Signature._itself),  # equal to nothing of another type
+    ((str, bytes), Signature._itself),  # equal to nothing of another type
     ((int, bool), Signature._plain),
     ((float, np.generic), Signature._number),
     (Operation, Signature._operation),

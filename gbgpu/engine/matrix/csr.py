@@ -13,7 +13,7 @@ import numpy as np
 
 from ...device.base import Device
 from ...device.remote import AWAY
-from ...distribute import needs, transport
+from ...distribute import needs
 from ...distribute.blocks import (
     MatrixBlock,
     MatrixStore,
@@ -167,14 +167,14 @@ def store_of(session: Context, rowmap: RowMap, colmap: RowMap, dtype: Any, iso: 
 def whole_vector(session: Context, store: VectorStore, d: int) -> Dense:
     """The whole of a full or bitmap vector on device d."""
     dense, transfers = needs.whole_vector(store, session.devices, d)
-    session.account(d, *transport.carry(session.devices, transfers))
+    session.carry(d, transfers)
     return dense
 
 
 def gathered(session: Context, store: MatrixStore, d: int) -> Rows:
     """All rows of a matrix on device d, by slot (padding is empty rows)."""
     pieces, transfers = needs.whole_matrix(store, session.devices, d)
-    session.account(d, *transport.carry(session.devices, transfers))
+    session.carry(d, transfers)
     map = store.rowmap
     if map.p == 1:
         return Rows(pieces.offsets[0], pieces.cols, pieces.vals, pieces.stride)
@@ -211,7 +211,7 @@ def joined(session: Any, store: MatrixStore, d: int, pieces: list[Piece], into: 
         pairs.append((rows.vals[:1], vals) if store.iso else (rows.vals[begin:end], vals[above : above + end - begin]))
         transfers += [needs.Transfer(s, d, data, target) for data, target in pairs]
         above += end - begin
-    session.account(d, *transport.carry(session.devices, transfers))
+    session.carry(d, transfers)
     above = 0
     for piece, arrived in zip(pieces, offsets, strict=True):
         n = len(arrived) - 1

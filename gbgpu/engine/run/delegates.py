@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...device.remote import AWAY
-from ...distribute import needs, transport
+from ...distribute import needs
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.halo import Piece
 from ...distribute.partition import RowMap, Task
@@ -57,8 +57,7 @@ class Delegates(Output):
         session, device, nil = self.session, self.session.devices[d], self.session.nil(d)
         kernel = self.kernel("list_words", Spec(b=INT64, idx=slots.dtype.name))
         for piece, bits in zip(pieces, given, strict=True):
-            came = device.empty(bits.size, np.int64)
-            session.account(d, *transport.carry(session.devices, [needs.Transfer(piece.owner, d, bits, came)]))
+            (came,) = session.brought(piece.owner, d, [bits])
             there = slots[piece.at : piece.at + piece.length][device.rows_of(came, piece.length)]
             if len(there):
                 kernel(device.full(1, len(there), np.int64), there, nil.words, 0, 0, words)
@@ -94,10 +93,7 @@ class Delegates(Output):
             words, count = words[lo >> 6 : (lo + n + 63) >> 6], None
             vals = vals if iso else vals[lo : lo + n]
             for piece, *given in zip(wanted[b], near_words[b], near_vals[b], strict=True):
-                given = given[: 1 if iso else 2]
-                came = [device.empty(part.size, part.dtype) for part in given]
-                transfers = [needs.Transfer(piece.owner, me, *pair) for pair in zip(given, came, strict=True)]
-                session.account(me, *transport.carry(session.devices, transfers))
+                came = session.brought(piece.owner, me, given[: 1 if iso else 2])
                 count, theirs = device.zeros(1, np.int64), vals if iso else came[1]
                 kernel(n, vals, words, theirs, 0 if iso else 1, came[0], nil.words, nil.words, 0, count)
             if n and not iso:

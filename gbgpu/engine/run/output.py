@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...device.remote import AWAY
-from ...distribute import transport
 from ...distribute.blocks import VectorBlock, VectorStore
-from ...distribute.needs import Transfer
 from ...distribute.partition import Task
 from ...interrupts import held
 from ...kernels import interface as k
@@ -125,13 +123,11 @@ class Output(Operands):
     def _own(self, task: Task, parts: list[Any], rows: Any) -> Any:
         """What all devices have for the rows of one."""
         session, map, kernel = self.session, self.registers["w"].map, self.kernel("combine")
-        lo, n, device = map.first_slot(task.block), map.rows[task.block], session.devices[task.device]
+        lo, n = map.first_slot(task.block), map.rows[task.block]
         mine = parts[task.block][lo : lo + n]
         for other in map.tasks:
             if other.block != task.block and n:
-                came = device.empty(n, mine.dtype)
-                transfer = Transfer(other.device, task.device, parts[other.block][lo : lo + n], came)
-                session.account(task.device, *transport.carry(session.devices, [transfer]))
+                (came,) = session.brought(other.device, task.device, [parts[other.block][lo : lo + n]])
                 kernel(*self._arrivals(task.device, rows, came, mine))
         return mine
 

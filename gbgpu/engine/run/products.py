@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...device.base import Device, address
-from ...distribute import needs, transport
+from ...distribute import needs
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.halo import Halo, halo
 from ...distribute.partition import RowMap, Task
@@ -107,7 +107,7 @@ class Products(Delegates):
                 needs.Transfer(owner, task.device, given, found[at : at + length])
                 for (owner, _, at, length), given in zip(thin.pieces[b], near[b], strict=not source.iso)
             ]
-            session.account(task.device, *transport.carry(devices, transfers))
+            session.carry(task.device, transfers)
             if len(found):
                 unpack(count, slots, found, 1, vals, device.empty((map.nslots + 63) >> 6, np.int64))
             if not full:
@@ -177,7 +177,7 @@ class Products(Delegates):
                 apart = task.device != me and part.n and address(part.vals) != address(into[0])
                 pairs = [pair for pair in pairs[: 3 if apart else 1] if pair[0] is not None]
                 transfers += [needs.Transfer(task.device, me, *pair) for pair in pairs]
-            session.account(me, *transport.carry(session.devices, transfers))
+            session.carry(me, transfers)
             if not full:
                 given = len(mine), nil.words, counts, 1, nil.words, k.XFULL
                 self.kernel("reduce", plus)(*given, count, nil.scratch)
@@ -286,14 +286,10 @@ class Products(Delegates):
             words, count = device.zeros((n + 63) >> 6, np.int64), None
             for source in sorted(range(map.p), key=lambda d: d != me):
                 space = reached[source].space
-                part = [space.words[lo >> 6 : (lo + n + 63) >> 6], vals if iso else space.vals[lo : lo + n]]
-                if source != me:
-                    part, sent = [device.empty(piece.size, piece.dtype) for piece in part], part
-                    pairs = zip(sent[: 1 if iso else 2], part, strict=False)
-                    transfers = [needs.Transfer(source, me, *pair) for pair in pairs]
-                    session.account(me, *transport.carry(devices, transfers))
-                count = device.zeros(1, np.int64)
-                kernel(n, vals, words, part[1], 0 if iso else 1, part[0], mwords, nil.words, flags, count)
+                part = [space.words[lo >> 6 : (lo + n + 63) >> 6]] + [space.vals[lo : lo + n]] * (not iso)
+                part = part if source == me else session.brought(source, me, part)
+                count, theirs = device.zeros(1, np.int64), vals if iso else part[1]
+                kernel(n, vals, words, theirs, 0 if iso else 1, part[0], mwords, nil.words, flags, count)
             return VectorBlock(n, vals, 0 if iso else 1, words, count=count)
 
         return self.store(session.over(map.tasks, work, self.rows(map)))
@@ -330,7 +326,7 @@ class Products(Delegates):
 
         def work(task: Task) -> Any:
             messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso, self.session.apart)
-            self.session.account(task.device, *transport.carry(devices, transfers))
+            self.session.carry(task.device, transfers)
             return messages + others[task.block], bins[task.device].vals
 
         return self.session.over(map.tasks, work, self.registers["seconds"] / 4)

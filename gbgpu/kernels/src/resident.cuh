@@ -108,7 +108,7 @@ __device__ __forceinline__ unsigned meet_all(Meeting *at, Bits64 &meetings, All 
         for (int i = 1; i < GPUS && told != LOST; i++)
             told = wait(meeting, [&] { return heard_by_all(&at->came[16 * i]); });
         told = told == LOST ? LOST : alone(told);
-        for (int i = 1; i < GPUS; i++)
+        for (int i = 0; i < GPUS; i++)
             say_to_all(&all.of[i]->told, told == LOST ? LOST : meeting << 8 | told);
         return told;
     });
