@@ -9,6 +9,7 @@ import pytest
 from kernel_pairs import words_of
 from test_streams import KERNELS, cut
 
+import algos
 import gbgpu as gb
 from gbgpu import semiring
 from gbgpu.device import cuda
@@ -294,3 +295,37 @@ def test_copies_at_once(spec):
     assert others or counters.launches - launches == 3
     for to, target in wanted:
         np.testing.assert_array_equal(device.get(to), target)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_columns_that_are_used_most_come_first(session, shape, monkeypatch):
+    monkeypatch.setattr(streams, "LOOKED", 1)
+    monkeypatch.setattr(streams, "SKEWED", 0.0)
+    n, m, where = SHAPES[shape]
+    rows, cols = where(np.random.default_rng(11))
+    A = gb.Matrix.from_coo(rows, cols, True, nrows=n, ncols=m, dup_op="first")
+    store, devices = A._store, session.devices
+    for device, block in zip(devices, store.blocks, strict=False):
+        found = device.get(streams.used_first(device, block, store.colmap.nslots))
+        indptr, given = device.get(block.indptr), device.get(block.cols)
+        counts = np.bincount(given, minlength=store.colmap.nslots)
+        for begin, end in zip(indptr, indptr[1:], strict=False):
+            mine, row = found[begin:end], given[begin:end]
+            order = np.lexsort((np.arange(len(row)), -counts[row]))[:4]
+            assert np.array_equal(mine[:4], row[order]) and np.array_equal(np.sort(mine), np.sort(row))
+
+
+def test_captured_rounds_look_at_the_most_used_columns_first(session, monkeypatch):
+    """A search of few rounds by statements prepares nothing; one that is captured does at once."""
+    monkeypatch.setattr(gb.settings, "resident", "now")
+    A = gb.io.rmat(12, 16, seed=1, dtype="BOOL")
+    levels = algos.bfs_levels(A, 5)
+    assert not any("likely" in block.views for block in A._store.blocks)
+    for _ in range(40):
+        assert algos.bfs_levels(A, 5).isequal(levels)
+    if gb.settings.session().loops:
+        pulls = [way for kept in gb.settings.session().loops._captured.values() for one in kept for way in one.way[1]]
+        assert "pull" not in pulls or all("likely" in block.views for block in A._store.blocks if block.nnz)
+    even = gb.io.uniform(1 << 12, 16, seed=1, dtype="BOOL")._store
+    pairs = zip(session.devices, even.blocks, strict=False)
+    assert all(streams.used_first(device, block, even.colmap.nslots) is None for device, block in pairs)

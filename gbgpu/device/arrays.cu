@@ -90,8 +90,8 @@ LENGTHS(4, int)
 LENGTHS(8, long long)
 
 #define COUNTS(size, type) \
-extern "C" __global__ void counts##size(const type *ids, unsigned long long *out, long long n) { \
-    EACH(i, n) atomicAdd(out + ids[i], 1ull); \
+extern "C" __global__ void counts##size(const type *ids, unsigned long long *out, long long step, long long n) { \
+    EACH(i, n) atomicAdd(out + ids[i * step], 1ull); \
 }
 COUNTS(4, int)
 COUNTS(8, long long)
@@ -320,6 +320,54 @@ extern "C" __global__ void joined(const int *rows, unsigned *bits, unsigned long
     mine = __reduce_add_sync(~0u, mine);
     if (threadIdx.x % 32 == 0 && mine) atomicAdd(count, (unsigned long long)mine);
 }
+// Columns with those first in each row that are used most, a warp a row: four of them, by falling counts, from the left
+// where these are equal. What they displace goes where they were.
+#define USED_FIRST(size, type) \
+extern "C" __global__ void used_first##size(const type *indptr, const int *cols, const long long *counts, int *out, \
+                                            long long n) { \
+    const int lane = threadIdx.x % 32; \
+    const unsigned before = (1u << lane) - 1; \
+    for (long long row = FIRST / 32; row < n; row += gridDim.x * (long long)blockDim.x / 32) { \
+        const long long begin = indptr[row], length = indptr[row + 1] - begin; \
+        unsigned long long best[4] = {0, 0, 0, 0}; /* a count above the complement of a place */ \
+        for (long long k = lane; k < length; k += 32) { \
+            const int col = cols[begin + k]; \
+            out[begin + k] = col; \
+            unsigned long long key = (unsigned long long)min(counts[col], 0x7fffffffll) << 32 | (unsigned)~k; \
+            for (int i = 0; i < 4; i++) { \
+                const unsigned long long greater = max(best[i], key); \
+                key = min(best[i], key); \
+                best[i] = greater; \
+            } \
+        } \
+        const int front = length < 4 ? (int)length : 4; \
+        long long place = -1; /* of the one that comes to this lane's place */ \
+        for (int i = 0; i < front; i++) { \
+            unsigned long long most = best[0]; \
+            for (int o = 16; o; o /= 2) most = max(most, __shfl_xor_sync(~0u, most, o)); \
+            if (best[0] == most) best[0] = best[1], best[1] = best[2], best[2] = best[3], best[3] = 0; \
+            if (lane == i) place = (unsigned)~(unsigned)most; \
+        } \
+        const bool mine = lane < front; \
+        unsigned stay = 0; /* of the first places, those whose columns stay among these */ \
+        if (mine && place < front) stay = 1u << place; \
+        stay = __reduce_or_sync(~0u, stay); \
+        const bool free = mine && place >= front; \
+        const unsigned gaps = __ballot_sync(~0u, free), moved = ((1u << front) - 1) & ~stay; \
+        int from = 0; \
+        for (unsigned left = moved, skip = __popc(gaps & before); left; left &= left - 1, skip--) \
+            if (!skip) { \
+                from = __ffs(left) - 1; \
+                break; \
+            } \
+        const int col = mine ? cols[begin + place] : 0, other = free ? cols[begin + from] : 0; \
+        __syncwarp(); \
+        if (mine) out[begin + lane] = col; \
+        if (free) out[begin + place] = other; \
+    } \
+}
+USED_FIRST(4, int)
+USED_FIRST(8, long long)
 // Keys that sort by falling counts, with numbers below; and, of sorted keys, the numbers, the place of each, the sum of
 // the first `most` counts, and how many are not 0.
 extern "C" __global__ void falling(const long long *counts, long long *keys, long long n) {

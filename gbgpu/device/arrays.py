@@ -18,7 +18,7 @@ def functions() -> list[str]:
     """The kernels of bytes.cu and arrays.cu, by names and sizes of what they take."""
     sized = "fill", "copy", "take", "cut", "empties", "longest", "differ", "kept", "deal", "where"
     names = [f"{work}{size}" for work in sized for size in (1, 2, 4, 8)]
-    doubled = "checked", "counts", "lengths", "begun", "ranks", "before", "tiles", "scan"
+    doubled = "checked", "counts", "lengths", "begun", "ranks", "before", "tiles", "scan", "used_first"
     names += [f"{work}{size}" for work in doubled for size in (4, 8)]
     pairs = [f"{one}{two}" for one in (4, 8) for two in (4, 8)]
     names += [f"{work}{pair}" for work in ("owners", "first", "low", "bent") for pair in pairs]
@@ -102,12 +102,12 @@ class Arrays(ABC):
             self.run(name, n, (*arrays, out, n))
         return bool(self.get(out)[0])
 
-    def counts(self, ids: Any, n: int) -> Any:
-        """How often each of 0 .. n - 1 is among ids (of 4 or 8 bytes), as int64. CuPy's bincount takes n words for each
-        of hundreds of blocks."""
-        out = self.zeros(n, np.int64)
-        if ids.size:
-            self.run(f"counts{ids.itemsize}", ids.size, (ids, out, ids.size))
+    def counts(self, ids: Any, n: int, step: int = 1) -> Any:
+        """How often each of 0 .. n - 1 is among ids (of 4 or 8 bytes), of which each `step`-th is looked at, as int64.
+        CuPy's bincount takes n words for each of hundreds of blocks."""
+        out, looked = self.zeros(n, np.int64), -(-ids.size // step)
+        if looked:
+            self.run(f"counts{ids.itemsize}", looked, (ids, out, step, looked))
         return out
 
     def offsets(self, lengths: Any) -> Any:

@@ -1,6 +1,7 @@
 """Pull or push: what the planner is told of a product, counted or estimated."""
 
 from collections.abc import Callable
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,9 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
             tiny = not direction
         else:
             edges, tallies = frontier_edges(session, x, count, store, not pull_turned, settled)
+            if edges and ends_soon(expr.op.monoid):
+                first = _used_first(session, store, pull_turned)
+                pull = pull_seconds(costs, expr.op, store, outer, inner, count, allowed, edges, first)
     push = push_seconds(costs, expr.op, store, outer, edges)
     if direction is None:
         direction = _rented(session, x, store, pull_turned, pull, push)
@@ -183,15 +187,25 @@ def pull_seconds(
     inner: RowMap,
     count: int | None,
     allowed: int | None,
+    edges: int | None = None,
+    first: bool = False,
 ) -> float:
-    """Predicted seconds on a device. `count`: entries of the vector, `allowed`: unmasked output rows; None where only
-    the devices know."""
+    """Predicted seconds on a device. `count`: entries of the vector, `allowed`: unmasked output rows, `edges`: entries
+    of the matrix that meet one of the vector's; None where only the devices know. `first`: the most used columns come
+    first in each row."""
     rows = outer.n if allowed is None else allowed
     length = store.nvals / max(outer.n, 1)
-    if ends_soon(semiring.monoid):
-        length = min(length, inner.n if count is None else inner.n / max(count, 1))  # until an entry is present
+    if ends_soon(semiring.monoid):  # until an entry is present
+        looked = store.nvals / edges if edges else inner.n if count is None else inner.n / max(count, 1)
+        length = min(length, sqrt(looked) if first else looked)  # the root as measured on RMAT graphs
     moved = inner.n * (store.dtype.np_type.itemsize + 1) * costs.byte if outer.p > 1 else 0.0
     return costs.step + rows * (costs.row + length * costs.pull_edge) / outer.p + moved
+
+
+def _used_first(session: Context, store: MatrixStore, turned: bool) -> bool:
+    """Whether a pull finds the most used columns first in each row. (What ranks decide by all of them know.)"""
+    held = store if not turned or store.symmetric else store.transposed
+    return session.ranks is None and held is not None and all(x.views.get("likely") is not None for x in held.blocks)
 
 
 def push_seconds(costs: Costs, semiring: Any, store: MatrixStore, outer: RowMap, edges: int | None) -> float:

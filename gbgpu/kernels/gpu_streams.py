@@ -16,7 +16,10 @@ SMALL = 1 << 16  # entries below which rows are not worth preparing
 # Pulls by rows before streams are made, which takes as long as some; and entries by whose pulls the launches for them
 # are paid, a second of compiling among them where nothing is kept.
 RENTED, LAUNCHES = 3, 1 << 25
-PAYS = 16  # pulls after which sorting rows by the use of their columns pays
+PAYS = 16  # pulls after which the most used columns first in each row pay
+LOOKED = 4  # of so many entries one is counted to know which columns are used most
+SKEWED = 0.25  # of the entries that a sixteenth of the columns must have for these to come first
+ROOM = 2  # times the bytes of a view that must be free
 WIDE = 1 << 17  # columns from which their order by use pays: fewer values of x are near anyway
 SHORT, ALONE = 3.2, 8  # entries a row, on average, up to which a thread takes it where a stream could take all (road
 # networks have less), and where none could
@@ -105,25 +108,30 @@ def values_of(device: Any, block: Any, streams: tuple[Stream, ...], needed: bool
 
 def likely_first(device: Any, block: Any, width: int) -> Any:
     """The columns with the most used ones first in each row, for pulls that one entry ends: it mostly is the first.
-    Made once that many pulls have asked for it; None before, and for blocks that are not worth it."""
+    Made once that many pulls have asked for it, or a loop is captured; None before, and for blocks that are not worth
+    it."""
     views = block.views
     asked = views["asked"] = views.get("asked", 0) + 1
-    if asked < PAYS or block.nnz < SMALL or block.cols.dtype != np.int32:
+    captured = device.journal is not None
+    if asked < PAYS and not captured or block.nnz < SMALL or block.cols.dtype != np.int32:
         return None
     if "likely" not in views:
         with device.uncaptured():
-            views["likely"] = _by_use(device, block, width) if device.memory()[0] > 32 * block.nnz else None
+            room = device.memory()[0] > ROOM * (block.cols.nbytes + 32 * width)
+            views["likely"] = used_first(device, block, width) if room else None
     return views["likely"]
 
 
-def _by_use(device: Any, block: Any, width: int) -> Any:
-    bits = max(width - 1, 1).bit_length()
-    order, place = ranked(device, device.counts(block.cols, width))[:2]
-    places = device.at(place, block.cols)
-    keys = device.keys(device.owners(block.indptr, block.nnz), places, bits)
-    device.sort(keys)
-    keys &= (1 << bits) - 1
-    return device.at(order, keys)
+def used_first(device: Any, block: Any, width: int) -> Any:
+    """The columns with four that are used most first in each row, as far as some of the entries tell; None where few
+    are used more than others."""
+    counts = device.counts(block.cols, width, LOOKED)
+    top = ranked(device, counts, width // 16)[2]
+    if top * LOOKED < SKEWED * block.nnz:
+        return None
+    found = device.empty(block.cols.size, np.int32)
+    device.run(f"used_first{block.indptr.itemsize}", 32 * block.n, (block.indptr, block.cols, counts, found, block.n))
+    return found
 
 
 def _cut(device: Any, block: Any, whole: Stream, count: int) -> tuple[Stream, ...] | None:

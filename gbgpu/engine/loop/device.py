@@ -43,8 +43,8 @@ SPARED, ROADS = 5e-4, 8
 IDLE = 0.1  # share of the time in which a GPU has nothing to do: then it waits for Python, whatever was predicted
 SPENT = 1e-4  # the same of CPU devices, which wait for Python: that spends a third of it on a statement
 # The same where rounds in the other direction are kept: one kernel for both is faster on RMAT of scale 22 (1.5e-3 as
-# predicted; half the time), and slower on scale 24 (6e-3; by a quarter).
-WIDE = 3e-3
+# predicted) and 24 (6e-3; two thirds of the time).
+WIDE = 1e-2
 ALIKE = 6  # rounds by statements before one is captured, on a GPU: a loop of fewer is not worth it
 OFTEN = 2 * ALIKE  # rounds by statements of all such loops after which one is captured at once
 CHANCES = 4  # rounds before which others' are looked for

@@ -15,6 +15,7 @@ from .condition import Condition, Limits
 # A frontier is pushed until it has one of MANY edges, and again from one of FEW vertices: Beamer, Asanovic, Patterson,
 # "Direction-Optimizing Breadth-First Search", SC 2012, section V.
 MANY, FEW = 14, 24
+SKEWED = 32  # times the mean entries of the longest row from which one of twice as many is: pulls find hubs soon
 THIN, SHORT = 1 << 20, 64  # edges of a frontier that few blocks expand; entries of the longest row of a road map
 WIDE = 1 << 26  # edges of each block's part of a frontier, in rounds that are worth it (`Breadth`)
 PASSES = 1e-5  # seconds of a round's passes over rows from which they want all the blocks that a graph gives them
@@ -159,8 +160,9 @@ def _wide(
     found, other, here = [], [], session.devices[0].kind == "cpu"
     for op, x, held in products(session, statements, "push", "list"):
         most = _edges(session, op, held)
-        many = held.nvals // MANY if ends_soon(op.monoid) else most
-        most, row = min(max(most, 1024), breadth.edges(held)), _longest(held)
+        row, mean = _longest(held), max(held.nvals // max(held.rowmap.n, 1), 1)
+        many = held.nvals // (2 * MANY if row > SKEWED * mean else MANY) if ends_soon(op.monoid) else most
+        most = min(max(most, 1024), breadth.edges(held))
         if breadth.often and ends_soon(op.monoid):  # a pull may be better
             most = max(min(most, many // len(held.blocks)), 1024)
         if held.nvals <= (LITTLE if here else THIN):
@@ -168,7 +170,7 @@ def _wide(
         kernel = session.kernels.get("frontier_edges", build.spec_of(held))
         for b, (block, rows) in enumerate(zip(x._store.blocks, held.blocks, strict=True)):
             if row <= SHORT:  # so many vertices have few edges
-                count, mean = f"{condition.array(block.count)}[0]", max(held.nvals // max(held.rowmap.n, 1), 1)
+                count = f"{condition.array(block.count)}[0]"
                 found.append(f"{count} > {max(most // max(row, 1), 64)}")
                 other.append(f"{count} > {max(many // len(held.blocks) // mean, 64)}")
                 continue
