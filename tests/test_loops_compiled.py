@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import weakref
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -1143,3 +1144,76 @@ def test_what_a_loop_drains_has_no_entries(machine):
         assert set(q.to_coo()[0]) == set(np.flatnonzero(at_end == 7 + turn)) and q.nvals
         assert level.nvals == (at_end < 7 + turn).sum() - (at_end < 0).sum()
     assert by_itself(it), it.how
+
+
+EQUAL = binary.register_anonymous(lambda x, y: x >= y + 3, "eq")  # by its name alone
+ENDS = {  # what ends a search that leaves something in its frontier: (what is done in a round, the condition)
+    "a number that rounds compute": lambda it, q, s: (s << it.index // 40, q.nvals == s)[1],
+    "an operator of that name": lambda it, q, s: EQUAL(q.nvals & 0),
+    "of few bits": lambda it, q, s: binary.eq["INT8"](q.nvals & 0),
+    "the other count": lambda it, q, s: (it.index - 9) == q.nvals * 0,
+}
+
+
+@threads_too
+@pytest.mark.parametrize("ends", ENDS)
+def test_what_ends_a_loop_is_not_taken_for_an_empty_frontier(machine, ends):
+    n = 900
+    path, fan = np.arange(300), np.arange(400, 656)  # 256 vertices behind the one where a path ends
+    A = gb.Matrix.from_coo(np.r_[path, fan * 0 + 300], np.r_[path + 1, fan], True, nrows=n, ncols=n)
+
+    def run(**told):
+        level, q, s = gb.Vector(int, n), gb.Vector(bool, n), gb.Scalar.from_value(0)
+        q[0] = True
+        with gb.loop(700, **told) as it:
+            level(q.S) << it.index
+            q(~level.S, replace) << any_pair(q @ A)
+            it.until(ENDS[ends](it, q, s))
+        return it, (it.rounds, it.converged, level.to_dict(), q.to_dict(), s.value)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled.DeviceLoop, "of", lambda *loop: None)
+        expected = run()[1]
+    for _ in range(4):
+        it, found = run()
+        assert found == expected, it.how
+    assert expected[1] and expected[3]
+
+
+@threads_too
+def test_conditions_that_read_what_is_not_there_leave_others_alone(machine):
+    """A sum of nothing neither ends a loop nor keeps another condition from it."""
+    A, n = road(900), 900
+    expected, depth = by_python(A)
+    for _ in range(4):
+        level, q, p, s = gb.Vector(int, n), gb.Vector(bool, n), gb.Vector(int, n), gb.Scalar(int)
+        q[0], p[0] = True, 1
+        with gb.loop(2 * n) as it:
+            level(q.S) << it.index
+            p(~level.S, replace) << p
+            s << p.reduce(monoid.plus)
+            q(~level.S, replace) << any_pair(q @ A)
+            it.until(q.nvals == 0)
+            it.until(s == 7)
+        assert it.converged and it.rounds == depth and level.isequal(expected), it.how
+
+
+@threads_too
+def test_who_is_told_of_rounds_is_told_of_all(machine):
+    """Also where the same loop ran before, and told nobody."""
+    A = road(900)
+    for every in (1, 7):
+        for _ in range(4):
+            levels(A)
+        told: list[int] = []
+        it, _, _ = levels(A, repeat=partial(gb.loop, on_iteration=told.append, every=every))
+        assert told == [*range(every, it.rounds + 1, every)]
+
+
+@threads_too
+def test_what_was_traced_is_let_go(machine):
+    A = road(900)
+    for _ in range(4):
+        with gb.trace(rounds=True):
+            names = [weakref.ref(x) for x in levels(A)]
+        assert not [name() for name in names if name() is not None]

@@ -44,7 +44,11 @@ class Rounds:
         self.words = {gpu: self._of[gpu].empty(WORDS, np.int64) for gpu in self.gpus}  # that GPUs count in
         self.used = dict.fromkeys(self.gpus, 0)  # of these
         self._cleared = False  # whether these are zero
-        self._given = {gpu: cupy.cuda.Event(disable_timing=True) for gpu in self.gpus}  # all that GPUs were given
+        self._given = {}  # events: all that GPUs were given
+        for gpu in self.gpus:
+            with self._of[gpu].here():
+                self._given[gpu] = cupy.cuda.Event(disable_timing=True)
+        self._odd = False  # whether the last run broke off, so that some may have met more often than others
         # to stop; that blocks of the first GPU did not meet; the kind of rounds that it ended in, and three words of
         # their state; whether those of the other GPUs did not
         self._pinned = cupy.cuda.alloc_pinned_memory(8 * (_TOLD + len(self.gpus)))
@@ -217,12 +221,14 @@ class Rounds:
 
     def launch(self, kind: int = 0) -> None:
         """Run the loop to its end, from rounds of a kind on. Ctrl-C stops it within a few rounds."""
+        if self._odd:
+            self._begin_anew()
         if not self._cleared:
             self.clear()
         self._cleared = False
         streams = [graph.stream for graph in self._graphs.values()]
         self._after(streams)
-        start, broken = time.perf_counter(), True
+        start, self._odd, broken = time.perf_counter(), True, True
         try:
             self._go(kind)
             while not all(stream.done for stream in streams):
@@ -236,17 +242,20 @@ class Rounds:
             for stream in streams:
                 stream.synchronize()
             lost = [gpu for gpu, told in zip(self.gpus, (self._told[1], *self._told[_TOLD + 1 :]), strict=True) if told]
-            self._told[:2] = 0
-            self._told[_TOLD:] = 0
-            if broken or lost:  # some may have met more often than others
-                for gpu, words in zip(self.gpus, self._meeting, strict=False):
-                    self._of[gpu].clear(words)
-                for staying in self._kernels:
-                    staying.clear()
+            self._odd = broken or bool(lost)
         if lost:
             names = ", ".join(self._of[gpu].name for gpu in lost)
             hint = "GBGPU_STAGED=1 runs loops of several GPUs by statements" if self.others else "GBGPU_RESIDENT=never"
             raise DeviceError(f"{names}: others did not come where a loop's rounds meet. Hint: {hint}")
+
+    def _begin_anew(self) -> None:
+        """After a run that broke off in the middle."""
+        for gpu, words in zip(self.gpus, self._meeting, strict=False):
+            self._of[gpu].clear(words)
+        for staying in self._kernels:
+            staying.clear()
+        self._told[:2] = 0
+        self._told[_TOLD:] = 0
 
 
 def meeting(gpus: int) -> str:

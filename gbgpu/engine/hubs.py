@@ -53,10 +53,10 @@ def _made(session: Context, map: RowMap, matrix: MatrixStore, least: int, entrie
 
 
 def _bytes(map: RowMap, matrix: MatrixStore, entries: np.ndarray) -> list[int]:
-    """Of each device: what all own, its own part until the others have it, and the bits of its rows."""
+    """Of each device: what others own, and the bits of its own rows."""
     rows = np.array(map.rows)
     each = entries.astype(np.int64) * matrix.entry_bytes + (rows + 1) * np.dtype(matrix.ptr).itemsize
-    taken: list[int] = (each.sum() + (rows + 63) // 64 * 8).tolist()
+    taken: list[int] = (each.sum() - each + (rows + 63) // 64 * 8).tolist()
     return taken
 
 

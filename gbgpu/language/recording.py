@@ -12,6 +12,7 @@ from weakref import ref
 
 from .. import settings
 from ..errors import InvalidValue, message
+from ..semiring._operators import BinaryOp
 from ..semiring._types import BOOL, INT64, DataType
 from ..trace import counters
 from .expr import Lazy, Operand, Statement, _infix, new_like
@@ -313,16 +314,26 @@ def _condition(condition: Any, where: str) -> Callable[[], bool]:
     return quick if quick is not None else lambda: bool(node._read())
 
 
-_COMPARED = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
+_COMPARED = {BinaryOp.registry[op.__name__][INT64]: op for op in (eq, ne, lt, le, gt, ge)}
 
 
-def _quick(node: Any) -> Callable[[], bool] | None:
-    """A comparison of a whole number that is recorded with one that is not, as Python does it: the most frequent
-    condition costs no more than in a loop of Python's."""
-    compare = _COMPARED.get(getattr(getattr(node.op, "op", None), "name", "")) if hasattr(node, "op") else None
+def whole(node: Any) -> tuple[Any, Any, Any] | None:
+    """(what Python compares with, a recorded whole number, a scalar of one) of an expression that is a comparison of
+    these in INT64; None for any other."""
+    compare = _COMPARED.get(node.op) if hasattr(node, "op") else None
     if compare is None or not isinstance(node.left, Recorded) or node.right is None:
         return None
     left, right = node.left, node.right
     if left.dtype is not INT64 or isinstance(right, Lazy) or right.dtype is not INT64:
         return None
+    return compare, left, right
+
+
+def _quick(node: Any) -> Callable[[], bool] | None:
+    """A comparison of a whole number that is recorded with one that is not, as Python does it: the most frequent
+    condition costs no more than in a loop of Python's."""
+    found = whole(node)
+    if found is None:
+        return None
+    compare, left, right = found
     return lambda: (found := left.read()) is not None and compare(found, right.value)

@@ -1,11 +1,11 @@
 """What a recorded body reads and writes, and which operations a round has."""
 
 from collections.abc import Iterator
+from operator import eq
 from typing import Any, NamedTuple
 
 from ...language.expr import Expression, Operand
-from ...language.recording import Operation, Recorded
-from ...language.scalar import Scalar
+from ...language.recording import Operation, Recorded, whole
 
 _SIMPLE = ("statement", "clear")
 
@@ -41,15 +41,16 @@ def simple(operations: list[Operation], statements: list[Any]) -> bool:
     return bool(statements) and all(statement.output.ndim < 2 for statement in statements)
 
 
-def drained(operations: list[Operation]) -> Any:
-    """The vector that a loop ends without entries of, if that is its only condition: `it.until(q.nvals == 0)`."""
+def drained(operations: list[Operation], changed: set[int]) -> Any:
+    """The vector that a loop ends without entries of, if that is its only condition: `it.until(q.nvals == 0)`.
+    `changed`: ids of the handles that it writes."""
     ends = [each.what for each in operations if each.kind == "until"]
-    node = ends[0] if len(ends) == 1 and isinstance(ends[0], Expression) else None
-    if node is None or node.kind != "number" or getattr(getattr(node.op, "op", None), "name", "") != "eq":
+    found = whole(ends[0]) if len(ends) == 1 else None
+    if found is None:
         return None
-    (what, x), right = getattr(node.left, "source", ("", None)), node.right
-    zero = isinstance(right, Scalar) and right._store is None and right._value == 0
-    return x if what == "nvals" and zero else None
+    compare, (what, x), number = found[0], found[1].source, found[2]
+    zero = id(number) not in changed and number._store is None and number._value == 0
+    return x if compare is eq and what == "nvals" and zero else None
 
 
 def round_of(loop: Any) -> tuple[list[Operation], list[Guard]]:

@@ -36,7 +36,7 @@ from .buffers import (
     words_of,
 )
 from .condition import Condition
-from .journal import Journal, NotCompiled, OtherForm
+from .journal import Invalidated, Journal, NotCompiled, OtherForm
 from .limits import Breadth, going, limits, measure, products, too_wide
 from .noted import Noted
 from .signature import Signature
@@ -110,7 +110,7 @@ class Captured:
         except Exception as error:  # what CUDA does not let a stream do that is captured
             if self.device.kind == "cpu":
                 raise
-            raise NotCompiled(f"capturing failed: {type(error).__name__}: {error}") from error
+            raise Invalidated(f"capturing failed: {type(error).__name__}: {error}") from error
         finally:
             for x, store in before:
                 x._store = store
@@ -124,7 +124,7 @@ class Captured:
         """Remember where the handles of another loop go."""
         self.read = read
         self._numbers = [list(map(signature.number, each)) for each in (self.carried, self.inside, read)]
-        empty = drained(self.operations)
+        empty = drained(self.operations, {id(x) for x in (*self.carried, *self.inside)})
         self._drained = None if empty is None else signature.number(empty)
         me, loops = ref(self), self.session.loops
 
@@ -169,6 +169,7 @@ class Captured:
 
     def let_go(self) -> None:
         self.loop, self.carried, self.inside, self.read = None, [], [], []
+        self.tape.noted = None
         self.pinned, self.operations, self.guards = {}, [], []
 
     def reads(self, signature: Signature) -> bool:
@@ -241,8 +242,11 @@ class Captured:
         both, self.left = (self,) if joined is None else joined.both, 0
         self._flagged = [flag for one in both for flag in one.flags]
         ways = [(one.tape.state, one.way[1]) for one in both]
-        self._noted = Noted(self.session, self.loop, ways) if listeners else None
-        self.tape.begin(self.loop.rounds, self._noted)
+        noted = Noted(self.session, self.loop, ways) if listeners else None
+        waiting = {id(flag) for _, flag, *_ in self.session._watched}
+        if any(id(flag) in waiting for _, flag, *_ in self._flagged):  # what the last run found wrong
+            self.session.raise_watched(reading=True)
+        self.tape.begin(self.loop.rounds, noted)
         for device, flag, *_ in self._flagged:
             device.clear(flag)
         if joined is not None:
@@ -417,7 +421,9 @@ class Captured:
             elif operation.kind == "clear":
                 operation.what._store = None
             elif operation.kind == "until":
-                done.append(condition.text(operation.what))
+                present, condition.present = condition.present, []
+                done.append(condition.holds(condition.text(operation.what)))
+                condition.present = present
             else:
                 self._guarded(operation.what)
         return done
@@ -537,7 +543,7 @@ class Captured:
         """Run to the end, or to a frontier that is too wide; handles hold what the last round left. Or another round
         goes on where this one ended: what `heir` finds and binds. Returns the round, of those that are joined, in which
         it ended, and what goes on."""
-        loop, joined, noted, follows, ended = self.loop, self._joined, self._noted, None, self
+        loop, joined, noted, follows, ended = self.loop, self._joined, self.tape.noted, None, self
         wide = done = False
         while not (loop.over or wide or self._changed()):
             try:

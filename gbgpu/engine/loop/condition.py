@@ -184,7 +184,7 @@ class CudaCondition(Condition):
 ALONE turn(unsigned long long handle, long long *state, volatile long long *abort, long long most, long long *words,
            long long used{self._arguments}) {{
     const long long round = state[0];
-    const bool done = {self.any([self.holds(text) for text in done])};
+    const bool done = {self.any(done)};
     if (state[{NOTES}]) {{ // somebody traces
         long long *const note = (long long *)state[{NOTES}] + {WORDS} * (round % {NOTED}), *const kind = state;
         asm volatile("mov.u64 %0, %globaltimer;" : "=l"(note[0]));
@@ -257,11 +257,10 @@ class CpuCondition(Condition):
     def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: Limits) -> str:
         lines = [f"v{i} = {source}[0]" for i, (_, source, _) in enumerate(copies)]
         lines += [f"{target}[0] = v{i}" for i, (target, _, _) in enumerate(copies)]
-        ends = self.any([self.holds(text) for text in done])
         return self._module(
             "state, seen",
             "round = state[0]",
-            f"done = {ends}",
+            f"done = {self.any(done)}",
             f"seen[0] = {self.entries or 'np.nan'}",
             f"seen[1] = {self.change or 'np.nan'}",
             *lines,

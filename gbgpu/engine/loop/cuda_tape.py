@@ -30,6 +30,7 @@ class CudaTape:
         self._kernels: list[Any] = []  # a graph does not keep the code that it launches
         here = [device for device in session.devices if device.gpu == self._device.gpu]
         self.few = True  # whether few blocks work on lists, and may stay
+        self.noted: Any = None  # who traces
         self._rounds = Rounds(here if session.maps.alone else session.devices)
         self._order = Order(self._rounds.gpus)
         self.state = self._device.zeros(8, np.int64)  # the round, whether it is over, whether it is too wide
@@ -182,6 +183,7 @@ class CudaTape:
         return int(self._rounds.ended[0])
 
     def begin(self, rounds: int, noted: Any) -> None:
+        self.noted = noted
         self._rounds.clear()
         self._rounds.expect(0, rounds)
         if rounds or noted is not None:

@@ -27,7 +27,7 @@ from ..moving import moved
 from .body import matrices_of, round_of, simple, statements_of
 from .captured import Captured
 from .condition import GONE_WIDE, TURNS
-from .journal import NotCompiled, OtherForm
+from .journal import Invalidated, NotCompiled, OtherForm
 from .limits import PASSES, Breadth, as_it_lies, products, pulled, thin, too_wide, vector_of
 from .signature import Signature
 from .solo import Solo
@@ -354,7 +354,7 @@ class DeviceLoop:
             self.session.loops.refuse(self.signature.key)
             return
         way = way_of(self.loop, pinned)
-        kept = self.session.loops.find(self.loop, self.signature, way)
+        kept = None if self.loop.told else self.session.loops.find(self.loop, self.signature, way)
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
             return self._take(kept)
@@ -391,6 +391,9 @@ class DeviceLoop:
                     with suppress(NotCompiled):
                         imported("gbgpu.engine.loop.joined").Joined(self.session, other, captured)
                 return captured
+        except Invalidated:
+            if tries < FORMS:
+                raise
         except OtherForm as unlike:
             store = unlike.handle._store
             if tries == 1 or {store.form, unlike.form} != {"list", "bitmap"}:

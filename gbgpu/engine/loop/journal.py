@@ -10,6 +10,10 @@ class NotCompiled(Exception):
     """A loop that runs statement by statement, and why."""
 
 
+class Invalidated(NotCompiled):
+    """CUDA broke a capture off. That may have been for what another thread, or a tool that watches, did meanwhile."""
+
+
 class OtherForm(NotCompiled):
     """A vector leaves a round in another form than it had before."""
 

@@ -39,7 +39,7 @@ class CpuTape:
         self.state, self._seen = self._replay.state, np.empty(2)
         self.condition: type[Condition] = CpuCondition
         self._most, self._chunk, self._devices = 2**62, _CHUNK, session.device_set
-        self._noted: Any = None  # who traces
+        self.noted: Any = None  # who traces
         self.few = True  # threads work on lists
 
     @contextmanager
@@ -94,7 +94,7 @@ class CpuTape:
         self.how = f"{self._replay.length} calls a round{beside}"
 
     def begin(self, rounds: int, noted: Any) -> None:
-        self._noted = noted
+        self.noted = noted
         self.state[:] = rounds, *[0] * (len(self.state) - 1)
 
     @property
@@ -106,10 +106,10 @@ class CpuTape:
         state, chunk, most = self.state, self._chunk, min(until or self._most, self._most)
         together = self._together if self._replay.threads > 1 else None
         while not (state[1] or state[2] or state[0] >= most):
-            start, many = perf_counter(), chunk if self._noted is None else 1
+            start, many = perf_counter(), chunk if self.noted is None else 1
             self._replay.rounds(min(int(state[0]) + many, most), together)
-            if self._noted is not None:
-                self._noted.add(state, self._seen)
+            if self.noted is not None:
+                self.noted.add(state, self._seen)
             elif perf_counter() - start < _PATIENCE:
                 chunk *= 2
 
