@@ -24,7 +24,7 @@ from test_loops import KINDS, agree
 import algos
 import algos.verify
 import gbgpu as gb
-from gbgpu import binary, monoid, replace
+from gbgpu import binary, monoid, replace, select
 from gbgpu.device import nvrtc
 from gbgpu.device import rounds as on_gpus
 from gbgpu.distribute.blocks import VectorStore
@@ -1217,3 +1217,39 @@ def test_what_was_traced_is_let_go(machine):
         with gb.trace(rounds=True):
             names = [weakref.ref(x) for x in levels(A)]
         assert not [name() for name in names if name() is not None]
+
+
+@threads_too
+@pytest.mark.parametrize("some", [False, True])
+def test_scalars_that_a_part_leaves_empty(machine, some):
+    """What ran in no round before may leave one without a value, or with that of nothing."""
+    found, n = [], 60
+    for alike in (3, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compiled, "ALIKE", alike)
+            patch.setattr(compiled, "SOON", alike)
+            gb.settings.session().loops.clear()
+            p, v, s, t = gb.Vector(int, n), gb.Vector(int, n), gb.Scalar.from_value(3), gb.Scalar.from_value(5)
+            p[7], v[:] = 1, 1
+            with gb.loop(60) as it:
+                v << v + 1
+                with it.when(it.index > 30):
+                    p << select.valuegt(p, 1 - int(some))
+                    s << p.reduce(monoid.plus)
+                    t << p.reduce(monoid.min, allow_empty=False)
+            found.append((s.value, t.value, v.to_dict(), p.nvals))
+    assert found[0] == found[1] and found[0][0] == (1 if some else None), it.how
+    assert found[0][1] == (1 if some else 2**63 - 1)
+
+
+@threads_too
+def test_the_number_of_the_last_round_is_left(machine):
+    n = 60
+    for _ in range(3):
+        v, w, q = (gb.Vector(int, n) for _ in range(3))
+        q[:] = 1
+        with gb.loop(40) as it:
+            v << q + 1
+            v(q.S) << it.index
+            w << it.index
+        assert set(v.to_dense()) == set(w.to_dense()) == {39} and v.nvals == w.nvals == n, it.how

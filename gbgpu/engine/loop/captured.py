@@ -10,6 +10,7 @@ from weakref import ref
 
 import numpy as np
 
+from ...device.base import address
 from ...distribute.blocks import VectorStore
 from ...errors import OutOfMemory
 from ...interrupts import held as uninterrupted
@@ -36,7 +37,7 @@ from .buffers import (
     words_of,
 )
 from .condition import Condition
-from .journal import Invalidated, Journal, NotCompiled, OtherForm
+from .journal import Invalidated, Journal, NotCompiled, OtherEmpty, OtherForm
 from .limits import Breadth, going, limits, measure, products, too_wide
 from .noted import Noted
 from .signature import Signature
@@ -66,10 +67,13 @@ class Captured:
         seconds: float = 0.0,
         like: "Captured | None" = None,
         often: bool = False,
+        empties: dict[int, Any] | None = None,
     ):
         self.session, self.loop, self.device, self.pinned = session, loop, session.devices[0], pinned
         self.alone = session.maps.alone  # on the first of several GPUs
         self.way, self.often, self._seconds = way, often, inf if often else seconds  # all blocks work on wide lists
+        self._empties = empties or {}  # what scalars without a value count as, by ids, where rounds say so
+        self._sure: set[int] = set()  # ids of scalars that have a value before the first round
         self.joined: Any = None  # with a round of the other kind, as one kernel
         self.left = 0  # why it ended before the loop did, as condition.py has it
         self.read: list[Any] = []  # handles that the round reads and leaves alone
@@ -360,7 +364,8 @@ class Captured:
             raise NotCompiled(f"{handle.name} is empty")
         mine = self.devices[0].empty(2, np.int64)
         self.devices[0].copy(mine, words_of(handle))
-        return mine, mine.view(handle.dtype.np_type)[:1], 0
+        self._sure.add(id(handle))
+        return mine, mine.view(handle.dtype.np_type)[:1], self._empties.get(id(handle), 0)
 
     # -- capturing
 
@@ -486,8 +491,10 @@ class Captured:
         return all(block.slots.size == store.map.nslots for block in store.blocks)
 
     def _separate(self, changed: list[Any], carried: list[Any], blocks: list[Any]) -> None:
-        """What a handle took from the place of another one is copied, before that place changes: `a << b` shares."""
+        """What a handle took from the place of another one is copied, before that place changes: `a << b` shares, and
+        `a << it.index` shares the number of the round."""
         places = {id(handle): addresses(held) for handle, held in zip(carried, blocks, strict=True)}
+        places[0] = {address(self.tape.state)}
         for handle in changed:
             made = handle._store
             others = set().union(*(place for key, place in places.items() if key != id(handle)))
@@ -502,6 +509,8 @@ class Captured:
             if handle.ndim == 0:
                 if made is None:
                     raise NotCompiled(f"{handle.name} is on the host")
+                if made[2] != place[2]:
+                    raise OtherEmpty(handle, made[2], id(handle) in self._sure)
                 yield from ((place[0][:1], made[0][:1]), (place[0][1:], made[0][1:]))
                 continue
             if made is None:

@@ -27,7 +27,7 @@ from ..moving import moved
 from .body import matrices_of, round_of, simple, statements_of
 from .captured import Captured
 from .condition import GONE_WIDE, TURNS
-from .journal import Invalidated, NotCompiled, OtherForm
+from .journal import Invalidated, NotCompiled, OtherEmpty, OtherForm
 from .limits import PASSES, Breadth, as_it_lies, products, pulled, thin, too_wide, vector_of
 from .signature import Signature
 from .solo import Solo
@@ -69,6 +69,7 @@ class DeviceLoop:
         self.plans: Any = None
         self.alike, self.tries, self.chances = 0, 0, CHANCES
         self.left, self.turned = False, None  # a captured round; how that went, if its pulls should be pushes
+        self.empties: dict[int, Any] = {}  # what scalars count as that a round leaves without a value, by their ids
         self.wide = 0  # how often it was left as it had got too wide
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
@@ -386,7 +387,8 @@ class DeviceLoop:
             with self._blind(), self._writing():
                 other = self._other(way)
                 seconds = self._seconds()
-                captured = Captured(self.session, self.loop, pinned, self.signature, way, seconds, other, self._often)
+                how = pinned, self.signature, way, seconds, other, self._often, self.empties
+                captured = Captured(self.session, self.loop, *how)
                 if other is not None and captured.key:
                     with suppress(NotCompiled):
                         imported("gbgpu.engine.loop.joined").Joined(self.session, other, captured)
@@ -394,6 +396,12 @@ class DeviceLoop:
         except Invalidated:
             if tries < FORMS:
                 raise
+        except OtherEmpty as unlike:
+            handle, self.empties[id(unlike.handle)] = unlike.handle, unlike.empty
+            if tries == 1 or not unlike.sure:
+                raise
+            if handle._store is not None:
+                handle._store = *handle._store[:2], unlike.empty
         except OtherForm as unlike:
             store = unlike.handle._store
             if tries == 1 or {store.form, unlike.form} != {"list", "bitmap"}:

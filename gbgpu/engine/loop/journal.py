@@ -14,6 +14,14 @@ class Invalidated(NotCompiled):
     """CUDA broke a capture off. That may have been for what another thread, or a tool that watches, did meanwhile."""
 
 
+class OtherEmpty(NotCompiled):
+    """A scalar that a round leaves without a value counts as something else than before. `sure`: it has one now."""
+
+    def __init__(self, handle: Any, empty: Any, sure: bool):
+        super().__init__(f"{handle.name} may be empty")
+        self.handle, self.empty, self.sure = handle, empty, sure
+
+
 class OtherForm(NotCompiled):
     """A vector leaves a round in another form than it had before."""
 
