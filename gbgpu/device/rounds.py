@@ -228,25 +228,24 @@ class Rounds:
         self._cleared = False
         streams = [graph.stream for graph in self._graphs.values()]
         self._after(streams)
-        start, self._odd, broken = time.perf_counter(), True, True
+        start, self._odd = time.perf_counter(), True
         try:
             self._go(kind)
             while not all(stream.done for stream in streams):
                 if time.perf_counter() - start > _ASKING:
                     time.sleep(5e-5)
-            broken = False
         except BaseException:
             self._told[0] = 1
             raise
         finally:
             for stream in streams:
                 stream.synchronize()
-            lost = [gpu for gpu, told in zip(self.gpus, (self._told[1], *self._told[_TOLD + 1 :]), strict=True) if told]
-            self._odd = broken or bool(lost)
+        lost = [gpu for gpu, told in zip(self.gpus, (self._told[1], *self._told[_TOLD + 1 :]), strict=True) if told]
         if lost:
             names = ", ".join(self._of[gpu].name for gpu in lost)
             hint = "GBGPU_STAGED=1 runs loops of several GPUs by statements" if self.others else "GBGPU_RESIDENT=never"
             raise DeviceError(f"{names}: others did not come where a loop's rounds meet. Hint: {hint}")
+        self._odd = False
 
     def _begin_anew(self) -> None:
         """After a run that broke off in the middle."""

@@ -13,7 +13,6 @@ import numpy as np
 from ..distribute.blocks import MatrixStore, VectorBlock, VectorStore
 from ..distribute.needs import Transfer
 from ..distribute.partition import WORD, RowMap, Task
-from ..distribute.transport import carry
 from ..kernels.interface import Spec
 from .context import Context
 from .matrix.csr import Piece, Rows, joined, of_users, store_of, to_slots
@@ -86,7 +85,7 @@ def _sliced(session: Any, store: VectorStore, map: RowMap) -> VectorStore:
                 pairs.append((block.words[cut : cut + many], words[into : into + many]))
             transfers += [Transfer(source.device, task.device, *pair) for pair in pairs]
         with device.at_once():
-            session.account(task.device, *carry(devices, transfers))
+            session.carry(task.device, transfers)
         count = None if words is None else device.set_bits(words)
         return VectorBlock(n, vals, 0 if store.iso else 1, words, count=count)
 

@@ -11,6 +11,7 @@ others have the rows of hubs (`hubs.py`). Captured rounds, whose frontiers are t
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -196,10 +197,7 @@ class Sharing:
 
     def _cache(self, map: RowMap, matrix: MatrixStore) -> None:
         """Copies of the rows of hubs for all devices, if there is room for them."""
-        try:
-            found = hubs(self.session, map, matrix, self.policy.t4)
-        except (MemoryError, OutOfMemory):
-            return
+        found = _in_room(lambda: hubs(self.session, map, matrix, self.policy.t4))
         if found is None:
             return
         pairs = [(d, b) for d in range(map.p) for b in range(map.p) if d != b and found.parts[b]]
@@ -252,9 +250,8 @@ class Sharing:
     def _made(self, decision: Decision, map: RowMap, matrix: MatrixStore) -> Shared | None:
         """The rows where they are computed; None where there is no room for them."""
         session = self.session
-        try:
-            offsets = session.over(map.tasks, self._before(matrix), 0.0)
-        except (MemoryError, OutOfMemory):
+        offsets = _in_room(lambda: session.over(map.tasks, self._before(matrix), 0.0))
+        if offsets is None:
             return None
         tasks = as_tasks(decision, offsets, map.rows)
         parts = [(task, *_entries(task, offsets)) for task in tasks]
@@ -284,11 +281,10 @@ class Sharing:
         session, entries, blocks = self.session, {task: span for task, *span in parts}, blocks or matrix.blocks
         if not session.replicas.room(self._taken(parts, map, matrix)):
             return None
-        try:
-            made = session.over(list(entries), lambda task: self._rows(task, map, blocks, *entries[task]), 0.0)
-        except (MemoryError, OutOfMemory):
-            return None
-        session.replicas.keep(matrix)
+        rows = partial(session.over, list(entries), lambda task: self._rows(task, map, blocks, *entries[task]), 0.0)
+        made: list[MatrixBlock] | None = _in_room(rows)
+        if made is not None:
+            session.replicas.keep(matrix)
         return made
 
     def _rows(self, task: Task, map: RowMap, blocks: list[MatrixBlock], first: int, last: int) -> MatrixBlock:
@@ -302,6 +298,14 @@ class Sharing:
             offsets = offsets - offsets.dtype.type(first)
         n = task.hi - task.lo
         return MatrixBlock(n, offsets, cols, vals, block.stride, last - first, block.empty_rows)
+
+
+def _in_room(work: Callable[[], Any]) -> Any:
+    """work(), or None where memory runs out."""
+    try:
+        return work()
+    except (MemoryError, OutOfMemory):
+        return None
 
 
 def _stolen(shares: Shares, plain: float, cost: float) -> Decision:

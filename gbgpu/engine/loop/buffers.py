@@ -1,6 +1,7 @@
 """Buffers of what a round hands to the next: copies that nobody shares, in the form and on the rows that are wanted;
 and how results come back to their places."""
 
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,17 @@ import numpy as np
 from ...device.base import address
 from ...distribute.blocks import VectorBlock, VectorStore
 from ..run.steps import copied
+
+
+def at_once(devices: Any) -> AbstractContextManager:
+    """What the devices copy and clear inside is a launch for each."""
+    if len(devices) == 1:
+        found: AbstractContextManager = devices[0].at_once()
+        return found
+    stack = ExitStack()
+    for device in devices:
+        stack.enter_context(device.at_once())
+    return stack
 
 
 def described(store: VectorStore) -> tuple:

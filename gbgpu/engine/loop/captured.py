@@ -1,7 +1,6 @@
 """One round of a loop as it is captured: what runs it again and again, from where to where its results go."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from itertools import product
 from math import inf
@@ -25,6 +24,7 @@ from .buffers import (
     addresses,
     alike,
     apart,
+    at_once,
     blocks_of,
     copy_of,
     described,
@@ -213,7 +213,7 @@ class Captured:
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
         if self.lent:
-            with self._at_once():
+            with at_once(self.devices):
                 self._recall()
         self.loop = loop
         self.carried, self.inside, self.read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
@@ -231,13 +231,13 @@ class Captured:
         for x, place, _ in into:
             if x._store is not None and x.ndim and x._store.form != place.form:
                 x._store = moved(self.session, x._store, place.form, place.map)
-        with self._at_once():
+        with at_once(self.devices):
             self._bring(into)
             self._begin()
 
     def begin(self) -> None:
         """Make ready for the loop that it was captured for."""
-        with self._at_once():
+        with at_once(self.devices):
             self._begin()
 
     def _begin(self) -> None:
@@ -254,7 +254,7 @@ class Captured:
         for device, flag, *_ in self._flagged:
             device.clear(flag)
         if joined is not None:
-            joined.begin()
+            joined.begin(self)
 
     def _bring(self, into: list[tuple]) -> None:
         """(handle, place, its blocks), in the same forms."""
@@ -283,7 +283,7 @@ class Captured:
         by diagonals and by arrays of other libraries.)"""
         numbers = self._numbers[0] + self._numbers[1]
         try:
-            with self._at_once():
+            with at_once(self.devices):
                 for number, x in zip(numbers, (*self.carried, *self.inside), strict=True):
                     if number == self._drained and self.loop.converged:
                         x._store = None
@@ -301,20 +301,11 @@ class Captured:
     def _pass(self, heir: "Captured") -> None:
         """Let the handles go to a round that is bound to them; they get copies of what that does not write."""
         theirs = {id(x) for x in (*heir.carried, *heir.inside)}
-        with self._at_once():
+        with at_once(self.devices):
             for x in (*self.carried, *self.inside):
                 if id(x) not in theirs:
                     x._store = copy_of(self.devices, x._store)
         self.let_go()
-
-    def _at_once(self) -> AbstractContextManager:
-        """What the devices copy and clear inside is a launch for each."""
-        if len(self.devices) == 1:
-            return self.device.at_once()
-        stack = ExitStack()
-        for device in self.devices:
-            stack.enter_context(device.at_once())
-        return stack
 
     def _lends(self, store: Any) -> bool:
         bitmap = isinstance(store, VectorStore) and store.form == "bitmap" and not store.iso
@@ -359,7 +350,8 @@ class Captured:
 
     def _scalar(self, handle: Any) -> Any:
         if handle._store is not None:
-            return copy_of(self.devices, handle._store)
+            mine, vals, empty = copy_of(self.devices, handle._store)
+            return mine, vals, self._empties.get(id(handle), empty)
         if handle._value is None:
             raise NotCompiled(f"{handle.name} is empty")
         mine = self.devices[0].empty(2, np.int64)

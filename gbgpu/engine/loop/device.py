@@ -397,11 +397,9 @@ class DeviceLoop:
             if tries < FORMS:
                 raise
         except OtherEmpty as unlike:
-            handle, self.empties[id(unlike.handle)] = unlike.handle, unlike.empty
             if tries == 1 or not unlike.sure:
                 raise
-            if handle._store is not None:
-                handle._store = *handle._store[:2], unlike.empty
+            self.empties[id(unlike.handle)] = unlike.empty
         except OtherForm as unlike:
             store = unlike.handle._store
             if tries == 1 or {store.form, unlike.form} != {"list", "bitmap"}:

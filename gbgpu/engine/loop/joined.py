@@ -39,10 +39,11 @@ class Joined:
     def ready(self) -> bool:
         return self._tape.ready(0.0)
 
-    def begin(self) -> None:
-        """Make counters zero."""
+    def begin(self, start: Captured) -> None:
+        """Make counters zero, but those of the round that it starts with, whose tape has begun."""
         for tape in self._tapes:
-            tape.clear()
+            if tape is not start.tape:
+                tape.clear()
 
     def run(self, start: Captured, rounds: int) -> str:
         self._tape.run(self.both.index(start), rounds)
