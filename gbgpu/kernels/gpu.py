@@ -38,6 +38,7 @@ __all__ = ["GpuKernels", "compile", "source"]
 
 BLOCK = 256  # threads, as src/ assumes
 BLOCKS_EACH = 8  # blocks a multiprocessor: as many threads as one can hold
+FILLED = 2048  # pull: rows a multiprocessor from which a thread takes one by itself; of fewer, lanes share each
 HUB, FEW = 1024, 1 << 16  # push, as in src/push.cu: of more than FEW vertices those of HUB entries are the whole grid's
 STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tables of hubs are filled
 PACK = 4  # pull_stream: entries a value of x that pay for packing it
@@ -296,7 +297,8 @@ def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
         if short:
             plain = args[flags] & (XFULL | MASKED | TRACE) == XFULL
             return run_short[plain]((n // 2 + BLOCK - 1) // BLOCK, (*values, p))
-        width = 1 if first else 8 if fixed else lanes(args[cols].size, n)
+        alone = first and n >= FILLED * device.processors
+        width = 1 if alone else 8 if fixed else lanes(args[cols].size, n)
         run((n * width + BLOCK - 1) // BLOCK, (*values, p, width, gpu_streams.LONG if heavies else 1 << 62))
         if heavies:
             run_heavy(heavies, (*values, p, gpu_streams.LONG, heavies))
