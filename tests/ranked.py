@@ -17,8 +17,9 @@ os.environ.setdefault("GBGPU_TIERED", "0")
 import algos  # noqa: E402
 import gbgpu as gb  # noqa: E402
 from gbgpu import exceptions  # noqa: E402
+from gbgpu.device import nccl  # noqa: E402
 from gbgpu.device.remote import AWAY  # noqa: E402
-from gbgpu.semiring import min_plus, plus_times  # noqa: E402
+from gbgpu.semiring import any_pair, min_plus, plus_times  # noqa: E402
 
 
 def say(text: object) -> None:
@@ -49,11 +50,16 @@ def collective() -> None:
     say("as many")
 
 
-class Beside:
-    """What stands for the way from GPU to GPU (gbgpu/device/nccl.py): buffers of the host."""
+class Beside(nccl.Direct):
+    """What stands for the way from GPU to GPU: buffers of the host."""
 
     def __init__(self):
-        self.moved, self._comm = 0, gb.distribute.ranks.world().comm
+        super().__init__(gb.settings.session().home, gb.distribute.ranks.world().comm)
+        self.moved, self.kept, self.sure = 0, 0, 40  # little room that is kept: more asks for other
+
+    def rooms(self, layouts, kept):
+        self.kept += kept and len(layouts)
+        return super().rooms(layouts, kept)
 
     def leaving(self, buffer):
         return buffer
@@ -61,12 +67,10 @@ class Beside:
     def came(self, device, buffer):
         return buffer
 
-    def empty(self, n, dtype):
-        return np.empty(n, dtype)
-
     def swap(self, sent, received):
-        requests = [self._comm.Isend(np.ascontiguousarray(buffer).view(np.uint8), rank, 9) for rank, buffer in sent]
-        requests += [self._comm.Irecv(buffer.view(np.uint8), rank, 9) for rank, buffer in received]
+        comm = self._communicator
+        requests = [comm.Isend(np.ascontiguousarray(buffer).view(np.uint8), rank, 9) for rank, buffer in sent]
+        requests += [comm.Irecv(buffer.view(np.uint8), rank, 9) for rank, buffer in received]
         for request in requests:
             request.Wait()
         self.moved += len(received)
@@ -142,6 +146,26 @@ def algorithms(specs: str, *names: str) -> None:
             chosen = algorithm.choose(A, {}).values()
             algorithm.verify(A, *chosen, algorithm.run(A, *chosen))
     say(f"{len(names or ALGORITHMS)} algorithms")
+
+
+def direct() -> None:
+    """Pushes whose buffers go as those of GPUs do: into room that is kept, and into other; beside NumPy's."""
+    gb.init("cpu:1")
+    beside = gb.settings.session().ranks._direct = Beside()
+    A = gb.io.rmat(8, 6, seed=1, weights=(1, 9), dtype="INT64")
+    (rows, cols, weights), n, far = A.to_coo(), A.nrows, 1 << 40
+    lengths = np.full((n, n), far)
+    lengths[rows, cols] = weights
+    for count in (1, 3, 10, 60, n):
+        q = gb.Vector.from_coo(np.arange(n)[:: n // count], np.arange(n)[:: n // count], size=n)
+        expected = (np.arange(n)[:: n // count, None] + lengths[:: n // count]).min(axis=0)
+        w, reached = gb.Vector(int, n), gb.Vector(bool, n)
+        w(direction="push") << min_plus(q @ A)
+        reached(direction="push") << any_pair(q @ A)
+        assert np.array_equal(w.to_dense(far), np.where(expected < far, expected, far))
+        assert np.array_equal(reached.to_dense(False), expected < far)
+    assert beside.moved > beside.kept > 5
+    say("direct")
 
 
 def delegates(spec: str) -> None:

@@ -45,8 +45,8 @@ def test_three_ranks():
     with unlike devices. Ranks take longer to begin than to do any of it."""
     names = "algorithms", "cpu:1,auto", "bfs", "pagerank", "components", "triangles"
     statements = "statements", "4", "cpu:2+,cpu:1|cpu:3|cpu:2,cpu:1!", "mixed", "products"
-    said = ranked(3, "session", "+", *names, "+", "numbers", "+", *statements).splitlines()
-    assert said[:3] == ["a session", "4 algorithms", "numbers"] and int(said[3].split()[0]) > 60
+    said = ranked(3, "session", "+", *names, "+", "numbers", "+", "direct", "+", *statements).splitlines()
+    assert said[:4] == ["a session", "4 algorithms", "numbers", "direct"] and int(said[4].split()[0]) > 60
 
 
 def test_two_ranks():
