@@ -355,3 +355,15 @@ def test_auto_takes_the_gpus_of_one_model_that_reach_each_other(monkeypatch):
     monkeypatch.setattr(cuda, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=Runtime())))
     several = (6, 8), (0, 1)
     assert backends.automatic(*backends.ALONE) == "cuda:0,1" and backends.automatic(*several) == "cuda:2"
+
+
+def test_plans_of_statements_whose_ids_nothing_has_filled(devices):
+    """ValueError from a matrix of as many rows as ids, and without entries."""
+    n = 20_000
+    parent, least = gb.Vector(int, n), gb.Vector(int, n)
+    with gb.explain() as plans:
+        parent[:] = 0
+        with gb.loop(2):
+            parent(binary.min)[parent] << least
+            least << parent[parent]
+    assert len(plans) > 2 and parent.nvals == least.nvals == 0

@@ -110,7 +110,9 @@ def selection(session: Any, index: Index) -> Any:
 
     def part(task: Task) -> csr.Rows:
         b, device, n = task.block, session.devices[task.device], rowmap.rows[task.block]
-        rows = csr.Rows(device.xp.arange(n + 1), ids.part(b, rowmap), device.full(1, True, np.bool_), 0)
+        found = ids.part(b, rowmap)  # fewer than n where plans alone are wanted: nothing has filled a vector of ids
+        begins = device.xp.arange(n + 1).clip(0, len(found))
+        rows = csr.Rows(begins, found, device.full(1, True, np.bool_), 0)
         return csr.keep_entries(device, rows, rows.cols >= 0)
 
     def made() -> MatrixStore:
