@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gbgpu import Matrix, Vector, binary, indexunary
+from gbgpu import Matrix, Vector, binary, indexunary, settings
 from gbgpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue, message
 from gbgpu.semiring import plus_pair
 
@@ -84,6 +84,12 @@ def sample(v: Vector, most: int = 1000) -> np.ndarray:
     """Values of a vector at places drawn at random, always the same ones; some twice, none where it has no value."""
     places = np.random.default_rng(0).integers(0, max(v.size, 1), most if v.size else 0)
     return v[places].new().to_coo()[1]
+
+
+def rounds_are_cheap() -> bool:
+    """Whether a round of a loop that reaches few vertices takes a microsecond: on CPU devices of one process."""
+    session = settings.session()
+    return session.home.kind == "cpu" and session.ranks is None
 
 
 def row_lengths(A: Matrix) -> Any:

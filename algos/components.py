@@ -21,14 +21,15 @@ from typing import Any
 import numpy as np
 
 from algos import verify
-from algos._inputs import row_lengths, square
+from algos._inputs import rounds_are_cheap, row_lengths, square
 from algos.runs import ALGORITHMS, Algorithm, Result
 from gbgpu import Matrix, Scalar, Vector, binary, indexunary, loop, monoid, replace, select, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_pair, min_first, plus_first, plus_second
 
 BUSY = 16  # neighbours without which no vertex is worth a search: a road network is not reached within few levels
-FEW, ROUNDS = 16, 32  # labels are passed on where less than a sixteenth is left, for so many rounds
+FEW, ROUNDS = 16, 32  # labels are passed on where less than a sixteenth is left, for so many rounds,
+STEPS = 16  # or where rounds cost what they reach: for so many that they reach each vertex so often at most
 SHORTCUTS = 2  # more than FastSV has, where all vertices take part: they cost less than the rounds that they save
 
 
@@ -56,7 +57,7 @@ def component_of_the_busiest(sides: list, labels: Vector, degree: Vector) -> Vec
     number of each vertex."""
     seen, q = (Vector(bool, size=labels.size, name=name) for name in ("seen", "q"))
     highest = busiest(degree & labels).reduce(monoid.max).new().value
-    if highest is None or highest >> 32 < BUSY:
+    if highest is None or highest >> 32 < BUSY and not rounds_are_cheap():
         return seen
     n, A = labels.size, sides[0]
     q[highest & 0xFFFFFFFF] = True
@@ -69,7 +70,8 @@ def component_of_the_busiest(sides: list, labels: Vector, degree: Vector) -> Vec
             t(~seen.S, binary.lor) << any_pair[bool](q @ A.T)
             q << t
         it.until(q.nvals == 0)
-        it.until(seen.nvals * 2 < binary.min(2.0 ** (it.index + 1) | n))
+        if not rounds_are_cheap():
+            it.until(seen.nvals * 2 < binary.min(2.0 ** (it.index + 1) | n))
     return Vector(bool, size=n, name="seen") if q.nvals else seen
 
 
@@ -86,9 +88,11 @@ def passed_on(sides: list, labels: Vector, degree: Vector, seen: Vector) -> bool
     for side in sides[1:]:
         degree(binary.plus) << row_lengths(side)
     q(~seen.S) << binary.second(degree & labels)
-    if q.nvals > n // FEW:
+    left = q.nvals
+    if left > n // FEW:
         return False
-    with loop(ROUNDS) as it:
+    most = 1 << (STEPS * n // max(left, 1)).bit_length() - 1  # of few values, so that loops that are kept serve again
+    with loop(most if rounds_are_cheap() else ROUNDS) as it:
         t << min_first(q @ sides[0])
         for side in sides[1:]:
             t(binary.min) << min_first(q @ side)
