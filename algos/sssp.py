@@ -8,8 +8,8 @@ one, and leaves nothing far but q.
 
 Where all arcs weigh the same they are counted, by a breadth-first search.
 
-Every vertex is near (Bellman-Ford) where few rounds reach all, as through hubs, and where weights are negative: without
-a negative cycle no shortest path has more than n - 1 arcs, so none is left after n rounds.
+Every vertex is near (Bellman-Ford) where few rounds reach all, as through hubs on a GPU, and where weights are
+negative: without a negative cycle no shortest path has more than n - 1 arcs, so none is left after n rounds.
 
 Source: Davidson, Baxter, Garland, Owens, "Work-Efficient Parallel GPU Methods for Single-Source Shortest Paths", IPDPS
 2014, near-far; Bellman 1958, Ford 1956; as masked min-plus products in Kepner, Gilbert, "Graph Algorithms in the
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos import verify
-from algos._inputs import row_lengths, square, vertex
+from algos._inputs import rounds_are_cheap, row_lengths, square, vertex
 from algos.bfs import bfs_levels, search
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
 from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, replace, select, unary
@@ -30,7 +30,8 @@ from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_eq, any_plus, min_plus
 
 MANY = 16  # near vertices are many from a sixteenth of all
-ROADS = 8  # a mean degree below which a graph is as thin as a road map
+ROADS, FARTHEST = 8, 128  # a mean degree below which a graph is as thin as a road map; steps there
+LEAST, THIN = 2, 10  # where rounds cost what they reach: so many times, and further from this mean degree down
 SKEWED = 32  # a vertex of so many times the mean degree is a hub
 # Above all lengths of paths. What is not reached begins at twice that; arcs of less than nothing do not bring it below.
 NEVER = {"INT64": 1 << 61, "FP32": inf, "FP64": inf}
@@ -181,14 +182,22 @@ def one_weight(A: Matrix, lowest: float, total: float) -> bool:
 
 
 def step_of(A: Matrix, lowest: float, total: float) -> float | None:
-    """How far the limit rises above the least of the far distances: 32 times the mean weight over the mean degree, as
-    Davidson et al. have it; four times as far in road maps, where few vertices are near. None: every vertex is."""
+    """How far the limit rises above the least of the far distances: so many times the mean weight over the mean degree.
+    None: every vertex is near.
+
+    32 times, as Davidson et al. have it; four times as far in road maps, where few vertices are near; and None where
+    there are hubs, as few rounds of all vertices reach everything. But where rounds cost what they reach, few are to be
+    near whose distances fall again: twice, and further the thinner the graph is (the cube, as measured)."""
     if lowest < 0 or not A.nvals:
         return None
     mean = A.nvals / A.nrows
-    if row_lengths(A).new(name="degree").reduce(monoid.max).new().value > SKEWED * mean:
+    if rounds_are_cheap():
+        times = min(max(LEAST, (THIN / mean) ** 3), FARTHEST)
+    elif row_lengths(A).new(name="degree").reduce(monoid.max).new().value > SKEWED * mean:
         return None
-    step = (32 if mean >= ROADS else 128) * total / A.nvals / mean
+    else:
+        times = FARTHEST / 4 if mean >= ROADS else FARTHEST
+    step = times * total / A.nvals / mean
     return step if "FP" in A.dtype.name else max(int(step), 1)
 
 
