@@ -121,8 +121,9 @@ def dijkstra(
     limit = float(limit)
     if limit < 0:
         raise ValueError("limit must be >= 0")
-    levels = unweighted and not return_predecessors and (len(sources) >= MANY or csr.nnz >= LARGE)
-    if left(negative or levels):
+    many, large = len(sources) >= MANY, csr.nnz >= LARGE
+    worth = not return_predecessors and ((many or large) if unweighted else many and large and not min_only)
+    if left(negative or worth):
         return scipys.dijkstra(csr, directed, indices, return_predecessors, unweighted, limit, min_only)
     A = pattern(csr, directed) if unweighted else weighted(csr, directed)
     how: dict[str, Any] = {"unweighted": unweighted, "limit": None if limit == np.inf else limit}

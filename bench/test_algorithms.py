@@ -74,6 +74,17 @@ def test_sssp_of_real_graphs(beside, real, name):
     beside(f"{name}, sssp from hub", "cpu:1", lambda: algos.sssp(B, source), peers, rounds=9, least=1)
 
 
+@pytest.mark.parametrize("name", ["rail-world", "luxembourg_osm"])
+def test_components_of_road_maps(beside, real, name):
+    A = real(name, f"{name}, components")
+    gb.init("cpu:1")
+    B = pattern(A)
+    verify.connected_components(B, algos.connected_components(B))
+    peers = {"SciPy": lambda: csgraph.connected_components(A, directed=False)}
+    ours = lambda: algos.connected_components(B)  # noqa: E731
+    beside(f"{name}, components", "cpu:1", ours, peers, rounds=15, warm=12, least=1)
+
+
 def test_pagerank_of_a_crawl(beside, real):
     A = real(CRAWL, f"{CRAWL}, PageRank")
     gb.init("cpu:2")

@@ -256,7 +256,8 @@ def test_sources_are_taken_in_portions(devices, monkeypatch):
 
 ROADS = sp.csr_array(np.triu(np.random.default_rng(2).integers(0, 9, (40, 40)) * 1.0, 1))
 LEFT = [  # and what is worth statements on CPU devices too
-    ("dijkstra", {"indices": [3, 5]}, False),
+    ("dijkstra", {"indices": [3, 5]}, True),
+    ("dijkstra", {"indices": [3, 5], "min_only": True}, False),
     ("dijkstra", {"indices": range(9), "unweighted": True}, True),
     ("dijkstra", {"indices": range(9), "unweighted": True, "return_predecessors": True}, False),
     ("bellman_ford", {"indices": 3}, True),
