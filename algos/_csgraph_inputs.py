@@ -11,7 +11,8 @@ from scipy.sparse import csgraph as scipys
 from gbgpu import Matrix, binary, select, settings
 
 OWN = os.environ.get("GBGPU_CSGRAPH", "auto") == "own"  # nothing is left to SciPy that statements compute
-MANY, LARGE, LONG = 8, 4_000_000, 4_000_000  # sources; entries; vertices times entries
+MANY, WIDE = 8, 200_000  # sources; vertices
+LARGE, LONG = 4_000_000, 4_000_000  # entries; vertices times entries
 
 
 def left(worth: bool) -> bool:

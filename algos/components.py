@@ -29,7 +29,7 @@ from gbgpu.semiring import any_pair, min_first, plus_first, plus_second
 
 BUSY = 16  # neighbours without which no vertex is worth a search: a road network is not reached within few levels
 FEW, ROUNDS = 16, 32  # labels are passed on where less than a sixteenth is left, for so many rounds,
-STEPS = 16  # or where rounds cost what they reach: for so many that they reach each vertex so often at most
+STEPS = 16  # or where rounds cost what they reach: for so many that they go over as many arcs as there are, so often
 SHORTCUTS = 2  # more than FastSV has, where all vertices take part: they cost less than the rounds that they save
 
 
@@ -57,9 +57,9 @@ def component_of_the_busiest(sides: list, labels: Vector, degree: Vector) -> Vec
     number of each vertex."""
     seen, q = (Vector(bool, size=labels.size, name=name) for name in ("seen", "q"))
     highest = busiest(degree & labels).reduce(monoid.max).new().value
-    if highest is None or highest >> 32 < BUSY and not rounds_are_cheap():
+    n, A, cheap = labels.size, sides[0], one_side_is_cheap(sides)
+    if highest is None or highest >> 32 < BUSY and not cheap:
         return seen
-    n, A = labels.size, sides[0]
     q[highest & 0xFFFFFFFF] = True
     with loop() as it:
         seen(q.S) << True
@@ -70,9 +70,14 @@ def component_of_the_busiest(sides: list, labels: Vector, degree: Vector) -> Vec
             t(~seen.S, binary.lor) << any_pair[bool](q @ A.T)
             q << t
         it.until(q.nvals == 0)
-        if not rounds_are_cheap():
+        if not cheap:
             it.until(seen.nvals * 2 < binary.min(2.0 ** (it.index + 1) | n))
     return Vector(bool, size=n, name="seen") if q.nvals else seen
+
+
+def one_side_is_cheap(sides: list) -> bool:
+    """Whether rounds cost what they reach; to unite what two sides reach is a pass over all vertices."""
+    return rounds_are_cheap() and len(sides) == 1
 
 
 # A degree and the number of its vertex, as one. (Of 2**32 vertices and more it is some vertex's.)
@@ -88,11 +93,13 @@ def passed_on(sides: list, labels: Vector, degree: Vector, seen: Vector) -> bool
     for side in sides[1:]:
         degree(binary.plus) << row_lengths(side)
     q(~seen.S) << binary.second(degree & labels)
-    left = q.nvals
-    if left > n // FEW:
+    if q.nvals > n // FEW:
         return False
-    most = 1 << (STEPS * n // max(left, 1)).bit_length() - 1  # of few values, so that loops that are kept serve again
-    with loop(most if rounds_are_cheap() else ROUNDS) as it:
+    rounds = ROUNDS
+    if q.nvals and one_side_is_cheap(sides):
+        arcs = binary.first(degree & q).reduce(monoid.plus).new().value
+        rounds = 1 << (STEPS * sides[0].nvals // arcs).bit_length() - 1  # few values: loops that are kept serve again
+    with loop(rounds) as it:
         t << min_first(q @ sides[0])
         for side in sides[1:]:
             t(binary.min) << min_first(q @ side)

@@ -26,6 +26,7 @@ from algos._csgraph_inputs import (
     LARGE,
     LONG,
     MANY,
+    WIDE,
     brought_back,
     left,
     matrix,
@@ -121,8 +122,8 @@ def dijkstra(
     limit = float(limit)
     if limit < 0:
         raise ValueError("limit must be >= 0")
-    many, large = len(sources) >= MANY, csr.nnz >= LARGE
-    worth = not return_predecessors and ((many or large) if unweighted else many and large and not min_only)
+    many, large, whole = len(sources) >= MANY, csr.nnz >= LARGE, limit == np.inf and not min_only
+    worth = not return_predecessors and ((many or large) if unweighted else many and large and whole and n >= WIDE)
     if left(negative or worth):
         return scipys.dijkstra(csr, directed, indices, return_predecessors, unweighted, limit, min_only)
     A = pattern(csr, directed) if unweighted else weighted(csr, directed)

@@ -198,7 +198,9 @@ def step_of(A: Matrix, lowest: float, total: float) -> float | None:
     else:
         times = FARTHEST / 4 if mean >= ROADS else FARTHEST
     step = times * total / A.nvals / mean
-    return step if "FP" in A.dtype.name else max(int(step), 1)
+    if rounds_are_cheap():
+        step = max(step, lowest)  # so far nothing falls again
+    return step if "FP" in A.dtype.name else max(int(min(step, NEVER["INT64"])), 1)
 
 
 def _reached(distances: Vector) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import gbgpu as gb  # noqa: E402
 from gbgpu import exceptions  # noqa: E402
 from gbgpu.device import nccl  # noqa: E402
 from gbgpu.device.remote import AWAY  # noqa: E402
-from gbgpu.semiring import any_pair, min_plus, plus_times  # noqa: E402
+from gbgpu.semiring import any_pair, min_plus, plus_pair, plus_times  # noqa: E402
 
 
 def say(text: object) -> None:
@@ -320,6 +320,10 @@ def failing(how: str, at: str = "3") -> None:
     """The last rank fails at one of its statements; the others wait for it."""
     here = gb.init("cpu:1")
     x, last = gb.Vector.from_dense(np.arange(100)), gb.rank() == here.ranks.size - 1
+    if how == "iso":  # what each rank says it has reached is of one value on one of them, and goes without values
+        here.ranks._direct = Beside()
+        A, q, w = gb.io.rmat(6, 4, seed=1), gb.Vector.from_coo(np.arange(0, 64, 5), 1, size=64), gb.Vector(int, 64)
+        w(direction="push") << (plus_pair if last else any_pair)[int](q @ A)
     for k in range(10_000):
         if last and k == int(at):
             if how == "raise":

@@ -258,6 +258,7 @@ ROADS = sp.csr_array(np.triu(np.random.default_rng(2).integers(0, 9, (40, 40)) *
 LEFT = [  # and what is worth statements on CPU devices too
     ("dijkstra", {"indices": [3, 5]}, True),
     ("dijkstra", {"indices": [3, 5], "min_only": True}, False),
+    ("dijkstra", {"indices": [3, 5], "limit": 4.0}, False),
     ("dijkstra", {"indices": range(9), "unweighted": True}, True),
     ("dijkstra", {"indices": range(9), "unweighted": True, "return_predecessors": True}, False),
     ("bellman_ford", {"indices": 3}, True),
@@ -296,7 +297,7 @@ def test_what_cpu_devices_leave_to_scipy(monkeypatch, name, keywords, worth):
 
     check(1 if "unweighted" not in keywords or not worth else 0)
     calls.clear()
-    for limit in ("MANY", "LARGE", "LONG"):
+    for limit in ("MANY", "WIDE", "LARGE", "LONG"):
         monkeypatch.setattr(ours, limit, 1)
     check(0 if worth else 1)
 

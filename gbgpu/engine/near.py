@@ -90,7 +90,7 @@ def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool, dt
     counts = np.zeros((ranks.most, map.p), np.int64)  # by device and block; of blocks of other ranks
     for row, part in zip(counts, mine, strict=False):
         row[away] = devices[part.device].get(part.counts)[away]
-    told = ranks.numbers(counts.ravel().tolist(), f"how much a push reached, {dtype}")
+    told = ranks.numbers(counts.ravel().tolist(), f"how much a push reached, {dtype}{' iso' * iso}")
     if not any(count for numbers in told for count in numbers):
         return found
     sent: list[tuple] = []
