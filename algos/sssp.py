@@ -30,7 +30,7 @@ from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_eq, any_plus, min_plus
 
 MANY = 16  # near vertices are many from a sixteenth of all
-ROADS, FARTHEST = 8, 128  # a mean degree below which a graph is as thin as a road map; steps there
+ROADS, FARTHEST = 8, 128  # a mean degree below which a graph is as thin as a road map; times there
 LEAST, THIN = 2, 10  # where rounds cost what they reach: so many times, and further from this mean degree down
 SKEWED = 32  # a vertex of so many times the mean degree is a hub
 # Above all lengths of paths. What is not reached begins at twice that; arcs of less than nothing do not bring it below.
@@ -191,15 +191,12 @@ def step_of(A: Matrix, lowest: float, total: float) -> float | None:
     if lowest < 0 or not A.nvals:
         return None
     mean = A.nvals / A.nrows
-    if rounds_are_cheap():
-        times = min(max(LEAST, (THIN / mean) ** 3), FARTHEST)
+    times, least = 32 if mean >= ROADS else FARTHEST, 0.0
+    if rounds_are_cheap():  # up to the least weight nothing falls again
+        times, least = min(max(LEAST, (THIN / mean) ** 3), FARTHEST), lowest
     elif row_lengths(A).new(name="degree").reduce(monoid.max).new().value > SKEWED * mean:
         return None
-    else:
-        times = FARTHEST / 4 if mean >= ROADS else FARTHEST
-    step = times * total / A.nvals / mean
-    if rounds_are_cheap():
-        step = max(step, lowest)  # so far nothing falls again
+    step = max(times * total / A.nvals / mean, least)
     return step if "FP" in A.dtype.name else max(int(min(step, NEVER["INT64"])), 1)
 
 

@@ -2,15 +2,10 @@
 that nobody waits for them but what is launched after."""
 
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
-
-import numpy as np
 
 from ..interrupts import imported
 from .cuda import CUDARuntimeError, cupy
-
-SURE = 1 << 17  # elements for which there always is room
 
 
 def place(device: Any) -> str | None:
@@ -38,7 +33,6 @@ class Direct:
 
     def __init__(self, device: Any, communicator: Any):
         self._device, self._communicator = device, communicator
-        self._kept, self.sure = device.empty(8 * SURE, np.uint8), SURE
 
     def leaving(self, buffer: Any) -> Any:
         """A buffer of one of this rank's devices, where it is sent from."""
@@ -48,15 +42,9 @@ class Direct:
         """A buffer that was received, on one of this rank's devices."""
         return _on(device, buffer)
 
-    def rooms(self, layouts: Sequence[tuple[int, Any]], kept: bool) -> list[Any]:
-        """Room for what comes, arrays of these lengths and types. `kept`: room that is there, for SURE of them, until
-        such is asked for again."""
-        if not kept:
-            return [self._device.empty(n, dtype) for n, dtype in layouts]
-        starts = [0, *accumulate(8 * n for n, _ in layouts)]
-        sizes = [n * np.dtype(dtype).itemsize for n, dtype in layouts]
-        parts = zip(starts, sizes, layouts, strict=False)
-        return [self._kept[at : at + size].view(dtype) for at, size, (_, dtype) in parts]
+    def empty(self, n: int, dtype: Any) -> Any:
+        """Room for what comes."""
+        return self._device.empty(n, dtype)
 
     def swap(self, sent: Sequence[tuple[int, Any]], received: Sequence[tuple[int, Any]]) -> None:
         """Send (rank, buffer) and receive into (rank, buffer), each in the order in which the other rank names them."""

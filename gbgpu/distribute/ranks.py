@@ -401,15 +401,11 @@ class Ranks:
         sent: Sequence[tuple[int, int, Any]],
         coming: Sequence[tuple[int, int, int, Any]],
         what: str,
-        most: int | None = None,
     ) -> list[Any]:
         """Arrays from devices of this rank to other ranks, and from these. `sent`: (device, rank, array); `coming`:
         (rank, device, length, type), with what is of one rank in the order in which that sends it. What came, by
-        `coming`. Raises DeviceError, on all ranks, where two have different things in mind. `most`: elements that come
-        to any rank, where they have told each other: if there surely is room for these, nobody asks again, and what
-        came stays until the next such ones do."""
+        `coming`. Raises DeviceError, on all ranks, where two have different things in mind."""
         comm, direct, staged = self._comm, self._direct, devices[self._own].kind != "cpu"
-        sure = direct is not None and most is not None and most <= direct.sure and self.most == 1
         held: dict[int, Any] = {}  # what goes to several ranks is read once
         for d, _, array in sent:
             if id(array) not in held and array.size:
@@ -417,12 +413,11 @@ class Ranks:
                 held[id(array)] = array if read is None else read(array)
         leaving = [(rank, held[id(array)]) for _, rank, array in sent if array.size]
         if direct is not None:
-            rooms = direct.rooms([(n, dtype) for *_, n, dtype in coming], sure)
+            rooms = [direct.empty(n, dtype) for *_, n, dtype in coming]
         else:
             rooms = [(np if staged else devices[d]).empty(n, dtype) for _, d, n, dtype in coming]
         into = [(rank, room) for (rank, *_), room in zip(coming, rooms, strict=True) if room.size]
-        if not sure:
-            self._agree(leaving, into, what)
+        self._agree(leaving, into, what)
         if direct is not None:
             if leaving or into:
                 direct.swap(leaving, into)

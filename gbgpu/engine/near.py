@@ -79,7 +79,7 @@ def near_matrix(session: Context, store: MatrixStore) -> MatrixStore:
     return MatrixStore(store.numbers, blocks)
 
 
-def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool, dtype: Any) -> list[list[Message]]:
+def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool) -> list[list[Message]]:
     """For each block what devices of other ranks have for its owner, if that is here."""
     found: list[list[Message]] = [[] for _ in map.tasks]
     ranks, devices = session.ranks, session.devices
@@ -90,7 +90,7 @@ def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool, dt
     counts = np.zeros((ranks.most, map.p), np.int64)  # by device and block; of blocks of other ranks
     for row, part in zip(counts, mine, strict=False):
         row[away] = devices[part.device].get(part.counts)[away]
-    told = ranks.numbers(counts.ravel().tolist(), f"how much a push reached, {dtype}{' iso' * iso}")
+    told = ranks.numbers(counts.ravel().tolist(), "how much a push reached")
     if not any(count for numbers in told for count in numbers):
         return found
     sent: list[tuple] = []
@@ -101,16 +101,13 @@ def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool, dt
                 lo = map.first_slot(task.block)
                 for buffer in (part.slots,) if iso else (part.slots, part.vals):
                     sent.append((part.device, ranks.rank_of(task.device), buffer[lo : lo + count]))
-    entries = [0] * ranks.size  # that come to each rank
     for rank, numbers in enumerate(told):
         for at, count in enumerate(numbers):
             d = map.tasks[at % map.p].device
-            entries[ranks.rank_of(d)] += count
             if count and ranks.here(d):
                 for buffer in (bins[d].slots,) if iso else (bins[d].slots, bins[d].vals):
                     coming.append((rank, d, count, buffer.dtype))
-    most = max(entries) * (1 if iso else 2)
-    came = iter(ranks.carried(devices, sent, coming, "what a push reached", most))
+    came = iter(ranks.carried(devices, sent, coming, "what a push reached"))
     for _, d, n, _ in coming[:: 1 if iso else 2]:
         slots, vals = next(came), bins[d].vals if iso else next(came)
         session.account(d, slots.nbytes + (0 if iso else vals.nbytes))

@@ -110,8 +110,9 @@ def selection(session: Any, index: Index) -> Any:
 
     def part(task: Task) -> csr.Rows:
         b, device, n = task.block, session.devices[task.device], rowmap.rows[task.block]
-        found = ids.part(b, rowmap)  # fewer than n where plans alone are wanted: nothing has filled a vector of ids
-        begins = device.xp.arange(n + 1).clip(0, len(found))
+        found, begins = ids.part(b, rowmap), device.xp.arange(n + 1)
+        if session.explaining:  # nothing may have filled a vector of ids
+            begins = begins.clip(0, len(found))
         rows = csr.Rows(begins, found, device.full(1, True, np.bool_), 0)
         return csr.keep_entries(device, rows, rows.cols >= 0)
 

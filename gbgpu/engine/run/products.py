@@ -322,7 +322,7 @@ class Products(Delegates):
     def _exchange(self, step: Step) -> list[tuple[list[needs.Message], Any]]:
         """The messages for each owner, and the one value of all if they are iso."""
         bins, devices, map = self.registers[step.sources[0]], self.session.devices, step.into.map
-        others = near_messages(self.session, bins, map, step.into.iso, step.into.dtype)
+        others = near_messages(self.session, bins, map, step.into.iso)
 
         def work(task: Task) -> Any:
             messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso, self.session.apart)
