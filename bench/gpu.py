@@ -178,7 +178,7 @@ class Bench:
         elif step.startswith("build"):
             self.shuffled()
         # A matrix often pulled from gets its columns in another order; loops become kernels.
-        warm = 10 if step.startswith(("bfs", "core")) else 4
+        warm = 10 if step.startswith(("bfs", "core", "sssp", "components")) else 4
         interleaved(calls, 1, warm=warm)
         nvrtc.settle()
         times = [seconds * 1e3 for seconds in interleaved(calls, 3 if step in FEW else rounds, warm=1)]

@@ -66,7 +66,7 @@ def test_a_full_block_gives_to_empty_ones():
 
 
 SHARING = [("cpu:2", (1, 9)), ("cpu:4", (1, 9, 2, 0)), ("cuda:0*3", (1, 5, 3)), ("cuda:0-1", (1, 9))]
-SHARING += [("cuda:0-1*2", (1, 4, 2, 3))]
+SHARING += [("cuda:0-1*2", (1, 4, 2, 3)), ("cuda:0-3", (1, 97, 1, 1))]
 
 
 @pytest.fixture(params=SHARING, ids=lambda each: each[0])

@@ -72,6 +72,11 @@ def _packing() -> Any:
     return cupy.ElementwiseKernel("R row, C col, int64 bits", "int64 key", text, "gbgpu_keys")
 
 
+@cache
+def _placing() -> Any:
+    return cupy.ElementwiseKernel("C col, int64 bits", "int64 key", "key = (long long)col << bits | i", "gbgpu_places")
+
+
 def info(gpu: int) -> dict[str, Any]:
     """What a GPU is: name, kind, memory (bytes), arch, processors, l2 (bytes)."""
     properties = cupy.cuda.runtime.getDeviceProperties(gpu)
@@ -375,16 +380,22 @@ class CudaDevice(Arrays):
         if not cols.size:
             return self.zeros(m + 1, indptr.dtype), self.empty(0, cols.dtype), vals
         counters.launches += 4
-        bits = max(n - 1, 1).bit_length()
-        with self._allocating(cols.size * 40):
-            if vals is not None or bits + max(m - 1, 1).bit_length() > 62:
+        bits, width, place = (max(size - 1, 1).bit_length() for size in (n, m, cols.size))
+        with self._allocating(cols.size * 20):
+            if vals is None and bits + width <= 62:
+                keys = self._owners(indptr, cols.size, cols, bits)
+                keys.sort()
+                rows = self.low_bits(keys, bits, self.empty(cols.size, cols.dtype))
+                return self.firsts(keys, bits, m, indptr.dtype), rows, None
+            if place + width <= 62:  # the places of entries are sorted along, in half of the memory of a stable order
+                keys = _placing()(cols, place)
+                keys.sort()
+                begins, order = self.firsts(keys, place, m, indptr.dtype), self.low_bits(keys, place, keys)
+            else:
                 order = cupy.argsort(cols)  # stable: the rows of a column stay ascending
-                rows, cols = self.at(self.owners(indptr, cols.size), order), self.at(cols, order)
-                return self.firsts(cols, 0, m, indptr.dtype), rows, None if vals is None else self.at(vals, order)
-            keys = self._owners(indptr, cols.size, cols, bits)
-            keys.sort()
-            rows = self.low_bits(keys, bits, self.empty(cols.size, cols.dtype))
-            return self.firsts(keys, bits, m, indptr.dtype), rows, None
+                begins = self.firsts(self.at(cols, order), 0, m, indptr.dtype)
+            rows = self.at(self.owners(indptr, cols.size).astype(cols.dtype), order)
+            return begins, rows, None if vals is None else self.at(vals, order)
 
     # -- the device as a whole
 

@@ -39,7 +39,7 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
     if not iso:  # of each other block here keys, order and values
         sorting = max(sorting, 32.3 + keys + (17 + value) * (here - 1 + (chunk < each and here > 1)))
     if parts > 1:
-        sorting = max(sorting, keys * parts)
+        sorting = max(sorting, keys * parts + (4 if iso else 17 + value) * (here - 1))
     done = (0 if chunk == each else (4 + value) * here * each) + 8 * share * nrows  # room for all chunks; offsets
     sorting = sorting * chunk + done
     narrowing = (4 + value) * here * each + 12 * share * nrows if offset == 4 else 0  # of the offsets

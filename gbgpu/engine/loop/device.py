@@ -143,7 +143,7 @@ class DeviceLoop:
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
                 self.look = 2 * self.loop.rounds
             return False
-        return self._gone()
+        return not self._gone_solo(due=True) and self._gone()
 
     def _gone(self) -> bool:
         """Take rounds as they are captured now."""
@@ -179,13 +179,14 @@ class DeviceLoop:
         """Whether all GPUs may do rounds by themselves."""
         return self.device.peers.direct and self.tries < _TRIES
 
-    def _gone_solo(self, surely: bool = False) -> bool:
+    def _gone_solo(self, surely: bool = False, due: bool = False) -> bool:
         """Leave a loop of several GPUs to the first one, if that has room, and takes less time for a round than is lost
-        with others: where statements are handed out, that and the time are p times what is compared here."""
+        with others: where statements are handed out, that and the time are p times what is compared here. Asked for
+        when plans settle, and when a round of all GPUs is due to be captured."""
         if self.solo is None or self.solo.entered:
             return False
         if not (surely or self.solo.whole):
-            if self.alike != SETTLED:
+            if self.alike != SETTLED and not due:
                 return False
             lost = MET / (1 - 1 / self.gpus) if self._together else HANDED
             if self._seconds() > lost * len(self.statements) or self._grows:

@@ -11,6 +11,7 @@ from ...distribute import needs
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
 from ...distribute.halo import Halo, halo
 from ...distribute.partition import RowMap, Task
+from ...distribute.transport import own_first
 from ...interrupts import held
 from ...kernels import interface as k
 from ...kernels.interface import Spec
@@ -284,7 +285,7 @@ class Products(Delegates):
             device, nil, (mwords, flags) = devices[me], session.nil(me), self.bits(step.sources[1], b)
             vals = reached[me].value if iso else device.empty(n, step.into.dtype.np_type)
             words, count = device.zeros((n + 63) >> 6, np.int64), None
-            for source in sorted(range(map.p), key=lambda d: d != me):
+            for source in sorted(range(map.p), key=lambda d: own_first(d, me, map.p)):
                 space = reached[source].space
                 part = [space.words[lo >> 6 : (lo + n + 63) >> 6]] + [space.vals[lo : lo + n]] * (not iso)
                 part = part if source == me else session.brought(source, me, part)
