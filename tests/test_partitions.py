@@ -14,6 +14,7 @@ import algos
 import gbgpu as gb
 from algos import verify
 from gbgpu import balance, binary, indexunary, replace
+from gbgpu.distribute.halo import near
 from gbgpu.distribute.partition import NAMED, Pattern, RowMap
 from gbgpu.engine import gate
 from gbgpu.engine.matrix.csr import Rows
@@ -401,3 +402,28 @@ def test_few_rows_are_brought_whole():
 def test_sets_are_of_a_matrix():
     with pytest.raises(TypeError, match="a Matrix"):
         gb.block_sets(gb.Vector(int, 3))
+
+
+@pytest.mark.parametrize("shares", [(1,), (1, 1), (1, 97, 2), (3, 0, 1, 40, 1)])
+def test_what_is_read_beside_own_rows(shares):
+    """Owners' values, packed and put as a Near says, are those of the columns in their order."""
+    rng = np.random.default_rng(len(shares))
+    devices = gb.init(f"cpu:{len(shares)}", gb.partition.shares(*shares)).devices
+    session, n = gb.settings.session(), 700
+    A = gb.Matrix.from_coo(*rng.integers(0, n, (2, 900)), 1.0, nrows=n, ncols=n, dup_op="first")
+    store = A._store
+    map = store.colmap
+    orders = [rng.permutation(np.unique(block.cols[: block.nnz])).astype(np.int32) for block in store.blocks]
+    x, counts = rng.random(map.nslots), []
+    assert near(store, devices, orders, session.over, lambda *given: counts.append(given)) is None
+    found = near(store, devices, orders, session.over, lambda few, all: True)
+    spans = [(map.first_slot(b), map.first_slot(b) + rows) for b, rows in enumerate(map.rows)]
+    remote = [np.sum((order < lo) | (order >= hi)) for order, (lo, hi) in zip(orders, spans, strict=True)]
+    assert counts == [(sum(remote), (len(shares) - 1) * n)]
+    for b, order in enumerate(orders):
+        there = np.full(found.sizes[b], np.nan)
+        there[: map.rows[b]] = x[map.first_slot(b) :][: map.rows[b]]
+        for owner, begin, at, length in found.pieces[b]:
+            assert owner != b and begin % 64 == at % 64 == 0
+            there[at : at + length] = x[map.first_slot(owner) + found.asked[owner][begin : begin + length]]
+        assert np.array_equal(there[found.orders[b]], x[order])

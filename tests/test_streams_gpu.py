@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
+import scipy.sparse
 from kernel_pairs import words_of
 from test_streams import KERNELS, cut
 
@@ -93,6 +95,47 @@ def test_streams_give_what_rows_give(session, shape, hub_bytes, l2, monkeypatch)
             assert np.array_equal(found[0], expected[0]), (name, shape, hub_bytes, l2)
             assert np.allclose(found[1], expected[1], rtol=1e-5, equal_nan=True), (name, shape, hub_bytes, l2)
             assert streamed.nvals == len(found[0])
+
+
+@pytest.mark.parametrize("spec", ["cuda:0*3", "cuda:0-1", "cuda:0-3"])
+@pytest.mark.parametrize("shape", ["random", "hub columns", "empty rows"])
+def test_pulls_by_use_bring_what_they_read(session, spec, shape, monkeypatch):
+    """By statements and in a loop that is captured, of full vectors and of others."""
+    if spec != "cuda:0*3" and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
+        pytest.skip("needs several GPUs")
+    n, m, where = SHAPES[shape]
+    p = len(gb.init(spec).devices)
+    kernels = gb.init(spec, gb.partition.shares(*range(1, p + 1))).kernels
+    monkeypatch.setattr(kernels, "costs", kernels.costs._replace(link=1.0))
+    rng = np.random.default_rng(7)
+    rows, cols = where(rng)
+    rows, cols, size = rows % max(n, m), cols, max(n, m)
+    what = rng.integers(0, 50, len(rows)).astype(np.float32)
+    entries = rows, cols, what
+    A = gb.Matrix.from_coo(*entries, nrows=size, ncols=size, dup_op="plus")
+    matrix = scipy.sparse.coo_array((what, (rows, cols)), (size, size)).tocsr()
+    some = np.flatnonzero(rng.random(size) < 0.4)
+    for _ in range(6):
+        held = rng.random(size).astype(np.float32)
+        some_held = np.zeros(size, np.float32)
+        some_held[some] = held[some]
+        part = gb.Vector.from_coo(some, held[some], size=size)
+        for x, dense in ((gb.Vector.from_dense(held), held), (part, some_held)):
+            with gb.trace() as records:
+                y = semiring.plus_times(A @ x).new(direction="pull")
+            np.testing.assert_allclose(y.to_dense(0), matrix @ dense, rtol=1e-4)
+            brought = sum(record.bytes for record in records if record.step == "gather")
+    assert A._store.near and brought < (p - 1) * size * 4
+    x = gb.Vector.from_dense(held)
+    for _ in range(30):
+        y = x.dup()
+        with gb.loop(8) as it:
+            y << semiring.plus_times(A @ y)
+            y << y.apply(gb.binary.times, right=1e-3)
+            it.until(y.nvals == 0)
+    for _ in range(8):
+        held = (matrix @ held) * np.float32(1e-3)
+    np.testing.assert_allclose(y.to_dense(0), held, rtol=1e-3, atol=1e-20)
 
 
 ROWS = [  # semiring, type of A, type of x
@@ -265,20 +308,21 @@ def test_sums_and_what_is_kept(n):
                 assert not one.is_line(one.put(line), one.put(cols), 5)
 
 
-@pytest.mark.parametrize("spec", ["cuda:0", "cuda:0-1"])
-def test_copies_at_once(spec):
+@pytest.mark.parametrize("step", [False, True])
+@pytest.mark.parametrize("spec", ["cuda:0", "cuda:0-1", "cuda:0-3"])
+def test_copies_at_once(spec, step):
     """More than one launch takes, of any length and alignment, some up to a count; the rest of each stays. What another
-    GPU has is copied by itself."""
+    GPU has is copied along within a step, and else by itself."""
     if spec != "cuda:0" and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
         pytest.skip("needs two GPUs")
     device, *others = gb.init(spec).devices
     rng, launches, wanted = np.random.default_rng(1), counters.launches, []
-    with device.at_once():
+    with device.peers.step() if step and others else nullcontext(), device.here(), device.at_once():
         for _ in range(60):
             size, first, last = int(rng.integers(1, 9000)), int(rng.integers(0, 3)), int(rng.integers(0, 3))
             kind, dtype = rng.choice(["copy", "clear", "counted"]), rng.choice([np.int8, np.int32, np.int64])
             target, source = (rng.integers(1, 100, size + first + last).astype(dtype) for _ in range(2))
-            there = others[0] if others and rng.random() < 0.3 else device
+            there = others[rng.integers(len(others))] if others and rng.random() < 0.3 else device
             with there.here():
                 given = there.put(source)
             to, part = device.put(target), slice(first, first + size)
@@ -293,7 +337,7 @@ def test_copies_at_once(spec):
                 device.copy_counted(to[part], given[part], device.put(np.array([count])))
                 target[part][:count] = source[part][:count]
             wanted.append((to, target))
-    assert others or counters.launches - launches == 3
+    assert others and not step or counters.launches - launches == 3
     for to, target in wanted:
         np.testing.assert_array_equal(device.get(to), target)
 

@@ -285,8 +285,9 @@ class CudaDevice(Arrays):
             return
         same = not isinstance(source, np.ndarray) and source.dtype == target.dtype and source.size == target.size
         peers, captured = self.peers, self.journal is not None
-        if same and self._queued is not None and self._has(source):
-            return self._queued.append((target, source, target.nbytes, None, 1))
+        if same and self._queued is not None and (peers is None or peers.late or self._has(source)):
+            with self._reading(source) as source:
+                return self._queued.append((target, source, target.nbytes, None, 1))
         if same and peers is not None and (captured or peers.direct and not self._has(source)):
             # CUDA's own copies between GPUs wait for all that either was given before, and hold up what comes after;
             # within the WHILE node of a graph they do not end (CUDA 13.0)
@@ -310,8 +311,9 @@ class CudaDevice(Arrays):
         n = min(target.size, source.size)
         if isinstance(source, np.ndarray):
             source = self.put(source[:n])
-        if self._queued is not None and self._has(source):
-            return self._queued.append((target, source, n * target.itemsize, count, target.itemsize))
+        if self._queued is not None and (self.peers is None or self.peers.late or self._has(source)):
+            with self._reading(source) as source:
+                return self._queued.append((target, source, n * target.itemsize, count, target.itemsize))
         if n:
             with self.here(), self._reading(source) as source:
                 self.run(f"copy{target.itemsize}", n, (target, source, count, n))

@@ -23,13 +23,18 @@ class Peers:
         self._written = False  # what is given is not done now
         self._begun: dict[int, Any] = {}  # what each GPU was given before it, while it runs
         self._waited: set[tuple[int, int]] = set()
-        self._read: dict[tuple[int, int], Any] = {}  # by (reader, owner): when the reader is done
+        self._read: dict[int, set[int]] = {}  # who reads what an owner has
         self._held: list[Any] = []
 
     @property
     def direct(self) -> bool:
         """Whether each GPU reads the memory of all others."""
         return not settings.staged and len(self._direct) == len(self.gpus) * (len(self.gpus) - 1)
+
+    @property
+    def late(self) -> bool:
+        """Whether what is read may be read later, until the end of the step."""
+        return self._inside and not self._written and self.direct
 
     @contextmanager
     def written_down(self, on: bool) -> Iterator[None]:
@@ -51,8 +56,9 @@ class Peers:
             yield
         finally:
             self._inside = False
-            for (_, owner), event in self._read.items():
-                _wait(owner, event)
+            done = {reader: _mark(reader) for reader in set().union(*self._read.values())}
+            for owner, readers in self._read.items():
+                _wait(owner, *(done[reader] for reader in readers))
             for kept in (self._begun, self._waited, self._read, self._held):
                 kept.clear()
 
@@ -80,7 +86,7 @@ class Peers:
             self._waited.add((reader, owner))
             _wait(reader, self._begun[owner])
         yield buffer
-        self._read[reader, owner] = _mark(reader)
+        self._read.setdefault(owner, set()).add(reader)
         self._held.append(buffer)
 
 
@@ -90,10 +96,12 @@ def _mark(gpu: int) -> Any:
         return cupy.cuda.get_current_stream().record(cupy.cuda.Event(disable_timing=True))
 
 
-def _wait(gpu: int, event: Any) -> None:
-    """What follows on a GPU begins after the event."""
+def _wait(gpu: int, *events: Any) -> None:
+    """What follows on a GPU begins after the events."""
     with cupy.cuda.Device(gpu):
-        cupy.cuda.get_current_stream().wait_event(event)
+        stream = cupy.cuda.get_current_stream()
+        for event in events:
+            stream.wait_event(event)
 
 
 def _access(reader: int, owner: int) -> bool:

@@ -47,6 +47,8 @@ class RemoteDevice:
     def uncaptured(self) -> AbstractContextManager:
         return nullcontext()
 
+    at_once = uncaptured
+
 
 class SharedDevices:
     """The devices of all ranks, this process's own among them from number `first` on. `failed` hears of what a step of

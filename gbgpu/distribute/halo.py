@@ -31,6 +31,64 @@ class Halo(NamedTuple):
     pieces: list[list[Piece]]
 
 
+class Near(NamedTuple):
+    """A halo that is read where it arrives, behind the block's own rows: `asked` as a Halo has it; pieces: of each
+    target, `at` their places among these; sizes: how many places there are; orders: of each target, its columns in the
+    order in which they are read, as places."""
+
+    asked: list[Any]
+    pieces: list[list[Piece]]
+    sizes: list[int]
+    orders: list[Any]
+
+
+def near(
+    store: MatrixStore,
+    devices: Sequence[Device],
+    orders: Sequence[Any],
+    over: Callable[..., Sequence[Any]],
+    pays: Callable[[int, int], bool],
+) -> Near | None:
+    """What the blocks of a matrix read in these orders of column slots (each once); None unless it `pays`."""
+    map, seconds = store.colmap, store.colmap.n * 1e-10
+    others = [[o for o in range(map.p) if o != b] for b in range(map.p)]
+
+    def read(task: Task) -> dict[int, Any]:
+        """Local rows of each other owner, ascending."""
+        b, xp = task.block, devices[task.device].xp
+        named = xp.zeros(map.nslots, bool)
+        named[orders[b]] = True
+        return {o: xp.flatnonzero(named[map.first_slot(o) :][: map.rows[o]]) for o in others[b]}
+
+    rows = over(map.tasks, read, seconds)
+    if not pays(sum(len(found) for each in rows for found in each.values()), (map.p - 1) * map.n):
+        return None
+    sizes, totals = [-(-n // WORD) * WORD for n in map.rows], [0] * map.p
+    pieces: list[list[Piece]] = [[] for _ in sizes]
+    for b, o in [(b, o) for b, mine in enumerate(others) for o in mine]:
+        length = len(rows[b][o])
+        pieces[b].append(Piece(o, totals[o], sizes[b], length))
+        sizes[b], totals[o] = (at + -(-length // WORD) * WORD for at in (sizes[b], totals[o]))
+
+    def asked(task: Task) -> Any:
+        o, device = task.block, devices[task.device]
+        found = device.full(totals[o], -1, np.int64)
+        for b in others[o]:
+            begin, length = next((piece.begin, piece.length) for piece in pieces[b] if piece.owner == o)
+            device.copy(found[begin : begin + length], rows[b][o])
+        return found
+
+    def placed(task: Task) -> Any:
+        b, xp = task.block, devices[task.device].xp
+        place = xp.zeros(map.nslots, np.int32)
+        place[map.first_slot(b) :][: map.rows[b]] = xp.arange(map.rows[b])
+        for owner, _, at, length in pieces[b]:
+            place[rows[b][owner] + map.first_slot(owner)] = xp.arange(at, at + length)
+        return place[orders[b]]
+
+    return Near(list(over(map.tasks, asked, seconds)), pieces, sizes, list(over(map.tasks, placed, seconds)))
+
+
 def halo(
     store: MatrixStore, devices: Sequence[Device], over: Callable[..., Sequence[Any]], pays: Callable[[int, int], bool]
 ) -> Halo | None:

@@ -24,11 +24,13 @@ class Transfer(NamedTuple):
 
 
 class Dense(NamedTuple):
-    """A whole vector over the slots of its map, in one device's memory. words is None if every row is present."""
+    """A whole vector over the slots of its map, in one device's memory. words is None if every row is present. `order`:
+    if not None, where it has what a pull reads of it (halo.Near), and nothing else."""
 
     vals: Any
     stride: int
     words: Any
+    order: Any = None
 
 
 class Bins(NamedTuple):

@@ -16,17 +16,24 @@ def own_first(d: int, me: int, p: int) -> int:
 def carry(devices: Sequence[Device], transfers: list[Transfer]) -> tuple[int, list[tuple[Any, int]]]:
     """Carry out the transfers to one device: nothing is copied where it is to stay. Returns the bytes that came from
     other devices, and for those whose number only the devices know (count, bytes an entry)."""
-    moved, unknown, p = 0, [], len(devices)
-    for source, target, data, into, count in sorted(transfers, key=lambda t: own_first(t.source, t.target, p)):
-        device = devices[target]
-        if into is not data:
+    unknown: list[tuple[Any, int]] = []
+    moved, p = 0, len(devices)
+    if not transfers:
+        return moved, unknown
+    device, me = devices[transfers[0].target], transfers[0].target
+    ordered = sorted(transfers, key=lambda transfer: own_first(transfer.source, me, p))
+    with device.at_once():
+        for source, _, data, into, count in ordered:
             if count is None:
-                device.copy(into, data)
-            else:
-                device.copy_counted(into, data, count)
-        if source != target:
-            if count is None:
-                moved += into.nbytes
-            else:
-                unknown.append((count, into.itemsize))
+                if into is not data:
+                    device.copy(into, data)
+                if source != me:
+                    moved += into.nbytes
+    with device.at_once():  # counts have arrived
+        for source, _, data, into, count in ordered:
+            if count is not None:
+                if into is not data:
+                    device.copy_counted(into, data, count)
+                if source != me:
+                    unknown.append((count, into.itemsize))
     return moved, unknown

@@ -281,7 +281,7 @@ class Planner:
             to = f"{x.name} {x.form}{'' if read else ' without values'} to all {p} devices"
             if product.heads is not None:
                 to = f"{x.name} {x.form}, what normal rows read, to {p} devices"
-            x = self.emit("gather", x._replace(name="X", iso=x.iso or not read), (x.name,), Spec(), to, product)
+            x = self.emit("gather", x._replace(name="X", iso=x.iso or not read), (x.name, mask), spec, to, product)
         text = f"{text} -> {t.form}{' iso' if t.iso else ''}"
         if product.heads is None:
             return self.emit("pull", t, ("A", x.name, mask), spec, text, product, ("seconds",))

@@ -79,8 +79,8 @@ class GpuKernels:
     mxm: tuple[str, ...] = ("dot", "dense", "sort")
     whole = 1 << 28  # searches gain by a second GPU from there on: RMAT of scale 22 is slower on two, 24 is faster
     costs = Costs(
-        push_edge=4e-11, push_first=4e-11, pull_edge=1.2e-11, row=4e-12, byte=5e-13, step=8e-6
-    )  # an H200, from its launch and gather rates
+        push_edge=4e-11, push_first=4e-11, pull_edge=1.2e-11, row=4e-12, byte=5e-13, step=8e-6, link=2.7e-12
+    )  # an H200, from its launch and gather rates, and NVLink's
 
     def __init__(self, devices: Any) -> None:
         self._devices = devices
@@ -125,6 +125,8 @@ class GpuKernels:
         if block.whole and not masked and sums_whole_rows(spec) and gpu_streams.pays(device, block):
             views = gpu_streams.streams_of(device, block, width, spec.b.np_type.itemsize if reads_x and x.stride else 0)
             if views:
+                if (order := getattr(x, "order", None)) is not None:
+                    views = (views[0]._replace(order=order), *views[1:])
                 exact = spec if x.words is None else spec._replace(partial=True)
                 values = gpu_streams.values_of(device, block, views, reads_a)
                 return plain._replace(kind="pull_stream", spec=exact, rows=(views, block.cols, values, block.stride))
@@ -136,6 +138,11 @@ class GpuKernels:
                 rows = block.indptr, likely, block.vals, block.stride
                 return plain._replace(rows=rows, options={"first": True})
         return plain
+
+    def by_use(self, block: Any, spec: Spec, masked: bool) -> Any:
+        if masked or not block.whole or not sums_whole_rows(spec):
+            return None
+        return gpu_streams.order_of(block)
 
     def push_options(self, block: Any) -> dict[str, Any]:
         return {"hubs": gpu_streams.has_long_rows(block)}

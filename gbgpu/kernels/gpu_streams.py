@@ -90,6 +90,12 @@ def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, 
     return views[count]
 
 
+def order_of(block: Any) -> Any:
+    """The columns by use, where pulls take streams and there is such an order."""
+    made = block.views.get(1)
+    return None if made is None else made[0].order
+
+
 def values_of(device: Any, block: Any, streams: tuple[Stream, ...], needed: bool) -> list[Any]:
     """The block's values, in the order of each stream; those of slices are kept with it. All of them in any order if
     they are not needed."""

@@ -273,6 +273,7 @@ class Costs(NamedTuple):
     byte: float  # a byte moved between devices
     step: float  # starting a kernel
     turn: float = 0.0  # an entry of a matrix that is transposed; 0: what that takes is not counted
+    link: float = 0.0  # a byte from one GPU to another
 
 
 def counts_hits(spec: Spec) -> bool:
@@ -323,8 +324,12 @@ class Kernels(Protocol):
         ...
 
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
-        """How to pull from a block. `x`: vals, stride, words of the vector over `width` slots; `fixed`: the order of a
-        sum may depend on its row alone."""
+        """How to pull from a block. `x`: vals, stride, words of the vector over `width` slots, and where these are (see
+        `by_use`); `fixed`: the order of a sum may depend on its row alone."""
+        ...
+
+    def by_use(self, block: Any, spec: Spec, masked: bool) -> Any:
+        """The columns in the order in which a pull surely reads x, which may then lie as `x.order` says; or None."""
         ...
 
     def push_options(self, block: Any) -> dict[str, Any]:

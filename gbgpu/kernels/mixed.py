@@ -42,6 +42,9 @@ class MixedKernels:
         found: Layout = self._of[device.kind].pull_layout(device, block, spec, x, width, masked, fixed)
         return found
 
+    def by_use(self, block: Any, spec: Spec, masked: bool) -> Any:
+        return None
+
     def push_options(self, block: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._with(block.cols).push_options(block)
         return found

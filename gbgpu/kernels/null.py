@@ -22,7 +22,7 @@ class NullKernels:
         self.calls: Counter[str] = Counter()
 
     pull_layout, push_options, marks = CpuKernels.pull_layout, CpuKernels.push_options, CpuKernels.marks
-    ahead = CpuKernels.ahead
+    ahead, by_use = CpuKernels.ahead, CpuKernels.by_use
 
     def uncut(self, kernel: Any) -> bool:
         return True  # a launch

@@ -35,6 +35,9 @@ from .tapes import threads
 
 HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for each GPU; rounds of the same plans
 MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
+LINK = 2.7e-12  # seconds a byte from one GPU to another (H200, NVLink)
+# Whole vectors that steps bring to each GPU; of what is scattered each has all rows, too.
+BROUGHT = {"gather": 1, "take": 1, "extract": 1, "remap": 1, "place": 1, "scatter": 2}
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it, or, if it has many statements,
 KEPT_UP = 4e-5  # for each of them
 # A loop is no first GPU's alone where a pull of all rows takes seconds of which others would spare so many, unless rows
@@ -188,8 +191,8 @@ class DeviceLoop:
         if not (surely or self.solo.whole):
             if self.alike != SETTLED and not due:
                 return False
-            lost = MET / (1 - 1 / self.gpus) if self._together else HANDED
-            if self._seconds() > lost * len(self.statements) or self._grows:
+            each = MET / (1 - 1 / self.gpus) if self._together else HANDED
+            if self._seconds() > each * len(self.statements) + LINK * self._brought() or self._grows:
                 return False
         if not self.solo.fits():
             self.solo = None
@@ -437,6 +440,23 @@ class DeviceLoop:
             total += often * sum(map(self._work, found))
         return total
 
+    def _brought(self) -> float:
+        """Bytes of the whole vectors that each GPU reads in a round, its own part among them."""
+        total = 0.0
+        for operation in round_of(self.loop)[0]:
+            often = SELDOM if operation.kind == "when" else 1.0
+            found = (each for each in statements_of([operation]) if each.carried is not None)
+            total += often * sum(_bytes(step) for each in found for step in each.steps if not self._thin(each, step))
+        return total
+
+    def _thin(self, statement: Statement, step: Any) -> bool:
+        """Whether a pull brings single values."""
+        if step.kind != "gather" or statement.expr.kind != "product":
+            return False
+        operand = statement.expr.right if statement.expr.left.ndim == 1 else statement.expr.left
+        held = None if operand.lazy else as_it_lies(self.session, statement.expr, "pull")
+        return held is not None and bool(held.halo is not None or held.near)
+
     def _work(self, statement: Statement) -> float:
         if statement.carried is None:
             return 0.0
@@ -522,6 +542,15 @@ def _rows(step: Any) -> int:
     if step.kind in _THIN or step.into.form == "list" or step.into.map is None:
         return 0
     return int(step.into.map.n)
+
+
+def _bytes(step: Any) -> float:
+    """Of whole vectors that a step brings."""
+    into = step.into
+    if step.kind not in BROUGHT or into.map is None:
+        return 0.0
+    each = (0 if into.iso else into.dtype.np_type.itemsize) + (0 if into.form == "full" else 1 / 8)
+    return float(BROUGHT[step.kind] * into.map.n * each)
 
 
 def _form(handle: Any) -> Any:

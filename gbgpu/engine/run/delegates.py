@@ -89,7 +89,7 @@ class Delegates(Output):
 
         def work(task: Task) -> VectorBlock:
             b, me, (lo, n) = task.block, task.device, spans[task.block]
-            device, nil, block, (vals, _, words) = session.devices[me], session.nil(me), t.blocks[b], parts[b]
+            device, nil, block, (vals, _, words) = session.devices[me], session.nil(me), t.blocks[b], parts[b][:3]
             words, count = words[lo >> 6 : (lo + n + 63) >> 6], None
             vals = vals if iso else vals[lo : lo + n]
             for piece, *given in zip(wanted[b], near_words[b], near_vals[b], strict=True):

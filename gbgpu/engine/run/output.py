@@ -8,6 +8,7 @@ import numpy as np
 from ...device.remote import AWAY
 from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.partition import Task
+from ...distribute.transport import own_first
 from ...interrupts import held
 from ...kernels import interface as k
 from ..matrix.shapes import Ids
@@ -125,8 +126,8 @@ class Output(Operands):
         session, map, kernel = self.session, self.registers["w"].map, self.kernel("combine")
         lo, n = map.first_slot(task.block), map.rows[task.block]
         mine = parts[task.block][lo : lo + n]
-        for other in map.tasks:
-            if other.block != task.block and n:
+        for other in sorted(map.tasks, key=lambda other: own_first(other.block, task.block, map.p))[1:]:
+            if n:
                 (came,) = session.brought(other.device, task.device, [parts[other.block][lo : lo + n]])
                 kernel(*self._arrivals(task.device, rows, came, mine))
         return mine

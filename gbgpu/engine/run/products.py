@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...device.base import Device, address
+from ...device.remote import AWAY
 from ...distribute import needs
 from ...distribute.blocks import MatrixBlock, VectorBlock, VectorStore
-from ...distribute.halo import Halo, halo
+from ...distribute.halo import Halo, Near, halo, near
 from ...distribute.partition import RowMap, Task
 from ...distribute.transport import own_first
 from ...interrupts import held
@@ -48,6 +49,9 @@ class Products(Delegates):
         if step.into.iso and not source.iso:  # nobody reads its values
             blocks = [VectorBlock(block.n, block.vals, 0, block.words) for block in source.blocks]
             source = VectorStore(source.map, source.dtype, source.form, True, blocks)
+        close = self._near(step, source)
+        if close is not None:
+            return self._beside(source, close)
         apart = step.option.heads is not None and not (source.iso and source.form == "full")
         thin = self.registers["A"].apart.halo if apart else self._halo(source)
         if thin is not None:
@@ -77,22 +81,74 @@ class Products(Delegates):
         matrix.pulls += 1
         return matrix.halo
 
+    def _near(self, step: Step, source: VectorStore) -> Near | None:
+        """What blocks read of others' rows, if all read x by use. It is looked for once they do."""
+        matrix, session, product = self.registers["A"], self.session, step.option
+        if source.iso or session.ranks is not None or product.heads is not None or matrix.shared is not None:
+            return None
+        square = source.map is matrix.colmap and source.map.p == len(matrix.blocks)
+        if matrix.near is False or not square or by_rows(session, step.spec.op):
+            return None
+        masked = bool(step.sources[1])
+        orders = [session.kernels.by_use(block, step.spec, masked) for block in matrix.blocks]
+        if any(order is None for order in orders):
+            return None
+        if matrix.near is None and session.loop_index is None:  # nothing is read while a loop is captured
+            costs, p = session.kernels.costs, len(session.devices)
+
+            def pays(few: int, all: int) -> bool:
+                """By one kernel, of 4 bytes each."""
+                return costs.step + 2 * few / p * costs.row < 4 * (all - few) / p * costs.link
+
+            matrix.near = near(matrix, session.devices, orders, session.over, pays) or False
+        return matrix.near or None
+
+    def _packed(self, source: VectorStore, asked: Sequence[Any], seconds: float) -> list[Any]:
+        """The values, and bits, that owners are asked for, side by side."""
+        pack = self.kernel("gather", Spec(b=source.dtype, idx=source.map.slot_type()))
+        flags = k.XFULL if source.form == "full" else 0
+
+        def packed(task: Task) -> Any:
+            b, rows = task.block, asked[task.block]
+            vals, words, count = self.fresh_bitmap(len(rows), b, source.dtype)
+            if len(rows):
+                pack(len(rows), rows, *self.dense(source.blocks[b], b), flags, vals, words, count)
+            return needs.Dense(vals, 1, words)
+
+        return self.session.over(source.map.tasks, packed, seconds)
+
+    def _beside(self, source: VectorStore, close: Near) -> list[needs.Dense]:
+        """On every device its own part of a vector, and behind it what its block reads of the others."""
+        session, dtype, full = self.session, source.dtype.np_type, source.form == "full"
+        seconds = sum(piece.length for wanted in close.pieces for piece in wanted) * session.kernels.costs.row
+        sent = self._packed(source, close.asked, seconds)
+
+        def arrived(task: Task) -> needs.Dense:
+            b, me, block, size = task.block, task.device, source.blocks[task.block], close.sizes[task.block]
+            vals = session.devices[me].empty(size, dtype)
+            words = None if full else session.devices[me].empty(size >> 6, np.int64)
+            transfers = [needs.Transfer(me, me, block.vals[: block.n], vals[: block.n])]
+            if words is not None:
+                held = (block.n + 63) >> 6
+                transfers.append(needs.Transfer(me, me, block.words[:held], words[:held]))
+            for owner, begin, at, length in close.pieces[b]:
+                given = sent[owner]
+                transfers.append(needs.Transfer(owner, me, given.vals[begin : begin + length], vals[at : at + length]))
+                if words is not None:
+                    part = slice(begin >> 6, (begin + length + 63) >> 6), slice(at >> 6, (at + length + 63) >> 6)
+                    transfers.append(needs.Transfer(owner, me, given.words[part[0]], words[part[1]]))
+            session.carry(me, transfers)
+            return needs.Dense(vals, 1, words, close.orders[b])
+
+        return session.over(source.map.tasks, arrived, seconds)
+
     def _values_of(self, source: VectorStore, thin: Halo) -> list[needs.Dense]:
         """A vector on every device, with what its block reads: owners pack the values, and bits, that they are asked
         for."""
         session, devices, map, dtype = self.session, self.session.devices, source.map, source.dtype
-        full, spec = source.form == "full", Spec(b=dtype, idx=map.slot_type())
-        pack, unpack = self.kernel("gather", spec), self.kernel("scatter", spec)
+        full, unpack = source.form == "full", self.kernel("scatter", Spec(b=dtype, idx=map.slot_type()))
         seconds = sum(piece.length for wanted in thin.pieces for piece in wanted) * session.kernels.costs.row
-
-        def packed(task: Task) -> Any:
-            b, rows = task.block, thin.asked[task.block]
-            vals, words, count = self.fresh_bitmap(len(rows), b, dtype)
-            if len(rows):
-                pack(len(rows), rows, *self.dense(source.blocks[b], b), k.XFULL if full else 0, vals, words, count)
-            return needs.Dense(vals, 1, words)
-
-        sent = session.over(map.tasks, packed, seconds)
+        sent = self._packed(source, thin.asked, seconds)
         nothing: list[list[Any]] = [[] for _ in map.tasks]
         near = nothing if source.iso else near_values(session, map, parts_of(sent, "vals"), thin.pieces, dtype.np_type)
         bits = nothing if full else self.near_bits(map, sent, thin.pieces)
@@ -127,12 +183,13 @@ class Products(Delegates):
         outer, stride, full = product.outer, 0 if spec.iso else 1, step.into.form == "full"
         fixed = by_rows(session, spec.op) and not spec.iso  # the order of sums
         gathered = type(source) is list
+        own = matrix.halo is not None or gathered and source[0] is not AWAY and source[0].order is not None
         tasks, shared, rows_of = outer.tasks, None, None
         if product.heads is not None:
             matrix = matrix.apart.normal
         elif session.assigner is not None and outer.p > 1:
             tasks = session.assigner.pull(spec, outer, matrix, self.registers.get("probed"))
-        elif session.sharing is not None and gathered and not mask and matrix.halo is None:
+        elif session.sharing is not None and gathered and not mask and not own:
             agreed = session.sharing.of(spec, outer, matrix)
             if agreed is not None:
                 tasks, rows_of = agreed.tasks, agreed.blocks
@@ -151,7 +208,7 @@ class Products(Delegates):
                 vals, words, count = self.fresh_bitmap(block.n, task.device, spec.out, spec.iso)
             else:
                 (vals, words), count = _rows(shared[b], task, stride), device.zeros(1, np.int64)
-            x = source[task.device if matrix.halo is None else b] if gathered else source.blocks[b]
+            x = source[b if own else task.device] if gathered else source.blocks[b]
             out = vals, words, count
             self.pull_block(task.device, product, block, x, (mwords, flags), (row0, users), out, fixed)
             return VectorBlock(block.n, vals, stride, None if full else words, count=count)
