@@ -40,9 +40,9 @@ LINK = 2.7e-12  # seconds a byte from one GPU to another (H200, NVLink)
 BROUGHT = {"gather": 1, "take": 1, "extract": 1, "remap": 1, "place": 1, "scatter": 2}
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it, or, if it has many statements,
 KEPT_UP = 4e-5  # for each of them
-# A loop is no first GPU's alone where a pull of all rows takes seconds of which others would spare so many (more where
-# one entry ends a row: pulls look at few), unless rows are as short as those of road maps, whose frontiers stay small.
-SPARED, SEARCHED, ROADS = 5e-4, 2.5e-3, 8
+# A loop is no first GPU's alone where a pull of all rows takes seconds of which others would spare so many, unless rows
+# are as short as those of road maps, whose frontiers stay small.
+SPARED, ROADS = 5e-4, 8
 IDLE = 0.1  # share of the time in which a GPU has nothing to do: then it waits for Python, whatever was predicted
 SPENT = 1e-4  # the same of CPU devices, which wait for Python: that spends a third of it on a statement
 # The same where rounds in the other direction are kept: one kernel for both is faster on RMAT of scale 22 (1.5e-3 as
@@ -191,14 +191,8 @@ class DeviceLoop:
         if not (surely or self.solo.whole):
             if self.alike != SETTLED and not due:
                 return False
-            spared = 1 - 1 / self.gpus
-            lost = len(self.statements) * (MET / spared if self._together else HANDED) + LINK * self._brought()
-            pushes = [
-                (op, held) for form in KNOWN for op, _, held in products(self.session, self.statements, "push", form)
-            ]
-            if pushes and all(ends_soon(op.monoid) for op, _ in pushes):
-                lost += SEARCHED / spared
-            if self._seconds() > lost or any(self._grows(op, held) for op, held in pushes):
+            each = MET / (1 - 1 / self.gpus) if self._together else HANDED
+            if self._seconds() > each * len(self.statements) + LINK * self._brought() or self._grows:
                 return False
         if not self.solo.fits():
             self.solo = None
@@ -212,11 +206,12 @@ class DeviceLoop:
         self.alike, self.plans = 0, None
         return True
 
-    def _grows(self, op: Any, held: Any) -> bool:
-        """Whether the frontier of a push may become such that all GPUs are better, however few vertices it has now."""
-        if held.nvals < ROADS * held.rowmap.n:
-            return False
-        return pulled(self.session, op, held) * (1 - 1 / self.gpus) > (SEARCHED if ends_soon(op.monoid) else SPARED)
+    @property
+    def _grows(self) -> bool:
+        """Whether frontiers may become such that all GPUs are better, however few vertices they have now."""
+        pushes = (push for form in KNOWN for push in products(self.session, self.statements, "push", form))
+        wide = ((op, held) for op, _, held in pushes if held.nvals >= ROADS * held.rowmap.n)
+        return any(pulled(self.session, op, held) * (1 - 1 / self.gpus) > SPARED for op, held in wide)
 
     def close(self) -> None:
         """The loop is over: what lies on the first GPU is told where it belongs."""
