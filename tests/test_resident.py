@@ -252,4 +252,7 @@ def test_machine_code_is_made_beside_what_runs(tmp_path, monkeypatch):
         code.wanted(0.0)
     code._thread.join(60)
     assert code.ready(False) and resident.Code(text, "sm_80").ready(False)
-    assert not resident.Code(text, "sm_90").ready(False) and resident.Code(text, "sm_90").ready(True)
+    later = resident.Code(text, "sm_90")
+    assert not later.ready(False)
+    later.begin()
+    assert later.ready(True) and resident.Code(text, "sm_90").ready(False)

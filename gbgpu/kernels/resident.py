@@ -76,6 +76,11 @@ class Code:
             self._loaded[device.gpu] = device.load(self._cubin)("resident")
         return self._loaded[device.gpu]
 
+    def begin(self) -> None:
+        """Compile it on another thread, for `ready(True)`."""
+        if self._cubin is None:
+            nvrtc.begin(self._text, self._arch)
+
     def ready(self, now: bool) -> bool:
         if now:
             self._compile()

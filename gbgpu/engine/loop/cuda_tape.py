@@ -211,6 +211,8 @@ class CudaTape:
         return bool(self._rounds.stays)
 
     def _ready(self, now: bool = False) -> None:
+        for code in self._codes if now else ():  # those of several GPUs side by side
+            code.begin()
         if self._codes and all([code.ready(now) for code in self._codes]):
             devices = map(self._rounds.device, self._rounds.gpus)
             kernels = [code.loaded(device) for code, device in zip(self._codes, devices, strict=True)]
