@@ -102,7 +102,7 @@ class MatrixStore:
     __slots__ = (
         *("numbers", "rowmap", "colmap", "dtype", "iso", "ptr", "idx", "lengths", "empty_rows", "nvals", "blocks"),
         *("transposed", "symmetric", "diagonal", "entries", "replica", "pulls", "halo", "rented", "ways", "sums"),
-        *("near", "shared", "lost", "copies", "hubs", "missed", "apart", "successor", "better", "hollow"),
+        *("asked", "near", "shared", "lost", "copies", "hubs", "missed", "apart", "successor", "better", "hollow"),
         "__weakref__",
     )
 
@@ -127,7 +127,7 @@ class MatrixStore:
         self.ways: dict[Any, tuple] = {}  # how small products with it go (engine/direction.py)
         self.sums: dict[Any, tuple] = {}  # what all its values were reduced to, by operator; they never change
         self.pulls, self.halo = 0, None  # from full vectors, and what the second one finds (distribute/halo.py)
-        self.near: Any = None  # the same for pulls that read x by use; False: does not pay
+        self.asked, self.near = 0, None  # the same of pulls that read x by use; False: it does not pay
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
 
     @property

@@ -84,6 +84,9 @@ def of_handle(session: Any, store: Any) -> dict[str, int]:
             look(block, session.devices[d].name)
         for device, words in zip(session.devices, getattr(getattr(store, "hubs", None), "rows", ()), strict=False):
             look(words, device.name)
+        near: Any = getattr(store, "near", None) or None
+        for device, *arrays in zip(session.devices, near.asked, near.orders, strict=False) if near else ():
+            look(arrays, device.name)
         apart: Any = getattr(store, "apart", None)
         for d, device in enumerate(session.devices if apart else ()):
             if device.name in found:  # columns and values of normal rows are the matrix's own

@@ -71,6 +71,7 @@ class Replicas:
         for store in stores:
             store.replica = store.shared = None
             store.copies, store.hubs, store.missed = {}, None, 0.0
+            store.asked, store.near = 0, None
         return bool(stores)
 
 

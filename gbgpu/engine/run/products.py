@@ -27,6 +27,7 @@ from ..pool import Workspace, workspace
 from .delegates import Delegates, parts_of
 from .steps import FORMS, copied
 
+OFTEN = 3  # pulls that read x by use until what they read is looked for, which takes as long as some
 _new = tuple.__new__  # a third of what the constructor of a named tuple takes
 
 
@@ -94,6 +95,9 @@ class Products(Delegates):
         if any(order is None for order in orders):
             return None
         if matrix.near is None and session.loop_index is None:  # nothing is read while a loop is captured
+            matrix.asked += 1
+            if matrix.asked < OFTEN:
+                return None
             costs, p = session.kernels.costs, len(session.devices)
 
             def pays(few: int, all: int) -> bool:
@@ -101,6 +105,8 @@ class Products(Delegates):
                 return costs.step + 2 * few / p * costs.row < 4 * (all - few) / p * costs.link
 
             matrix.near = near(matrix, session.devices, orders, session.over, pays) or False
+            if matrix.near:
+                session.replicas.keep(matrix)
         return matrix.near or None
 
     def _packed(self, source: VectorStore, asked: Sequence[Any], seconds: float) -> list[Any]:
