@@ -14,13 +14,14 @@ import algos
 import gbgpu as gb
 from algos import verify
 from gbgpu import balance, binary, indexunary, replace
+from gbgpu.distribute.blocks import MatrixBlock
 from gbgpu.distribute.halo import near
 from gbgpu.distribute.partition import NAMED, Pattern, RowMap
 from gbgpu.engine import gate
 from gbgpu.engine.matrix.csr import Rows
 from gbgpu.exceptions import InvalidValue
 from gbgpu.io.generate import rmat
-from gbgpu.semiring import plus_times
+from gbgpu.semiring import max_second, plus_times
 
 SIZES = (0, 1, 2, 63, 64, 65, 200, 300)
 part = gb.partition
@@ -427,3 +428,43 @@ def test_what_is_read_beside_own_rows(shares):
             assert owner != b and begin % 64 == at % 64 == 0
             there[at : at + length] = x[map.first_slot(owner) + found.asked[owner][begin : begin + length]]
         assert np.array_equal(there[found.orders[b]], x[order])
+
+
+@pytest.mark.parametrize("shares", [(1, 1), (1, 97, 2), (0, 1, 1, 0)])
+@pytest.mark.parametrize("n", [1, 3, 65, 700])
+def test_pulls_find_what_they_read_beside_own_rows(shares, n, monkeypatch):
+    """CPU kernels that read columns in an order of their own, as streams of GPUs do."""
+    kernels = gb.init(f"cpu:{len(shares)}", gb.partition.shares(*shares)).kernels
+    rng, used, plain = np.random.default_rng(n), [], kernels.pull_layout
+
+    def order_of(block):
+        named = np.unique(block.cols[: block.nnz]).astype(np.int32)
+        return block.views.setdefault("order", rng.permutation(named))
+
+    def layout(device, block, spec, x, width, masked, fixed):
+        if getattr(x, "order", None) is None:
+            return plain(device, block, spec, x, width, masked, fixed)
+        used.append(block)
+        places, cols = np.zeros(width, block.cols.dtype), block.cols.copy()
+        places[order_of(block)] = x.order
+        cols[: block.nnz] = places[cols[: block.nnz]]
+        block = MatrixBlock(block.n, block.indptr, cols, block.vals, block.stride, block.nnz, block.empty_rows)
+        found = plain(device, block, spec, x, width, masked, fixed)
+        return found._replace(kind="pull_stream", kernel=found.kernel or kernels.get("pull", found.spec or spec))
+
+    monkeypatch.setattr(kernels, "pull_layout", layout)
+    monkeypatch.setattr(kernels, "costs", kernels.costs._replace(link=1.0, step=0.0))
+    rows, cols = rng.integers(0, n, (2, 2 * n))
+    for dtype in ("FP32", "INT8", "BOOL"):
+        kind = gb.dtypes.lookup_dtype(dtype).np_type
+        A = gb.Matrix.from_coo(rows, cols, rng.integers(1, 5, 2 * n).astype(kind), nrows=n, ncols=n, dup_op="first")
+        held, some = rng.integers(0, 3, n).astype(kind), np.flatnonzero(rng.random(n) < 0.5)
+        for x in (gb.Vector.from_dense(held), gb.Vector.from_coo(some, held[some], size=n)):
+            for mask in (None, x.S):
+                monkeypatch.setattr(kernels, "by_use", lambda *given: None)
+                expected = max_second(A @ x).new(mask=mask, direction="pull")
+                monkeypatch.setattr(kernels, "by_use", lambda block, spec, masked: None if masked else order_of(block))
+                for _ in range(8):
+                    assert max_second(A @ x).new(mask=mask, direction="pull").isequal(expected)
+        assert A._store.near and sum(A.memory().values()) > A._store.near.orders[0].nbytes
+    assert used

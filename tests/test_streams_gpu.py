@@ -99,43 +99,78 @@ def test_streams_give_what_rows_give(session, shape, hub_bytes, l2, monkeypatch)
 
 @pytest.mark.parametrize("spec", ["cuda:0*3", "cuda:0-1", "cuda:0-3"])
 @pytest.mark.parametrize("shape", ["random", "hub columns", "empty rows"])
-def test_pulls_by_use_bring_what_they_read(session, spec, shape, monkeypatch):
-    """By statements and in a loop that is captured, of full vectors and of others."""
+@pytest.mark.parametrize("first", ["statements", "loops"])
+def test_pulls_by_use_bring_what_they_read(spec, shape, first, monkeypatch):
+    """By statements and in a loop that is captured, whichever comes first, of full vectors and of others."""
     if spec != "cuda:0*3" and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
         pytest.skip("needs several GPUs")
+    for name in ("SMALL", "WIDE", "SHARE", "SHORT"):
+        monkeypatch.setattr(streams, name, 0)
+    if first == "statements":  # else streams are made as a loop is captured, long before statements would make them
+        monkeypatch.setattr(streams, "LAUNCHES", 0)
     n, m, where = SHAPES[shape]
-    p = len(gb.init(spec).devices)
+    size, p = max(n, m), len(gb.init(spec).devices)
     kernels = gb.init(spec, gb.partition.shares(*range(1, p + 1))).kernels
     monkeypatch.setattr(kernels, "costs", kernels.costs._replace(link=1.0))
     rng = np.random.default_rng(7)
     rows, cols = where(rng)
-    rows, cols, size = rows % max(n, m), cols, max(n, m)
     what = rng.integers(0, 50, len(rows)).astype(np.float32)
-    entries = rows, cols, what
-    A = gb.Matrix.from_coo(*entries, nrows=size, ncols=size, dup_op="plus")
+    A = gb.Matrix.from_coo(rows, cols, what, nrows=size, ncols=size, dup_op="plus")
     matrix = scipy.sparse.coo_array((what, (rows, cols)), (size, size)).tocsr()
-    some = np.flatnonzero(rng.random(size) < 0.4)
-    for _ in range(6):
-        held = rng.random(size).astype(np.float32)
-        some_held = np.zeros(size, np.float32)
-        some_held[some] = held[some]
-        part = gb.Vector.from_coo(some, held[some], size=size)
-        for x, dense in ((gb.Vector.from_dense(held), held), (part, some_held)):
-            with gb.trace() as records:
-                y = semiring.plus_times(A @ x).new(direction="pull")
-            np.testing.assert_allclose(y.to_dense(0), matrix @ dense, rtol=1e-4)
-            brought = sum(record.bytes for record in records if record.step == "gather")
-    assert A._store.near and brought < (p - 1) * size * 4
-    x = gb.Vector.from_dense(held)
-    for _ in range(30):
-        y = x.dup()
-        with gb.loop(8) as it:
-            y << semiring.plus_times(A @ y)
-            y << y.apply(gb.binary.times, right=1e-3)
-            it.until(y.nvals == 0)
-    for _ in range(8):
-        held = (matrix @ held) * np.float32(1e-3)
-    np.testing.assert_allclose(y.to_dense(0), held, rtol=1e-3, atol=1e-20)
+    held, some = rng.random(size).astype(np.float32), np.flatnonzero(rng.random(size) < 0.4)
+    part = np.zeros(size, np.float32)
+    part[some] = held[some]
+    gathered = []
+
+    def statements():
+        for _ in range(9):
+            for x, dense in (
+                (gb.Vector.from_dense(held), held),
+                (gb.Vector.from_coo(some, held[some], size=size), part),
+            ):
+                with gb.trace() as records:
+                    y = semiring.plus_times(A @ x).new(direction="pull")
+                np.testing.assert_allclose(y.to_dense(0), matrix @ dense, rtol=1e-4)
+                gathered.append(sum(record.bytes for record in records if record.step == "gather"))
+
+    def loops():
+        expected = held
+        for _ in range(20):
+            expected = (matrix @ expected) * np.float32(1e-3)
+        for _ in range(9):
+            y = gb.Vector.from_dense(held)
+            with gb.loop(20) as it:
+                y << semiring.plus_times(A @ y)
+                y << y.apply(gb.binary.times, right=1e-3)
+            np.testing.assert_allclose(y.to_dense(0), expected, rtol=1e-3, atol=1e-30)
+        return it.how
+
+    if first == "statements":
+        statements()
+    how = loops()
+    if first == "loops":
+        statements()
+    assert A._store.near and max(gathered[-2:]) < (p - 1) * size * 4
+    assert not how.startswith("statements"), how
+
+
+@pytest.mark.parametrize("spec", ["cuda:0-1", "cuda:0-3"])
+def test_owners_wait_for_readers(spec):
+    """What is read is not written, or given to others, until it is read."""
+    if spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
+        pytest.skip("needs several GPUs")
+    gb.init(spec)
+    n = 5_000_000
+    at = np.arange(n)
+    A = gb.Matrix.from_coo(at, at[::-1].copy(), np.float32(1), nrows=n, ncols=n)
+    for k in range(20):
+        x = gb.Vector.from_scalar(np.float32(k + 1), n)
+        x[0] = np.float32(k)
+        y = semiring.plus_times(A @ x).new(direction="pull")
+        x << x.apply(gb.binary.times, right=0)
+        z = gb.Vector.from_scalar(np.float32(-1), n)
+        z[1] = np.float32(0)
+        assert y.get(n - 1) == k and y.reduce("min").new().value == k and y.reduce("max").new().value == k + 1
 
 
 ROWS = [  # semiring, type of A, type of x
@@ -316,29 +351,31 @@ def test_copies_at_once(spec, step):
     if spec != "cuda:0" and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
         pytest.skip("needs two GPUs")
     device, *others = gb.init(spec).devices
-    rng, launches, wanted = np.random.default_rng(1), counters.launches, []
+    rng, todo = np.random.default_rng(1), []
+    for _ in range(60):
+        size, first, last = int(rng.integers(1, 9000)), int(rng.integers(0, 3)), int(rng.integers(0, 3))
+        kind, dtype = rng.choice(["copy", "clear", "counted"]), rng.choice([np.int8, np.int32, np.int64])
+        target, source = (rng.integers(1, 100, size + first + last).astype(dtype) for _ in range(2))
+        there = others[rng.integers(len(others))] if others and rng.random() < 0.3 else device
+        with there.here():
+            given = there.put(source)
+        part, count = slice(first, first + size), int(rng.integers(0, 2 * size))
+        todo.append((kind, device.put(target), given, device.put(np.array([count])), part))
+        target[part] = {"copy": source[part], "clear": 0, "counted": target[part]}[kind]
+        if kind == "counted":
+            target[part][:count] = source[part][:count]
+        todo[-1] = *todo[-1], target
+    launches = counters.launches
     with device.peers.step() if step and others else nullcontext(), device.here(), device.at_once():
-        for _ in range(60):
-            size, first, last = int(rng.integers(1, 9000)), int(rng.integers(0, 3)), int(rng.integers(0, 3))
-            kind, dtype = rng.choice(["copy", "clear", "counted"]), rng.choice([np.int8, np.int32, np.int64])
-            target, source = (rng.integers(1, 100, size + first + last).astype(dtype) for _ in range(2))
-            there = others[rng.integers(len(others))] if others and rng.random() < 0.3 else device
-            with there.here():
-                given = there.put(source)
-            to, part = device.put(target), slice(first, first + size)
+        for kind, to, given, count, part, _ in todo:
             if kind == "copy":
                 device.copy(to[part], given[part])
-                target[part] = source[part]
             elif kind == "clear":
                 device.clear(to[part])
-                target[part] = 0
             else:
-                count = int(rng.integers(0, 2 * size))
-                device.copy_counted(to[part], given[part], device.put(np.array([count])))
-                target[part][:count] = source[part][:count]
-            wanted.append((to, target))
+                device.copy_counted(to[part], given[part], count)
     assert others and not step or counters.launches - launches == 3
-    for to, target in wanted:
+    for _, to, *_, target in todo:
         np.testing.assert_array_equal(device.get(to), target)
 
 

@@ -25,12 +25,13 @@ DEVICE void set_all(unsigned char *out, i64 n, i64 byte) {
 }
 KERNEL set_bytes(unsigned char *out, i64 n, i64 byte) { set_all(out, n, byte); }
 DEVICE void copy_all(unsigned char *out, const unsigned char *in, i64 n) {
-    if (((u64)out | (u64)in | n) & 3) {
+    if (((u64)out | (u64)in) & 3) {
         EACH(i, n) out[i] = in[i];
         return;
     }
     if (((u64)out | (u64)in) & 15) {
         EACH(i, n >> 2) ((u32 *)out)[i] = ((const u32 *)in)[i];
+        EACH(i, n & 3) out[(n & ~3ll) + i] = in[(n & ~3ll) + i];
         return;
     }
     EACH(i, n >> 4) ((int4 *)out)[i] = ((const int4 *)in)[i];

@@ -153,6 +153,7 @@ class CudaDevice(Arrays):
         self._uncaptured: Callable[[], AbstractContextManager] = nullcontext
         self.relieve: Any = None  # weak: what gives memory back, and says whether there was any
         self._queued: list[tuple] | None = None  # what is copied or cleared at once
+        self._late = False  # what others have, too: owners wait until it is done
         self._used = 0  # of the zeroed words
         self.waited = 0.0  # seconds that the host has waited for small reads
         self._counting: Iterator[Any] | None = None  # words that a loop's body clears itself
@@ -266,11 +267,11 @@ class CudaDevice(Arrays):
             yield
             return
         queued: list[tuple] = []
-        self._queued = queued
+        self._queued, self._late = queued, self.peers is not None and self.peers.late
         try:
             yield
         finally:
-            self._queued = None
+            self._queued, self._late = None, False
             for first in range(0, len(queued), ENTRIES):
                 self._launched_at_once(queued[first : first + ENTRIES])
 
@@ -285,7 +286,7 @@ class CudaDevice(Arrays):
             return
         same = not isinstance(source, np.ndarray) and source.dtype == target.dtype and source.size == target.size
         peers, captured = self.peers, self.journal is not None
-        if same and self._queued is not None and (peers is None or peers.late or self._has(source)):
+        if same and self._queued is not None and (self._late or self._has(source)):
             with self._reading(source) as source:
                 return self._queued.append((target, source, target.nbytes, None, 1))
         if same and peers is not None and (captured or peers.direct and not self._has(source)):
@@ -311,7 +312,7 @@ class CudaDevice(Arrays):
         n = min(target.size, source.size)
         if isinstance(source, np.ndarray):
             source = self.put(source[:n])
-        if self._queued is not None and (self.peers is None or self.peers.late or self._has(source)):
+        if self._queued is not None and (self._late or self._has(source)):
             with self._reading(source) as source:
                 return self._queued.append((target, source, n * target.itemsize, count, target.itemsize))
         if n:

@@ -56,11 +56,13 @@ class Peers:
             yield
         finally:
             self._inside = False
-            done = {reader: _mark(reader) for reader in set().union(*self._read.values())}
-            for owner, readers in self._read.items():
-                _wait(owner, *(done[reader] for reader in readers))
-            for kept in (self._begun, self._waited, self._read, self._held):
-                kept.clear()
+            try:
+                done = {reader: _mark(reader) for reader in set().union(*self._read.values())}
+                for owner, readers in self._read.items():
+                    _wait(owner, *(done[reader] for reader in readers))
+            finally:
+                for kept in (self._begun, self._waited, self._read, self._held):
+                    kept.clear()
 
     @contextmanager
     def reading(self, reader: int, buffer: Any) -> Iterator[Any]:

@@ -127,7 +127,8 @@ class MatrixStore:
         self.ways: dict[Any, tuple] = {}  # how small products with it go (engine/direction.py)
         self.sums: dict[Any, tuple] = {}  # what all its values were reduced to, by operator; they never change
         self.pulls, self.halo = 0, None  # from full vectors, and what the second one finds (distribute/halo.py)
-        self.asked, self.near = 0, None  # the same of pulls that read x by use; False: it does not pay
+        self.asked = 0  # pulls that read x by use, and
+        self.near: Any = None  # what these find; False: it does not pay
         self.entries: RowMap | None = None  # the values as the rows of a vector, made at the first reduction
 
     @property

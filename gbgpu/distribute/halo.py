@@ -74,7 +74,7 @@ def near(
         o, device = task.block, devices[task.device]
         found = device.full(totals[o], -1, np.int64)
         for b in others[o]:
-            begin, length = next((piece.begin, piece.length) for piece in pieces[b] if piece.owner == o)
+            _, begin, _, length = pieces[b][o - (o > b)]
             device.copy(found[begin : begin + length], rows[b][o])
         return found
 

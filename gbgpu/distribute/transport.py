@@ -22,18 +22,17 @@ def carry(devices: Sequence[Device], transfers: list[Transfer]) -> tuple[int, li
         return moved, unknown
     device, me = devices[transfers[0].target], transfers[0].target
     ordered = sorted(transfers, key=lambda transfer: own_first(transfer.source, me, p))
-    with device.at_once():
-        for source, _, data, into, count in ordered:
-            if count is None:
+    for counted in (False, True):  # counts arrive first
+        with device.at_once():
+            for source, _, data, into, count in ordered:
+                if (count is not None) is not counted:
+                    continue
                 if into is not data:
-                    device.copy(into, data)
-                if source != me:
-                    moved += into.nbytes
-    with device.at_once():  # counts have arrived
-        for source, _, data, into, count in ordered:
-            if count is not None:
-                if into is not data:
-                    device.copy_counted(into, data, count)
-                if source != me:
+                    device.copy_counted(into, data, count) if counted else device.copy(into, data)
+                if source == me:
+                    continue
+                if counted:
                     unknown.append((count, into.itemsize))
+                else:
+                    moved += into.nbytes
     return moved, unknown

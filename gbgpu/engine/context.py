@@ -34,6 +34,7 @@ class Context(Protocol):
     deterministic: bool
     doubted: bool  # whether devices may have found something wrong since the last read
     watched: Watched | None  # the step in hand, while somebody traces
+    blind: bool  # plans hold for any counts: a round is about to be captured
     writing: bool  # a round of a loop is written down, for devices to do it by themselves
     loop_index: Any  # the loop that is captured, and where its device counts rounds; None at other times
     assigner: Any  # who computes what of a product (an assign.Assigner); None: each owner its block

@@ -28,7 +28,8 @@ class Replicas:
         copies = ((store, block) for store in self._stores for block in store.copies.values())
         blocks = sum(block.nnz * store.entry_bytes + block.indptr.nbytes for store, block in copies)
         bits = sum(words.nbytes for store in self._stores if store.hubs is not None for words in store.hubs.rows)
-        return whole + rows + blocks + bits
+        beside = sum(x.nbytes for store in self._stores if store.near for x in (*store.near.asked, *store.near.orders))
+        return whole + rows + blocks + bits + beside
 
     def fit(self, stores: list[MatrixStore], beside: int) -> bool:
         """Whether there is room for replicas of these, and so many bytes beside."""
@@ -71,7 +72,7 @@ class Replicas:
         for store in stores:
             store.replica = store.shared = None
             store.copies, store.hubs, store.missed = {}, None, 0.0
-            store.asked, store.near = 0, None
+            store.near = store.near and False  # it is not looked for again
         return bool(stores)
 
 

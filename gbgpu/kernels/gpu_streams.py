@@ -64,10 +64,11 @@ def is_short(device: Any, block: Any, most: float | None = None) -> bool:
 
 
 def pays(device: Any, block: Any) -> bool:
-    """Whether a block has been pulled from so often that streams of it pay; while a loop is captured they will."""
+    """Whether a block has been pulled from so often that streams of it pay; while a loop is captured they will, and
+    once they are there."""
     views = block.views
     asked = views["streamed"] = views.get("streamed", 0) + 1
-    return asked > RENTED + LAUNCHES // max(block.nnz, 1) or device.journal is not None
+    return 1 in views or asked > RENTED + LAUNCHES // max(block.nnz, 1) or device.journal is not None
 
 
 def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, ...]:

@@ -126,6 +126,7 @@ class Delegates(Output):
         device, nil, (traced, stats) = session.devices[d], session.nil(d), self.stats(d)
         layout, masked = session.kernels.pull_layout, bool(flags & k.MASKED)
         kernel, kind, exact, csr, heavy, options = layout(device, block, self.step.spec, x, inner.nslots, masked, fixed)
+        assert getattr(x, "order", None) is None or kind == "pull_stream"
         given = x.vals, x.stride, nil.words if x.words is None else x.words
         flags |= traced | (k.XFULL if x.words is None else 0)
         ids = *inner.tables(device).ids, *rows

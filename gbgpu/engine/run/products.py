@@ -27,7 +27,8 @@ from ..pool import Workspace, workspace
 from .delegates import Delegates, parts_of
 from .steps import FORMS, copied
 
-OFTEN = 3  # pulls that read x by use until what they read is looked for, which takes as long as some
+OFTEN = 6  # pulls that read x by use until what they read is looked for, which takes as long as some; or a loop is
+# to be captured
 _new = tuple.__new__  # a third of what the constructor of a named tuple takes
 
 
@@ -96,7 +97,7 @@ class Products(Delegates):
             return None
         if matrix.near is None and session.loop_index is None:  # nothing is read while a loop is captured
             matrix.asked += 1
-            if matrix.asked < OFTEN:
+            if matrix.asked < OFTEN and not session.blind:
                 return None
             costs, p = session.kernels.costs, len(session.devices)
 
@@ -104,8 +105,11 @@ class Products(Delegates):
                 """By one kernel, of 4 bytes each."""
                 return costs.step + 2 * few / p * costs.row < 4 * (all - few) / p * costs.link
 
-            matrix.near = near(matrix, session.devices, orders, session.over, pays) or False
-            if matrix.near:
+            # flags, places and ids of all slots, and ids of what is read, twice
+            room = [22 * source.map.nslots + 24 * order.size for order in orders]
+            found = near(matrix, session.devices, orders, session.over, pays) if session.replicas.room(room) else None
+            matrix.near = found or False
+            if found:
                 session.replicas.keep(matrix)
         return matrix.near or None
 
