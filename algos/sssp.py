@@ -32,9 +32,18 @@ from gbgpu.semiring import any_eq, any_plus, min_plus
 MANY = 16  # near vertices are many from a sixteenth of all
 ROADS, FARTHEST = 8, 128  # a mean degree below which a graph is as thin as a road map; times there
 LEAST, THIN = 2, 10  # where rounds cost what they reach: so many times, and further from this mean degree down
+LONELY, CROWD, MEANS = 16, 256, 16  # near vertices that are few, and many; mean weights
 SKEWED = 32  # a vertex of so many times the mean degree is a hub
 # Above all lengths of paths. What is not reached begins at twice that; arcs of less than nothing do not bring it below.
 NEVER = {"INT64": 1 << 61, "FP32": inf, "FP64": inf}
+
+
+class Step(NamedTuple):
+    """How far the limit rises: `least` at first and after many vertices were near; each time that few are, twice as far
+    as before, up to `most`."""
+
+    least: float
+    most: float
 
 
 class Paths(NamedTuple):
@@ -97,7 +106,7 @@ def through(A: Matrix, d: Vector) -> tuple[Matrix, Matrix]:
     return any_plus[d.dtype.name](D @ A).new(name="through"), D
 
 
-def relax(A: Matrix, d: Vector, step: float | None, rounds: int, most: float | None = None) -> bool:
+def relax(A: Matrix, d: Vector, step: Step | None, rounds: int, most: float | None = None) -> bool:
     """Let the distances d fall, and reach further vertices, until no arc shortens one; of those above `most` nothing is
     kept.
 
@@ -108,6 +117,9 @@ def relax(A: Matrix, d: Vector, step: float | None, rounds: int, most: float | N
     )
     waiting = Vector(bool, size=n, name="waiting")
     limit = Scalar.from_value(0, dtype, name="limit")
+    rise: Any = step and step.least
+    if step is not None and step.most > step.least:
+        rise = Scalar.from_value(step.least, dtype, name="rise")
     never = NEVER[dtype]
     shorter, up_to, above = JUDGES[never]
     known[:] = 2 * never
@@ -132,9 +144,12 @@ def relax(A: Matrix, d: Vector, step: float | None, rounds: int, most: float | N
             with it.when(near.nvals == 0):
                 left(form="list") << binary.second[dtype](waiting & known)
                 left << select.valuegt(left, limit)  # the others fell below it, and were extended
-                limit << left.reduce(monoid.min, allow_empty=False) + step
+                limit << left.reduce(monoid.min, allow_empty=False) + rise
                 near << select.valuele(left, limit)
                 waiting(~near.S, replace) << waiting
+                if step.most > step.least:
+                    rise << binary.min(rise * (1 + (near.nvals < LONELY)) * (near.nvals < CROWD) | step.most)
+                    rise << binary.max(rise | step.least)
         it.until(near.nvals == 0)
     d << select.valuelt(known, never)
     return it.converged
@@ -181,23 +196,28 @@ def one_weight(A: Matrix, lowest: float, total: float) -> bool:
     return bool(A.ss.is_iso or A.reduce_scalar(monoid.max).new().value == lowest)
 
 
-def step_of(A: Matrix, lowest: float, total: float) -> float | None:
+def step_of(A: Matrix, lowest: float, total: float) -> Step | None:
     """How far the limit rises above the least of the far distances: so many times the mean weight over the mean degree.
     None: every vertex is near.
 
     32 times, as Davidson et al. have it; four times as far in road maps, where few vertices are near; and None where
     there are hubs, as few rounds of all vertices reach everything. But where rounds cost what they reach, few are to be
-    near whose distances fall again: twice, and further the thinner the graph is (the cube, as measured)."""
+    near whose distances fall again: twice, and further the thinner the graph is (the cube, as measured); or up to some
+    mean weights, while hardly any are."""
     if lowest < 0 or not A.nvals:
         return None
-    mean = A.nvals / A.nrows
-    times, least = 32 if mean >= ROADS else FARTHEST, 0.0
-    if rounds_are_cheap():  # up to the least weight nothing falls again
-        times, least = min(max(LEAST, (THIN / mean) ** 3), FARTHEST), lowest
+    mean, weight = A.nvals / A.nrows, total / A.nvals
+    if rounds_are_cheap():
+        times = min(max(LEAST, (THIN / mean) ** 3), FARTHEST)
+        step = max(times * weight / mean, lowest)  # up to the least weight nothing falls again
+        most = max(step, MEANS * weight)
     elif row_lengths(A).new(name="degree").reduce(monoid.max).new().value > SKEWED * mean:
         return None
-    step = max(times * total / A.nvals / mean, least)
-    return step if "FP" in A.dtype.name else max(int(min(step, NEVER["INT64"])), 1)
+    else:
+        most = step = (32 if mean >= ROADS else FARTHEST) * weight / mean
+    if "FP" in A.dtype.name:  # twice as far is a number, too
+        return Step(step, max(step, min(most, float(np.finfo(A.dtype.np_type).max) / 2)))
+    return Step(*(max(int(min(one, NEVER["INT64"])), 1) for one in (step, most)))
 
 
 def _reached(distances: Vector) -> dict[str, Any]:
