@@ -33,6 +33,7 @@ from gbgpu.engine.loop import captured, journal, kept, limits, tapes
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
 from gbgpu.errors import DeviceError
+from gbgpu.kernels import resident as resident_kernels
 from gbgpu.language import recording
 from gbgpu.semiring import any_pair, any_secondi, min_plus, min_second, plus_times
 from gbgpu.semiring._types import BOOL, FP32
@@ -72,6 +73,7 @@ def machine(request, monkeypatch):
         monkeypatch.setattr(tapes, "SHARED", -1.0)
         monkeypatch.setattr(tapes, "cores", lambda: [0, 1])
     monkeypatch.setattr(gb.settings, "resident", resident.split(" ")[0])
+    monkeypatch.setattr(resident_kernels, "SOON", not p.WIDE)
     monkeypatch.setattr(compiled, "_spent", 1e9)
     gb.init(spec, partition=shares and gb.partition.shares(*shares))
     return spec

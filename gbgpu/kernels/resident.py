@@ -29,6 +29,7 @@ MOST = 2000  # arguments that a kernel has room for
 THREADS, BLOCKS = 256, 4  # of a block, and blocks of a multiprocessor
 OWN = 6  # arguments of the end of a round before those that its text reads
 SHARED = 32 << 10  # bytes that each block of a multiprocessor may have
+SOON = False  # to be compiled fast rather than to fast code, for tests
 OFTEN, LONG = 8, 0.05  # runs, or seconds, after which a kernel is worth its compilation
 _BYTES = {"set_bytes": 1, "copy_bytes": 2}  # where their length stands
 _SIZED = (f"{work}{size}" for work in ("fill", "copy", "take") for size in (1, 2, 4, 8))
@@ -59,7 +60,7 @@ class Code:
     for it has run often, or for a while. `of`: one for all loops with this text."""
 
     def __init__(self, text: str, arch: str):
-        self._text, self._arch, self._cubin = text, arch, nvrtc.kept_cubin(text, arch)
+        self._text, self._arch, self._cubin = text, arch, nvrtc.kept_cubin(text, arch, soon=SOON)
         self._thread: Thread | None = None
         self._lock = Lock()
         self._runs, self._seconds = 0, 0.0
@@ -79,7 +80,7 @@ class Code:
     def begin(self) -> None:
         """Compile it on another thread, for `ready(True)`."""
         if self._cubin is None:
-            nvrtc.begin(self._text, self._arch)
+            nvrtc.begin(self._text, self._arch, soon=SOON)
 
     def ready(self, now: bool) -> bool:
         if now:
@@ -96,7 +97,7 @@ class Code:
     def _compile(self) -> None:
         with self._lock:
             if self._cubin is None:
-                self._cubin, self._text = nvrtc.compile_cubin(self._text, self._arch), ""
+                self._cubin, self._text = nvrtc.compile_cubin(self._text, self._arch, soon=SOON), ""
 
 
 _codes = Recent()
