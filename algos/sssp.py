@@ -117,9 +117,8 @@ def relax(A: Matrix, d: Vector, step: Step | None, rounds: int, most: float | No
     )
     waiting = Vector(bool, size=n, name="waiting")
     limit = Scalar.from_value(0, dtype, name="limit")
-    rise: Any = step and step.least
-    if step is not None and step.most > step.least:
-        rise = Scalar.from_value(step.least, dtype, name="rise")
+    grows = step is not None and step.most > step.least
+    rise = Scalar.from_value(step.least, dtype, name="rise") if grows else step and step.least
     never = NEVER[dtype]
     shorter, up_to, above = JUDGES[never]
     known[:] = 2 * never
@@ -147,7 +146,7 @@ def relax(A: Matrix, d: Vector, step: Step | None, rounds: int, most: float | No
                 limit << left.reduce(monoid.min, allow_empty=False) + rise
                 near << select.valuele(left, limit)
                 waiting(~near.S, replace) << waiting
-                if step.most > step.least:
+                if grows:
                     rise << binary.min(rise * (1 + (near.nvals < LONELY)) * (near.nvals < CROWD) | step.most)
                     rise << binary.max(rise | step.least)
         it.until(near.nvals == 0)

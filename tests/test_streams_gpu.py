@@ -17,6 +17,7 @@ from gbgpu import semiring
 from gbgpu.device import cuda
 from gbgpu.device.cpu import CpuDevices
 from gbgpu.engine import direction
+from gbgpu.engine.loop import device as loops_of_devices
 from gbgpu.kernels import gpu
 from gbgpu.kernels import gpu_streams as streams
 from gbgpu.trace import counters
@@ -111,7 +112,9 @@ def test_pulls_by_use_bring_what_they_read(spec, shape, first, monkeypatch):
     n, m, where = SHAPES[shape]
     size, p = max(n, m), len(gb.init(spec).devices)
     kernels = gb.init(spec, gb.partition.shares(*range(1, p + 1))).kernels
-    monkeypatch.setattr(kernels, "costs", kernels.costs._replace(link=1.0))
+    monkeypatch.setattr(kernels, "costs", kernels.costs._replace(link=1e-6))
+    monkeypatch.setattr(loops_of_devices, "MET", -1)  # loops are never left to one GPU,
+    monkeypatch.setattr(loops_of_devices, "_spent", 1e9)  # and captured as soon as may be
     rng = np.random.default_rng(7)
     rows, cols = where(rng)
     what = rng.integers(0, 50, len(rows)).astype(np.float32)

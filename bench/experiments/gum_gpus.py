@@ -30,9 +30,8 @@ from gbgpu.semiring import min_plus
 
 WARM = 16  # calls before
 LONG = {("road24m", "SSSP")}  # seconds a call
-ALONE: dict[str, Any] = {"balance": "off", "replicas": 0}
 POLICIES: dict[str, dict[str, Any]] = {
-    "alone": ALONE,
+    "alone": {"balance": "off", "replicas": 0},
     "stealing": {"balance": "auto", "replicas": "auto"},
     "folding": {"balance": "off", "replicas": "auto"},
 }
@@ -88,9 +87,8 @@ def same(found: Vector, known: dict[str, Any], step: str) -> None:
     np.testing.assert_allclose(vals, known.setdefault(step, vals), rtol=1e-3)
 
 
-def scaling(graph: Graph, gpus: list[str], rounds: int) -> list[list[str]]:
+def scaling(graph: Graph, gpus: list[str], counts: list[int], rounds: int) -> list[list[str]]:
     """Figure 6: ms by number of GPUs."""
-    counts = [m for m in (1, 2, 4, 8) if m <= len(gpus)]
     found: dict[str, list[float]] = {}
     known: dict[str, Any] = {}
     for m in counts:
@@ -155,17 +153,17 @@ def main() -> None:
     given = parser.parse_args()
     gb.settings.resident = "now"
     gpus = list(dict.fromkeys(f"cuda:{device.gpu}" for device in gb.init(given.devices).devices))
+    counts = [m for m in (1, 2, 4, 8) if m <= len(gpus)]
     scaled, longest, won = [], [], []
     for name in given.graphs:
         graph = make(name)
-        scaled += scaling(graph, gpus, given.rounds)
+        scaled += scaling(graph, gpus, counts, given.rounds)
         rows, whole = critical(graph, gpus, given.rounds)
         longest += rows
         won += gains(graph, gpus, given.rounds, whole)
         print(name, *(row for row in (*scaled, *longest, *won) if row[0] == name), sep="\n  ", flush=True)
-    counts = [str(m) for m in (1, 2, 4, 8) if m <= len(gpus)]
     parts = [
-        table("Strong scaling (figure 6)", ["graph", "", *counts, "gain"], scaled,
+        table("Strong scaling (figure 6)", ["graph", "", *map(str, counts), "gain"], scaled,
               "ms. GUM, 8 GPUs over 1: up to 6.5x (BFS), 5.3x (SSSP), 7.5x (PageRank)."),
         table("Critical rounds (figure 8)",
               ["graph", "push", "alone", "stealing", "stalled alone", "stalled"], longest,

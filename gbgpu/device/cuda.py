@@ -286,9 +286,8 @@ class CudaDevice(Arrays):
             return
         same = not isinstance(source, np.ndarray) and source.dtype == target.dtype and source.size == target.size
         peers, captured = self.peers, self.journal is not None
-        if same and self._queued is not None and (self._late or self._has(source)):
-            with self._reading(source) as source:
-                return self._queued.append((target, source, target.nbytes, None, 1))
+        if same and self._queue(target, source, target.nbytes, None, 1):
+            return
         if same and peers is not None and (captured or peers.direct and not self._has(source)):
             # CUDA's own copies between GPUs wait for all that either was given before, and hold up what comes after;
             # within the WHILE node of a graph they do not end (CUDA 13.0)
@@ -312,9 +311,8 @@ class CudaDevice(Arrays):
         n = min(target.size, source.size)
         if isinstance(source, np.ndarray):
             source = self.put(source[:n])
-        if self._queued is not None and (self._late or self._has(source)):
-            with self._reading(source) as source:
-                return self._queued.append((target, source, n * target.itemsize, count, target.itemsize))
+        if self._queue(target, source, n * target.itemsize, count, target.itemsize):
+            return
         if n:
             with self.here(), self._reading(source) as source:
                 self.run(f"copy{target.itemsize}", n, (target, source, count, n))
@@ -337,6 +335,18 @@ class CudaDevice(Arrays):
         with self.here(), self._reading(source) as source:
             self.run(f"where{source.itemsize}", source.size, (source, words, target, source.size))
         return target
+
+    def _queue(self, target: Any, source: Any, size: int, count: Any, each: int) -> bool:
+        """Whether it is copied with what is queued: what lies here, and in steps what others have, who wait then."""
+        if self._queued is None:
+            return False
+        if not self._has(source):
+            if not self._late:
+                return False
+            with self._reading(source):
+                pass
+        self._queued.append((target, source, size, count, each))
+        return True
 
     def _has(self, array: Any) -> bool:
         """Whether an array lies on this device's GPU, and not on another one."""

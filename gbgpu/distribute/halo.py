@@ -63,12 +63,12 @@ def near(
     rows = over(map.tasks, read, seconds)
     if not pays(sum(len(found) for each in rows for found in each.values()), (map.p - 1) * map.n):
         return None
-    sizes, totals = [-(-n // WORD) * WORD for n in map.rows], [0] * map.p
+    sizes, totals = [_padded(n) for n in map.rows], [0] * map.p
     pieces: list[list[Piece]] = [[] for _ in sizes]
     for b, o in [(b, o) for b, mine in enumerate(others) for o in mine]:
         length = len(rows[b][o])
         pieces[b].append(Piece(o, totals[o], sizes[b], length))
-        sizes[b], totals[o] = (at + -(-length // WORD) * WORD for at in (sizes[b], totals[o]))
+        sizes[b], totals[o] = (at + _padded(length) for at in (sizes[b], totals[o]))
 
     def asked(task: Task) -> Any:
         o, device = task.block, devices[task.device]
@@ -87,6 +87,11 @@ def near(
         return place[orders[b]]
 
     return Near(list(over(map.tasks, asked, seconds)), pieces, sizes, list(over(map.tasks, placed, seconds)))
+
+
+def _padded(length: int) -> int:
+    """Places up to the next word of bits."""
+    return -(-length // WORD) * WORD
 
 
 def halo(

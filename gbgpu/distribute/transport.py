@@ -17,22 +17,25 @@ def carry(devices: Sequence[Device], transfers: list[Transfer]) -> tuple[int, li
     """Carry out the transfers to one device: nothing is copied where it is to stay. Returns the bytes that came from
     other devices, and for those whose number only the devices know (count, bytes an entry)."""
     unknown: list[tuple[Any, int]] = []
-    moved, p = 0, len(devices)
+    moved, p, counted = 0, len(devices), []
     if not transfers:
         return moved, unknown
     device, me = devices[transfers[0].target], transfers[0].target
-    ordered = sorted(transfers, key=lambda transfer: own_first(transfer.source, me, p))
-    for counted in (False, True):  # counts arrive first
-        with device.at_once():
-            for source, _, data, into, count in ordered:
-                if (count is not None) is not counted:
-                    continue
+    with device.at_once():
+        for each in sorted(transfers, key=lambda transfer: own_first(transfer.source, me, p)):
+            source, _, data, into, count = each
+            if count is not None:
+                counted.append(each)
+                continue
+            if into is not data:
+                device.copy(into, data)
+            if source != me:
+                moved += into.nbytes
+    if counted:
+        with device.at_once():  # counts have arrived
+            for source, _, data, into, count in counted:
                 if into is not data:
-                    device.copy_counted(into, data, count) if counted else device.copy(into, data)
-                if source == me:
-                    continue
-                if counted:
+                    device.copy_counted(into, data, count)
+                if source != me:
                     unknown.append((count, into.itemsize))
-                else:
-                    moved += into.nbytes
     return moved, unknown

@@ -211,7 +211,7 @@ class CudaTape:
         return bool(self._rounds.stays)
 
     def _ready(self, now: bool = False) -> None:
-        for code in self._codes if now else ():  # those of several GPUs side by side
+        for code in self._codes[1:] if now else ():  # beside the first one
             code.begin()
         if self._codes and all([code.ready(now) for code in self._codes]):
             devices = map(self._rounds.device, self._rounds.gpus)

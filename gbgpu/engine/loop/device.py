@@ -35,7 +35,6 @@ from .tapes import threads
 
 HANDED, SETTLED = 2e-4, 2  # seconds that a statement takes to hand out, for each GPU; rounds of the same plans
 MET = 2e-5  # the same where GPUs do whole rounds by themselves: to meet, and to read what others have
-LINK = 2.7e-12  # seconds a byte from one GPU to another (H200, NVLink)
 # Whole vectors that steps bring to each GPU; of what is scattered each has all rows, too.
 BROUGHT = {"gather": 1, "take": 1, "extract": 1, "remap": 1, "place": 1, "scatter": 2}
 BUSY = 2e-4  # seconds of a round on the device from which Python keeps up with it, or, if it has many statements,
@@ -192,7 +191,8 @@ class DeviceLoop:
             if self.alike != SETTLED and not due:
                 return False
             each = MET / (1 - 1 / self.gpus) if self._together else HANDED
-            if self._seconds() > each * len(self.statements) + LINK * self._brought() or self._grows:
+            lost = each * len(self.statements) + self.session.kernels.costs.link * self._brought()
+            if self._seconds() > lost or self._grows:
                 return False
         if not self.solo.fits():
             self.solo = None
@@ -433,41 +433,39 @@ class DeviceLoop:
     def _seconds(self, chosen: bool = False) -> float:
         """Predicted seconds of a round on the device, of its pulls and of passes over rows; `chosen`: without products
         that go one way only."""
-        total = 0.0
-        for operation in round_of(self.loop)[0]:
-            often = SELDOM if operation.kind == "when" else 1.0
-            found = (each for each in statements_of([operation]) if not chosen or not self._whole(each))
-            total += often * sum(map(self._work, found))
-        return total
+        found = ((often, each) for often, each in self._expected() if not chosen or not self._whole(each))
+        return sum(often * self._work(each) for often, each in found)
 
     def _brought(self) -> float:
         """Bytes of the whole vectors that each GPU reads in a round, its own part among them."""
-        total = 0.0
+        return sum(often * self._bytes(each) for often, each in self._expected())
+
+    def _expected(self) -> Iterator[tuple[float, Statement]]:
+        """Statements of a round that have been planned, and how often they come."""
         for operation in round_of(self.loop)[0]:
             often = SELDOM if operation.kind == "when" else 1.0
-            found = (each for each in statements_of([operation]) if each.carried is not None)
-            total += often * sum(_bytes(step) for each in found for step in each.steps if not self._thin(each, step))
-        return total
+            yield from ((often, each) for each in statements_of([operation]) if each.carried is not None)
 
-    def _thin(self, statement: Statement, step: Any) -> bool:
-        """Whether a pull brings single values."""
-        if step.kind != "gather" or statement.expr.kind != "product":
-            return False
-        operand = statement.expr.right if statement.expr.left.ndim == 1 else statement.expr.left
-        held = None if operand.lazy else as_it_lies(self.session, statement.expr, "pull")
-        return held is not None and bool(held.halo is not None or held.near)
+    def _pulled_from(self, statement: Statement) -> Any:
+        """The matrix of a product that goes by a pull, as it lies; None of others, and where it is not there yet."""
+        expr, direction = statement.expr, statement.carried[1].direction
+        if direction != "pull" or expr.kind != "product":
+            return None
+        operand = expr.right if expr.left.ndim == 1 else expr.left
+        return None if operand.lazy else as_it_lies(self.session, expr, direction)
+
+    def _bytes(self, statement: Statement) -> float:
+        """Of whole vectors that a statement brings; single values don't count."""
+        held = self._pulled_from(statement)
+        thin = held is not None and (held.halo is not None or held.near)
+        return sum(_bytes(step) for step in statement.steps if not (thin and step.kind == "gather"))
 
     def _work(self, statement: Statement) -> float:
-        if statement.carried is None:
-            return 0.0
-        costs, expr, direction = self.session.kernels.costs, statement.expr, statement.carried[1].direction
+        costs, held = self.session.kernels.costs, self._pulled_from(statement)
         seconds: float = costs.row * sum(map(_rows, statement.steps))
-        if direction == "pull" and expr.kind == "product":
-            operand = expr.right if expr.left.ndim == 1 else expr.left
-            if not operand.lazy:
-                held = as_it_lies(self.session, expr, direction)
-                rows = self._allowed(statement.mask, held)
-                seconds += pull_seconds(costs, expr.op, held, held.rowmap, held.colmap, None, rows)
+        if held is not None:
+            rows = self._allowed(statement.mask, held)
+            seconds += pull_seconds(costs, statement.expr.op, held, held.rowmap, held.colmap, None, rows)
         return seconds
 
     def _allowed(self, mask: Any, held: Any) -> int | None:

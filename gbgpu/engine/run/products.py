@@ -113,13 +113,14 @@ class Products(Delegates):
                 session.replicas.keep(matrix)
         return matrix.near or None
 
-    def _packed(self, source: VectorStore, asked: Sequence[Any], seconds: float) -> list[Any]:
+    def _packed(self, source: VectorStore, thin: Halo | Near) -> list[Any]:
         """The values, and bits, that owners are asked for, side by side."""
         pack = self.kernel("gather", Spec(b=source.dtype, idx=source.map.slot_type()))
         flags = k.XFULL if source.form == "full" else 0
+        seconds = sum(piece.length for wanted in thin.pieces for piece in wanted) * self.session.kernels.costs.row
 
         def packed(task: Task) -> Any:
-            b, rows = task.block, asked[task.block]
+            b, rows = task.block, thin.asked[task.block]
             vals, words, count = self.fresh_bitmap(len(rows), b, source.dtype)
             if len(rows):
                 pack(len(rows), rows, *self.dense(source.blocks[b], b), flags, vals, words, count)
@@ -130,8 +131,8 @@ class Products(Delegates):
     def _beside(self, source: VectorStore, close: Near) -> list[needs.Dense]:
         """On every device its own part of a vector, and behind it what its block reads of the others."""
         session, dtype, full = self.session, source.dtype.np_type, source.form == "full"
-        seconds = sum(piece.length for wanted in close.pieces for piece in wanted) * session.kernels.costs.row
-        sent = self._packed(source, close.asked, seconds)
+        seconds = sum(close.sizes) * dtype.itemsize * session.kernels.costs.byte / source.map.p
+        sent = self._packed(source, close)
 
         def arrived(task: Task) -> needs.Dense:
             b, me, block, size = task.block, task.device, source.blocks[task.block], close.sizes[task.block]
@@ -157,8 +158,7 @@ class Products(Delegates):
         for."""
         session, devices, map, dtype = self.session, self.session.devices, source.map, source.dtype
         full, unpack = source.form == "full", self.kernel("scatter", Spec(b=dtype, idx=map.slot_type()))
-        seconds = sum(piece.length for wanted in thin.pieces for piece in wanted) * session.kernels.costs.row
-        sent = self._packed(source, thin.asked, seconds)
+        sent = self._packed(source, thin)
         nothing: list[list[Any]] = [[] for _ in map.tasks]
         near = nothing if source.iso else near_values(session, map, parts_of(sent, "vals"), thin.pieces, dtype.np_type)
         bits = nothing if full else self.near_bits(map, sent, thin.pieces)
