@@ -97,7 +97,9 @@ GRAPHS: dict[str, Callable[[], tuple[int, cupy.ndarray, cupy.ndarray]]] = {
     "urand23": lambda: uniform(23, 16, 3),
     "urand24": lambda: uniform(24, 16, 3),
     "twins24": lambda: twins(24, 16, 5),
+    "twins26": lambda: twins(26, 16, 5),
     "crawl24": lambda: crawl(24, 16, 6),
+    "crawl26": lambda: crawl(26, 16, 6),
     "road2m": lambda: road(1400, 0.7, 4),
     "road24m": lambda: road(4883, 0.62, 4),
 }

@@ -122,7 +122,7 @@ def maps() -> list[tuple[str, Spec]]:
 
 
 def forms() -> list[tuple[str, Spec]]:
-    kinds = ("mask_words", "list_words", "mask_list", "scatter", "compact", "gather")
+    kinds = ("mask_words", "list_words", "mask_list", "deal", "scatter", "compact", "gather")
     return [("frontier_edges", Spec()), *((kind, Spec(b=TYPES[i % 5])) for i, kind in enumerate(kinds * 2))]
 
 

@@ -603,3 +603,32 @@ def test_list_forms(pair, b):
                 out_count=one(),
             )
             same_list("out_slots", "out_vals", "out_count", ours, theirs)
+
+
+def loads_of(rng) -> np.ndarray:
+    """Edges of each device's frontier: even or not, with devices that have none."""
+    p = int(rng.integers(1, 17))
+    loads = rng.integers(0, 10 ** int(rng.integers(1, 9)), p)
+    return np.where(rng.random(p) < 0.3, rng.integers(0, 2), loads)
+
+
+def test_each_entry_of_a_list_is_dealt_to_one_device(pair):
+    for n in (*SIZES, 5000):
+        for seed in range(8):
+            rng = rng_of("deal", n, seed)
+            loads, x, least = loads_of(rng), Sparse(rng, n, FP32, k.XLIST), int(rng.choice([0, 1000]))
+            owner, taken = int(rng.integers(len(loads))), []
+            for taker in range(len(loads)):
+                ours, theirs = pair.run(
+                    "deal",
+                    Spec(b=FP32),
+                    **dict(count=x.count, slots=x.slots, xvals=x.vals, xstride=1),
+                    **dict(loads=loads, p=len(loads), owner=owner, taker=taker, least=least),
+                    out_slots=np.zeros(n, np.int32),
+                    out_vals=np.zeros(n, np.float32),
+                    out_count=one(),
+                )
+                for name in ("out_slots", "out_vals", "out_count"):
+                    same(ours[name][: ours["out_count"][0]], theirs[name][: ours["out_count"][0]])
+                taken.append(theirs["out_slots"][: theirs["out_count"][0]])
+            np.testing.assert_array_equal(np.sort(np.concatenate(taken)), np.sort(x.slots[: x.count[0]]))

@@ -28,7 +28,7 @@ from gbgpu import binary, monoid, replace, select
 from gbgpu.device import nvrtc
 from gbgpu.device import rounds as on_gpus
 from gbgpu.distribute.blocks import VectorStore
-from gbgpu.engine import direction, moving
+from gbgpu.engine import direction, moving, sharing
 from gbgpu.engine.loop import captured, journal, kept, limits, tapes
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
@@ -584,11 +584,8 @@ def test_a_wide_frontier_goes_back_to_statements(machine):
     assert level.isequal(check) and it.rounds == depth
 
 
-def test_rounds_that_are_left_again_and_again_take_wider_frontiers(machine, monkeypatch):
-    if not machine.startswith("cuda"):
-        pytest.skip("CPU devices go on where it is over soon")
-    monkeypatch.setattr(limits, "THIN", 20)
-    n, near = 20_000, 200
+def bands(n: int, near: int):
+    """Each vertex and those that are near; what a search from 0 is, which pushes all the time."""
     i = np.repeat(np.arange(n), near)
     j = i + np.tile(np.arange(1, near + 1), n)
     i, j = i[j < n], j[j < n]
@@ -605,12 +602,35 @@ def test_rounds_that_are_left_again_and_again_take_wider_frontiers(machine, monk
         assert it.rounds == n // near + 1
         return it
 
+    return A, search
+
+
+def test_rounds_that_are_left_again_and_again_take_wider_frontiers(machine, monkeypatch):
+    if not machine.startswith("cuda"):
+        pytest.skip("CPU devices go on where it is over soon")
+    monkeypatch.setattr(limits, "THIN", 20)
+    _, search = bands(20_000, 200)
     for _ in range(12):
         search()
     assert gb.settings.session().loops._outgrown
     with gb.trace(rounds=True) as records:
         it = search()
-    assert by_itself(it) and sum("round" in record.step for record in records) >= n // near
+    assert by_itself(it) and sum("round" in record.step for record in records) >= 100
+
+
+@pytest.mark.parametrize("case", ["dealt", "no time lost", "no use"])
+def test_frontiers_that_others_wait_for_are_dealt_out(machine, case, monkeypatch):
+    if machine not in LEFT or gb.settings.resident != "never":
+        pytest.skip("needs several GPUs, which tell of each round that is no kernel's")
+    monkeypatch.setattr(limits, "THIN", 20)
+    monkeypatch.setattr(sharing, "LAID", 0.0)
+    monkeypatch.setattr(sharing, "WITHIN", 1.0 if case == "no time lost" else -1.0)
+    monkeypatch.setattr(sharing, "USE", 0.0 if case == "no use" else np.inf)
+    A, search = bands(20_000, 200)
+    hows = [search().how for _ in range(30)]
+    dealt = ["deal frontiers out" in how for how in hows]
+    assert any(dealt) == bool(A._store.copies) == (case != "no time lost")
+    assert dealt[-1] == (case == "dealt"), hows
 
 
 GUARDS = ["", "", "", "it.index % 2 == 0", "(it.index * 3) % 4 < 2", "it.index < 100", "it.index > 100"]

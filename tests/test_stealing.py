@@ -8,7 +8,7 @@ import numpy as np
 import ownership
 import pytest
 import scipy.sparse
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gbgpu as gb
@@ -17,6 +17,10 @@ from gbgpu import balance, exceptions, semiring
 from gbgpu.balance import Policy, constant, replay, rounds, stalled, summary, topology
 from gbgpu.engine import assign, direction, hubs, sharing
 from gbgpu.engine.loop import device as compiled
+from gbgpu.engine.loop import limits
+from gbgpu.kernels.cpu import CpuKernels
+from gbgpu.kernels.interface import Spec
+from gbgpu.semiring._types import INT64
 
 ALL = Policy(fold=False, t1=0, t2=0, overhead=0, rest=0)
 FOLD = Policy(t1=0, t2=0, t3=np.inf, overhead=0, rest=0)
@@ -202,6 +206,81 @@ def test_searches_deal_their_frontiers_out(sharers, monkeypatch):
     A = gb.Matrix.from_coo(*entries, nrows=A.nrows, ncols=A.ncols)
     for got, wanted in zip(found, results(), strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+def dealt(loads, owner, count, least=0):
+    """The places of a list of one device that each of all takes."""
+    kernel, p = CpuKernels().get("deal", Spec(b=INT64)), len(loads)
+    for taker in range(p):
+        slots, vals, number = np.zeros(count, np.int32), np.zeros(count, np.int64), np.zeros(1, np.int64)
+        given = np.array([count]), np.arange(count, dtype=np.int32), np.arange(count) + 5, 1
+        kernel(*given, np.array(loads, np.int64), p, owner, taker, least, slots, vals, number)
+        np.testing.assert_array_equal(slots[: number[0]] + 5, vals[: number[0]])
+        yield slots[: number[0]]
+
+
+@settings(max_examples=300)
+@given(st.lists(st.integers(0, 10**7), min_size=1, max_size=16), st.data())
+def test_devices_deal_a_list_out_themselves(loads, data):
+    """Each entry to one device, what is beyond the mean to those that have less, by what they lack."""
+    owner, count = data.draw(st.integers(0, len(loads) - 1)), data.draw(st.sampled_from([0, 1, 63, 64, 6400]))
+    found = list(dealt(loads, owner, count))
+    np.testing.assert_array_equal(np.sort(np.concatenate(found)), np.arange(count))
+    if count == 6400 and loads[owner]:
+        mean = np.mean(loads)
+        lack = np.maximum(mean - np.array(loads), 0)
+        beyond = max(loads[owner] - mean, 0) / loads[owner]
+        wanted = beyond * lack / max(lack.sum(), 1e-9)
+        wanted[owner] = 1 - beyond
+        np.testing.assert_allclose([len(one) / count for one in found], wanted, atol=1 / 64 + 1e-9)
+    (*_,) = alone = list(dealt(loads, owner, count, 10**7))  # not worth it
+    assert len(alone[owner]) == count
+
+
+def copied(session, *matrices):
+    """All devices have copies of all blocks."""
+    for A in matrices:
+        for store in (A._store, session.oriented(A, True)):
+            store.copies = {}
+            assert session.sharing._copied(session.sharing._lacking(store), store.rowmap, store)
+
+
+def test_captured_rounds_deal_frontiers_out(sharers, monkeypatch):
+    session, A = sharers
+    monkeypatch.setattr(compiled, "MET", -1)  # GPUs go round together
+    monkeypatch.setattr(compiled, "_spent", 1e9)
+    monkeypatch.setattr(limits, "PASSES", -1.0)  # all blocks of a GPU work on lists
+    monkeypatch.setattr(direction, "pull_seconds", lambda *given: 1.0)  # all is pushed
+    n, rng = 700, np.random.default_rng(1)
+    i = np.r_[np.arange(n - 1), rng.integers(0, n, 900)]  # a path, and what goes back from it
+    j = np.r_[np.arange(1, n), np.maximum(i[n - 1 :] - rng.integers(1, 90, 900), 0)]
+    ways = gb.Matrix.from_coo(i, j, rng.integers(1, 9, len(i)), nrows=n, ncols=n, dup_op="min")
+    copied(session, ways)
+    there, hand = [], sharing.DealtThere.hand
+    monkeypatch.setattr(sharing.DealtThere, "hand", lambda self, task, x: there.append(task) or hand(self, task, x))
+    entries = ways.to_coo()
+
+    def results():
+        for source in (0, 3, 350, 690):
+            paths, q = gb.Vector(int, n), gb.Vector(int, n)
+            q[source] = 1
+            with gb.loop(200) as it:  # how many walks of each length end where: an entry taken twice would show
+                q << semiring.plus_first(q @ ways)
+                q << gb.select.valuelt(q.apply(lambda x: x % 1009), 1009)
+                paths(gb.binary.plus) << q
+                it.until(q.nvals == 0)
+            yield from (paths.to_coo(), sssp(ways, source).to_coo(), bfs(ways, source).parents.to_coo()[0])
+            yield bfs_levels(ways, source).to_coo()
+
+    found = [list(results()) for _ in range(3)]
+    p = len(session.devices)
+    assert {(task.device, task.block) for task in there} == {(d, b) for d in range(p) for b in range(p)}
+    gb.init("cpu:1")
+    ways = gb.Matrix.from_coo(*entries, nrows=n, ncols=n)
+    expected = list(results())
+    for one in found:
+        for got, wanted in zip(one, expected, strict=True):
+            np.testing.assert_array_equal(got, wanted)
 
 
 def test_copies_of_blocks_are_given_back(monkeypatch):

@@ -1,12 +1,14 @@
-"""Frontiers dealt out among GPUs: python -m bench.experiments.frontiers [twins24 ...] [--devices cuda:0-1] [--rounds 9]
+"""Frontiers dealt out among GPUs:
+
+    python -m bench.experiments.frontiers [twins24 ...] [--devices cuda:0-1] [--rounds 9] [--balance off auto hubs]
 
 Each graph, made on the GPU, is divided into segments of equal rows, and searches begin inside the first one (twins: two
 social networks with few ties; crawl: most neighbours are near; bench/device_graphs.py). `push` is one product with a
 frontier of every second vertex of that segment. `balance="off"` leaves frontiers to their owners, "auto" deals them out
 (docs/balance.md), "hubs" does so with room for less than a block, so that others cache the rows of hubs; `one` is the
 first GPU alone. Medians of whole calls in ms, devices synchronised, copies made and
-loops captured before; results of all rows are compared. Most edges: of all that pushes of one call looked at, the part
-of the fuller device; dealt: how many of its pushes were.
+loops captured before; results of all rows are compared. most: of all edges that pushes of one call looked at, the part
+of the fuller device; dealt: how many of its pushes were, and whether captured rounds of SSSP, of BFS, do so.
 """
 
 from __future__ import annotations
@@ -23,23 +25,23 @@ from bench.record import RESULTS, interleaved, machine, synchronized
 from gbgpu.semiring import min_plus
 
 ROOM = 0.45  # of a weighted matrix, which is divided among two
-WARM = 30  # calls before, in which copies are made and loops captured
-COLUMNS = ("graph", "devices", "balance", "push", "most edges", "SSSP", "most edges", "dealt", "BFS", "copies, MB")
+COLUMNS = "graph devices balance push most SSSP most dealt BFS dealt".split() + ["copies, MB"]
 
 
 def pushes(call) -> tuple[str, str]:
     """The part of the edges of all pushes that the fuller device looked at, and how many pushes were dealt out."""
-    with gb.trace() as records:
+    with gb.trace(rounds=True) as records:
         call()
+    there = any("deal frontiers out" in record.text for record in records)
     found = [record for record in records if record.step == "push"]
     edges: dict[str, int] = {}
     for record in found:
         edges[record.device] = edges.get(record.device, 0) + record.edges
     share = max(edges.values(), default=0) / max(sum(edges.values()), 1)
-    return f"{100 * share:.0f}%", str(sum(record.decision is not None for record in found))
+    return f"{100 * share:.0f}%", f"{sum(record.decision is not None for record in found)}{', rounds too' * there}"
 
 
-def measured(graph, devices: str, balance: str, rounds: int, known: dict) -> list[str]:
+def measured(graph, devices: str, balance: str, rounds: int, warm: int, known: dict) -> list[str]:
     """The cells of one row; `known` has what the first one computed."""
     p = len(gb.init(devices).devices)
     room = int(ROOM * 8 * graph.nnz) if balance == "hubs" else "auto"
@@ -56,13 +58,13 @@ def measured(graph, devices: str, balance: str, rounds: int, known: dict) -> lis
     }
     cells = {}
     for name, call in calls.items():
-        cells[name] = f"{1e3 * interleaved([synchronized(call)], rounds, WARM)[0]:.2f}"
+        cells[name] = f"{1e3 * interleaved([synchronized(call)], rounds, warm)[0]:.2f}"
         found = call().to_coo()
         for got, wanted in zip(found, known.setdefault(name, found), strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-6)
-    (one, _), (most, dealt) = pushes(calls["push"]), pushes(calls["SSSP"])
+    (one, _), sssp, (_, dealt) = map(pushes, calls.values())
     copies = f"{session.replicas.bytes() / 1e6:.0f}" if p > 1 else ""
-    return [cells["push"], one, cells["SSSP"], most, dealt, cells["BFS"], copies]
+    return [cells["push"], one, cells["SSSP"], *sssp, cells["BFS"], dealt, copies]
 
 
 def main() -> None:
@@ -70,14 +72,16 @@ def main() -> None:
     parser.add_argument("graphs", nargs="*", default=["twins24", "crawl24", "rmat24"])
     parser.add_argument("--devices", default="cuda:0-1")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--warm", type=int, default=30, help="calls, in which copies are made and loops captured")
+    parser.add_argument("--balance", nargs="*", default=["off", "auto", "hubs"])
     given = parser.parse_args()
     lines = []
     for name in given.graphs:
         graph, known = make(name), {}
-        several = [(given.devices, balance) for balance in ("off", "auto", "hubs")]
+        several = [(given.devices, balance) for balance in given.balance]
         for devices, balance in (("cuda:0", "off"), *several):
             told = "one" if devices == "cuda:0" else devices
-            cells = [name, told, balance, *measured(graph, devices, balance, given.rounds, known)]
+            cells = [name, told, balance, *measured(graph, devices, balance, given.rounds, given.warm, known)]
             lines.append(f"| {' | '.join(cells)} |")
             print(lines[-1], flush=True)
             gc.collect()

@@ -7,13 +7,17 @@ captured loops too.
 Frontiers change. Where the host has counted the edges of each block's, which it does for those that are worth it, what
 is beyond the mean goes to others, which have copies of the blocks: a frontier is dealt out like cards, so many of every
 64 places to each device, as the host does not see where in it the edges are. Where memory is short for whole blocks,
-others have the rows of hubs (`hubs.py`). Captured rounds, whose frontiers are thin, leave them to their owners.
+others have the rows of hubs (`hubs.py`). Captured rounds tell how long devices have waited in them; once that would
+have paid for copies, rounds of wide frontiers are captured so that devices deal them out themselves, by the edges that
+all of them have told each other. Thin ones are left to their owners.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -22,10 +26,12 @@ from ..balance.problem import Shares
 from ..balance.repartition import PartialSums, Repartition, repartition
 from ..balance.steal import solve
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
+from ..distribute.needs import Transfer
 from ..distribute.partition import WORD, RowMap, Task
 from ..errors import OutOfMemory
-from ..kernels.interface import COMPLEMENT, MASKED, Spec, reads, sums_whole_rows
+from ..kernels.interface import COMPLEMENT, MASKED, XLIST, Spec, reads, sums_whole_rows
 from .assign import CHUNK, as_tasks, before_chunks, pull_seconds_each
+from .build import spec_of
 from .context import Context
 from .hubs import Hubs, hubs
 from .moving import succeed
@@ -37,6 +43,9 @@ MOVED = 4 * LAID  # the same for each entry that changes hands where all of a si
 ROOM = 1.5  # times the bytes of a device's new rows that must be free there: the old ones go when all has moved
 AGAIN = 64  # times the price of copies that is lost before they are tried again, where there was no room
 DEALS = 16  # times the overhead of a decision: counting, reading what owners have, and twice as many launches
+WITHIN = 3e-5  # seconds that dealing a frontier out adds to a captured round: to tell of edges, to meet, and to begin
+FEWEST = 8  # rounds of a run that tell
+TRIED, USE = 4, 0.98  # runs with frontiers dealt out, and the part of the time that rounds may take then
 ALL = 2**64 - 1  # the bits of all places
 # One place after the other goes to another device: multiples of this, modulo 64, are spread evenly over them, however
 # many are taken (64 divided by the golden ratio, and odd).
@@ -115,11 +124,61 @@ class Dealt(NamedTuple):
         return VectorBlock(x.n, vals if stride else x.vals, stride, None, slots, count)
 
 
+class Ran(NamedTuple):
+    """Captured rounds: how many, seconds, edges that devices waited for, whether frontiers were dealt out."""
+
+    rounds: int
+    seconds: float
+    edges: int
+    dealt: bool
+
+
+@dataclass(slots=True)
+class Pace:
+    """Of rounds of a loop, the least seconds of one, without and with frontiers dealt out; how often that was tried."""
+
+    alone: float = inf
+    dealt: float = inf
+    runs: int = 0
+    began: bool = False
+    refused: bool = False
+
+
+class DealtThere(NamedTuple):
+    """A list that devices deal out themselves. loads: on each of them the edges of all blocks' lists."""
+
+    session: Context
+    matrix: MatrixStore
+    loads: list[Any]
+    least: int  # edges beyond the mean from which they do
+    tasks: Sequence[Task]
+    decision: None
+    read: bool  # whether values of the frontier are
+
+    def hand(self, task: Task, source: VectorStore) -> tuple[MatrixBlock, VectorBlock]:
+        """The rows of a block and the part of its frontier, in the memory of who takes it."""
+        (d, b, *_), session = task, self.session
+        x, device = source.blocks[b], session.devices[d]
+        read = bool(self.read and x.stride)
+        slots, vals = device.empty(x.slots.size, x.slots.dtype), source.blocks[d].vals
+        if read:
+            vals = device.empty(x.slots.size, x.vals.dtype)
+        elif not self.read:
+            vals = session.pool.scalar(d, 0, x.vals.dtype)
+        kernel = session.kernels.get("deal", Spec(b=source.dtype, idx=slots.dtype.name))
+        given, count = (x.count, x.slots, x.vals, int(read)), device.empty(1, np.int64)
+        kernel(*given, self.loads[d], len(self.loads), b, d, self.least, slots, vals, count)
+        rows = self.matrix.blocks[b] if d == b else self.matrix.copies[d, b]
+        return rows, VectorBlock(x.n, vals, int(read), None, slots, count)
+
+
 class Sharing:
     """The decisions of a session of several GPUs."""
 
     def __init__(self, session: Context, policy: Policy):
         self.session, self.policy = session, policy
+        self.within = False  # whether the round that is captured may deal frontiers out
+        self._paces: WeakKeyDictionary[MatrixStore, dict[Any, Pace]] = WeakKeyDictionary()  # by loop
 
     def of(self, spec: Spec, map: RowMap, matrix: MatrixStore) -> Shared | None:
         """How a pull that looks at all entries is shared; None: owners compute. That begins when what they lost by it
@@ -145,11 +204,15 @@ class Sharing:
         """Whether a push of about so many edges is worth that they are counted."""
         return edges * self.session.kernels.costs.push_edge >= 2 * DEALS * self.policy.overhead
 
-    def push(self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[np.ndarray] | None) -> Dealt | None:
+    def push(
+        self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[np.ndarray] | None
+    ) -> Dealt | DealtThere | None:
         """How a frontier is dealt out, by the edges of each block's; None: to its owners. That begins when what they
         lost by it would have paid for the copies of their blocks."""
         session, p = self.session, x.map.p
-        if found is None or x.form == "full" or not self.policy.steal or session.loop_index is not None:
+        if session.loop_index is not None:
+            return self._there(spec, x, matrix)
+        if found is None or x.form == "full" or not self.policy.steal:
             return None
         given = session.kernels.costs
         edge = given.push_first if spec.op.monoid.is_any else given.push_edge
@@ -184,6 +247,70 @@ class Sharing:
                 return None
         decision = _stolen(shares, plain, cost)
         return Dealt(session, matrix, matrix.copies, cached, mine, decision, reads(spec)[1])
+
+    def _there(self, spec: Spec, x: VectorStore, matrix: MatrixStore) -> DealtThere | None:
+        """The same in a round that is captured, where all devices have copies of all blocks."""
+        session, map = self.session, x.map
+        if not self.within or x.form != "list" or session.devices[0].thin or self._lacking(matrix):
+            return None
+        edges = session.kernels.get("frontier_edges", spec_of(matrix))
+
+        def counted(task: Task) -> Any:
+            x_block, rows = x.blocks[task.block], matrix.blocks[task.block].indptr
+            loads, words = session.devices[task.device].zeros(map.p, np.int64), session.nil(task.device).words
+            own = loads[task.block : task.block + 1]
+            edges(x_block.n, x_block.count, x_block.slots, words, XLIST, rows, own)
+            return loads
+
+        def told(task: Task) -> None:
+            """What others have counted."""
+            places = ((b, slice(b, b + 1)) for b in range(map.p) if b != task.block)
+            pairs = [Transfer(b, task.device, loads[b][place], loads[task.block][place]) for b, place in places]
+            session.carry(task.device, pairs)
+
+        loads = session.over(map.tasks, counted, 0.0)
+        session.over(map.tasks, told, 0.0)
+        tasks = [Task(d, b, 0, n) for d in range(map.p) for b, n in enumerate(map.rows)]
+        tasks.sort(key=lambda task: task.device == task.block)
+        least = int(self.policy.overhead / session.kernels.costs.push_edge)
+        return DealtThere(session, matrix, loads, least, tasks, None, reads(spec)[1])
+
+    def _lacking(self, matrix: MatrixStore) -> list[tuple[int, int]]:
+        """Copies of whole blocks, by (device, block), that are not there."""
+        p = matrix.rowmap.p
+        found = [(d, b) for d in range(p) for b in range(p) if d != b]
+        return found if matrix.hubs is not None else [pair for pair in found if pair not in matrix.copies]
+
+    def deals(self, key: Any, matrices: Sequence[Any]) -> bool:
+        """Whether rounds of such a loop, with these matrices, may be captured with frontiers dealt out."""
+        stores = (one for store in matrices if store is not None for one in (store, store.transposed))
+        paces = (self._paces.get(one, {}).get(key) for one in stores if one is not None)
+        return not any(pace.refused for pace in paces if pace is not None)
+
+    def waited(self, key: Any, matrix: MatrixStore, ran: Ran) -> bool:
+        """Told of captured rounds in which devices may have waited. Whether such rounds are to be captured anew: as all
+        have copies of all blocks now, since the time lost would have paid for them; or as it was no use."""
+        pace, each = self._paces.setdefault(matrix, {}).setdefault(key, Pace()), ran.seconds / max(ran.rounds, 1)
+        if ran.rounds < FEWEST or pace.refused or not self.policy.steal:
+            return False
+        if ran.dealt:
+            pace.dealt, pace.runs = min(pace.dealt, each), pace.runs + 1
+            pace.refused = pace.runs == TRIED and pace.dealt > USE * pace.alone
+            return pace.refused
+        gain = ran.edges * self.session.kernels.costs.push_edge - ran.rounds * WITHIN
+        pace.alone = min(pace.alone, each)
+        if gain <= 0 or pace.began or matrix.hubs is not None:
+            return False
+        new = self._lacking(matrix)
+        matrix.missed, price = matrix.missed + gain, LAID * sum(matrix.lengths[b] for _, b in new)
+        if matrix.missed < price:
+            return False
+        if not self._copied(new, matrix.rowmap, matrix):
+            matrix.missed = -AGAIN * max(price, gain)
+            return False
+        matrix.missed = max(matrix.missed - price, 0.0)
+        pace.began = not self._lacking(matrix)
+        return pace.began
 
     def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> bool:
         """Whether there was room for blocks of others, which devices have from now on; else they get rows of hubs."""

@@ -472,6 +472,29 @@ BODIES = {
         top += 1 if ((mwords[r >> 6] >> (r & 63)) & 1) != unwanted else 0
     out_count[0] = top
 """,
+    "deal": """
+    mean, lacking, before = 0.0, 0.0, 0.0
+    for d in range(p):
+        mean += loads[d] / p
+    for d in range(p):
+        if d == taker:
+            before = lacking
+        lacking += max(mean - loads[d], 0.0)
+    beyond = loads[owner] - mean
+    away = 64 * beyond / loads[owner] if beyond > least else 0.0  # of every 64 places
+    low, high = round(away), 64
+    if taker != owner:
+        upto = before + max(mean - loads[taker], 0.0)
+        low, high = (round(away * (before / lacking)), round(away * (upto / lacking))) if away else (0, 0)
+    top = 0
+    for q in range(count[0]):
+        if low <= ((q * 23) & 63) < high:  # 23 * 39 = 1 modulo 64: evenly spread, as where the host deals
+            out_slots[top] = slots[q]
+            if xstride:
+                out_vals[top] = xvals[q]
+            top += 1
+    out_count[0] = top
+""",
     "scatter": """
     for q in range(count[0]):
         r = np.intp(slots[q])

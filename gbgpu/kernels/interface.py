@@ -183,6 +183,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     "list_words": (*_LIST, "flags", "out_words"),  # out_words zeroed by the caller; VALUED: true ones only
     # entries that pass the mask, after those that the result has; there is room for all
     "mask_list": (*_LIST, "mwords", "flags", *_OUT_LIST),
+    # The entries that device `taker` takes of the list of device `owner`, in their order, if those that have more edges
+    # than the mean of p devices give away what is beyond it, where that is more than `least`. loads: edges of each.
+    "deal": (*_LIST, "loads", "p", "owner", "taker", "least", *_OUT_LIST),
     "scatter": (*_LIST, "out_vals", "out_words"),  # list -> bitmap; out_words zeroed by the caller
     "compact": ("n", *_X, "flags", *_OUT_LIST),  # dense -> list, ascending where cheap
     # rows of a new layout: out row r = x at global slot index[r] (int64; -1: absent)
@@ -237,7 +240,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "map": ("apply", "select", "select_list"),
     "reduce": ("reduce",),
     "truth": ("mask_words", "list_words"),
-    "values": ("mask_list", "scatter", "compact", "gather"),
+    "values": ("mask_list", "deal", "scatter", "compact", "gather"),
     "matrix_map": ("matrix_select", "matrix_apply"),
     "scale": ("matrix_scale",),
     "merge": ("merge",),
@@ -258,7 +261,7 @@ def written(kind: str) -> frozenset[int]:
 
 
 # Arguments that are whole numbers of the host.
-INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "width", "renamed"}
+INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "width", "renamed", "owner", "taker", "least"}
 INTEGERS |= {"astride", "bstride", "tstride", "xstride"}
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 from math import inf
+from time import perf_counter
 from typing import Any
 from weakref import ref
 
@@ -19,6 +20,7 @@ from ...language.recording import Operation
 from ...language.scalar import Scalar
 from ...trace import counters, listeners
 from ..moving import moved
+from ..sharing import Ran
 from .body import drained, reads_of, round_of, written
 from .buffers import (
     addresses,
@@ -76,6 +78,7 @@ class Captured:
         self._sure: set[int] = set()  # ids of scalars that have a value before the first round
         self.joined: Any = None  # with a round of the other kind, as one kernel
         self.left = 0  # why it ended before the loop did, as condition.py has it
+        self.ran: Ran | None = None  # what the last launch did
         self.read: list[Any] = []  # handles that the round reads and leaves alone
         places = {} if like is None else like.held()
         self.lent: list[tuple[Any, set[int]]] = [] if like is None else like.lent
@@ -205,6 +208,12 @@ class Captured:
     @property
     def breadth(self) -> Breadth:
         return Breadth(self.tape.few, self.often)
+
+    @property
+    def pushed(self) -> Any:
+        """The matrix that all pushes of lists read; None if there are others, or none."""
+        held = {id(store): store for *_, known in self._products["push"] if (store := known()) is not None}
+        return next(iter(held.values())) if len(held) == 1 else None
 
     def too_wide(self, signature: Signature) -> bool:
         """Whether a loop with this key would end it with its first round."""
@@ -547,6 +556,7 @@ class Captured:
         loop, joined, noted, follows, ended = self.loop, self._joined, self.tape.noted, None, self
         wide = done = False
         while not (loop.over or wide or self._changed()):
+            before, start = loop.rounds, perf_counter()
             try:
                 if joined is not None:
                     loop.how = joined.run(self, loop.rounds)
@@ -563,6 +573,7 @@ class Captured:
                 if noted is not None:
                     noted.tell()
                 loop.converged, wide, ended.left = bool(over), bool(left), left
+                ended.ran = Ran(loop.rounds - before, perf_counter() - start, ended.tape.uneven, ended.tape.dealt)
                 ended._leave()
                 if self.key:
                     follows = uninterrupted(partial(ended._end, heir if done else None))

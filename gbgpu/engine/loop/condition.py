@@ -1,5 +1,6 @@
 """What ends a loop, as a kernel: recorded scalars become text, what they are made of arguments."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...language.expr import Expression
@@ -13,17 +14,19 @@ NOTES = 5  # the word of what counts rounds that says where a GPU leaves notes o
 GONE_WIDE, TURNS, UNLIKE = 1, 2, 3  # why rounds of a kind ended, but for the end of the loop: see Limits
 POLLED = 16  # rounds after which a GPU looks at the host's memory, whether it is to stop
 PULLED, LONG = 6, 16  # the word that counts rounds in a row that pull for few vertices, and how many may
+UNEVEN = 7  # the word that adds up edges for which GPUs have waited
 
 
 class Limits(NamedTuple):
     """Texts of what ends rounds of one kind: the next one has other statements (`unlike`), or is done better otherwise:
     by statements (`wide`), or in rounds of another kind (`other`); or it may be, where this goes on (`thin`: pulls for
-    few vertices)."""
+    few vertices). `uneven`: the edges that the next one waits for (see UNEVEN)."""
 
     unlike: list[str]
     wide: list[str]
     other: list[str]
     thin: list[str]
+    uneven: Sequence[str] = ()
 
 
 class Condition:
@@ -201,6 +204,7 @@ ALONE turn(unsigned long long handle, long long *state, volatile long long *abor
     state[{PULLED}] = {self.any(limits.thin)} ? state[{PULLED}] + 1 : 0;
     const bool wide = unlike || state[{PULLED}] > {LONG} || {self.any(limits.wide)}, other = false;
 #endif
+    state[{UNEVEN}] += {" + ".join(limits.uneven) or 0};
     state[0] = round + 1;
     state[1] = done;
     state[2] = unlike ? {UNLIKE} : !wide ? 0 : better ? {TURNS} : {GONE_WIDE};

@@ -14,7 +14,7 @@ from ...device.base import address
 from ...device.rounds import Rounds
 from ...kernels import resident
 from ...kernels.resident import Code, Order, Part, Program, Round, Unknown
-from .condition import NOTES, Condition, CudaCondition
+from .condition import NOTES, UNEVEN, Condition, CudaCondition
 from .journal import Journal, NotCompiled
 from .limits import PASSES
 from .tapes import late, within
@@ -30,6 +30,8 @@ class CudaTape:
         self._kernels: list[Any] = []  # a graph does not keep the code that it launches
         here = [device for device in session.devices if device.gpu == self._device.gpu]
         self.few = True  # whether few blocks work on lists, and may stay
+        self.dealt = False  # whether frontiers are
+        self.uneven = 0  # edges for which GPUs waited in the rounds that the last launch went through
         self.noted: Any = None  # who traces
         self._rounds = Rounds(here if session.maps.alone else session.devices)
         self._order = Order(self._rounds.gpus)
@@ -114,7 +116,9 @@ class CudaTape:
     def finish(self) -> None:
         rounds, how = self._rounds, settings.resident
         graphs = "a graph" if not rounds.others else f"graphs on {len(rounds.gpus)} GPUs"
-        self.how = f"{graphs} of {rounds.nodes} nodes a round{self.between}"
+        self.dealt = any(name == "deal" for _, name, *_ in self._journal.parts)
+        told = ", which deal frontiers out" if self.dealt else ""
+        self.how = f"{graphs} of {rounds.nodes} nodes a round{self.between}{told}"
         self._codes: list[Code] = []
         if rounds.others and not self._known:
             raise NotCompiled("GPUs would not know where to meet")
@@ -196,8 +200,11 @@ class CudaTape:
     @property
     def ended(self) -> Sequence[int]:
         """Rounds, whether the loop is over, whether a frontier is too wide."""
-        stays = self._rounds.stays
-        return self._rounds.ended[1:] if stays else self._device.get(self.state)[:3].tolist()
+        if self._rounds.stays:
+            return self._rounds.ended[1:]
+        state: list[int] = self._device.get(self.state).tolist()
+        self.uneven = state[UNEVEN]
+        return state[:3]
 
     def clear(self) -> None:
         """Make counters zero, as rounds find and leave them."""

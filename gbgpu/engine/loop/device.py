@@ -306,11 +306,21 @@ class DeviceLoop:
         self.left, self.turned = True, None
         while captured is not None:
             ended, captured = captured.run(self._heir)
+            self._waited(ended)
         if not self.loop.over:
             self._count()
             self.wide += ended.left == GONE_WIDE
             if self.wide >= OUTGROWN and ended.key and not ended.often and self.device.kind != "cpu":
                 self.session.loops.outgrow(ended, self._read)
+
+    def _waited(self, ended: Captured) -> None:
+        """Where GPUs waited in wide rounds for what others pushed, the next ones may deal frontiers out."""
+        sharing, ran = self.session.sharing, ended.ran
+        if sharing is None or ran is None or not (ended.often and ended.key):
+            return
+        matrix = ended.pushed
+        if matrix is not None and sharing.waited(ended.key, matrix, ran):
+            self.session.loops.outgrow(ended, self._read)
 
     def _count(self) -> None:
         """Statements go on, and choose by how much there is of what they multiply."""
@@ -392,6 +402,9 @@ class DeviceLoop:
                 other = self._other(way)
                 seconds = self._seconds()
                 how = pinned, self.signature, way, seconds, other, self._often, self.empties
+                sharing = self.session.sharing
+                if sharing is not None:
+                    sharing.within = sharing.deals(self.signature.key, self._read)
                 captured = Captured(self.session, self.loop, *how)
                 if other is not None and captured.key:
                     with suppress(NotCompiled):

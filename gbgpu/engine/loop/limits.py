@@ -1,6 +1,7 @@
 """When rounds of one kind end: a frontier is too wide for the pushes of a captured round, or thin enough for others."""
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,8 +89,8 @@ def limits(
     at; and where rounds of the other kind are better."""
     if session.devices[0].kind == "cpu":
         return Limits(unlike, _wide(session, statements, condition, breadth)[0], [], [])
-    thin, (wide, many) = _thin(session, statements, condition), _wide(session, statements, condition, breadth)
-    return Limits(unlike, wide, [*thin, *many], thin)
+    thin, (wide, many, uneven) = _thin(session, statements, condition), _wide(session, statements, condition, breadth)
+    return Limits(unlike, wide, [*thin, *many], thin, uneven)
 
 
 def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]], breadth: Breadth) -> bool:
@@ -155,9 +156,10 @@ def _edges(session: Any, op: Any, held: MatrixStore) -> int:
 
 def _wide(
     session: Any, statements: list[Statement], condition: Condition, breadth: Breadth
-) -> tuple[list[str], list[str]]:
-    """Whether a frontier of a push has too many edges: for a round's blocks, and for a push at all."""
-    found, other, here = [], [], session.devices[0].kind == "cpu"
+) -> tuple[list[str], list[str], list[str]]:
+    """Whether a frontier of a push has too many edges: for a round's blocks, and for a push at all; and the edges that
+    the fullest block has beyond the mean, of those that round after round have many."""
+    found, other, uneven, here = [], [], [], session.devices[0].kind == "cpu"
     for op, x, held in products(session, statements, "push", "list"):
         most = _edges(session, op, held)
         row, mean = _longest(held), max(held.nvals // max(held.rowmap.n, 1), 1)
@@ -167,7 +169,7 @@ def _wide(
             most = max(min(most, many // len(held.blocks)), 1024)
         if held.nvals <= (LITTLE if here else THIN):
             continue  # all of it takes less than to begin anew
-        kernel = session.kernels.get("frontier_edges", build.spec_of(held))
+        kernel, names = session.kernels.get("frontier_edges", build.spec_of(held)), []
         for b, (block, rows) in enumerate(zip(x._store.blocks, held.blocks, strict=True)):
             if row <= SHORT:  # so many vertices have few edges
                 count = f"{condition.array(block.count)}[0]"
@@ -177,7 +179,9 @@ def _wide(
             edges, words = session.devices[b].zeros(1, np.int64), session.nil(b).words
             given = block.n, block.count, block.slots, words, XLIST, rows.indptr, edges
             session.over(x._store.map.tasks[b : b + 1], lambda _, given=given, kernel=kernel: kernel(*given), 0.0)
-            name = condition.array(edges)
-            found.append(f"{name}[0] > {most}")
-            other.append(f"{name}[0] > {many // len(held.blocks)}")
-    return found, other
+            names.append(f"{condition.array(edges)}[0]")
+            found.append(f"{names[-1]} > {most}")
+            other.append(f"{names[-1]} > {many // len(held.blocks)}")
+        if breadth.often and len(names) > 1:
+            uneven.append(f"{reduce('max({}, {})'.format, names)} - ({' + '.join(names)}) / {len(names)}")
+    return found, other, uneven

@@ -276,6 +276,7 @@ class Products(Delegates):
                 tasks = dealt.tasks
                 if session.watched is not None:
                     session.watched.decision = dealt.decision
+        everywhere = self._masks(mask, outer) if dealt is not None and mask else None
         room = outer.n if dense and outer.p == 1 else outer.nslots
         if w is not None:
             reached = [self._straight(w, spec)]
@@ -297,6 +298,8 @@ class Products(Delegates):
             slots = own, own + outer.rows[d]
             if apart is not None and mask:
                 mwords, slots = self.known(step, mwords, flags, d), (0, outer.nslots)
+            elif everywhere is not None:
+                mwords, slots = everywhere[d], (0, outer.nslots)
             given = x.listed if listed else (nil.words, nil.slots(spec.idx), x.vals, x.stride)
             present, flags = nil.words if x.words is None else x.words, flags | traced
             ids, mine = outer.tables(device).ids, (mwords, *slots)
@@ -323,6 +326,19 @@ class Products(Delegates):
             return reached
         (space, value, count), stride = reached[0], 0 if spec.iso else 1
         return self.store([VectorBlock(outer.n, value, stride, space.words, count=count)])
+
+    def _masks(self, mask: str, map: RowMap) -> list[Any]:
+        """The bits of a mask for all slots, on every device: a thief reaches what is the owner's, again and again."""
+        spans = [(map.first_slot(b) >> 6, (n + 63) >> 6) for b, n in enumerate(map.rows)]
+
+        def work(task: Task) -> Any:
+            words = self.session.devices[task.device].empty(map.nslots >> 6, np.int64)
+            found = ((b, at, size) for b, (at, size) in enumerate(spans) if size)
+            parts = [(b, self.bits(mask, b)[0][:size], words[at : at + size]) for b, at, size in found]
+            self.session.carry(task.device, [needs.Transfer(b, task.device, *part) for b, *part in parts])
+            return words
+
+        return self.session.over(map.tasks, work, 0.0)
 
     def _straight(self, w: VectorStore, spec: Spec) -> Reached:
         """The output's own block as what a push scatters into."""
