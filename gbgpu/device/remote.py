@@ -30,6 +30,7 @@ class Away:
 
 
 AWAY: Any = Away()
+_KNOWN = 64  # row maps whose tasks are remembered
 
 
 class RemoteDevice:
@@ -59,6 +60,7 @@ class SharedDevices:
     def __init__(self, own: DeviceSet, names: Sequence[str], first: int, failed: Callable[[BaseException], None]):
         self._own, self._first, self._failed = own, first, failed
         self._here = range(first, first + len(own.devices))
+        self._parts: dict[int, tuple] = {}  # of tuples of tasks, which are kept with them
         self.devices: list[Any] = [RemoteDevice(name) for name in names]
         self.devices[first : self._here.stop] = own.devices
         for device, name in zip(own.devices, names[first:], strict=False):
@@ -68,20 +70,31 @@ class SharedDevices:
 
     def over(self, tasks: Sequence[Any], work: Callable[[Any], Any], seconds: float, whole: bool = False) -> list[Any]:
         """work(task) for the tasks of devices that are here; AWAY for the others."""
-        first = self._first
-        # (_replace takes several times as long as _make.)
-        mine = {task._make((task.device - first, *task[1:])): task for task in tasks if task.device in self._here}
-        if not mine:
+        _, own, mine, places = self._parts.get(id(tasks)) or self._part(tasks)
+        if not own:
             return [AWAY] * len(tasks)
         try:
-            done = self._own.over(list(mine), lambda task: work(mine[task]), seconds, whole)
+            done = self._own.over(own, lambda task: work(mine[task]), seconds, whole)
         except BaseException as error:
             self._failed(error)
             raise
-        if len(mine) == len(tasks):
-            return done
-        found = iter(done)
-        return [next(found) if task.device in self._here else AWAY for task in tasks]
+        found = [AWAY] * len(tasks)
+        for place, each in zip(places, done, strict=True):
+            found[place] = each
+        return found
+
+    def _part(self, tasks: Sequence[Any]) -> tuple[Any, list[Any], dict[Any, Any], list[int]]:
+        """The tasks of devices that are here, as these know them, of whose tasks that is, and their places. Those of
+        row maps, which come with most steps, are known from then on."""
+        places = [i for i, task in enumerate(tasks) if task.device in self._here]
+        # (_replace takes several times as long as _make.)
+        own = [tasks[i]._make((tasks[i].device - self._first, *tasks[i][1:])) for i in places]
+        found = tasks, own, {task: tasks[i] for task, i in zip(own, places, strict=True)}, places
+        if type(tasks) is tuple:  # which nobody changes
+            if len(self._parts) >= _KNOWN:
+                self._parts.clear()
+            self._parts[id(tasks)] = found
+        return found
 
     def inline(self, p: int, seconds: float) -> bool:
         """No: only `over` knows which tasks are ours."""
