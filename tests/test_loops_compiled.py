@@ -24,7 +24,7 @@ from test_loops import KINDS, agree
 import algos
 import algos.verify
 import gbgpu as gb
-from gbgpu import binary, monoid, replace, select
+from gbgpu import balance, binary, monoid, replace, select
 from gbgpu.device import nvrtc
 from gbgpu.device import rounds as on_gpus
 from gbgpu.distribute.blocks import VectorStore
@@ -624,7 +624,7 @@ def test_frontiers_that_others_wait_for_are_dealt_out(machine, case, monkeypatch
         pytest.skip("needs several GPUs, which tell of each round that is no kernel's")
     monkeypatch.setattr(limits, "THIN", 20)
     monkeypatch.setattr(sharing, "LAID", 0.0)
-    monkeypatch.setattr(sharing, "WITHIN", 1.0 if case == "no time lost" else -1.0)
+    gb.settings.session().sharing.policy = balance.Policy(overhead=1.0 if case == "no time lost" else 0.0)
     monkeypatch.setattr(sharing, "USE", 0.0 if case == "no use" else np.inf)
     A, search = bands(20_000, 200)
     hows = [search().how for _ in range(30)]

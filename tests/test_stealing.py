@@ -3,6 +3,7 @@ test_balance.py; random statements and loops run with everything moved that can 
 
 import json
 import os
+from contextlib import contextmanager
 
 import numpy as np
 import ownership
@@ -13,11 +14,11 @@ from hypothesis import strategies as st
 
 import gbgpu as gb
 from algos import balancing, bfs, bfs_levels, cli, connected_components, pagerank, sssp, training
-from gbgpu import balance, exceptions, semiring
+from gbgpu import balance, exceptions, replace, semiring
 from gbgpu.balance import Policy, constant, replay, rounds, stalled, summary, topology
 from gbgpu.engine import assign, direction, hubs, sharing
 from gbgpu.engine.loop import device as compiled
-from gbgpu.engine.loop import limits
+from gbgpu.engine.run import products
 from gbgpu.kernels.cpu import CpuKernels
 from gbgpu.kernels.interface import Spec
 from gbgpu.semiring._types import INT64
@@ -233,54 +234,126 @@ def test_devices_deal_a_list_out_themselves(loads, data):
         wanted = beyond * lack / max(lack.sum(), 1e-9)
         wanted[owner] = 1 - beyond
         np.testing.assert_allclose([len(one) / count for one in found], wanted, atol=1 / 64 + 1e-9)
-    (*_,) = alone = list(dealt(loads, owner, count, 10**7))  # not worth it
+    alone = list(dealt(loads, owner, count, 10**7))  # not worth it
     assert len(alone[owner]) == count
 
 
-def copied(session, *matrices):
+@pytest.mark.parametrize("p", range(1, 17))
+def test_even_loads_are_left_to_their_owners(p):
+    """However their mean is rounded."""
+    for load in (0, 1, 3, 7, 10**9 + 7):
+        for owner in (0, p - 1):
+            assert [len(one) for one in dealt([load] * p, owner, 64)] == [64 * (d == owner) for d in range(p)]
+
+
+def test_what_rounds_took_tells_whether_frontiers_are_dealt_out(monkeypatch):
+    session, A = begin("off", "cpu:2", (1, 9))
+    session.sharing = who = sharing.Sharing(session, Policy())
+    price, matrix = 100 * sharing.LAID * A.nvals, A._store
+    edges = int((price / 2 + 20 * who.policy.overhead) / session.kernels.costs.push_edge)
+
+    def ran(seconds, dealt, waited=edges, rounds=20, key="loop"):
+        return who.waited(key, matrix, sharing.Ran(rounds, seconds, 10**6, waited, dealt))
+
+    def dealing(key="loop"):
+        with who.dealing(key, [None, matrix]):
+            found = who._within
+        assert not who._within
+        return found
+
+    monkeypatch.setattr(sharing, "LAID", 100 * sharing.LAID)
+    assert not ran(1.0, False, 0) and not ran(1.0, False, rounds=3) and matrix.missed == 0  # nothing lost, or told
+    while not ran(1.0, False):
+        assert not dealing() and not matrix.copies
+    assert dealing() and not dealing("other") and not who._lacking(matrix)
+    assert ran(1.0, False)  # another round of the loop, in another direction
+    for _ in range(sharing.TRIED):
+        assert not ran(0.5, True)
+    assert not any(ran(2.0, True) for _ in range(9)) and dealing()  # for good
+    assert session.replicas.drop()
+    assert not ran(0.5, True) and not dealing() and not matrix.copies  # until it would pay again
+    while not ran(1.0, False):
+        pass
+    assert [ran(1.0, True) for _ in range(sharing.TRIED)] == [False] * (sharing.TRIED - 1) + [True]
+    assert not dealing() and not any(ran(1.0, False) for _ in range(99))  # it was no use
+
+
+def copied(session, A):
     """All devices have copies of all blocks."""
-    for A in matrices:
-        for store in (A._store, session.oriented(A, True)):
-            store.copies = {}
-            assert session.sharing._copied(session.sharing._lacking(store), store.rowmap, store)
+    for store in (A._store, session.oriented(A, True)):
+        store.copies = {}
+        assert session.sharing._copied(session.sharing._lacking(store), store.rowmap, store)
 
 
-def test_captured_rounds_deal_frontiers_out(sharers, monkeypatch):
-    session, A = sharers
+SQUARES = [("cpu:2", (1, 9)), ("cpu:4", (1, 9, 2, 0)), ("cuda:0*3", (1, 5, 0)), ("cuda:0-1", (1, 9))]
+SQUARES += [("cuda:0-1*2", (1, 4, 0, 3)), ("cuda:0-3", (1, 97, 1, 1))]
+LOOPS = ["walks", "even walks", "two products", "one value", "values as masks", "parents", "levels", "paths"]
+
+
+@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("sharers", SQUARES, indirect=True, ids=lambda each: each[0])
+def test_captured_rounds_deal_frontiers_out(sharers, name, monkeypatch):
+    """An entry that two devices take, or none, would show in how many walks there are."""
+    session, _ = sharers
     monkeypatch.setattr(compiled, "MET", -1)  # GPUs go round together
     monkeypatch.setattr(compiled, "_spent", 1e9)
-    monkeypatch.setattr(limits, "PASSES", -1.0)  # all blocks of a GPU work on lists
+    monkeypatch.setattr(sharing.Sharing, "dealing", within)
     monkeypatch.setattr(direction, "pull_seconds", lambda *given: 1.0)  # all is pushed
     n, rng = 700, np.random.default_rng(1)
     i = np.r_[np.arange(n - 1), rng.integers(0, n, 900)]  # a path, and what goes back from it
     j = np.r_[np.arange(1, n), np.maximum(i[n - 1 :] - rng.integers(1, 90, 900), 0)]
     ways = gb.Matrix.from_coo(i, j, rng.integers(1, 9, len(i)), nrows=n, ncols=n, dup_op="min")
     copied(session, ways)
-    there, hand = [], sharing.DealtThere.hand
+    there, hand, masks, all = [], sharing.DealtThere.hand, [], products.Products._masks
     monkeypatch.setattr(sharing.DealtThere, "hand", lambda self, task, x: there.append(task) or hand(self, task, x))
+    monkeypatch.setattr(products.Products, "_masks", lambda self, *given: masks.append(1) or all(self, *given))
     entries = ways.to_coo()
 
-    def results():
-        for source in (0, 3, 350, 690):
-            paths, q = gb.Vector(int, n), gb.Vector(int, n)
-            q[source] = 1
-            with gb.loop(200) as it:  # how many walks of each length end where: an entry taken twice would show
+    def result(source):
+        if name in ("parents", "levels", "paths"):
+            call = {"parents": bfs, "levels": bfs_levels, "paths": sssp}[name]
+            found = call(ways, source)
+            return found.levels if name == "parents" else found
+        total, q, seen = gb.Vector(int, n), gb.Vector(int, n), gb.Vector(bool, n)
+        q[source] = 1
+        with gb.loop(120) as it:
+            if name == "walks":
                 q << semiring.plus_first(q @ ways)
-                q << gb.select.valuelt(q.apply(lambda x: x % 1009), 1009)
-                paths(gb.binary.plus) << q
-                it.until(q.nvals == 0)
-            yield from (paths.to_coo(), sssp(ways, source).to_coo(), bfs(ways, source).parents.to_coo()[0])
-            yield bfs_levels(ways, source).to_coo()
+            elif name == "even walks":
+                with it.when(it.index % 2 == 0):
+                    q << semiring.plus_first(q @ ways)
+                with it.when(it.index % 2 == 1):
+                    q << semiring.plus_times(q @ ways)
+            elif name == "two products":
+                t = semiring.plus_first(q @ ways).new()
+                q << semiring.plus_first(t @ ways)
+            elif name == "one value":  # that is read
+                t = semiring.any_pair(q @ ways).new()
+                q << semiring.min_plus(t @ ways)
+            else:
+                seen(q.S) << q.apply(lambda x: x % 2 == 0)
+                q(~seen.V, replace) << semiring.plus_first(q @ ways)
+            q << q.apply(lambda x: x % 1009)
+            total(gb.binary.plus) << q
+            it.until(q.nvals == 0)
+        return total
 
-    found = [list(results()) for _ in range(3)]
-    p = len(session.devices)
-    assert {(task.device, task.block) for task in there} == {(d, b) for d in range(p) for b in range(p)}
+    found = [result(source).to_coo() for _ in range(3) for source in (0, 350, 690)]
+    p, rows = len(session.devices), session.maps.of(n).rows
+    pairs = {(d, b) for d in range(p) for b in range(p) if rows[b] or d == b}
+    assert {(task.device, task.block) for task in there} == pairs
+    assert bool(masks) == (name in ("values as masks", "parents", "levels"))
     gb.init("cpu:1")
     ways = gb.Matrix.from_coo(*entries, nrows=n, ncols=n)
-    expected = list(results())
-    for one in found:
-        for got, wanted in zip(one, expected, strict=True):
-            np.testing.assert_array_equal(got, wanted)
+    for got, source in zip(found, (0, 350, 690) * 3, strict=True):
+        np.testing.assert_array_equal(got, result(source).to_coo())
+
+
+@contextmanager
+def within(self, key, matrices):
+    self._within = True
+    yield
+    self._within = False
 
 
 def test_copies_of_blocks_are_given_back(monkeypatch):

@@ -21,7 +21,6 @@ class Device(Protocol):
     kind: str  # "cpu" or "cuda"; devices of one kind share a kernel backend
     relieve: Any  # weak, or None: what gives memory back before an allocation fails, and says whether there was any
     xp: Any  # its array module, with NumPy's names: what is not worth a kernel of its own is written in it
-    thin: int  # blocks at most that work on lists, while a loop of short ones is captured; 0: any number
 
     def here(self) -> AbstractContextManager:
         """The context in which what this thread does goes to this device."""

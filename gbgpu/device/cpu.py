@@ -30,7 +30,6 @@ class CpuDevice:
     model = "virtual device"
     relieve: Any = None
     xp: Any = np
-    thin = 0
 
     def __init__(self, index: int):
         self.index = index

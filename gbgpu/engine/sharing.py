@@ -12,10 +12,11 @@ have paid for copies, rounds of wide frontiers are captured so that devices deal
 all of them have told each other. Thin ones are left to their owners.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from math import inf
+from statistics import median
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -43,9 +44,8 @@ MOVED = 4 * LAID  # the same for each entry that changes hands where all of a si
 ROOM = 1.5  # times the bytes of a device's new rows that must be free there: the old ones go when all has moved
 AGAIN = 64  # times the price of copies that is lost before they are tried again, where there was no room
 DEALS = 16  # times the overhead of a decision: counting, reading what owners have, and twice as many launches
-WITHIN = 3e-5  # seconds that dealing a frontier out adds to a captured round: to tell of edges, to meet, and to begin
 FEWEST = 8  # rounds of a run that tell
-TRIED, USE = 4, 0.98  # runs with frontiers dealt out, and the part of the time that rounds may take then
+TRIED, USE = 4, 0.98  # runs without and with frontiers dealt out, and the part of the time that those may take
 ALL = 2**64 - 1  # the bits of all places
 # One place after the other goes to another device: multiples of this, modulo 64, are spread evenly over them, however
 # many are taken (64 divided by the golden ratio, and odd).
@@ -125,23 +125,27 @@ class Dealt(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """Captured rounds: how many, seconds, edges that devices waited for, whether frontiers were dealt out."""
+    """Captured rounds: how many, seconds, edges that were pushed and that devices waited for, whether frontiers were
+    dealt out."""
 
     rounds: int
     seconds: float
     edges: int
+    waited: int
     dealt: bool
 
 
-@dataclass(slots=True)
 class Pace:
-    """Of rounds of a loop, the least seconds of one, without and with frontiers dealt out; how often that was tried."""
+    """Whether captured rounds of a loop deal frontiers out: not yet, then for a trial, and for good or not any more.
+    Seconds an edge of its last runs, without and with it; how often rounds were to be captured anew for it."""
 
-    alone: float = inf
-    dealt: float = inf
-    runs: int = 0
-    began: bool = False
-    refused: bool = False
+    def __init__(self) -> None:
+        self.deals = self.settled = False
+        self.asked = 0
+        self.seconds: dict[bool, list[float]] = {False: [], True: []}
+
+    def pays(self) -> bool:
+        return median(self.seconds[True]) < USE * median(self.seconds[False])
 
 
 class DealtThere(NamedTuple):
@@ -159,16 +163,15 @@ class DealtThere(NamedTuple):
         """The rows of a block and the part of its frontier, in the memory of who takes it."""
         (d, b, *_), session = task, self.session
         x, device = source.blocks[b], session.devices[d]
+        one, room = session.pool.scalar(d, 0, x.vals.dtype), x.slots.size
         read = bool(self.read and x.stride)
-        slots, vals = device.empty(x.slots.size, x.slots.dtype), source.blocks[d].vals
-        if read:
-            vals = device.empty(x.slots.size, x.vals.dtype)
-        elif not self.read:
-            vals = session.pool.scalar(d, 0, x.vals.dtype)
+        slots, count = device.empty(room, x.slots.dtype), device.zeros(1, np.int64)
+        given, vals = (x.vals, device.empty(room, x.vals.dtype)) if read else (one, one)
         kernel = session.kernels.get("deal", Spec(b=source.dtype, idx=slots.dtype.name))
-        given, count = (x.count, x.slots, x.vals, int(read)), device.empty(1, np.int64)
-        kernel(*given, self.loads[d], len(self.loads), b, d, self.least, slots, vals, count)
+        who = self.loads[d], len(self.loads), b, d, self.least
+        kernel(x.count, x.slots, given, int(read), *who, slots, vals, count)
         rows = self.matrix.blocks[b] if d == b else self.matrix.copies[d, b]
+        vals = source.blocks[d].vals if self.read and not read else vals  # the one of all
         return rows, VectorBlock(x.n, vals, int(read), None, slots, count)
 
 
@@ -177,7 +180,7 @@ class Sharing:
 
     def __init__(self, session: Context, policy: Policy):
         self.session, self.policy = session, policy
-        self.within = False  # whether the round that is captured may deal frontiers out
+        self._within = False  # whether the round that is captured may deal frontiers out
         self._paces: WeakKeyDictionary[MatrixStore, dict[Any, Pace]] = WeakKeyDictionary()  # by loop
 
     def of(self, spec: Spec, map: RowMap, matrix: MatrixStore) -> Shared | None:
@@ -251,7 +254,7 @@ class Sharing:
     def _there(self, spec: Spec, x: VectorStore, matrix: MatrixStore) -> DealtThere | None:
         """The same in a round that is captured, where all devices have copies of all blocks."""
         session, map = self.session, x.map
-        if not self.within or x.form != "list" or session.devices[0].thin or self._lacking(matrix):
+        if not self._within or x.form != "list" or self._lacking(matrix):
             return None
         edges = session.kernels.get("frontier_edges", spec_of(matrix))
 
@@ -270,9 +273,9 @@ class Sharing:
 
         loads = session.over(map.tasks, counted, 0.0)
         session.over(map.tasks, told, 0.0)
-        tasks = [Task(d, b, 0, n) for d in range(map.p) for b, n in enumerate(map.rows)]
+        tasks = [Task(d, b, 0, n) for d in range(map.p) for b, n in enumerate(map.rows) if n or d == b]
         tasks.sort(key=lambda task: task.device == task.block)
-        least = int(self.policy.overhead / session.kernels.costs.push_edge)
+        least = int(min(max(self.policy.overhead / session.kernels.costs.push_edge, 0), 2**62))
         return DealtThere(session, matrix, loads, least, tasks, None, reads(spec)[1])
 
     def _lacking(self, matrix: MatrixStore) -> list[tuple[int, int]]:
@@ -281,42 +284,57 @@ class Sharing:
         found = [(d, b) for d in range(p) for b in range(p) if d != b]
         return found if matrix.hubs is not None else [pair for pair in found if pair not in matrix.copies]
 
-    def deals(self, key: Any, matrices: Sequence[Any]) -> bool:
-        """Whether rounds of such a loop, with these matrices, may be captured with frontiers dealt out."""
+    @contextmanager
+    def dealing(self, key: Any, matrices: Sequence[Any]) -> Iterator[None]:
+        """A round of such a loop, with these matrices, is captured inside."""
         stores = (one for store in matrices if store is not None for one in (store, store.transposed))
         paces = (self._paces.get(one, {}).get(key) for one in stores if one is not None)
-        return not any(pace.refused for pace in paces if pace is not None)
+        self._within = any(pace.deals for pace in paces if pace is not None)
+        try:
+            yield
+        finally:
+            self._within = False
 
     def waited(self, key: Any, matrix: MatrixStore, ran: Ran) -> bool:
-        """Told of captured rounds in which devices may have waited. Whether such rounds are to be captured anew: as all
-        have copies of all blocks now, since the time lost would have paid for them; or as it was no use."""
-        pace, each = self._paces.setdefault(matrix, {}).setdefault(key, Pace()), ran.seconds / max(ran.rounds, 1)
-        if ran.rounds < FEWEST or pace.refused or not self.policy.steal:
+        """Told of captured rounds of a loop in which devices may have waited for others. Whether these are to be
+        captured anew: as all devices have copies of all blocks now, since the time lost would have paid for them, and
+        deal frontiers out; or as that was no use."""
+        paces = self._paces.setdefault(matrix, {})
+        pace = paces.setdefault(key, Pace())
+        if pace.deals and self._lacking(matrix):  # memory was short
+            del paces[key]
             return False
-        if ran.dealt:
-            pace.dealt, pace.runs = min(pace.dealt, each), pace.runs + 1
-            pace.refused = pace.runs == TRIED and pace.dealt > USE * pace.alone
-            return pace.refused
-        gain = ran.edges * self.session.kernels.costs.push_edge - ran.rounds * WITHIN
-        pace.alone = min(pace.alone, each)
-        if gain <= 0 or pace.began or matrix.hubs is not None:
-            return False
+        gain = ran.waited * self.session.kernels.costs.push_edge - ran.rounds * self.policy.overhead
+        told = ran.rounds >= FEWEST and gain > 0 and self.policy.steal
+        if told and not pace.settled:
+            pace.seconds[ran.dealt] = [*pace.seconds[ran.dealt][1 - TRIED :], ran.seconds / ran.edges]
+        if pace.deals and not pace.settled and len(pace.seconds[True]) == TRIED:
+            pace.settled, pace.deals = True, pace.pays()
+        if not (pace.deals or pace.settled) and told and self._paid(gain, matrix):
+            pace.deals = True
+        pace.asked += ran.dealt is not pace.deals
+        return ran.dealt is not pace.deals and pace.asked <= TRIED
+
+    def _paid(self, gain: float, matrix: MatrixStore) -> bool:
+        """Whether all devices have copies of all blocks, now that so much more time was lost without them."""
         new = self._lacking(matrix)
         matrix.missed, price = matrix.missed + gain, LAID * sum(matrix.lengths[b] for _, b in new)
-        if matrix.missed < price:
+        if matrix.missed < price or matrix.hubs is not None:
             return False
-        if not self._copied(new, matrix.rowmap, matrix):
+        if new and not self._copied(new, matrix.rowmap, matrix):
             matrix.missed = -AGAIN * max(price, gain)
             return False
         matrix.missed = max(matrix.missed - price, 0.0)
-        pace.began = not self._lacking(matrix)
-        return pace.began
+        return not self._lacking(matrix)
 
     def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> bool:
         """Whether there was room for blocks of others, which devices have from now on; else they get rows of hubs."""
         made = self._laid([(Task(d, b, 0, map.rows[b]), 0, matrix.lengths[b]) for d, b in new], map, matrix)
         if made is not None:
             matrix.copies.update(zip(new, made, strict=True))
+            for (_, b), copy in zip(new, made, strict=True):
+                if (longest := matrix.blocks[b].views.get("longest")) is not None:
+                    copy.views["longest"] = longest
             return True
         if not matrix.copies:
             self._cache(map, matrix)

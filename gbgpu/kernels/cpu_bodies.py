@@ -473,18 +473,19 @@ BODIES = {
     out_count[0] = top
 """,
     "deal": """
-    mean, lacking, before = 0.0, 0.0, 0.0
+    mean, lacking, before, upto = 0.0, 0.0, 0.0, 0.0
     for d in range(p):
         mean += loads[d] / p
     for d in range(p):
         if d == taker:
             before = lacking
         lacking += max(mean - loads[d], 0.0)
+        if d == taker:
+            upto = lacking
     beyond = loads[owner] - mean
-    away = 64 * beyond / loads[owner] if beyond > least else 0.0  # of every 64 places
+    away = 64 * beyond / loads[owner] if beyond > least and lacking > 0 else 0.0  # of every 64 places
     low, high = round(away), 64
     if taker != owner:
-        upto = before + max(mean - loads[taker], 0.0)
         low, high = (round(away * (before / lacking)), round(away * (upto / lacking))) if away else (0, 0)
     top = 0
     for q in range(count[0]):

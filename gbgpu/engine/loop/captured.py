@@ -252,7 +252,7 @@ class Captured:
     def _begin(self) -> None:
         """Nothing has been counted yet, but for rounds."""
         joined = self._joined = self.joined if self.joined is not None and self.joined.ready() else None
-        both, self.left = (self,) if joined is None else joined.both, 0
+        both, self.left, self.ran = (self,) if joined is None else joined.both, 0, None
         self._flagged = [flag for one in both for flag in one.flags]
         ways = [(one.tape.state, one.way[1]) for one in both]
         noted = Noted(self.session, self.loop, ways) if listeners else None
@@ -573,7 +573,8 @@ class Captured:
                 if noted is not None:
                     noted.tell()
                 loop.converged, wide, ended.left = bool(over), bool(left), left
-                ended.ran = Ran(loop.rounds - before, perf_counter() - start, ended.tape.uneven, ended.tape.dealt)
+                edges, waited = (0, 0) if joined is not None else ended.tape.edges
+                ended.ran = Ran(loop.rounds - before, perf_counter() - start, edges, waited, ended.tape.dealt)
                 ended._leave()
                 if self.key:
                     follows = uninterrupted(partial(ended._end, heir if done else None))

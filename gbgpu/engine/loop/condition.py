@@ -1,6 +1,7 @@
 """What ends a loop, as a kernel: recorded scalars become text, what they are made of arguments."""
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 from ...language.expr import Expression
@@ -14,19 +15,20 @@ NOTES = 5  # the word of what counts rounds that says where a GPU leaves notes o
 GONE_WIDE, TURNS, UNLIKE = 1, 2, 3  # why rounds of a kind ended, but for the end of the loop: see Limits
 POLLED = 16  # rounds after which a GPU looks at the host's memory, whether it is to stop
 PULLED, LONG = 6, 16  # the word that counts rounds in a row that pull for few vertices, and how many may
-UNEVEN = 7  # the word that adds up edges for which GPUs have waited
+PUSHED, UNEVEN = 4, 7  # words that add up the edges of frontiers, and those that the fullest block has beyond the mean
 
 
 class Limits(NamedTuple):
     """Texts of what ends rounds of one kind: the next one has other statements (`unlike`), or is done better otherwise:
     by statements (`wide`), or in rounds of another kind (`other`); or it may be, where this goes on (`thin`: pulls for
-    few vertices). `uneven`: the edges that the next one waits for (see UNEVEN)."""
+    few vertices). `loads`: the edges of each block's frontier, for
+    each product (see PUSHED)."""
 
     unlike: list[str]
     wide: list[str]
     other: list[str]
     thin: list[str]
-    uneven: Sequence[str] = ()
+    loads: Sequence[Sequence[str]] = ()
 
 
 class Condition:
@@ -204,7 +206,7 @@ ALONE turn(unsigned long long handle, long long *state, volatile long long *abor
     state[{PULLED}] = {self.any(limits.thin)} ? state[{PULLED}] + 1 : 0;
     const bool wide = unlike || state[{PULLED}] > {LONG} || {self.any(limits.wide)}, other = false;
 #endif
-    state[{UNEVEN}] += {" + ".join(limits.uneven) or 0};
+    {"".join(map(self._load, limits.loads))}
     state[0] = round + 1;
     state[1] = done;
     state[2] = unlike ? {UNLIKE} : !wide ? 0 : better ? {TURNS} : {GONE_WIDE};
@@ -216,6 +218,11 @@ ALONE turn(unsigned long long handle, long long *state, volatile long long *abor
 #endif
 }}
 """
+
+    def _load(self, names: Sequence[str]) -> str:
+        """What one product adds to the edges that GPUs push, and wait for."""
+        most, all = reduce("max({}, {})".format, names), " + ".join(names)
+        return f"state[{PUSHED}] += {all}; state[{UNEVEN}] += {most} - ({all}) / {len(names)}; "
 
     def _double(self, text: str) -> str:
         return f"(double)({text})" if text else "__longlong_as_double(-1ll)"  # NaN

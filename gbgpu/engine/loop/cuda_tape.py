@@ -14,7 +14,7 @@ from ...device.base import address
 from ...device.rounds import Rounds
 from ...kernels import resident
 from ...kernels.resident import Code, Order, Part, Program, Round, Unknown
-from .condition import NOTES, UNEVEN, Condition, CudaCondition
+from .condition import NOTES, PUSHED, UNEVEN, Condition, CudaCondition
 from .journal import Journal, NotCompiled
 from .limits import PASSES
 from .tapes import late, within
@@ -30,8 +30,8 @@ class CudaTape:
         self._kernels: list[Any] = []  # a graph does not keep the code that it launches
         here = [device for device in session.devices if device.gpu == self._device.gpu]
         self.few = True  # whether few blocks work on lists, and may stay
-        self.dealt = False  # whether frontiers are
-        self.uneven = 0  # edges for which GPUs waited in the rounds that the last launch went through
+        self.dealt = False  # whether frontiers are dealt out
+        self.edges = 0, 0  # that the last launch has pushed, and waited for, as far as it tells
         self.noted: Any = None  # who traces
         self._rounds = Rounds(here if session.maps.alone else session.devices)
         self._order = Order(self._rounds.gpus)
@@ -187,7 +187,7 @@ class CudaTape:
         return int(self._rounds.ended[0])
 
     def begin(self, rounds: int, noted: Any) -> None:
-        self.noted = noted
+        self.noted, self.edges = noted, (0, 0)
         self._rounds.clear()
         self._rounds.expect(0, rounds)
         if rounds or noted is not None:
@@ -203,7 +203,7 @@ class CudaTape:
         if self._rounds.stays:
             return self._rounds.ended[1:]
         state: list[int] = self._device.get(self.state).tolist()
-        self.uneven = state[UNEVEN]
+        self.edges = state[PUSHED], state[UNEVEN]
         return state[:3]
 
     def clear(self) -> None:

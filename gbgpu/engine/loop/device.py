@@ -8,7 +8,7 @@ leaves it. A frontier that grows too wide for its pushes ends the graph: stateme
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -304,8 +304,11 @@ class DeviceLoop:
     def _run(self, captured: Captured) -> None:
         """Run a captured round, and kept ones that go on where one ends."""
         self.left, self.turned = True, None
+        gone = []
         while captured is not None:
             ended, captured = captured.run(self._heir)
+            gone.append(ended)
+        for ended in gone:
             self._waited(ended)
         if not self.loop.over:
             self._count()
@@ -402,9 +405,6 @@ class DeviceLoop:
                 other = self._other(way)
                 seconds = self._seconds()
                 how = pinned, self.signature, way, seconds, other, self._often, self.empties
-                sharing = self.session.sharing
-                if sharing is not None:
-                    sharing.within = sharing.deals(self.signature.key, self._read)
                 captured = Captured(self.session, self.loop, *how)
                 if other is not None and captured.key:
                     with suppress(NotCompiled):
@@ -437,9 +437,11 @@ class DeviceLoop:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
+        sharing = self.session.sharing
         self.session.writing = True
         try:
-            yield
+            with nullcontext() if sharing is None else sharing.dealing(self.signature.key, self._read):
+                yield
         finally:
             self.session.writing = False
 

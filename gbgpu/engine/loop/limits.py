@@ -1,7 +1,6 @@
 """When rounds of one kind end: a frontier is too wide for the pushes of a captured round, or thin enough for others."""
 
 from collections.abc import Iterable, Iterator
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,8 +88,8 @@ def limits(
     at; and where rounds of the other kind are better."""
     if session.devices[0].kind == "cpu":
         return Limits(unlike, _wide(session, statements, condition, breadth)[0], [], [])
-    thin, (wide, many, uneven) = _thin(session, statements, condition), _wide(session, statements, condition, breadth)
-    return Limits(unlike, wide, [*thin, *many], thin, uneven)
+    thin, (wide, many, loads) = _thin(session, statements, condition), _wide(session, statements, condition, breadth)
+    return Limits(unlike, wide, [*thin, *many], thin, loads)
 
 
 def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]], breadth: Breadth) -> bool:
@@ -156,10 +155,10 @@ def _edges(session: Any, op: Any, held: MatrixStore) -> int:
 
 def _wide(
     session: Any, statements: list[Statement], condition: Condition, breadth: Breadth
-) -> tuple[list[str], list[str], list[str]]:
-    """Whether a frontier of a push has too many edges: for a round's blocks, and for a push at all; and the edges that
-    the fullest block has beyond the mean, of those that round after round have many."""
-    found, other, uneven, here = [], [], [], session.devices[0].kind == "cpu"
+) -> tuple[list[str], list[str], list[list[str]]]:
+    """Whether a frontier of a push has too many edges: for a round's blocks, and for a push at all; and the edges of
+    each block's, where frontiers have many round after round."""
+    found, other, loads, here = [], [], [], session.devices[0].kind == "cpu"
     for op, x, held in products(session, statements, "push", "list"):
         most = _edges(session, op, held)
         row, mean = _longest(held), max(held.nvals // max(held.rowmap.n, 1), 1)
@@ -183,5 +182,5 @@ def _wide(
             found.append(f"{names[-1]} > {most}")
             other.append(f"{names[-1]} > {many // len(held.blocks)}")
         if breadth.often and len(names) > 1:
-            uneven.append(f"{reduce('max({}, {})'.format, names)} - ({' + '.join(names)}) / {len(names)}")
-    return found, other, uneven
+            loads.append(names)
+    return found, other, loads

@@ -32,7 +32,7 @@ class CpuTape:
     """Calls of kernels, which one function goes through."""
 
     aside = 0  # reads that were no part of the round
-    uneven, dealt = 0, False  # what GPUs wait for, and do about it
+    edges, dealt = (0, 0), False  # what GPUs push and wait for, and what they do about it
 
     def __init__(self, session: Any):
         self._session = session

@@ -2,15 +2,16 @@
 // All devices compute the same from the same numbers, so that each entry is taken once.
 KERNEL deal(const i64 *count, const IDX *slots, const T_B *xvals, i64 xstride, const i64 *loads, i64 p, i64 owner,
             i64 taker, i64 least, IDX *out_slots, T_B *out_vals, i64 *out_count) {
-    double mean = 0, lacking = 0, before = 0;
+    double mean = 0, lacking = 0, before = 0, upto = 0; // what is lacking: of all, of those before the taker, and with it
     for (i64 d = 0; d < p; d++)
         mean += (double)loads[d] / (double)p;
     for (i64 d = 0; d < p; d++) {
         if (d == taker) before = lacking;
         lacking += fmax(mean - (double)loads[d], 0.0);
+        if (d == taker) upto = lacking;
     }
-    const double own = (double)loads[owner], upto = before + fmax(mean - (double)loads[taker], 0.0);
-    const double away = own - mean > (double)least ? 64 * (own - mean) / own : 0; // of every 64 places
+    const double own = (double)loads[owner];
+    const double away = own - mean > (double)least && lacking > 0 ? 64 * (own - mean) / own : 0; // of every 64 places
     i64 low = (i64)rint(away), high = 64;
     if (taker != owner) {
         low = away > 0 ? (i64)rint(away * (before / lacking)) : 0;
