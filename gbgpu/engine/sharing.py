@@ -43,7 +43,9 @@ LAID = 5e-11
 MOVED = 4 * LAID  # the same for each entry that changes hands where all of a size moves: both blocks are laid out anew
 ROOM = 1.5  # times the bytes of a device's new rows that must be free there: the old ones go when all has moved
 AGAIN = 64  # times the price of copies that is lost before they are tried again, where there was no room
-DEALS = 16  # times the overhead of a decision: counting, reading what owners have, and twice as many launches
+# Times the overhead of a decision: counting, reading what owners have, and twice as many launches take half a
+# millisecond, and entries of a crawl less than half of what they are expected to.
+DEALS = 40
 FEWEST = 8  # rounds of a run that tell
 TRIED, USE = 4, 0.98  # runs without and with frontiers dealt out, and the part of the time that those may take
 ALL = 2**64 - 1  # the bits of all places
