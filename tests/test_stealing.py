@@ -3,7 +3,9 @@ test_balance.py; random statements and loops run with everything moved that can 
 
 import json
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import cache
+from itertools import product
 
 import numpy as np
 import ownership
@@ -16,7 +18,8 @@ import gbgpu as gb
 from algos import balancing, bfs, bfs_levels, cli, connected_components, pagerank, sssp, training
 from gbgpu import balance, exceptions, replace, semiring
 from gbgpu.balance import Policy, constant, replay, rounds, stalled, summary, topology
-from gbgpu.engine import assign, direction, hubs, sharing
+from gbgpu.distribute.partition import RowMap
+from gbgpu.engine import assign, direction, hubs, moving, sharing
 from gbgpu.engine.loop import device as compiled
 from gbgpu.engine.run import products
 from gbgpu.kernels.cpu import CpuKernels
@@ -354,6 +357,53 @@ def within(self, key, matrices):
     self._within = True
     yield
     self._within = False
+
+
+def found_by_all(A) -> list:
+    ranks = pagerank(A, tol=0, max_iterations=20).ranks.to_coo()
+    vectors = bfs(A, 3).levels, sssp(A, 3), bfs_levels(A, 7), connected_components(A)
+    return [ranks, *(v.to_coo() for v in vectors)]
+
+
+@cache
+def found_alone() -> list:
+    gb.init("cpu:1")
+    return found_by_all(gb.io.generate.rmat(10, 8, seed=2, weights=(1, 9), dtype="INT64"))
+
+
+@pytest.mark.parametrize("spec", ["cpu:4", "cuda:0*4", "cuda:0-1"])
+@pytest.mark.parametrize(("steal", "fold", "cached", "moved"), list(product([False, True], repeat=4)))
+def test_every_combination_of_actions_gives_the_same(spec, steal, fold, cached, moved, monkeypatch):
+    """By statements, and in loops that devices go round by themselves. GPUs fold by a replica on the first one."""
+    cpu = spec.startswith("cpu")
+    if not cpu and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
+        pytest.skip("needs a GPU")
+    expected = found_alone()
+    monkeypatch.setattr(compiled, "_spent", 1e9)
+    monkeypatch.setattr(sharing, "LAID", 0)
+    monkeypatch.setattr(sharing, "MOVED", np.inf)
+    monkeypatch.setattr(sharing.Sharing, "dealing", within)
+    policy = Policy(steal, fold, t1=0, t2=0, t3=np.inf, overhead=0, rest=0)
+    shares = gb.partition.shares(*(1, 9, 2, 1)[: 2 if spec == "cuda:0-1" else 4])
+    session = gb.init(spec, shares, balance=policy, replicas="auto" if fold or cached or steal else 0)
+    if not cpu and not fold:
+        monkeypatch.setattr(compiled, "MET", -1)  # GPUs go round together
+    if cpu and cached:
+        session.assigner, session.sharing = None, sharing.Sharing(session, policy)
+    A, rng = gb.io.generate.rmat(10, 8, seed=2, weights=(1, 9), dtype="INT64"), np.random.default_rng(4)
+    for recorded in (False, True, True, True):
+        if moved:
+            bounds = np.r_[0, np.sort(rng.integers(0, A.nrows + 1, len(session.devices) - 1)), A.nrows]
+            moving.succeed(session, session.maps.of(A.nrows), RowMap(bounds))
+        if cached:
+            store = session.matrix_store(A)
+            session.sharing._cache(store.rowmap, store)
+        with nullcontext() if recorded else gb.trace() as records:
+            found = found_by_all(A)
+        for got, wanted in zip(found, expected, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-9)
+        if records is not None and steal and not moved:
+            assert any(record.decision is not None for record in records)
 
 
 def test_copies_of_blocks_are_given_back(monkeypatch):
