@@ -28,7 +28,7 @@ from gbgpu import balance, binary, monoid, replace, select
 from gbgpu.device import nvrtc
 from gbgpu.device import rounds as on_gpus
 from gbgpu.distribute.blocks import VectorStore
-from gbgpu.engine import direction, moving, sharing
+from gbgpu.engine import dealing, direction, moving, sharing
 from gbgpu.engine.loop import captured, journal, kept, limits, tapes
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
@@ -625,7 +625,7 @@ def test_frontiers_that_others_wait_for_are_dealt_out(machine, case, monkeypatch
     monkeypatch.setattr(limits, "THIN", 20)
     monkeypatch.setattr(sharing, "LAID", 0.0)
     gb.settings.session().sharing.policy = balance.Policy(overhead=1.0 if case == "no time lost" else 0.0)
-    monkeypatch.setattr(sharing, "USE", 0.0 if case == "no use" else np.inf)
+    monkeypatch.setattr(dealing, "USE", 0.0 if case == "no use" else np.inf)
     A, search = bands(20_000, 200)
     hows = [search().how for _ in range(30)]
     dealt = ["deal frontiers out" in how for how in hows]

@@ -19,7 +19,7 @@ from algos import balancing, bfs, bfs_levels, cli, connected_components, pageran
 from gbgpu import balance, exceptions, replace, semiring
 from gbgpu.balance import Policy, constant, replay, rounds, stalled, summary, topology
 from gbgpu.distribute.partition import RowMap
-from gbgpu.engine import assign, direction, hubs, moving, sharing
+from gbgpu.engine import assign, dealing, direction, hubs, moving, sharing
 from gbgpu.engine.loop import device as compiled
 from gbgpu.engine.run import products
 from gbgpu.kernels.cpu import CpuKernels
@@ -172,9 +172,9 @@ def test_frontiers_are_dealt_out(sharers, form):
 @pytest.mark.parametrize("short", [False, True], ids=["blocks", "hubs"])
 def test_thieves_read_what_owners_have_by_dealing_only(short, form, monkeypatch):
     monkeypatch.setattr(sharing, "LAID", 0)
-    taken, hand = [], sharing.Dealt.hand
+    taken, hand = [], dealing.Dealt.hand
     noted = lambda self, task, x: taken.append(task.device != task.block) or hand(self, task, x)  # noqa: E731
-    monkeypatch.setattr(sharing.Dealt, "hand", noted)
+    monkeypatch.setattr(dealing.Dealt, "hand", noted)
     with ownership.several() as current:
         session = gb.settings.session()
         session.assigner, session.sharing = None, sharing.Sharing(session, Policy(overhead=0))
@@ -256,9 +256,9 @@ def test_what_rounds_took_tells_whether_frontiers_are_dealt_out(monkeypatch):
     edges = int((price / 2 + 20 * who.policy.overhead) / session.kernels.costs.push_edge)
 
     def ran(seconds, dealt, waited=edges, rounds=20, key="loop"):
-        return who.waited(key, matrix, sharing.Ran(rounds, seconds, 10**6, waited, dealt))
+        return who.waited(key, matrix, dealing.Ran(rounds, seconds, 10**6, waited, dealt))
 
-    def dealing(key="loop"):
+    def deals(key="loop"):
         with who.dealing(key, [None, matrix]):
             found = who._within
         assert not who._within
@@ -267,18 +267,18 @@ def test_what_rounds_took_tells_whether_frontiers_are_dealt_out(monkeypatch):
     monkeypatch.setattr(sharing, "LAID", 100 * sharing.LAID)
     assert not ran(1.0, False, 0) and not ran(1.0, False, rounds=3) and matrix.missed == 0  # nothing lost, or told
     while not ran(1.0, False):
-        assert not dealing() and not matrix.copies
-    assert dealing() and not dealing("other") and not who._lacking(matrix)
+        assert not deals() and not matrix.copies
+    assert deals() and not deals("other") and not who._lacking(matrix)
     assert ran(1.0, False)  # another round of the loop, in another direction
-    for _ in range(sharing.TRIED):
+    for _ in range(dealing.TRIED):
         assert not ran(0.5, True)
-    assert not any(ran(2.0, True) for _ in range(9)) and dealing()  # for good
+    assert not any(ran(2.0, True) for _ in range(9)) and deals()  # for good
     assert session.replicas.drop()
-    assert not ran(0.5, True) and not dealing() and not matrix.copies  # until it would pay again
+    assert not ran(0.5, True) and not deals() and not matrix.copies  # until it would pay again
     while not ran(1.0, False):
         pass
-    assert [ran(1.0, True) for _ in range(sharing.TRIED)] == [False] * (sharing.TRIED - 1) + [True]
-    assert not dealing() and not any(ran(1.0, False) for _ in range(99))  # it was no use
+    assert [ran(1.0, True) for _ in range(dealing.TRIED)] == [False] * (dealing.TRIED - 1) + [True]
+    assert not deals() and not any(ran(1.0, False) for _ in range(99))  # it was no use
 
 
 def copied(session, A):
@@ -307,8 +307,8 @@ def test_captured_rounds_deal_frontiers_out(sharers, name, monkeypatch):
     j = np.r_[np.arange(1, n), np.maximum(i[n - 1 :] - rng.integers(1, 90, 900), 0)]
     ways = gb.Matrix.from_coo(i, j, rng.integers(1, 9, len(i)), nrows=n, ncols=n, dup_op="min")
     copied(session, ways)
-    there, hand, masks, all = [], sharing.DealtThere.hand, [], products.Products._masks
-    monkeypatch.setattr(sharing.DealtThere, "hand", lambda self, task, x: there.append(task) or hand(self, task, x))
+    there, hand, masks, all = [], dealing.DealtThere.hand, [], products.Products._masks
+    monkeypatch.setattr(dealing.DealtThere, "hand", lambda self, task, x: there.append(task) or hand(self, task, x))
     monkeypatch.setattr(products.Products, "_masks", lambda self, *given: masks.append(1) or all(self, *given))
     entries = ways.to_coo()
 
@@ -420,8 +420,8 @@ def test_copies_of_blocks_are_given_back(monkeypatch):
     offsets = store.blocks[1].indptr.nbytes
     assert session.replicas.bytes() == store.lengths[1] * store.entry_bytes + offsets
     with monkeypatch.context() as patch:  # memory is short while a frontier is handed out
-        hand = sharing.Dealt.hand
-        patch.setattr(sharing.Dealt, "hand", lambda self, *task: session.replicas.drop() and None or hand(self, *task))
+        hand = dealing.Dealt.hand
+        patch.setattr(dealing.Dealt, "hand", lambda self, *task: session.replicas.drop() and None or hand(self, *task))
         assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
     assert not A._store.copies and A._store.missed == 0
     assert sum(session.held(A).values()) < held and session.replicas.bytes() == 0
@@ -531,7 +531,7 @@ def test_hubs_are_the_longest_rows_that_there_is_room_for(least, room):
 @pytest.mark.parametrize("form", ["list", "bitmap"])
 def test_values_that_no_product_reads_are_not_dealt_out(sharers, name, form, monkeypatch):
     """Owners and thieves have blocks of different lengths."""
-    hand, parts = sharing.Dealt.hand, []
+    hand, parts = dealing.Dealt.hand, []
 
     def handed(dealt, task, source):
         rows, part = hand(dealt, task, source)
@@ -539,7 +539,7 @@ def test_values_that_no_product_reads_are_not_dealt_out(sharers, name, form, mon
         parts.append(part.stride == 0 or part.vals.size >= room)
         return rows, part
 
-    monkeypatch.setattr(sharing.Dealt, "hand", handed)
+    monkeypatch.setattr(dealing.Dealt, "hand", handed)
     _, A = sharers
     ids = np.arange(0, A.nrows, 2)
     q = gb.Vector.from_coo(ids, ids + 1, size=A.nrows).apply(gb.unary.identity).new(form=form)

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import inf
-from statistics import median
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -26,15 +25,16 @@ from ..balance.arbiter import Decision, Policy
 from ..balance.problem import Shares
 from ..balance.repartition import PartialSums, Repartition, repartition
 from ..balance.steal import solve
-from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
+from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..distribute.needs import Transfer
 from ..distribute.partition import WORD, RowMap, Task
 from ..errors import OutOfMemory
-from ..kernels.interface import COMPLEMENT, MASKED, XLIST, Spec, reads, sums_whole_rows
+from ..kernels.interface import XLIST, Spec, reads, sums_whole_rows
 from .assign import CHUNK, as_tasks, before_chunks, pull_seconds_each
 from .build import spec_of
 from .context import Context
-from .hubs import Hubs, hubs
+from .dealing import FEWEST, Dealt, DealtThere, Pace, Ran, of_hubs, places
+from .hubs import hubs
 from .moving import succeed
 
 # Seconds lost for which rows are copied, for each of their entries: a quarter of what copying and laying out take, as
@@ -46,12 +46,6 @@ AGAIN = 64  # times the price of copies that is lost before they are tried again
 # Times the overhead of a decision: counting, reading what owners have, and twice as many launches take half a
 # millisecond, and entries of a crawl less than half of what they are expected to.
 DEALS = 40
-FEWEST = 8  # rounds of a run that tell
-TRIED, USE = 4, 0.98  # runs without and with frontiers dealt out, and the part of the time that those may take
-ALL = 2**64 - 1  # the bits of all places
-# One place after the other goes to another device: multiples of this, modulo 64, are spread evenly over them, however
-# many are taken (64 divided by the golden ratio, and odd).
-SPREAD = 39
 
 
 class Shared(NamedTuple):
@@ -61,120 +55,6 @@ class Shared(NamedTuple):
     blocks: dict[Task, MatrixBlock]
     decision: Decision
     bytes: int  # of copies
-
-
-class Dealt(NamedTuple):
-    """A frontier that is dealt out. mine: bits of the places, modulo 64, of a block that a device takes, by the tasks;
-    the tasks of thieves come first, as they wait for what owners were given before."""
-
-    session: Context
-    matrix: MatrixStore
-    copies: dict[tuple[int, int], MatrixBlock]  # of its blocks, by (device, block), also if they are dropped now
-    hubs: Hubs | None  # where these have rows of hubs alone: owners take the others of all places
-    mine: dict[Task, int]
-    decision: Decision
-    read: bool  # whether values of the frontier are
-
-    @property
-    def tasks(self) -> Sequence[Task]:
-        return list(self.mine)
-
-    def hand(self, task: Task, source: VectorStore) -> tuple[MatrixBlock, VectorBlock]:
-        """The rows of a block and the part of its frontier, in the memory of who takes it."""
-        (d, b, *_), mine, session = task, self.mine[task], self.session
-        x, device, away = source.blocks[b], session.devices[d], d != b
-        rows = self.copies[d, b] if away else self.matrix.blocks[b]
-        if mine == ALL and not away:
-            return rows, x
-        if self.hubs is not None and not away:
-            return rows, self._beside(task, source)
-        read = bool(self.read and x.stride)
-        vals = source.blocks[d].vals if self.read else session.pool.scalar(d, 0, x.vals.dtype)
-        if x.slots is None:
-            words, slots, count = device.deal_words(x.words, mine), None, None
-            if read:
-                vals = device.where(x.vals, words) if away else x.vals
-        else:
-            words, (slots, count) = None, device.deal(x.slots, x.count, mine)
-            if read:
-                vals = device.deal(x.vals, x.count, mine)[0]
-        if away:
-            each = read * vals.itemsize
-            if slots is not None:
-                session.account(d, 0, [(count, slots.itemsize + each)])
-            else:
-                counted = read and session.watched is not None
-                moved = [(device.set_bits(words), each)] if counted else []
-                session.account(d, words.nbytes * mine.bit_count() // WORD, moved)
-        return rows, VectorBlock(x.n, vals, int(read), words, slots, count)
-
-    def _beside(self, task: Task, source: VectorStore) -> VectorBlock:
-        """What is left to the owner where others take hubs of their places alone."""
-        assert self.hubs is not None
-        x, device, mine = source.blocks[task.block], self.session.devices[task.device], self.mine[task]
-        rows, theirs = self.hubs.rows[task.block], ALL ^ mine
-        if x.slots is None:
-            return VectorBlock(x.n, x.vals, x.stride, x.words & ~device.deal_words(rows, theirs))
-        (slots, count), (others, number) = (device.deal(x.slots, x.count, bits) for bits in (mine, theirs))
-        given, stride = self.session.pool.scalar(task.device, 0, x.vals.dtype), 0
-        vals = device.empty(slots.size, x.vals.dtype)
-        if self.read and x.stride:
-            vals, given = (device.deal(x.vals, x.count, bits)[0] for bits in (mine, theirs))
-            stride = 1
-        kernel = self.session.kernels.get("mask_list", Spec(b=source.dtype, idx=slots.dtype.name))
-        kernel(number, others, given, stride, rows, MASKED | COMPLEMENT, slots, vals, count)
-        return VectorBlock(x.n, vals if stride else x.vals, stride, None, slots, count)
-
-
-class Ran(NamedTuple):
-    """Captured rounds: how many, seconds, edges that were pushed and that devices waited for, whether frontiers were
-    dealt out."""
-
-    rounds: int
-    seconds: float
-    edges: int
-    waited: int
-    dealt: bool
-
-
-class Pace:
-    """Whether captured rounds of a loop deal frontiers out: not yet, then for a trial, and for good or not any more.
-    Seconds an edge of its last runs, without and with it; how often rounds were to be captured anew for it."""
-
-    def __init__(self) -> None:
-        self.deals = self.settled = False
-        self.asked = 0
-        self.seconds: dict[bool, list[float]] = {False: [], True: []}
-
-    def pays(self) -> bool:
-        return median(self.seconds[True]) < USE * median(self.seconds[False])
-
-
-class DealtThere(NamedTuple):
-    """A list that devices deal out themselves. loads: on each of them the edges of all blocks' lists."""
-
-    session: Context
-    matrix: MatrixStore
-    loads: list[Any]
-    least: int  # edges beyond the mean from which they do
-    tasks: Sequence[Task]
-    decision: None
-    read: bool  # whether values of the frontier are
-
-    def hand(self, task: Task, source: VectorStore) -> tuple[MatrixBlock, VectorBlock]:
-        """The rows of a block and the part of its frontier, in the memory of who takes it."""
-        (d, b, *_), session = task, self.session
-        x, device = source.blocks[b], session.devices[d]
-        one, room = session.pool.scalar(d, 0, x.vals.dtype), x.slots.size
-        read = bool(self.read and x.stride)
-        slots, count = device.empty(room, x.slots.dtype), device.zeros(1, np.int64)
-        given, vals = (x.vals, device.empty(room, x.vals.dtype)) if read else (one, one)
-        kernel = session.kernels.get("deal", Spec(b=source.dtype, idx=slots.dtype.name))
-        who = self.loads[d], len(self.loads), b, d, self.least
-        kernel(x.count, x.slots, given, int(read), *who, slots, vals, count)
-        rows = self.matrix.blocks[b] if d == b else self.matrix.copies[d, b]
-        vals = source.blocks[d].vals if self.read and not read else vals  # the one of all
-        return rows, VectorBlock(x.n, vals, int(read), None, slots, count)
 
 
 class Sharing:
@@ -233,10 +113,10 @@ class Sharing:
         shares = solve(each, loads)
         dealt = shares.edges
         if cached is not None:
-            shares, dealt = _of_hubs(shares, cached.parts, edge)
+            shares, dealt = of_hubs(shares, cached.parts, edge)
         if shares.seconds + cost >= plain:
             return None
-        mine = _dealt(dealt, x.map.rows)
+        mine = places(dealt, x.map.rows)
         needed = {(d, b) for d, b, *_ in mine if d != b}
         new = sorted(needed - matrix.copies.keys())
         if new:
@@ -307,15 +187,10 @@ class Sharing:
             del paces[key]
             return False
         gain = ran.waited * self.session.kernels.costs.push_edge - ran.rounds * self.policy.overhead
-        told = ran.rounds >= FEWEST and gain > 0 and self.policy.steal
-        if told and not pace.settled:
-            pace.seconds[ran.dealt] = [*pace.seconds[ran.dealt][1 - TRIED :], ran.seconds / ran.edges]
-        if pace.deals and not pace.settled and len(pace.seconds[True]) == TRIED:
-            pace.settled, pace.deals = True, pace.pays()
-        if not (pace.deals or pace.settled) and told and self._paid(gain, matrix):
-            pace.deals = True
-        pace.asked += ran.dealt is not pace.deals
-        return ran.dealt is not pace.deals and pace.asked <= TRIED
+        if ran.rounds >= FEWEST and gain > 0 and self.policy.steal:
+            pace.hear(ran)
+            pace.deals = pace.deals or not pace.settled and self._paid(gain, matrix)
+        return pace.anew(ran.dealt)
 
     def _paid(self, gain: float, matrix: MatrixStore) -> bool:
         """Whether all devices have copies of all blocks, now that so much more time was lost without them."""
@@ -458,35 +333,6 @@ def _in_room(work: Callable[[], Any]) -> Any:
 def _stolen(shares: Shares, plain: float, cost: float) -> Decision:
     everyone = tuple(range(len(shares.edges)))
     return Decision(1, "steal", everyone, shares, shares.seconds, plain, shares.seconds + cost, cost)
-
-
-def _of_hubs(shares: Shares, parts: Sequence[float], edge: float) -> tuple[Shares, np.ndarray]:
-    """Shares of which thieves take no more than rows of hubs have; and all edges of the places that they look at."""
-    edges, places = shares.edges.astype(float), shares.edges.astype(float)
-    for b, part in enumerate(parts):
-        load, away = edges[b].sum(), edges[b].sum() - edges[b, b]
-        edges[b] *= min(1.0, part * load / max(away, 1))
-        edges[b, b] = 0
-        places[b] = edges[b] / max(part, 1e-9)
-        edges[b, b], places[b, b] = load - edges[b].sum(), max(load - places[b].sum(), 0.0)
-    edges = np.rint(edges).astype(np.int64)
-    return Shares(edges, edge * float(edges.sum(0).max()), shares.bound), places
-
-
-def _dealt(shares: np.ndarray, rows: Sequence[int]) -> dict[Task, int]:
-    """Bits of the places, modulo 64, of each block that each device takes, by the edges of these."""
-    others, own = {}, {}
-    for b, (edges, n) in enumerate(zip(shares, rows, strict=True)):
-        cuts = [0] * (len(edges) + 1)
-        if edges.any():
-            cuts[1:] = np.rint(WORD * np.cumsum(edges) / edges.sum()).astype(int).tolist()
-        for d, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
-            bits = sum(1 << SPREAD * k % WORD for k in range(low, high))
-            if d == b:
-                own[Task(d, b, 0, n)] = bits if edges.any() else ALL
-            elif bits:
-                others[Task(d, b, 0, n)] = bits
-    return others | own
 
 
 def movable(map: RowMap) -> bool:

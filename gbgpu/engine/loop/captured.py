@@ -19,8 +19,8 @@ from ...language.expr import Operand, Statement
 from ...language.recording import Operation
 from ...language.scalar import Scalar
 from ...trace import counters, listeners
+from ..dealing import Ran
 from ..moving import moved
-from ..sharing import Ran
 from .body import drained, reads_of, round_of, written
 from .buffers import (
     addresses,
