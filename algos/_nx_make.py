@@ -298,7 +298,9 @@ def to_scipy_sparse_array(
     values = G._weights(weight)
     if np.isnan(values).any():
         raise NotImplementedError("numbers as the weights of edges")
-    found = csr_array((values, arrays.heads, arrays.offsets), shape=(len(arrays), len(arrays)), dtype=dtype)
+    given = values if len(values) else np.zeros(0)  # as NetworkX has it where there is no edge
+    parts = given, arrays.heads, arrays.offsets
+    found = csr_array(parts, shape=(len(arrays), len(arrays)), dtype=dtype, copy=True)  # others go on with these
     found.sort_indices()
     try:
         return found.asformat(format)

@@ -316,3 +316,107 @@ def test_other_threads_run_while_one_records(devices):
         thread.join()
         v << w + 1
     assert found == [[2, 4, 6]] and v.to_dense().tolist() == [3, 4, 5]
+
+
+HOLES = {
+    "fill": "v[ix] << 5",
+    "added": "v(binary.plus)[ix] << 5",
+    "then fewer": "v(binary.plus)[ix] << 5; ix << ix.select('<', 2)",
+    "fewer then": "ix << ix.select('<', 2); v(binary.plus)[ix] << 5",
+    "masked": "ix(x.S, replace) << ix; v[ix] << 5",
+    "then none": "v[ix] << 5; ix.clear()",
+    "rows": "A[ix, :] << 7",
+    "both": "A(binary.plus)[ix, ix] << 1",
+}
+
+
+@pytest.mark.parametrize("filled", ["all", "some", "none"])
+@pytest.mark.parametrize("text", HOLES.values(), ids=HOLES)
+def test_vectors_of_ids_that_lack_places(devices, text, filled):
+    """Those that are there when the statement runs are the ids, as without a loop; captured or not."""
+    found = []
+    for recorded in (False, True):
+        for _ in range(4):
+            ids = {"all": {0: 2, 1: 0, 2: 2}, "some": {1: 2}, "none": {}}[filled]
+            given = {"ix": gb.Vector(int, 3), "x": gb.Vector.from_coo([0, 1], True, size=3), "binary": binary}
+            given["ix"] << gb.Vector.from_dict(ids, size=3, dtype=int)
+            given["v"], given["A"] = gb.Vector.from_dense([1, 2, 3, 4]), gb.Matrix.from_dense([[1, 2, 3]] * 3)
+            given["replace"], lines = replace, text.split("; ")
+            if recorded:
+                with gb.loop(9):
+                    for line in lines:
+                        exec(line, given)
+            else:
+                for line in lines * 9:
+                    exec(line, given)
+            found.append((given["v"].to_dict(), given["A"].to_dense(0).tolist(), given["ix"].to_dict()))
+    assert all(one == found[0] for one in found), found
+
+
+def test_ids_that_are_too_few_to_be_read(devices):
+    """Without a loop the result has another size, too."""
+    v, w, ix = gb.Vector.from_dense([1, 2, 3, 4]), gb.Vector(int, 3), gb.Vector.from_coo([1], [2], size=3)
+    with pytest.raises(gb.exceptions.DimensionMismatch, match="give every place an id"):
+        with gb.loop(1):
+            w << v[ix]
+    with pytest.raises(gb.exceptions.DimensionMismatch, match="give every place an id"):
+        with gb.loop(1):
+            v[ix] << w
+    ix << gb.Vector.from_dense([0, 3, 3])
+    with gb.loop(1):
+        w << v[ix]
+    assert w.to_dict() == {0: 1, 1: 4, 2: 4}
+
+
+def test_a_loop_is_recorded_once(devices):
+    v, it = gb.Vector.from_scalar(0, 3), gb.loop(2)
+    with it:
+        v(binary.plus) << 1
+    with pytest.raises(gb.exceptions.InvalidValue, match="a loop that is new"), it:
+        v(binary.plus) << 10
+    with pytest.raises(gb.exceptions.InvalidValue, match="a loop that is new"), gb.loop(2) as it, it:
+        v(binary.plus) << 10
+    assert v.to_dict() == {0: 2, 1: 2, 2: 2} and not gb.settings.session().recorders
+    outer, inner = gb.loop(2), gb.loop(3)  # made before, begun inside
+    with outer:
+        with inner:
+            v(binary.plus) << 1
+    assert v.to_dict() == {0: 8, 1: 8, 2: 8}
+
+
+def test_bodies_that_end_in_another_order(devices):
+    def body(value):
+        v = gb.Vector.from_scalar(0, 3)
+        with gb.loop(3):
+            yield v
+            v(binary.plus) << value
+
+    one, other = body(1), body(100)
+    first, _ = next(one), next(other)
+    for each in (one, other):
+        with pytest.raises(gb.exceptions.InvalidValue, match="reverse order"):
+            next(each)
+    assert first.to_dict() == {0: 0, 1: 0, 2: 0} and not gb.settings.session().recorders
+    one, other = body(1), body(100)
+    next(one), next(other)
+    one.close()
+    with pytest.raises(gb.exceptions.InvalidValue, match="reverse order"):
+        next(other)
+    one, w = body(1), gb.Vector.from_scalar(0, 3)
+    next(one)
+    del one  # as a generator that nobody goes on with
+    with gb.loop(2):
+        w(binary.plus) << 1
+    assert w.to_dict() == {0: 2, 1: 2, 2: 2}
+
+
+READS = [np.array, np.float64, np.int64, round, list, "{:d}".format, lambda x: np.array([x, 1])]
+READS += [lambda x: gb.Vector.from_dense([x, 1]), lambda x: gb.Matrix.from_coo([0], [0], [x])]
+
+
+@pytest.mark.parametrize("read", READS)
+def test_what_reads_a_recorded_number_says_so(devices, read):
+    s = gb.Scalar.from_value(3)
+    for number in (lambda it: it.index, lambda it: s.value):
+        with pytest.raises(TypeError, match="known while a loop is recorded.*it.until"), gb.loop(1) as it:
+            read(number(it))

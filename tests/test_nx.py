@@ -279,6 +279,27 @@ def test_sparse_arrays_come_and_go(values, kind):
     assert plain(G) == plain(theirs)
 
 
+def test_what_sparse_arrays_are_done_to_changes_no_graph():
+    """Nodes and edges whose order is not ascending, so that columns have to be sorted."""
+    G = nx.Graph()
+    G.add_nodes_from([2, 0, 1])
+    G.add_weighted_edges_from([(2, 1, 7), (2, 0, 1)])
+    ours = nx.path_graph(3, backend="gbgpu")
+    for graph, backend in ((G, {"backend": "gbgpu"}), (ours, {})):
+        before = [nx.adjacency_matrix(graph, **backend).toarray().tolist()]
+        before += [list(nx.bfs_tree(graph, 2, **backend)), nx.single_source_dijkstra_path_length(graph, 2, **backend)]
+        A = nx.adjacency_matrix(graph, **backend)
+        A.data[:], A.indices[:], A.indptr[:] = 50, 0, 0
+        after = [nx.adjacency_matrix(graph, **backend).toarray().tolist()]
+        after += [list(nx.bfs_tree(graph, 2, **backend)), nx.single_source_dijkstra_path_length(graph, 2, **backend)]
+        assert before == after
+        if graph is G:
+            assert before[1:] == [list(nx.bfs_tree(G, 2)), nx.single_source_dijkstra_path_length(G, 2)]
+    assert list(ours.edges) == [(0, 1), (1, 2)]
+    alone = nx.empty_graph(2)
+    assert nx.adjacency_matrix(alone, backend="gbgpu").dtype == nx.adjacency_matrix(alone).dtype
+
+
 # -- what it is asked for
 
 

@@ -2,12 +2,14 @@
 become one where kernels can do both (`flatten`), index Vectors products with a selection matrix, diagonals a few
 statements."""
 
+from operator import is_
 from typing import Any
 
 import numpy as np
 
 from ..distribute.blocks import MatrixStore
 from ..distribute.partition import Task
+from ..errors import DimensionMismatch, message
 from ..kernels.interface import Spec
 from ..language.expr import Expression
 from ..language.expr import new_like as _new
@@ -19,6 +21,7 @@ from ..semiring._operators import BinaryOp, SelectOp
 from ..semiring._types import BOOL
 from .deterministic import order_matters
 from .flatten import filling, flat
+from .loop.journal import NotCompiled
 from .matrix import csr, shapes
 from .plan import Step, Value
 
@@ -33,11 +36,48 @@ def rewritten(statement: Any) -> Any:
         return _again(statement, filling(expr, expr.option) if expr.kind == "fill" else flat(expr), index)
     if expr.kind in _COMPOSED:
         return _COMPOSED[expr.kind](statement)
+    if (index is not None or expr.kind == "extract") and (found := _named(statement)) is not None:
+        return found
     if index is not None and statement.output.ndim == 1 and (index.vector is not None or _meets(statement)):
         return None if _scatters(statement) else _assign(statement)
     if expr.kind == "extract" and isinstance(expr.option, Index) and expr.option.vector is not None:
         return None if _takes(expr) else _extract(statement)
     return None
+
+
+def _named(statement: Any) -> Any:
+    """The statement with the ids that Vectors of a recorded loop have now, where some lack places; None where none do.
+    Raises DimensionMismatch where that is another number of rows than is read or written."""
+    expr, parts = statement.expr, statement.expr.option if statement.expr.kind == "extract" else None
+    index, option = (_with_ids(statement.output._session, each) for each in (statement.index, parts))
+    if index is statement.index and option is parts:
+        return None
+    shape = _shape(option) if option is not parts else expr.shape
+    wanted = expr.shape if index is statement.index else _shape(index)
+    if shape != wanted and expr.kind != "fill":
+        came = f"{shape}" if option is parts else f"an index Vector of {shape}"
+        raise DimensionMismatch(message(f"a right-hand side of shape {wanted}", came, "give every place an id"))
+    option = option if expr.kind == "extract" else expr.option
+    return _again(statement, Expression(expr.kind, expr.op, expr.left, expr.right, expr.dtype, wanted, option), index)
+
+
+def _shape(parts: Any) -> tuple[int, ...]:
+    return tuple(map(len, parts)) if type(parts) is tuple else (len(parts),)
+
+
+def _with_ids(session: Any, index: Any) -> Any:
+    """An index, or a tuple of them; ids in place of a Vector that lacks some. In a captured round nobody knows."""
+    if type(index) is tuple:
+        found = tuple(_with_ids(session, each) for each in index)
+        return index if all(map(is_, found, index)) else found
+    if not isinstance(index, Index) or index.vector is None or session.explaining:
+        return index
+    store = index.vector._store
+    if store is not None and store.form == "full":
+        return index
+    if session.loop_index is not None:
+        raise NotCompiled(f"{index.vector.name} may lack places")
+    return index if session.nvals(index.vector) == index.size else Index(index.n, ids=index.ids())
 
 
 def _evaluated(statement: Any) -> Any:

@@ -61,10 +61,13 @@ class Recorded(Lazy):
     def _read(self) -> Any:
         return self.read()
 
-    def _unknown(self, *arguments: Any) -> Any:
+    def _unknown(self, *arguments: Any, **keywords: Any) -> Any:
         raise unknown(self._text)
 
-    __bool__ = __int__ = __float__ = __index__ = _unknown
+    def __format__(self, form: str) -> str:
+        return self._unknown() if form else str(self)
+
+    __bool__ = __int__ = __float__ = __index__ = __array__ = __iter__ = __round__ = _unknown
 
 
 def known(value: Any) -> Any:
@@ -90,8 +93,9 @@ class Operation(NamedTuple):
 class Recorder:
     """The body of a loop, or what `it.when` guards, as it is written."""
 
-    def __init__(self, session: Any, above: "Recorder | None"):
-        self.session, self.above = session, above
+    def __init__(self, session: Any):
+        self.session = session
+        self.above: Recorder | None = None  # the one that this thread was at when it began
         self.operations: list[Operation] = []
         self.condition: Any = None  # of what `it.when` guards, and what tells whether it holds
         self.truth: Callable[[], bool] = bool
@@ -122,14 +126,23 @@ class Recorder:
         return self.add("build", what, lambda: method(session, what, *arguments, **keywords))
 
     def __enter__(self) -> "Recorder":
-        self.session.recorders[get_ident()] = self
+        self.above, self._thread = recorder(self.session), get_ident()
+        self.session.recorders[self._thread] = self
         return self
 
-    def __exit__(self, *failure: Any) -> None:
-        if self.above is None:
-            del self.session.recorders[get_ident()]
-        else:
-            self.session.recorders[get_ident()] = self.above
+    def __exit__(self, kind: Any, *failure: Any) -> None:
+        """Raises InvalidValue where what was begun inside is still open: none of these is recorded any more."""
+        recorders = self.session.recorders
+        inner = here = recorders.get(self._thread)
+        while inner is not None and inner is not self:
+            inner = inner.above
+        if inner is not None:
+            del recorders[self._thread]
+        if here is self and self.above is not None:
+            recorders[self._thread] = self.above
+        if here is not self and kind is None:
+            wanted, hint = "loops that end in the reverse order of their beginning", "generators do not yield in a body"
+            raise InvalidValue(message(wanted, "one that ends while a later one is open, or after that", hint))
 
 
 def recorder(session: Any) -> Recorder | None:
@@ -151,9 +164,10 @@ class Loop:
     one kernel.
     `on_iteration(rounds)` is called after every `every` rounds.
 
-    A body may have whatever a statement can be, `.new()`, `.clear()`, vectors and matrices made inside (empty again in
-    each round), loops, and `with it.when(condition):`. What reads values (`to_coo`, `int(v.nvals)`, Python's `if`)
-    raises TypeError. Raises InvalidValue for a loop without a condition and without `max_iterations`."""
+    A body is recorded once: each loop is a new one. It may have whatever a statement can be, `.new()`, `.clear()`,
+    vectors and matrices made inside (empty again in each round), loops, and `with it.when(condition):`. What reads
+    values (`to_coo`, `int(v.nvals)`, Python's `if`) raises TypeError. Raises InvalidValue for a loop without a
+    condition and without `max_iterations`, and for bodies that do not end in the reverse order of their beginning."""
 
     def __init__(self, max_iterations: int | None, on_iteration: Callable[[int], Any] | None, every: int):
         for name, value in (("max_iterations", max_iterations), ("every", every)):
@@ -162,7 +176,7 @@ class Loop:
         self.max_iterations = None if max_iterations is None else int(max_iterations)
         self._call, self._every = on_iteration, int(every)
         self._session = settings.session()
-        self._body = Recorder(self._session, recorder(self._session))
+        self._body, self._begun = Recorder(self._session), False
         self._conditions: list[Any] = []
         self.rounds, self.converged, self.how = 0, False, "statements"
         # Nothing that a body has may hold its loop: its vectors would wait for Python's search for garbage.
@@ -190,7 +204,7 @@ class Loop:
         truth, here = _condition(condition, "it.when"), recorder(self._session)
         if here is None:
             raise InvalidValue(message("it.when inside the body of its loop", "it outside"))
-        with Recorder(self._session, here) as inner:
+        with Recorder(self._session) as inner:
             inner.condition, inner.truth = condition._node(), truth
             yield
         inner.above = None
@@ -200,11 +214,14 @@ class Loop:
 
     def __enter__(self) -> "Loop":
         self._session.check()
+        if self._begun:
+            raise InvalidValue(message("a loop that is new", "one whose body was recorded", "gb.loop() makes another"))
         self._body.__enter__()
+        self._begun = True
         return self
 
     def __exit__(self, kind: Any, *failure: Any) -> None:
-        self._body.__exit__()
+        self._body.__exit__(kind, *failure)
         if kind is not None:
             return
         if not self._conditions and self.max_iterations is None:
