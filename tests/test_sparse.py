@@ -76,6 +76,8 @@ abs(-A) | abs(A.astype(bool)) | round(A * 1.4) | A.sin() | A.sqrt() | A.sign() |
 A.astype(np.int8) + A.astype(np.uint8) | A.conj() | A.dot(2) | A.real | A.imag | (A * 1.5).imag
 round(A * 1.26, 1) | round(A * 26, -1) | round(A * np.float32(1.26), 1) | round(A, 1) | round(A * 260, -2)
 round((A * 26).astype(np.uint8), -1) | round(A * 26.5, -1)
+(A * np.inf).imag | (A * 1.0) ** np.nan | (A * -np.inf) ** 0.5 | A.astype(bool) ** np.nan
+sp.csr_array((0, 3), dtype=np.int32) * np.ones((0, 3)) | sp.csr_array((3, 0), dtype=np.int8) / np.ones((3, 0))
 """
 PRODUCTS = """
 A @ np.array([1, 2, 3]) | A @ [1.5, 2, 3] | np.array([1, 2]) @ A | A @ np.ones((3, 2)) | np.ones((1, 2)) @ A | A @ 2
@@ -90,6 +92,8 @@ A > 1 | A < 1 | A <= 1 | A >= 2 | A != 0 | A == 0 | A == 2 | A > -1 | A.astype(n
 A != np.nan | A == A | A != A.T | A == A.T | A < A.T | A < A | A <= A | A > np.ones((2, 3)) | A.tocsc() != A
 A.tocoo() == A | A.maximum(1) | A.maximum(-1) | A.maximum(A * 2) | A.minimum(-A) | A.minimum(np.ones((2, 3)))
 A.minimum(1.5) | A.astype(bool).maximum(A.astype(bool)) | A.astype(bool) < A.astype(bool)
+A.tocoo().maximum(2) | A.tocoo().maximum(-2) | A.tocoo().minimum(-1.5) | A.tocoo() >= np.nan | A.tocoo() != np.nan
+A.tocoo() > 1 | A.tocoo() == 0 | A.tocsc() >= np.nan
 """
 REDUCTIONS = """
 A.sum() | A.sum(axis=0) | A.sum(axis=1) | A.sum(axis=-1) | A.sum(axis=2) | A.sum(axis=(0, 1)) | A[0].sum()
@@ -102,6 +106,7 @@ A.argmin(axis=1) | (-A).argmax(axis=1) | (-A).argmax() | sp.csr_array((2, 3)).ar
 A.argmax(axis=1, explicit=True) | sp.csr_array((0, 3)).max() | sp.csr_array((0, 3)).argmax(axis=0) | A.trace()
 A.trace(1) | A.diagonal() | A.diagonal(1) | A.diagonal(-1) | A.diagonal(5) | A.count_nonzero()
 A.count_nonzero(axis=1) | A.nonzero()
+A.sum(dtype=bool) | A.sum(axis=0, dtype=bool) | sp.csr_array((2, 3)).sum(dtype=bool)
 """
 SUBSCRIPTS = """
 A[0, 1] | A[-1, -2] | A[5] | A[:, -4] | A['a'] | A[1.5] | A[0, 0, 0] | A[0] | A[-1] | A[:, 1] | A[..., 1]
@@ -111,6 +116,7 @@ A[np.ix_([1, 0], [1, 2])] | A[[0, 1], [0, 1]] | A[[[0, 1]], [[0, 1]]]
 A[np.array([[0, 1], [1, 0]]), np.array([[0, 1], [1, 0]])] | A.tocoo()[[0, 1], [0, 1]] | A[np.ones((2, 3), bool)]
 A[A > 1] | A[[True, False]] | A.tocoo()[:, [True, False, True]] | A[np.array([True])] | A[A] | A[None, 0]
 A[1:, None, 0] | A[0][1] | A[0][0:2] | A[0][[0, 1]] | A[0].tocsr()[0:2] | A[0][::-1] | list(A)[1] | A[None]
+list(A.tocsc())[1] | list(A.tocoo())[1]
 """
 SHAPES = """
 A.T | A.T.format | A.tocoo().T | A.transpose(axes=(1, 0)) | A.transpose(axes=(0, 1)) | A[0].T | A.todense()
@@ -151,6 +157,8 @@ sp.block_array([[A, None, A * 2], [None, A.T @ A, None]]) | sp.eye(3, 4, 1).toar
 sp.diags([1, 2, 3], dtype=float).toarray() | sp.diags([[1, 2], [3]], [0, 1], (2, 2), 'csr', int).toarray()
 sp.random(5, 6, 0.5, rng=1).shape | sp.random(5, 6, 0.5, 'csr', np.int8).nnz | sp.csr_matrix(A).toarray()
 sp.random(2, 2, 1, data_rvs=np.ones).toarray() | sp.isspmatrix(2) | sp.coo_matrix((2, 3)).shape
+sp.coo_array(([1.0], ([0.0], [1.0])), shape=(2, 2)) | sp.coo_array(([1], ([-1.0], [1])), shape=(2, 2))
+sp.kron(sp.csr_array((2, 2), dtype=np.int32), A) | sp.kron(A, sp.csr_array((2, 2)), format='csc')
 """
 
 
@@ -178,6 +186,7 @@ A[0] = A[1] | A[:, 0:2] = A[:, 1:3] | A[0:1] = A[1:2] * 0 | A[0, 1] = [1, 2] | A
 A[:] = A[0:1] | A[np.ix_([0, 1], [0, 2])] = 3 | A.setdiag(7) | A.setdiag([7, 8], 1) | A.setdiag([7], -1)
 A.setdiag(1, 5) | A.resize(3, 2) | A.resize((1, 5)) | A.eliminate_zeros() | A.sort_indices() | A.sum_duplicates()
 A.data = A.data * 2
+A[:, 1] = [[7, 8]] | A[:, 1] = [[7, 8, 9]]
 """
 
 

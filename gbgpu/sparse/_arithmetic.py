@@ -78,6 +78,11 @@ class Arithmetic:
             raise NotImplementedError("zero power is not supported as it would densify the array. Hint: np.ones")
         values = self if dtype is None else self.astype(dtype)
         found = checked_dtype((np.ones(1, values.dtype) ** n).dtype)
+        if found.kind == "f" and n == 0.5:  # where NumPy takes roots
+            return values._mapped(gb.unary.sqrt[found], found)
+        if found.kind == "f" and n != n:  # of 1 alone that is a number, 0 / 0 of others
+            ones = values._mapped(gb.binary.iseq[found], found, found.type(1))
+            return ones._same(gb.binary.truediv[found](ones._A & ones._A).new())
         if found.kind == "f":
             return values._mapped(gb.binary.pow[found], found, found.type(n))
         return values._whole_power(int(n), found)
@@ -188,8 +193,7 @@ class Arithmetic:
         dtype, A = np.promote_types(self.dtype, checked_dtype(array.dtype)), self._A
         if self._shape2 != shape:
             A = A[_repeats(self._shape2[0], shape[0]), _repeats(self._shape2[1], shape[1])].new()
-        if 0 not in shape:
-            A = operator("multiply", dtype)(_beside(A, array.reshape(two), shape)).new()
+        A = operator("multiply", dtype)(_beside(A, array.reshape(two), shape)).new() if 0 not in shape else A.dup(dtype)
         return made(A, "coo", shape if max(self.ndim, array.ndim) == 2 else self.shape)
 
     def __truediv__(self, other: Any) -> Any:
@@ -292,11 +296,11 @@ class Arithmetic:
     def _against_scalar(self, name: str, other: Any) -> Any:
         if getattr(python, name)(0, other):
             if other != other:  # only `ne` gets here
-                return self._inverted(formats[self._format](self.shape, dtype=bool))
+                return self._inverted(formats[self._format](self.shape, dtype=bool)).asformat(self.format)
             return self._inverted(self._against_scalar(_NEGATED.get(name) or _inverse(name), other))
         dtype = _common_type(self.dtype, other)
         A = self._A.apply(operator(name, dtype), dtype.type(other)).new(bool)
-        return made(zeroless(A), self._format, self.shape)
+        return made(zeroless(A), self._format if other == other else self.format, self.shape)
 
     def _inverted(self, truths: Any) -> Any:
         """True wherever `truths` has no entry. The result is full of entries: SciPy warns."""
@@ -333,7 +337,7 @@ class Arithmetic:
     def _extreme_of(self, name: str, function: Any, other: Any) -> Any:
         if is_scalar(other):
             if function(0, other):
-                return formats[self._format](function(self.toarray(), other))
+                return formats[self.format](function(self.toarray(), other))
             dtype = checked_dtype(function(np.ones(1, self.dtype), other).dtype)
             found = self._mapped(operator(name, dtype), dtype, dtype.type(other))
             return made(zeroless(found._A), self._format, self.shape)

@@ -144,6 +144,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
         checked_dtype(data.dtype)
         if len(coords) != len(self._shape) or any(len(c) != len(data) for c in coords):
             raise ValueError("row, column, and data array must all be the same length")
+        coords = tuple(map(_whole, coords))
         for axis, (c, n) in enumerate(zip(coords, self._shape, strict=True)):
             _in_range(c, n, axis)
         row = coords[0] if len(coords) == 2 else np.zeros(len(data), np.int64)
@@ -192,7 +193,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
     shape = property(lambda self: self._shape)
     ndim = property(lambda self: len(self._shape))
     real = property(lambda self: self.copy(), doc="This array: there are no complex ones.")
-    imag = property(lambda self: self * self.dtype.type(0), doc="Zeros, as many as there are entries.")
+    imag = property(lambda self: self._mapped(gb.binary.second[self.dtype], self.dtype, self.dtype.type(0)))
     T = property(lambda self: self.transpose())
 
     @property
@@ -415,7 +416,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     def __iter__(self) -> Any:
         rows = (self[i] for i in range(self._shape[0]))
-        return (row.tocsr() for row in rows) if self.ndim == 2 and self.format == "csr" else rows
+        return (row.tocsr() for row in rows) if self.ndim == 2 and self.format != "coo" else rows
 
     def __reduce__(self) -> Any:
         data = self.tocoo()
@@ -523,6 +524,11 @@ def _flexible(arguments: tuple, size: int | None) -> tuple:
     if shape.count(-1) > 1 or known == 0 or size % known:
         raise ValueError(f"cannot reshape array of size {size} into shape {shape}")
     return tuple(size // known if n == -1 else n for n in shape)
+
+
+def _whole(c: np.ndarray) -> np.ndarray:
+    """Indices that are given as floats, as SciPy takes them, if they are whole numbers."""
+    return c.astype(np.int64) if c.dtype.kind == "f" and c.size and np.all(c == np.trunc(c)) else c
 
 
 def _in_range(c: np.ndarray, n: int, axis: int) -> None:

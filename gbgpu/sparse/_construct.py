@@ -113,6 +113,8 @@ def _integers(rng: Any, dtype: np.dtype, size: int) -> np.ndarray:
 def kron(A: Any, B: Any, format: str | None = None) -> Any:
     """The Kronecker product."""
     A, B = _any(A), _any(B)
+    if not A.nnz or not B.nnz:
+        return formats["coo"](tuple(np.multiply(A._shape2, B._shape2))).asformat(format)
     dtype = np.promote_types(A.dtype, B.dtype)
     return made(A._A.kronecker(B._A, operator("multiply", dtype)).new()).asformat(format)
 

@@ -47,9 +47,10 @@ class Reductions:
         axis = self._axis(axis)
         wide = checked_dtype(np.zeros(1, self.dtype).sum(dtype=None if axis is not None else dtype).dtype)
         A = self._A if wide == self.dtype else self._A.dup(wide)
+        plus = gb.monoid.lor if wide == np.bool_ else gb.monoid.plus[wide]
         if axis is None:
-            return given(wide.type(A.reduce_scalar(gb.monoid.plus[wide], allow_empty=False).new().value), out)
-        total = self._lines(A, axis, gb.monoid.plus[wide]).to_dense(0, wide)
+            return given(wide.type(A.reduce_scalar(plus, allow_empty=False).new().value), out)
+        total = self._lines(A, axis, plus).to_dense(0, wide)
         return given(total if dtype is None else total.astype(dtype), out)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:

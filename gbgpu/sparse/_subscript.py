@@ -96,8 +96,8 @@ def _value(x: Any, shape: tuple, ints: list, dtype: np.dtype) -> Any:
             return x.reshape(-1)[0]
         if all(ints):
             raise ValueError("Trying to assign a sequence to an item")
-        if ints[1] and x.ndim == 1:
-            x = x[:, None]
+        if ints[1] and (x.ndim == 1 or x.ndim == 2 and len(x) == 1):
+            x = x.reshape(-1, 1)
         return gb.Matrix.from_dense(np.broadcast_to(x, shape))
     A = sparse(x)._A
     if ints[1] and sparse(x).ndim == 1:
