@@ -285,13 +285,13 @@ def test_what_sparse_arrays_are_done_to_changes_no_graph():
     G.add_nodes_from([2, 0, 1])
     G.add_weighted_edges_from([(2, 1, 7), (2, 0, 1)])
     ours = nx.path_graph(3, backend="gbgpu")
-    for graph, backend in ((G, {"backend": "gbgpu"}), (ours, {})):
-        before = [nx.adjacency_matrix(graph, **backend).toarray().tolist()]
-        before += [list(nx.bfs_tree(graph, 2, **backend)), nx.single_source_dijkstra_path_length(graph, 2, **backend)]
-        A = nx.adjacency_matrix(graph, **backend)
+    for graph, how in ((G, {"backend": "gbgpu"}), (ours, {})):
+        before = [nx.adjacency_matrix(graph, **how).toarray().tolist()]
+        before += [list(nx.bfs_tree(graph, 2, **how)), nx.single_source_dijkstra_path_length(graph, 2, **how)]
+        A = nx.adjacency_matrix(graph, **how)
         A.data[:], A.indices[:], A.indptr[:] = 50, 0, 0
-        after = [nx.adjacency_matrix(graph, **backend).toarray().tolist()]
-        after += [list(nx.bfs_tree(graph, 2, **backend)), nx.single_source_dijkstra_path_length(graph, 2, **backend)]
+        after = [nx.adjacency_matrix(graph, **how).toarray().tolist()]
+        after += [list(nx.bfs_tree(graph, 2, **how)), nx.single_source_dijkstra_path_length(graph, 2, **how)]
         assert before == after
         if graph is G:
             assert before[1:] == [list(nx.bfs_tree(G, 2)), nx.single_source_dijkstra_path_length(G, 2)]

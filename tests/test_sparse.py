@@ -158,6 +158,7 @@ sp.diags([1, 2, 3], dtype=float).toarray() | sp.diags([[1, 2], [3]], [0, 1], (2,
 sp.random(5, 6, 0.5, rng=1).shape | sp.random(5, 6, 0.5, 'csr', np.int8).nnz | sp.csr_matrix(A).toarray()
 sp.random(2, 2, 1, data_rvs=np.ones).toarray() | sp.isspmatrix(2) | sp.coo_matrix((2, 3)).shape
 sp.coo_array(([1.0], ([0.0], [1.0])), shape=(2, 2)) | sp.coo_array(([1], ([-1.0], [1])), shape=(2, 2))
+sp.diags_array([1, 0, -3], format='csc', dtype=float)
 sp.kron(sp.csr_array((2, 2), dtype=np.int32), A) | sp.kron(A, sp.csr_array((2, 2)), format='csc')
 """
 

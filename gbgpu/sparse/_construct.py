@@ -57,6 +57,8 @@ def diags_array(
     dtype = np.common_type(*lines) if dtype is _FLOATS else dtype
     parts = [_diagonal(d, k, shape) for d, k in zip(lines, offsets, strict=True)]
     row, col, data = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if format is not None:  # SciPy converts what it has by diagonals, without zeros
+        row, col, data = (part[data != 0] for part in (row, col, data))
     return formats["csr"]((data, (row, col)), shape=shape, dtype=dtype).asformat(format)
 
 
