@@ -4,6 +4,7 @@ are predictions."""
 import argparse
 import json
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,21 @@ def add_replay(commands: Any) -> None:
     command.add_argument("--topology", default="sim:dgx1-v100", metavar="T", help=host)
     command.add_argument("--policy", choices=POLICIES, action="append", help="may be given again (default: all)")
     rate = command.add_mutually_exclusive_group()
-    rate.add_argument("--edge-seconds", type=float, default=EDGE, metavar="S", help=f"of every edge (default: {EDGE})")
+    rate.add_argument("--edge-seconds", type=cost, default=EDGE, metavar="S", help=f"of every edge (default: {EDGE})")
     rate.add_argument("--model", metavar="FILE", help="seconds an edge as gbgpu.balance.Polynomial.save wrote them")
-    command.add_argument("--bytes-per-edge", type=float, default=BYTES, metavar="B", help=f"default: {BYTES:g}")
+    command.add_argument("--bytes-per-edge", type=cost, default=BYTES, metavar="B", help=f"default: {BYTES:g}")
     meeting = f"seconds that a device adds to a round (default: {MEETING})"
-    command.add_argument("--meeting", type=float, default=MEETING, metavar="S", help=meeting)
+    command.add_argument("--meeting", type=cost, default=MEETING, metavar="S", help=meeting)
     command.add_argument("--plot", metavar="FILE", help="the last policy as a picture, beside rounds left alone")
     command.add_argument("--json", action="store_true", help="JSON on stdout, nothing else there")
+
+
+def cost(text: str) -> float:
+    """Seconds, or bytes: a number from 0 on."""
+    number = float(text)
+    if not 0 <= number < inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number from 0 on")
+    return number
 
 
 def replay_trace(arguments: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import runpy
+import signal
 import sys
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -29,6 +30,7 @@ from algos.graphs import KINDS, SPEC, load, parse_weights, store
 from algos.progress import Progress
 from algos.verify import VerificationError
 from gbgpu import errors, report
+from gbgpu.io import checks
 from gbgpu.trace import compiling, now
 
 FILE = f"{gb.io.SUFFIXES}, or one of them and .gz, .bz2 or .xz"
@@ -54,7 +56,12 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command line (default: the process's); returns the exit code."""
     arguments = parser().parse_args(argv)
     try:
-        return arguments.command(arguments)
+        code = arguments.command(arguments)
+        sys.stdout.flush()
+        return int(code)
+    except BrokenPipeError:
+        _unread()
+        return 128 + signal.SIGPIPE
     except BAD_INPUT as error:
         reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.filename else str(error)
         if "dup_op" in arguments:  # what the reader's keyword is called here
@@ -63,6 +70,11 @@ def main(argv: list[str] | None = None) -> int:
         return 3
     except KeyboardInterrupt:
         return 130
+
+
+def _unread() -> None:
+    """Nobody reads on: nothing more is written, not at the end of Python either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:
@@ -292,6 +304,7 @@ def convert_graph(arguments: argparse.Namespace) -> int:
         progress.step(f"reading {arguments.input}")
         A = load(arguments.input, arguments.symmetric, arguments.dup_op)
         if arguments.dtype is not None:
+            checks.fitting(A.to_coo()[2], gb.dtypes.lookup_dtype(arguments.dtype))
             A = A.dup(arguments.dtype)
         progress.step("writing")
         store(arguments.output, A, arguments.symmetric, f"gbgpu convert {os.path.basename(arguments.input)}")

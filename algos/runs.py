@@ -77,7 +77,10 @@ def choose_source(A: Matrix, asked: int | None) -> int:
 SOURCE = Option("source", int, "first vertex of {} (default: the highest out-degree)", choose_source)
 
 SAMPLES = Option(
-    "samples", int, "{}: from so many vertices, drawn at random (default: 4)", lambda A, asked: min(asked or 4, A.nrows)
+    "samples",
+    int,
+    "{}: from so many vertices, drawn at random (default: 4)",
+    lambda A, asked: min(4 if asked is None else asked, A.nrows),
 )
 
 WEIGHTED = Option("weighted", None, "{}: arcs count by their values", lambda A, asked: bool(asked))

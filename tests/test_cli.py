@@ -116,6 +116,9 @@ def test_a_failed_check_exits_with_1(call, monkeypatch, form):
         ["generate", "rmat"],
         ["generate", "rmat", "-o", "x.mtx", "--side", "3"],
         ["generate", "rmat", "-o", "x.mtx", "--weights", "9-1"],
+        ["replay", "t.json", "--edge-seconds", "nan"],
+        ["replay", "t.json", "--meeting", "-1"],
+        ["replay", "t.json", "--bytes-per-edge", "inf"],
     ],
 )
 def test_usage_errors_exit_with_2(call, words):
@@ -289,6 +292,8 @@ def test_convert_of_undirected_graphs(call, devices, tmp_path, monkeypatch):
         (["flat.mtx", "A.mtx", "--symmetric"], 3, "flat.mtx: expected a square"),
         (["A.mtx", "none/A.gr"], 3, "none/A.gr"),
         (["A.mtx", "A.gr", "--dtype", "quaternion"], 2, "quaternion"),
+        (["large.txt", "A.mtx", "--dtype", "INT8"], 3, "whole ones from -128 to 127; came 300"),
+        (["large.txt", "A.mtx", "--dtype", "UINT64"], 3, "came -3"),
         (["A.mtx"], 2, "usage"),
     ],
 )
@@ -297,6 +302,7 @@ def test_convert_says_what_is_wrong(call, devices, tmp_path, monkeypatch, words,
     Path("A.mtx").write_text(BAD.replace("one", "1"))
     Path("flat.mtx").write_text(BAD.replace("2 2 1\n1 1 one", "2 3 1\n1 1 1"))
     Path("twice.txt").write_text("0 1 2\n0 1 3\n")
+    Path("large.txt").write_text("0 1 300\n1 2 -3\n")
     Path("bad.gr").write_text("p sp 2 1\na 1 2 x\n")
     Path("bad.gbgpu").write_text("nothing of the kind")
     gb.io.save("v.gbgpu", gb.Vector.from_coo([1], [2], size=3))
@@ -306,6 +312,31 @@ def test_convert_says_what_is_wrong(call, devices, tmp_path, monkeypatch, words,
     assert reason in err
     assert code == 2 or err.count("\n") == 1
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_few_vertices_on_many_devices(call, tmp_path):
+    """METIS would print to stdout, where JSON is."""
+    (tmp_path / "two.el").write_text("0 1\n")
+    for words in (["info"], ["run", "bfs"]):
+        path = str(tmp_path / "two.el")
+        code, out, _ = call(*words, path, "--partition", "metis", "--devices", "cpu:8", "--json")
+        assert code == 0 and json.loads(out)
+
+
+def test_no_samples(call):
+    code, out, _ = call("run", "betweenness", "road:9", "--samples", "0", "--json")
+    assert (code, json.loads(out)["samples"]) == (0, 0)
+
+
+def test_nobody_reads_on():
+    command = f"{sys.executable} -m algos.cli run pagerank road:9 --json --devices cpu:1"
+    ran = subprocess.run(["bash", "-c", f"{command} | true; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (128 + 13, "", "")
+
+
+def test_an_architecture_that_is_none(call):
+    code, out, err = call("compile", "--arch", "foo")
+    assert (code, out, err.count("\n")) == (3, "", 1) and "such as sm_90; came -arch=foo" in err
 
 
 def test_generate_says_what_is_out_of_range(call, tmp_path):

@@ -379,11 +379,31 @@ def test_a_device_string_is_a_string():
         gb.init(3)
 
 
-@pytest.mark.parametrize("shares", [(1, 2), (1, 2, 3, 4), (-1, 1, 1), (0, 0, 0), (float("nan"), 1, 1)], ids=str)
+WRONG = [(1, 2), (1, 2, 3, 4), (-1, 1, 1), (0, 0, 0), (float("nan"), 1, 1), (1e308,) * 3, ("1",) * 3, (None, 1, 1)]
+
+
+@pytest.mark.parametrize("shares", WRONG, ids=str)
 def test_shares_that_do_not_fit(shares):
     with pytest.raises(exceptions.InvalidValue):
         gb.init("cpu:3", partition=gb.partition.shares(*shares))
         gb.Vector.from_coo([0], [1], size=200)
+    gb.init("cpu:1")
+
+
+def test_partitions_take_whole_numbers_of_numpy():
+    part = gb.partition
+    for make, bad in ((part.segments, (True, 0, 1.5, "x")), (part.random, (-1, "x", 1.5, None))):
+        for number in bad:
+            with pytest.raises(exceptions.InvalidValue):
+                make(number)
+    with pytest.raises(exceptions.InvalidValue):
+        part.degree_separated(True)
+    assert str(part.segments(np.int64(4))) == str(part.segments(4))
+    assert str(part.degree_separated(np.int8(4))) == str(part.degree_separated(4))
+    gb.init("cpu:2", part.shares(np.int8(100), np.uint8(200)))
+    assert gb.Vector(int, 300).nvals == 0
+    with pytest.raises(TypeError, match="deterministic"):
+        gb.init("cpu:2", deterministic="no")
     gb.init("cpu:1")
 
 

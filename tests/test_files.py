@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
 import os
 import stat
@@ -10,6 +11,8 @@ import struct
 import threading
 import tracemalloc
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -19,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gbgpu as gb
+from gbgpu.balance import constant
 from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue, NotImplementedException
 from gbgpu.io import binary
 
@@ -608,7 +612,49 @@ def test_npz_is_scipys(devices, tmp_path):
         gb.io.read(tmp_path / "C.npz")
 
 
+def test_npz_files_are_packed_and_written_from_beginning_to_end(devices, tmp_path):
+    A = gb.Matrix.from_coo([0, 1], [1, 0], [1.5, 2.5], nrows=2, ncols=3)
+    parts = []
+    gb.io.write_npz(SimpleNamespace(write=lambda part: parts.append(bytes(part)) or len(part)), A)
+    (tmp_path / "A.npz").write_bytes(b"".join(parts))
+    for packed in ("gz", "bz2", "xz"):
+        gb.io.write(tmp_path / f"A.npz.{packed}", A)
+    for path in tmp_path.iterdir():
+        assert gb.io.read(path).isequal(A)
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize("symmetry", ["symmetric", "skew-symmetric"])
+def test_entries_that_are_no_numbers_are_symmetric(devices, tmp_path, symmetry):
+    path = tmp_path / "A.mtx"
+    path.write_text(f"%%MatrixMarket matrix coordinate real {symmetry}\n3 3 2\n2 1 nan\n3 1 2\n")
+    A = gb.io.mmread(path)
+    gb.io.mmwrite(path, A, symmetry=symmetry)
+    entries = [part.tolist() for part in gb.io.mmread(path).to_coo()]
+    np.testing.assert_equal(entries, [part.tolist() for part in A.to_coo()])
+    if symmetry == "symmetric":
+        gb.io.write_edgelist(path, A, directed=False)
+        assert path.read_text().endswith("0 1 nan\n0 2 2.0\n")
+
+
 # -- names, permissions and leftovers
+
+
+def test_what_is_no_file_stays_what_it_is(tmp_path):
+    """A pipe is written to, a directory is not."""
+    os.mkfifo(tmp_path / "A.txt")
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit((tmp_path / "A.txt").read_text)
+        gb.io.write_edgelist(tmp_path / "A.txt", gb.Matrix.from_coo([0], [1], 5, nrows=2, ncols=2))
+        assert read.result().endswith("0 1 5\n")
+        read = pool.submit((tmp_path / "A.txt").read_text)
+        constant(3.0).save(tmp_path / "A.txt")
+        assert json.loads(read.result())["degree"] == 4
+    assert stat.S_ISFIFO((tmp_path / "A.txt").stat().st_mode) and len(list(tmp_path.iterdir())) == 1
+    (tmp_path / "B.txt").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"B.txt"):
+        gb.io.write(tmp_path / "B.txt", gb.Matrix(int, 2, 2))
+    assert not list((tmp_path / "B.txt").iterdir())
 
 
 def test_leftovers_and_threads_do_not_collide(tmp_path, monkeypatch):

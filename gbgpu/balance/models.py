@@ -48,9 +48,12 @@ class Polynomial:
         return float(np.sqrt(np.mean((self.predict(found) / np.asarray(seconds) - 1) ** 2)))
 
     def save(self, path: str | Path) -> None:
-        """As JSON; the file is whole or not there."""
+        """As JSON; a file is whole or not there."""
         held = {name: np.asarray(part).tolist() for name, part in vars(self).items()}
         text = json.dumps({"kind": "seconds an edge", "features": NAMES, "degree": DEGREE, **held}, indent=1)
+        if Path(path).exists() and not Path(path).is_file():  # a pipe, a device
+            Path(path).write_text(text + "\n", encoding="utf-8")
+            return
         part = Path(f"{path}.{os.getpid()}.part")
         try:
             part.write_text(text + "\n", encoding="utf-8")

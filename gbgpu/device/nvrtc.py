@@ -7,9 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import DeviceError, Panic
+from ..errors import DeviceError, InvalidValue, Panic, message
 from . import store
 from .base import cores
+
+_INVALID_OPTION = 5  # of nvrtcResult
 
 BYTES = (Path(__file__).parent / "bytes.cu").read_text()  # kernels that know no operators
 OPTIONS = ("--std=c++17", "-default-device", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "--diag-suppress=177")
@@ -149,7 +151,10 @@ def _compile(text: str, options: tuple[str, ...], form: str = "CUBIN") -> bytes:
     _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"gbgpu.cu", 0, None, None))
     try:
         flags = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-        if nvrtc.nvrtcCompileProgram(program, len(options), flags):
+        status = nvrtc.nvrtcCompileProgram(program, len(options), flags)
+        if status == _INVALID_OPTION:
+            raise InvalidValue(message("an architecture that NVRTC knows, such as sm_90", options[0]))
+        if status:
             log = (
                 _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
                 .rstrip(b"\0")

@@ -10,6 +10,7 @@ from ..device.base import Device
 from ..errors import InvalidValue, message
 
 WORD = 64  # rows of a presence word; every block starts on one
+FEW = 16  # rows for each device below which METIS is not asked
 FAR = 1 << 62  # kernels/interface.py: `row0` of rows that have an order of their own
 
 Order = np.ndarray | None  # user ids in the order of blocks; None where that is 0, 1, 2 ...
@@ -95,19 +96,34 @@ def shares(*weights: float) -> Partition:
 
 def _weights(weights: tuple[float, ...]) -> Callable[[int], np.ndarray]:
     """What gives the weights of p devices."""
-    if not weights or not all(0 <= weight < float("inf") for weight in weights) or sum(weights) <= 0:
+    try:
+        given = np.array([np.nan if isinstance(weight, (str, bytes)) else float(weight) for weight in weights])
+    except (TypeError, ValueError, OverflowError):
+        given = np.array([np.nan])
+    with np.errstate(over="ignore"):
+        total = given.sum()
+    if not weights or not (given >= 0).all() or not 0 < total < np.inf:
         raise InvalidValue(message("non-negative weights with a positive sum", weights, "one weight for each device"))
 
     def known(p: int) -> np.ndarray:
         if p != len(weights):
             raise InvalidValue(message(f"one weight for each of the {p} devices", f"{len(weights)} weights: {weights}"))
-        return np.asarray(weights, float)
+        return given
 
     return known
 
 
+def _number(given: Any, least: int) -> int | None:
+    """A whole number of Python or NumPy; None where it is none, or too small."""
+    whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool) and given >= least
+    return int(given) if whole else None
+
+
 def random(seed: int = 0) -> Partition:
-    """The same number of rows for every device, drawn at random; the same ones for the same seed."""
+    """The same number of rows for every device, drawn at random; the same ones for the same seed. Raises InvalidValue
+    unless that is an int from 0 on."""
+    if _number(seed, 0) is None:
+        raise InvalidValue(message("a seed from 0 on", repr(seed)))
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
         owners = np.repeat(np.arange(p), np.diff(_cut(rows.n, np.ones(p))))
@@ -123,8 +139,9 @@ def segments(each: int = 8) -> Partition:
     road map) keeps several devices busy. segments(1) is `equal_edges()`, the `seg` of GUM (Meng et al., section 6,
     experiment 6). Raises InvalidValue unless `each` is a positive int.
     """
-    if not isinstance(each, int) or each < 1:
+    if (count := _number(each, 1)) is None:
         raise InvalidValue(message("a positive number of segments for each device", repr(each)))
+    each = count
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
         cuts = _cut_work(rows, p * each, np.ones(p * each))
@@ -158,10 +175,11 @@ def degree_separated(threshold: int | str = "auto") -> Partition:
     Source: Pan, Pearce, Owens, "Scalable Breadth-First Search on a GPU Cluster", IPDPS 2018, section III. Raises
     InvalidValue unless `threshold` is "auto" or an int from 0 on.
     """
-    auto = threshold == "auto"
-    if not auto and (isinstance(threshold, bool) or not isinstance(threshold, int) or threshold < 0):
+    auto = isinstance(threshold, str) and threshold == "auto"
+    if not auto and _number(threshold, 0) is None:
         hint = "rows with more entries are delegates"
         raise InvalidValue(message('threshold="auto", or an int from 0 on', repr(threshold), hint))
+    threshold = threshold if auto else int(threshold)
 
     def divide(rows: Pattern, p: int) -> Division:
         if rows.cols is None or p == 1 or rows.lengths is None or not rows.lengths.any():
@@ -217,7 +235,8 @@ def metis(seed: int = 0) -> Partition:
         raise ImportError("gb.partition.metis needs pymetis: pip install pymetis") from error
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
-        if rows.cols is None or p == 1 or rows.lengths is None or not rows.lengths.any():
+        few = rows.n < FEW * p  # METIS wants vertices for each part, and says so on stdout
+        if rows.cols is None or p == 1 or rows.lengths is None or not rows.lengths.any() or few:
             return _cut_work(rows, p, np.ones(p)), None
         graph = pymetis.CSRAdjacency(*_undirected(rows.lengths, rows.cols()))
         options = pymetis.Options(seed=seed)

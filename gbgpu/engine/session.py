@@ -65,6 +65,8 @@ class Session(Stores):
     ):
         if partition is not None and not isinstance(partition, Partition):
             raise TypeError(message("a partition such as gb.partition.shares(1, 5, 3)", repr(partition)))
+        if not isinstance(deterministic, (bool, np.bool_)):
+            raise TypeError(message("deterministic=True or False", repr(deterministic)))
         if deterministic and partition is not None and partition.permutes:
             hint = "sums go in the order of ids; equal_rows(), equal_edges() and shares(...) keep it"
             raise InvalidValue(

@@ -165,7 +165,8 @@ def _square(matrix: Matrix, local: bool) -> tuple[int, np.ndarray, np.ndarray, n
 def _once(matrix: Matrix, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> tuple:
     """The entries on and above the diagonal of a symmetric matrix."""
     order = np.lexsort((rows, cols))
-    if not all(np.array_equal(a[order], b) for a, b in ((rows, cols), (cols, rows), (values, values))):
+    same = np.array_equal(values[order], values, equal_nan=values.dtype.kind == "f")
+    if not same or not all(np.array_equal(a[order], b) for a, b in ((rows, cols), (cols, rows))):
         raise InvalidValue(message("a symmetric matrix, of undirected edges", "one that is not", "directed=True"))
     kept = rows <= cols
     return rows[kept], cols[kept], values[kept]

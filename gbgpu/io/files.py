@@ -2,6 +2,7 @@
 
 import bz2
 import contextlib
+import errno
 import gzip
 import io
 import lzma
@@ -157,8 +158,15 @@ class _First(io.RawIOBase):
 
 @contextlib.contextmanager
 def replaced(path: str) -> Iterator[IO[bytes]]:
-    """An atomic file of this process, whatever others do."""
+    """An atomic file of this process, whatever others do. What is no file, such as a pipe, stays what it is, and is
+    written to."""
     target = os.path.realpath(path)
+    if os.path.isdir(target):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        with open(target, "wb") as raw, _packed(raw, path) as stream:
+            yield stream
+        return
     temporary = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.tmp")  # nobody else's, in any thread
     try:
         raw = open(temporary, "xb")  # not by `tempfile`, whose files only their owner may read

@@ -371,10 +371,11 @@ def _lower_triangle(A: Matrix, rows: Any, cols: Any, values: Any, sign: int) -> 
 
 def _same(values: np.ndarray, others: np.ndarray, sign: int) -> bool:
     """Whether values are `sign` times others, as numbers: -128 and 255 are nothing's negative in their types."""
+    floats = values.dtype.kind == "f"  # NaN is as good as another one
     if sign > 0:
-        return np.array_equal(values, others)
+        return np.array_equal(values, others, equal_nan=floats)
     opposite = np.array_equal(values > 0, others < 0) and np.array_equal(values < 0, others > 0)
-    return opposite and np.array_equal(values, 0 - others)
+    return opposite and np.array_equal(values, 0 - others, equal_nan=floats)
 
 
 def _values(values: np.ndarray, field: str | None, symmetry: str, entries: bool) -> tuple[np.ndarray, str]:

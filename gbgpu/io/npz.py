@@ -3,7 +3,7 @@ compiled code follows what the arrays say wherever it leads."""
 
 import io
 import zipfile
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -122,4 +122,14 @@ def write_npz(target: Any, matrix: Matrix) -> None:
     if not isinstance(matrix, Matrix):
         raise TypeError(message("a Matrix", type(matrix).__name__, "a Vector is kept by gb.io.save"))
     with writing(target) as stream:
-        save_npz(stream, to_scipy_sparse(matrix))
+        save_npz(_Forward(stream), to_scipy_sparse(matrix))
+
+
+class _Forward:
+    """A stream that is written from beginning to end, as packing ones have to be."""
+
+    def __init__(self, stream: Any):
+        self.write, self.flush = stream.write, getattr(stream, "flush", lambda: None)
+
+    def read(self, *size: int) -> NoReturn:  # what NumPy knows a stream by
+        raise OSError("it is written")
