@@ -10,8 +10,10 @@ import json
 import os
 import platform
 import runpy
+import select
 import signal
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -19,6 +21,7 @@ from math import isfinite
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -57,12 +60,10 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         code = arguments.command(arguments)
-        sys.stdout.flush()
-        return int(code)
-    except BrokenPipeError:
-        _unread()
-        return 128 + signal.SIGPIPE
+        return 128 + signal.SIGPIPE if _unread() else int(code)
     except BAD_INPUT as error:
+        if isinstance(error, BrokenPipeError) and _unread():
+            return 128 + signal.SIGPIPE
         reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.filename else str(error)
         if "dup_op" in arguments:  # what the reader's keyword is called here
             reason = reason.replace("`dup_op` BinaryOp", "--dup-op OP")
@@ -72,9 +73,19 @@ def main(argv: list[str] | None = None) -> int:
         return 130
 
 
-def _unread() -> None:
-    """Nobody reads on: nothing more is written, not at the end of Python either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _unread() -> bool:
+    """Whether nobody reads what was printed; then nothing more is written, not at the end of Python either."""
+    with suppress(AttributeError, OSError, ValueError):  # there may be no stdout, or one that is no file
+        asked = select.poll()
+        asked.register(sys.stdout.fileno(), 0)
+        with suppress(BrokenPipeError):
+            sys.stdout.flush()
+            if not any(events & select.POLLERR for _, events in asked.poll(0)):
+                return False
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        return True
+    return False
 
 
 def parser() -> argparse.ArgumentParser:
@@ -304,12 +315,19 @@ def convert_graph(arguments: argparse.Namespace) -> int:
         progress.step(f"reading {arguments.input}")
         A = load(arguments.input, arguments.symmetric, arguments.dup_op)
         if arguments.dtype is not None:
-            checks.fitting(A.to_coo()[2], gb.dtypes.lookup_dtype(arguments.dtype))
-            A = A.dup(arguments.dtype)
+            A = fitting(A, gb.dtypes.lookup_dtype(arguments.dtype))
         progress.step("writing")
         store(arguments.output, A, arguments.symmetric, f"gbgpu convert {os.path.basename(arguments.input)}")
     say(f"{arguments.output}: {A.nrows:,} vertices, {A.nvals:,} entries")
     return 0
+
+
+def fitting(A: gb.Matrix, dtype: gb.dtypes.DataType) -> gb.Matrix:
+    """A matrix of another type. Raises InvalidValue for values that it has not."""
+    if not np.can_cast(A.dtype.np_type, dtype.np_type, "safe"):
+        one = A.ss.is_iso and A.nvals
+        checks.fitting(np.array([A.ss.iso_value.value]) if one else A.to_coo(rows=False, columns=False)[2], dtype)
+    return A.dup(dtype)
 
 
 def write_graph(arguments: argparse.Namespace) -> int:

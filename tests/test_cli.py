@@ -332,6 +332,8 @@ def test_nobody_reads_on():
     command = f"{sys.executable} -m algos.cli run pagerank road:9 --json --devices cpu:1"
     ran = subprocess.run(["bash", "-c", f"{command} | true; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout, ran.stderr) == (128 + 13, "", "")
+    ran = subprocess.run(["bash", "-c", f"{command} >&-"], capture_output=True, text=True)  # no stdout at all
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_an_architecture_that_is_none(call):

@@ -392,7 +392,8 @@ def test_shares_that_do_not_fit(shares):
 
 def test_partitions_take_whole_numbers_of_numpy():
     part = gb.partition
-    for make, bad in ((part.segments, (True, 0, 1.5, "x")), (part.random, (-1, "x", 1.5, None))):
+    wrong = (part.segments, (True, 0, 1.5, "x")), (part.random, (-1, "x", 1.5, None)), (part.metis, (-1, 2**31))
+    for make, bad in wrong:
         for number in bad:
             with pytest.raises(exceptions.InvalidValue):
                 make(number)

@@ -651,6 +651,11 @@ def test_what_is_no_file_stays_what_it_is(tmp_path):
         constant(3.0).save(tmp_path / "A.txt")
         assert json.loads(read.result())["degree"] == 4
     assert stat.S_ISFIFO((tmp_path / "A.txt").stat().st_mode) and len(list(tmp_path.iterdir())) == 1
+    begin, end = os.pipe()
+    gb.io.write_edgelist(f"/dev/fd/{end}", gb.Matrix.from_coo([0], [1], 5, nrows=2, ncols=2))
+    os.close(end)
+    with open(begin) as rest:
+        assert rest.read().endswith("0 1 5\n")
     (tmp_path / "B.txt").mkdir()
     with pytest.raises(IsADirectoryError, match=r"B.txt"):
         gb.io.write(tmp_path / "B.txt", gb.Matrix(int, 2, 2))

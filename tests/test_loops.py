@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import nullcontext
+from threading import Thread
 
 import assignments as a
 import numpy as np
@@ -385,6 +386,8 @@ def test_a_loop_is_recorded_once(devices):
 
 
 def test_bodies_that_end_in_another_order(devices):
+    """The one that others are still open in is none; those go on."""
+
     def body(value):
         v = gb.Vector.from_scalar(0, 3)
         with gb.loop(3):
@@ -392,25 +395,42 @@ def test_bodies_that_end_in_another_order(devices):
             v(binary.plus) << value
 
     one, other = body(1), body(100)
-    first, _ = next(one), next(other)
-    for each in (one, other):
-        with pytest.raises(gb.exceptions.InvalidValue, match="reverse order"):
-            next(each)
-    assert first.to_dict() == {0: 0, 1: 0, 2: 0} and not gb.settings.session().recorders
-    one, other = body(1), body(100)
-    next(one), next(other)
-    one.close()
+    _, second = next(one), next(other)
     with pytest.raises(gb.exceptions.InvalidValue, match="reverse order"):
-        next(other)
+        next(one)
+    assert next(other, "ended") == "ended" and second.to_dict() == {0: 300, 1: 300, 2: 300}
+    one, other = body(1), body(100)
+    first, second = next(one), next(other)
+    one.close()
+    assert next(other, "ended") == "ended" and second.to_dict() == {0: 300, 1: 300, 2: 300}
     one, w = body(1), gb.Vector.from_scalar(0, 3)
     next(one)
-    del one  # as a generator that nobody goes on with
-    with gb.loop(2):
+    with gb.loop(2) as it:
+        del one  # as Python's search for garbage may
+        gc.collect()
         w(binary.plus) << 1
-    assert w.to_dict() == {0: 2, 1: 2, 2: 2}
+        assert "known when" in repr(w.nvals)
+    assert (w.to_dict(), it.rounds, first.to_dict()) == ({0: 2, 1: 2, 2: 2}, 2, {0: 0, 1: 0, 2: 0})
+    with pytest.raises(gb.exceptions.InvalidValue, match="reverse order"):
+        gb.loop(2).__exit__(None, None, None)
+    assert not gb.settings.session().recorders
 
 
-READS = [np.array, np.float64, np.int64, round, list, "{:d}".format, lambda x: np.array([x, 1])]
+def test_a_thread_that_ends_within_a_body_leaves_nothing(devices):
+    found = []
+
+    def left() -> None:
+        gb.loop(2).__enter__()
+
+    for work in (left, lambda: found.append(gb.Vector.from_coo([0], [1], size=2).nvals)) * 3:
+        thread = Thread(target=work)
+        thread.start()
+        thread.join()
+    assert found == [1, 1, 1]
+    gb.settings.session().recorders.clear()
+
+
+READS = [np.array, np.float64, np.int64, round, "{:d}".format, lambda x: np.array([x, 1])]
 READS += [lambda x: gb.Vector.from_dense([x, 1]), lambda x: gb.Matrix.from_coo([0], [0], [x])]
 
 

@@ -228,7 +228,10 @@ def _least_moved(degrees: np.ndarray, p: int) -> int:
 def metis(seed: int = 0) -> Partition:
     """Blocks of about the same rows plus entries between which few entries lie, by METIS (Karypis and Kumar, SIAM J.
     Sci. Comput. 20, 1998) on the first square matrix of a size, its pattern made symmetric. Rows of other sizes go by
-    their work. Raises ImportError without pymetis (`pip install '.[metis]'`)."""
+    their work. Raises ImportError without pymetis (`pip install '.[metis]'`), InvalidValue for a seed that is no int
+    from 0 to 2**31 - 1."""
+    if _number(seed, 0) is None or seed >= 1 << 31:
+        raise InvalidValue(message("a seed from 0 to 2**31 - 1", repr(seed)))
     try:
         import pymetis
     except ImportError as error:

@@ -36,13 +36,22 @@ def rewritten(statement: Any) -> Any:
         return _again(statement, filling(expr, expr.option) if expr.kind == "fill" else flat(expr), index)
     if expr.kind in _COMPOSED:
         return _COMPOSED[expr.kind](statement)
-    if (index is not None or expr.kind == "extract") and (found := _named(statement)) is not None:
-        return found
+    if _names(index) or expr.kind == "extract" and _names(expr.option):
+        found = _named(statement)
+        if found is not None:
+            return found
     if index is not None and statement.output.ndim == 1 and (index.vector is not None or _meets(statement)):
         return None if _scatters(statement) else _assign(statement)
     if expr.kind == "extract" and isinstance(expr.option, Index) and expr.option.vector is not None:
         return None if _takes(expr) else _extract(statement)
     return None
+
+
+def _names(index: Any) -> bool:
+    """Whether a Vector has the ids of an index, or of a part of it."""
+    if type(index) is tuple:
+        return any(map(_names, index))
+    return type(index) is Index and index.vector is not None
 
 
 def _named(statement: Any) -> Any:
@@ -55,8 +64,9 @@ def _named(statement: Any) -> Any:
     shape = _shape(option) if option is not parts else expr.shape
     wanted = expr.shape if index is statement.index else _shape(index)
     if shape != wanted and expr.kind != "fill":
-        came = f"{shape}" if option is parts else f"an index Vector of {shape}"
-        raise DimensionMismatch(message(f"a right-hand side of shape {wanted}", came, "give every place an id"))
+        sizes = f"{wanted} rows where {shape} are given" if option is parts else f"{shape} where {wanted} are wanted"
+        hint = "expressions of a loop keep their sizes: give every place an id"
+        raise DimensionMismatch(message("an index Vector that has all its places", sizes, hint))
     option = option if expr.kind == "extract" else expr.option
     return _again(statement, Expression(expr.kind, expr.op, expr.left, expr.right, expr.dtype, wanted, option), index)
 

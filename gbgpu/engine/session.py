@@ -18,7 +18,7 @@ from ..distribute.ranks import Ranks, wanted, world
 from ..distribute.transport import carry
 from ..errors import InvalidValue, NotImplementedException, message
 from ..kernels.backends import open_devices
-from ..language.recording import Recorder
+from ..language.recording import Recorder, recorder
 from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
@@ -194,7 +194,7 @@ class Session(Stores):
     @property
     def recording(self) -> bool:
         """Whether this thread records the body of a loop."""
-        return bool(self.recorders) and get_ident() in self.recorders
+        return recorder(self) is not None
 
     @property
     def explaining(self) -> list[list[str]]:
@@ -214,7 +214,7 @@ class Session(Stores):
     def run(self, statement: Any) -> Any:
         """Rewrite, plan (or find the plan) and run; returns the statement. Its plan has the steps of all statements
         that it took."""
-        if self.recorders and (here := self.recorders.get(get_ident())) is not None:
+        if self.recorders and (here := recorder(self)) is not None:
             return here.statement(statement)
         try:
             with self.lock:

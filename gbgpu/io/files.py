@@ -160,13 +160,13 @@ class _First(io.RawIOBase):
 def replaced(path: str) -> Iterator[IO[bytes]]:
     """An atomic file of this process, whatever others do. What is no file, such as a pipe, stays what it is, and is
     written to."""
-    target = os.path.realpath(path)
-    if os.path.isdir(target):
+    if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if os.path.exists(target) and not os.path.isfile(target):
-        with open(target, "wb") as raw, _packed(raw, path) as stream:
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as raw, _packed(raw, path) as stream:
             yield stream
         return
+    target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.tmp")  # nobody else's, in any thread
     try:
         raw = open(temporary, "xb")  # not by `tempfile`, whose files only their owner may read

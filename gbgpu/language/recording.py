@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from operator import eq, ge, gt, le, lt, ne
-from threading import get_ident
+from threading import current_thread, get_ident
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -67,7 +67,7 @@ class Recorded(Lazy):
     def __format__(self, form: str) -> str:
         return self._unknown() if form else str(self)
 
-    __bool__ = __int__ = __float__ = __index__ = __array__ = __iter__ = __round__ = _unknown
+    __bool__ = __int__ = __float__ = __index__ = __array__ = __round__ = _unknown
 
 
 def known(value: Any) -> Any:
@@ -95,7 +95,8 @@ class Recorder:
 
     def __init__(self, session: Any):
         self.session = session
-        self.above: Recorder | None = None  # the one that this thread was at when it began
+        self.above: Recorder | None = None  # the one that its thread was at when it began
+        self.thread, self.owner = 0, current_thread()
         self.operations: list[Operation] = []
         self.condition: Any = None  # of what `it.when` guards, and what tells whether it holds
         self.truth: Callable[[], bool] = bool
@@ -126,28 +127,34 @@ class Recorder:
         return self.add("build", what, lambda: method(session, what, *arguments, **keywords))
 
     def __enter__(self) -> "Recorder":
-        self.above, self._thread = recorder(self.session), get_ident()
-        self.session.recorders[self._thread] = self
+        self.above, self.thread, self.owner = recorder(self.session), get_ident(), current_thread()
+        self.session.recorders[self.thread] = self
         return self
 
     def __exit__(self, kind: Any, *failure: Any) -> None:
-        """Raises InvalidValue where what was begun inside is still open: none of these is recorded any more."""
+        """Raises InvalidValue where what was begun inside is still open, which goes on without this one."""
         recorders = self.session.recorders
-        inner = here = recorders.get(self._thread)
-        while inner is not None and inner is not self:
+        inner = here = recorders.get(self.thread)
+        while inner is not None and inner.above is not self:
             inner = inner.above
         if inner is not None:
-            del recorders[self._thread]
-        if here is self and self.above is not None:
-            recorders[self._thread] = self.above
+            inner.above = self.above
+        elif here is self and self.above is not None:
+            recorders[self.thread] = self.above
+        elif here is self:
+            del recorders[self.thread]
         if here is not self and kind is None:
             wanted, hint = "loops that end in the reverse order of their beginning", "generators do not yield in a body"
-            raise InvalidValue(message(wanted, "one that ends while a later one is open, or after that", hint))
+            raise InvalidValue(message(wanted, "one that ends while a later one is open, or was not begun", hint))
 
 
 def recorder(session: Any) -> Recorder | None:
     """Where this thread's statements are recorded, if they are."""
-    return session.recorders.get(get_ident()) if session.recorders else None
+    found: Recorder | None = session.recorders.get(get_ident()) if session.recorders else None
+    if found is not None and found.owner is not current_thread():  # it is over, and a new one has its number
+        del session.recorders[get_ident()]
+        return None
+    return found
 
 
 def later(x: Any, dtype: DataType, text: str, read: Callable[[], Any], what: str = "") -> Recorded | None:
