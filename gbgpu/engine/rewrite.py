@@ -57,17 +57,17 @@ def _names(index: Any) -> bool:
 def _named(statement: Any) -> Any:
     """The statement with the ids that Vectors of a recorded loop have now, where some lack places; None where none do.
     Raises DimensionMismatch where that is another number of rows than is read or written."""
-    expr, parts = statement.expr, statement.expr.option if statement.expr.kind == "extract" else None
-    index, option = (_with_ids(statement.output._session, each) for each in (statement.index, parts))
-    if index is statement.index and option is parts:
+    expr, session = statement.expr, statement.output._session
+    index, option = _with_ids(session, statement.index), expr.option
+    if expr.kind == "extract":
+        option = _with_ids(session, option)
+    if index is statement.index and option is expr.option:
         return None
-    shape = _shape(option) if option is not parts else expr.shape
+    shape = expr.shape if option is expr.option else _shape(option)
     wanted = expr.shape if index is statement.index else _shape(index)
     if shape != wanted and expr.kind != "fill":
-        sizes = f"{wanted} rows where {shape} are given" if option is parts else f"{shape} where {wanted} are wanted"
         hint = "expressions of a loop keep their sizes: give every place an id"
-        raise DimensionMismatch(message("an index Vector that has all its places", sizes, hint))
-    option = option if expr.kind == "extract" else expr.option
+        raise DimensionMismatch(message(f"an index Vector that has all its places, for {wanted}", f"{shape}", hint))
     return _again(statement, Expression(expr.kind, expr.op, expr.left, expr.right, expr.dtype, wanted, option), index)
 
 
@@ -77,11 +77,11 @@ def _shape(parts: Any) -> tuple[int, ...]:
 
 def _with_ids(session: Any, index: Any) -> Any:
     """An index, or a tuple of them; ids in place of a Vector that lacks some. In a captured round nobody knows."""
+    if not _names(index) or session.explaining:
+        return index
     if type(index) is tuple:
         found = tuple(_with_ids(session, each) for each in index)
         return index if all(map(is_, found, index)) else found
-    if not isinstance(index, Index) or index.vector is None or session.explaining:
-        return index
     store = index.vector._store
     if store is not None and store.form == "full":
         return index

@@ -29,9 +29,8 @@ from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..distribute.needs import Transfer
 from ..distribute.partition import WORD, RowMap, Task
 from ..errors import OutOfMemory
-from ..kernels.interface import XLIST, Spec, reads, sums_whole_rows
-from .assign import CHUNK, as_tasks, before_chunks, pull_seconds_each
-from .build import spec_of
+from ..kernels.interface import Spec, reads, sums_whole_rows
+from .assign import CHUNK, as_tasks, before_chunks, counting, pull_seconds_each
 from .context import Context
 from .dealing import FEWEST, Dealt, DealtThere, Pace, Ran, of_hubs, places
 from .hubs import hubs
@@ -119,17 +118,8 @@ class Sharing:
         mine = places(dealt, x.map.rows)
         needed = {(d, b) for d, b, *_ in mine if d != b}
         new = sorted(needed - matrix.copies.keys())
-        if new:
-            price = LAID * sum(matrix.lengths[b] for _, b in new)
-            matrix.missed += gain
-            if matrix.missed < price:
-                return None
-            if not self._copied(new, x.map, matrix):
-                matrix.missed = -AGAIN * max(price, gain)
-                return None
-            matrix.missed = max(matrix.missed - price, 0.0)  # 0 where copies were dropped to make room
-            if needed - matrix.copies.keys():  # others were dropped to make room
-                return None
+        if new and (not self._paid(gain, new, matrix) or needed - matrix.copies.keys()):
+            return None  # not yet, or others were dropped to make room
         decision = _stolen(shares, plain, cost)
         return Dealt(session, matrix, matrix.copies, cached, mine, decision, reads(spec)[1])
 
@@ -138,23 +128,17 @@ class Sharing:
         session, map = self.session, x.map
         if not self._within or x.form != "list" or self._lacking(matrix):
             return None
-        edges = session.kernels.get("frontier_edges", spec_of(matrix))
+        edges_of = counting(session, x, matrix)
 
-        def counted(task: Task) -> Any:
-            x_block, rows = x.blocks[task.block], matrix.blocks[task.block].indptr
-            loads, words = session.devices[task.device].zeros(map.p, np.int64), session.nil(task.device).words
-            own = loads[task.block : task.block + 1]
-            edges(x_block.n, x_block.count, x_block.slots, words, XLIST, rows, own)
+        def told(task: Task) -> Any:
+            """What all have counted."""
+            loads = session.devices[task.device].empty(map.p, np.int64)
+            pairs = [Transfer(b, task.device, one, loads[b : b + 1]) for b, one in enumerate(edges)]
+            session.carry(task.device, pairs)
             return loads
 
-        def told(task: Task) -> None:
-            """What others have counted."""
-            places = ((b, slice(b, b + 1)) for b in range(map.p) if b != task.block)
-            pairs = [Transfer(b, task.device, loads[b][place], loads[task.block][place]) for b, place in places]
-            session.carry(task.device, pairs)
-
-        loads = session.over(map.tasks, counted, 0.0)
-        session.over(map.tasks, told, 0.0)
+        edges = session.over(map.tasks, lambda task: edges_of(task.block), 0.0)
+        loads = session.over(map.tasks, told, 0.0)
         tasks = [Task(d, b, 0, n) for d in range(map.p) for b, n in enumerate(map.rows) if n or d == b]
         tasks.sort(key=lambda task: task.device == task.block)
         least = int(min(max(self.policy.overhead / session.kernels.costs.push_edge, 0), 2**62))
@@ -189,20 +173,28 @@ class Sharing:
         gain = ran.waited * self.session.kernels.costs.push_edge - ran.rounds * self.policy.overhead
         if ran.rounds >= FEWEST and gain > 0 and self.policy.steal:
             pace.hear(ran)
-            pace.deals = pace.deals or not pace.settled and self._paid(gain, matrix)
+            pace.deals = pace.deals or not pace.settled and self._all_copied(gain, matrix)
         return pace.anew(ran.dealt)
 
-    def _paid(self, gain: float, matrix: MatrixStore) -> bool:
+    def _all_copied(self, gain: float, matrix: MatrixStore) -> bool:
         """Whether all devices have copies of all blocks, now that so much more time was lost without them."""
         new = self._lacking(matrix)
-        matrix.missed, price = matrix.missed + gain, LAID * sum(matrix.lengths[b] for _, b in new)
-        if matrix.missed < price or matrix.hubs is not None:
+        if matrix.hubs is not None or new and not self._paid(gain, new, matrix):
             return False
-        if new and not self._copied(new, matrix.rowmap, matrix):
+        return not self._lacking(matrix)
+
+    def _paid(self, gain: float, new: list[tuple[int, int]], matrix: MatrixStore) -> bool:
+        """Whether devices have copies of these blocks, by (device, block): once the time lost without them, so much
+        more of it now, would have paid for them, and if there was room."""
+        price = LAID * sum(matrix.lengths[b] for _, b in new)
+        matrix.missed += gain
+        if matrix.missed < price:
+            return False
+        if not self._copied(new, matrix.rowmap, matrix):
             matrix.missed = -AGAIN * max(price, gain)
             return False
-        matrix.missed = max(matrix.missed - price, 0.0)
-        return not self._lacking(matrix)
+        matrix.missed = max(matrix.missed - price, 0.0)  # 0 where copies were dropped to make room
+        return True
 
     def _copied(self, new: list[tuple[int, int]], map: RowMap, matrix: MatrixStore) -> bool:
         """Whether there was room for blocks of others, which devices have from now on; else they get rows of hubs."""

@@ -3,7 +3,7 @@ compiled code follows what the arrays say wherever it leads."""
 
 import io
 import zipfile
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -131,5 +131,5 @@ class _Forward:
     def __init__(self, stream: Any):
         self.write, self.flush = stream.write, getattr(stream, "flush", lambda: None)
 
-    def read(self, *size: int) -> NoReturn:  # what NumPy knows a stream by
+    def read(self, *size: int) -> bytes:  # what NumPy knows a stream by
         raise OSError("it is written")

@@ -96,7 +96,7 @@ class Recorder:
     def __init__(self, session: Any):
         self.session = session
         self.above: Recorder | None = None  # the one that its thread was at when it began
-        self.thread, self.owner = 0, current_thread()
+        self.thread, self.owner = 0, None  # type: int, Any
         self.operations: list[Operation] = []
         self.condition: Any = None  # of what `it.when` guards, and what tells whether it holds
         self.truth: Callable[[], bool] = bool

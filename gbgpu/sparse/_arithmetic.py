@@ -49,6 +49,9 @@ class Arithmetic:
         A = self._A if np.dtype(self._A.dtype.np_type) == dtype else self._A.dup(dtype)
         return self._same(A.apply(op, right).new(checked_dtype(dtype)))
 
+    def _zeros(self) -> Any:
+        return self._mapped(gb.binary.second[self.dtype], self.dtype, self.dtype.type(0))
+
     def __abs__(self) -> Any:
         return self.copy() if self.dtype.kind in "bu" else self._mapped(gb.unary.abs, self.dtype)
 
@@ -78,14 +81,14 @@ class Arithmetic:
             raise NotImplementedError("zero power is not supported as it would densify the array. Hint: np.ones")
         values = self if dtype is None else self.astype(dtype)
         found = checked_dtype((np.ones(1, values.dtype) ** n).dtype)
-        if found.kind == "f" and n == 0.5:  # where NumPy takes roots
+        if found.kind != "f":
+            return values._whole_power(int(n), found)
+        if n == 0.5:  # where NumPy takes roots
             return values._mapped(gb.unary.sqrt[found], found)
-        if found.kind == "f" and n != n:  # of 1 alone that is a number, 0 / 0 of others
+        if n != n:  # of 1 alone that is a number, 0 / 0 of others
             ones = values._mapped(gb.binary.iseq[found], found, found.type(1))
             return ones._same(gb.binary.truediv[found](ones._A & ones._A).new())
-        if found.kind == "f":
-            return values._mapped(gb.binary.pow[found], found, found.type(n))
-        return values._whole_power(int(n), found)
+        return values._mapped(gb.binary.pow[found], found, found.type(n))
 
     def _whole_power(self, n: int, dtype: np.dtype) -> Any:
         """By squaring, so that integers wrap as NumPy's do."""

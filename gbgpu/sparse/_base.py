@@ -193,7 +193,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
     shape = property(lambda self: self._shape)
     ndim = property(lambda self: len(self._shape))
     real = property(lambda self: self.copy(), doc="This array: there are no complex ones.")
-    imag = property(lambda self: self._mapped(gb.binary.second[self.dtype], self.dtype, self.dtype.type(0)))
+    imag = property(lambda self: self._zeros(), doc="Zeros, as many as there are entries.")
     T = property(lambda self: self.transpose())
 
     @property

@@ -21,8 +21,7 @@ PUSHED, UNEVEN = 4, 7  # words that add up the edges of frontiers, and those tha
 class Limits(NamedTuple):
     """Texts of what ends rounds of one kind: the next one has other statements (`unlike`), or is done better otherwise:
     by statements (`wide`), or in rounds of another kind (`other`); or it may be, where this goes on (`thin`: pulls for
-    few vertices). `loads`: the edges of each block's frontier, for
-    each product (see PUSHED)."""
+    few vertices). `loads`: the edges of each block's frontier, for each product (see PUSHED)."""
 
     unlike: list[str]
     wide: list[str]

@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ...distribute.blocks import MatrixStore
-from ...kernels.interface import XLIST, ends_soon
+from ...kernels.interface import ends_soon
 from ...language.expr import Expression, Statement
-from .. import build
+from ..assign import counting
 from ..direction import DENSE, frontier_edges, pull_seconds
 from .condition import Condition, Limits
 
@@ -168,16 +166,14 @@ def _wide(
             most = max(min(most, many // len(held.blocks)), 1024)
         if held.nvals <= (LITTLE if here else THIN):
             continue  # all of it takes less than to begin anew
-        kernel, names = session.kernels.get("frontier_edges", build.spec_of(held)), []
-        for b, (block, rows) in enumerate(zip(x._store.blocks, held.blocks, strict=True)):
+        edges_of, names = counting(session, x._store, held), []
+        for b, block in enumerate(x._store.blocks):
             if row <= SHORT:  # so many vertices have few edges
                 count = f"{condition.array(block.count)}[0]"
                 found.append(f"{count} > {max(most // max(row, 1), 64)}")
                 other.append(f"{count} > {max(many // len(held.blocks) // mean, 64)}")
                 continue
-            edges, words = session.devices[b].zeros(1, np.int64), session.nil(b).words
-            given = block.n, block.count, block.slots, words, XLIST, rows.indptr, edges
-            session.over(x._store.map.tasks[b : b + 1], lambda _, given=given, kernel=kernel: kernel(*given), 0.0)
+            (edges,) = session.over(x._store.map.tasks[b : b + 1], lambda task, of=edges_of: of(task.block), 0.0)
             names.append(f"{condition.array(edges)}[0]")
             found.append(f"{names[-1]} > {most}")
             other.append(f"{names[-1]} > {many // len(held.blocks)}")

@@ -329,16 +329,8 @@ class Products(Delegates):
 
     def _masks(self, mask: str, map: RowMap) -> list[Any]:
         """The bits of a mask for all slots, on every device: a thief reaches what is the owner's, again and again."""
-        spans = [(map.first_slot(b) >> 6, (n + 63) >> 6) for b, n in enumerate(map.rows)]
-
-        def work(task: Task) -> Any:
-            words = self.session.devices[task.device].empty(map.nslots >> 6, np.int64)
-            found = ((b, at, size) for b, (at, size) in enumerate(spans) if size)
-            parts = [(b, self.bits(mask, b)[0][:size], words[at : at + size]) for b, at, size in found]
-            self.session.carry(task.device, [needs.Transfer(b, task.device, *part) for b, *part in parts])
-            return words
-
-        return self.session.over(map.tasks, work, 0.0)
+        held, session = self.bits_of(map, [self.bits(mask, b)[0] for b in range(map.p)]), self.session
+        return session.over(map.tasks, lambda task: whole_vector(session, held, task.device).words, 0.0)
 
     def _straight(self, w: VectorStore, spec: Spec) -> Reached:
         """The output's own block as what a push scatters into."""
