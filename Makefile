@@ -11,11 +11,11 @@ export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-gpu sanitize test-suites bench bench-gpu clean
+.PHONY: help demo test lint test-gpu check-gpus test-suites bench bench-gpu clean
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: make lint | test-gpu | sanitize | test-suites | bench-gpu | clean'
+	@echo 'also: make lint | test-gpu | check-gpus | test-suites | bench-gpu | clean'
 
 # The newest Python that really runs and has venv (a name on the PATH may be a shim that only prints an error).
 $(BIN)/python:
@@ -57,20 +57,13 @@ test-gpu: $(VENV)/installed-test,cuda12
 	GBGPU_TEST_DEVICES='$(GPU_DEVICES)' $(BIN)/python -m pytest -q $(TESTS)
 endif
 
-# A short version of the GPU tests under each of compute-sanitizer's tools. CuPy's own kernels are left out.
-SANITIZED := tests/test_counters.py tests/test_streams_gpu.py tests/test_gate_gpu.py tests/test_algos.py \
-  tests/test_deterministic.py tests/test_kernels_gpu_matrix.py tests/test_loops_compiled.py
-CHOSEN := counters or few_rounds or (short_rows and 700 or pushes or streams_give and random and 200 or shape3 and 300 or \
-  algos and dense or selecting or cut and 1025) and not 3]
+# Tests, random loops, compute-sanitizer's tools: side by side on all GPUs of this machine.
 ifdef PYTHON
-sanitize:
-	@for tool in memcheck racecheck synccheck; do \
-	  echo $$tool; GBGPU_TEST_DEVICES=cuda:0 compute-sanitizer --tool $$tool --error-exitcode 9 --report-api-errors no \
-	    --kernel-name-exclude kns=cupy_ $(PYTHON) -m pytest -q $(SANITIZED) -k '$(CHOSEN)' || exit 1; \
-	done
+check-gpus:
+	$(PYTHON) tools/check_gpus.py $(ARGS)
 else
-sanitize: $(VENV)/installed-test,cuda12
-	@$(MAKE) --no-print-directory sanitize PYTHON=$(BIN)/python
+check-gpus: $(VENV)/installed-test,cuda12
+	$(BIN)/python tools/check_gpus.py $(ARGS)
 endif
 
 test-suites: $(VENV)/installed-test,suites

@@ -2,7 +2,8 @@
 
 GBGPU_TEST_DEVICES  device strings, separated by spaces, in place of the CPU ones, with a partition or without one
                     ("cuda:0 cuda:0*3 cuda:0-1/shares(1,99)")
-GBGPU_TEST_PROFILE  "ci" (the ordinary one) or "long"
+GBGPU_TEST_PROFILE  "ci" (the ordinary one), "drawn" (as many examples, others each time) or "long"
+GBGPU_TEST_PART     "1/4": the second of four parts of the tests
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -27,8 +29,8 @@ import gbgpu.io.text
 gc.set_threshold(10_000, 10, 100)
 
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
-for name, examples in (("ci", 200), ("long", 2000)):
-    # The ordinary run draws the same examples each time, the long one others each time.
+for name, examples in (("ci", 200), ("drawn", 200), ("long", 2000)):
+    # The ordinary run draws the same examples each time, the others others.
     # print_blob and the printed script make every failure repeatable; the first run of a kernel compiles: no deadline
     settings.register_profile(
         name, max_examples=examples, deadline=None, derandomize=name == "ci", print_blob=True,
@@ -129,7 +131,11 @@ WHOLE = {"test_algos", "test_loops_compiled", "test_operators", "test_statements
 
 
 def pytest_collection_modifyitems(config, items) -> None:
-    """Leave the last of the ordinary device sets to the long run, in some files. What takes longest begins first."""
+    """Leave the last of the ordinary device sets to the long run, in some files, and other parts to other runs. What
+    takes longest begins first."""
+    if part := os.environ.get("GBGPU_TEST_PART"):
+        mine, parts = map(int, part.split("/"))
+        items[:] = [item for item in items if crc32(item.nodeid.encode()) % parts == mine]
     items.sort(key=lambda item: item.path.stem not in WHOLE)
     if settings.get_current_profile_name() == "long" or chosen() != CPU:
         return
