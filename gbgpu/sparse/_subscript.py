@@ -45,10 +45,11 @@ class Subscripts:
         return found if new is None or new == shape else found.reshape(new).asformat(self.format)
 
     def _elements(self, i: np.ndarray, j: np.ndarray) -> Any:
-        """The elements (i[k], j[k]). Found on the host."""
-        row, col, vals = self._A.to_coo()
+        """The elements (i[k], j[k]). Found on the host, among the entries of these rows."""
+        rows, place = np.unique(i, return_inverse=True)
+        row, col, vals = self._A[rows, :].new().to_coo() if len(rows) else (np.zeros(0, np.int64),) * 3
         n = self._shape2[1]
-        at, wanted = row * n + col, i * n + j
+        at, wanted = row * n + col, place.reshape(i.shape) * n + j
         place = np.minimum(np.searchsorted(at, wanted), max(len(at) - 1, 0))
         found = np.zeros(i.shape, self.dtype)
         if len(at):
