@@ -38,6 +38,7 @@ CHOSEN += " or (shape3 and 300) or (algos and dense) or selecting or (cut and 10
 SANITIZER = "compute-sanitizer --show-backtrace no --error-exitcode 9 --report-api-errors no".split()
 OURS = ["--kernel-name-exclude", "kns=cupy_"]
 PARTS, COPIES = 4, 12
+FEW = {1: 6, 2: 5, 4: 3}  # processes whose kernels wait for other GPUs, which take turns with those of other processes
 END = re.compile(r"(\d+|no) \w+.* in \d+\.\d+s|(ERROR|RACECHECK) SUMMARY")  # of pytest, of a sanitizer
 
 
@@ -71,7 +72,7 @@ def checks(workers: int) -> Iterator[Check]:
         for each in loops:
             devices = {"GBGPU_TEST_DEVICES": each}
             most = " and ".join(["cuda", *(f"not {name}" for name in ALONE)])
-            yield Check(f"loops, {each}", gpus, 600, tests([LOOPS], most, min(workers * gpus, 6)), devices)
+            yield Check(f"loops, {each}", gpus, 600, tests([LOOPS], most, min(workers * gpus, FEW[gpus])), devices)
     for gpus, spec in ((4, "cuda:0-3"), (2, "cuda:0-1"), (1, "cuda:0")):
         devices = {"GBGPU_TEST_DEVICES": spec}
         for name, profile in (("thousand", "ci"), ("memory_stays", "long")):  # a thousand loops, too
