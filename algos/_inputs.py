@@ -20,13 +20,15 @@ def square(A: Any) -> int:
 
 
 def vertex(source: Any, n: int) -> int:
-    """The source as an int; TypeError if it is no whole number, IndexOutOfBound if it is not one of 0 .. n-1."""
+    """The number as an int; TypeError if it is no whole one, IndexOutOfBound if it is not one of 0 .. n-1."""
     try:
-        number = index(source)
+        number = None if isinstance(source, bool) else index(source)
     except TypeError:
-        raise TypeError(message("a vertex number", repr(source))) from None
+        number = None
+    if number is None:
+        raise TypeError(message("a vertex number", repr(source)))
     if not 0 <= number < n:
-        raise IndexOutOfBound(message(f"a source from 0 to {n - 1}", number) if n else "the graph has no vertex")
+        raise IndexOutOfBound(message(f"a vertex from 0 to {n - 1}", number) if n else "the graph has no vertex")
     return number
 
 

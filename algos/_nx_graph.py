@@ -21,6 +21,8 @@ class Arrays:
     `nodes`: labels by number, a range where they are their own numbers. `offsets`, `heads`: as of CSR (int64).
     `attributes`: values of the arcs by the name of an edge attribute, where there are no dictionaries. `rows`: what
     NetworkX holds for each node's neighbours, if this was read from it; `multigraph`: for each one attributes by key.
+    `keeps`: whether weights are read once. (NetworkX warns where it keeps a conversion; nobody does where
+    `G[u][v]["weight"]` is set in a graph of the backend.)
     """
 
     def __init__(
@@ -31,16 +33,17 @@ class Arrays:
         attributes: dict[str, np.ndarray] | None = None,
         rows: list | None = None,
         multigraph: bool = False,
+        keeps: bool = True,
     ):
-        self.nodes, self.offsets, self.heads = nodes, offsets, heads
+        self.nodes, self.offsets, self.heads, self.keeps = nodes, offsets, heads, keeps
         self.attributes, self.rows, self.multigraph = attributes or {}, rows, multigraph
         self._numbers: dict[Hashable, int] | None = None
         self._kept: dict[Any, Any] = {}
-        self._weights: dict[Any, np.ndarray] = {}
+        self._weights: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
         self._ascending: tuple[np.ndarray, np.ndarray] | None = None  # heads in each row, and the arcs' order
 
     @classmethod
-    def read(cls, nodes: Iterable, adjacency: Any, multigraph: bool) -> "Arrays":
+    def read(cls, nodes: Iterable, adjacency: Any, multigraph: bool, keeps: bool = True) -> "Arrays":
         """From the dictionaries of successors, or of predecessors."""
         labels: Any = list(nodes)
         if labels == list(range(len(labels))) and set(map(type, labels)) <= {int}:
@@ -50,7 +53,7 @@ class Arrays:
             rows = list(map(dict, rows))
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=offsets[1:])
-        new = cls(labels, offsets, np.zeros(0, np.int64), rows=rows, multigraph=multigraph)
+        new = cls(labels, offsets, np.zeros(0, np.int64), rows=rows, multigraph=multigraph, keeps=keeps)
         ends = chain.from_iterable(rows)
         numbers = ends if isinstance(labels, range) else map(new.numbers.__getitem__, ends)
         new.heads = np.fromiter(numbers, np.int64, offsets[-1])
@@ -146,26 +149,35 @@ class Arrays:
 
     def weights(self, weight: Any, combine: Callable[[Iterable], Any] = sum) -> np.ndarray:
         """The number at each arc (INT64 or FP64): the attribute `weight` where there is one, else 1; None: 1. A
-        function is called with both ends and what NetworkX holds of the edge. Parallel edges are combined. NaN where it
-        is None, which hides an edge.
+        function is called with both ends and what NetworkX holds of the edge. Parallel edges are combined.
 
         NotImplementedError for values that are no numbers."""
-        if weight is None:
-            return self.parallel if combine is sum else np.ones(len(self.heads), np.int64)
+        values, hidden = self.seen(weight, combine)
+        if hidden.any():
+            raise NotImplementedError("numbers as the weights of edges, not None")
+        return values
+
+    def seen(self, weight: Any, combine: Callable[[Iterable], Any]) -> tuple[np.ndarray, np.ndarray]:
+        """The same, and where it is None, which hides an edge."""
         key = weight, combine
         if callable(weight) or key not in self._weights:
-            values = self._values(weight, combine)
-            if values.dtype.kind not in "biuf" or values.ndim != 1:
+            values, hidden = self.values(weight, combine)
+            whole = values.dtype.kind in "biu" and not (values.dtype == np.uint64 and values.max(initial=0) >> 63)
+            if not (whole or values.dtype.kind == "f") or values.ndim != 1:
                 raise NotImplementedError(f"numbers of 64 bits as the weights of edges; {weight!r} has other values")
-            values = values.astype(np.int64 if values.dtype.kind in "bi" else np.float64)
-            if callable(weight):
-                return values
-            self._weights[key] = values
+            found = values.astype(np.int64 if whole else np.float64), hidden
+            if callable(weight) or self.rows is not None and not self.keeps:
+                return found
+            self._weights[key] = found
         return self._weights[key]
 
-    def _values(self, weight: Any, combine: Callable[[Iterable], Any]) -> np.ndarray:
+    def values(self, weight: Any, combine: Callable[[Iterable], Any] = sum) -> tuple[np.ndarray, np.ndarray]:
+        """The values as they are, of whatever type; 0 where they are None, and where that is."""
+        hidden = np.zeros(len(self.heads), bool)
+        if weight is None:
+            return self.parallel if combine is sum else np.ones(len(self.heads), np.int64), hidden
         if self.rows is None:
-            return self.attributes.get(weight, np.ones(len(self.heads), np.int64))
+            return self.attributes.get(weight, np.ones(len(self.heads), np.int64)), hidden
         if callable(weight):
             pairs = zip(self.nodes, self.rows, strict=True)
             found = [weight(u, v, data) for u, row in pairs for v, data in row.items()]
@@ -177,10 +189,17 @@ class Arrays:
         try:
             values = np.array(found, None if found else np.int64)
             if values.dtype == object and None in found:
-                values = np.array([np.nan if value is None else value for value in found])
+                hidden = np.array([value is None for value in found])
+                values = np.array([0 if value is None else value for value in found])
         except ValueError:  # sequences of several lengths
             values = np.array(None)
-        return values
+        return values, hidden
+
+    def of_rows(self, rows: list) -> "Arrays":
+        """The same arcs, with what NetworkX holds of them from now on."""
+        new = Arrays(self.nodes, self.offsets, self.heads, rows=rows, keeps=False)
+        new._numbers, new._kept, new._ascending = self._numbers, self._kept, self._ascending
+        return new
 
     def dictionaries(self, directed: bool) -> tuple[dict, dict | None]:
         """Of successors, and of predecessors; the two of an edge share its attributes."""
@@ -228,6 +247,7 @@ class _Both:
     """What the classes have beside NetworkX's."""
 
     __networkx_backend__ = "gbgpu"
+    _lent = False  # whether the dictionaries are those of a graph of NetworkX's
 
     def __new__(cls, *arguments: Any, **attributes: Any) -> Any:  # not by dispatch, as NetworkX's does
         return object.__new__(cls)
@@ -256,7 +276,8 @@ class _Both:
         self._adj, predecessors = arrays.dictionaries(self.is_directed())
         if predecessors is not None:
             self._pred = predecessors
-        self._cache["gbgpu"] = arrays
+        self._cache.pop("gbgpu backwards", None)
+        self._cache["gbgpu"] = arrays.of_rows(list(self._adj.values()))
 
     @property
     def _cache(self: Any) -> dict:
@@ -271,7 +292,7 @@ class _Both:
             return self._made
         cache = self._cache
         if "gbgpu" not in cache:
-            cache["gbgpu"] = Arrays.read(self._node, self._adj, self.is_multigraph())
+            cache["gbgpu"] = Arrays.read(self._node, self._adj, self.is_multigraph(), self._lent)
         return cache["gbgpu"]
 
     @property
@@ -285,15 +306,14 @@ class _Both:
             if "_made" in self.__dict__:
                 cache["gbgpu backwards"] = arrays.transposed()
             else:
-                cache["gbgpu backwards"] = Arrays.read(arrays.nodes, self._pred, self.is_multigraph())
+                cache["gbgpu backwards"] = Arrays.read(arrays.nodes, self._pred, self.is_multigraph(), self._lent)
         return cache["gbgpu backwards"]
 
-    def _weights(self: Any, weight: Any, combine: Callable[[Iterable], Any] = sum) -> np.ndarray:
-        """As `Arrays.weights`."""
-        arrays = self._arrays
-        if callable(weight) and arrays.rows is None:
-            arrays.rows = list(self._adj.values())
-        return arrays.weights(weight, combine)
+    def _told(self: Any, weight: Any) -> Arrays:
+        """The arcs, with what a weight that is a function looks at."""
+        if callable(weight):
+            self._adj  # noqa: B018
+        return self._arrays
 
     def __len__(self: Any) -> int:
         return len(self._made if "_made" in self.__dict__ else self._node)
@@ -317,7 +337,7 @@ class _Both:
 
     def __getstate__(self: Any) -> dict:
         self._adj  # noqa: B018  matrices stay with their session
-        return {**self.__dict__, "__networkx_cache__": {}}
+        return {**self.__dict__, "__networkx_cache__": {}, "_lent": False}
 
 
 class Graph(_Both, nx.Graph):
@@ -359,10 +379,13 @@ def from_networkx(graph: Any) -> Any:
     if not convertible(graph):
         raise NotImplementedError(f"a graph of NetworkX's, which a {type(graph).__name__} is not")
     new = CLASSES[graph.is_directed(), graph.is_multigraph()]._empty()
+    new._lent = True
     kept = (getattr(graph, "__networkx_cache__", None) or {}).get("backends", {}).get("gbgpu", {})
     earlier = next((found for found in kept.values() if isinstance(found, _Both)), None)
     if earlier is not None:
         new.__networkx_cache__ = earlier.__networkx_cache__
+    if getattr(graph, "_graph", None) is not None:
+        graph.__networkx_cache__ = None  # of a view, which changes with its graph, NetworkX is to keep no conversion
     _share(graph, new)
     return new
 

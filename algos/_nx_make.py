@@ -5,6 +5,7 @@ attributes, are made by NetworkX's own functions and held as graphs of the backe
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from functools import wraps
 from inspect import signature
 from numbers import Integral
@@ -31,7 +32,11 @@ def _class(given: dict[str, Any]) -> str | None:
 
 def _by_networkx(name: str, arguments: tuple, keywords: dict[str, Any]) -> Any:
     found = _registered_algorithms[name].orig_func(*arguments, **keywords)
-    return from_networkx(found) if convertible(found) else found
+    if not convertible(found):
+        return found
+    graph = from_networkx(found)
+    graph._lent = False  # nobody else has it
+    return graph
 
 
 def _made(least: int | tuple[int, ...] = 0, *, directed: bool = False) -> Callable[[Callable[..., Edges]], Any]:
@@ -170,7 +175,7 @@ def balanced_tree(r: Any, h: Any, create_using: Any = None) -> Edges:
 def grid_2d_graph(m: Any, n: Any, periodic: Any = False, create_using: Any = None) -> Any:
     if not all(isinstance(size, Integral) and size >= 0 for size in (m, n)):
         return _by_networkx("grid_2d_graph", (m, n, periodic, create_using), {})
-    around = tuple(periodic) if isinstance(periodic, list | tuple) else (periodic, periodic)
+    around = tuple(periodic) if np.iterable(periodic) else (periodic, periodic)
     number = np.arange(m * n).reshape(m, n)
     parts = [(number[1:].ravel(), number[:-1].ravel()), (number[:, 1:].ravel(), number[:, :-1].ravel())]
     if around[0] and m > 2:
@@ -277,13 +282,23 @@ def complement(G: Any) -> Any:
 def reverse(G: Any, copy: bool = True) -> Any:
     if not G.is_directed():
         raise nx.NetworkXError("Cannot reverse an undirected graph.")
-    return DiGraph.of_arrays(G._backwards) if "_made" in G.__dict__ else G.reverse(copy=copy)
+    if not copy or "_made" not in G.__dict__:
+        return G.reverse(copy=copy)
+    turned = DiGraph.of_arrays(G._backwards)
+    turned.graph.update(deepcopy(G.graph))
+    if "_node" in G.__dict__:  # else no node has attributes
+        turned._node = deepcopy(G._node)
+    return turned
 
 
 def _own_order(given: dict[str, Any]) -> str | None:
     nodelist = given.get("nodelist")
     same = nodelist is None or list(nodelist) == list(given["G"])
     return None if same else "some of the nodes, or another order, are NetworkX's matter"
+
+
+def _fits(values: np.ndarray, limits: np.iinfo) -> bool:
+    return not len(values) or bool(values.min() >= limits.min and values.max() <= limits.max)
 
 
 @offer("pass", parallel=True, refuses=_own_order)
@@ -295,9 +310,11 @@ def to_scipy_sparse_array(
     arrays = G._arrays
     if not len(arrays):
         raise nx.NetworkXError("Graph has no nodes or edges")
-    values = G._weights(weight)
-    if np.isnan(values).any():
-        raise NotImplementedError("numbers as the weights of edges")
+    values, hidden = arrays.values(weight)
+    if hidden.any() or values.dtype.kind not in "biuf" or values.ndim != 1:
+        raise NotImplementedError("numbers of 64 bits as the weights of edges")
+    if dtype is not None and np.dtype(dtype).kind in "iu" and not _fits(values, np.iinfo(dtype)):
+        raise OverflowError(f"a weight does not fit {np.dtype(dtype)}")
     given = values if len(values) else np.zeros(0)  # as NetworkX has it where there is no edge
     parts = given, arrays.heads, arrays.offsets
     found = csr_array(parts, shape=(len(arrays), len(arrays)), dtype=dtype, copy=True)  # others go on with these
@@ -323,13 +340,14 @@ def from_scipy_sparse_array(
 ) -> Any:
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise nx.NetworkXError(f"Adjacency matrix not square: nx,ny={A.shape}")
-    coo = A.tocsr().tocoo()
-    directed = DIRECTED[create_using]
-    tails, heads, values = coo.row, coo.col, coo.data
-    if not directed:  # the later of two entries is an edge's, as where NetworkX adds one after the other
-        tails, heads, values = np.minimum(tails, heads), np.maximum(tails, heads), values
-        last = len(tails) - 1 - np.unique((tails.astype(np.int64) * A.shape[0] + heads)[::-1], return_index=True)[1]
-        order = np.sort(last)
-        tails, heads, values = tails[order], heads[order], values[order]
-    arrays = Arrays.of_edges(range(A.shape[0]), tails, heads, directed, {edge_attribute: values})
+    coo, directed = A.tocoo(), DIRECTED[create_using]
+    ends = (coo.row, coo.col) if directed else (np.minimum(coo.row, coo.col), np.maximum(coo.row, coo.col))
+    # The last of several entries is an edge's, where the first one was, as where NetworkX adds one after the other.
+    keys = ends[0].astype(np.int64) * A.shape[0] + ends[1]
+    _, first = np.unique(keys, return_index=True)
+    _, last = np.unique(keys[::-1], return_index=True)
+    order = np.argsort(first)
+    first, last = first[order], len(keys) - 1 - last[order]
+    values = {edge_attribute: coo.data[last]}
+    arrays = Arrays.of_edges(range(A.shape[0]), coo.row[first], coo.col[first], directed, values)
     return (DiGraph if directed else Graph).of_arrays(arrays)

@@ -24,17 +24,16 @@ class _Weighted:
     """A graph with weights, and the paths that were asked of it."""
 
     def __init__(self, G: Any, weight: Any, *, negative: bool = False):
-        self.arrays: Arrays = G._arrays
-        found = G._weights(weight, min)
-        hidden = np.isnan(found)
+        self.arrays: Arrays = G._told(weight)
+        found, hidden = self.arrays.seen(weight, min)
         self.whole = found.dtype.kind == "i"
-        self.lowest = found[~hidden].min(initial=0)
+        self.lowest = found.min(initial=0)
         if self.lowest < 0 and not negative:
             raise NotImplementedError("weights of at least 0")
-        total = np.abs(found[~hidden]).sum(dtype=float)
+        total = np.abs(found).sum(dtype=float)
         if not total < (2**53 if self.whole else inf):
             raise NotImplementedError("finite weights, and whole ones with a sum below 2**53")
-        self.A = self.arrays.matrix(found.astype(float))
+        self.A = self.arrays.matrix(np.where(hidden, np.nan, found))
         if hidden.any():
             self.A = select.valuele(self.A, inf).new(name="A")
 

@@ -49,7 +49,7 @@ def pagerank(
     arrays = G._arrays
     if not len(arrays):
         return {}
-    weights = G._weights(weight)
+    weights = G._told(weight).weights(weight)
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise NotImplementedError("weights of at least 0")
     if not 0 <= alpha < 1 or max_iter < 1 or tol <= 0:
@@ -60,7 +60,7 @@ def pagerank(
     if any(value < 0 for values in given if values for value in values.values()):
         raise NotImplementedError("distributions of numbers of at least 0")
     jumps, lost, start = (None if values is None else _vector(arrays, values) for values in given)
-    even = bool((weights == weights[:1]).all())
+    even = bool((weights == weights[:1]).all() and weights[:1].all())  # where all are 0, all nodes dangle
     found = ranks(
         arrays.pattern() if even else arrays.matrix(weights.astype(float)),
         alpha,
@@ -177,7 +177,7 @@ def transitivity(G: Any) -> float:
 
 def _weighted(G: Any, weight: Any) -> tuple[Matrix, bool]:
     """The adjacency matrix, and whether its values count."""
-    weights = G._weights(weight)
+    weights = G._told(weight).weights(weight)
     if not np.isfinite(weights).all():
         raise NotImplementedError("finite weights")
     if (weights == 1).all():

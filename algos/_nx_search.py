@@ -51,7 +51,7 @@ def in_order(arrays: Arrays, seeds: np.ndarray, depth: int | None = None) -> Ite
     if depth is None or depth > 0:
         for count, level in enumerate(search_in_order(R, width, seeds), 1):
             yield level
-            if count == depth:
+            if depth is not None and count >= depth:
                 return
 
 
@@ -163,10 +163,11 @@ def predecessor(
 ) -> Any:
     arrays = G._arrays
     first = np.array([known(arrays, source, nx.NodeNotFound(f"Source {source} not in G"))])
-    order = np.concatenate([first, *(level for level, _ in in_order(arrays, first, _depth(cutoff or None)))])
+    depth = _depth(max(cutoff, 1)) if cutoff else None  # NetworkX looks at it after a level, and not at 0
+    order = np.concatenate([first, *(level for level, _ in in_order(arrays, first, depth))])
     place = np.full(len(arrays), -1)
     place[order] = np.arange(len(order))
-    level = _levels(G, int(first[0]), False, _depth(cutoff or None))
+    level = _levels(G, int(first[0]), False, depth)
     tails, heads = arrays.tails, arrays.heads
     tight = (level[tails] >= 0) & (level[heads] == level[tails] + 1)
     tails, heads = tails[tight], heads[tight]

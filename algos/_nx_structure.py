@@ -180,14 +180,14 @@ def is_branching(G: Any) -> bool:
 
 def _spanning(G: Any, weight: Any, largest: bool, ignore_nan: bool) -> tuple[list, list]:
     """The ends of the edges of a spanning forest in the order of weights, those that Kruskal's algorithm takes."""
-    arrays = G._arrays
-    tails, heads, values = arrays.tails, arrays.heads, G._weights(weight)
+    arrays = G._told(weight)
+    tails, heads, values = arrays.tails, arrays.heads, arrays.weights(weight)
     first = _listed(tails, heads)
     tails, heads, values = tails[first], heads[first], values[first]
     hidden = np.isnan(values)
     if hidden.any():
         if not ignore_nan:
-            raise NotImplementedError("no weight that is NaN or None")
+            raise NotImplementedError("no weight that is NaN")
         tails, heads, values = tails[~hidden], heads[~hidden], values[~hidden]
     order = np.argsort(-values if largest else values, kind="stable")
     tails, heads = tails[order], heads[order]

@@ -11,6 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from algos.results import check_picture
 from gbgpu.balance import Outcome, Policy, Polynomial, Summary, Topology, constant, replay, rounds, summary, topology
 from gbgpu.balance.replay import load
 
@@ -54,6 +55,8 @@ def cost(text: str) -> float:
 
 
 def replay_trace(arguments: argparse.Namespace) -> int:
+    if arguments.plot is not None:
+        check_picture(arguments.plot)
     recorded, host = load(arguments.trace), topology(arguments.topology)
     model = Polynomial.load(arguments.model) if arguments.model else constant(arguments.edge_seconds)
     names = arguments.policy or list(POLICIES)

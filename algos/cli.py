@@ -13,10 +13,10 @@ import runpy
 import select
 import signal
 import sys
+import traceback
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from importlib.util import find_spec
 from math import isfinite
 from time import perf_counter
 from typing import Any
@@ -48,6 +48,7 @@ BAD_INPUT = (
     errors.IndexOutOfBound,
     errors.InvalidValue,
     errors.DimensionMismatch,
+    errors.DomainMismatch,
     errors.NotImplementedException,
     errors.DeviceError,
     errors.OutOfMemory,
@@ -299,8 +300,14 @@ def compile_kernels(arguments: argparse.Namespace) -> int:
                 runs.rehearse(runs.USUAL)
             return
         sys.argv = [arguments.script, *arguments.arguments]
-        runpy.run_path(arguments.script, run_name="__main__")
+        try:
+            runpy.run_path(arguments.script, run_name="__main__")
+        except Exception:  # its own, and no bad input of this command
+            traceback.print_exc()
+            raise SystemExit(1) from None
 
+    if arguments.script is not None and not os.path.isfile(arguments.script):
+        raise errors.InvalidValue(errors.message("a Python script", repr(arguments.script)))
     with Progress() as progress:
         progress.step("compiling")
         count = gb.compile_ahead(program, arguments.arch)
@@ -309,8 +316,7 @@ def compile_kernels(arguments: argparse.Namespace) -> int:
 
 
 def convert_graph(arguments: argparse.Namespace) -> int:
-    if gb.io.form_of(arguments.output) is None:  # before a long reading
-        raise errors.InvalidValue(errors.message(f"a file name with one of {gb.io.SUFFIXES}", repr(arguments.output)))
+    check_form(arguments.output)
     with Progress() as progress:
         progress.step(f"reading {arguments.input}")
         A = load(arguments.input, arguments.symmetric, arguments.dup_op)
@@ -322,6 +328,19 @@ def convert_graph(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def check_folder(path: str) -> None:
+    """FileNotFoundError, before a long run, where a file could not be made."""
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise FileNotFoundError(f"no folder for {path}")
+
+
+def check_form(output: str) -> None:
+    """Before a long reading, or making."""
+    check_folder(output)
+    if gb.io.form_of(output) is None:
+        raise errors.InvalidValue(errors.message(f"a file name with one of {gb.io.SUFFIXES}", repr(output)))
+
+
 def fitting(A: gb.Matrix, dtype: gb.dtypes.DataType) -> gb.Matrix:
     """A matrix of another type. Raises InvalidValue for values that it has not."""
     if not np.can_cast(A.dtype.np_type, dtype.np_type, "safe"):
@@ -331,6 +350,7 @@ def fitting(A: gb.Matrix, dtype: gb.dtypes.DataType) -> gb.Matrix:
 
 
 def write_graph(arguments: argparse.Namespace) -> int:
+    check_form(arguments.output)
     kind = KINDS[arguments.kind]
     first, second = (getattr(arguments, name.replace("-", "_")) for name in kind.names)
     with Progress() as progress:
@@ -368,8 +388,6 @@ class Report:
 
 def run_algorithm(arguments: argparse.Namespace) -> int:
     check_options(arguments)
-    if arguments.plot and find_spec("matplotlib") is None:
-        raise errors.InvalidValue("--plot needs matplotlib: pip install matplotlib")
     begin(arguments)
     with Progress(steps=2 + arguments.repeat) as progress:
         told = measure(arguments, progress)
@@ -391,6 +409,11 @@ def check_options(arguments: argparse.Namespace) -> None:
             arguments.refuse(f"--{name.replace('_', '-')} is for {', '.join(algorithms)}")
     if arguments.output is not None:
         results.form_of(arguments.output)
+    for path in (arguments.output, arguments.trace, arguments.plot):
+        if path is not None:
+            check_folder(path)
+    if arguments.plot is not None:
+        results.check_picture(arguments.plot)
 
 
 def measure(arguments: argparse.Namespace, progress: Progress) -> Report:

@@ -43,7 +43,8 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
 
     `method`: "speculative", in few rounds, or "jones-plassmann". `order`: a different number for each vertex, the
     largest first, in place of the one by degrees, whose equal ones are drawn by `seed`. Raises TypeError (A is no
-    Matrix), DimensionMismatch (A not square; order), InvalidValue (an arc without its reverse; method)."""
+    Matrix; order no Vector), DimensionMismatch (A not square; order), InvalidValue (an arc without its reverse;
+    method)."""
     n = undirected(A)
     if method not in METHODS:
         raise InvalidValue(message(f"a method among {', '.join(METHODS)}", repr(method)))
@@ -128,6 +129,8 @@ def by_degree(A: Matrix, seed: int) -> Vector:
 
 
 def checked(order: Vector, n: int) -> Vector:
+    if not isinstance(order, Vector):
+        raise TypeError(message("a gbgpu Vector with a number for each vertex", type(order).__name__))
     if order.size != n:
         raise DimensionMismatch(message(f"an order of size {n}", order.size))
     numbers, places = np.unique(order.to_coo()[1], return_inverse=True)

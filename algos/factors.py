@@ -17,7 +17,6 @@ import numpy as np
 
 from algos import verify
 from algos._inputs import row_lengths
-from algos._iterations import check_limits
 from algos.runs import ALGORITHMS, Algorithm, Option
 from gbgpu import Matrix, binary, monoid, unary
 from gbgpu.errors import InvalidValue, message
@@ -122,7 +121,8 @@ def _check(R: Any, factors: int, method: str, iterations: int, penalty: float) -
         raise TypeError(message("a gbgpu Matrix of ratings", type(R).__name__))
     if method not in METHODS:
         raise InvalidValue(message(f"a method among {', '.join(METHODS)}", repr(method)))
-    check_limits(0, iterations)
+    if not iterations >= 1:
+        raise InvalidValue(message("iterations of at least 1", iterations))
     if not factors >= 1:
         raise InvalidValue(message("factors of at least 1", factors))
     if not 0 < penalty < inf:

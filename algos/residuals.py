@@ -49,7 +49,7 @@ def pagerank_push(
     if n == 0:
         return Ranks(r, 0, True)
     spread = (plus_times if weighted else plus_second)[dtype]
-    least = tol * (1 - damping) / (4 + 2 * tol) / n  # ranks sum to 1 - damping at least, but for the residuals
+    least = (1 - damping) / (4 / tol + 2) / n  # ranks sum to 1 - damping at least, but for the residuals
     r[:] = 0
     residual << proportions(personalization, n).apply(binary.times, right=1 - damping)
     near << select.valuegt(residual, least)

@@ -5,6 +5,7 @@ least number of the type among whole numbers, -2**63 in INT64."""
 
 import os
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import IO, Any
 
 import numpy as np
@@ -42,6 +43,7 @@ FORMS: dict[str, Callable[[IO[bytes], Vector, Result], None]] = {
     ".mtx": lambda stream, v, result: _matrix(stream, v),
 }
 NAMES = f"{', '.join(FORMS)}, or one of them and .gz, .bz2 or .xz"
+PICTURES = ".png", ".pdf", ".svg"
 
 
 def form_of(path: str) -> str:
@@ -51,6 +53,14 @@ def form_of(path: str) -> str:
     if form not in FORMS:
         raise InvalidValue(message(f"a file name with {NAMES}", repr(path)))
     return form
+
+
+def check_picture(path: str) -> None:
+    """InvalidValue for a picture that could not be drawn."""
+    if not path.lower().endswith(PICTURES):
+        raise InvalidValue(message(f"a picture named {', '.join(PICTURES)}", repr(path)))
+    if find_spec("matplotlib") is None:
+        raise InvalidValue("--plot needs matplotlib: pip install matplotlib")
 
 
 def write(path: str, v: Vector, result: Result) -> None:

@@ -33,7 +33,7 @@ def k_truss(A: Matrix, k: int) -> Matrix:
     if index(k) < 2:
         raise InvalidValue(message("k of at least 2", k))
     undirected(A)
-    left = peeled(support(A), k)
+    left = peeled(support(A), min(index(k), A.nrows + 2))  # there is none of more than n
     found = Matrix(A.dtype, A.nrows, A.ncols, name="truss")
     found(left.S) << A
     return found

@@ -15,7 +15,7 @@ import pytest
 import scipy.io
 
 import gbgpu as gb
-from algos import eigenvector, hits, katz, pagerank, progress, runs
+from algos import cli, eigenvector, hits, katz, pagerank, progress, runs
 from algos.cli import main
 from algos.verify import VerificationError
 from gbgpu.device import cuda
@@ -552,3 +552,34 @@ def test_compile_runs_a_program_and_compiles_what_it_needs(tmp_path, monkeypatch
     assert main(["compile", "--arch", "sm_80", str(script), "--size", "3"]) == 0
     assert "kernels compiled" in capsys.readouterr().err
     assert list((tmp_path / "cache/cuda").glob("*.cubin"))
+
+
+def test_compile_tells_a_programs_own_errors_as_they_are(tmp_path, capsys):
+    script = tmp_path / "program.py"
+    script.write_text("raise ValueError('its own')\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["compile", str(script)])
+    told = capsys.readouterr().err
+    assert ended.value.code == 1 and "Traceback" in told and f'{script}", line 1' in told and "its own" in told
+    assert main(["compile", str(tmp_path)]) == 3 and "a Python script" in capsys.readouterr().err
+
+
+def test_where_files_are_to_go_is_looked_at_first(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cli, "load", None)
+    monkeypatch.setitem(cli.KINDS, "rmat", replace(cli.KINDS["rmat"], make=None))
+    for wrong, text in (("g.foo", "a file name"), ("none/g.mtx", "no folder")):
+        assert main(["generate", "rmat", "--scale", "4", "-o", str(tmp_path / wrong)]) == 3
+        assert text in capsys.readouterr().err
+    for option, wrong, text in (
+        ("--plot", "p.xyz", "a picture"), ("--plot", "none/p.png", "no folder"),
+        ("--trace", "none/t.json", "no folder"), ("--output", "none/o.txt", "no folder"),
+    ):  # fmt: skip
+        assert main(["run", "bfs", "rmat:4", option, str(tmp_path / wrong)]) == 3
+        assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("operator", ["secondi", "firstj"])
+def test_operators_of_places_combine_no_arcs(tmp_path, capsys, operator):
+    (tmp_path / "twice.txt").write_text("0 1 3\n0 1 4\n")
+    assert main(["run", "bfs", str(tmp_path / "twice.txt"), "--dup-op", operator]) == 3
+    assert "Traceback" not in capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import algos
 import gbgpu as gb
 from gbgpu import binary, exceptions, monoid, replace, select, semiring, unary  # noqa: F401  (cases are source text)
 from gbgpu.device import cuda
@@ -401,7 +402,8 @@ def test_partitions_take_whole_numbers_of_numpy():
         part.degree_separated(True)
     assert str(part.segments(np.int64(4))) == str(part.segments(4))
     assert str(part.degree_separated(np.int8(4))) == str(part.degree_separated(4))
-    gb.init("cpu:2", part.shares(np.int8(100), np.uint8(200)))
+    others = len(gb.init("cpu:2").devices) - 1  # of all processes
+    gb.init("cpu:2", part.shares(*[np.int8(100)] * others, np.uint8(200)))
     assert gb.Vector(int, 300).nvals == 0
     with pytest.raises(TypeError, match="deterministic"):
         gb.init("cpu:2", deterministic="no")
@@ -445,3 +447,22 @@ def test_operators_never_raise_on_nan(devices):
 def test_a_missing_element_is_no_error(devices):
     v = objects()["v"]
     assert v[0].new().value is None and v.get(0, "nothing") == "nothing" and v.get(1) == 5
+
+
+def test_numbers_that_algorithms_take_are_looked_at_alike():
+    gb.init("cpu:2")
+    A = gb.Matrix.from_coo([0, 1, 2, 3, 1, 2, 3, 4], [1, 2, 3, 4, 0, 1, 2, 3], 1, nrows=5, ncols=5)
+    for source in (True, np.True_, 1.0, "1", None):
+        for call in (algos.bfs, algos.bfs_levels, algos.sssp, algos.shortest_path_tree):
+            with pytest.raises(TypeError, match="a vertex number"):
+                call(A, source)
+    assert algos.shortest_path_tree(A, np.array(3)).distances.isequal(algos.sssp(A, 3))
+    assert algos.k_truss(A, 10**30).nvals == 0
+    assert np.isfinite(algos.pagerank_push(A, tol=float("inf")).ranks.to_dense()).all()
+    with pytest.raises(TypeError, match="a gbgpu Vector"):
+        algos.greedy_color(A, order=[1, 2])
+    with pytest.raises(exceptions.InvalidValue, match="iterations of at least 1") as refused:
+        algos.collaborative_filtering(A.dup(float), iterations=0)
+    assert "max_iterations" not in str(refused.value)
+    with pytest.raises(exceptions.IndexOutOfBound, match="a vertex from 0 to 4"):
+        algos.common_neighbors(A, [(0, 7)])

@@ -370,3 +370,97 @@ def test_networkx_passes_its_own_tests_on_it(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     counted = json.loads(ran.read_text())
     assert {"bfs_edges", "bfs_layers", "connected_components", "is_connected"} <= counted.keys()
+
+
+def attributes_set_in_place(G):
+    G[0][1]["weight"] = 7
+    for _, _, data in G.edges(data=True):
+        data["length"] = 3
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+@pytest.mark.parametrize("make", ["path_graph", "krackhardt_kite_graph"])
+def test_weights_set_in_place_in_a_graph_of_the_backend_count(kind, make):
+    if make != "path_graph" and kind is nx.DiGraph:
+        kind = lambda G: G.to_directed()  # noqa: E731
+        plain, ours = (kind(getattr(nx, make)(**to)) for to in ({}, {"backend": "gbgpu"}))
+    else:
+        plain, ours = (getattr(nx, make)(*[4] * (make == "path_graph"), create_using=kind, **to)
+                       for to in ({}, {"backend": "gbgpu"}))
+    for again in range(2):  # nobody warns of what is kept
+        for name in ("weight", "length"):
+            wanted = nx.single_source_dijkstra_path_length(plain, 0, weight=name)
+            assert nx.single_source_dijkstra_path_length(ours, 0, weight=name) == wanted, (again, name)
+        assert nx.adjacency_matrix(ours).toarray().tolist() == nx.adjacency_matrix(plain).toarray().tolist()
+        if ours.is_directed():
+            assert sorted(nx.ancestors(ours, 1)) == sorted(nx.ancestors(plain, 1))
+        attributes_set_in_place(plain)
+        attributes_set_in_place(ours)
+
+
+def test_weights_of_zero_lead_nowhere():
+    for value in (0, False, 0.0):
+        G = nx.DiGraph([(0, 1, {"weight": value}), (1, 2, {"weight": value})])
+        assert nx.pagerank(G, backend="gbgpu") == pytest.approx(nx.pagerank(G))
+
+
+def test_a_reversed_graph_keeps_what_it_knows():
+    P = nx.path_graph(3, create_using=nx.DiGraph, backend="gbgpu")
+    assert nx.reverse(P).graph == {} and list(nx.reverse(P).edges) == [(1, 0), (2, 1)]
+    P.nodes[0]["colour"], P.graph["name"] = ["red"], "path"
+    R = nx.reverse(P)
+    assert R.nodes[0] == {"colour": ["red"]} and R.graph == {"name": "path"}
+    assert R.nodes[0]["colour"] is not P.nodes[0]["colour"]
+
+
+def test_views_change_with_their_graph():
+    G = nx.path_graph(4)
+    part = G.subgraph([0, 1, 2])
+    assert nx.number_connected_components(part, backend="gbgpu") == 1
+    G.remove_edge(0, 1)
+    assert nx.number_connected_components(part, backend="gbgpu") == 2
+    D = nx.path_graph(4, create_using=nx.DiGraph)
+    back = D.reverse(copy=False)
+    assert nx.descendants(back, 3, backend="gbgpu") == {0, 1, 2}
+    D.remove_edge(0, 1)
+    assert nx.descendants(back, 3, backend="gbgpu") == {1, 2}
+
+
+@pytest.mark.parametrize("form", ["coo", "csr", "csc", "dok", "lil"])
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+def test_the_last_of_several_entries_is_an_edges(form, kind):
+    from scipy.sparse import coo_array
+
+    rng = np.random.default_rng(3)
+    A = coo_array((rng.integers(1, 9, 40), tuple(rng.integers(0, 8, (2, 40)))), shape=(8, 8))
+    A = A if form == "coo" else A.asformat(form)
+    found, wanted = (nx.from_scipy_sparse_array(A, create_using=kind, **to) for to in ({"backend": "gbgpu"}, {}))
+    assert [list(found.adj[u].items()) for u in found] == [list(wanted.adj[u].items()) for u in wanted]
+
+
+@pytest.mark.parametrize("value", [np.float32(2), np.int32(2), np.uint8(2), True, 2**63, np.uint64(2**64 - 1)])
+def test_matrices_have_the_types_of_weights(value):
+    G = nx.Graph([(0, 1, {"weight": value}), (1, 2, {"weight": value})])
+    found, wanted = nx.adjacency_matrix(G, backend="gbgpu"), nx.adjacency_matrix(G)
+    assert found.dtype == wanted.dtype and (found.toarray() == wanted.toarray()).all()
+    with pytest.raises(OverflowError):
+        nx.adjacency_matrix(nx.Graph([(0, 1, {"weight": np.inf})]), dtype=int, backend="gbgpu")
+
+
+def test_none_hides_an_edge_and_nan_is_left_to_networkx():
+    G = nx.Graph([(0, 1, {"weight": 2}), (1, 2, {"weight": None}), (2, 3, {})])
+    found = nx.single_source_dijkstra_path_length(G, 0, backend="gbgpu")
+    assert found == nx.single_source_dijkstra_path_length(G, 0) and all(type(x) is int for x in found.values())
+    G[1][2]["weight"] = float("nan")
+    G.__networkx_cache__.clear()
+    with pytest.raises(NotImplementedError):
+        nx.dijkstra_path_length(G, 0, 1, backend="gbgpu")
+    with pytest.raises(NotImplementedError):
+        nx.dijkstra_path_length(nx.Graph([(0, 1, {"weight": np.uint64(2**64 - 1)})]), 0, 1, backend="gbgpu")
+
+
+@pytest.mark.parametrize("limit", [None, 0, -1, 0.5, 1, 1.5, 2, 9, math.inf])
+def test_depths_that_are_no_whole_numbers(limit):
+    G = nx.path_graph(5, create_using=nx.DiGraph)
+    assert list(nx.bfs_edges(G, 0, depth_limit=limit, backend="gbgpu")) == list(nx.bfs_edges(G, 0, depth_limit=limit))
+    assert nx.predecessor(G, 0, cutoff=limit, backend="gbgpu") == nx.predecessor(G, 0, cutoff=limit)
