@@ -76,6 +76,11 @@ abs(-A) | abs(A.astype(bool)) | round(A * 1.4) | A.sin() | A.sqrt() | A.sign() |
 A.astype(np.int8) + A.astype(np.uint8) | A.conj() | A.dot(2) | A.real | A.imag | (A * 1.5).imag
 round(A * 1.26, 1) | round(A * 26, -1) | round(A * np.float32(1.26), 1) | round(A, 1) | round(A * 260, -2)
 round((A * 26).astype(np.uint8), -1) | round(A * 26.5, -1)
+A.__round__(ndigits=1) | sp.csr_array([[2]]) * np.ones((2, 2)) | np.ones((1, 3)) * sp.csc_array([[2.5]])
+sp.csr_array([[1., np.nan], [np.inf, 3.]]) * sp.csr_array([[1., 0.]])
+sp.csr_array([[0., 1.]]) * sp.csc_array([[1., 2.], [np.inf, 3]])
+sp.csr_array([[1., np.nan], [np.inf, 3.]]) * sp.csr_array([[0.], [1.]])
+sp.csc_array([[np.nan, 1.]]).T * sp.csr_array((2, 1))
 (A * np.inf).imag | (A * 1.0) ** np.nan | (A * -np.inf) ** 0.5 | A.astype(bool) ** np.nan
 sp.csr_array((0, 3), dtype=np.int32) * np.ones((0, 3)) | sp.csr_array((3, 0), dtype=np.int8) / np.ones((3, 0))
 """
@@ -106,6 +111,8 @@ A.argmin(axis=1) | (-A).argmax(axis=1) | (-A).argmax() | sp.csr_array((2, 3)).ar
 A.argmax(axis=1, explicit=True) | sp.csr_array((0, 3)).max() | sp.csr_array((0, 3)).argmax(axis=0) | A.trace()
 A.trace(1) | A.diagonal() | A.diagonal(1) | A.diagonal(-1) | A.diagonal(5) | A.count_nonzero()
 A.count_nonzero(axis=1) | A.nonzero()
+A.count_nonzero(axis=0) | A.tocsc().count_nonzero(axis=0) | A.tocsc().count_nonzero(axis=1) | A.sum(axis=(0, 0))
+A.tocoo().count_nonzero(axis=1) | (A * 0).count_nonzero(axis=1) | A.sum(axis=()) | A.mean(axis=(-1, 1))
 A.sum(dtype=bool) | A.sum(axis=0, dtype=bool) | sp.csr_array((2, 3)).sum(dtype=bool)
 """
 SUBSCRIPTS = """
@@ -125,6 +132,8 @@ A.reshape(3, 2, order='F') | A.astype('float64', casting='safe') | A.astype(np.i
 A.tocsc().indices | A.tocsc().indptr | A.indices | A.indptr | A.data | A.tocoo().row | A.tocoo().col | A[0].coords
 A[0].tocsr().indptr | A.size | A[0].ndim | bool(A) | len(A) | bool(A[:1, :1]) | str(A) | repr(A.tocoo()) | repr(A[0])
 A.tocsc().has_sorted_indices | A.tocoo().has_canonical_format | A.toarray(order='F').flags.f_contiguous
+A.tocoo().transpose((0, 1)) | A.toarray(out=np.zeros((3, 2, 3), int)) | A.toarray(out=np.zeros((2, 3), np.int8))
+A.toarray(out=np.ones((2, 3), int)) | A.toarray(order='C', out=np.ones((2, 3), int)) | hash(A)
 A.asformat('csc') | A.asformat('nothing') | A.copy() | sp.issparse(A) | sp.issparse(DENSE)
 """
 CONSTRUCTORS = """
@@ -160,6 +169,20 @@ sp.random(2, 2, 1, data_rvs=np.ones).toarray() | sp.isspmatrix(2) | sp.coo_matri
 sp.coo_array(([1.0], ([0.0], [1.0])), shape=(2, 2)) | sp.coo_array(([1], ([-1.0], [1])), shape=(2, 2))
 sp.diags_array([1, 0, -3], format='csc', dtype=float)
 sp.kron(sp.csr_array((2, 2), dtype=np.int32), A) | sp.kron(A, sp.csr_array((2, 2)), format='csc')
+sp.diags([np.ones(4), -2 * np.ones(4), np.ones(4)], [-1, 0, 1], shape=(4, 4), format='csr').toarray()
+sp.diags([[1.0, 2], [3, 4]], [0, 1], format='csr').toarray() | sp.diags(np.ones((2, 3)), [0, 2]).toarray()
+sp.diags([[1.0, 2]], [3], shape=(2, 3)).toarray() | sp.diags([[]], [0], shape=(2, 2), dtype=float)
+sp.diags([5.0], [2], shape=(2, 2)).toarray() | sp.diags([5.0], [3], shape=(2, 2))
+sp.diags_array(iter([[1.0, 2]]), offsets=[0], format='csr') | sp.diags([[2.0]], [0], shape=(3, 3)).toarray()
+sp.eye(3, k=5) | sp.eye(3, k=3).toarray() | sp.eye_array(2, 3, k=-2, format='csr') | sp.eye_array(2, 3, k=-3)
+sp.block_diag([[[1, 2]], 3]).toarray() | sp.block_diag([A, 2.5]).toarray()
+sp.block_array([[sp.eye_array(2, format='csr'), None], [None, None]]) | sp.block_array([[None]])
+sp.random_array((3, 4), density=0.5, rng=42) | sp.random_array((5,), density=0.5, rng=1, dtype=np.float32)
+sp.random(3, 4, density=0.5, random_state=42).toarray() | sp.random(3, 4, 0.5, rng=np.random.default_rng(2)).toarray()
+sp.random_array((3, 4), density=0.5, rng=42, dtype=np.int32) | sp.random_array((3, 4), density=0.5, rng=1, dtype=bool)
+np.random.seed(3) or sp.random(4, 5, 0.4).toarray() | np.random.seed(3) or sp.random_array((4, 5), density=0.4)
+sp.random(4, 5, 0.4, dtype=np.int8, random_state=np.random.RandomState(4)).toarray()
+sp.random_array((4, 5), density=0.4, random_state=4, data_sampler=lambda size: np.arange(size))
 """
 
 
@@ -187,6 +210,7 @@ A[0] = A[1] | A[:, 0:2] = A[:, 1:3] | A[0:1] = A[1:2] * 0 | A[0, 1] = [1, 2] | A
 A[:] = A[0:1] | A[np.ix_([0, 1], [0, 2])] = 3 | A.setdiag(7) | A.setdiag([7, 8], 1) | A.setdiag([7], -1)
 A.setdiag(1, 5) | A.resize(3, 2) | A.resize((1, 5)) | A.eliminate_zeros() | A.sort_indices() | A.sum_duplicates()
 A.data = A.data * 2
+A[[0, 0], [0, 1]] = [2**70, 1] | A[DENSE > 1] = 2**70 | A[[0, 1], [0, 1]] = [2.5, 7.9]
 A[:, 1] = [[7, 8]] | A[:, 1] = [[7, 8, 9]]
 """
 
@@ -273,6 +297,31 @@ def test_coo_keeps_duplicates_until_it_is_converted(devices):
         assert (A.tocsr().nnz, A.toarray().tolist(), A.sum()) == (2, [[0, 2], [4, 0]], 6)
         A.sum_duplicates()
         assert (A.nnz, A.has_canonical_format) == (2, True)
+
+
+DUPLICATES = """
+A.astype(int) | A.astype(int).nnz | A.sum(axis=0) | A.sum(axis=1) | A.sum() | A.mean() | A.mean(axis=0)
+(A * 2.5).toarray() | (3 * A).toarray() | A @ np.ones((2, 1)) | A @ np.ones((2, 5), np.int8) | A.T @ np.ones(1)
+A.astype(float).tocsr() | (A / 2).toarray() | A.astype(np.float32).sum(axis=1) | abs(A) | A + A | A.tocsr() * 2
+A.toarray() | A @ A.T
+"""
+
+
+@pytest.mark.parametrize("values", [np.ones(3, bool), np.full(3, 100, np.uint8), np.full(3, -100, np.int8)])
+def test_duplicates_are_summed_in_the_type_of_the_result(devices, values):
+    for text in expressions(DUPLICATES):
+        agree(text, A=lambda module: module.coo_array((values, ([0, 0, 0], [1, 1, 1])), shape=(1, 2)))
+
+
+def test_what_is_written_to_a_shared_matrix_is_seen_by_all(devices):
+    M = gb.Matrix.from_coo([0, 1], [1, 0], [1.0, 2.0])
+    A = gs.csr_array(M)
+    turned = A.T
+    assert A.data.tolist() == [1, 2] and turned.data.tolist() == [1, 2] and A.data.base is A.data.base
+    M[0, 0] << 7
+    for array in (A, turned):
+        assert array.nnz == len(array.data) == array.to_scipy().nnz == 3
+        assert array.toarray().tolist() == array.to_scipy().toarray().tolist()
 
 
 def test_what_is_given_is_copied(devices):

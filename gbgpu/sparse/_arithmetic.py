@@ -28,6 +28,8 @@ class Arithmetic:
     ndim: Any
     dtype: Any
     _A: Any
+    _given: Any
+    _in: Any
     _shape2: Any
     _same: Any
     copy: Any
@@ -53,7 +55,7 @@ class Arithmetic:
         return self._mapped(gb.binary.second[self.dtype], self.dtype, self.dtype.type(0))
 
     def __abs__(self) -> Any:
-        return self.copy() if self.dtype.kind in "bu" else self._mapped(gb.unary.abs, self.dtype)
+        return self._same(self._A) if self.dtype.kind in "bu" else self._mapped(gb.unary.abs, self.dtype)
 
     def __neg__(self) -> Any:
         if self.dtype == np.bool_:
@@ -71,7 +73,8 @@ class Arithmetic:
         rounded = self._mapped(getattr(gb.binary, before)[dtype], dtype, factor).rint()
         return rounded._mapped(getattr(gb.binary, after)[dtype], dtype, factor).astype(self.dtype, copy=False)
 
-    __round__ = round
+    def __round__(self, ndigits: int = 0) -> Any:
+        return self.round(ndigits)
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Each stored value to the power n. Raises NotImplementedError for n = 0, which would fill the array."""
@@ -105,7 +108,7 @@ class Arithmetic:
     def _scaled(self, factor: Any) -> Any:
         factor = np.asarray(factor)[()] if isinstance(factor, np.ndarray) else factor
         dtype = checked_dtype((np.ones(1, self.dtype) * factor).dtype)
-        return self._mapped(operator("multiply", dtype), dtype, dtype.type(factor))
+        return self._same(self._in(dtype).apply(operator("multiply", dtype), dtype.type(factor)).new(dtype))
 
     def _scaled_in_place(self, factor: Any) -> Any:
         found = self._scaled(factor)
@@ -191,6 +194,8 @@ class Arithmetic:
             return np.multiply(self.toarray(), array)
         if array.size == 1:
             return self._scaled(array.flat[0]).reshape(np.broadcast_shapes(self.shape, array.shape))
+        if np.prod(self._shape2) == 1:
+            return np.multiply(self.toarray(), array)
         two = array.shape if array.ndim == 2 else (1, *array.shape)
         shape = _broadcast(self._shape2, two, (self.shape, array.shape))
         dtype, A = np.promote_types(self.dtype, checked_dtype(array.dtype)), self._A
@@ -260,13 +265,14 @@ class Arithmetic:
     def _matmul_dense(self, array: Any) -> Any:
         _check_inner(self._shape2[1], array)
         dtype = np.promote_types(self.dtype, checked_dtype(array.dtype))
+        A = self._in(dtype) if self._given is not None else self._A
         if array.ndim == 1 or array.shape[1] <= _COLUMNS:
             columns = [array] if array.ndim == 1 else [array[:, j] for j in range(array.shape[1])]
             found = np.empty((self._shape2[0], len(columns)), dtype)
             for j, x in enumerate(columns):
-                found[:, j] = _matmul(self._A, gb.Vector.from_dense(x), dtype).to_dense(0, dtype)
+                found[:, j] = _matmul(A, gb.Vector.from_dense(x), dtype).to_dense(0, dtype)
         else:
-            found = _matmul(self._A, _full(array), dtype).to_dense(0, dtype)
+            found = _matmul(A, _full(array), dtype).to_dense(0, dtype)
         shape = self.shape[: self.ndim - 1] + tuple(array.shape[1:])
         return found.reshape(shape) if shape else found[0, 0]
 
@@ -436,6 +442,8 @@ def _along(A: Any, line: Any) -> Any:
     dtype = np.promote_types(A.dtype.np_type, line.dtype.np_type)
     times = operator("multiply", dtype)
     v = line[0, :].new() if line.shape[0] == 1 else line[:, 0].new()
+    if v.nvals < v.size:  # 0 times what is not finite is NaN
+        v(~v.S) << 0
     return times(A & v if line.shape[0] == 1 else v & A).new()
 
 

@@ -3,6 +3,7 @@
 import sys
 from math import prod
 from typing import Any, NoReturn
+from weakref import ref
 
 import numpy as np
 
@@ -81,14 +82,14 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     format = ""
     __array_priority__ = 10.1
-    __hash__ = object.__hash__
+    __hash__ = None  # type: ignore[assignment]  # as `==` compares elements
 
     def __init__(
         self, arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False, *, maxprint: int | None = None
     ):
         self._built: Any = None  # the entries
         self._given: Any = None  # COO: (row, col, data) as given, perhaps with duplicates
-        self._host: Any = None  # what has been read from the devices
+        self._host: Any = None  # what has been read from the devices, and of which content
         dtype = None if dtype is None else checked_dtype(dtype)
         if isinstance(arg1, gb.Matrix) or issparse(arg1):
             self._take_sparse(arg1, shape)
@@ -178,6 +179,15 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
             self._built = _summed(row, col, data, self._shape2)
         return self._built
 
+    def _in(self, dtype: Any) -> Any:
+        """The same in another type, in which duplicates are summed if it holds all of this one."""
+        if dtype == self.dtype:
+            return self._A
+        if self._given is not None and np.can_cast(self.dtype, dtype, "safe"):
+            row, col, data = self._given
+            return _summed(row, col, data.astype(dtype), self._shape2)
+        return self._A.dup(dtype)
+
     def _become(self, A: Any) -> None:
         """Take other entries. The operands that were in use stay as they are: others may share them."""
         self._built, self._given, self._host = A, None, None
@@ -217,13 +227,15 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(indptr, indices, data), or of COO (row, col, data), on the host."""
-        if self._host is None:
+        content = None if self._given is not None else _content(self._A)
+        if self._host is None or self._host[0]() is not content:  # somebody may have written to a Matrix that it shares
             parts = self._given if self._given is not None else self._read()
             kept = [np.array(x, self._index_dtype if k < 2 else None) for k, x in enumerate(parts)]
             for x in kept:
                 x.flags.writeable = False
-            self._host = tuple(kept)
-        return self._host
+            self._host = (lambda: None) if content is None else ref(content), tuple(kept)
+        arrays: tuple[np.ndarray, np.ndarray, np.ndarray] = self._host[1]
+        return arrays
 
     def _read(self) -> tuple:
         raise NotImplementedError
@@ -276,6 +288,8 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     def toarray(self, order: Any = None, out: Any = None) -> np.ndarray:
         """The dense NumPy array."""
+        if out is not None and (order is not None or out.shape != self._shape or out.dtype != self.dtype):
+            raise ValueError(message(f"out of {self.dtype} and shape {self._shape}, and no order", repr(out)[:60]))
         dense = self._A.to_dense(0, self.dtype).reshape(self._shape)
         if out is not None:
             out[...] = dense
@@ -305,7 +319,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
             )
         if dtype == self.dtype:
             return self.copy() if copy else self
-        return self._same(self._A.dup(dtype))
+        return self._same(self._in(dtype))
 
     def copy(self) -> Any:
         """Another array with these entries; changes of one are not seen by the other."""
@@ -322,6 +336,8 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     def transpose(self, axes: Any = None, copy: bool = False) -> Any:
         """The transpose: of CSR a CSC array and the other way round. Nothing moves."""
+        if self.format == "coo" and axes is not None and tuple(axes) in ((0, 1), (-2, -1)) and self.ndim == 2:
+            return self.copy() if copy else self
         if axes is not None and tuple(axes) not in ((1, 0), (-1, -2)) and self.ndim == 2:
             raise ValueError("Sparse arrays do not support an 'axes' parameter other than a swap of both axes")
         if self.ndim == 1:
@@ -538,6 +554,11 @@ def _in_range(c: np.ndarray, n: int, axis: int) -> None:
         raise ValueError(f"axis {axis} index {c.max()} exceeds matrix dimension {n}")
     if c.size and int(c.min()) < 0:
         raise ValueError(f"negative axis {axis} index: {c.min()}")
+
+
+def _content(A: Any) -> Any:
+    """What a Matrix, or the transpose of one, holds now: another object after each change."""
+    return getattr(A, "matrix", A)._store
 
 
 def _summed(row: Any, col: Any, data: np.ndarray, shape: tuple[int, int]) -> Any:

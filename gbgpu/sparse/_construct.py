@@ -20,10 +20,10 @@ def _any(x: Any) -> Any:
 
 
 def eye_array(m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, format: str | None = None) -> Any:
-    """Ones on the k'th diagonal of an m x n array."""
+    """Ones on the k'th diagonal of an m x n array. Raises ValueError for one outside it."""
     shape = (int(m), int(m if n is None else n))
     A = gb.Matrix(checked_dtype(dtype), *shape)
-    if -shape[0] < k < shape[1]:
+    if _reach(k, shape):
         A.setdiag(1, k)
     return made(A).asformat(format)
 
@@ -41,12 +41,14 @@ def identity(n: int, dtype: Any = "d", format: str | None = None) -> Any:
 def diags_array(
     diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = _FLOATS
 ) -> Any:
-    """Arrays (or scalars) on the diagonals at `offsets`; without a shape the square one that the first fits in.
+    """Arrays (or scalars) on the diagonals at `offsets`; without a shape the square one that the first fits in. Of a
+    longer one the beginning counts.
 
     Floats, as SciPy makes them up to 1.18, unless a `dtype` is given; with None they keep their type. Raises ValueError
-    for a diagonal outside the shape or of a wrong length, TypeError for bools without `dtype`."""
-    if not isinstance(diagonals, (list, tuple, np.ndarray)):
+    for a diagonal outside the shape or one that is too short, TypeError for bools without `dtype`."""
+    if not np.iterable(diagonals) or isinstance(diagonals, str):
         raise TypeError(message("a list of diagonals", type(diagonals).__name__))
+    diagonals = list(diagonals)
     single = np.ndim(offsets) == 0
     offsets = [int(k) for k in np.atleast_1d(offsets)]
     lines = [np.atleast_1d(d) for d in ([diagonals] if single and np.ndim(diagonals[0]) == 0 else diagonals)]
@@ -68,33 +70,50 @@ def diags(diagonals: Any, offsets: Any = 0, shape: Any = None, format: str | Non
 
 
 def _diagonal(values: np.ndarray, k: int, shape: tuple) -> tuple:
+    size = _reach(k, shape)
+    if len(values) < size and len(values) != 1:
+        raise ValueError(f"Diagonal length (index {k}: {len(values)}) does not agree with array size {shape}")
+    rows = np.arange(size) + max(0, -k)
+    return rows, rows + k, np.broadcast_to(values[: max(size, 1)], size) if size else values[:0]
+
+
+def _reach(k: int, shape: tuple) -> int:
+    """The length of the k'th diagonal."""
     size = min(shape[0] + min(k, 0), shape[1] - max(k, 0))
     if size < 0:
         raise ValueError(f"Offset {k} out of bounds")
-    if len(values) not in (1, size):
-        raise ValueError(f"Diagonal length (index {k}: {len(values)}) does not agree with array size {shape}")
-    rows = np.arange(size) + max(0, -k)
-    return rows, rows + k, np.broadcast_to(values, size)
+    return size
 
 
 def random_array(
     shape: Any, *, density: float = 0.01, format: str = "coo", dtype: Any = None, rng: Any = None,
-    data_sampler: Any = None,
+    data_sampler: Any = None, random_state: Any = None,
 ) -> Any:  # fmt: skip
-    """density * size values at places drawn without repetition; `data_sampler(size=)` gives them, else uniform ones
-    from [0, 1) (integers and bools: any of the type). `rng`: a NumPy generator or a seed."""
+    """density * size values at places drawn without repetition, the same as SciPy's; `data_sampler(size=)` gives them,
+    else uniform ones from [0, 1) (integers: any of the type). `rng`: a NumPy generator or a seed of one;
+    `random_state`: a RandomState or its seed, by default the one that np.random.seed sets."""
     if not 0 <= density <= 1:
         raise ValueError("density expected to be 0 <= density <= 1")
-    rng, shape = np.random.default_rng(rng), tuple(int(n) for n in shape)
+    drawn, shape = _generator(rng, random_state), tuple(int(n) for n in shape)
     dtype, size = checked_dtype(float if dtype is None else dtype), int(round(density * prod(shape)))
-    places = np.unravel_index(rng.choice(prod(shape), size, replace=False), shape)
+    places = np.unravel_index(drawn.choice(prod(shape), size, replace=False), shape, order="F")
     if data_sampler is not None:
-        data = np.asarray(data_sampler(size=size)).astype(dtype)
-    elif dtype.kind == "f":
-        data = rng.uniform(size=size).astype(dtype)
+        data = data_sampler(size=size)
+    elif dtype.kind in "iu":
+        integers = drawn.integers if isinstance(drawn, np.random.Generator) else drawn.randint
+        data = integers(np.iinfo(dtype).min, np.iinfo(dtype).max, size, dtype=dtype)
     else:
-        data = rng.integers(0, 2, size).astype(bool) if dtype.kind == "b" else _integers(rng, dtype, size)
-    return formats["coo"]((data, places), shape=shape).asformat(format)
+        data = drawn.uniform(size=size)
+    return formats["coo"]((np.asarray(data).astype(dtype), places), shape=shape).asformat(format)
+
+
+def _generator(rng: Any, random_state: Any) -> Any:
+    if rng is not None:
+        return np.random.default_rng(rng)
+    if random_state is None or random_state is np.random:
+        return np.random.mtrand._rand
+    drawn = np.random.Generator, np.random.RandomState
+    return random_state if isinstance(random_state, drawn) else np.random.RandomState(random_state)
 
 
 def random(
@@ -103,13 +122,9 @@ def random(
 ) -> Any:  # fmt: skip
     """`random_array`, as older code calls it; `data_rvs(k)` gives k values."""
     sampler = None if data_rvs is None else lambda size: data_rvs(size)
-    rng = random_state if rng is None else rng
-    return random_array((m, n), density=density, format=format, dtype=dtype, rng=rng, data_sampler=sampler)
-
-
-def _integers(rng: Any, dtype: np.dtype, size: int) -> np.ndarray:
-    bounds = np.iinfo(dtype)
-    return rng.integers(bounds.min, bounds.max, size, dtype=dtype, endpoint=True)
+    return random_array(
+        (m, n), density=density, format=format, dtype=dtype, rng=rng, data_sampler=sampler, random_state=random_state
+    )
 
 
 def kron(A: Any, B: Any, format: str | None = None) -> Any:
@@ -144,7 +159,7 @@ def vstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
 def block_array(blocks: Any, *, format: str | None = None, dtype: Any = None) -> Any:
     """An array of a list of lists of blocks; None is a block of zeros. Of one format, if all blocks are, else COO.
 
-    Raises ValueError for blocks that do not fit, or a row or column of None only."""
+    Raises ValueError for blocks that do not fit. A row or column of None only has no extent."""
     grid = [[None if x is None else _any(x) for x in row] for row in blocks]
     if not grid or len({len(row) for row in grid}) != 1:
         raise ValueError("blocks must be 2-D")
@@ -152,7 +167,9 @@ def block_array(blocks: Any, *, format: str | None = None, dtype: Any = None) ->
     widths = [_extent(list(column), 1, f"blocks[:,{j}]") for j, column in enumerate(zip(*grid, strict=True))]
     present = [x for row in grid for x in row if x is not None]
     kinds = {x.format for x in present}
-    found = checked_dtype(np.result_type(*(x.dtype for x in present)) if dtype is None else dtype)
+    if dtype is None:
+        dtype = np.result_type(*(x.dtype for x in present)) if present else float
+    found = checked_dtype(dtype)
     empty = cache(partial(gb.Matrix, found))
     tiles = [[empty(h, w) if x is None else x._A for x, w in zip(row, widths, strict=True)]
              for row, h in zip(grid, heights, strict=True)]  # fmt: skip
@@ -168,15 +185,15 @@ def bmat(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
 
 
 def _extent(line: list, axis: int, where: str) -> int:
-    sizes = {x._shape2[axis] for x in line if x is not None}
+    sizes = {x._shape2[axis] for x in line if x is not None} or {0}
     if len(sizes) != 1:
-        raise ValueError(f"{where} has {'only None' if not sizes else f'incompatible dimensions {sorted(sizes)}'}")
+        raise ValueError(f"{where} has incompatible dimensions {sorted(sizes)}")
     return sizes.pop()
 
 
 def block_diag(mats: Any, format: str | None = None, dtype: Any = None) -> Any:
-    """Arrays along the diagonal."""
-    mats = [_any(x) for x in mats]
+    """Arrays along the diagonal, numbers too."""
+    mats = [_any(x if hasattr(x, "tocoo") or isinstance(x, gb.Matrix) else np.atleast_2d(x)) for x in mats]
     grid = [[x if i == j else None for j in range(len(mats))] for i, x in enumerate(mats)]
     return block_array(grid, format=format or "coo", dtype=dtype)
 

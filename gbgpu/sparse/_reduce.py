@@ -13,11 +13,13 @@ from ._common import checked_dtype, formats, given
 class Reductions:
     """Reductions of sparse arrays. `axis`: None (everything), 0 (down the columns), 1 (along the rows)."""
 
+    format: str
     shape: Any
     dtype: Any
     ndim: Any
     nnz: Any
     _A: Any
+    _in: Any
     _shape2: Any
     astype: Any
     tocoo: Any
@@ -30,7 +32,9 @@ class Reductions:
             raise TypeError(f"axis must be an integer or a tuple of them, came {axis!r}")
         if any(not -self.ndim <= a < self.ndim for a in axes):
             raise ValueError("axis out of range for ndim")
-        axes = tuple(sorted({int(a) % self.ndim for a in axes}))
+        if axis == () or len({int(a) % self.ndim for a in axes}) < len(axes):
+            raise ValueError("axis names no dimension, or one twice")
+        axes = tuple(sorted(int(a) % self.ndim for a in axes))
         return None if len(axes) in (0, self.ndim) else axes[0]
 
     def _lines(self, A: Any, axis: int, monoid: Any) -> Any:
@@ -38,15 +42,16 @@ class Reductions:
         return (A.reduce_columnwise(monoid) if axis == 0 else A.reduce_rowwise(monoid)).new()
 
     def _counts(self, A: Any, axis: Any) -> np.ndarray:
-        """Stored entries of each column or row."""
+        """Stored entries of each column or row, in SciPy's type: that of indices where it has their differences."""
         axis = self._axis(axis)
-        return self._lines(A, axis, gb.agg.count).to_dense(0).astype(np.int32)
+        found = self._lines(A, axis, gb.agg.count).to_dense(0)
+        return found.astype(np.int32) if A is self._A and (self.format, axis) in (("csr", 1), ("csc", 0)) else found
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """The sum: a NumPy scalar, or an array for an axis; small integers in int64 or uint64 as NumPy does."""
         axis = self._axis(axis)
         wide = checked_dtype(np.zeros(1, self.dtype).sum(dtype=None if axis is not None else dtype).dtype)
-        A = self._A if wide == self.dtype else self._A.dup(wide)
+        A = self._in(wide) if axis is not None else self._A.dup(wide)
         plus = gb.monoid.lor if wide == np.bool_ else gb.monoid.plus[wide]
         if axis is None:
             return given(wide.type(A.reduce_scalar(plus, allow_empty=False).new().value), out)
@@ -74,7 +79,9 @@ class Reductions:
     def count_nonzero(self, axis: Any = None) -> Any:
         """Number of values other than 0, of each column (axis 0) or row (1)."""
         A = self._A.select("valuene", 0).new()
-        return np.int64(A.nvals) if self._axis(axis) is None else self._counts(A, axis)
+        if self._axis(axis) is None:
+            return np.int64(A.nvals)
+        return self._counts(self._A if A.nvals == self._A.nvals else A, axis)
 
     def nonzero(self) -> tuple:
         """The coordinates of the values other than 0, row by row, read to the host."""

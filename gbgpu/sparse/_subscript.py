@@ -66,7 +66,7 @@ class Subscripts:
         A = self._A.dup()
         paired = _paired(keys)
         if paired is not None:
-            x = x.toarray() if issparse(x) else np.asarray(x)
+            x = x.toarray() if issparse(x) else np.asarray(x, self.dtype)
             values = np.broadcast_to(x.reshape(paired[0].shape) if x.size == paired[0].size else x, paired[0].shape)
             A(accum="second") << _scattered(*paired, values.astype(self.dtype), self._shape2)
         else:
