@@ -19,7 +19,7 @@ import pytest
 import statements
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from test_loops import KINDS, agree
+from test_loops import KINDS, agree, numbers
 
 import algos
 import algos.verify
@@ -664,6 +664,36 @@ def test_random_bodies(machine):
     several = machine in LEFT  # they work together for some rounds first
     captured = sum(how != "error" and not how.startswith("statements") for how in hows)
     assert captured > len(hows) / (20 if several else 5)
+
+
+def test_numbers_are_what_they_were_where_they_are_read(machine):
+    hows = []
+
+    @settings(max_examples=400 if p.WIDE else 25)
+    @given(data=st.data())
+    def run(data):
+        hows.append(numbers(data, 9, most=False))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "ALIKE", 1)
+        patch.setattr(compiled, "SOON", 1)
+        run()
+    assert any(not how.startswith("statements") for how in hows) or machine in LEFT
+
+
+def test_values_end_loops_as_their_scalars_do(machine):
+    s, last = gb.Scalar.from_value(0), gb.Scalar(int)
+    v = gb.Vector.from_dense(np.zeros(50))
+    for _ in range(20):
+        s << 0
+        with gb.loop(200) as it:
+            before = s.value
+            s << s.value + 1
+            last << before
+            v << v + 1
+            it.until(s.value > 100)
+        assert (it.rounds, s.value, last.value) == (101, 101, 100)
+    assert by_itself(it) or machine in LEFT, it.how
 
 
 @threads_too

@@ -8,7 +8,7 @@ import numpy as np
 from .. import settings
 from ..errors import DimensionMismatch, checked_text, message
 from ..semiring._operators import BinaryOp
-from ..semiring._types import INT64, lookup_dtype, of_value
+from ..semiring._types import BOOL, INT64, lookup_dtype, of_value
 from . import formatting
 from .expr import Expression, Operand, Statement, _infix, is_tensor, logical, new_like
 from .infix import Infix
@@ -223,7 +223,10 @@ class Readable(Operand):
         return reading(self, key)
 
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
-        """Same shape, same entries, equal values (and the same dtype if asked)."""
+        """Same shape, same entries, equal values (and the same dtype if asked); while a loop is recorded, a recorded
+        BOOL."""
+        if (found := self._compared(other, "isequal", check_dtype=check_dtype)) is not None:
+            return found
         mine, other = self._materialized(), self._comparable(other)
         if not _alike(mine, other, check_dtype):
             return False
@@ -233,13 +236,24 @@ class Readable(Operand):
         return same.nvals == mine.nvals and _all(same)
 
     def isclose(self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False) -> bool:
-        """Same shape and entries, and |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol) or a == b."""
+        """Same shape and entries, and |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol) or a == b. Recorded as
+        `isequal`."""
+        given = {"rel_tol": rel_tol, "abs_tol": abs_tol, "check_dtype": check_dtype}
+        if (found := self._compared(other, "isclose", **given)) is not None:
+            return found
         mine, other = self._materialized(), self._comparable(other)
         if not _alike(mine, other, check_dtype):
             return False
         one, two = mine.to_coo(), other.to_coo()
         same = all(np.array_equal(a, b) for a, b in zip(one[:-1], two[:-1], strict=True))
         return same and close(one[-1], two[-1], rel_tol, abs_tol)
+
+    def _compared(self: Any, other: Any, how: str, **given: Any) -> Any:
+        """A comparison with another handle that a loop will make; None while none is recorded."""
+        if not self._session.recording or not isinstance(other, Handle):
+            return None
+        text, mine = f"{self.name}.{how}({other.name})", getattr(self, "matrix", self)
+        return later(mine, BOOL, text, lambda: getattr(self, how)(other, **given), beside=(other,))
 
     def _comparable(self, other: Any) -> Any:
         if not is_tensor(other) or other.ndim != self.ndim:

@@ -5,10 +5,12 @@ that only a run will know (`q.nvals`, `s.value`, `it.index`) are recorded scalar
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from operator import eq, ge, gt, le, lt, ne
+from operator import eq, ge, gt, index, le, lt, ne
 from threading import current_thread, get_ident
 from typing import Any, NamedTuple
 from weakref import ref
+
+import numpy as np
 
 from .. import settings
 from ..errors import InvalidValue, message
@@ -23,16 +25,19 @@ _HINT = "it.until(condition) ends the loop, `with it.when(condition):` guards st
 
 
 class Recorded(Lazy):
-    """A number that is known when the loop runs. Arithmetic and comparisons make others."""
+    """A number that is known when the loop runs: what it was where it is written. Arithmetic and comparisons make
+    others."""
 
-    __slots__ = ("dtype", "_text", "read", "_session", "source")
+    __slots__ = ("dtype", "_text", "read", "_session", "source", "beside", "place", "__weakref__")
     ndim = 0
     shape = ()
 
     def __init__(self, session: Any, dtype: DataType, text: str, read: Callable[[], Any], source: tuple = ("", None)):
         self._session, self.dtype, self._text, self.read = session, dtype, text, read
-        # what it is, for who computes it elsewhere: ("nvals", handle), ("index", a weak reference to the loop)
-        self.source = source
+        # what it is, for who computes it elsewhere: ("nvals", handle), ("value", scalar), ("index", a weak reference to
+        # the loop), ("", handle)
+        self.source, self.beside = source, ()  # and the other handles that it reads
+        self.place: tuple[Any, int] | None = None  # a weak reference to the recorder, and the operations before
 
     @property
     def text(self) -> str:
@@ -61,13 +66,32 @@ class Recorded(Lazy):
     def _read(self) -> Any:
         return self.read()
 
-    def _unknown(self, *arguments: Any, **keywords: Any) -> Any:
-        raise unknown(self._text)
+    def _now(self, convert: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        """After the loop: a number as any other."""
+        if recorder(self._session) is not None:
+            raise unknown(self._text, self.dtype is BOOL)
+        return convert(self.read(), *arguments, **keywords)
+
+    def __bool__(self) -> bool:
+        return self._now(bool)
+
+    def __int__(self) -> int:
+        return self._now(int)
+
+    def __float__(self) -> float:
+        return self._now(float)
+
+    def __index__(self) -> int:
+        return self._now(index)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return self._now(round, ndigits)
+
+    def __array__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self._now(np.array, *arguments, **keywords)
 
     def __format__(self, form: str) -> str:
-        return self._unknown() if form else str(self)
-
-    __bool__ = __int__ = __float__ = __index__ = __array__ = __round__ = _unknown
+        return self._now(format, form) if form else str(self)
 
 
 def known(value: Any) -> Any:
@@ -77,13 +101,14 @@ def known(value: Any) -> Any:
     return value
 
 
-def unknown(what: str) -> TypeError:
-    return TypeError(message("a number that is known while a loop is recorded", f"{what}, known when it runs", _HINT))
+def unknown(what: str, truth: bool = False) -> TypeError:
+    hint = "& | ~ in place of `and`, `or`, `not` and chains (a < b < c); " * truth + _HINT
+    return TypeError(message("a number that is known while a loop is recorded", f"{what}, known when it runs", hint))
 
 
 class Operation(NamedTuple):
-    """One line of a body: `run()` does it. `kind`: "statement", "clear", "build", "until", "when" or "loop"; `what`:
-    the statement, the handle, the condition."""
+    """One line of a body: `run()` does it. `kind`: "statement", "clear", "build", "until", "when", "loop" or "read"
+    (of a number that is kept); `what`: the statement, the handle, the condition, the number."""
 
     kind: str
     what: Any
@@ -91,18 +116,70 @@ class Operation(NamedTuple):
 
 
 class Recorder:
-    """The body of a loop, or what `it.when` guards, as it is written."""
+    """The body of a loop, or what `it.when` guards, as it is written. `again`: whether all of it is done several times
+    where it stands.
 
-    def __init__(self, session: Any):
-        self.session = session
+    A number is read where it is used, unless what it tells of was written in between: then a statement at its place
+    keeps it (`_keep`)."""
+
+    def __init__(self, session: Any, again: bool = False):
+        self.session, self.again = session, again
         self.above: Recorder | None = None  # the one that its thread was at when it began
         self.thread, self.owner = 0, None  # type: int, Any
         self.operations: list[Operation] = []
         self.condition: Any = None  # of what `it.when` guards, and what tells whether it holds
         self.truth: Callable[[], bool] = bool
+        self._kept: list[int] = []  # how many operations were before each statement that keeps a number
+        # Numbers by the ids of what they tell of: all that were read since it was written, those of before (both of the
+        # outermost recorder), and those from outside that are used inside.
+        self._fresh: dict[int, list[Any]] = {}
+        self._stale: list[Any] = []
+        self._used: dict[int, list[Any]] = {}
 
     def add(self, kind: str, what: Any, run: Callable[[], Any]) -> None:
+        if kind in ("statement", "until"):
+            self.uses(what.expr if kind == "statement" else what)
         self.operations.append(Operation(kind, what, run))
+        if kind in ("statement", "clear", "build"):
+            self._writes(what.output if kind == "statement" else what)
+
+    def _around(self) -> Iterator["Recorder"]:
+        """This one and those that it is in."""
+        here: Recorder | None = self
+        while here is not None:
+            yield here
+            here = here.above
+
+    def told(self, number: Recorded) -> Recorded:
+        """A number that is read here."""
+        number.place = ref(self), len(self.operations) - len(self._kept)
+        *_, outermost = self._around()
+        for x in (number.source[1], *number.beside):
+            outermost._fresh.setdefault(id(x), []).append(ref(number))
+        return number
+
+    def uses(self, what: Any) -> None:
+        """An expression is read here."""
+        *within, outermost = self._around()
+        if not outermost._stale and not any(here.again for here in within):
+            return
+        for number in _numbers(what):
+            if any(stale() is number for stale in outermost._stale):
+                _keep(number)
+            elif number.place is not None:
+                for here in self._around():
+                    if here is number.place[0]():
+                        break
+                    if here.again:
+                        for x in (number.source[1], *number.beside):
+                            here._used.setdefault(id(x), []).append(ref(number))
+
+    def _writes(self, x: Any) -> None:
+        for here in self._around():
+            for number in here._used.pop(id(x), ()):
+                _keep(number())
+            outermost = here
+        outermost._stale += [number for number in outermost._fresh.pop(id(x), ()) if number() is not None]
 
     def statement(self, statement: Statement) -> Statement:
         session = self.session  # and not the recorder, which would hold itself
@@ -148,6 +225,44 @@ class Recorder:
             raise InvalidValue(message(wanted, "one that ends while a later one is open, or was not begun", hint))
 
 
+def _numbers(x: Any) -> list[Recorded]:
+    """The recorded numbers in an expression."""
+    found, waiting = [], [x]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Recorded):
+            found.append(node)
+        elif isinstance(node, Lazy):
+            node = node._node()
+            option = getattr(node, "option", None)
+            parts = option if isinstance(option, tuple) else (option,)
+            sides = getattr(node, "left", None), getattr(node, "right", None)
+            waiting += [part for part in (*sides, *parts) if isinstance(part, Operand)]
+    return found
+
+
+def _keep(number: Recorded | None) -> None:
+    """Let a recorded number be what it was where it was written: a scalar takes it there, or, of what no statement
+    says, Python does."""
+    if number is None or number.place is None or (here := number.place[0]()) is None:
+        return
+    (what, x), read, before = number.source, number.read, number.place[1]
+    if what in ("nvals", "value"):
+        kept = new_like((), number.dtype, None)
+        with Recorder(number._session) as aside:
+            kept << (x if what == "value" else Recorded(x._session, number.dtype, number.text, read, number.source))
+        operations = aside.operations
+        number.read, number.source = lambda: kept.value, ("value", kept)
+    else:
+        cell: dict[str, Any] = {}
+        operations = [Operation("read", number, lambda: cell.update(value=read()))]
+        number.read = lambda: cell.get("value")
+    place = before + sum(other <= before for other in here._kept)
+    here.operations[place:place] = operations
+    here._kept += [before] * len(operations)
+    number.place = None
+
+
 def recorder(session: Any) -> Recorder | None:
     """Where this thread's statements are recorded, if they are."""
     found: Recorder | None = session.recorders.get(get_ident()) if session.recorders else None
@@ -157,9 +272,17 @@ def recorder(session: Any) -> Recorder | None:
     return found
 
 
-def later(x: Any, dtype: DataType, text: str, read: Callable[[], Any], what: str = "") -> Recorded | None:
-    """What `read` will give when the loop runs that is being recorded; None if none is."""
-    return Recorded(x._session, dtype, text, read, (what, x)) if recorder(x._session) is not None else None
+def later(
+    x: Any, dtype: DataType, text: str, read: Callable[[], Any], what: str = "", beside: tuple = ()
+) -> Recorded | None:
+    """What `read` will give when the loop runs that is being recorded; None if none is. `beside`: what it reads but
+    x."""
+    here = recorder(x._session)
+    if here is None:
+        return None
+    number = Recorded(x._session, dtype, text, read, (what, x))
+    number.beside = beside
+    return here.told(number)
 
 
 class Loop:
@@ -179,11 +302,11 @@ class Loop:
     def __init__(self, max_iterations: int | None, on_iteration: Callable[[int], Any] | None, every: int):
         for name, value in (("max_iterations", max_iterations), ("every", every)):
             if value is not None and (not is_integer(value) or value < 1):
-                raise InvalidValue(message(f"{name} of at least 1", repr(value)))
+                raise InvalidValue(message(f"{name}: a whole number of at least 1", repr(value)))
         self.max_iterations = None if max_iterations is None else int(max_iterations)
         self._call, self._every = on_iteration, int(every)
         self._session = settings.session()
-        self._body, self._begun = Recorder(self._session), False
+        self._body, self._begun = Recorder(self._session, again=True), False
         self._conditions: list[Any] = []
         self.rounds, self.converged, self.how = 0, False, "statements"
         # Nothing that a body has may hold its loop: its vectors would wait for Python's search for garbage.
@@ -211,6 +334,7 @@ class Loop:
         truth, here = _condition(condition, "it.when"), recorder(self._session)
         if here is None:
             raise InvalidValue(message("it.when inside the body of its loop", "it outside"))
+        here.uses(condition._node())
         with Recorder(self._session) as inner:
             inner.condition, inner.truth = condition._node(), truth
             yield

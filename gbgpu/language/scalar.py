@@ -45,7 +45,7 @@ class Scalar(Handle):
         """The value as a Python scalar, None if there is none. The first access of a computed value reads from the
         devices."""
         if self._session.recorders:
-            found = later(self, self.dtype, self.name, lambda: self.value)
+            found = later(self, self.dtype, self.name, lambda: self.value, "value")
             if found is not None:
                 return found
         if self._store is not None:

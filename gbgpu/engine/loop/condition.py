@@ -85,6 +85,8 @@ class Condition:
     def _recorded(self, what: str, x: Any) -> str:
         if what == "index":
             return self.index
+        if what == "value":
+            return self.text(x)
         if what != "nvals":
             raise NotCompiled("its condition reads a value")
         store = x._store
@@ -113,7 +115,7 @@ class Condition:
     def _may_miss(self, node: Any) -> bool:
         """Whether a scalar may be empty."""
         if isinstance(node, Recorded):
-            return False
+            return node.source[0] == "value" and self._may_miss(node.source[1])
         if isinstance(node, Expression) and node.kind == "number":
             return any(self._may_miss(side) for side in (node.left, node.right) if side is not None)
         if isinstance(node, Scalar):

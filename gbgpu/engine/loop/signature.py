@@ -92,7 +92,7 @@ class Signature:
         what, of = x.source
         if what == "index" and of() is self._loop:
             return what, x.dtype
-        if what != "nvals":
+        if what not in ("nvals", "value"):
             raise Unlike
         return what, self._of(of)
 
