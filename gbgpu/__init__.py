@@ -10,6 +10,7 @@ import numpy as np
 from . import agg, binary, dtypes, errors, exceptions, indexunary, monoid, op, select, semiring, settings, ss, unary
 from .configuration import MAX_SIZE, config
 from .distribute import partition
+from .distribute import ranks as _ranks
 from .distribute.sets import BlockSets
 from .distribute.topology import measured
 from .engine.memory import Memory, of_matrix
@@ -65,6 +66,8 @@ def init(
 
 
 settings.connect(init)
+if _ranks.wanted():
+    _ranks.watch()
 
 
 def rank() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -60,9 +61,10 @@ def test_ranks_that_are_bound_to_cores_take_the_gpus_in_turn(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     monkeypatch.setattr(ranks, "cores", lambda: [4, 5])
     others = [(("here", "0,1"), ("here", [0, 1])), (("there", "0,1"), ("there", [4, 5]))]
-    comm = SimpleNamespace(rank=2, size=3, allgather=lambda mine: [*others, mine])
-    world = ranks.World(SimpleNamespace(Get_processor_name=lambda: "here"), comm)
-    assert world.beside() == ((1, 2), (0, 1))
+    monkeypatch.setattr(ranks.Ranks, "gathered", lambda self, mine, what: [*others, mine])
+    last = object.__new__(ranks.Ranks)
+    last.rank, last._world = 2, SimpleNamespace(mpi=SimpleNamespace(Get_processor_name=lambda: "here"))
+    assert last.beside() == ((1, 2), (0, 1))
 
 
 LOADING = "generated + texts 30 + together + writing", "collective + parts + binary + room"  # on two ranks, on three
@@ -96,6 +98,22 @@ def failed(count: int, how: str, at: int = 3) -> str:
 def test_a_rank_that_raises_ends_all():
     said = failed(2, "raise")
     assert "ValueError: boom" in said and "rank 1 of 2" in said
+
+
+BEFORE = {  # what one rank does where others begin a session, and what is told
+    "rank and open('/none/there'); gb.init('cpu:1')": "rank 1 of 2 on .* raised FileNotFoundError",
+    "gb.init('cpu:1', *['no partition'] * rank)": "rank 1 of 2 on .* raised TypeError",
+    "gb.init('cpu:1'); rank and sys.exit(); gb.init('cpu:2')": "rank 1 has ended, while rank 0 waits",
+    "gb.init('cpu:1'); x = gb.Vector(int, 9); rank and gb.init('cpu:2'); x.reduce('plus').new().value":
+        "all ranks at the same place.*'gb.init'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("script", BEFORE)
+def test_a_rank_that_fails_where_sessions_begin_ends_all(script):
+    begin = "import os, sys; import gbgpu as gb; rank = int(os.environ['PMI_RANK']); "
+    done = mpiexec(2, "-c", begin + script, seconds=30)
+    assert done.returncode and re.search(BEFORE[script], done.stderr, re.S), done.stderr
 
 
 def test_ranks_that_hold_different_things_are_told():

@@ -11,13 +11,16 @@ a GPU of its own; else it is staged on the host.
 import atexit
 import os
 import pickle
+import signal
 import struct
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, cached_property, wraps
 from itertools import pairwise
+from threading import current_thread, main_thread
 from typing import Any, NoReturn, ParamSpec, TypeVar
 from zlib import crc32
 
@@ -35,6 +38,7 @@ _LARGE = 1 << 14  # bytes of an array from which it is not part of its message
 _PIECE = 1 << 18  # elements that are dealt out at once
 _POSTED = 512  # bytes of a message for all up to which they read it where they meet
 _YIELDS, _SLEEP = 2000, 1e-4  # looks at a request before one sleeps in between, and how long
+_PATIENCE = 5  # seconds after which one that fails before it met the others is gone, if these don't come
 _GRACE = 1.0  # seconds that what a rank sent before it ended may take
 _MEET, _HEAD, _BODY, _END = 0, 1, 2, 3  # tags: where all meet, a message, what lies beside it, a rank's last words
 _STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
@@ -123,14 +127,6 @@ class World:
         """Whether this process is the rank, and no child that it forked."""
         return os.getpid() == self._process
 
-    def beside(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """(which, of how many) ranks this is that share a machine's GPUs; and cores: mpiexec may bind each to some."""
-        name = self.mpi.Get_processor_name()
-        told = self.comm.allgather(((name, os.environ.get("CUDA_VISIBLE_DEVICES")), (name, cores())))
-        alike = [[rank for rank, each in enumerate(told) if each[i] == told[self.rank][i]] for i in (0, 1)]
-        gpus, shared = ((ranks.index(self.rank), len(ranks)) for ranks in alike)
-        return gpus, shared
-
     def listen(self) -> None:
         """Hear last words."""
         status = self.mpi.Status()
@@ -140,8 +136,7 @@ class World:
 
 @cache
 def world() -> World:
-    """The ranks of this process's start; what one raises and nobody catches ends all. Raises DeviceError without
-    mpi4py, or for one of another MPI than mpiexec's."""
+    """The ranks of this start. Raises DeviceError without mpi4py, or for one of another MPI than mpiexec's."""
     try:
         mpi = imported("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:
@@ -153,20 +148,34 @@ def world() -> World:
         hint = "mpiexec and mpi4py belong to different MPIs: python -m mpi4py --mpi-std-version, mpiexec --version"
         raise DeviceError(message(f"{_promised()} ranks, as mpiexec says", "one", hint))
     if comm.size > 1:
-        before = sys.excepthook
+        watch()
+        atexit.register(found.last_words, "has ended")
+    return found
 
-        def ended(kind: Any, error: Any, trace: Any) -> None:
-            before(kind, error, trace)
-            if found.here():
+
+@cache
+def watch() -> None:
+    """From now on what this process raises and nobody catches ends all ranks."""
+    before, process = sys.excepthook, os.getpid()
+    os.environ["GBGPU_RANKS"] = "0"  # processes that this one starts inherit what mpiexec told it, and are no ranks
+
+    def raised(kind: Any, error: Any, trace: Any) -> None:
+        before(kind, error, trace)
+        if os.getpid() != process:
+            return
+        if not world.cache_info().currsize and current_thread() is main_thread():
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(_PATIENCE)  # the others may be gone, and MPI begins with all
+        with suppress(ImportError, RuntimeError):
+            mpi = imported("mpi4py.MPI")
+            comm = mpi.COMM_WORLD
+            if comm.size > 1:
                 place = f"rank {comm.rank} of {comm.size} on {mpi.Get_processor_name()}"
                 print(f"gbgpu: {place} raised {kind.__name__}, which ends all ranks", file=sys.stderr, flush=True)
                 time.sleep(0.2)  # mpiexec hands the text on
                 comm.Abort(1)
 
-        sys.excepthook = ended
-        os.environ["GBGPU_RANKS"] = "0"  # processes that this one starts inherit what mpiexec told it, and are no ranks
-        atexit.register(found.last_words, "has ended")
-    return found
+    sys.excepthook = raised
 
 
 def _heard(method: Callable[P, R]) -> Callable[P, R]:
@@ -196,6 +205,14 @@ class Ranks:
         self._rank_of: list[int] = []
         self._own = 0  # the first device that is here
         self._direct: Any = None  # the way from GPU to GPU
+
+    def beside(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """(which, of how many) ranks this is that share a machine's GPUs; and cores: mpiexec may bind each to some."""
+        name = self._world.mpi.Get_processor_name()
+        told = self.gathered(((name, os.environ.get("CUDA_VISIBLE_DEVICES")), (name, cores())), "gb.init")
+        alike = [[rank for rank, each in enumerate(told) if each[i] == told[self.rank][i]] for i in (0, 1)]
+        gpus, shared = ((ranks.index(self.rank), len(ranks)) for ranks in alike)
+        return gpus, shared
 
     def joined(self, own: DeviceSet, facts: tuple) -> SharedDevices:
         """The devices of all. `facts`: what all ranks must have asked for alike. Raises InvalidValue unless they did,

@@ -81,7 +81,7 @@ class Session(Stores):
         elif self.simulated is not None:
             raise NotImplementedException("sim: devices across ranks aren't there yet. Hint: ranks=False")
         else:
-            beside = world().beside()
+            beside = self.ranks.beside()
             own, self.kernels = self.ranks.alike(lambda: open_devices(spec, beside), "gb.init")
             if self.kernels.kind == "mixed":
                 raise NotImplementedException(
