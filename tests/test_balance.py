@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import random_array
 
+import gbgpu as gb
 from bench.experiments.steal_solvers import SIZES, instances
 from gbgpu import balance
 from gbgpu.balance import simplex
@@ -561,3 +562,40 @@ def test_one_device_alone_is_as_good_as_any_fold(n, seed):
         assert decision.action == "fold" and len(decision.devices) == 1 and decision.overhead == overhead
         assert decision.predicted - overhead == pytest.approx(best.seconds, rel=1e-6)
         np.testing.assert_array_equal(decision.shares.edges.sum(1), loads)
+
+
+def test_what_pieces_can_not_be_given():
+    ones, invalid = np.ones((3, 3)), InvalidValue
+    for loads, own, remote in (([10, np.nan], 1, 1), ([-10, 0], 1, 1), ([10, 0], 1, 0), ([1], np.inf, np.inf)):
+        with pytest.raises(invalid):
+            balance.level(loads, own, remote)
+    assert balance.level([4, 0], 1, np.inf) == 4 and balance.level([0, 0], 0, 0) == 0
+    for order, p in (([0, 1, 2], np.nan), ([0, 1, 2], -1), ([0, 0, 0], 0.1), ([0, 1, 9], 0.1), ([0], 0.1)):
+        with pytest.raises(invalid):
+            balance.fold(ones, [3, 0, 0], order, p)
+    with pytest.raises(DimensionMismatch):
+        balance.reduction(ones, [1])
+    for links in ([[0, np.nan], [1, 0]], [[0, -1], [1, 0]]):
+        with pytest.raises(invalid):
+            balance.reduction(links)
+    for prefix, share in (([0, 5, 3], [3, 0]), ([0, 0], [2**63 - 1, 1, 2**63 - 1, 1])):
+        with pytest.raises(invalid):
+            balance.slices(prefix, share)
+    with pytest.raises(invalid, match="a type of complex"):
+        balance.solve(np.ones((2, 2)) * 1j, [1, 2])
+    with pytest.raises(invalid, match="below"):
+        balance.solve(np.ones((2, 2)), np.array([2**63 + 5, 1], np.uint64))
+
+
+def test_more_segments_than_rows():
+    gb.init("cpu:3", gb.partition.segments(2**70))
+    A = gb.io.uniform(20, 2, seed=1)
+    gb.init("cpu:1")
+    assert A.nvals == gb.io.uniform(20, 2, seed=1).nvals
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int64])
+def test_weights_of_any_whole_type(kind):
+    gb.init("cpu:1")
+    A = gb.io.uniform(9, 2, seed=1, weights=(kind(1), kind(9)))
+    assert A.isequal(gb.io.uniform(9, 2, seed=1, weights=(1, 9)))

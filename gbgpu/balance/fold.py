@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import DimensionMismatch, message
+from ..errors import DimensionMismatch, InvalidValue, message
 from .problem import DEVICE, Shares, Traffic, checked
 from .steal import solve
 
@@ -16,13 +16,16 @@ def reduction(links: Any, loads: Any = None) -> np.ndarray:
 
     Each step removes the device whose removal keeps the largest aggregate bandwidth of `links` (n, n; the diagonal does
     not count) (GUM, section IV-A, figure 4b); of equals the one with the smallest of `loads`, then the last. Raises
-    DimensionMismatch.
+    DimensionMismatch, InvalidValue (a bandwidth that is negative or NaN).
     """
     held = np.array(links, float)
     n = len(held)
-    if held.shape != (n, n):
-        raise DimensionMismatch(message("a square matrix of bandwidths", held.shape))
+    if held.shape != (n, n) or loads is not None and len(loads) != n:
+        came = held.shape if loads is None else (held.shape, len(loads))
+        raise DimensionMismatch(message("a square matrix of bandwidths, and a load for each device", came))
     np.fill_diagonal(held, 0.0)
+    if not (held >= 0).all():
+        raise InvalidValue(message("bandwidths from 0 on", held.tolist()))
     both = held + held.T
     weight, rows, lost = [0] * n if loads is None else list(loads), both.tolist(), both.sum(1).tolist()
     left, order = list(range(n)), []
@@ -50,7 +53,9 @@ def fold(costs: Any, loads: Any, order: Any, p: float, traffic: Traffic | None =
     """
     order, (loads, checked_costs) = np.asarray(order), checked(costs, loads, traffic)
     costs, busy = checked_costs[DEVICE], loads > 0
-    n, home = len(order), np.eye(len(order), dtype=bool)
+    n, home = len(loads), np.eye(len(loads), dtype=bool)
+    if sorted(order.tolist()) != list(range(n)) or not 0 <= p < np.inf:
+        raise InvalidValue(message(f"an order of {n} devices, and p from 0 on", (order.tolist(), p)))
     all_shares = solve(costs if steal else np.where(home, costs, np.inf), loads, traffic)
     best = Fold(tuple(range(n)), all_shares, all_shares.seconds + p * n)
     work = float(costs[busy].min(1, initial=np.inf) @ loads[busy])  # done where it costs least

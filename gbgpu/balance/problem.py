@@ -57,8 +57,10 @@ def arrays(costs: Any, loads: Any, traffic: Traffic | None) -> tuple[np.ndarray,
     n = loads.size
     if loads.shape != (n,) or costs.shape != (n, n) or not n:
         raise DimensionMismatch(message("costs (n, n) and loads (n,), n > 0", (costs.shape, loads.shape)))
-    if loads.dtype.kind not in "iu":
-        raise InvalidValue(message("whole numbers of edges", f"loads of type {loads.dtype}"))
+    if loads.dtype.kind not in "iu" or loads.dtype == np.uint64 and loads.max() >> 62:
+        raise InvalidValue(message("whole numbers of edges below 2**62", f"loads {loads.tolist()} of {loads.dtype}"))
+    if costs.dtype.kind not in "biuf":
+        raise InvalidValue(message("seconds an edge as costs", f"a type of {costs.dtype}"))
     loads = np.ascontiguousarray(loads, np.int64)
     all_costs = np.zeros((3, n, n))
     all_costs[0] = costs
@@ -66,7 +68,7 @@ def arrays(costs: Any, loads: Any, traffic: Traffic | None) -> tuple[np.ndarray,
         size, into, out = (np.asarray(part, float) for part in traffic)
         if size.shape != (n, n) or into.shape != (n,) or out.shape != (n,):
             raise DimensionMismatch(message(f"traffic of {n} devices", [size.shape, into.shape, out.shape]))
-        with np.errstate(divide="ignore"):  # a link of no rate
+        with np.errstate(divide="ignore", invalid="ignore"):  # a link of no rate
             np.divide(size, into, out=all_costs[1], where=size != 0)
             np.divide(size, out[:, None], out=all_costs[2], where=size != 0)
     return loads, all_costs

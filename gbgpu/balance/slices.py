@@ -18,9 +18,11 @@ def slices(prefix: Any, share: Any) -> np.ndarray:
     prefix, share = np.asarray(prefix), np.asarray(share, np.int64)
     if prefix.ndim != 1 or share.ndim != 1 or not len(prefix) or not len(share):
         raise DimensionMismatch(message("prefix (entries + 1,) and share (n,)", (prefix.shape, share.shape)))
-    if share.min() < 0 or prefix[0] != 0 or share.sum() != prefix[-1]:
+    ascends = prefix[0] == 0 and not np.any(prefix[1:] < prefix[:-1])
+    if not ascends or share.min() < 0 or share.max() > prefix[-1] or share.sum() != prefix[-1]:
         hint = f"their sum is {share.sum()}, the edges are {prefix[-1]}"
-        raise InvalidValue(message("shares from 0 on that sum to the edges of the frontier", share.tolist(), hint))
+        expected = "a prefix that ascends from 0, and shares from 0 on that sum to the edges of the frontier"
+        raise InvalidValue(message(expected, share.tolist(), hint))
     wanted = np.cumsum(share)
     after = np.searchsorted(prefix, wanted)
     before = np.maximum(after - 1, 0)

@@ -6,10 +6,12 @@ for a simplex method inside an iteration; rounding moves z by about an edge. So 
 `arbiter.py` leave where they are.
 """
 
+from math import inf
 from typing import Any
 
 import numpy as np
 
+from ..errors import InvalidValue, message
 from ..interrupts import imported
 from .problem import MOST, Shares, Traffic, arrays, error
 
@@ -60,9 +62,11 @@ def level(loads: Any, own: float, remote: float) -> float:
     """z where an edge takes `own` seconds on its owner and `remote` >= own on any other device, fractions allowed.
 
     Water-filling: if the k fullest devices give, they end at z as the others do, which fixes z; every k bounds z from
-    below (its prices are feasible in the dual), and the right one reaches it: z is the maximum.
+    below (its prices are feasible in the dual), and the right one reaches it: z is the maximum. Raises InvalidValue.
     """
     most, given, z = sorted(map(float, loads), reverse=True), 0.0, 0.0
+    if not (0 <= own <= remote and own < inf and all(0 <= load < inf for load in most)):
+        raise InvalidValue(message("loads from 0 on, and 0 <= own <= remote seconds", (most, own, remote)))
     total, ratio = sum(most), own / remote if own else 0.0
     for k, load in enumerate(most, 1):
         given += load

@@ -144,8 +144,9 @@ def segments(each: int = 8) -> Partition:
     each = count
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
-        cuts = _cut_work(rows, p * each, np.ones(p * each))
-        return _by_owner(np.repeat(np.arange(p * each) % p, np.diff(cuts)), p)
+        count = p * min(each, max(rows.n, 1))
+        cuts = _cut_work(rows, count, np.ones(count))
+        return _by_owner(np.repeat(np.arange(count) % p, np.diff(cuts)), p)
 
     return Partition(f"segments({each})", divide, permutes=each > 1)
 

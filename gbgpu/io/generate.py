@@ -320,6 +320,7 @@ def _limits(weights: Weights) -> tuple[int, int]:
     try:
         lo, hi = (1, 1) if weights is None else weights
         whole = int(lo) == lo and int(hi) == hi
+        lo, hi = (int(lo), int(hi)) if whole else (lo, hi)  # those of NumPy would wrap
     except (TypeError, ValueError, OverflowError):
         raise TypeError(message("weights: a pair of whole numbers (lo, hi), or None", repr(weights))) from None
     if not (whole and lo <= hi < lo + (1 << 24) and -(2**63) <= lo and hi < 2**63):
