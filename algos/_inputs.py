@@ -13,7 +13,9 @@ from gbgpu.semiring import plus_pair
 def square(A: Any) -> int:
     """The number of vertices; TypeError if A is no Matrix, DimensionMismatch if it is not square."""
     if not isinstance(A, Matrix):
-        raise TypeError(message("a gbgpu Matrix", type(A).__name__, "Matrix.from_scipy_sparse takes SciPy matrices"))
+        makes = {"adj": "gb.io.from_networkx(G)", "matrix": "its .matrix", "tocoo": "gb.Matrix.from_scipy_sparse(A)"}
+        hint = next((how for name, how in makes.items() if hasattr(A, name)), "gb.Matrix.from_dense(array), from_coo")
+        raise TypeError(message("a gbgpu Matrix", type(A).__name__, hint))
     if A.nrows != A.ncols:
         raise DimensionMismatch(message("a square matrix, arc i -> j in A[i, j]", f"{A.nrows} x {A.ncols}"))
     return A.nrows

@@ -119,7 +119,9 @@ def parser() -> argparse.ArgumentParser:
 def add_run(commands: Any) -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run an algorithm on a graph")
     run.set_defaults(command=run_algorithm, refuse=run.error)
-    run.add_argument("algorithm", choices=list(runs.ALGORITHMS), metavar="ALGO", help=", ".join(runs.ALGORITHMS))
+    names = list(runs.ALGORITHMS)
+    help = f"{', '.join(names)}; functions by their names, too"
+    run.add_argument("algorithm", type=lambda x: runs.FUNCTIONS.get(x, x), choices=names, metavar="ALGO", help=help)
     run.add_argument("graph", metavar="GRAPH", help=GRAPH)
     run.add_argument("--symmetric", action="store_true", help=SYMMETRIC)
     run.add_argument("--dup-op", type=operator, metavar="OP", help=TWICE)

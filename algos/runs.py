@@ -52,6 +52,23 @@ class Algorithm:
 ALGORITHMS: dict[str, Algorithm] = {}  # what `gbgpu run NAME` runs, in the order of the imports in algos/__init__.py
 
 
+FUNCTIONS = {  # whose command has another name
+    "connected_components": "components",
+    "strongly_connected_components": "strong",
+    "triangle_count": "triangles",
+    "minimum_spanning_forest": "forest",
+    "core_numbers": "cores",
+    "maximal_independent_set": "independent",
+    "harmonic": "closeness",
+    "truss_numbers": "truss",
+    "k_truss": "truss",
+    "greedy_color": "coloring",
+    "label_propagation": "labels",
+    "collaborative_filtering": "factors",
+    "pagerank_push": "pagerank-push",
+}
+
+
 def options() -> dict[Option, list[str]]:
     """Every option, and the algorithms that take it."""
     taken: dict[Option, list[str]] = {}

@@ -583,3 +583,12 @@ def test_operators_of_places_combine_no_arcs(tmp_path, capsys, operator):
     (tmp_path / "twice.txt").write_text("0 1 3\n0 1 4\n")
     assert main(["run", "bfs", str(tmp_path / "twice.txt"), "--dup-op", operator]) == 3
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(runs.FUNCTIONS))
+def test_functions_are_known_by_their_names(name, capsys):
+    import algos
+
+    assert callable(getattr(algos, name)) and runs.FUNCTIONS[name] in runs.ALGORITHMS
+    assert main(["run", "connected_components", "road:4", "--devices", "cpu:1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["algorithm"] == "components"

@@ -466,3 +466,20 @@ def test_numbers_that_algorithms_take_are_looked_at_alike():
     assert "max_iterations" not in str(refused.value)
     with pytest.raises(exceptions.IndexOutOfBound, match="a vertex from 0 to 4"):
         algos.common_neighbors(A, [(0, 7)])
+
+
+def test_hints_name_what_to_write():
+    from scipy.sparse import csr_array
+
+    for x in (csr_array(np.eye(3)), np.eye(3), gb.Vector(int, 3), gb.sparse.eye_array(2)):
+        for kind in (gb.Matrix, gb.Vector):
+            with pytest.raises(TypeError, match="a dtype.*from_dense"):
+                kind(x)
+    with pytest.raises(ValueError, match="unary string: 'inv'.*'abs"):
+        gb.Vector.from_dense([1, 2]).apply("inv")
+    with pytest.raises(TypeError, match="value, row, column, thunk"):
+        gb.Vector.from_dense([1, 2]).select(lambda x: x > 2)
+    ours = gb.sparse.eye_array(2)
+    for x, hint in ((csr_array((2, 2)), "from_scipy_sparse"), (np.eye(2), "from_dense"), (ours, ".matrix")):
+        with pytest.raises(TypeError, match=hint):
+            algos.pagerank(x)

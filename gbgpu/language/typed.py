@@ -1,5 +1,6 @@
 """Operators as users pass them -> typed ones. Rules are python-graphblas's; nothing here knows of handles."""
 
+from contextlib import suppress
 from typing import Any
 
 from ..errors import DomainMismatch, message
@@ -81,8 +82,10 @@ def _unary(op: Any) -> Any:
         return op if kind_of(op) in ("indexunary", "select") else resolve(op, "unary")
     try:
         return resolve(op, "unary")
-    except ValueError:
-        return resolve(op, "indexunary")
+    except ValueError as error:
+        with suppress(ValueError):
+            return resolve(op, "indexunary")
+        raise error from None
 
 
 def applied(op: Any, dtype: DataType, right: Any, left: Any) -> tuple[Any, tuple[str, Any]]:

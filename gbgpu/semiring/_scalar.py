@@ -586,4 +586,5 @@ def operands(function: Callable, count: int) -> None:
     takes = code.co_argcount - isinstance(function, MethodType)  # its object is the first
     defaults = len(getattr(function, "__defaults__", None) or ())
     if not takes - defaults <= count <= takes and not code.co_flags & 0x04:
-        raise TypeError(f"{name_of(function)} takes {takes} arguments; this kind of operator has {count}")
+        what = " (value, row, column, thunk)" * (count == 4)
+        raise TypeError(f"{name_of(function)} takes {takes} arguments; this kind of operator has {count}{what}")

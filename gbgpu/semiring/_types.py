@@ -104,6 +104,10 @@ def lookup_dtype(key: object) -> DataType:
 def _search(key: object) -> DataType:
     if isinstance(key, str) and key.upper() in _BY_NAME:
         return _BY_NAME[key.upper()]
+    shape = getattr(key, "shape", None)
+    if isinstance(shape, tuple) and shape and not isinstance(key, np.dtype):
+        hint = "Matrix.from_scipy_sparse, from_dense and from_coo make objects of others; x.dup() copies"
+        raise TypeError(message("a dtype", type(key).__name__, hint))
     try:
         np_type = np.dtype(key.lower() if isinstance(key, str) else key)  # type: ignore[call-overload]
     except TypeError:

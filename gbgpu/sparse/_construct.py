@@ -46,7 +46,7 @@ def diags_array(
 
     Floats, as SciPy makes them up to 1.18, unless a `dtype` is given; with None they keep their type. Raises ValueError
     for a diagonal outside the shape or one that is too short, TypeError for bools without `dtype`."""
-    if not np.iterable(diagonals) or isinstance(diagonals, str):
+    if not np.iterable(diagonals) or isinstance(diagonals, (str, dict)):
         raise TypeError(message("a list of diagonals", type(diagonals).__name__))
     diagonals = list(diagonals)
     single = np.ndim(offsets) == 0
