@@ -213,3 +213,27 @@ def test_numbers_in_loops_that_a_function_of_machine_code_runs(monkeypatch):
             it.until(s > 1e9)
         np.testing.assert_allclose(v.to_dense(), 1 / (1 - k))
         assert "calls a round" in it.how
+
+
+def test_processes_go_on_where_others_end(tmp_path, monkeypatch):
+    """What one has spent on a kernel counts in the next one, which compiles it sooner."""
+    monkeypatch.setattr(gb.settings, "cache_directory", lambda: tmp_path)
+    monkeypatch.setattr(tiered, "_all", tiered.WeakSet())
+
+    def begun(name: str) -> tiered.Tiered:
+        store._starts.cache_clear()
+        return tiered.Tiered("ewise", None, lambda: None, name)
+
+    names = ["a" * 32, "b" * 32, "c" * 32]
+    for name, seconds in zip(names, (0.2, 0.001, 0.4), strict=True):
+        kernel = begun(name)
+        kernel.seconds += seconds
+        kernel.compiled = len if seconds == 0.4 else None
+        tiered._tell()
+    assert [begun(name).seconds for name in names] == [0.2, 0.0, 0.0]
+    kernel, before = begun(names[0]), [path.stat().st_mtime_ns for path in (tmp_path / "spent").iterdir()]
+    monkeypatch.setattr(tiered, "_spent", 1.0)
+    assert kernel._pays(0.15) and not kernel._pays(0.05) and not begun(names[1])._pays(0.15)
+    tiered._tell()  # nothing new
+    assert [path.stat().st_mtime_ns for path in (tmp_path / "spent").iterdir()] == before
+    store._starts.cache_clear()

@@ -9,7 +9,6 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from .. import settings
-from ..device import store
 from ..device.store import Recent, code_name
 from ..interrupts import apart, compiled_apart
 from .alike import Given, bare, shared
@@ -82,8 +81,7 @@ class CpuKernels:
 
 
 def _tiered(kind: str, text: str) -> Any:
-    stored = store.has("numba", code_name(text))
-    return Tiered(kind, interpreted(kind, text), lambda: load(kind, text), stored)
+    return Tiered(kind, interpreted(kind, text), lambda: load(kind, text), code_name(text))
 
 
 def load(kind: str, text: str) -> Any:

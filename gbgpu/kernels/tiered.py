@@ -1,13 +1,17 @@
-"""CPU kernels that run uncompiled until that has cost as much as compiling them would: on small objects numba is never
-imported. Both ways run the same text."""
+"""CPU kernels that run uncompiled until that has cost as much as compiling them would, in one process or in several: on
+small objects numba is never imported. Both ways run the same text."""
 
+import atexit
+import struct
 import sys
 from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
+from ..device import store
 from ..interrupts import apart
 from .alike import bare
 from .interface import KINDS, XLIST
@@ -17,21 +21,29 @@ from .interface import KINDS, XLIST
 ELEMENT, OPERATION, KNOWN = 1.5e-6, 1.5e-7, 1000
 COMPILE, LOAD, IMPORT = 0.3, 0.02, 0.7  # seconds: a kernel's machine code made, or found on disk; numba imported
 _HOMES = 256
+_NOTED = 0.02  # seconds by one kernel of which the next process is told
 
 _spent = 0.0  # by all kernels of the process, uncompiled
 
 
 class Tiered:
-    """A kernel of which nobody knows yet whether it is worth compiling. `homes`: where it is kept, by key: the compiled
-    one takes its place there."""
+    """A kernel of which nobody knows yet whether it is worth compiling. `name`: in the store. `homes`: where it is
+    kept, by key: the compiled one takes its place there."""
 
-    __slots__ = ("kind", "plain", "compile", "seconds", "rows", "limit", "compiled", "homes")
+    __slots__ = (
+        *("kind", "plain", "compile", "name", "before", "seconds", "rows", "limit", "compiled", "homes"),
+        "__weakref__",
+    )
 
-    def __init__(self, kind: str, plain: Any, compile: Callable[[], Any], stored: bool):
-        self.kind, self.plain, self.compile, self.compiled = kind, plain, compile, None
-        self.seconds, self.limit = 0.0, LOAD if stored else COMPILE
+    def __init__(self, kind: str, plain: Any, compile: Callable[[], Any], name: str):
+        self.kind, self.plain, self.compile, self.name, self.compiled = kind, plain, compile, name, None
+        stored = store.has("numba", name)
+        told = store.get("spent", name) if not stored and store.has("spent", name) else None
+        self.before: float = 0.0 if told is None else struct.unpack("d", told)[0]  # by other processes
+        self.seconds, self.limit = self.before, LOAD if stored else COMPILE
         self.rows = 0, 0.0  # passes over all rows: elements, seconds
         self.homes: list[tuple[dict, Any]] = []
+        _all.add(self)
 
     def __call__(self, *arguments: Any) -> None:
         global _spent
@@ -78,6 +90,17 @@ class Tiered:
         """It is in `home` now, which asks for it by `key`."""
         if len(self.homes) < _HOMES:
             self.homes.append((home, key))
+
+
+_all: WeakSet[Tiered] = WeakSet()
+
+
+@atexit.register
+def _tell() -> None:
+    """The next process goes on where this one ends."""
+    for kernel in [*_all]:
+        if kernel.compiled is None and kernel.limit == COMPILE and kernel.seconds - kernel.before > _NOTED:
+            store.put("spent", kernel.name, struct.pack("d", kernel.seconds))
 
 
 def price(kernels: Iterable[Any]) -> float:
