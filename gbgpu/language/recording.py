@@ -130,18 +130,23 @@ class Recorder:
         self.condition: Any = None  # of what `it.when` guards, and what tells whether it holds
         self.truth: Callable[[], bool] = bool
         self._kept: list[int] = []  # how many operations were before each statement that keeps a number
-        # Numbers by the ids of what they tell of: all that were read since it was written, those of before (both of the
-        # outermost recorder), and those from outside that are used inside.
+        # Numbers by the ids of what they tell of: all that were read since it was written, those of before (recorders
+        # in others share both), and those from outside that are used inside.
         self._fresh: dict[int, list[Any]] = {}
         self._stale: list[Any] = []
         self._used: dict[int, list[Any]] = {}
+        self._within = False  # whether it is in another one, and again or in one that is
 
     def add(self, kind: str, what: Any, run: Callable[[], Any]) -> None:
-        if kind in ("statement", "until"):
-            self.uses(what.expr if kind == "statement" else what)
+        if kind == "statement":
+            self.uses(what.expr)
+        elif kind == "until":
+            self.uses(what)
         self.operations.append(Operation(kind, what, run))
-        if kind in ("statement", "clear", "build"):
-            self._writes(what.output if kind == "statement" else what)
+        if kind == "statement":
+            self._writes(what.output)
+        elif kind in ("clear", "build"):
+            self._writes(what)
 
     def _around(self) -> Iterator["Recorder"]:
         """This one and those that it is in."""
@@ -153,18 +158,16 @@ class Recorder:
     def told(self, number: Recorded) -> Recorded:
         """A number that is read here."""
         number.place = ref(self), len(self.operations) - len(self._kept)
-        *_, outermost = self._around()
         for x in (number.source[1], *number.beside):
-            outermost._fresh.setdefault(id(x), []).append(ref(number))
+            self._fresh.setdefault(id(x), []).append(ref(number))
         return number
 
     def uses(self, what: Any) -> None:
         """An expression is read here."""
-        *within, outermost = self._around()
-        if not outermost._stale and not any(here.again for here in within):
+        if not (self._stale or self._within):
             return
         for number in _numbers(what):
-            if any(stale() is number for stale in outermost._stale):
+            if any(stale() is number for stale in self._stale):
                 _keep(number)
             elif number.place is not None:
                 for here in self._around():
@@ -175,11 +178,11 @@ class Recorder:
                             here._used.setdefault(id(x), []).append(ref(number))
 
     def _writes(self, x: Any) -> None:
-        for here in self._around():
+        for here in self._around() if self._used or self.above is not None else ():
             for number in here._used.pop(id(x), ()):
                 _keep(number())
-            outermost = here
-        outermost._stale += [number for number in outermost._fresh.pop(id(x), ()) if number() is not None]
+        if id(x) in self._fresh:
+            self._stale += [number for number in self._fresh.pop(id(x)) if number() is not None]
 
     def statement(self, statement: Statement) -> Statement:
         session = self.session  # and not the recorder, which would hold itself
@@ -206,6 +209,9 @@ class Recorder:
     def __enter__(self) -> "Recorder":
         self.above, self.thread, self.owner = recorder(self.session), get_ident(), current_thread()
         self.session.recorders[self.thread] = self
+        if self.above is not None:
+            self._fresh, self._stale = self.above._fresh, self.above._stale
+            self._within = self.again or self.above._within
         return self
 
     def __exit__(self, kind: Any, *failure: Any) -> None:
