@@ -298,7 +298,7 @@ def _own_order(given: dict[str, Any]) -> str | None:
 
 
 def _fits(values: np.ndarray, limits: np.iinfo) -> bool:
-    return not len(values) or bool(values.min() >= limits.min and values.max() <= limits.max)
+    return not len(values) or bool(values.min() >= limits.min and values.max() < limits.max + 1)
 
 
 @offer("pass", parallel=True, refuses=_own_order)

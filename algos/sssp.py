@@ -83,7 +83,7 @@ def shortest_path_tree(A: Matrix, source: int) -> Paths:
     Errors as `sssp`."""
     n = square(A)
     A = lengths_of(A)
-    source = vertex(source, square(A))
+    source = vertex(source, n)
     d = sssp(A, source)
     q = Vector(int, size=n, name="q")
     q[source] = source

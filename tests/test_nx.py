@@ -445,6 +445,8 @@ def test_matrices_have_the_types_of_weights(value):
     assert found.dtype == wanted.dtype and (found.toarray() == wanted.toarray()).all()
     with pytest.raises(OverflowError):
         nx.adjacency_matrix(nx.Graph([(0, 1, {"weight": np.inf})]), dtype=int, backend="gbgpu")
+    with pytest.raises(OverflowError):
+        nx.adjacency_matrix(nx.Graph([(0, 1, {"weight": 2**63}), (1, 2)]), dtype=int, backend="gbgpu")
 
 
 def test_none_hides_an_edge_and_nan_is_left_to_networkx():

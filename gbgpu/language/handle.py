@@ -250,10 +250,10 @@ class Readable(Operand):
 
     def _compared(self: Any, other: Any, how: str, **given: Any) -> Any:
         """A comparison with another handle that a loop will make; None while none is recorded."""
-        if not self._session.recording or not isinstance(other, Handle):
+        if not self._session.recording or not is_tensor(other) or other.lazy:
             return None
-        text, mine = f"{self.name}.{how}({other.name})", getattr(self, "matrix", self)
-        return later(mine, BOOL, text, lambda: getattr(self, how)(other, **given), beside=(other,))
+        text = f"{self.name}.{how}({other.name})"
+        return later(self, BOOL, text, lambda: getattr(self, how)(other, **given), beside=(other,))
 
     def _comparable(self, other: Any) -> Any:
         if not is_tensor(other) or other.ndim != self.ndim:

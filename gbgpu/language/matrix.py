@@ -400,7 +400,10 @@ class Matrix(MatrixFace, Tensor):
             self._session.check_empty(self)
         built = Matrix(self.dtype, *shape, name=self._name)
         self._session.build_matrix(built, i, j, vals, iso, dup_op)
-        self.shape, self._store = built.shape, built._store
+        if self._session.recording:  # it is built when the loop runs
+            self << built
+        else:
+            self.shape, self._store = built.shape, built._store
 
     # -- what a transpose does not have
 

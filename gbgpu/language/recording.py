@@ -5,12 +5,10 @@ that only a run will know (`q.nvals`, `s.value`, `it.index`) are recorded scalar
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from operator import eq, ge, gt, index, le, lt, ne
+from operator import eq, ge, gt, le, lt, ne
 from threading import current_thread, get_ident
 from typing import Any, NamedTuple
 from weakref import ref
-
-import numpy as np
 
 from .. import settings
 from ..errors import InvalidValue, message
@@ -28,16 +26,20 @@ class Recorded(Lazy):
     """A number that is known when the loop runs: what it was where it is written. Arithmetic and comparisons make
     others."""
 
-    __slots__ = ("dtype", "_text", "read", "_session", "source", "beside", "place", "__weakref__")
+    __slots__ = ("dtype", "_text", "read", "_session", "source", "of", "place", "stale", "__weakref__")
     ndim = 0
     shape = ()
 
-    def __init__(self, session: Any, dtype: DataType, text: str, read: Callable[[], Any], source: tuple = ("", None)):
+    def __init__(
+        self, session: Any, dtype: DataType, text: str, read: Callable[[], Any], source: tuple, beside: tuple = ()
+    ):
         self._session, self.dtype, self._text, self.read = session, dtype, text, read
         # what it is, for who computes it elsewhere: ("nvals", handle), ("value", scalar), ("index", a weak reference to
         # the loop), ("", handle)
-        self.source, self.beside = source, ()  # and the other handles that it reads
+        self.source = source
+        self.of = [getattr(x, "matrix", x) for x in (source[1], *beside)]  # the handles that it tells of
         self.place: tuple[Any, int] | None = None  # a weak reference to the recorder, and the operations before
+        self.stale = False  # whether one of these was written since
 
     @property
     def text(self) -> str:
@@ -66,32 +68,16 @@ class Recorded(Lazy):
     def _read(self) -> Any:
         return self.read()
 
-    def _now(self, convert: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-        """After the loop: a number as any other."""
-        if recorder(self._session) is not None:
-            raise unknown(self._text, self.dtype is BOOL)
-        return convert(self.read(), *arguments, **keywords)
-
-    def __bool__(self) -> bool:
-        return self._now(bool)
-
-    def __int__(self) -> int:
-        return self._now(int)
-
-    def __float__(self) -> float:
-        return self._now(float)
-
-    def __index__(self) -> int:
-        return self._now(index)
-
-    def __round__(self, ndigits: int | None = None) -> Any:
-        return self._now(round, ndigits)
-
-    def __array__(self, *arguments: Any, **keywords: Any) -> Any:
-        return self._now(np.array, *arguments, **keywords)
+    def _unknown(self, *arguments: Any, **keywords: Any) -> Any:
+        if recorder(self._session) is None:
+            hint = "it.rounds" if self.source[0] == "index" else f"{self._text} once more, or a Scalar that it writes"
+            raise TypeError(message("a number", f"{self._text}, of a loop that is over", hint))
+        raise unknown(self._text, self.dtype is BOOL)
 
     def __format__(self, form: str) -> str:
-        return self._now(format, form) if form else str(self)
+        return self._unknown() if form else str(self)
+
+    __bool__ = __int__ = __float__ = __index__ = __array__ = __round__ = _unknown
 
 
 def known(value: Any) -> Any:
@@ -130,12 +116,11 @@ class Recorder:
         self.condition: Any = None  # of what `it.when` guards, and what tells whether it holds
         self.truth: Callable[[], bool] = bool
         self._kept: list[int] = []  # how many operations were before each statement that keeps a number
-        # Numbers by the ids of what they tell of: all that were read since it was written, those of before (recorders
-        # in others share both), and those from outside that are used inside.
+        # Numbers by the ids of what they tell of: all that were read since it was written (recorders in others share
+        # it), and those from outside that are used inside.
         self._fresh: dict[int, list[Any]] = {}
-        self._stale: list[Any] = []
         self._used: dict[int, list[Any]] = {}
-        self._within = False  # whether it is in another one, and again or in one that is
+        self._looks = [False]  # whether numbers are to be looked at where they are used; shared, too
 
     def add(self, kind: str, what: Any, run: Callable[[], Any]) -> None:
         if kind == "statement":
@@ -158,31 +143,38 @@ class Recorder:
     def told(self, number: Recorded) -> Recorded:
         """A number that is read here."""
         number.place = ref(self), len(self.operations) - len(self._kept)
-        for x in (number.source[1], *number.beside):
+        for x in number.of:
             self._fresh.setdefault(id(x), []).append(ref(number))
         return number
 
     def uses(self, what: Any) -> None:
         """An expression is read here."""
-        if not (self._stale or self._within):
-            return
-        for number in _numbers(what):
-            if any(stale() is number for stale in self._stale):
+        for number in _numbers(what) if self._looks[0] else ():
+            told = number.place and number.place[0]()
+            if told is None or told._fresh is not self._fresh:
+                continue  # the round's, kept already, or another loop's
+            around: list[Recorder] = []
+            for here in self._around():
+                if here is told:
+                    break
+                around.append(here)
+            else:  # a part that is over has read it, if it was not passed over
+                number.stale = True
+            if number.stale:
                 _keep(number)
-            elif number.place is not None:
-                for here in self._around():
-                    if here is number.place[0]():
-                        break
-                    if here.again:
-                        for x in (number.source[1], *number.beside):
-                            here._used.setdefault(id(x), []).append(ref(number))
+                continue
+            for here in around:
+                for x in number.of if here.again else ():
+                    here._used.setdefault(id(x), []).append(ref(number))
 
     def _writes(self, x: Any) -> None:
         for here in self._around() if self._used or self.above is not None else ():
             for number in here._used.pop(id(x), ()):
                 _keep(number())
-        if id(x) in self._fresh:
-            self._stale += [number for number in self._fresh.pop(id(x)) if number() is not None]
+        for reference in self._fresh.pop(id(x), ()):
+            number = reference()
+            if number is not None:
+                number.stale = self._looks[0] = True
 
     def statement(self, statement: Statement) -> Statement:
         session = self.session  # and not the recorder, which would hold itself
@@ -210,8 +202,8 @@ class Recorder:
         self.above, self.thread, self.owner = recorder(self.session), get_ident(), current_thread()
         self.session.recorders[self.thread] = self
         if self.above is not None:
-            self._fresh, self._stale = self.above._fresh, self.above._stale
-            self._within = self.again or self.above._within
+            self._fresh, self._looks = self.above._fresh, self.above._looks
+            self._looks[0] = True
         return self
 
     def __exit__(self, kind: Any, *failure: Any) -> None:
@@ -258,7 +250,7 @@ def _keep(number: Recorded | None) -> None:
         with Recorder(number._session) as aside:
             kept << (x if what == "value" else Recorded(x._session, number.dtype, number.text, read, number.source))
         operations = aside.operations
-        number.read, number.source = lambda: kept.value, ("value", kept)
+        number.read, number.source, number._text = lambda: kept.value, ("value", kept), kept.name
     else:
         cell: dict[str, Any] = {}
         operations = [Operation("read", number, lambda: cell.update(value=read()))]
@@ -286,9 +278,7 @@ def later(
     here = recorder(x._session)
     if here is None:
         return None
-    number = Recorded(x._session, dtype, text, read, (what, x))
-    number.beside = beside
-    return here.told(number)
+    return here.told(Recorded(x._session, dtype, text, read, (what, x), beside))
 
 
 class Loop:

@@ -120,7 +120,10 @@ class Vector(Readable, Tensor):
             self._session.check_empty(self)
         built = Vector(self.dtype, new_size, name=self._name)
         self._session.build_vector(built, ids, vals, iso, dup_op)
-        self.shape, self._store = built.shape, built._store
+        if self._session.recording:  # it is built when the loop runs
+            self << built
+        else:
+            self.shape, self._store = built.shape, built._store
 
     # -- reading
 
