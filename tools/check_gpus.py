@@ -28,12 +28,13 @@ LOOPS = "tests/test_loops_compiled.py"
 APART = ("test_loops_compiled", "test_failure_gpu", "test_layers", "test_ranks")  # have checks of their own, or no GPU
 ALL = [f"tests/{file.name}" for file in sorted((ROOT / "tests").glob("test_*.py")) if file.stem not in APART]
 ALONE = "thousand", "memory_stays"  # wait for a whole GPU, or look at its memory
-SHORT = " and ".join(["cuda", "not random_bodies", "not without_end", *(f"not {name}" for name in ALONE)])
+BESIDE = " and ".join(["cuda", *(f"not {name}" for name in ALONE)])  # may run beside others
+SHORT = f"{BESIDE} and not random_bodies and not without_end"
 # A few tests of each kind of kernel.
 KERNELS = [f"tests/test_{name}.py" for name in "counters streams_gpu gate_gpu algos deterministic".split()]
 KERNELS += ["tests/test_kernels_gpu_matrix.py", LOOPS]
-CHOSEN = "(counters or few_rounds or (short_rows and 700) or pushes or (streams_give and random and 200)"
-CHOSEN += " or (shape3 and 300) or (algos and dense) or selecting or (cut and 1025)) and not 3]"
+CHOSEN = "counters or few_rounds or (short_rows and 700 or pushes or streams_give and random and 200 or shape3 and 300"
+CHOSEN += " or algos and dense or selecting or cut and 1025) and not 3]"
 # Backtraces hold Python's frames, and all that these have, for ever: tests of what is let go would fail.
 SANITIZER = "compute-sanitizer --show-backtrace no --error-exitcode 9 --report-api-errors no".split()
 OURS = ["--kernel-name-exclude", "kns=cupy_"]
@@ -71,8 +72,7 @@ def checks(workers: int) -> Iterator[Check]:
         yield Check(f"tests, {name}", gpus, 600, tests(ALL, "cuda or gpu", min(workers * gpus, 24)), devices)
         for each in loops:
             devices = {"GBGPU_TEST_DEVICES": each}
-            most = " and ".join(["cuda", *(f"not {name}" for name in ALONE)])
-            yield Check(f"loops, {each}", gpus, 600, tests([LOOPS], most, min(workers * gpus, FEW[gpus])), devices)
+            yield Check(f"loops, {each}", gpus, 600, tests([LOOPS], BESIDE, min(workers * gpus, FEW[gpus])), devices)
     for gpus, spec in ((4, "cuda:0-3"), (2, "cuda:0-1"), (1, "cuda:0")):
         devices = {"GBGPU_TEST_DEVICES": spec}
         for name, profile in (("thousand", "ci"), ("memory_stays", "long")):  # a thousand loops, too
