@@ -4,6 +4,7 @@ GBGPU_TEST_DEVICES  device strings, separated by spaces, in place of the CPU one
                     ("cuda:0 cuda:0*3 cuda:0-1/shares(1,99)")
 GBGPU_TEST_PROFILE  "ci" (the ordinary one), "drawn" (as many examples, others each time) or "long"
 GBGPU_TEST_PART     "1/4": the second of four parts of the tests
+GBGPU_TEST_LOOPS    "statements": loops go statement by statement, for tools that do not see into CUDA graphs
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ import gbgpu as gb  # noqa: E402
 import gbgpu.io.binary  # noqa: E402
 import gbgpu.io.entries
 import gbgpu.io.text
+from gbgpu.trace import by_steps
+
+if os.environ.get("GBGPU_TEST_LOOPS") == "statements":
+    by_steps.append(lambda record: None)
 
 # Compilers leave hundreds of thousands of objects, and every full collection goes through all that are there.
 gc.set_threshold(10_000, 10, 100)
