@@ -336,6 +336,7 @@ def test_user_functions_outside_the_language(devices, source, word, tmp_path):
 
 BAD_SPECS = ["cpu:0", "cpu:-1", "cpu:x", "cpu:", "gpu:1", "", "cpu:2,", "cuda:0*0", "cpu:99999999"]
 BAD_SPECS += ["cpu:1-2", "1,cpu:2", "cpu:1,2", "cuda:1-0", "cuda:0,0", "cuda:0-1,1", "cuda:0-99999", "cuda:0--1"]
+BAD_SPECS += ["cuda:0-99999999999", "cuda:99999999999", "cpu:\u0663"]
 BAD_SPECS += ["cuda:0,cpu:1-2"]
 
 
@@ -407,6 +408,11 @@ def test_partitions_take_whole_numbers_of_numpy():
     assert gb.Vector(int, 300).nvals == 0
     with pytest.raises(TypeError, match="deterministic"):
         gb.init("cpu:2", deterministic="no")
+    with pytest.raises(TypeError, match="ranks"):
+        gb.init("cpu:2", ranks="all")
+    for wrong in ({"t1": "x"}, {"patience": None}, {"overhead": "30us"}):
+        with pytest.raises(TypeError, match=f"a number as {[*wrong][0]}"):
+            gb.balance.Policy(**wrong)
     gb.init("cpu:1")
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import operator
 import os
 import signal
 import threading
 import weakref
 from functools import partial
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -1308,3 +1310,44 @@ def test_the_number_of_the_last_round_is_left(machine):
             v(q.S) << it.index
             w << it.index
         assert set(v.to_dense()) == set(w.to_dense()) == {39} and v.nvals == w.nvals == n, it.how
+
+
+@threads_too
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt])
+def test_comparisons_of_scalars_that_may_be_empty(machine, compare):
+    """Empty ones are equal to each other, to nothing else, and not less."""
+    full, none = gb.Vector.from_coo([0], [2], size=60), gb.Vector(int, 60)
+    for one, other in product((full, none), (full, none, 2, 3) + (None,) * (compare is not operator.lt)):
+        given = other.reduce(monoid.min, allow_empty=True).new() if isinstance(other, gb.Vector) else other
+        said = bool(compare(one.reduce(monoid.min, allow_empty=True).new(), given))
+        for _ in range(3):
+            x, s, t, hits = gb.Vector.from_scalar(0, 60), gb.Scalar(int), gb.Scalar(int), gb.Scalar.from_value(0)
+            with gb.loop(30) as it:
+                x << x + 1
+                s << one.reduce(monoid.min, allow_empty=True)
+                if isinstance(other, gb.Vector):
+                    t << other.reduce(monoid.min, allow_empty=True)
+                    given = t
+                with it.when(compare(s, given)):
+                    hits << hits + 1
+                it.until(compare(s.value, given))
+            rounds = 1 if said else 30
+            assert (it.rounds, it.converged, hits.value) == (rounds, said, rounds * said), (one, other, it.how)
+
+
+@threads_too
+@pytest.mark.parametrize("clear", [False, True])
+def test_a_matrix_without_content_that_no_round_reads(machine, clear):
+    for _ in range(10):
+        A, t, c, q = gb.Matrix(int, 60, 60), gb.Scalar.from_value(0), gb.Vector.from_scalar(1, 60), gb.Vector(int, 60)
+        q[0] = 1
+        if clear:
+            A[0, 1] = 1
+            A.clear()
+        with gb.loop(50) as it:
+            with it.when(t > 5):
+                c << plus_times(c @ A)
+            q(binary.max) << gb.indexunary.index(q)
+            q << q.select("<", 9)
+            it.until(t == 7)
+        assert (it.rounds, c.nvals, q.to_dict()) == (50, 60, {0: 1}), it.how

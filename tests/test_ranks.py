@@ -116,9 +116,33 @@ def test_a_rank_that_fails_where_sessions_begin_ends_all(script):
     assert done.returncode and re.search(BEFORE[script], done.stderr, re.S), done.stderr
 
 
+OTHER = {  # statements that are not those of all ranks, and what is told where these meet
+    "x = gb.Vector.from_scalar(1, 9); x(x.S if rank else x.V) << x + 1; x.reduce().new().value":
+        "'apply into INT64 (9,) through a mask .V', rank 1 at 'apply into INT64 (9,) through a mask .S'",
+    "x = gb.Vector.from_dense([1] * (9 + rank)); x.reduce().new().value":
+        "'a new object Vector INT64 (9,)', rank 1 at 'a new object Vector INT64 (10,)'",
+    "gb.io.rmat(5, 4, seed=rank)": "'a new graph rmat 0 32 128', rank 1 at 'a new graph rmat 1 32 128'",
+    "x = gb.Vector.from_scalar(1, 9); [x << x + 1 for _ in range(99 + rank)]; x.reduce().new().value":
+        "'none', rank 1 at 'apply into INT64 (9,)'",
+    "x = gb.Vector(float if rank else int, 9); [x << x + 1 for _ in range(99)]; x.reduce().new().value":
+        "'apply into INT64 (9,)', rank 1 at 'apply into FP64 (9,)'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("script", [pytest.param(each, marks=long if i > 1 else ()) for i, each in enumerate(OTHER)])
+def test_ranks_that_carry_out_other_statements_are_told(script):
+    done = mpiexec(2, "-c", f"import gbgpu as gb; gb.init('cpu:1'); rank = gb.rank(); {script}", seconds=30)
+    assert done.returncode and f"the same statements on all ranks; came rank 0 at {OTHER[script]}" in done.stderr
+
+
+def test_mpi_may_be_ended_by_the_program():
+    done = mpiexec(2, "-c", "import gbgpu as gb; from mpi4py import MPI; gb.init('cpu:1'); MPI.Finalize()", seconds=30)
+    assert done.returncode == 0, done.stderr
+
+
 def test_ranks_that_hold_different_things_are_told():
     said = failed(2, "other")
-    assert "bytes of a vector for rank" in said and "every rank holds the same" in said
+    assert "rank 0 at 'apply into INT64 (100,)', rank 1 at 'a new object Vector INT64 (90,)'" in said
     said = failed(2, "iso")
     assert "bytes of what a push reached for rank" in said and "every rank holds the same" in said
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import message
 from .fold import Fold, Overhead, fold, reduction
 from .problem import Shares, Traffic
 from .steal import solve
@@ -37,7 +38,8 @@ def _latent(links: Topology) -> float:
 @dataclass(frozen=True)
 class Policy:
     """What the arbiter may do. t1 .. t4: see Thresholds; None: derived. overhead: seconds that deciding and moving add
-    to a round; an action that brought a loss in sum after `patience` times rests for `rest` rounds."""
+    to a round; an action that brought a loss in sum after `patience` times rests for `rest` rounds. Raises TypeError
+    for what is no number."""
 
     steal: bool = True
     fold: bool = True
@@ -48,6 +50,12 @@ class Policy:
     overhead: float = 30e-6
     patience: int = 8
     rest: int = 64
+
+    def __post_init__(self) -> None:
+        for name in ("t1", "t2", "t3", "t4", "overhead", "patience", "rest"):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, float, np.number)) or value is None and name.startswith("t")):
+                raise TypeError(message(f"a number as {name}", repr(value)))
 
     def thresholds(self, edge_seconds: float, p: float, links: Topology, bytes_per_edge: float) -> Thresholds:
         """Those given, and for the others the points below which an action can't pay for itself. edge_seconds: of the

@@ -15,10 +15,10 @@ import signal
 import struct
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property, lru_cache, wraps
 from itertools import pairwise
 from threading import current_thread, main_thread
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -41,6 +41,7 @@ _YIELDS, _SLEEP = 2000, 1e-4  # looks at a request before one sleeps in between,
 _PATIENCE = 5  # seconds after which one that fails before it met the others is gone, if these don't come
 _GRACE = 1.0  # seconds that what a rank sent before it ended may take
 _MEET, _HEAD, _BODY, _END = 0, 1, 2, 3  # tags: where all meet, a message, what lies beside it, a rank's last words
+_REMEMBERED = 64  # statements that a rank can tell of where another carried out other ones
 _STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -119,7 +120,7 @@ class World:
 
     def last_words(self, text: str) -> None:
         """Tell all others, who may wait for us, that we come no more."""
-        if not self.broken and self.here():
+        if not self.broken and self.here() and not self.mpi.Is_finalized():
             self.broken = text
             self.pending += [self.comm.isend(text, rank, _END) for rank in range(self.size) if rank != self.rank]
 
@@ -204,6 +205,8 @@ class Ranks:
         self._comm, self.rank, self.size = self._world.comm, self._world.rank, self._world.size
         self._rank_of: list[int] = []
         self._own = 0  # the first device that is here
+        self._done, self._marks = 0, 0  # statements so far: how many, and the sum of what tells them apart
+        self._last: deque[tuple] = deque(maxlen=_REMEMBERED)
         self._direct: Any = None  # the way from GPU to GPU
 
     def beside(self) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -253,6 +256,11 @@ class Ranks:
     def failed(self, error: BaseException) -> None:
         """This rank broke off something that the others carry out: it meets them no more."""
         self._world.last_words(f"broke off with {type(error).__name__}: {error}")
+
+    def does(self, *what: Any) -> None:
+        """A statement, or what makes an object, which all ranks carry out: that they do shows where they meet next."""
+        self._done, self._marks = self._done + 1, self._marks + _mark(what) & 0x7FFFFFFF
+        self._last.append(what)
 
     # -- what ranks tell each other
 
@@ -374,7 +382,7 @@ class Ranks:
         self, sizes: Sequence[int], post: bytes | None, what: str, awaited: Sequence[int] | None = None
     ) -> list[list[int]]:
         """What each rank shows where all meet."""
-        meeting, number = self._world.meeting, crc32(what.encode())
+        meeting, number = self._world.meeting, self._marks << 32 | crc32(what.encode())
         self._wait(meeting.begin(sizes, number, post, awaited or [0] * self.size), what)
         told = meeting.shown()
         if any(shown[self.size] != number for shown in told):
@@ -403,11 +411,18 @@ class Ranks:
                     raise DeviceError(f"rank {rank} {words}, while rank {self.rank} waits for it at {what!r}")
 
     def _apart(self, what: str) -> NoReturn:
-        """Ranks met for different things: say which."""
-        each = self._comm.allgather(what)
-        places = ", ".join(f"rank {rank} at {place!r}" for rank, place in enumerate(each))
+        """Ranks met for different things, or carried out other statements before: say which."""
+        each = self._comm.allgather((what, self._done, list(self._last)))
+        expected, places = "all ranks at the same place of the program", [place for place, *_ in each]
+        if len(set(places)) == 1:
+            expected, first = "the same statements on all ranks", max(done - len(last) for _, done, last in each)
+            lines = [[" ".join(map(str, one)) for one in last[first - done + len(last) :]] for _, done, last in each]
+            alike = next((k for k, line in enumerate(zip(*lines, strict=False)) if len(set(line)) > 1), None)
+            k = min(map(len, lines)) if alike is None else alike
+            places = [line[k] if k < len(line) else "none" for line in lines]
+        came = ", ".join(f"rank {rank} at {place!r}" for rank, place in enumerate(places))
         hint = "every rank runs the same statements and reads the same values, also where only one prints"
-        raise DeviceError(message("all ranks at the same place of the program", places, hint))
+        raise DeviceError(message(expected, came, hint))
 
     # -- buffers of devices
 
@@ -462,6 +477,11 @@ class Ranks:
             expected = f"{told[other][self.size + 2 + one]} bytes of {what} for rank {other} from rank {one}"
             hint = "every rank holds the same, also where it is drawn at random or read from a file"
             raise DeviceError(message(expected, told[one][other], hint))
+
+
+@lru_cache(maxsize=4096)
+def _mark(what: tuple) -> int:
+    return crc32(repr(what).encode())
 
 
 def _packed(parcel: Any) -> tuple[bytes, list[Any]]:

@@ -12,7 +12,7 @@ from ..device.remote import AWAY
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..distribute.partition import Task
 from ..errors import DeviceError, InvalidValue, OutOfMemory, message
-from ..language.recording import Recorder, recorder
+from ..language.recording import BUILDS, Recorder, recorder
 from . import build
 from .context import Context
 from .near import near_matrix
@@ -36,6 +36,9 @@ def memory_checked(method: Callable[Concatenate[S, W, P], R]) -> Callable[Concat
             return here.asked(method, session, what, arguments, keywords)
         try:
             with session.lock:
+                if session.ranks is not None and method.__name__ in BUILDS:
+                    made: Any = what
+                    session.ranks.does("a new object", type(made).__name__, made.dtype.name, made.shape)
                 return method(session, what, *arguments, **keywords)
         except MemoryError as error:
             raise out_of_memory(session, what, error) from error

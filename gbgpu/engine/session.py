@@ -67,6 +67,8 @@ class Session(Stores):
             raise TypeError(message("a partition such as gb.partition.shares(1, 5, 3)", repr(partition)))
         if not isinstance(deterministic, (bool, np.bool_)):
             raise TypeError(message("deterministic=True or False", repr(deterministic)))
+        if ranks is not None and not isinstance(ranks, (bool, np.bool_)):
+            raise TypeError(message("ranks=True, False or None", repr(ranks)))
         if deterministic and partition is not None and partition.permutes:
             hint = "sums go in the order of ids; equal_rows(), equal_edges() and shares(...) keep it"
             raise InvalidValue(
@@ -236,6 +238,8 @@ class Session(Stores):
                 inner.expr = settled(inner.expr)
             # what a statement needs beside is computed, also where its plan is wanted
             plans = self.explaining if self._explaining and above is None else ()
+            if self.ranks is not None and above is None and not plans and statement.output.ndim:
+                self.ranks.does(*statement.outline)
             self._finish(inner, statement, plans)
             statement.carried = inner.carried
         finally:

@@ -349,6 +349,7 @@ def _matrix(drawn: _Drawn, dtype: Any, name: str | None) -> Matrix:
         n, rows, cols, values = drawn.edges()
     else:
         share = ranks.rank, ranks.size
+        ranks.does("a new graph", *(drawn.recipe or (drawn.n,))[:4])
         if drawn.words is not None:
             counts = ranks.alike(lambda: drawn.counted(*share), "memory for a graph")
             drawn.words.before = np.cumsum([0, *np.concatenate(ranks.gathered(counts, "a random stream"))])

@@ -41,10 +41,13 @@ def _cpu(parts: list[Part], spec: str) -> tuple[DeviceSet, Kernels]:
 def _cuda(parts: list[Part], spec: str) -> tuple[DeviceSet, Kernels]:
     """cuda:i is a GPU, cuda:i-j are those from i to j, cuda:i*k are k logical devices on one; lists have commas."""
     cuda = imported("gbgpu.device.cuda")
-    gpus = [gpu for part in parts for gpu in range(part.first, part.last + 1)]
+    found = cuda.available()
+    # No more of a list than tells that there are not as many.
+    named = (range(part.first, min(part.last, max(part.first, found)) + 1) for part in parts)
+    gpus = [gpu for part in named for gpu in part]
     if not gpus or len(set(gpus)) < len(gpus) or not all(1 <= part.copies <= 64 for part in parts):
         raise DeviceError(message(f"a device string {_EXAMPLES}, each GPU once", repr(spec)))
-    if max(gpus) >= (found := cuda.available()):
+    if max(gpus) >= found:
         raise DeviceError(message(f"a GPU that exists ({found} found)", repr(spec), "gb.init('cpu:4') needs none"))
     from .gpu import GpuKernels
 
@@ -99,7 +102,7 @@ def _parsed(spec: str) -> list[Part]:
     """The parts of a device string. A kind holds until another one is named: cuda:0,1."""
     parts: list[Part] = []
     for text in spec.split(","):
-        match = re.fullmatch(r"(?:([a-z]+):)?(\d+)(?:-(\d+))?(?:\*(\d+))?", text)
+        match = re.fullmatch(r"(?:([a-z]+):)?([0-9]+)(?:-([0-9]+))?(?:\*([0-9]+))?", text)
         kind = match and (match[1] or (parts[-1].kind if parts else None))
         if not match or kind not in BACKENDS:
             raise DeviceError(message(f"a device string {_EXAMPLES}", repr(spec)))

@@ -48,6 +48,15 @@ class Statement:
         beside, plan = self.carried
         return (*beside, *plan.steps) if beside else plan.steps
 
+    @property
+    def outline(self) -> tuple:
+        """What it is, without what its objects are named and hold."""
+        mask, said = self.mask, []
+        if mask is not None:
+            said.append(f"through a mask {'~' * mask.complement}.{'VS'[mask.structural]}")
+        said += ["accumulated"] * (self.accum is not None) + ["replace"] * self.replace
+        return self.expr.kind, "into", self.output.dtype.name, self.output.shape, *said
+
     def __repr__(self) -> str:
         arguments = [repr(self.mask)] if self.mask is not None else []
         arguments += [self.accum.name] if self.accum is not None else []
@@ -223,12 +232,12 @@ class Operand:
     def __eq__(self, other: Any) -> Any:
         if self.ndim == 0 and not is_tensor(other) and not _recorded(self, other):
             return self._computed().isequal(other)
-        return _infix("intersect", "eq", self, other)
+        return _infix("intersect" if self.ndim or is_tensor(other) else "eq", "eq", self, other)
 
     def __ne__(self, other: Any) -> Any:
         if self.ndim == 0 and not is_tensor(other) and not _recorded(self, other):
             return not self._computed().isequal(other)
-        return _infix("intersect", "ne", self, other)
+        return _infix("intersect" if self.ndim or is_tensor(other) else "ne", "ne", self, other)
 
     def __abs__(self) -> "Expression":
         return self.apply(UnaryOp.registry["abs"])
@@ -508,7 +517,7 @@ class Whole(NamedTuple):
 
 class Composed(NamedTuple):
     """Of `deferred`: what gives its right-hand side of the operands. Of `number`: what gives the value of theirs, and
-    what is done where one is missing ("intersect": nothing comes out)."""
+    what is done where one is missing ("intersect": nothing comes out; "eq", "ne": whether both are)."""
 
     function: Callable[..., Any]
     text: str

@@ -225,7 +225,7 @@ class Readable(Operand):
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
         """Same shape, same entries, equal values (and the same dtype if asked); while a loop is recorded, a recorded
         BOOL."""
-        if (found := self._compared(other, "isequal", check_dtype=check_dtype)) is not None:
+        if (found := told(self, other, "isequal", check_dtype=check_dtype)) is not None:
             return found
         mine, other = self._materialized(), self._comparable(other)
         if not _alike(mine, other, check_dtype):
@@ -239,7 +239,7 @@ class Readable(Operand):
         """Same shape and entries, and |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol) or a == b. Recorded as
         `isequal`."""
         given = {"rel_tol": rel_tol, "abs_tol": abs_tol, "check_dtype": check_dtype}
-        if (found := self._compared(other, "isclose", **given)) is not None:
+        if (found := told(self, other, "isclose", **given)) is not None:
             return found
         mine, other = self._materialized(), self._comparable(other)
         if not _alike(mine, other, check_dtype):
@@ -248,17 +248,18 @@ class Readable(Operand):
         same = all(np.array_equal(a, b) for a, b in zip(one[:-1], two[:-1], strict=True))
         return same and close(one[-1], two[-1], rel_tol, abs_tol)
 
-    def _compared(self: Any, other: Any, how: str, **given: Any) -> Any:
-        """A comparison with another handle that a loop will make; None while none is recorded."""
-        if not self._session.recording or not is_tensor(other) or other.lazy:
-            return None
-        text = f"{self.name}.{how}({other.name})"
-        return later(self, BOOL, text, lambda: getattr(self, how)(other, **given), beside=(other,))
-
     def _comparable(self, other: Any) -> Any:
         if not is_tensor(other) or other.ndim != self.ndim:
             raise TypeError(message(f"a {('Vector', 'Matrix')[self.ndim - 1]} to compare with", type(other).__name__))
         return other._materialized()
+
+
+def told(x: Any, other: Any, how: str, **given: Any) -> Any:
+    """A comparison with another object that a loop will make; None while none is recorded."""
+    if not x._session.recording or getattr(other, "lazy", False) or x.ndim and not is_tensor(other):
+        return None
+    text, beside = f"{x.name}.{how}({getattr(other, 'name', other)})", (other,) * isinstance(other, Operand)
+    return later(x, BOOL, text, lambda: getattr(x, how)(other, **given), beside=beside)
 
 
 def _alike(one: Any, two: Any, check_dtype: bool) -> bool:

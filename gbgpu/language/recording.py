@@ -18,7 +18,7 @@ from ..trace import counters
 from .expr import Lazy, Operand, Statement, _infix, new_like
 from .index import is_integer
 
-_BUILDS = {"build_vector", "build_matrix", "build_csr", "adopt_dense", "declare_symmetric", "draw_matrix"}
+BUILDS = {"build_vector", "build_matrix", "build_csr", "adopt_dense", "declare_symmetric", "draw_matrix"}
 _HINT = "it.until(condition) ends the loop, `with it.when(condition):` guards statements"
 
 
@@ -55,10 +55,10 @@ class Recorded(Lazy):
         return scalar
 
     def __eq__(self, other: Any) -> Any:
-        return _infix("intersect", "eq", self, other)
+        return _infix("eq", "eq", self, other)
 
     def __ne__(self, other: Any) -> Any:
-        return _infix("intersect", "ne", self, other)
+        return _infix("ne", "ne", self, other)
 
     __hash__ = Operand.__hash__
 
@@ -194,7 +194,7 @@ class Recorder:
 
     def asked(self, method: Callable[..., Any], session: Any, what: Any, arguments: tuple, keywords: dict) -> Any:
         """What makes an object is done in every round; what reads one is refused."""
-        if method.__name__ not in _BUILDS:
+        if method.__name__ not in BUILDS:
             raise unknown(f"the content of {getattr(what, 'name', what)}")
         return self.add("build", what, lambda: method(session, what, *arguments, **keywords))
 
@@ -480,4 +480,9 @@ def _quick(node: Any) -> Callable[[], bool] | None:
     if found is None:
         return None
     compare, left, right = found
-    return lambda: (found := left.read()) is not None and compare(found, right.value)
+
+    def holds() -> bool:
+        one, other = left.read(), right.value
+        return compare(one, other) if compare in (eq, ne) or None not in (one, other) else False
+
+    return holds

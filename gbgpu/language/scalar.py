@@ -8,11 +8,13 @@ from ..errors import EmptyObject, message
 from ..semiring._lower import cast_program, to_python
 from ..semiring._types import INT64, DataType, exact, lookup_dtype, of_value
 from .expr import Composed, Expression, Lazy, Operand, Statement, _kinds, bound, like, plain, read, thunk
-from .handle import Handle, close
+from .handle import Handle, close, told
 from .masks import values_of
 from .recording import later
 from .typed import dtype_or, elementwise, selected, united
 from .update import Place, Updater
+
+ALIKE = "eq", "ne"  # of numbers that may be missing: always has a value
 
 
 class Scalar(Handle):
@@ -132,14 +134,19 @@ class Scalar(Handle):
         return np.array(self.value, dtype=self.dtype.np_type if dtype is None else dtype)
 
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
-        """Both empty, or equal values. The type of a plain number isn't checked."""
+        """Both empty, or equal values. The type of a plain number isn't checked. Recorded as a vector's."""
+        if (found := told(self, other, "isequal", check_dtype=check_dtype)) is not None:
+            return found
         other, check_dtype = _compared(other, check_dtype)
         if check_dtype and self.dtype is not other.dtype:
             return False
         return bool(self.value == other.value) if other.value is not None else self.value is None
 
     def isclose(self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False) -> bool:
-        """Both empty, or |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol)."""
+        """Both empty, or |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol). Recorded as a vector's."""
+        given = {"rel_tol": rel_tol, "abs_tol": abs_tol, "check_dtype": check_dtype}
+        if (found := told(self, other, "isclose", **given)) is not None:
+            return found
         other, check_dtype = _compared(other, check_dtype)
         if (check_dtype and self.dtype is not other.dtype) or self.nvals != other.nvals:
             return False
@@ -176,6 +183,7 @@ class Scalar(Handle):
     @staticmethod
     def _ewise(kind: str, left: Any, right: Any, op: Any, defaults: Any) -> Expression:
         """op(left, right) of two scalars; "union": the value that is there, where the other is missing."""
+        left, right = (Scalar(bool) if side is None and kind in ALIKE else side for side in (left, right))
         x, y = (side._node() if isinstance(side, Operand) else _literal(side) for side in (left, right))
         if defaults is None:
             found = elementwise(op, x.dtype, y.dtype)
@@ -183,6 +191,8 @@ class Scalar(Handle):
             found = united(op, (x.dtype, y.dtype), (like(defaults[0]), like(defaults[1])))[0]
 
         def compute(a: Any, b: Any) -> Any:
+            if kind in ALIKE and (a is None or b is None):
+                return (a is b) == (kind == "eq")
             if (a is None and b is None) or ((a is None or b is None) and kind == "intersect"):
                 return None
             if defaults is not None:

@@ -138,7 +138,8 @@ class Captured:
         def gone(_: Any) -> None:
             loops.forget(me())
 
-        self._matrices = [(signature.number(x), ref(x._store, gone)) for x in signature.handles if x.ndim == 2]
+        matrices = [x for x in signature.handles if x.ndim == 2]
+        self._matrices = [(signature.number(x), x._store and ref(x._store, gone)) for x in matrices]
         self._products = {}
         for direction, form in FRONTIERS.items():
             found = products(self.session, self.pinned.values(), direction, form)
@@ -181,7 +182,7 @@ class Captured:
 
     def reads(self, signature: Signature) -> bool:
         """Whether it reads the matrices of a loop with this key."""
-        return all(signature.handles[number]._store is store() for number, store in self._matrices)
+        return all(signature.handles[number]._store is (store and store()) for number, store in self._matrices)
 
     def fits(self, signature: Signature, exactly: bool, after: "Captured | None" = None) -> bool:
         """Whether a loop with this key has what the round starts from, and no other loop is at it, or at the one that

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ...language.expr import Expression
 from ...language.recording import Recorded
-from ...language.scalar import Scalar
+from ...language.scalar import ALIKE, Scalar
 from ...semiring._lower import cast_program, literal_cuda, literal_numba, to_cuda, to_numba
 from .journal import NotCompiled
 from .noted import NOTED, WORDS
@@ -101,23 +101,35 @@ class Condition:
         return text
 
     def _number(self, node: Expression) -> str:
-        if node.op is None or node.option.missing != "intersect" and self._may_miss(node):
+        missing = node.option.missing
+        if node.op is None or missing not in ("intersect", *ALIKE) and self._may_miss(node):
             raise NotCompiled(f"{node.text} is computed on the host")
-        given = []
+        given, there, outer = [], [], self.present
         for side, (_, dtype) in zip((node.left, node.right), node.op.program.params, strict=False):
             if side is not None:
+                self.present = []
                 text = self.text(side)
+                there.append(self.present)
                 if side.dtype.kind == "f" and not (isinstance(side, Scalar) and side._store is None):
                     self.change = self.change or text
                 given.append(f"{self._function(cast_program(side.dtype, dtype))}({text})")
-        return f"{self._function(node.op.program)}({', '.join(given)})"
+        self.present, text = outer, f"{self._function(node.op.program)}({', '.join(given)})"
+        if missing not in ALIKE or not any(there):
+            self.present += sum(there, [])
+            return text
+        both = [f" {self.both} ".join(present) for present in there]
+        neither = self.negated(self.any(both), True) if all(there) else self.no
+        if missing == "ne":
+            neither = self.negated(neither, True)
+        return self.choice.format(f" {self.both} ".join(filter(None, both)), text, neither)
 
     def _may_miss(self, node: Any) -> bool:
         """Whether a scalar may be empty."""
         if isinstance(node, Recorded):
             return node.source[0] == "value" and self._may_miss(node.source[1])
         if isinstance(node, Expression) and node.kind == "number":
-            return any(self._may_miss(side) for side in (node.left, node.right) if side is not None)
+            alike = node.op is not None and node.option.missing in ALIKE
+            return not alike and any(self._may_miss(side) for side in (node.left, node.right) if side is not None)
         if isinstance(node, Scalar):
             return node._store is None and node._value is None or node._store is not None and node._store[2] is None
         return not (isinstance(node, Expression) and node.kind == "reduce" and node.option.empty is not None)
