@@ -945,6 +945,8 @@ CONDITIONS = [
     "~(s < 2.0**40)", "(it.index > 50) | (q.nvals == 0)", "s > float('inf')", "abs(s) < 0",
     "v.reduce(monoid.lor['BOOL']) == False", "v.reduce(monoid.plus['INT8']) == 77",
     "(s > 1e9) & (v.reduce('plus') > 1e9)", "s % 2.5 == 2.25",
+    "q.reduce(monoid.min, allow_empty=True) == v.reduce(monoid.min, allow_empty=True)",
+    "q.reduce(monoid.min, allow_empty=True) != 1", "s == q.reduce(monoid.plus[int], allow_empty=True) * 5",
 ]  # fmt: skip
 
 
