@@ -543,6 +543,19 @@ def test_lists_with_commas_say_how_to_go_on(reader, tmp_path, name, sign, word):
     assert gb.io.read(tmp_path / "NEW.txt").nvals == 2
 
 
+@pytest.mark.parametrize("text", ["0, 1", "0; 1", "0 1, 2", "0 1 2.5;"])
+def test_blanks_beside_commas(reader, text):
+    with pytest.raises(FileFormatError, match="^line 1: .*not by (commas|semicolons)"):
+        gb.io.read_edgelist(bytes_of(f"{text}\n"))
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.mtx", "a.gr"])
+def test_a_byte_order_mark_is_said_to_be_the_trouble(reader, tmp_path, name):
+    (tmp_path / name).write_bytes(b"\xef\xbb\xbf0 1\n")
+    with pytest.raises(FileFormatError, match=r"^line 1: .*byte order mark: tail -c \+4 FILE >NEW"):
+        gb.io.read(tmp_path / name)
+
+
 def test_other_lines_get_no_hint_of_commas():
     with pytest.raises(FileFormatError, match="is it a Matrix Market file"):
         gb.io.mmread(bytes_of("0 1 2\n"))

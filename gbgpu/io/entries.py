@@ -161,7 +161,7 @@ class _Reader:
         for word, size, what in zip(found, (layout.nrows, layout.ncols), ("row", "column"), strict=False):
             number = whole(word)
             if number is None:
-                raise malformed(self.text.line, f"a {what} id", shown(word))
+                raise malformed(self.text.line, f"a {what} id", shown(word), joined(word))
             ids.append(number - layout.first)
             if not 0 <= ids[-1] < size or word[:1] == b"-":
                 limit = f" to {size - 1 + layout.first}" if size < UNBOUNDED else " up"
@@ -176,13 +176,13 @@ class _Reader:
     def _word(self, word: bytes) -> Any:
         if self.layout.kind == REAL:
             if not is_real(word):
-                raise malformed(self.text.line, "a real number", shown(word))
+                raise malformed(self.text.line, "a real number", shown(word), joined(word))
             return np.float64(float(word)).view(np.uint64)
         value = whole(word)
         if value is None or not self._fits(value):
             kind = "an unsigned integer of 64 bits" if self.layout.seen == LARGE else "an integer of 64 bits"
             hint = "negative ones and ones above 2**63 - 1 have no common type" if value is not None else ""
-            raise malformed(self.text.line, kind, shown(word), "" if self.layout.seen else hint)
+            raise malformed(self.text.line, kind, shown(word), "" if self.layout.seen else hint or joined(word))
         self.seen |= (NEGATIVE if value < 0 else 0) | (LARGE if value > _INT64.max else 0)
         return np.uint64(value % 2**64)
 

@@ -18,6 +18,7 @@ _REAL = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-
 PARSE = "gbgpu.io.parse"  # which imports numba
 _SMALL = 1 << 19  # bytes, or entries, that Python goes through in less time than that takes
 _NEWLINE = 10
+_MARK = b"\xef\xbb\xbf".decode("latin-1")  # of UTF-8's beginning, as some editors put it there
 _MOST = 24  # words looked at in a line; no form has as many
 _BEYOND = 10**20  # stands for every number of more digits than 64 bits have
 
@@ -134,6 +135,8 @@ def is_real(word: bytes) -> bool:
 
 
 def malformed(line: int, expected: str, came: object, hint: str = "") -> FileFormatError:
+    if _MARK in str(came)[:4]:
+        hint = "the file begins with a byte order mark: tail -c +4 FILE >NEW leaves it out"
     return FileFormatError(f"line {line}: {message(expected, came, hint)}")
 
 
