@@ -173,27 +173,27 @@ class Arrays:
 
     def values(self, weight: Any, combine: Callable[[Iterable], Any] = sum) -> tuple[np.ndarray, np.ndarray]:
         """The values as they are, of whatever type; 0 where they are None, and where that is."""
-        hidden = np.zeros(len(self.heads), bool)
+        none = np.zeros(len(self.heads), bool)
         if weight is None:
-            return self.parallel if combine is sum else np.ones(len(self.heads), np.int64), hidden
+            return self.parallel if combine is sum else np.ones(len(self.heads), np.int64), none
         if self.rows is None:
-            return self.attributes.get(weight, np.ones(len(self.heads), np.int64)), hidden
+            return self.attributes.get(weight, np.ones(len(self.heads), np.int64)), none
         if callable(weight):
             pairs = zip(self.nodes, self.rows, strict=True)
             found = [weight(u, v, data) for u, row in pairs for v, data in row.items()]
         elif self.multigraph:
             edges = (keys.values() for row in self.rows for keys in row.values())
-            found = [combine(data.get(weight, 1) for data in parallel) for parallel in edges]
+            found = [_combined([data.get(weight, 1) for data in parallel], combine) for parallel in edges]
         else:
             found = [data.get(weight, 1) for row in self.rows for data in row.values()]
-        try:
-            values = np.array(found, None if found else np.int64)
-            if values.dtype == object and None in found:
-                hidden = np.array([value is None for value in found])
-                values = np.array([0 if value is None else value for value in found])
-        except ValueError:  # sequences of several lengths
-            values = np.array(None)
-        return values, hidden
+        return _as_array(found)
+
+    def every(self, weight: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The same of all edges, parallel ones one after the other."""
+        if not self.multigraph:
+            return self.values(weight)
+        edges = (data for row in self.rows or () for keys in row.values() for data in keys.values())
+        return _as_array([1 if weight is None else data.get(weight, 1) for data in edges])
 
     def of_rows(self, rows: list) -> "Arrays":
         """The same arcs, with what NetworkX holds of them from now on."""
@@ -221,6 +221,30 @@ class Arrays:
             for head, attributes in row.items():
                 predecessors[head][label] = attributes
         return successors, predecessors
+
+
+def _combined(values: list, combine: Callable[[Iterable], Any]) -> Any:
+    """One value for parallel edges, those that None hides left out: None where all are, and of sums where one is."""
+    seen = [value for value in values if value is not None]
+    if not seen or combine is sum and len(seen) < len(values):
+        return None
+    try:
+        return combine(seen)
+    except TypeError:
+        raise NotImplementedError("numbers as the weights of parallel edges") from None
+
+
+def _as_array(found: list) -> tuple[np.ndarray, np.ndarray]:
+    """0 where a value is None, and where that is."""
+    hidden = np.zeros(len(found), bool)
+    try:
+        values = np.array(found, None if found else np.int64)
+        if values.dtype == object and None in found:
+            hidden = np.array([value is None for value in found])
+            values = np.array([0 if value is None else value for value in found])
+    except ValueError:  # sequences of several lengths
+        values = np.array(None)
+    return values, hidden
 
 
 class _Unfolding:

@@ -298,7 +298,9 @@ def _own_order(given: dict[str, Any]) -> str | None:
 
 
 def _fits(values: np.ndarray, limits: np.iinfo) -> bool:
-    return not len(values) or bool(values.min() >= limits.min and values.max() < limits.max + 1)
+    if not len(values) or values.dtype == np.bool_:
+        return True
+    return bool(values.min() >= limits.min and values.max() < limits.max + 1)
 
 
 @offer("pass", parallel=True, refuses=_own_order)
@@ -310,15 +312,20 @@ def to_scipy_sparse_array(
     arrays = G._arrays
     if not len(arrays):
         raise nx.NetworkXError("Graph has no nodes or edges")
-    values, hidden = arrays.values(weight)
+    values, hidden = arrays.every(weight)
     if hidden.any() or values.dtype.kind not in "biuf" or values.ndim != 1:
         raise NotImplementedError("numbers of 64 bits as the weights of edges")
     if dtype is not None and np.dtype(dtype).kind in "iu" and not _fits(values, np.iinfo(dtype)):
         raise OverflowError(f"a weight does not fit {np.dtype(dtype)}")
-    given = values if len(values) else np.zeros(0)  # as NetworkX has it where there is no edge
-    parts = given, arrays.heads, arrays.offsets
+    given, heads, offsets = values, arrays.heads, arrays.offsets
+    if values.dtype == np.bool_ and not G.is_directed() and (arrays.tails == heads).any():
+        given = values.astype(np.int64)  # NetworkX subtracts loops
+    if arrays.multigraph:
+        heads, offsets = np.repeat(heads, arrays.parallel), np.r_[0, np.cumsum(arrays.parallel)][offsets]
+    given = given if len(given) else np.zeros(0)  # as NetworkX has it where there is no edge
+    parts = given, heads, offsets
     found = csr_array(parts, shape=(len(arrays), len(arrays)), dtype=dtype, copy=True)  # others go on with these
-    found.sort_indices()
+    found.sum_duplicates()  # in the type of the result
     try:
         return found.asformat(format)
     except ValueError as error:

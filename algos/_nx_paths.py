@@ -226,6 +226,7 @@ def all_pairs_dijkstra_path_length(G: Any, cutoff: float | None = None, weight: 
 
 @offer(parallel=True)
 def single_source_bellman_ford(G: Any, source: Node, target: Any = None, weight: Any = "weight") -> tuple:
+    hash(source)
     graph = _Weighted(G, weight, negative=True)
     first = graph.number(source, "Source {} not in G")
     if source == target:
@@ -241,6 +242,7 @@ def single_source_bellman_ford_path(G: Any, source: Node, weight: Any = "weight"
 
 @offer(parallel=True)
 def single_source_bellman_ford_path_length(G: Any, source: Node, weight: Any = "weight") -> dict:
+    hash(source)
     graph = _Weighted(G, weight, negative=True)
     return graph.lengths(graph.among([graph.number(source, "Source {} not in G")], False))
 
@@ -252,6 +254,7 @@ def bellman_ford_path(G: Any, source: Node, target: Node, weight: Any = "weight"
 
 @offer(parallel=True)
 def bellman_ford_path_length(G: Any, source: Node, target: Node, weight: Any = "weight") -> Any:
+    hash(source)
     return _length(_Weighted(G, weight, negative=True), source, target, "node {} not reachable from {}")
 
 

@@ -272,16 +272,25 @@ def _largest_first(given: dict[str, Any]) -> str | None:
 def greedy_color(G: Any, strategy: Any = "largest_first", interchange: bool = False) -> dict[Node, int]:
     """The colours of NetworkX's sequential rule."""
     arrays, n = G._arrays, len(G)
-    order = Vector.from_dense(arrays.degrees(False) * n + n - 1 - np.arange(n))
-    return arrays.by_node(colors(arrays.pattern(), "jones-plassmann", order=order).to_dense(0))
+    order = arrays.degrees(False) * n + n - 1 - np.arange(n)
+    found = colors(arrays.pattern(), "jones-plassmann", order=Vector.from_dense(order)).to_dense(0)
+    first = np.argsort(-order)
+    return dict(zip(arrays.labels(first), found[first].tolist(), strict=True))
 
 
 @offer("more", refuses=lambda given: None if isinstance(given.get("k"), int) else "k is a whole number")
 def k_truss(G: Any, k: int) -> Any:
     arrays = G._arrays
     no_loops(arrays)
-    tails, heads, _ = truss(arrays.pattern(), max(k, 2)).to_coo()
-    return G.edge_subgraph(zip(arrays.labels(tails), arrays.labels(heads), strict=True)).copy()
+    rows, cols, _ = truss(arrays.pattern(), max(k, 2)).to_coo()
+    n, tails, heads = len(arrays), arrays.tails, arrays.heads
+    left = np.isin(tails * n + heads, rows * n + cols) & (tails < heads)
+    ends = arrays.labels(tails[left]), arrays.labels(heads[left])
+    H = type(G)()  # in the order of G, which a subgraph of few nodes does not keep
+    H.graph.update(G.graph)
+    H.add_nodes_from((node, G.nodes[node]) for node in arrays.labels(np.unique(rows)))
+    H.add_edges_from((u, v, G._adj[u][v]) for u, v in zip(*ends, strict=True))
+    return H
 
 
 # -- pairs of nodes

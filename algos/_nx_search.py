@@ -28,6 +28,12 @@ def known(arrays: Arrays, node: Any, otherwise: Exception) -> int:
         raise otherwise from None
 
 
+def hashed(arrays: Arrays, node: Any, otherwise: Exception) -> int:
+    """The same. Raises TypeError for what can't be a node, where NetworkX does not ask first whether it is one."""
+    hash(node)
+    return known(arrays, node, otherwise)
+
+
 def _source(arrays: Arrays, node: Any) -> int:
     return known(arrays, node, nx.NodeNotFound(f"Source {node} is not in G"))
 
@@ -58,7 +64,7 @@ def in_order(arrays: Arrays, seeds: np.ndarray, depth: int | None = None) -> Ite
 def _edges(G: Any, source: Node, reverse: bool, depth_limit: int | None) -> Iterator[tuple[Node, Node]]:
     arrays = _arrays(G, reverse)
     missing = nx.NetworkXError(f"The node {source} is not in the graph.")
-    first = np.array([known(arrays, source, missing)])
+    first = np.array([hashed(arrays, source, missing)])
 
     def edges() -> Iterator[tuple[Node, Node]]:
         for level, tails in in_order(arrays, first, depth_limit):
@@ -83,8 +89,10 @@ def generic_bfs_edges(G: Any, source: Node, neighbors: Any = None, depth_limit: 
 def bfs_tree(
     G: Any, source: Node, reverse: bool = False, depth_limit: int | None = None, sort_neighbors: Any = None
 ) -> DiGraph:
+    if source is None:
+        raise ValueError("None cannot be a node")
     arrays = _arrays(G, reverse)
-    first = np.array([known(arrays, source, nx.NetworkXError(f"The node {source} is not in the graph."))])
+    first = np.array([hashed(arrays, source, nx.NetworkXError(f"The node {source} is not in the graph."))])
     levels = [(first, first), *in_order(arrays, first, depth_limit)]
     nodes, tails = (np.concatenate(parts) for parts in zip(*levels, strict=True))
     number = np.zeros(len(arrays), np.int64)
@@ -233,9 +241,8 @@ def each_row(arrays: Arrays, depth: int | None = None) -> Iterator[np.ndarray]:
 
 def _reached(G: Any, source: Node, reverse: bool) -> set:
     arrays = G._arrays
-    level = _levels(
-        G, known(arrays, source, nx.NetworkXError(f"The node {source} is not in the graph.")), reverse, None
-    )
+    number = hashed(arrays, source, nx.NetworkXError(f"The node {source} is not in the graph."))
+    level = _levels(G, number, reverse, None)
     return set(arrays.labels(np.flatnonzero(level > 0)))
 
 
@@ -253,9 +260,13 @@ def ancestors(G: Any, source: Node) -> set:
 def descendants_at_distance(G: Any, source: Node, distance: int) -> set:
     arrays = G._arrays
     number = known(arrays, source, nx.NetworkXError(f"The node {source} is not in the graph."))
-    if not isinstance(distance, int) or distance < 0:
+    try:
+        level = int(distance)  # of any type that compares with whole numbers
+    except (TypeError, ValueError, OverflowError):
         return set()
-    return set(arrays.labels(np.flatnonzero(_levels(G, number, False, distance) == distance)))
+    if level != distance or not 0 <= level < len(arrays):
+        return set()
+    return set(arrays.labels(np.flatnonzero(_levels(G, number, False, level) == level)))
 
 
 @offer(parallel=True)

@@ -9,7 +9,7 @@ import numpy as np
 from algos import components, strong
 from algos._nx_graph import Arrays
 from algos._nx_offers import offer, seeded
-from algos._nx_search import known
+from algos._nx_search import hashed
 from algos.bfs import bfs_levels
 from algos.cores import core_numbers
 from algos.forest import of_ordered
@@ -72,7 +72,7 @@ def is_connected(G: Any) -> bool:
 @offer(parallel=True)
 def node_connected_component(G: Any, n: Node) -> set:
     arrays = G._arrays
-    return set(arrays.labels(bfs_levels(arrays.pattern(), known(arrays, n, KeyError(n))).to_coo()[0]))
+    return set(arrays.labels(bfs_levels(arrays.pattern(), hashed(arrays, n, KeyError(n))).to_coo()[0]))
 
 
 def _downwards(G: Any) -> Iterator[set]:
@@ -303,9 +303,16 @@ for _name, _which in {
 
 @offer(only=("nodes",), refuses=seeded)
 def maximal_independent_set(G: Any, nodes: Any = None, seed: Any = None) -> list:
+    """Of nodes without loops, which are neighbours of themselves."""
     arrays = G._arrays
-    chosen = independent_set(arrays.pattern(), seed=seed.getrandbits(63))
-    return arrays.labels(chosen.to_coo()[0])
+    if not len(arrays):
+        raise IndexError("Cannot choose from an empty sequence")
+    free = np.setdiff1d(np.arange(len(arrays)), arrays.heads[arrays.tails == arrays.heads])
+    if not len(free):
+        raise nx.NetworkXUnfeasible("no node is an independent set: all have loops")
+    A = arrays.pattern() if len(free) == len(arrays) else arrays.pattern()[free, free].new(name="A")
+    chosen = independent_set(A, seed=seed.getrandbits(63))
+    return arrays.labels(free[chosen.to_coo()[0]])
 
 
 # -- degrees

@@ -281,6 +281,9 @@ def connected_components(
     strong = directed and connection.lower() == "strong"
     csr = validated(csgraph, strong)
     if left(not strong and csr.nnz >= LARGE):
+        if strong and not csr.has_canonical_format:  # of an arc that is there twice SciPy's may not end
+            csr = csr.copy()
+            csr.sum_duplicates()
         return scipys.connected_components(csr, directed, connection, return_labels)
     A = matrix(csr, 1.0)
     firsts = (strongly_connected_components if strong else weak_components)(A).to_coo()[1]

@@ -302,6 +302,23 @@ def test_what_cpu_devices_leave_to_scipy(monkeypatch, name, keywords, worth):
     check(0 if worth else 1)
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_arcs_that_are_there_twice_count_once(monkeypatch, own):
+    gb.init("cpu:1")
+    monkeypatch.setattr(_csgraph_inputs, "OWN", own)
+    rng = np.random.default_rng(4)
+    for n in (2, 3, 5, 8) * 6:
+        offsets = np.r_[0, rng.multinomial(3 * n, [1 / n] * n).cumsum()]
+        graph = sp.csr_array((rng.integers(-1, 2, 3 * n) * 1.0, rng.integers(0, n, 3 * n), offsets), shape=(n, n))
+        before, once = graph.copy(), graph.copy()
+        once.sum_duplicates()
+        count, labels = ours.connected_components(graph, connection="strong")
+        wanted = theirs.connected_components(once, connection="strong")
+        assert count == wanted[0] == len(set(zip(labels.tolist(), wanted[1].tolist(), strict=True)))
+        assert ours.connected_components(graph, connection="strong", return_labels=False) == count
+        assert graph.nnz == before.nnz and (graph.indices == before.indices).all()
+
+
 def test_what_is_overwritten(devices):
     graph = np.array([[0.0, 1, 9], [0, 0, 2], [0, 0, 0]])
     kept = graph.copy()

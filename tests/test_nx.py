@@ -199,6 +199,13 @@ def test_an_independent_set_is_maximal():
     G = nx.gnm_random_graph(40, 80, seed=1)
     found = nx.maximal_independent_set(G, backend="gbgpu")
     assert not G.subgraph(found).edges and nx.is_dominating_set(G, found)
+    for edges, wanted in (([(0, 0), (0, 1)], [1]), ([(0, 1), (1, 1), (1, 2), (3, 3)], [0, 2])):
+        for _ in range(8):  # who has a loop is its own neighbour
+            assert nx.maximal_independent_set(nx.Graph(edges), backend="gbgpu") == wanted
+    for graph, error in ((nx.Graph(), IndexError), (nx.Graph([(0, 0), (0, 1), (1, 1)]), nx.NetworkXUnfeasible)):
+        for backend_ in ("networkx", "gbgpu"):
+            with pytest.raises(error):
+                nx.maximal_independent_set(graph, backend=backend_)
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=14), st.booleans())
@@ -466,3 +473,95 @@ def test_depths_that_are_no_whole_numbers(limit):
     G = nx.path_graph(5, create_using=nx.DiGraph)
     assert list(nx.bfs_edges(G, 0, depth_limit=limit, backend="gbgpu")) == list(nx.bfs_edges(G, 0, depth_limit=limit))
     assert nx.predecessor(G, 0, cutoff=limit, backend="gbgpu") == nx.predecessor(G, 0, cutoff=limit)
+
+
+@pytest.mark.parametrize("distance", [np.int64(1), 1.0, True, 0, 1.5, 9, 10**30, -1, "1", None, math.nan, math.inf])
+def test_distances_are_what_equals_a_whole_number(distance):
+    G = nx.path_graph(4)
+    wanted = nx.descendants_at_distance(G, 1, distance)
+    assert nx.descendants_at_distance(G, 1, distance, backend="gbgpu") == wanted
+
+
+PARALLEL = {
+    "bool": ([True, True, False, True], [None, bool, int, np.uint8, float]),
+    "uint8": ([np.uint8(200)] * 3 + [np.uint8(7)], [None, int, np.uint8, bool]),
+    "real": ([1.5, 2.5, -1.0, 0.0], [None, int, float, np.float32]),
+    "mixed": ([True, 2, 3.5, np.float32(4)], [None, int, bool]),
+    "missing": ([3], [None, np.int8]),
+}
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+@pytest.mark.parametrize("name", PARALLEL)
+@pytest.mark.parametrize("loop", [False, True])
+def test_matrices_sum_parallel_edges_in_the_type_of_all(kind, name, loop):
+    weights, dtypes = PARALLEL[name]
+    if loop and name == "uint8":
+        return  # NetworkX negates the weights of loops
+    G = kind()
+    for (u, v), weight in zip([(2, 1), (2, 1), (1, 2), (0, 0) if loop else (0, 1)], weights, strict=False):
+        G.add_edge(u, v, weight=weight)
+    G.add_edge(0, 2) if name == "missing" else None
+    for dtype in dtypes:
+        if loop and np.dtype(dtype or int).kind == "u":
+            continue
+        found, wanted = (nx.to_scipy_sparse_array(G, dtype=dtype, backend=to) for to in ("gbgpu", "networkx"))
+        assert found.dtype == wanted.dtype and found.toarray().tolist() == wanted.toarray().tolist(), dtype
+    assert nx.adjacency_matrix(G, dtype=int, backend="gbgpu").dtype == int
+
+
+@pytest.mark.parametrize("weight", [None, "3", (1, 2)])
+def test_parallel_weights_that_are_no_numbers_are_left_to_networkx(weight):
+    G = nx.MultiGraph([(0, 1, {"weight": weight}), (0, 1, {"weight": 2})])
+    for name in ("adjacency_matrix", "hits"):
+        with pytest.raises(NotImplementedError):
+            public(name)(G, backend="gbgpu")
+    if weight is not None:
+        with pytest.raises(NotImplementedError):
+            nx.dijkstra_path(G, 0, 1, backend="gbgpu")
+
+
+def test_none_hides_one_of_parallel_edges():
+    G = nx.MultiGraph([(0, 1, {"weight": None}), (0, 1, {"weight": 5}), (0, 1, {"weight": 7})])
+    G.add_edges_from([(1, 2, {"weight": None}), (1, 2, {"weight": None}), (1, 3)])
+    assert nx.single_source_dijkstra_path_length(G, 0, backend="gbgpu") == {0: 0, 1: 5, 3: 6}
+    assert nx.bellman_ford_path(G, 3, 0, backend="gbgpu") == [3, 1, 0]
+
+
+@pytest.mark.parametrize("node", [[1], None, "absent"])
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+def test_errors_of_what_is_no_node_are_those_of_networkx(node, kind):
+    G, compared = nx.path_graph(4, kind), 0
+    for name in ALGORITHMS:
+        parameters = inspect.signature(public(name)).parameters.values()
+        usual = {p.name: GIVEN[p.name](G) for p in parameters if p.name in GIVEN and p.default is p.empty}
+        for which in {"source", "target", "n", "sources"} & {p.name for p in parameters}:
+            if name == "has_path" and node is None:  # NetworkX finds paths to all nodes
+                continue
+            given_, errors = usual | {which: node}, []
+            for to in ("gbgpu", "networkx"):
+                try:
+                    plain(public(name)(G, **given_, backend=to))
+                    errors.append(None)
+                except Exception as error:
+                    errors.append(type(error))
+            if errors[0] is not NotImplementedError:
+                assert errors[0] is errors[1], (name, which)
+                compared += errors[0] is not None
+    assert compared > 20 or node is None
+
+
+def test_orders_are_those_of_networkx():
+    G = nx.Graph()
+    G.add_nodes_from([4, 3, 2, 1, 0], side="left")
+    G.add_edges_from([(1, 0, {"weight": 3}), (2, 4), (0, 2), (2, 1), (1, 4)])
+    G.graph["name"] = "few"
+    for graph in (nx.path_graph(4), G, named(nx.gnm_random_graph(9, 14, seed=8)), nx.Graph([(0, 1), (1, 1), (1, 2)])):
+        found, wanted = (nx.greedy_color(graph, backend=to) for to in ("gbgpu", "networkx"))
+        assert list(found.items()) == list(wanted.items())
+    for graph in (nx.Graph([(1, 0)]), G, nx.compose(nx.empty_graph(40), nx.complete_graph([30, 8, 2, 17]))):
+        for k in (2, 3, 4, 5):
+            found, wanted = (nx.k_truss(graph, k, backend=to) for to in ("gbgpu", "networkx"))
+            assert list(found.nodes.items()) == list(wanted.nodes.items()) and found.graph == wanted.graph
+            assert [list(found.adj[u].items()) for u in found] == [list(wanted.adj[u].items()) for u in wanted]
+            assert not found.edges or found.edges[next(iter(found.edges))] is not graph.edges[next(iter(found.edges))]

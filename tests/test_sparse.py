@@ -82,6 +82,8 @@ sp.csr_array([[0., 1.]]) * sp.csc_array([[1., 2.], [np.inf, 3]])
 sp.csr_array([[1., np.nan], [np.inf, 3.]]) * sp.csr_array([[0.], [1.]])
 sp.csc_array([[np.nan, 1.]]).T * sp.csr_array((2, 1))
 (A * np.inf).imag | (A * 1.0) ** np.nan | (A * -np.inf) ** 0.5 | A.astype(bool) ** np.nan
+A[0] * A[:1, :1] | A[:1, :1] * A[0] | A[0, :1] * sp.csr_array([[3]]) | A[0].tocsr() * sp.csc_array([[2.5]])
+A[0] * A[0, :1] | A[:, 0] * sp.coo_array([[2]]) | sp.coo_array([[3], [4]]) * sp.csr_array([[2]]) | A * A[0, :1]
 sp.csr_array((0, 3), dtype=np.int32) * np.ones((0, 3)) | sp.csr_array((3, 0), dtype=np.int8) / np.ones((3, 0))
 """
 PRODUCTS = """
@@ -124,6 +126,9 @@ A[np.array([[0, 1], [1, 0]]), np.array([[0, 1], [1, 0]])] | A.tocoo()[[0, 1], [0
 A[A > 1] | A[[True, False]] | A.tocoo()[:, [True, False, True]] | A[np.array([True])] | A[A] | A[None, 0]
 A[1:, None, 0] | A[0][1] | A[0][0:2] | A[0][[0, 1]] | A[0].tocsr()[0:2] | A[0][::-1] | list(A)[1] | A[None]
 list(A.tocsc())[1] | list(A.tocoo())[1]
+A[:, [[0, 1], [1, 2]]] | A[[[0, 1], [1, 0]]] | A[[[0], [1]]] | A[1:, [[0]]] | A[..., [[0, 1]]]
+A[None, 0, 2] | A.tocsc()[None, 0, 2] | A.tocoo()[None, 0, 2] | A[None, 0, None, 2] | A[0].tocsr()[None, 2]
+A[None, 0, [[1]]] | A[0].tocsr()[None, [[0, 1]]] | A[0].tocsr()[[[0, 1], [2, 2]]]
 """
 SHAPES = """
 A.T | A.T.format | A.tocoo().T | A.transpose(axes=(1, 0)) | A.transpose(axes=(0, 1)) | A[0].T | A.todense()
@@ -140,6 +145,8 @@ CONSTRUCTORS = """
 sp.csr_array((2, 3)) | sp.coo_array((2, 3), dtype=np.int8) | sp.csr_array([1, 2, 0]) | sp.csr_array(5)
 sp.csc_array(A) | sp.csr_array(A, dtype=np.int8) | sp.coo_array(A) | sp.csr_array(np.eye(2))
 sp.csr_array(([1, 2], [0, 1], [0, 1, 2])) | sp.csr_array(([1, 2], [0, 1], [0, 1, 5]))
+sp.csr_array(([70000], [0], [0, 1]), dtype=np.int16) | sp.csr_array(([1.5], [0], [0, 1]), dtype=np.int16)
+sp.csr_array((np.array([70000]), [0], [0, 1]), dtype=np.int16) | sp.coo_array(([70000], ([0], [0])), dtype=np.int16)
 sp.csr_array(([1, 2], [1, 0], [0, 2])) | sp.csc_array(([1, 2, 3], [0, 2, 0], [0, 2, 3]))
 sp.csc_array(([1, 2], [0, 1], [0, 1, 2]), shape=(4, 2), dtype=float) | sp.csr_array(([1, 2], ([0, 1], [2, 0])))
 sp.csr_array(([1, 2], ([0, 1], [0, -1])), shape=(2, 2)) | sp.coo_array(([1, 2], ([0, 1], [0, 9])), shape=(2, 2))
@@ -168,6 +175,13 @@ sp.random(5, 6, 0.5, rng=1).shape | sp.random(5, 6, 0.5, 'csr', np.int8).nnz | s
 sp.random(2, 2, 1, data_rvs=np.ones).toarray() | sp.isspmatrix(2) | sp.coo_matrix((2, 3)).shape
 sp.coo_array(([1.0], ([0.0], [1.0])), shape=(2, 2)) | sp.coo_array(([1], ([-1.0], [1])), shape=(2, 2))
 sp.diags_array([1, 0, -3], format='csc', dtype=float)
+sp.diags_array([[1, 2], [3, 4]], offsets=[0, 0], shape=(2, 2)) | sp.diags([[1, 2], [3]], [1, 1], shape=(3, 3))
+sp.diags_array([], offsets=0, format='csr') | sp.diags_array([], offsets=-2, format='csr') | sp.diags([]).toarray()
+sp.diags_array([], offsets=0, shape=(2, 2)) | sp.diags_array([], offsets=[], shape=(2, 2))
+sp.kron(sp.coo_array((np.array([100, 100], np.int8), ([0, 0], [0, 0]))), [[1000]], format='csr')
+sp.kron([[1]], sp.coo_array(([True, True], ([0, 0], [0, 0]))), format='csr')
+sp.vstack([sp.coo_array((np.full(3, 100, np.uint8), ([0, 0, 0], [0, 0, 0]))), sp.coo_array([[7]])], format='csr')
+sp.hstack([sp.coo_array(([True, True], ([0, 0], [0, 0])))], format='csr', dtype=float)
 sp.kron(sp.csr_array((2, 2), dtype=np.int32), A) | sp.kron(A, sp.csr_array((2, 2)), format='csc')
 sp.diags([np.ones(4), -2 * np.ones(4), np.ones(4)], [-1, 0, 1], shape=(4, 4), format='csr').toarray()
 sp.diags([[1.0, 2], [3, 4]], [0, 1], format='csr').toarray() | sp.diags(np.ones((2, 3)), [0, 2]).toarray()
@@ -211,7 +225,14 @@ A[:] = A[0:1] | A[np.ix_([0, 1], [0, 2])] = 3 | A.setdiag(7) | A.setdiag([7, 8],
 A.setdiag(1, 5) | A.resize(3, 2) | A.resize((1, 5)) | A.eliminate_zeros() | A.sort_indices() | A.sum_duplicates()
 A.data = A.data * 2
 A[[0, 0], [0, 1]] = [2**70, 1] | A[DENSE > 1] = 2**70 | A[[0, 1], [0, 1]] = [2.5, 7.9]
-A[:, 1] = [[7, 8]] | A[:, 1] = [[7, 8, 9]]
+A[:, 1] = [[7, 8]] | A[:, 1] = [[7, 8, 9]] | A[:, 1:2] = [[7, 8]] | A[0:1] = [[7], [8], [9]]
+A[::-1, [[0], [1]]] = 7 | A[::-1, [[0, 1], [1, 2]]] = [[1, 2], [3, 4]] | A[[[0, 1]], ::-2] = [[5, 6]]
+A[:1, [[2], [1]]] = [[8], [9]] | A[[[0], [1]]] = 4 | A[[[1], [0]], 1:] = [[1, 2], [3, 4]]
+A[[[0], [1]]] = np.ones((2, 1, 3)) | A[DENSE > 0] = [[7, 8, 9]] | A[DENSE > 0] = [[7], [8], [9]]
+A[[0, 1], [0, 1]] = [[7, 8], [9, 9]] | A[[[0, 1]], [[0, 1]]] = [[7], [8]]
+A[[[0, 1], [1, 0]], [[0, 1], [1, 0]]] = [1, 2, 3, 4] | A[DENSE > 0] = S([[7]])
+A[DENSE > 0] = S([[7, 8, 9]]) | A[DENSE > 0] = S([7, 8, 9])
+A[DENSE > 0] = S([[7], [8], [9]]) | A[[[0, 1], [1, 1]], [[0, 1], [1, 2]]] = S([[7], [8]])
 """
 
 
@@ -220,7 +241,7 @@ def test_changes_in_place(devices, format):
     for text in (part.strip() for part in IN_PLACE.replace("\n", "|").split("|") if part.strip()):
         results = []
         for module in (gs, sp):
-            names = {"A": module.csr_array(DENSE).asformat(format), "np": np}
+            names = {"A": module.csr_array(DENSE).asformat(format), "S": module.csr_array, "np": np, "DENSE": DENSE}
             before = names["A"].copy()
             try:
                 exec(text, names)
@@ -251,6 +272,26 @@ def test_scaling_in_place_and_one_dimension(devices):
         row[:2] = 0
         row[row > 1] = 4
         assert row.toarray().tolist() == [0, 0, 4]
+        row[[1, 1]] = module.csr_array(np.array([5, 0]))
+        assert row.toarray().tolist() == [0, 0, 4] and row.nnz == 3
+        row[:2] = module.csr_array(np.array([0, 6]))
+        assert row.toarray().tolist() == [0, 6, 4] and row.nnz == 3
+
+
+def test_arrays_of_two_dimensions_fit_beside_a_slice_or_are_refused(devices):
+    A = gs.csr_array(DENSE)
+    with pytest.raises(IndexError, match="more than two dimensions"):
+        A[:, [[0, 1], [1, 2]]]
+    with pytest.raises(IndexError, match="differ"):
+        A[:, [[0, 1], [1, 2], [0, 0]]] = 1
+    assert A.toarray().tolist() == DENSE.tolist()
+
+
+def test_lists_are_cast_checked(devices):
+    for values in ([[2**32 - 1]], [[-1]], [[300.5]]):
+        with pytest.raises(OverflowError):
+            gs.csr_array(values, dtype=np.uint8)
+        assert gs.csr_array(np.array(values, np.int64), dtype=np.uint8).dtype == np.uint8
 
 
 def test_stored_zeros_stay_until_they_are_eliminated(devices):

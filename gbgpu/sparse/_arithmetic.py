@@ -178,7 +178,8 @@ class Arithmetic:
             return self._united("multiply", other)
         one, two = self._shape2, other._shape2
         if np.prod(two) == 1:
-            return self._scaled(other.sum().astype(other.dtype))
+            scaled = made(self._scaled(other.sum().astype(other.dtype))._A, self._format, self.shape)
+            return scaled.reshape(np.broadcast_shapes(self.shape, other.shape))
         if np.prod(one) == 1:
             return other._scaled(self.sum().astype(self.dtype))
         shape = _broadcast(one, two, (self.shape, other.shape))

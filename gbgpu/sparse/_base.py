@@ -128,8 +128,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
             data, coords = arg
             self._take_triple(np.atleast_1d(np.asarray(data, dtype)), tuple(coords), shape)
         elif len(arg) == 3 and self.format != "coo":
-            data, indices, indptr = (np.asarray(part) for part in arg)
-            data = data if dtype is None else data.astype(dtype)
+            data, indices, indptr = np.asarray(arg[0], dtype), np.asarray(arg[1]), np.asarray(arg[2])
             self._shape = _checked_shape(_compressed_shape(indices, indptr, self.format) if shape is None else shape)
             self._built = _compressed(data, indices, indptr, self._shape2, self.format)
         else:

@@ -45,15 +45,20 @@ def diags_array(
     longer one the beginning counts.
 
     Floats, as SciPy makes them up to 1.18, unless a `dtype` is given; with None they keep their type. Raises ValueError
-    for a diagonal outside the shape or one that is too short, TypeError for bools without `dtype`."""
+    for a diagonal outside the shape, one that is too short, none, or two at one offset, TypeError for bools without
+    `dtype`."""
     if not np.iterable(diagonals) or isinstance(diagonals, (str, dict)):
         raise TypeError(message("a list of diagonals", type(diagonals).__name__))
     diagonals = list(diagonals)
-    single = np.ndim(offsets) == 0
+    one = np.ndim(offsets) == 0 and (not diagonals or np.ndim(diagonals[0]) == 0)
     offsets = [int(k) for k in np.atleast_1d(offsets)]
-    lines = [np.atleast_1d(d) for d in ([diagonals] if single and np.ndim(diagonals[0]) == 0 else diagonals)]
+    lines = [np.atleast_1d(d) for d in ([diagonals] if one else diagonals)]
+    if not lines:
+        raise ValueError(message("at least one diagonal", "none"))
     if len(lines) != len(offsets):
         raise ValueError(message("one offset for each diagonal", f"{len(lines)} and {len(offsets)}"))
+    if len(set(offsets)) < len(offsets):
+        raise ValueError("offset array contains duplicate values")
     n = len(lines[0]) + abs(offsets[0])
     shape = (n, n) if shape is None else tuple(shape)
     dtype = np.common_type(*lines) if dtype is _FLOATS else dtype
@@ -133,7 +138,7 @@ def kron(A: Any, B: Any, format: str | None = None) -> Any:
     if not A.nnz or not B.nnz:
         return formats["coo"](tuple(np.multiply(A._shape2, B._shape2))).asformat(format)
     dtype = np.promote_types(A.dtype, B.dtype)
-    return made(A._A.kronecker(B._A, operator("multiply", dtype)).new()).asformat(format)
+    return made(A._in(dtype).kronecker(B._in(dtype), operator("multiply", dtype)).new()).asformat(format)
 
 
 def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
@@ -171,7 +176,7 @@ def block_array(blocks: Any, *, format: str | None = None, dtype: Any = None) ->
         dtype = np.result_type(*(x.dtype for x in present)) if present else float
     found = checked_dtype(dtype)
     empty = cache(partial(gb.Matrix, found))
-    tiles = [[empty(h, w) if x is None else x._A for x, w in zip(row, widths, strict=True)]
+    tiles = [[empty(h, w) if x is None else x._in(found) for x, w in zip(row, widths, strict=True)]
              for row, h in zip(grid, heights, strict=True)]  # fmt: skip
     whole = gb.Matrix(found, sum(heights), sum(widths))
     whole.ss.concat(tiles)

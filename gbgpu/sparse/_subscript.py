@@ -29,12 +29,15 @@ class Subscripts:
         paired = _paired(keys)
         if paired is not None:
             return self._elements(*paired)
-        keys = [k.reshape(-1) if isinstance(k, np.ndarray) else k for k in keys]
+        keys = _flat(keys)
         ints = [isinstance(k, int) for k in keys]
         if all(ints):
             assert new is not None
             found = self.dtype.type(self._A.get(*keys, 0))
-            return found if new == () else formats[self.format](np.full(new, found))
+            if new == ():
+                return found
+            whole = np.full(new, found)
+            return formats[self.format](whole) if self.ndim == 1 or self.format == "coo" else whole
         A = self._A[tuple([k] if isinstance(k, int) else k for k in keys)].new()
         if not any(ints):
             shape, found = A.shape, made(A, self.format)
@@ -62,16 +65,17 @@ class Subscripts:
     def __setitem__(self, key: Any, x: Any) -> None:
         """Assign a scalar, a dense array (all of it is stored, zeros too) or a sparse one; both are broadcast."""
         keys, _ = _keys(key, self.shape)
-        keys = [0, *keys] if self.ndim == 1 else keys
+        keys = [0, *keys] if self.ndim == 1 else _unsliced(keys, self.shape)
+        if self.ndim == 1 and (issparse(x) or isinstance(x, gb.Matrix)):
+            x = sparse(x).toarray()
         A = self._A.dup()
         paired = _paired(keys)
         if paired is not None:
-            x = x.toarray() if issparse(x) else np.asarray(x, self.dtype)
-            values = np.broadcast_to(x.reshape(paired[0].shape) if x.size == paired[0].size else x, paired[0].shape)
+            values = _at_places(x, paired[0].shape, self.dtype)
             A(accum="second") << _scattered(*paired, values.astype(self.dtype), self._shape2)
         else:
             ints = [isinstance(k, int) for k in keys]
-            places = tuple([k] if isinstance(k, int) else k.reshape(-1) if _is_array(k) else k for k in keys)
+            places = tuple([k] if isinstance(k, int) else k for k in _flat(keys))
             shape = tuple(len(range(n)[k]) if isinstance(k, slice) else _length(k)
                           for k, n in zip(places, self._shape2, strict=True))  # fmt: skip
             if 0 in shape:
@@ -89,6 +93,36 @@ def _length(k: Any) -> int:
     return k.size if isinstance(k, gb.Vector) else len(k)
 
 
+def _flat(keys: list) -> list:
+    """The index arrays of a block, of one dimension each. Raises IndexError where they stand for more."""
+    for axis, k in enumerate(keys):
+        if _is_array(k) and k.ndim == 2 and (k.shape[1 - axis] != 1 or any(isinstance(x, slice) for x in keys)):
+            raise IndexError("Indexing that leads to more than two dimensions is not supported")
+    return [k.reshape(-1) if _is_array(k) else k for k in keys]
+
+
+def _unsliced(keys: list, shape: tuple) -> list:
+    """A slice beside an array of two dimensions as a column of rows, or a row of columns: SciPy assigns to what both
+    are broadcast to."""
+    if not any(_is_array(k) and k.ndim == 2 for k in keys):
+        return keys
+    row, col = (np.arange(n)[k] if isinstance(k, slice) else k for k, n in zip(keys, shape, strict=True))
+    return [row.reshape(-1, 1) if isinstance(keys[0], slice) else row, col]
+
+
+def _at_places(x: Any, shape: tuple, dtype: np.dtype) -> np.ndarray:
+    """What is assigned to places of this shape; a sparse array to one row of them, if they have one dimension."""
+    if issparse(x) or isinstance(x, gb.Matrix):
+        rows = sparse(x).toarray().reshape(sparse(x)._shape2)
+        return np.broadcast_to(rows, shape if len(shape) == 2 else (1, *shape)).reshape(shape)
+    return _spread(np.asarray(x, dtype), shape)
+
+
+def _spread(x: np.ndarray, shape: tuple) -> np.ndarray:
+    """Broadcast; what differs in dimensions of 1 only fits."""
+    return x.reshape(shape) if x.squeeze().shape == tuple(n for n in shape if n != 1) else np.broadcast_to(x, shape)
+
+
 def _value(x: Any, shape: tuple, ints: list, dtype: np.dtype) -> Any:
     """What is assigned to a block of this shape."""
     if not issparse(x) and not isinstance(x, gb.Matrix):
@@ -97,9 +131,7 @@ def _value(x: Any, shape: tuple, ints: list, dtype: np.dtype) -> Any:
             return x.reshape(-1)[0]
         if all(ints):
             raise ValueError("Trying to assign a sequence to an item")
-        if ints[1] and (x.ndim == 1 or x.ndim == 2 and len(x) == 1):
-            x = x.reshape(-1, 1)
-        return gb.Matrix.from_dense(np.broadcast_to(x, shape))
+        return gb.Matrix.from_dense(_spread(x, shape))
     A = sparse(x)._A
     if ints[1] and sparse(x).ndim == 1:
         A = A.T
@@ -170,7 +202,7 @@ def _with_new_axes(keys: list, shape: tuple) -> tuple | None:
         if k is None or isinstance(k, slice):
             new.append(len(range(n)[k]) if k is not None else 1)
         elif not isinstance(k, int):
-            new.append(_length(k))
+            new += k.shape if _is_array(k) else [_length(k)]
     if len(new) > 2:
         raise IndexError("Indexing that leads to more than two dimensions is not supported")
     return tuple(new)
