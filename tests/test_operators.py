@@ -13,6 +13,7 @@ import pytest
 from programs import WIDE
 from user_functions import USER, WHOLE
 
+import gbgpu as gb
 from gbgpu import binary, dtypes, exceptions, indexunary, monoid, op, select, semiring, unary
 from gbgpu.dtypes import BOOL, FP32, FP64, INT32, INT64, lookup_dtype, unify
 from gbgpu.semiring import _operators
@@ -592,3 +593,30 @@ def test_starts_are_exact_neutrals():
         assert (bits(out) == bits(values)).all(), typed
         if typed.terminal is not None:
             assert all(f(typed.terminal, v) == typed.terminal for v in values), typed
+
+
+@pytest.mark.parametrize("dtype", ["UINT8", "INT64", "BOOL"])
+@pytest.mark.parametrize("name", ["truediv", "rtruediv", "fmod", "hypot", "copysign", "plus", "min", "second"])
+def test_accumulators_take_values_in_their_type(name, dtype, monkeypatch):
+    """7 / 2.5 is no 7 / 2: the output's type is that of the result alone."""
+    monkeypatch.setattr(gb.settings, "interpret", True)
+    gb.init("cpu:3")
+    found = []
+    for m in (gb, pg):
+        op = getattr(m.binary, name)
+        old = [True, False, True] if dtype == "BOOL" else [7, 3, 100]
+        v, A = m.Vector.from_coo([0, 1, 2], old, dtype, size=5), m.Matrix.from_coo([0, 1, 2], [0, 1, 0], old, dtype)
+        w, x = m.Vector.from_coo([0, 2, 3], [2.5, 3.5, 4.0], size=5), m.Vector.from_coo([0, 1], [2.5, 1.5], size=3)
+        B, s = m.Matrix.from_coo([0, 2, 2], [0, 0, 1], [2.5, 1.5, 3.5]), m.Scalar.from_value(7, dtype)
+        v(op) << w
+        v(op)[[0, 1]] << w[[0, 2]].new()
+        v(op)[0] << 2.5
+        v(w.S, op) << 2.5
+        A(op) << B
+        A(op)[:, 0] << x
+        A(op)[[2, 0], :] << B[:2, :].new()
+        A(op)[0, 0] << 2.5
+        s(op) << 2.5
+        s(op) << x.reduce(m.monoid.plus)
+        found.append([*v.to_dense(0), *A.to_dense(0).ravel(), s.value])
+    assert np.allclose(*found, rtol=1e-6, atol=0), found

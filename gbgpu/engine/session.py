@@ -329,10 +329,11 @@ class Session(Stores):
     def _scalar_on_host(self, statement: Any, title: Any, plans: Any) -> None:
         """`s(accum) << x.reduce(...)`, `s(accum) << value`: on the host, as a scalar's value is read there anyway."""
         output, accum, expr = statement.output, statement.accum, statement.expr
+        taken = output.dtype if accum is None else accum.dtypes[-1]
         if expr.kind == "fill":
-            new = None if expr.option is None else cast(expr.option, expr.dtype, output.dtype)
+            new = None if expr.option is None else cast(expr.option, expr.dtype, taken)
         else:
-            term = output.dup(clear=True, name=output.name)
+            term = output.dup(taken, clear=True, name=output.name)
             self.run(type(statement)(term, None, None, False, expr, None, statement.hints))
             new = term.value
         statement.carried = self.made, NOTHING
@@ -341,7 +342,7 @@ class Session(Stores):
         old = output.value
         if new is None and accum is not None:
             return
-        number = output.dtype.np_type.type
         if accum is not None and old is not None:
-            new = to_python(accum.program)(number(old), number(new))
-        output.value = new
+            one = cast(old, output.dtype, accum.dtypes[0])
+            new, taken = to_python(accum.program)(one, taken.np_type.type(new)), accum.return_type
+        output.value = None if new is None else cast(new, taken, output.dtype)

@@ -28,7 +28,11 @@ def accumulator(op: Any, dtype: DataType) -> Any:
     op = op if type(op) is BinaryOp else resolve(op, "binary")
     if op.is_positional:
         raise DomainMismatch(message("an operator of values to accumulate by", repr(op), "binary.second takes the new"))
-    return op if hasattr(op, "op") else op[dtype]
+    if hasattr(op, "op"):
+        return op
+    found = op[dtype]
+    inexact = found.return_type.kind == "f" and dtype.kind != "f"  # 7 / 2.5 is no 7 / 2, whatever takes it
+    return op[found.return_type] if inexact else found
 
 
 def elementwise(op: Any, first: DataType, second: DataType) -> Any:

@@ -59,8 +59,9 @@ class MatrixPlanner:
             self.mask = "M"
             self.emit("mask", ("m",), "the mask's true entries", true, into="M")
         getattr(self, "_" + asked.kind)()
-        if asked.dtype is not output.dtype and asked.kind != "element":
-            self.emit("cast", ("t",), f"{asked.dtype} -> {output.dtype}", UnaryOp.registry["identity"][output.dtype])
+        taken = output.dtype if asked.accum is None else asked.accum.dtypes[-1]
+        if asked.dtype is not taken and asked.kind != "element":
+            self.emit("cast", ("t",), f"{asked.dtype} -> {taken}", UnaryOp.registry["identity"][taken])
         if asked.placed and asked.kind != "element":
             self._place()
         if asked.accum is not None:
