@@ -8,9 +8,9 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
+from algos.progress import Paper
 from algos.results import check_picture
 from gbgpu.balance import Outcome, Policy, Polynomial, Summary, Topology, constant, replay, rounds, summary, topology
 from gbgpu.balance.replay import load
@@ -71,7 +71,7 @@ def replay_trace(arguments: argparse.Namespace) -> int:
         fields = {name: one._asdict() for name, one in told.items()}
         print(json.dumps({"topology": host.name, "rounds": len(recorded), "predicted": fields}))
     else:
-        Console().print(table(told, len(recorded), host))
+        Paper().print(table(told, len(recorded), host))
     return 0
 
 

@@ -22,7 +22,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -30,7 +29,7 @@ import gbgpu as gb
 from algos import balancing, results, runs, training
 from algos._iterations import ConvergenceError
 from algos.graphs import KINDS, SPEC, load, parse_weights, store
-from algos.progress import Progress
+from algos.progress import Paper, Progress
 from algos.verify import VerificationError
 from gbgpu import errors, report
 from gbgpu.io import checks
@@ -244,7 +243,7 @@ def show_info(arguments: argparse.Namespace) -> int:
         table.add_column(column)
     for device in devices:
         table.add_row(*(shown(column, device.get(column, "")) for column in columns))
-    console = Console()
+    console = Paper()
     console.print(", ".join(f"{name} {number}" for name, number in versions.items()), highlight=False)
     console.print(table)
     if links is not None:
@@ -513,7 +512,7 @@ def show(told: Report) -> None:
         table.add_row(f"predicted, {host}", f"{seconds:.6f} s; {alone:.6f} s without stealing and folding")
     if told.verified is not None:
         table.add_row("check", "[green]verified[/]" if told.verified else f"[red]{escape(told.failure or '')}[/]")
-    console = Console()
+    console = Paper()
     console.print(f"[bold]{told.algorithm}[/] on {escape(told.graph)}", highlight=False)
     console.print(table)
     if told.top:

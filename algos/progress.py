@@ -1,6 +1,8 @@
-"""A progress bar on stderr, for people: only on a terminal, and only when the work takes longer than a moment. It
-tells what is compiled meanwhile."""
+"""How people are told of work: tables, and a progress bar on stderr, only on a terminal and only when the work takes
+longer than a moment. It tells what is compiled meanwhile."""
 
+import errno
+import os
 import sys
 from threading import Timer
 from typing import Any
@@ -23,6 +25,13 @@ class _Compiling(ProgressColumn):
         return Text(compiling.what if now() - compiling.since > _MOMENT else "")
 
 
+class Paper(Console):
+    """Where tables are printed; that nobody reads on is told as it is of other text."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 class Progress:
     """A context; `step(text)` names what begins now. `steps` is how many there will be (None: not known)."""
 
@@ -35,7 +44,7 @@ class Progress:
         self._timer.daemon = True
 
     def __enter__(self) -> "Progress":
-        if sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty():
             self._timer.start()
         return self
 

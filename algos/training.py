@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 import gbgpu as gb
@@ -14,6 +13,7 @@ from algos.bfs import bfs
 from algos.components import connected_components
 from algos.graphs import load
 from algos.pagerank import pagerank
+from algos.progress import Paper
 from algos.sssp import sssp
 from gbgpu.balance import Tally, constant, features, train
 
@@ -65,7 +65,7 @@ def train_balance(arguments: argparse.Namespace) -> int:
     for name, one in (("polynomial", model), ("one number", flat)):
         errors = (f"{one.rmsre(*samples):.3f}" for samples in (known, unseen))
         table.add_row(name, f"{len(known.seconds)}, {len(unseen.seconds)}", *errors)
-    Console().print(table)
+    Paper().print(table)
     return 0
 
 

@@ -8,6 +8,16 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+
+def _number(name: str, default: int, least: int = 0) -> int:
+    """A whole number of the environment; the default, and a warning, for what is none."""
+    text = os.environ.get(name) or str(default)
+    if text.removeprefix("-").isdecimal() and int(text) >= least:
+        return int(text)
+    warnings.warn(f"{name}: expected a whole number from {least} on; came {text!r}, {default} is taken", stacklevel=2)
+    return default
+
+
 inline = (
     "auto"  # "auto": small steps run on the caller's thread; "never": every step goes to the devices' threads; "always"
 )
@@ -23,7 +33,7 @@ interpret = os.environ.get("GBGPU_INTERPRET", "0") != "0"
 tiered = os.environ.get("GBGPU_TIERED", "1") != "0"
 rehearsal: Any = None  # where sessions note the kernels that they ask for: gbgpu.kernels.ahead
 # Bytes of shared memory for the columns that a matrix uses most; GPUs only.
-hub_bytes = int(os.environ.get("GBGPU_HUB_BYTES", str(148 << 10)))
+hub_bytes = _number("GBGPU_HUB_BYTES", 148 << 10)
 # What devices read of each other is brought to them first, of GPUs through the host, as where they can't reach each
 # other's memory.
 staged = os.environ.get("GBGPU_STAGED", "0") != "0"
@@ -32,11 +42,11 @@ ranks = os.environ.get("GBGPU_RANKS", "auto")
 # Whether one kernel runs a recorded loop of short lists on a GPU: "auto", once it is compiled, which goes on beside a
 # CUDA graph; "now": that is waited for; "always": so are others' loops run; "never".
 resident = os.environ.get("GBGPU_RESIDENT", "auto")
-verbose = int(os.environ.get("GBGPU_VERBOSE", "0"))  # 1: a line a statement, 2: its plan, 4: generated sources
+verbose = _number("GBGPU_VERBOSE", 0)  # 1: a line a statement, 2: its plan, 4: generated sources
 
 
-cache_megabytes = int(os.environ.get("GBGPU_CACHE_MB", "512"))  # of generated code on disk; the oldest goes first
-kept_kernels = int(os.environ.get("GBGPU_KEPT_KERNELS", "1024"))  # loaded ones that a process keeps, the last used
+cache_megabytes = _number("GBGPU_CACHE_MB", 512)  # of generated code on disk; the oldest goes first
+kept_kernels = _number("GBGPU_KEPT_KERNELS", 1024, 1)  # loaded ones that a process keeps, the last used
 _warned: set[str] = set()
 
 

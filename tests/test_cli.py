@@ -593,3 +593,46 @@ def test_functions_are_known_by_their_names(name, capsys):
     assert callable(getattr(algos, name)) and runs.FUNCTIONS[name] in runs.ALGORITHMS
     assert main(["run", "connected_components", "road:4", "--devices", "cpu:1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["algorithm"] == "components"
+
+
+def test_without_stderr(tmp_path):
+    """The shell's `2>&-`."""
+    (tmp_path / "A.txt").write_text("0 1\n1 2\n")
+    command = f"{sys.executable} -m algos.cli run bfs {tmp_path / 'A.txt'} --devices cpu:1 --json 2>&-"
+    plain = os.environ | {"GBGPU_INTERPRET": "1"}
+    done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, timeout=120, env=plain)
+    assert done.returncode == 0 and json.loads(done.stdout)
+
+
+def test_plans_are_told_beside_the_result(tmp_path, monkeypatch, capsys):
+    (tmp_path / "A.txt").write_text("0 1\n1 2\n")
+    monkeypatch.setattr(gb.settings, "verbose", 3)
+    assert main(["run", "bfs", str(tmp_path / "A.txt"), "--devices", "cpu:1", "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) and "any_secondi" in said.err
+
+
+def test_json_without_end(tmp_path, capsys):
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    for command in (["replay", "deep.json"], ["info", "--devices", "sim:deep.json"]):
+        assert main([*command[:-1], command[-1].replace("deep", str(tmp_path / "deep"))]) == 3
+    assert capsys.readouterr().err.count("gbgpu: ") == 2
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "1e3", "--3"])
+def test_numbers_of_the_environment(text, monkeypatch):
+    monkeypatch.setenv("GBGPU_CACHE_MB", text)
+    with pytest.warns(UserWarning, match="GBGPU_CACHE_MB: .*512 is taken"):
+        assert gb.settings._number("GBGPU_CACHE_MB", 512) == 512
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_nobody_reads_what_is_printed(more):
+    """As the shell's tools end then: by SIGPIPE, or a code that says so."""
+    begin, end = os.pipe()
+    os.close(begin)
+    command = [sys.executable, "-m", "algos.cli", "run", "pagerank", "road:20", "--top", "400", "--devices", "cpu:1"]
+    plain = os.environ | {"GBGPU_INTERPRET": "1"}
+    done = subprocess.run([*command, *more], stdout=end, stderr=subprocess.PIPE, timeout=120, env=plain)
+    os.close(end)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -846,3 +846,50 @@ def test_scipy_sparse(devices, format):
 def test_unknown_formats_are_refused():
     with pytest.raises(ValueError, match="csr"):
         gb.io.to_scipy_sparse(gb.Matrix(int, 1, 1), "abacus")
+
+
+@pytest.mark.parametrize("module", [bz2, lzma, gzip])
+def test_what_follows_a_packed_stream(tmp_path, module):
+    """Streams one after the other are one text; what is none is no end of it."""
+    lines = [b"".join(b"%d %d\n" % (i, i + 1) for i in range(at, at + 9)) for at in (0, 9, 18)]
+    one, two, three = map(module.compress, lines)
+    path = tmp_path / "A.txt"
+    for zeros in (b"", bytes(8), bytes(1 << 17)):
+        path.write_bytes(one + zeros + two + three + zeros)
+        assert entries(gb.io.read(path)) == [(i, i + 1, True) for i in range(27)]
+    flipped = bytearray(two)
+    flipped[1] ^= 1
+    for after in (bytes(flipped) + three, b"no stream", two[:-5], two[:3]):
+        path.write_bytes(one + after)
+        with pytest.raises(FileFormatError, match="damaged"):
+            gb.io.read(path)
+
+
+def test_a_pipe_with_an_entry_twice(tmp_path):
+    """It can't be read again to tell where."""
+    os.mkfifo(tmp_path / "A.txt")
+    with ThreadPoolExecutor(1) as other:
+        other.submit((tmp_path / "A.txt").write_text, "0 1 5\n0 1 6\n")
+        with pytest.raises(ValueError, match="uplicate"):
+            gb.io.read(tmp_path / "A.txt")
+
+
+@pytest.mark.parametrize(
+    "more", [{"form": "array", "field": "pattern"}, *({"symmetry": "skew-symmetric", "field": field}
+                                                      for field in ("pattern", "unsigned-integer"))]
+)  # fmt: skip
+def test_fields_that_a_form_has_not(more):
+    with pytest.raises(InvalidValue, match="pattern|unsigned"):
+        gb.io.mmwrite(io.BytesIO(), gb.Matrix.from_dense([[0, -3], [3, 0]]), **more)
+
+
+def test_an_unsigned_matrix_without_entries_may_be_skew_symmetric():
+    file = io.BytesIO()
+    gb.io.mmwrite(file, gb.Matrix("UINT64", 3, 3), symmetry="skew-symmetric")
+    assert gb.io.mmread(io.BytesIO(file.getvalue())).shape == (3, 3)
+
+
+@pytest.mark.parametrize("text", ["10,000", "7.5"])
+def test_a_number_of_nodes_is_whole_or_none(text):
+    assert gb.io.read_edgelist(bytes_of(f"# Nodes: {text}\n0 1\n")).shape == (2, 2)
+    assert gb.io.read_edgelist(bytes_of("# Nodes: 9, Edges: 1\n0 1\n")).shape == (9, 9)

@@ -74,7 +74,7 @@ class Polynomial:
                 raise ValueError(f"arrays of other shapes than {shapes}, or numbers that are not finite")
             weights, lowest, highest, seconds = parts
             return cls(weights, lowest, highest, seconds, float(held["error"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise FileFormatError(message("a model as Polynomial.save writes it", f"{path}: {error!r}")) from None
 
 

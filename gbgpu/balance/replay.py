@@ -45,7 +45,7 @@ def load(path: str | Path) -> list[Round]:
     try:
         steps = [e for e in json.loads(Path(path).read_text(encoding="utf-8"))["traceEvents"] if e["ph"] == "X"]
         found = _grouped((e["args"]["statement"], e["name"], Tally.read(e["args"].get("tally"))) for e in steps)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FileFormatError(message("a trace as gbgpu run --trace writes it", f"{path}: {error!r}")) from None
     if not found:
         hint = "record it on CPU devices: gbgpu run bfs GRAPH --devices cpu:8 --trace FILE"

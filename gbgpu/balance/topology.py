@@ -80,7 +80,7 @@ def topology(name: str) -> Topology:
         into, out = (np.asarray(found[key], float) * GB if key in found else None for key in ("into", "out"))
         links, latency = np.asarray(found["bandwidth"], float) * GB, np.asarray(found.get("latency", 0), float) * 1e-6
         return made(str(found.get("name", Path(short).stem)), links, latency, into, out)
-    except (ValueError, KeyError, TypeError, AttributeError, InvalidValue) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidValue) as error:
         raise FileFormatError(message('an object with "bandwidth": [[GB/s]]', f"{short}: {error!r}")) from None
 
 

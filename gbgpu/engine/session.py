@@ -1,5 +1,6 @@
 """A session: devices, kernels, row maps, plans. Handles give it their statements; nothing else reaches the devices."""
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from gc import collect
 from threading import RLock, get_ident
@@ -313,7 +314,7 @@ class Session(Stores):
         if plans:
             plans[-1].append(text)
         elif settings.verbose & 3:
-            print(text if settings.verbose & 2 else repr(title))
+            print(text if settings.verbose & 2 else repr(title), file=sys.stderr)
 
     def _moved(self, statement: Any, title: Any, plans: Any) -> None:
         """The output takes what was computed for it."""

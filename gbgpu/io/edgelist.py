@@ -20,7 +20,7 @@ from gbgpu.io.matrixmarket import Coordinates, to_matrix
 from gbgpu.io.text import Text, joined, malformed, shown, whole, words
 
 _COMMENTS = b"#%"
-_NODES = re.compile(rb"^[ \t\r]*[#%][^\n]*?\bnodes:[ \t]*([0-9]+)[^0-9]", re.IGNORECASE | re.MULTILINE)
+_NODES = re.compile(rb"^[ \t\r]*[#%][^\n]*?\bnodes:[ \t]*([0-9]+)(?![0-9]|[.,][0-9])", re.IGNORECASE | re.MULTILINE)
 _LEADING = 1 << 16  # bytes of comments in which it is sought
 _LINES = 1 << 15  # lines formatted at once
 

@@ -17,11 +17,11 @@ from gbgpu import settings
 from gbgpu.errors import FileFormatError, message
 from gbgpu.io import checks
 
-_PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}  # what their files begin with
 _DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)  # what reading a broken one raises
 _NAMED = "a path or a file object"
 _RATIO = 200  # texts of numbers shrink to a tenth, seldom to a fiftieth; what is made to burst goes to a thousandth
 _LEAST = 1 << 30  # what any file may become, however small
+_PIECE = 1 << 16  # bytes of a packed file that are read at once
 _ROW = 32  # bytes that a row without entries takes while its matrix is made
 
 
@@ -63,6 +63,40 @@ class _Limited(io.RawIOBase):
         return got
 
 
+class _Members(io.RawIOBase):
+    """What compressed streams hold, one after the other, with zeros between them. What follows and is none is an error,
+    where bz2's and lzma's own files pass over it."""
+
+    def __init__(self, raw: IO[bytes], begin: Callable[[], Any]):
+        self._raw, self._begin, self._one = raw, begin, begin()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        while True:
+            data = b""
+            if self._one.eof:
+                data = (self._one.unused_data or self._raw.read(_PIECE)).lstrip(b"\0")
+                while not data and (more := self._raw.read(_PIECE)):
+                    data = more.lstrip(b"\0")
+                if not data:
+                    return 0
+                self._one = self._begin()
+            elif self._one.needs_input and not (data := self._raw.read(_PIECE)):
+                raise EOFError("its end is missing")
+            if found := self._one.decompress(data, len(room)):
+                room[: len(found)] = found
+                return len(found)
+
+
+_PACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {  # what their files begin with
+    b"\x1f\x8b": gzip.open,
+    b"BZh": lambda raw: _Members(raw, bz2.BZ2Decompressor),
+    b"\xfd7zXZ": lambda raw: _Members(raw, lzma.LZMADecompressor),
+}
+
+
 @contextlib.contextmanager
 def open_bytes(source: Any, limit: int | None = None) -> Iterator[Source]:
     """The bytes of a path or of a file object (binary or text), unpacked if they begin like gzip, bzip2 or xz.
@@ -88,7 +122,7 @@ def open_bytes(source: Any, limit: int | None = None) -> Iterator[Source]:
         start = raw.peek(6)
         unpack: Any = next((known for magic, known in _PACKED.items() if start.startswith(magic)), None)
         if unpack:
-            raw, size = io.BufferedReader(_Limited(stack.enter_context(unpack(raw, "rb")), limit)), None
+            raw, size = io.BufferedReader(_Limited(stack.enter_context(unpack(raw)), limit)), None
         yield Source(raw, size, limit)
 
 

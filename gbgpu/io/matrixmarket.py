@@ -25,6 +25,7 @@ _KINDS = {
     "double": entries.REAL,
 }
 _GAPS = {"general": entries.ANY, "symmetric": 0, "skew-symmetric": 1, "hermitian": 0}
+_UNSIGNED = "pattern", "unsigned-integer"  # no fields of skew-symmetric files
 _OTHERS = ("scipy", "fmm", "fast_matrix_market")
 _BEFORE = re.compile(rb"(%[^\n]*\n)+[^%\n]+\n")  # comments and sizes
 _DUPLICATES = "Duplicate indices found, must provide `dup_op` BinaryOp"
@@ -192,7 +193,7 @@ def _banner(text: bytes) -> _Header:
     if field == "complex":
         raise NotImplementedException("line 1: " + message("real values", field, "no complex type is supported"))
     known = form in ("coordinate", "array") and field in _KINDS and symmetry in _GAPS
-    unsigned = field in ("pattern", "unsigned-integer") and symmetry == "skew-symmetric"
+    unsigned = field in _UNSIGNED and symmetry == "skew-symmetric"
     if not known or unsigned or (field == "pattern" and (form == "array" or symmetry == "hermitian")):
         expected = f"coordinate or array, one of {', '.join(_KINDS)}, and one of {', '.join(_GAPS)}"
         raise malformed(1, expected, " ".join(found[2:]))
@@ -291,6 +292,9 @@ def mmwrite(
     checks.word("field", field, tuple(_KINDS)[:4], none=True)
     precision = checks.whole("precision", precision, 1, 17, none=True)  # SciPy's writer overruns its room beyond
     comment = "\n".join(checks.lines(comment))
+    if field == "pattern" and form == "array" or field in _UNSIGNED and symmetry == "skew-symmetric":
+        expected = f"a field that Matrix Market has with {'array' if form == 'array' else symmetry}"
+        raise InvalidValue(message(expected, repr(field), 'field="real"'))
     if not isinstance(matrix, Matrix):
         raise TypeError(message("a Matrix", type(matrix).__name__, "a Vector is kept by gb.io.save"))
     checks.flag("parts", parts)
@@ -380,8 +384,9 @@ def _same(values: np.ndarray, others: np.ndarray, sign: int) -> bool:
 
 def _values(values: np.ndarray, field: str | None, symmetry: str, entries: bool) -> tuple[np.ndarray, str]:
     """(values as the writers take them, the field that those of all ranks are of)."""
+    unsigned = "unsigned-integer" if values.dtype == np.uint64 and symmetry != "skew-symmetric" else "integer"
     ones = values.dtype in (np.bool_, np.float64) and symmetry != "skew-symmetric" and bool((values == 1).all())
-    kind = {"f": "real", "u": "unsigned-integer" if values.dtype == np.uint64 else "integer"}.get(values.dtype.kind)
+    kind = {"f": "real", "u": unsigned}.get(values.dtype.kind)
     ones = entries and all(shares.of_all(ones, "whether values are ones"))
     field = field or ("pattern" if ones else kind or "integer")
     if field == "unsigned-integer" or (field == "integer" and values.dtype.kind in "fu"):  # the writers would wrap

@@ -139,7 +139,7 @@ def twice(source: Any, limit: int | None, begin: Begin, found: Entries, base: in
     ranks = settings.session().ranks
 
     def lines() -> str:
-        if hasattr(source, "read") or files_of(source):
+        if hasattr(source, "read") or files_of(source) or not os.path.isfile(source):  # a pipe tells once
             return ""
         held = found if ranks is None else whole(source, limit, begin)[0]
         return repeats.lines(source, limit, held.rows, held.cols, base, either, ahead)
