@@ -191,7 +191,7 @@ def weights(text: str) -> tuple[int, int]:
 def dtype(text: str) -> Any:
     try:
         return gb.dtypes.lookup_dtype(text)
-    except (TypeError, errors.NotImplementedException) as error:
+    except (ValueError, errors.NotImplementedException) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 

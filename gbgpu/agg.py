@@ -9,10 +9,13 @@ ss = _Namespace(**{name: found for name, found in Aggregator.registry.items() if
 globals().update(Aggregator.registry)
 
 
+_SIGNS = {"+": "sum", "*": "prod", "&": "all", "|": "any"}
+
+
 def from_string(text: str) -> Aggregator | TypedAggregator:
     """The aggregator for "sum" or "sum[INT32]"; ValueError if there is none."""
     base, bracket, dtype = checked_text(text, "an aggregator").strip().partition("[")
-    found = Aggregator.registry.get(base)
+    found = Aggregator.registry.get(_SIGNS.get(base, base))
     if found is None or (bracket and not dtype.endswith("]")):
         raise ValueError(f"Unknown agg string: {text!r}.  Example usage: 'sum[int]'")
     return found[dtype[:-1]] if bracket else found

@@ -100,7 +100,7 @@ def parts() -> None:
         (exceptions.InvalidValue, "value", lambda: matrix([0], [0], 2 if last else 1, local=True)),
         (exceptions.InvalidValue, "sizes", lambda: vector([0], [0], size=2 if last else 1, local=True)),
         (exceptions.InvalidValue, "dup_op", lambda: vector([0], [0], dup_op="min" if last else "max", local=True)),
-        (exceptions.InvalidValue, "as many", lambda: matrix([0, 1] if last else [0], [0], 1, local=True)),
+        (ValueError, "as many", lambda: matrix([0, 1] if last else [0], [0], 1, local=True)),
         (exceptions.IndexOutOfBound, "-1", lambda: matrix([-1 if last else 0], [0], 1, local=True)),
         (ValueError, "Duplicate", lambda: matrix([0], [0], [1], local=True)),
         (ValueError, "Duplicate", lambda: vector([0], [1], local=True)),

@@ -642,7 +642,6 @@ def test_parameters_out_of_range(make):
         lambda: gb.io.uniform(4, seed=1, weights=3),
         lambda: gb.io.uniform(4, seed=1, weights=(1, 2, 3)),
         lambda: gb.io.uniform(4, seed=1, weights=("a", "b")),
-        lambda: gb.io.uniform(4, seed=1, dtype="INT65"),
         lambda: gb.io.uniform(4, seed=1, name=3),
         lambda: gb.io.grid_road("4", seed=1),
         lambda: gb.io.grid_road(4, None, seed=1),
@@ -652,6 +651,11 @@ def test_parameters_out_of_range(make):
 def test_parameters_of_other_types(make):
     with pytest.raises(TypeError, match="expected"):
         make()
+
+
+def test_a_type_that_is_none():
+    with pytest.raises(ValueError, match="Unknown dtype: 'INT65'"):
+        gb.io.uniform(4, seed=1, dtype="INT65")
 
 
 @pytest.mark.parametrize("symmetric", [True, False])

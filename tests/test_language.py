@@ -129,6 +129,8 @@ INPLACE = [
     "u += v", "u += 2", "u -= v", "u -= 1", "u *= v", "u *= 3", "w /= 2", "w /= v", "v //= 7", "v %= 7", "v **= 2",
     "p &= q", "p |= q", "p ^= q", "E &= F", "E |= F", "E ^= F", "A += B", "A += u", "A -= A.T", "A *= A", "A @= A",
     "u @= A", "A += 1", "B += A", "s += 1", "s -= 1", "s *= 2", "t /= 2", "A *= u", "E |= E.T",
+    "u |= p", "u ^= p", "A |= E", "A ^= F", "v |= p | q", "s |= gb.Scalar.from_value(True)", "p |= True", "p ^= True",
+    "p &= False",
 ]  # fmt: skip
 
 SUBSCRIPTS = [
@@ -209,7 +211,13 @@ METHODS = [
     "float(t)", "bool(none)", "np.asarray(s).item()", "[10, 20, 30, 40][s]", "gb.Scalar.from_value(True)",
     "gb.Scalar.from_value(t)", "u.nvals", "A.shape", "A.T.shape", "A.nrows", "C.ncols", "(A @ C.T).shape",
     "(A @ C.T).nvals", "(u @ A).size", "u.wait() is u", "u.S.new()", "u.V.new()", "(~u.S).new()",
-    "p.V.new(complement=True)", "p.V.new(int, mask=q.S)",
+    "p.V.new(complement=True)", "p.V.new(int, mask=q.S)", "u.apply('valuegt', 1)", "A.apply('valuele', s)",
+    "u.apply('index', 3)", "u.apply('tril', 0)", "A.apply('rowgt', 1)", "A.apply('colgt', 1)", "A.apply('offdiag', 0)",
+    "A.apply('triu', 1)", "A.apply('row<=')", "A.apply('row<=', 2)", "u.apply('index[INT32]', 1)",
+    "s.apply('valuegt', 1)", "A.apply('max', 2)", "plus(1, 2)", "plus(True, 2.5)", "plus[float](1, 2)",
+    "gb.binary.eq(1, 2)", "gb.unary.abs(-3)", "gb.unary.abs(np.int8(-3))", "gb.unary.abs[int](-3)",
+    "gb.indexunary.valuegt(3, 1)", "gb.select.valuegt(3, 1)", "gb.monoid.plus(1, 2)", "gb.monoid.plus(u, 3)",
+    "gb.monoid.plus(3, u)", "gb.monoid.max(A, s)", "gb.monoid.plus(s, 2)", "gb.monoid.plus[float](A, 3)",
 ]  # fmt: skip
 
 INVERSES = [
@@ -231,7 +239,15 @@ INVERSES = [
     "gb.Vector.from_dict({}, size=3)", "gb.Vector.from_coo([0], 1, size=5)",
     "gb.Matrix.from_coo([], [], [], nrows=2, ncols=2)",
     "gb.Matrix.from_coo([0, 0], [1, 1], [1, 2], dup_op=gb.monoid.plus)", "gb.Matrix(int, 2, 3)",
-    "gb.Vector('FP32', 3)",
+    "gb.Vector('FP32', 3)", "gb.Vector('GrB_INT8', 3)", "gb.Matrix.from_dicts([{0: 1}, {}])",
+    "gb.Matrix.from_dicts([{}, {}], ncols=3)", "gb.Matrix.from_dicts([{}, {}])", "gb.Matrix.from_dicts([])",
+    "gb.Matrix.from_dicts({0: {1: 2}, 3: {}})", "gb.Matrix.from_dicts({0: {1: 2}, 3: {}}, nrows=2)",
+    "gb.Matrix.from_dicts({0: {1: 2}, 3: {}}, order='col')", "gb.Matrix.from_dicts([{}, {}], nrows=3, order='col')",
+    "str(gb.Vector.from_coo([0], [2**63 + 1], dtype='UINT64').to_dense(0).dtype)",
+    "gb.Vector.from_coo([0], [2**53 + 1]).to_dense(0.0)", "gb.Matrix.from_coo([0], [0], 2**53 + 1).to_dense(0.5)",
+    "gb.Matrix.from_coo([0, 0], [0, 1], [2**53 + 1, 1]).T.to_dense(0.5)", "u[:2].new().to_dense(0.5)",
+    "str(gb.Matrix(int, 0, 3).to_dense(0.5).dtype)", "str(gb.Matrix(int, 3, 0).T.to_dense(0.5).dtype)",
+    "str(gb.Vector(bool, 0).to_dense(2).dtype)", "gb.Vector.from_coo([0], [5]).to_dense(np.nan, dtype='INT8')",
 ]  # fmt: skip
 
 TOOLS = [
@@ -255,6 +271,45 @@ TOOLS = [
     "col_indices=np.array([1, 2], np.uint64))",
     "gb.Matrix.ss.import_fullr(np.array([[1, 2], [3, 4]]))", "gb.Vector.ss.import_full(np.array([1, 2, 3]))",
     "gb.Vector.ss.import_sparse(size=5, indices=np.array([1, 4], np.uint64), values=np.array([5, 6]))",
+    "gb.Vector.ss.import_sparse(size=4, indices=np.array([3, 0, 1]), values=np.array([7, 8, 9]), nvals=2)",
+    "gb.Vector.ss.import_sparse(size=4, indices=np.array([3, 0, 1]), values=np.array([7]), is_iso=True, nvals=2)",
+    "gb.Vector.ss.import_full(values=np.arange(3), size=2)", "gb.Vector.ss.import_any(values=np.arange(3), size=2)",
+    "gb.Vector.ss.import_any(values=np.arange(3), indices=np.arange(3), size=3, format='full')",
+    "gb.Vector.ss.import_bitmap(bitmap=np.array([True, False, True]), values=np.arange(3), size=2)",
+    *(f"gb.Matrix.ss.import_full{order}(values=np.arange(6).reshape(2, 3), nrows={n}, ncols=2)"
+      for order in "rc" for n in (2, 3)),
+    "gb.Matrix.ss.import_fullc(values=np.arange(6), nrows=2, ncols=2)",
+    "gb.Matrix.ss.import_fullr(values=np.arange(6).reshape(2, 3), nrows=1)",
+    "gb.Matrix.ss.import_bitmapr(bitmap=np.array([[True, False, True]]), values=np.arange(3).reshape(1, 3), ncols=2)",
+    "gb.Matrix.ss.import_hypercsr(nrows=3, ncols=3, rows=np.array([0, 2]), indptr=np.array([0, 1, 2]), "
+    "col_indices=np.array([0, 1]), values=np.array([1, 2]), nvec=1)",
+    *(f"gb.Matrix.ss.import_any(**A.ss.export('{format}'))" for format in ("csr", "coo", "bitmapr")),
+    *(f"gb.Vector.ss.import_any(**u.ss.export('{format}'))" for format in ("sparse", "bitmap")),
+    "u.ss.split([2, None])", "u.ss.split([1, None, 1])", "u.ss.split([4, None])", "A.ss.split(([1, 3], [2, None]))",
+    "A.ss.split(np.array([1, 3]))", "A.ss.reshape([2, 8])",
+]
+
+# each raises in both, an exception of one class
+REFUSED = [
+    "p ^ 3", "3 ^ p", "p ^ 1.0", "E ^ 3", "p ^ s", "p ^ u", "p | 3", "p & 3", "exec('p ^= np.nan')", "exec('p ^= 3')",
+    "exec('p |= 3')", "exec('p &= 3')", "exec('E |= 3')", "exec('p |= u')", "exec('u &= p')", "exec('u |= u')",
+    "exec('u |= True')", "exec('A |= p')", "gb.Vector.ss.import_full(np.arange(3), foo=1)",
+    "gb.Vector.ss.import_sparse(size=4, indices=np.arange(3), values=np.arange(3), foo=1)",
+    "gb.Vector.ss.import_sparse(size=4, indices=np.arange(3), values=np.arange(3), format='bitmap')",
+    "gb.Vector.ss.import_sparse(size=4, indices=np.arange(3), values=np.arange(3), nvals=4)",
+    "gb.Vector.ss.import_bitmap(bitmap=np.ones(3, bool), values=np.arange(3), size=4)",
+    "gb.Matrix.ss.import_fullr(np.ones((2, 2)), format='csr')", "gb.Matrix.ss.import_fullr(np.arange(6))",
+    "A.ss.reshape(-1, -1)", "A.ss.reshape(16)", "A.ss.reshape((2, 2, 4))", "u.ss.reshape(-1)", "A.ss.split([1])",
+    "A.ss.split([1, 2, 1])", "u.ss.split((1, [1]))", "u.ss.split([None, None])", "u.ss.split([5, None])",
+    "gb.ss.concat([])", "gb.ss.concat([[]])", "gb.ss.concat([[A], []])", "gb.ss.concat([[A, A], [A]])",
+    "gb.ss.concat(3)", "A.ss.concat([[]])", "A.apply('tril', left=2)", "A.apply('no such', 1)",
+    "gb.Vector.from_coo([0, 1], [1, 2, 3])", "gb.Matrix.from_coo([0], [1, 2], [3])",
+    "gb.Matrix.from_coo([0, 1], [1, 2], [3])", "u.build([0, 1], [1], clear=True)",
+    "A.build([0, 1], [1], [3], clear=True)", "gb.Vector('foo', 3)", "gb.Vector(object, 3)", "gb.Vector(None, 3)",
+    "gb.dtypes.lookup_dtype('xx')", "u.dup('xx')", "plus['xx']", "gb.unary.from_string('abs[xx]')",
+    "gb.Matrix.from_edgelist([(0, 1, 2), (1, 2, 3)], values=[3, 4])", "gb.Matrix.from_dense([1, 2])",
+    "gb.Matrix.from_dense(5)", "gb.Vector.from_dense(5)", "plus('x', 'y')", "plus(1, 'y')", "gb.monoid.plus(1)",
+    "gb.monoid.plus(u, u)", "gb.unary.abs('x')", "gb.agg.from_string('==')",
 ]  # fmt: skip
 
 
@@ -291,6 +346,28 @@ def test_constructors_and_their_inverses(devices, text):
 @pytest.mark.parametrize("text", TOOLS)
 def test_ss(devices, text):
     agree(text)
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_both_refuse(devices, text):
+    with pytest.raises(Exception) as theirs:
+        run(pg, text)
+    with pytest.raises(Exception) as mine:
+        run(gb, text)
+    assert isinstance(mine.value, getattr(gb.exceptions, theirs.type.__name__, theirs.type)), mine.value
+
+
+def test_index_unary_operators_of_ones_own_by_name(devices):
+    def shifted(x, i, j, t):
+        return x + i + t
+
+    if "test_applied" not in dir(gb.indexunary):
+        gb.indexunary.register_new("test_applied", shifted)
+    A, theirs = (objects(module)["A"] for module in (gb, pg))
+    expected = plain(theirs.apply(pg.indexunary.register_anonymous(shifted), 7))
+    assert plain(A.apply("test_applied", 7)) == plain(A.apply("test_applied", gb.Scalar.from_value(7))) == expected
+    with pytest.raises(TypeError, match="left"):
+        A.apply("test_applied", left=7)
 
 
 # ---------------------------------------------------------------- what python-graphblas does not have

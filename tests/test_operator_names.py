@@ -188,3 +188,23 @@ def test_strings(kind):
                 mine.from_string(text)
         else:
             assert repr(mine.from_string(text)).removeprefix("semiring.") == expected.removeprefix("semiring.")
+
+
+def test_commuted_names():
+    """For the operators that have a name in the oracle; ours has some more."""
+    for kind in ("binary", "semiring"):
+        for path in [p for p in public(kind) if "." not in p.removeprefix(f"{kind}.") and p not in EXCLUDED]:
+            theirs, mine = getattr(find(pg, path), "commutes_to", None), getattr(find(gbgpu, path), "commutes_to", None)
+            if theirs is not None and mine is not None:
+                assert repr(mine) == repr(theirs).replace("ss.", ""), path
+            elif path != "binary.isclose":
+                assert theirs is None or not hasattr(theirs, "types"), path
+    assert binary.lt[INT64].commutes_to is binary.gt[INT64] and binary.ldexp.commutes_to is None
+    assert semiring.min_first[INT64].commutes_to is semiring.min_second[INT64]
+    assert monoid.plus.commutes_to is monoid.plus and monoid.plus[INT8].commutes_to is monoid.plus[INT8]
+    assert binary.register_anonymous(lambda x, y: x - 2 * y).commutes_to is None
+
+
+def test_aggregators_by_sign():
+    for text in ("+", "*", "&", "|", "+[INT32]", "sum"):
+        assert repr(gbgpu.agg.from_string(text)) == repr(pg.agg.from_string(text))

@@ -111,9 +111,12 @@ def test_unsupported_types_name_the_supported_ones():
     for key in ("FC32", "FC64", complex, np.float16):
         with pytest.raises(exceptions.NotImplementedException, match="BOOL, INT8, .* UINT64, FP32, FP64"):
             lookup_dtype(key)
-    for key in (None, "nothing", object):
-        with pytest.raises(TypeError, match="Unknown dtype"):
+    for key, kind in ((None, TypeError), ("nothing", ValueError), (object, ValueError)):
+        with pytest.raises(kind, match="Unknown dtype"):
             lookup_dtype(key)
+    assert lookup_dtype("GrB_INT8") is dtypes.INT8 and INT32 != "nothing"
+    for operators in (binary.plus, unary.abs, monoid.plus, semiring.plus_times, indexunary.rowindex, select.valuegt):
+        assert "nothing" not in operators and object not in operators and "INT8" in operators
 
 
 def test_dtypes_are_shared_objects():

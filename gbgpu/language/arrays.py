@@ -123,7 +123,7 @@ def checked_values(values: Any, n: int, dtype: Any, read: Callable[[Any], Any] =
     if array.ndim == 0:
         return array.reshape(1), True
     if array.ndim != 1 or len(array) != n:
-        raise InvalidValue(message(f"{n} values, one for each index", f"shape {array.shape}"))
+        raise ValueError(message(f"{n} values, one for each index", f"shape {array.shape}"))
     return array, False
 
 
@@ -138,7 +138,7 @@ def checked_entries(
     def checked() -> tuple[list[Any], Any, bool]:
         found = [checked_ids(given, size, what, read) for (what, given), size in zip(ids.items(), sizes, strict=True)]
         if len(found[0]) != len(found[-1]):
-            raise InvalidValue(message("as many rows as columns", f"{len(found[0])} and {len(found[-1])}"))
+            raise ValueError(message("as many rows as columns", f"{len(found[0])} and {len(found[-1])}"))
         return found, *checked_values(values, len(found[0]), dtype, read)
 
     found, vals, iso = checked() if ranks is None else ranks.alike(checked, "entries of a rank")
@@ -189,20 +189,16 @@ def room_for(shape: tuple, dtype: Any) -> None:
 def filled(shape: tuple, where: tuple, vals: np.ndarray, fill_value: Any, dtype: Any) -> np.ndarray:
     """A dense array with `fill_value` where no entry is. Raises TypeError if one is needed and none is given."""
     room_for(shape, vals.dtype)
-    missing = vals.size != prod(shape)
+    if vals.size == prod(shape):
+        return vals.reshape(shape)  # entries come by row and column
     if hasattr(fill_value, "_computed"):
         fill_value = plain(fill_value)
-    if fill_value is None and missing:
+    if fill_value is None:
         came = f"{vals.size} entries of {prod(shape)}"
         raise TypeError(message("a fill_value, since some entries are missing", came, "to_dense(0)"))
-    if fill_value is None:
-        return vals.reshape(shape)  # entries come by row and column
     fill = numbers(fill_value, None if dtype is None else vals.dtype)
     if fill.ndim:
         raise TypeError(message("a scalar as fill_value", type(fill_value).__name__))
-    both = np.promote_types(vals.dtype, fill.dtype)
-    if not missing:
-        return vals.astype(both, copy=False).reshape(shape)
-    dense = np.full(shape, fill, both)
+    dense = np.full(shape, fill, np.promote_types(vals.dtype, fill.dtype))
     dense[where] = vals
     return dense

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..errors import DimensionMismatch, EmptyObject, message
 from ..semiring._algebra import Monoid
 from ..semiring._operators import BinaryOp, UnaryOp, from_string
-from ..semiring._types import BOOL, DataType, exact, lookup_dtype
+from ..semiring._types import BOOL, DataType, exact, lookup_dtype, of_value
 from .masks import Mask, one_session, replace, values_of
 from .typed import applied, comparison, dtype_or, elementwise, kind_of, reducer, selected, united
 
@@ -281,6 +281,11 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, Operand) and x.ndim > 0
 
 
+def dtype_of(x: Any) -> DataType:
+    """The type of an operand, or of a number beside one."""
+    return x.dtype if isinstance(x, Operand) else of_value(x)
+
+
 def computed(x: Any, wanted: str = "a Vector or a Matrix") -> Any:
     """The handle or transpose behind an operand that is no scalar, computed now."""
     if not is_tensor(x):
@@ -367,9 +372,10 @@ def _infix(kind: str, name: str, left: Any, right: Any) -> Any:
 def logical(sign: str, kind: str, name: str, left: Any, right: Any) -> Any:
     """`^`, `&=`, `|=`: for BOOL only."""
     expr = _infix(kind, name, left, right)
-    dtypes = [x.dtype for x in (left, right) if isinstance(x, Operand)]
+    dtypes = [dtype_of(x) for x in (left, right)]
     if any(dtype is not BOOL for dtype in dtypes):
-        raise TypeError(message(f"BOOL objects in `x {sign} y`", " and ".join(map(str, dtypes)), "binary.lxor(x | y)"))
+        hint = f"binary.{name}(x {'&' if kind == 'intersect' else '|'} y)"
+        raise TypeError(message(f"BOOL objects in `x {sign} y`", " and ".join(map(str, dtypes)), hint))
     return expr
 
 

@@ -129,6 +129,9 @@ class Handle(Operand):
         return self
 
     def _logical(self, sign: str, kind: str, name: str, other: Any) -> Any:
+        alike = isinstance(other, Operand) and other.ndim == self.ndim and other.dtype is BOOL
+        if kind == "union" and alike and self.dtype is not BOOL:
+            return self._inplace(kind, name, other, accumulates=True)
         self << logical(sign, kind, name, self, other)
         return self
 

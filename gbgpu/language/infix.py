@@ -5,7 +5,7 @@ from typing import Any
 from ..errors import DimensionMismatch, message
 from ..semiring._algebra import Monoid, find_semiring
 from ..semiring._types import BOOL, DataType
-from .expr import Expression, Shaped, _kinds, ewise, is_tensor
+from .expr import Expression, Shaped, _kinds, dtype_of, ewise, is_tensor
 from .typed import multiplier
 
 
@@ -55,10 +55,10 @@ class Infix(Shaped):
             return self._apply_semiring(find_semiring("plus_times"))
         name = "lor" if self.sign == "|" else "land"
         for side in (self.left, self.right):
-            if getattr(side, "dtype", BOOL) is not BOOL:
+            if (dtype := dtype_of(side)) is not BOOL:
                 raise TypeError(
                     f"`{self.text}` needs an operator: only for BOOL objects it means {name} without one (got "
-                    f"{side.dtype}). Hint: monoid.plus({self.text})"
+                    f"{dtype}). Hint: monoid.plus({self.text})"
                 )
         return self._apply_binary(Monoid.registry[name])
 

@@ -216,8 +216,8 @@ class Matrix(MatrixFace, Tensor):
         `local`: of several ranks, each gives entries of its own, any of all (docs/clusters.md); `dup_op` combines
         them by rank and in the order given.
 
-        Raises IndexOutOfBound for a negative or too large id, ValueError for duplicates without `dup_op`, InvalidValue
-        for unequal lengths, and for parts of different types."""
+        Raises IndexOutOfBound for a negative or too large id, ValueError for duplicates without `dup_op` and unequal
+        lengths, InvalidValue for parts of different types."""
         ids, read = {"row": rows, "column": columns}, reader(rows, columns)
         (i, j), vals, iso, shape = checked_entries(ids, (nrows, ncols), values, dtype, dup_op, local, read)
         matrix = cls(vals.dtype, *shape, name=name)
@@ -339,7 +339,8 @@ class Matrix(MatrixFace, Tensor):
         """Every element of a two-dimensional array, except those equal to `missing_value`."""
         array: Any = numbers(values, dtype)
         if array.ndim != 2:
-            raise DimensionMismatch(message("a two-dimensional array", f"{array.ndim} dimensions"))
+            kind = ValueError if array.ndim else TypeError
+            raise kind(message("a two-dimensional array", f"{array.ndim} dimensions", "Matrix.from_scalar fills one"))
         if missing_value is None and isinstance(array, np.ndarray):
             matrix, (n, m) = cls(array.dtype, *array.shape, name=name), array.shape
             vals = np.array(array, matrix.dtype.np_type).reshape(-1)
@@ -373,8 +374,13 @@ class Matrix(MatrixFace, Tensor):
         if not all(isinstance(inner, Mapping) for _, inner in outer):
             raise TypeError(message("dicts {column: value} in a dict or a list", type(nested_dicts).__name__))
         i, j, vals = _unzipped(((a, b, value) for a, inner in outer for b, value in inner.items()), 3)
-        if not compose.by_rows(order):
-            i, j = j, i
+        by_rows = compose.by_rows(order)
+        lines = checked_ids([a for a, _ in outer], None, "row" if by_rows else "column")
+        size = int(lines.max()) + 1 if len(lines) else 0  # empty dicts count too
+        if by_rows:
+            nrows = size if nrows is None else nrows
+        else:
+            i, j, ncols = j, i, size if ncols is None else ncols
         return cls.from_coo(i, j, vals, _no_values(dtype, vals), nrows=nrows, ncols=ncols, name=name)
 
     def build(
@@ -394,7 +400,7 @@ class Matrix(MatrixFace, Tensor):
         shape = tuple(n if given is None else checked_size(given) for given, n in sizes)
         i, j = checked_ids(rows, shape[0], "row"), checked_ids(columns, shape[1], "column")
         if len(i) != len(j):
-            raise InvalidValue(message("as many rows as columns", f"{len(i)} and {len(j)}"))
+            raise ValueError(message("as many rows as columns", f"{len(i)} and {len(j)}"))
         vals, iso = checked_values(values, len(i), self.dtype)
         if not clear:
             self._session.check_empty(self)
@@ -479,7 +485,9 @@ def _edges(edgelist: Any, values: Any) -> tuple:
         return edgelist[:, 0], edgelist[:, 1], 1.0 if values is None else values
     rows = [tuple(edge) for edge in edgelist]
     width = len(rows[0]) if rows else 2
-    if width not in (2, 3) or (width == 3 and values is not None):
+    if width == 3 and values is not None:
+        raise TypeError(message("values in triples or beside pairs", "both"))
+    if width not in (2, 3):
         raise ValueError(message("pairs of (row, column), or triples with the value", f"tuples of {width}"))
     columns = _unzipped(rows, width)
     return (*columns[:2], columns[2] if width == 3 else 1.0 if values is None else values)

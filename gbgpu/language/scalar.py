@@ -6,6 +6,7 @@ import numpy as np
 
 from ..errors import EmptyObject, message
 from ..semiring._lower import cast_program, to_python
+from ..semiring._names import registries
 from ..semiring._types import INT64, DataType, exact, lookup_dtype, of_value
 from .expr import Composed, Expression, Lazy, Operand, Statement, _kinds, bound, like, plain, read, thunk
 from .handle import Handle, close, told
@@ -325,3 +326,4 @@ class Element(Lazy):
 
 _kinds["scalar"] = Scalar
 _kinds["element"] = Element
+registries["number"] = _literal

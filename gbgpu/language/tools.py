@@ -2,12 +2,13 @@
 
 Imports, exports, and what orders the entries of a row go through the host."""
 
+from inspect import signature
 from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import settings
-from ..errors import DimensionMismatch, checked_text, message, no_attribute
+from ..errors import DimensionMismatch, InvalidValue, checked_text, message, no_attribute
 from ..semiring._lower import to_python
 from .arrays import array_of, checked_size, room_for
 from .compose import by_rows, integral, of_ndim
@@ -17,9 +18,12 @@ from .typed import dtype_or, reducer
 
 def concat(tiles: Any, dtype: Any = None, *, name: str | None = None) -> Any:
     """One matrix of a list of lists of tiles, of the first one's type; a list of vectors makes a vector."""
-    tiles = tiles if isinstance(tiles, (list, tuple)) else []
+    if not isinstance(tiles, (list, tuple)):
+        raise TypeError(message("a list of lists of matrices, or a list of vectors", type(tiles).__name__))
     grid = [list(row) if isinstance(row, (list, tuple)) else [row] for row in tiles]
-    if not grid or not all(is_tensor(x) for row in grid for x in row):
+    if not all(grid) or len({len(row) for row in grid}) != 1:
+        raise ValueError(message("rows of tiles, of one length from 1 on", [len(row) for row in grid]))
+    if not all(is_tensor(x) for row in grid for x in row):
         raise TypeError(message("a list of lists of matrices, or a list of vectors", repr(tiles)[:60]))
     if all(x.ndim == 1 for row in grid for x in row) and not any(isinstance(row, (list, tuple)) for row in tiles):
         return _stacked([row[0]._computed() for row in grid], dtype, name)
@@ -47,7 +51,7 @@ def _stacked(vectors: list, dtype: Any, name: str | None) -> Any:
 def _tiled(grid: list[list], dtype: Any, name: str | None) -> Any:
     heights, widths = [row[0].nrows for row in grid], [x.ncols for x in grid[0]]
     for i, row in enumerate(grid):
-        if len(row) != len(widths) or any(x.shape != (heights[i], w) for x, w in zip(row, widths, strict=False)):
+        if any(x.shape != (heights[i], w) for x, w in zip(row, widths, strict=True)):
             raise DimensionMismatch(message("tiles that fit together", [[x.shape for x in row] for row in grid]))
     made = new_like((sum(heights), sum(widths)), _common([x for row in grid for x in row], dtype), name)
     tiles = [[x if x.dtype is made.dtype else x.dup(made.dtype) for x in row] for row in grid]
@@ -224,18 +228,29 @@ def _scanned(x: Any, op: Any, order: str, name: Any) -> Any:
 
 
 def _chunks(given: Any, n: int) -> list[int]:
-    """Sizes of the pieces of a dimension: one size for all, a list of them, or None."""
+    """Sizes of the pieces of a dimension: one size for all, a list of them (one None: the rest), or None."""
     if given is None:
         return [n]
-    if np.ndim(given) == 0:
+    if not _sized(given):
         step = checked_size(given)
         if not step:
             raise ValueError(message("chunks of at least 1", 0))
         return [min(step, n - start) for start in range(0, n, step)] or [0]
-    sizes = [checked_size(size) for size in given]
+    parts = list(given)
+    sizes = [0 if size is None else checked_size(size) for size in parts]
+    if len(rest := [at for at, size in enumerate(parts) if size is None]) > 1:
+        raise TypeError(message("at most one None, the rest, in chunks", parts))
+    if rest:
+        if sum(sizes) > n:
+            raise ValueError(message(f"chunks of at most {n} beside None", sum(sizes)))
+        sizes[rest[0]] = n - sum(sizes)
     if sum(sizes) != n:
         raise DimensionMismatch(message(f"chunks of {n} in all", sum(sizes)))
     return sizes
+
+
+def _sized(chunks: Any) -> bool:
+    return isinstance(chunks, (list, tuple)) or np.ndim(chunks) > 0
 
 
 class MatrixTools(_Tools):
@@ -259,9 +274,11 @@ class MatrixTools(_Tools):
         self._parent << concat(tiles, self._parent.dtype)
 
     def split(self, chunks: Any, *, name: str | None = None) -> list[list]:
-        """Tiles of the given sizes: one for both dimensions, or (rows, columns), each a size, a list or None."""
-        A = self._parent
-        pair = chunks if isinstance(chunks, (tuple, list)) and len(chunks) == 2 else (chunks, chunks)
+        """Tiles of the given sizes: one for both dimensions, or (rows, columns), each a size, a list or None. None in
+        a list is the rest."""
+        A, pair = self._parent, chunks if _sized(chunks) else (chunks, chunks)
+        if len(pair) != 2:
+            raise ValueError(message("chunks of rows and of columns", f"{len(pair)} of them"))
         tops, lefts = (np.cumsum([0, *_chunks(c, n)]).tolist() for c, n in zip(pair, A.shape, strict=True))
         name = A.name if name is None else name
         return [
@@ -324,64 +341,80 @@ class MatrixTools(_Tools):
 
     @classmethod
     def import_csr(cls, *, nrows: int, ncols: int, indptr: Any, values: Any, col_indices: Any, **opts: Any) -> Any:
-        kept = _import_options(values, opts)
-        return _kinds["matrix"].from_csr(indptr, col_indices, *kept, nrows=nrows, ncols=ncols, name=opts.get("name"))
+        kept, sizes = _imported(values, opts, "csr"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
+        return _kinds["matrix"].from_csr(indptr, col_indices, *kept, **sizes)
 
     @classmethod
     def import_csc(cls, *, nrows: int, ncols: int, indptr: Any, values: Any, row_indices: Any, **opts: Any) -> Any:
-        kept = _import_options(values, opts)
-        return _kinds["matrix"].from_csc(indptr, row_indices, *kept, nrows=nrows, ncols=ncols, name=opts.get("name"))
+        kept, sizes = _imported(values, opts, "csc"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
+        return _kinds["matrix"].from_csc(indptr, row_indices, *kept, **sizes)
 
     @classmethod
     def import_hypercsr(
-        cls, *, nrows: int, ncols: int, rows: Any, indptr: Any, values: Any, col_indices: Any, **opts: Any
-    ) -> Any:
-        kept, sizes = _import_options(values, opts), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
-        return _kinds["matrix"].from_dcsr(rows, indptr, col_indices, *kept, **sizes)
+        cls, *, nrows: int, ncols: int, rows: Any, indptr: Any, values: Any, col_indices: Any, nvec: Any = None,
+        **opts: Any,
+    ) -> Any:  # fmt: skip
+        kept, sizes = _imported(values, opts, "hypercsr"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
+        return _kinds["matrix"].from_dcsr(*_vectors(nvec, rows, indptr, col_indices, kept[0]), kept[1], **sizes)
 
     @classmethod
     def import_hypercsc(
-        cls, *, nrows: int, ncols: int, cols: Any, indptr: Any, values: Any, row_indices: Any, **opts: Any
-    ) -> Any:
-        kept, sizes = _import_options(values, opts), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
-        return _kinds["matrix"].from_dcsc(cols, indptr, row_indices, *kept, **sizes)
+        cls, *, nrows: int, ncols: int, cols: Any, indptr: Any, values: Any, row_indices: Any, nvec: Any = None,
+        **opts: Any,
+    ) -> Any:  # fmt: skip
+        kept, sizes = _imported(values, opts, "hypercsc"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
+        return _kinds["matrix"].from_dcsc(*_vectors(nvec, cols, indptr, row_indices, kept[0]), kept[1], **sizes)
 
     @classmethod
-    def import_coo(cls, rows: Any, cols: Any, values: Any, *, nrows: int, ncols: int, **opts: Any) -> Any:
-        kept, sizes = _import_options(values, opts), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
+    def import_coo(
+        cls, rows: Any, cols: Any, values: Any, *, nrows: int, ncols: int, nvals: Any = None, **opts: Any
+    ) -> Any:
+        kept, sizes = _imported(values, opts, "coo"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
         return _kinds["matrix"].from_coo(rows, cols, *kept, **sizes)
 
     import_coor = import_cooc = import_coo
 
     @classmethod
-    def import_bitmapr(cls, *, bitmap: Any, values: Any, nrows: Any = None, ncols: Any = None, **opts: Any) -> Any:
-        return _dense(values, bitmap, nrows, ncols, False, opts)
+    def import_bitmapr(
+        cls, *, bitmap: Any, values: Any, nrows: Any = None, ncols: Any = None, nvals: Any = None, **opts: Any
+    ) -> Any:
+        return _dense(values, bitmap, nrows, ncols, "bitmapr", opts)
 
     @classmethod
-    def import_bitmapc(cls, *, bitmap: Any, values: Any, nrows: Any = None, ncols: Any = None, **opts: Any) -> Any:
-        return _dense(values, bitmap, nrows, ncols, True, opts)
+    def import_bitmapc(
+        cls, *, bitmap: Any, values: Any, nrows: Any = None, ncols: Any = None, nvals: Any = None, **opts: Any
+    ) -> Any:
+        return _dense(values, bitmap, nrows, ncols, "bitmapc", opts)
 
     @classmethod
     def import_fullr(cls, values: Any, *, nrows: Any = None, ncols: Any = None, **opts: Any) -> Any:
-        return _dense(values, None, nrows, ncols, False, opts)
+        return _dense(values, None, nrows, ncols, "fullr", opts)
 
     @classmethod
     def import_fullc(cls, values: Any, *, nrows: Any = None, ncols: Any = None, **opts: Any) -> Any:
-        return _dense(values, None, nrows, ncols, True, opts)
+        return _dense(values, None, nrows, ncols, "fullc", opts)
 
     @classmethod
     def import_any(cls, *, format: str | None = None, **given: Any) -> Any:
         """By `format`, or by the names of the arrays."""
-        return _importer(cls, format or _guessed(given))(**{k: v for k, v in given.items() if v is not None})
+        return _import_any(cls, format or _guessed(given), given)
 
 
-def _importer(cls: Any, format: str) -> Any:
-    """The function that imports a format. Raises ValueError for one that there is none for."""
+# arrays and sizes, of which `import_any` drops those that a format has not
+_PARTS = {"indices", "bitmap", "indptr", "rows", "cols", "col_indices", "row_indices", "size", "nrows", "ncols"}
+_PARTS |= {"nvals", "nvec"}
+_OPTIONS = {"format", "name", "dtype", "is_iso", "take_ownership", "sorted_index", "sorted_rows", "sorted_cols"}
+_OPTIONS |= {"axb_method", "chunk", "compression", "compression_level", "gpu_id", "nthreads", "secure_import", "sort"}
+
+
+def _import_any(cls: Any, format: str, given: dict) -> Any:
+    """By the function that imports a format. Raises ValueError for one that there is none for."""
     found = getattr(cls, f"import_{format}", None)
     if found is None or format == "any":
         names = ", ".join(n.removeprefix("import_") for n in dir(cls) if n.startswith("import_") and n != "import_any")
         raise ValueError(message(f"a format among {names}", repr(format)))
-    return found
+    foreign = _PARTS - set(signature(found).parameters)
+    return found(**{name: value for name, value in given.items() if value is not None and name not in foreign})
 
 
 def _guessed(given: dict) -> str:
@@ -394,21 +427,48 @@ def _guessed(given: dict) -> str:
     return "coo" if "rows" in names else "fullr"
 
 
-def _import_options(values: Any, opts: dict) -> tuple[Any, Any]:
-    """(values, dtype); an iso array as its one value."""
+def _imported(values: Any, opts: dict, format: str) -> tuple[Any, Any]:
+    """(values, dtype); an iso array as its one value. Raises ValueError for what is no option, or another format."""
+    if unknown := sorted(set(opts) - _OPTIONS):
+        raise ValueError(message(f"options among {', '.join(sorted(_OPTIONS))}", ", ".join(unknown)))
+    if opts.get("format") not in (None, format, *(("coor", "cooc") if format == "coo" else ())):
+        raise ValueError(message(f"format {format!r} or none", repr(opts["format"])))
     array = array_of(values)
     return (array.reshape(-1)[0] if opts.get("is_iso") and array.size else array), opts.get("dtype")
 
 
-def _dense(values: Any, bitmap: Any, nrows: Any, ncols: Any, by_column: bool, opts: dict) -> Any:
-    kept, dtype = _import_options(values, opts)
+def _first(n: int, array: Any) -> Any:
+    """The first n elements. Raises InvalidValue if there are fewer."""
+    array = array_of(array)
+    if array.size < checked_size(n):
+        raise InvalidValue(message(f"arrays of at least {n} elements", array.size))
+    return array[:n]
+
+
+def _vectors(nvec: int | None, lines: Any, indptr: Any, indices: Any, values: Any) -> tuple:
+    """Of doubly compressed arrays the first `nvec` rows, or columns."""
+    if nvec is None:
+        return lines, indptr, indices, values
+    lines, indptr = _first(nvec, lines), _first(nvec + 1, indptr)
+    n = int(indptr[-1])
+    return lines, indptr, _first(n, indices), values if np.ndim(values) == 0 else _first(n, values)
+
+
+def _dense(values: Any, bitmap: Any, nrows: Any, ncols: Any, format: str, opts: dict) -> Any:
+    kept, dtype = _imported(values, opts, format)
     like = array_of(bitmap) if bitmap is not None else array_of(values)
-    shape: Any = like.shape if like.ndim == 2 else (nrows, ncols)
+    held = like.shape if like.ndim == 2 else (None, None)
+    given = zip((nrows, ncols), held, strict=True)
+    shape: Any = tuple(own if n is None else checked_size(n) for n, own in given)
     if None in shape:
-        raise TypeError(message("nrows and ncols beside flat arrays", shape))
-    order: Any = "F" if by_column else "C"
-    vals = np.broadcast_to(kept, shape) if np.ndim(kept) == 0 else kept.reshape(shape, order=order)
-    keep = np.ones(shape, bool) if bitmap is None else array_of(bitmap).astype(bool).reshape(shape, order=order)
+        raise ValueError(message("nrows and ncols beside flat arrays", shape))
+    order: Any = "F" if format.endswith("c") else "C"
+
+    def places(array: Any) -> Any:
+        return _first(shape[0] * shape[1], array.ravel(order)).reshape(shape, order=order)
+
+    vals = np.broadcast_to(kept, shape) if np.ndim(kept) == 0 else places(kept)
+    keep = np.ones(shape, bool) if bitmap is None else places(array_of(bitmap).astype(bool))
     i, j = np.nonzero(keep)
     return _kinds["matrix"].from_coo(i, j, vals[i, j], dtype, nrows=shape[0], ncols=shape[1], name=opts.get("name"))
 
@@ -473,7 +533,7 @@ class VectorTools(_Tools):
         self._parent << concat(tiles, self._parent.dtype)
 
     def split(self, chunks: Any, *, name: str | None = None) -> list:
-        """Pieces of the given size, or sizes."""
+        """Pieces of the given size, or sizes; one None in a list of them is the rest."""
         v = self._parent
         ends, name = np.cumsum([0, *_chunks(chunks, v.size)]).tolist(), v.name if name is None else name
         return [v[a:b].new(name=f"{name}_{i}") for i, (a, b) in enumerate(zip(ends, ends[1:], strict=False))]
@@ -521,19 +581,25 @@ class VectorTools(_Tools):
         return made | {"format": format, "is_iso": iso}
 
     @classmethod
-    def import_sparse(cls, *, size: int, indices: Any, values: Any, **opts: Any) -> Any:
-        return _kinds["vector"].from_coo(indices, *_import_options(values, opts), size=size, name=opts.get("name"))
+    def import_sparse(cls, *, size: int, indices: Any, values: Any, nvals: int | None = None, **opts: Any) -> Any:
+        vals, dtype = _imported(values, opts, "sparse")
+        if nvals is not None:
+            indices, vals = _first(nvals, indices), vals if np.ndim(vals) == 0 else _first(nvals, vals)
+        return _kinds["vector"].from_coo(indices, vals, dtype, size=size, name=opts.get("name"))
 
     @classmethod
-    def import_bitmap(cls, *, bitmap: Any, values: Any, size: int | None = None, **opts: Any) -> Any:
-        keep, (vals, dtype) = array_of(bitmap).astype(bool), _import_options(values, opts)
-        ids, n = np.flatnonzero(keep), len(keep) if size is None else size
-        return _kinds["vector"].from_coo(ids, vals if np.ndim(vals) == 0 else vals[ids], dtype, size=n)
+    def import_bitmap(cls, *, bitmap: Any, values: Any, size: int | None = None, nvals: Any = None, **opts: Any) -> Any:
+        keep, (vals, dtype) = array_of(bitmap).astype(bool), _imported(values, opts, "bitmap")
+        n = len(keep) if size is None else checked_size(size)
+        ids, vals = np.flatnonzero(_first(n, keep)), vals if np.ndim(vals) == 0 else _first(n, vals)
+        kept = vals if np.ndim(vals) == 0 else vals[ids]
+        return _kinds["vector"].from_coo(ids, kept, dtype, size=n, name=opts.get("name"))
 
     @classmethod
     def import_full(cls, values: Any, *, size: int | None = None, **opts: Any) -> Any:
-        vals, dtype = _import_options(values, opts)
+        vals, dtype = _imported(values, opts, "full")
         if np.ndim(vals):
+            vals = vals if size is None else _first(size, vals)
             return _kinds["vector"].from_dense(vals, dtype=dtype, name=opts.get("name"))
         if size is None:
             raise TypeError(message("a size beside one value", "none"))
@@ -542,16 +608,19 @@ class VectorTools(_Tools):
     @classmethod
     def import_any(cls, *, format: str | None = None, **given: Any) -> Any:
         """By `format`, or by the names of the arrays."""
-        given = {name: value for name, value in given.items() if value is not None}
-        guess = "bitmap" if "bitmap" in given else "sparse" if "indices" in given else "full"
-        return _importer(cls, format or guess)(**given)
+        names = {name for name, value in given.items() if value is not None}
+        guess = "bitmap" if "bitmap" in names else "sparse" if "indices" in names else "full"
+        return _import_any(cls, format or guess, given)
 
 
 def _folded(flat: Any, nrows: int, ncols: int | None, order: str, name: Any) -> Any:
     """A vector as a matrix, filled by rows or columns."""
-    if ncols is None:
-        nrows, ncols = nrows if isinstance(nrows, tuple) else (nrows, -1)
-    nrows, ncols = integral(nrows, "nrows"), integral(ncols, "ncols")
+    shape = (nrows, ncols) if ncols is not None else nrows if isinstance(nrows, (tuple, list)) else (nrows,)
+    if len(shape) != 2:
+        raise ValueError(message("a shape (nrows, ncols) to reshape into", shape))
+    nrows, ncols = integral(shape[0], "nrows"), integral(shape[1], "ncols")
+    if min(nrows, ncols) < -1 or nrows == ncols == -1:
+        raise ValueError(message("sizes to reshape into, of which one may be -1", f"({nrows}, {ncols})"))
     nrows = flat.size // max(ncols, 1) if nrows == -1 else nrows
     ncols = flat.size // max(nrows, 1) if ncols == -1 else ncols
     if nrows * ncols != flat.size:

@@ -81,11 +81,12 @@ def any_of(op: Any) -> Any:
     return get_semiring(BinaryOp.registry["any"].monoid, op)
 
 
-def _unary(op: Any) -> Any:
+def _applicable(op: Any, kind: str) -> Any:
+    """The operator of this kind, "unary" or "binary", or an index-unary one."""
     if not isinstance(op, str):
-        return op if kind_of(op) in ("indexunary", "select") else resolve(op, "unary")
+        return op if kind_of(op) in ("indexunary", "select") else resolve(op, kind)
     try:
-        return resolve(op, "unary")
+        return resolve(op, kind)
     except ValueError as error:
         with suppress(ValueError):
             return resolve(op, "indexunary")
@@ -98,13 +99,13 @@ def applied(op: Any, dtype: DataType, right: Any, left: Any) -> tuple[Any, tuple
         raise TypeError("expected left or right, one bound scalar; came both. Hint: x.apply(op, right=2)")
     value, side = (right, "right") if left is None else (left, "left")
     if value is None:
-        op = _unary(op)
+        op = _applicable(op, "unary")
         found = op if hasattr(op, "op") else op[dtype]
         return found, ("", 0 if len(found.dtypes) == 1 else found.dtypes[1].np_type.type(0))
+    op = _applicable(op, "binary")
     indexed = kind_of(op) in ("indexunary", "select")
     if indexed and left is not None:
         raise TypeError("Do not pass `left` when applying an index-unary operator. Hint: the thunk is `right`")
-    op = op if indexed else resolve(op, "binary")
     first, second = (dtype, of_value(value)) if side == "right" else (of_value(value), dtype)
     found = typed(op, first, second)
     if found.is_positional and not indexed:  # the scalar has no position: that of the entry

@@ -56,7 +56,8 @@ class Vector(Readable, Tensor):
         """Entries (indices[k], values[k]); a scalar `values` makes an iso vector, whose
         duplicates are one. `size` defaults to the largest index + 1. `local`: as `Matrix.from_coo` takes it.
 
-        Raises IndexOutOfBound for a negative or too large index, ValueError for duplicates without `dup_op`."""
+        Raises IndexOutOfBound for a negative or too large index, ValueError for duplicates without `dup_op`, and for
+        unequal lengths."""
         ids = {"index": indices}
         (i,), vals, iso, shape = checked_entries(ids, (size,), values, dtype, dup_op, local, array_of)
         vector = cls(vals.dtype, *shape, name=name)
@@ -91,6 +92,8 @@ class Vector(Readable, Tensor):
             vector._session.adopt_dense(vector, adopted)
             return vector
         array = numbers(values, dtype)
+        if array.ndim == 0:
+            raise TypeError(message("a one-dimensional array", "a scalar", "Vector.from_scalar fills one"))
         if array.ndim != 1:
             raise DimensionMismatch(message("a one-dimensional array", f"{array.ndim} dimensions"))
         if missing_value is None:

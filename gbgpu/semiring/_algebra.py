@@ -28,6 +28,7 @@ from gbgpu.semiring._types import (
     UINT64,
     UNSIGNED,
     DataType,
+    types_alone,
     unify,
 )
 
@@ -43,7 +44,7 @@ def _found(op: Any, key: object) -> Any:
 def _works(op: Any, key: object) -> bool:
     """Whether op[key] gives a typed operator."""
     try:
-        return _found(op, key) is not None
+        return types_alone(key) and _found(op, key) is not None
     except UdfParseError:
         return False
 
@@ -96,8 +97,14 @@ class TypedMonoid:
     def __repr__(self) -> str:
         return f"monoid.{self.name}[{self.dtype.name}]"
 
-    def __call__(self, x, **kwargs):
-        return _apply_infix(self, x, **kwargs)
+    def __call__(self, x, right=None, *, left=None, **kwargs):
+        if right is None and left is None:
+            return _apply_infix(self, x, **kwargs)
+        return self.binaryop(x, right, left=left, **kwargs)
+
+    @property
+    def commutes_to(self):
+        return self
 
     def __reduce__(self):
         return ops._typed, (self.op, self.dtype)
@@ -147,8 +154,8 @@ class Monoid:
     def __contains__(self, key: object) -> bool:
         return _works(self, key)
 
-    def __call__(self, x, **kwargs):
-        return _apply_infix(self, x, **kwargs)
+    __call__ = TypedMonoid.__call__
+    commutes_to = TypedMonoid.commutes_to
 
     @property
     def types(self) -> dict[DataType, DataType]:
@@ -300,6 +307,11 @@ class TypedSemiring:
             raise _refuse(self, expr, f"an infix expression: {self!r}(A @ B)") from None
         return apply(self)
 
+    @property
+    def commutes_to(self):
+        found = self.op.commutes_to
+        return None if found is None else _found(found, self.multiply.dtypes[0])
+
     def __reduce__(self):
         return ops._typed, (self.op, self.multiply.dtypes)
 
@@ -339,6 +351,15 @@ class Semiring:
     @property
     def is_commutative(self) -> bool:
         return self.binaryop.is_commutative
+
+    @property
+    def commutes_to(self):
+        """The semiring that gives (B.T @ A.T).T, of which `self` gives A @ B; None if it has no name."""
+        turned = _TURNED.get(self.binaryop.name)
+        binaryop = self.binaryop.commutes_to if turned is None else BinaryOp.registry[turned]
+        if binaryop is None or binaryop is self.binaryop:
+            return binaryop and self
+        return get_semiring(self.monoid, binaryop)
 
     def __call__(self, expr):
         try:
@@ -411,6 +432,9 @@ def _parameterized_semiring(monoid: Any, binaryop: Any, name: str) -> Parameteri
     return Parameterized("semiring", name, make, (Semiring.register_anonymous, (monoid, binaryop, name)))
 
 
+# Positional operators in the product of the transposes, where i of a row is j of a column.
+_TURNED = {f"first{i}{one}": f"second{j}{one}" for i, j in ("ij", "ji") for one in ("", "1")}
+_TURNED |= {own: name for name, own in _TURNED.items()}
 # The types in which semirings of bitwise operators compute for signed inputs.
 _UNSIGNED = {INT8: UINT16, INT16: UINT32, INT32: UINT64, INT64: UINT64}
 # Multiplications that a logical monoid applies to its inputs as BOOL.

@@ -98,7 +98,8 @@ class Parameterized:
 
 # --- pickling --------------------------------------------------------------------------------------------------------
 
-registries: dict[str, Callable[..., Any]] = {}  # kind -> how its named operators are found; "parts": semirings of parts
+# kind -> how its named operators are found; "parts": semirings of parts; "number": the Scalar of a number
+registries: dict[str, Callable[..., Any]] = {}
 
 
 def pickled(op: Any) -> tuple | None:

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gbgpu.errors import NotImplementedException, UdfParseError, checked_text
 from gbgpu.semiring import _formulas as formulas
 from gbgpu.semiring import _numpy as numpys
@@ -26,6 +28,7 @@ from gbgpu.semiring._types import (
     SUPPORTED,
     DataType,
     lookup_dtype,
+    types_alone,
     unify,
 )
 
@@ -66,6 +69,12 @@ class Typed:
         return self.op.is_commutative
 
     @property
+    def commutes_to(self):
+        """The typed operator g of f(x, y) == g(y, x), or None."""
+        found = self.op.commutes_to
+        return found[self.dtypes[0]] if found is not None and self.dtypes[0] in found else None
+
+    @property
     def monoid(self):
         """The typed monoid of a binary operator, or None."""
         monoid = self.op.monoid
@@ -97,6 +106,7 @@ class Operator:
     kind = ""
     registry: dict[str, Any]
     is_commutative = False
+    commutes_to: Any = None
     monoid: Any = None
     origin: tuple | None = None  # (Parameterized, its arguments) that made this operator
 
@@ -129,10 +139,9 @@ class Operator:
 
     def __contains__(self, key: object) -> bool:
         try:
-            self[key]
+            return types_alone(key) and self[key] is not None
         except (KeyError, TypeError, NotImplementedException, UdfParseError):
             return False
-        return True
 
     @property
     def types(self) -> dict[DataType, DataType]:
@@ -214,6 +223,12 @@ def _refuse(op: object, came: object, example: str) -> TypeError:
     return TypeError(f"Bad type when calling {op!r}.  Got type: {type(came).__name__}.\nExpected {example}")
 
 
+def _operand(x: object) -> Any:
+    """A number as the Scalar that stands for it, once there are any; anything else as it is."""
+    make = registries.get("number")
+    return make(x) if make is not None and isinstance(x, (bool, int, float, np.number, np.bool_)) else x
+
+
 class UnaryOp(Operator):
     """z = f(x). `unary.abs(A)` returns an expression."""
 
@@ -235,7 +250,7 @@ class UnaryOp(Operator):
         return sc.trace(lambda x, i, j: sc.cast(self.function(i, j), result), params)
 
     def __call__(self, x, **kwargs):
-        apply = getattr(x, "_apply_unary", None)
+        apply = getattr(_operand(x), "_apply_unary", None)
         if apply is None:
             raise _refuse(self, x, f"a Matrix, Vector or Scalar: {self!r}(A)")
         return apply(self, **kwargs)
@@ -259,6 +274,14 @@ class BinaryOp(Operator):
         if self._commutative is None:
             self._commutative = not any(self[dtype].program and not commutes(self[dtype]) for dtype in self.types)
         return self._commutative
+
+    @property
+    def commutes_to(self):
+        """The operator g of f(x, y) == g(y, x): itself, another of a name, or None."""
+        if self.is_commutative:
+            return self
+        name = _COMMUTES.get(self.name)
+        return None if name is None or self.registry.get(self.name) is not self else self.registry[name]
 
     def _inputs(self, first: DataType, second: DataType, *, two: bool) -> tuple[DataType, ...]:
         # With two types `pair` computes in INT64, whatever they are: counts must not overflow.
@@ -284,7 +307,15 @@ class BinaryOp(Operator):
             return x._apply_unary(self, **bound, **kwargs)
         if hasattr(right, "_apply_unary"):
             return right._apply_unary(self, left=x, **kwargs)
+        if hasattr(number := _operand(x), "_apply_unary"):
+            return self(number, right, left=left, **kwargs)
         raise _refuse(self, x, f"a Matrix or Vector and a scalar: {self!r}(A, 1) or {self!r}(1, A)")
+
+
+_SWAPPED = {"first": "second", "ge": "le", "gt": "lt", "isge": "isle", "isgt": "islt", "absfirst": "abssecond"}
+_SWAPPED |= {"minus": "rminus", "cdiv": "rdiv", "truediv": "rtruediv", "floordiv": "rfloordiv", "pow": "rpow"}
+_SWAPPED |= {f"first{place}": f"second{place}" for place in ("i", "i1", "j", "j1")}
+_COMMUTES = _SWAPPED | {name: own for own, name in _SWAPPED.items()}
 
 
 def _apply_infix(op: object, x: object, **kwargs):
@@ -325,7 +356,7 @@ class IndexUnaryOp(Operator):
         return Typed(self, dtypes, self._program([("x", dtype), ("i", INT64), ("j", INT64), ("t", thunk)]))
 
     def __call__(self, x, thunk=None, **kwargs):
-        apply = getattr(x, "_apply_unary", None)
+        apply = getattr(_operand(x), "_apply_unary", None)
         if apply is None:
             raise _refuse(self, x, f"a Matrix or Vector: {self!r}(A) or {self!r}(A, thunk)")
         return apply(self, **kwargs) if thunk is None else apply(self, right=thunk, **kwargs)
@@ -344,7 +375,7 @@ class SelectOp(IndexUnaryOp):
         return typed
 
     def __call__(self, x, thunk=None, **kwargs):
-        apply = getattr(x, "_apply_select", None)
+        apply = getattr(_operand(x), "_apply_select", None)
         if apply is None:
             raise _refuse(self, x, f"a Matrix or Vector: {self!r}(A) or {self!r}(A, thunk)")
         return apply(self, thunk, **kwargs)
@@ -435,6 +466,8 @@ def _equal(x: object, y: object) -> bool:
 # --- strings and functions as operators ------------------------------------------------------------------------------
 
 _CLASSES: dict[str, Any] = {"unary": UnaryOp, "binary": BinaryOp, "indexunary": IndexUnaryOp, "select": SelectOp}
+_PLACES_SIGNS = {"col<=": "colle", "col>": "colgt", "row<=": "rowle", "row>": "rowgt"}
+_PLACES_SIGNS |= {"index<=": "indexle", "index>": "indexgt"}
 _SIGNS: dict[str, dict[str, str]] = {
     "unary": {"-": "ainv", "~": "lnot"},
     "binary": {
@@ -442,11 +475,10 @@ _SIGNS: dict[str, dict[str, str]] = {
         **{"*": "times", "/": "truediv", "//": "floordiv", "%": "numpy.mod", "**": "pow"},
         **{"&": "land", "|": "lor", "^": "lxor"},
     },
-    "indexunary": {},
+    "indexunary": _PLACES_SIGNS,
     "select": {
         **{"<": "valuelt", ">": "valuegt", "<=": "valuele", ">=": "valuege", "!=": "valuene", "==": "valueeq"},
-        **{"col<=": "colle", "col>": "colgt", "row<=": "rowle", "row>": "rowgt"},
-        **{"index<=": "indexle", "index>": "indexgt"},
+        **_PLACES_SIGNS,
     },
     "monoid": {"==": "eq", "+": "plus", "*": "times", "&": "land", "|": "lor", "^": "lxor"},
     "semiring": {},

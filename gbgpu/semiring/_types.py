@@ -42,7 +42,7 @@ class DataType:
             return False
         try:
             return lookup_dtype(other) is self
-        except (TypeError, NotImplementedException):
+        except (TypeError, ValueError, NotImplementedException):
             return False
 
     __hash__ = object.__hash__
@@ -88,7 +88,8 @@ _NAMES = ", ".join(dtype.name for dtype in SUPPORTED)
 def lookup_dtype(key: object) -> DataType:
     """The DataType for a DataType, NumPy dtype or scalar type, `bool` / `int` / `float`, or a string ("INT64", "i8").
 
-    Raises NotImplementedException for a real type that gbgpu doesn't have yet, TypeError for anything else.
+    Raises NotImplementedException for a real type that gbgpu doesn't have yet, TypeError for None and for arrays,
+    ValueError for anything else.
     """
     if type(key) is DataType:
         return key
@@ -102,8 +103,8 @@ def lookup_dtype(key: object) -> DataType:
 
 
 def _search(key: object) -> DataType:
-    if isinstance(key, str) and key.upper() in _BY_NAME:
-        return _BY_NAME[key.upper()]
+    if isinstance(key, str) and (name := key.upper().removeprefix("GRB_")) in _BY_NAME:
+        return _BY_NAME[name]
     shape = getattr(key, "shape", None)
     if isinstance(shape, tuple) and shape and not isinstance(key, np.dtype):
         hint = "Matrix.from_scipy_sparse, from_dense and from_coo make objects of others; x.dup() copies"
@@ -123,7 +124,16 @@ def _unknown(key: object) -> Exception:
     if isinstance(key, str) and key.upper() in ("FC32", "FC64"):
         return NotImplementedException(f"dtype {key.upper()} isn't supported yet; supported are {_NAMES}")
     expected = f"expected one of {_NAMES}, or their NumPy names"
-    return TypeError(f"Unknown dtype: {key!r} of type {type(key).__name__}; {expected}")
+    kind = TypeError if key is None else ValueError
+    return kind(f"Unknown dtype: {key!r} of type {type(key).__name__}; {expected}")
+
+
+def types_alone(key: object) -> bool:
+    """Whether a key of operators names types, one or a pair."""
+    try:
+        return all(lookup_dtype(part) for part in (key if isinstance(key, tuple) else (key,)))
+    except (TypeError, ValueError, NotImplementedException):
+        return False
 
 
 def unify(type1: object, type2: object, *, is_left_scalar: bool = False, is_right_scalar: bool = False) -> DataType:
