@@ -109,7 +109,9 @@ def test_random_bodies_on_one_of_several_devices(data):
     gb.init("cpu:3", partition=gb.partition.shares(1, 5, 3))
     kinds = [kind for kind in KINDS if kind not in (s.mxm, s.outer, a.diag, a.setdiag)]
     program = data.draw(p.programs(kinds, most=5, small=True))
-    body = [("", each.text()) for each in program.statements if len(each.target.space) < 2]
+    texts = [each.text() for each in program.statements if len(each.target.space) < 2]
+    # Which term `any` takes is another one on other devices; of pairs all are alike.
+    body = [("", text) for text in texts if "any_" not in text.replace("any_pair", "")]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loops.DeviceLoop, "of", lambda session, loop: Alone(session, loop) if not loop.told else None)
         for rounds in (2, 3) if body else ():
