@@ -88,12 +88,10 @@ def checks(workers: int) -> Iterator[Check]:
         yield Check(f"memcheck, loops {i + 1}", 1, 400, memcheck, {**one, "GBGPU_TEST_PART": f"{i}/{PARTS}"})
     stays = [*SANITIZER, "--tool", "racecheck", "--kernel-name", "kne=resident", sys.executable, "tests/racing.py"]
     yield Check("racecheck, loops", 1, 300, stays, {})
-    steps = {**one, "GBGPU_TEST_LOOPS": "statements"}
-    for tool, chosen, variables in (
-        ("memcheck", CHOSEN, one),
-        ("racecheck", f"({CHOSEN}) and not few_rounds", steps),  # these do not see into graphs
-        ("synccheck", f"({CHOSEN}) and not few_rounds", steps),
-    ):
+    for tool in ("memcheck", "racecheck", "synccheck"):
+        chosen, variables = CHOSEN, one
+        if tool != "memcheck":  # the others do not see into graphs
+            chosen, variables = f"({CHOSEN}) and not few_rounds", {**one, "GBGPU_TEST_LOOPS": "statements"}
         command = [*SANITIZER, "--tool", tool, *OURS, *tests(KERNELS, chosen)]
         yield Check(f"{tool}, kernels", 1, 600, command, variables)
 

@@ -206,7 +206,7 @@ class Ranks:
         self._rank_of: list[int] = []
         self._own = 0  # the first device that is here
         self._done, self._marks = 0, 0  # statements so far: how many, and the sum of what tells them apart
-        self._last: deque[tuple] = deque(maxlen=_REMEMBERED)
+        self._last: deque[tuple[int, tuple]] = deque(maxlen=_REMEMBERED)  # the last ones, by their numbers
         self._direct: Any = None  # the way from GPU to GPU
 
     def beside(self) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -260,7 +260,7 @@ class Ranks:
     def does(self, *what: Any) -> None:
         """A statement, or what makes an object, which all ranks carry out: that they do shows where they meet next."""
         self._done, self._marks = self._done + 1, self._marks + _mark(what) & 0x7FFFFFFF
-        self._last.append(what)
+        self._last.append((self._done, what))
 
     # -- what ranks tell each other
 
@@ -412,14 +412,10 @@ class Ranks:
 
     def _apart(self, what: str) -> NoReturn:
         """Ranks met for different things, or carried out other statements before: say which."""
-        each = self._comm.allgather((what, self._done, list(self._last)))
-        expected, places = "all ranks at the same place of the program", [place for place, *_ in each]
+        each = self._comm.allgather((what, dict(self._last)))
+        expected, places = "all ranks at the same place of the program", [place for place, _ in each]
         if len(set(places)) == 1:
-            expected, first = "the same statements on all ranks", max(done - len(last) for _, done, last in each)
-            lines = [[" ".join(map(str, one)) for one in last[first - done + len(last) :]] for _, done, last in each]
-            alike = next((k for k, line in enumerate(zip(*lines, strict=False)) if len(set(line)) > 1), None)
-            k = min(map(len, lines)) if alike is None else alike
-            places = [line[k] if k < len(line) else "none" for line in lines]
+            expected, places = "the same statements on all ranks", _first_unlike([last for _, last in each])
         came = ", ".join(f"rank {rank} at {place!r}" for rank, place in enumerate(places))
         hint = "every rank runs the same statements and reads the same values, also where only one prints"
         raise DeviceError(message(expected, came, hint))
@@ -477,6 +473,16 @@ class Ranks:
             expected = f"{told[other][self.size + 2 + one]} bytes of {what} for rank {other} from rank {one}"
             hint = "every rank holds the same, also where it is drawn at random or read from a file"
             raise DeviceError(message(expected, told[one][other], hint))
+
+
+def _first_unlike(known: Sequence[Mapping[int, tuple]]) -> list[str]:
+    """Of the statements that each rank knows, by their numbers, the first that are not alike."""
+    begin = max(min(last, default=0) for last in known)  # before, not all know theirs
+    for number in sorted({number for last in known for number in last if number >= begin}):
+        texts = [" ".join(map(str, last.get(number, ("none",)))) for last in known]
+        if len(set(texts)) > 1:
+            return texts
+    return ["none"] * len(known)
 
 
 @lru_cache(maxsize=4096)

@@ -2,17 +2,17 @@
 
 Imports, exports, and what orders the entries of a row go through the host."""
 
-from inspect import signature
 from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import settings
-from ..errors import DimensionMismatch, InvalidValue, checked_text, message, no_attribute
+from ..errors import DimensionMismatch, checked_text, message, no_attribute
 from ..semiring._lower import to_python
 from .arrays import array_of, checked_size, room_for
 from .compose import by_rows, integral, of_ndim
 from .expr import Expression, _kinds, computed, is_tensor, new_like
+from .imports import by_format, dense, first, first_values, guessed, imported, lines_of
 from .typed import dtype_or, reducer
 
 
@@ -341,12 +341,12 @@ class MatrixTools(_Tools):
 
     @classmethod
     def import_csr(cls, *, nrows: int, ncols: int, indptr: Any, values: Any, col_indices: Any, **opts: Any) -> Any:
-        kept, sizes = _imported(values, opts, "csr"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
+        kept, sizes = imported(values, opts, "csr"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
         return _kinds["matrix"].from_csr(indptr, col_indices, *kept, **sizes)
 
     @classmethod
     def import_csc(cls, *, nrows: int, ncols: int, indptr: Any, values: Any, row_indices: Any, **opts: Any) -> Any:
-        kept, sizes = _imported(values, opts, "csc"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
+        kept, sizes = imported(values, opts, "csc"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
         return _kinds["matrix"].from_csc(indptr, row_indices, *kept, **sizes)
 
     @classmethod
@@ -354,22 +354,28 @@ class MatrixTools(_Tools):
         cls, *, nrows: int, ncols: int, rows: Any, indptr: Any, values: Any, col_indices: Any, nvec: Any = None,
         **opts: Any,
     ) -> Any:  # fmt: skip
-        kept, sizes = _imported(values, opts, "hypercsr"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
-        return _kinds["matrix"].from_dcsr(*_vectors(nvec, rows, indptr, col_indices, kept[0]), kept[1], **sizes)
+        kept, sizes = (
+            imported(values, opts, "hypercsr"),
+            {"nrows": nrows, "ncols": ncols, "name": opts.get("name")},
+        )
+        return _kinds["matrix"].from_dcsr(*lines_of(nvec, rows, indptr, col_indices, kept[0]), kept[1], **sizes)
 
     @classmethod
     def import_hypercsc(
         cls, *, nrows: int, ncols: int, cols: Any, indptr: Any, values: Any, row_indices: Any, nvec: Any = None,
         **opts: Any,
     ) -> Any:  # fmt: skip
-        kept, sizes = _imported(values, opts, "hypercsc"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
-        return _kinds["matrix"].from_dcsc(*_vectors(nvec, cols, indptr, row_indices, kept[0]), kept[1], **sizes)
+        kept, sizes = (
+            imported(values, opts, "hypercsc"),
+            {"nrows": nrows, "ncols": ncols, "name": opts.get("name")},
+        )
+        return _kinds["matrix"].from_dcsc(*lines_of(nvec, cols, indptr, row_indices, kept[0]), kept[1], **sizes)
 
     @classmethod
     def import_coo(
         cls, rows: Any, cols: Any, values: Any, *, nrows: int, ncols: int, nvals: Any = None, **opts: Any
     ) -> Any:
-        kept, sizes = _imported(values, opts, "coo"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
+        kept, sizes = imported(values, opts, "coo"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
         return _kinds["matrix"].from_coo(rows, cols, *kept, **sizes)
 
     import_coor = import_cooc = import_coo
@@ -378,99 +384,26 @@ class MatrixTools(_Tools):
     def import_bitmapr(
         cls, *, bitmap: Any, values: Any, nrows: Any = None, ncols: Any = None, nvals: Any = None, **opts: Any
     ) -> Any:
-        return _dense(values, bitmap, nrows, ncols, "bitmapr", opts)
+        return dense(values, bitmap, nrows, ncols, "bitmapr", opts)
 
     @classmethod
     def import_bitmapc(
         cls, *, bitmap: Any, values: Any, nrows: Any = None, ncols: Any = None, nvals: Any = None, **opts: Any
     ) -> Any:
-        return _dense(values, bitmap, nrows, ncols, "bitmapc", opts)
+        return dense(values, bitmap, nrows, ncols, "bitmapc", opts)
 
     @classmethod
     def import_fullr(cls, values: Any, *, nrows: Any = None, ncols: Any = None, **opts: Any) -> Any:
-        return _dense(values, None, nrows, ncols, "fullr", opts)
+        return dense(values, None, nrows, ncols, "fullr", opts)
 
     @classmethod
     def import_fullc(cls, values: Any, *, nrows: Any = None, ncols: Any = None, **opts: Any) -> Any:
-        return _dense(values, None, nrows, ncols, "fullc", opts)
+        return dense(values, None, nrows, ncols, "fullc", opts)
 
     @classmethod
     def import_any(cls, *, format: str | None = None, **given: Any) -> Any:
         """By `format`, or by the names of the arrays."""
-        return _import_any(cls, format or _guessed(given), given)
-
-
-# arrays and sizes, of which `import_any` drops those that a format has not
-_PARTS = {"indices", "bitmap", "indptr", "rows", "cols", "col_indices", "row_indices", "size", "nrows", "ncols"}
-_PARTS |= {"nvals", "nvec"}
-_OPTIONS = {"format", "name", "dtype", "is_iso", "take_ownership", "sorted_index", "sorted_rows", "sorted_cols"}
-_OPTIONS |= {"axb_method", "chunk", "compression", "compression_level", "gpu_id", "nthreads", "secure_import", "sort"}
-
-
-def _import_any(cls: Any, format: str, given: dict) -> Any:
-    """By the function that imports a format. Raises ValueError for one that there is none for."""
-    found = getattr(cls, f"import_{format}", None)
-    if found is None or format == "any":
-        names = ", ".join(n.removeprefix("import_") for n in dir(cls) if n.startswith("import_") and n != "import_any")
-        raise ValueError(message(f"a format among {names}", repr(format)))
-    foreign = _PARTS - set(signature(found).parameters)
-    return found(**{name: value for name, value in given.items() if value is not None and name not in foreign})
-
-
-def _guessed(given: dict) -> str:
-    names = {name for name, value in given.items() if value is not None}
-    if "bitmap" in names:
-        return "bitmapr"
-    if "indptr" in names:
-        by_row = "col_indices" in names
-        return ("hyper" if ("rows" if by_row else "cols") in names else "") + ("csr" if by_row else "csc")
-    return "coo" if "rows" in names else "fullr"
-
-
-def _imported(values: Any, opts: dict, format: str) -> tuple[Any, Any]:
-    """(values, dtype); an iso array as its one value. Raises ValueError for what is no option, or another format."""
-    if unknown := sorted(set(opts) - _OPTIONS):
-        raise ValueError(message(f"options among {', '.join(sorted(_OPTIONS))}", ", ".join(unknown)))
-    if opts.get("format") not in (None, format, *(("coor", "cooc") if format == "coo" else ())):
-        raise ValueError(message(f"format {format!r} or none", repr(opts["format"])))
-    array = array_of(values)
-    return (array.reshape(-1)[0] if opts.get("is_iso") and array.size else array), opts.get("dtype")
-
-
-def _first(n: int, array: Any) -> Any:
-    """The first n elements. Raises InvalidValue if there are fewer."""
-    array = array_of(array)
-    if array.size < checked_size(n):
-        raise InvalidValue(message(f"arrays of at least {n} elements", array.size))
-    return array[:n]
-
-
-def _vectors(nvec: int | None, lines: Any, indptr: Any, indices: Any, values: Any) -> tuple:
-    """Of doubly compressed arrays the first `nvec` rows, or columns."""
-    if nvec is None:
-        return lines, indptr, indices, values
-    lines, indptr = _first(nvec, lines), _first(nvec + 1, indptr)
-    n = int(indptr[-1])
-    return lines, indptr, _first(n, indices), values if np.ndim(values) == 0 else _first(n, values)
-
-
-def _dense(values: Any, bitmap: Any, nrows: Any, ncols: Any, format: str, opts: dict) -> Any:
-    kept, dtype = _imported(values, opts, format)
-    like = array_of(bitmap) if bitmap is not None else array_of(values)
-    held = like.shape if like.ndim == 2 else (None, None)
-    given = zip((nrows, ncols), held, strict=True)
-    shape: Any = tuple(own if n is None else checked_size(n) for n, own in given)
-    if None in shape:
-        raise ValueError(message("nrows and ncols beside flat arrays", shape))
-    order: Any = "F" if format.endswith("c") else "C"
-
-    def places(array: Any) -> Any:
-        return _first(shape[0] * shape[1], array.ravel(order)).reshape(shape, order=order)
-
-    vals = np.broadcast_to(kept, shape) if np.ndim(kept) == 0 else places(kept)
-    keep = np.ones(shape, bool) if bitmap is None else places(array_of(bitmap).astype(bool))
-    i, j = np.nonzero(keep)
-    return _kinds["matrix"].from_coo(i, j, vals[i, j], dtype, nrows=shape[0], ncols=shape[1], name=opts.get("name"))
+        return by_format(cls, format or guessed(given), given)
 
 
 def _compressed(A: Any, hyper: bool, by_row: bool) -> dict:
@@ -582,24 +515,24 @@ class VectorTools(_Tools):
 
     @classmethod
     def import_sparse(cls, *, size: int, indices: Any, values: Any, nvals: int | None = None, **opts: Any) -> Any:
-        vals, dtype = _imported(values, opts, "sparse")
+        vals, dtype = imported(values, opts, "sparse")
         if nvals is not None:
-            indices, vals = _first(nvals, indices), vals if np.ndim(vals) == 0 else _first(nvals, vals)
+            indices, vals = first(nvals, indices), first_values(nvals, vals)
         return _kinds["vector"].from_coo(indices, vals, dtype, size=size, name=opts.get("name"))
 
     @classmethod
     def import_bitmap(cls, *, bitmap: Any, values: Any, size: int | None = None, nvals: Any = None, **opts: Any) -> Any:
-        keep, (vals, dtype) = array_of(bitmap).astype(bool), _imported(values, opts, "bitmap")
+        keep, (vals, dtype) = array_of(bitmap).astype(bool), imported(values, opts, "bitmap")
         n = len(keep) if size is None else checked_size(size)
-        ids, vals = np.flatnonzero(_first(n, keep)), vals if np.ndim(vals) == 0 else _first(n, vals)
+        ids, vals = np.flatnonzero(first(n, keep)), first_values(n, vals)
         kept = vals if np.ndim(vals) == 0 else vals[ids]
         return _kinds["vector"].from_coo(ids, kept, dtype, size=n, name=opts.get("name"))
 
     @classmethod
     def import_full(cls, values: Any, *, size: int | None = None, **opts: Any) -> Any:
-        vals, dtype = _imported(values, opts, "full")
+        vals, dtype = imported(values, opts, "full")
         if np.ndim(vals):
-            vals = vals if size is None else _first(size, vals)
+            vals = vals if size is None else first(size, vals)
             return _kinds["vector"].from_dense(vals, dtype=dtype, name=opts.get("name"))
         if size is None:
             raise TypeError(message("a size beside one value", "none"))
@@ -610,7 +543,7 @@ class VectorTools(_Tools):
         """By `format`, or by the names of the arrays."""
         names = {name for name, value in given.items() if value is not None}
         guess = "bitmap" if "bitmap" in names else "sparse" if "indices" in names else "full"
-        return _import_any(cls, format or guess, given)
+        return by_format(cls, format or guess, given)
 
 
 def _folded(flat: Any, nrows: int, ncols: int | None, order: str, name: Any) -> Any:

@@ -225,6 +225,8 @@ def _refuse(op: object, came: object, example: str) -> TypeError:
 
 def _operand(x: object) -> Any:
     """A number as the Scalar that stands for it, once there are any; anything else as it is."""
+    if hasattr(x, "_apply_unary"):
+        return x
     make = registries.get("number")
     return make(x) if make is not None and isinstance(x, (bool, int, float, np.number, np.bool_)) else x
 
