@@ -12,8 +12,10 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from zlib import crc32
 
 import pytest
@@ -25,6 +27,7 @@ import gbgpu as gb  # noqa: E402
 import gbgpu.io.binary  # noqa: E402
 import gbgpu.io.entries
 import gbgpu.io.text
+from gbgpu.device import nvrtc
 from gbgpu.trace import by_steps
 
 if os.environ.get("GBGPU_TEST_LOOPS") == "statements":
@@ -176,6 +179,18 @@ def reader(request, monkeypatch) -> None:
     """Who reads files: short texts are not worth compiled code unless it is there already."""
     for module in (gbgpu.io.text, gbgpu.io.entries, gbgpu.io.binary):
         monkeypatch.setattr(module, "pays", lambda size: request.param == "compiled")
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch) -> Path:
+    """A folder for this test's kernels alone: what tests before began to compile has gone to theirs."""
+    nvrtc._threads().shutdown()
+    nvrtc._threads.cache_clear()
+    for thread in threading.enumerate():
+        if "_compile" in thread.name:
+            thread.join()
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -11,14 +11,13 @@ from gbgpu.kernels.gpu import GpuKernels
 __test__ = bool(cuda.available())
 
 
-def test_a_gpu_needs_no_more_than_was_compiled_ahead(tmp_path, monkeypatch):
-    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+def test_a_gpu_needs_no_more_than_was_compiled_ahead(store, monkeypatch):
     monkeypatch.setattr(GpuKernels, "ahead", lambda *guesses: None)
     monkeypatch.setattr(nvrtc, "_begun", {})  # into another folder
     for device in ("cuda:0", "cuda:0*3"):
         gb.compile_ahead(lambda device=device: (gb.init(device), program()))
-        before = set((tmp_path / "cuda").iterdir())
+        before = set((store / "cuda").iterdir())
         gb.init(device)
         program()
-        new = set((tmp_path / "cuda").iterdir()) - before
+        new = set((store / "cuda").iterdir()) - before
         assert len(new) <= 1  # the device's own, for copies

@@ -18,7 +18,7 @@ import gbgpu as gb
 from algos import cli, eigenvector, hits, katz, pagerank, progress, runs
 from algos.cli import main
 from algos.verify import VerificationError
-from gbgpu.device import cuda, nvrtc
+from gbgpu.device import cuda
 from gbgpu.trace import Compiling, compiling
 
 PGP = str(Path(__file__).resolve().parent.parent / "data" / "PGPgiantcompo.mtx.gz")
@@ -522,23 +522,20 @@ def test_what_is_compiled_by_default(monkeypatch):
     assert types == ["BOOL", "INT64", "FP32", "FP64"]
 
 
-def test_compile_without_a_gpu_leaves_cpu_kernels_for_the_next_process(tmp_path, monkeypatch, capsys):
-    nvrtc.settle()  # what tests before began to compile goes to their own store
+def test_compile_without_a_gpu_leaves_cpu_kernels_for_the_next_process(store, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(cuda, "available", lambda: 0)
     monkeypatch.setattr(gb.settings, "tiered", True)
-    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "search.py").write_text(SEARCH)
     command = [sys.executable, "-m", "algos.cli", "run", "bfs", "road:9", "--devices", "cpu:2", "--json"]
     command += ["--source", "3", "--repeat", "2"]
     environment = {**os.environ, "GBGPU_TIERED": "0", "GBGPU_INTERPRET": "0"}
-    environment["GBGPU_CACHE_DIR"] = str(tmp_path / "cache")
     assert main(["compile", str(tmp_path / "search.py")]) == 0
-    compiled = set(tmp_path.glob("cache/numba/*"))  # a file each
+    compiled = set(store.glob("numba/*"))  # a file each
     assert f"{len(compiled)} kernels compiled" in capsys.readouterr().err and len(compiled) > 5
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=True)
-    assert set(tmp_path.glob("cache/numba/*")) == compiled
+    assert set(store.glob("numba/*")) == compiled
     assert json.loads(done.stdout)["compile_seconds"] > 0  # they were loaded
-    assert not (tmp_path / "cache/cuda").exists()
+    assert not (store / "cuda").exists()
 
 
 def test_compile_runs_a_program_and_compiles_what_it_needs(tmp_path, monkeypatch, capsys):

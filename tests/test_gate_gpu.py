@@ -124,7 +124,7 @@ def test_wrong_entries_are_refused(gpu):
     for bad in (gpu.asarray([0, -1, 1]), gpu.asarray([0, 3, 1])):
         with pytest.raises(exceptions.IndexOutOfBound):
             gb.Matrix.from_coo(bad, ids, 1, nrows=3, ncols=3)
-    with pytest.raises(exceptions.InvalidValue):
+    with pytest.raises(ValueError, match="as many rows as columns"):
         gb.Matrix.from_coo(ids, ids[:2], 1)
     with pytest.raises(exceptions.InvalidValue):
         gb.Matrix.from_csr(gpu.asarray([0, 2, 1, 3]), ids, 1.0)
