@@ -21,7 +21,7 @@ import pytest
 import statements
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from test_loops import KINDS, agree, numbers
+from test_loops import KINDS, agree, certain, numbers
 
 import algos
 import algos.verify
@@ -648,8 +648,7 @@ def test_random_bodies(machine):
     @given(data=st.data())
     def run(data):
         program = data.draw(p.programs([kind for kind in KINDS if kind not in MATRICES], most=4, small=True))
-        chosen = [each for each in program.statements if each.check != "any"]  # which takes another one each time
-        bodies = [statement.text() for statement in chosen if len(statement.target.space) < 2]
+        bodies = [statement.text() for statement in certain(program) if len(statement.target.space) < 2]
         body = [(data.draw(st.sampled_from(GUARDS)), text) for text in bodies]
         rounds = data.draw(st.integers(7, 12))
         note(f"{rounds} rounds of {body}")
