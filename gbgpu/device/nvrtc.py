@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,11 @@ def begin(text: str, arch: str, fmad: bool = False, soon: bool = False) -> None:
         _begun.clear()  # nobody asked; threads go on, into the store
     if name not in _begun and not store.has("cuda", name):
         _begun[name] = _threads().submit(_made, name, text, options)
+
+
+def settle() -> None:
+    """Wait for what was begun, as it would take cores from what is timed."""
+    wait(list(_begun.values()))
 
 
 def _made(name: str, text: str, options: tuple[str, ...]) -> bytes:
