@@ -32,8 +32,8 @@ from gbgpu.trace import counters
 
 ITERATIONS = 20  # of PageRank
 NAMES = ("rmat22", "kron21", "rmat24", "urand23", "urand24", "road24m", "road2m", "luxembourg_osm", "PGPgiantcompo")
-STEPS = ("spmv", "pagerank", "pagerank to 1e-6", "bfs hub", "bfs random", "sssp", "components", "triangles")
-STEPS += ("build", "build weighted", "bfs with parents", "betweenness", "core numbers", "coloring")
+STEPS = ["spmv", "pagerank", "pagerank to 1e-6", "bfs hub", "bfs random", "sssp", "components", "triangles"]
+STEPS += ["build", "build weighted", "bfs with parents", "betweenness", "core numbers", "coloring"]
 FOUR = 4  # sources of betweenness
 SMALL = ("email-Enron", "soc-Slashdot0902", "uk-2007-05_100000")
 REAL = (*SMALL, "osm-andorra", "rail-world")  # which the project does not ship: where --data has them

@@ -29,7 +29,8 @@ def hub(A: csr_array) -> int:
 
 def sources(A: csr_array, count: int) -> list[int]:
     """Random vertices whose search reaches over half of the graph."""
-    random, found = np.random.default_rng(3), []
+    random = np.random.default_rng(3)
+    found: list[int] = []
     while len(found) < count:
         source = int(random.integers(A.shape[0]))
         if len(csgraph.breadth_first_order(A, source, return_predecessors=False)) > A.shape[0] // 2:

@@ -109,8 +109,16 @@ class Run:
         self.processes = []
         for log in self.logs:
             with log.open("wb") as out:
-                given = {"stdout": out, "stderr": subprocess.STDOUT, "env": environment, "cwd": ROOT}
-                self.processes.append(subprocess.Popen(check.command, start_new_session=True, **given))
+                self.processes.append(
+                    subprocess.Popen(
+                        check.command,
+                        stdout=out,
+                        stderr=subprocess.STDOUT,
+                        env=environment,
+                        cwd=ROOT,
+                        start_new_session=True,
+                    )
+                )
 
     @property
     def over(self) -> bool:
@@ -143,7 +151,8 @@ def words(log: Path, good: bool) -> list[str]:
 
 def side_by_side(left: list[Check], gpus: int, seconds: float, logs: Path) -> int:
     """Run checks, the first ones first, as far as GPUs are free; returns how many failed."""
-    free, running, failed, end = list(range(gpus)), [], 0, time.monotonic() + seconds
+    free, failed, end = list(range(gpus)), 0, time.monotonic() + seconds
+    running: list[Run] = []
     try:
         while left or running:
             for check in [*left]:

@@ -8,6 +8,7 @@ default; `apart`, all GPUs without replicas, so that each round is one of all. R
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,8 @@ def main() -> None:
     given, rows = parser.parse_args(), []
     ways = {"one": ("cuda:0", "auto"), "folded": (given.devices, "auto"), "apart": (given.devices, 0)}
     for name in given.graphs:
-        graph, known = make(name, given.data), {}
+        graph = make(name, given.data)
+        known: dict[str, Any] = {}
         found = {way: measured(graph, *how, given.rounds, known) for way, how in ways.items()}
         for step, one in found["one"].items():
             folded, apart = found["folded"][step], found["apart"][step]

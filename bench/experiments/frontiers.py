@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +79,8 @@ def main() -> None:
     given = parser.parse_args()
     lines = []
     for name in given.graphs:
-        graph, known = make(name), {}
+        graph = make(name)
+        known: dict[str, Any] = {}
         several = [(given.devices, balance) for balance in given.balance]
         for devices, balance in (("cuda:0", "off"), *several):
             told = "one" if devices == "cuda:0" else devices

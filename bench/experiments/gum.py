@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,11 @@ from gbgpu import balance
 from gbgpu.balance import Round, Tally, Topology, constant, replay, rounds, summary
 
 HOST = "sim:dgx1-v100"
-PARTITIONS = {"segments": gb.partition.equal_edges, "random": gb.partition.random, "metis": gb.partition.metis}
+PARTITIONS: dict[str, Callable[[], Any]] = {
+    "segments": gb.partition.equal_edges,
+    "random": gb.partition.random,
+    "metis": gb.partition.metis,
+}
 FILES = ("soc-Slashdot0902", "uk-2007-05_100000", "osm-andorra")
 RUNS = {
     "BFS": lambda A, source: bfs(A, source),
@@ -41,8 +46,9 @@ def graphs(data: Path | None) -> Iterator[tuple[str, gb.Matrix]]:
     """Name and matrix, each in a session of its own devices."""
     yield "rmat-17", gb.io.generate.rmat(17, 16, seed=1, weights=(1, 255), dtype="INT64")
     yield "luxembourg_osm", gb.io.mmread("data/luxembourg_osm.mtx.gz")
-    for name in FILES if data else ():
-        yield name, gb.io.mmread(data / f"{name}.mtx.gz")
+    if data:
+        for name in FILES:
+            yield name, gb.io.mmread(data / f"{name}.mtx.gz")
 
 
 def recorded(arrays: tuple, algorithm: str, partition: str, devices: int, times: int) -> list[Round]:

@@ -152,7 +152,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     gb.settings.resident = "now"
-    gpus = list(dict.fromkeys(f"cuda:{device.gpu}" for device in gb.init(given.devices).devices))
+    session = gb.init(given.devices)
+    gpus = list(dict.fromkeys(f"cuda:{device.gpu}" for device in session.devices))  # type: ignore[attr-defined]
     counts = [m for m in (1, 2, 4, 8) if m <= len(gpus)]
     scaled, longest, won = [], [], []
     for name in given.graphs:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import cupy
@@ -81,7 +82,8 @@ def main() -> None:
     parser.add_argument("--results", action="store_true", help="keep the table")
     given = parser.parse_args()
     session, rows = gb.init(given.devices), []
-    gpus, name = len({device.gpu for device in session.devices}), f"rmat{given.scale}"
+    gpus = len({device.gpu for device in session.devices})  # type: ignore[attr-defined]
+    name = f"rmat{given.scale}"
 
     def tell(what: str, ours: float, unit: str, note: str = "") -> None:
         rows.append(Row(f"{name}: {what}", given.devices, ours, unit, note=note))
@@ -89,7 +91,7 @@ def main() -> None:
 
     A, seconds = timed(lambda: gb.io.rmat(given.scale, 16, seed=1, dtype="BOOL"))
     held = [bytes / 1e9 for bytes in A.memory().values()]
-    predicted = gb.estimate_memory(*A.shape, A.nvals, "BOOL", iso=True)
+    predicted = gb.estimate_memory(A.nrows, A.ncols, A.nvals, "BOOL", iso=True)
     told = ", ".join(f"{bytes:.1f}" for bytes in held)
     tell("drawn and built", seconds, "ms", f"{A.nvals} entries, the renaming by the host among it")
     tell("memory", max(held), "GB", f"{told} by device; predicted {predicted.held / 1e9:.1f}")
@@ -103,7 +105,7 @@ def main() -> None:
     for _ in range(WARM):  # kernels are compiled, the order of columns made, the loop captured
         algos.bfs_levels(A, sources[0])
     for source in sources:
-        levels, took = timed(lambda source=source: algos.bfs_levels(A, source))
+        levels, took = timed(partial(algos.bfs_levels, A, source))
         check_levels(A, source, levels)
         edges = binary.second(levels & degrees).reduce("plus").new().value // 2
         speeds.append(edges / took / 1e6)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,8 @@ def main() -> None:
     given = parser.parse_args()
     p, lines = len(gb.init(given.devices).devices), []
     for name in given.graphs:
-        graph, known = make(name), {}
+        graph = make(name)
+        known: dict[str, Any] = {}
         for shares in (None, (1,) * (p - 1) + (9 * (p - 1),), (9 * (p - 1),) + (1,) * (p - 1)):
             for balance in ("off", "auto"):
                 told = "equal" if shares is None else ":".join(map(str, shares))

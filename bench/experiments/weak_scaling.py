@@ -188,14 +188,14 @@ def main() -> None:
         if gb.rank() == 0:
             print(json.dumps(found))
         return
-    found = []
+    runs = []
     for step in range(given.most.bit_length()):
-        found.append(run(1 << step, given.scale + step))
-        print(found[-1], flush=True)
-    told = predicted(found)
+        runs.append(run(1 << step, given.scale + step))
+        print(runs[-1], flush=True)
+    told = predicted(runs)
     command = f"python -m bench.experiments.weak_scaling --scale {given.scale} --most {given.most}"
-    (RESULTS / "weak-scaling.md").write_text(report(found, told, command))
-    picture(found, told, RESULTS / "weak-scaling.png")
+    (RESULTS / "weak-scaling.md").write_text(report(runs, told, command))
+    picture(runs, told, RESULTS / "weak-scaling.png")
 
 
 if __name__ == "__main__":
