@@ -181,6 +181,8 @@ def main() -> None:
     parser.add_argument("--gpus", type=int, help="ranks with a GPU each, at most: timed instead of counted")
     parser.add_argument("--timed", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.most < 4:
+        parser.error("--most: runs of 2 and of 4 ranks at least, as what they count is carried on from")
     if given.gpus:
         return measured(given.gpus, given.scale)
     if given.count or given.timed:
