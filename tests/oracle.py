@@ -25,6 +25,7 @@ import gbgpu as gb
 NAMES = (*tables.MODULES, "replace")
 HEAD = f"import numpy as np\nimport gbgpu as gb\nfrom gbgpu import {', '.join(NAMES)}\n"
 IDS = "ids = lambda places: gb.Vector.from_dense(np.array(places))\n"
+REFUSALS = gb.exceptions.GraphblasException, TypeError, ValueError, IndexError, KeyError
 RAN: Counter[str] = Counter()  # statements by devices and operation: "cpu:3 shares threads: mxm"
 warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*is specific to SuiteSparse.*")
 
@@ -142,10 +143,12 @@ class Run:
             return error
         try:
             exec(statement.text(hints=True), self.ours)
-        except Exception as error:
-            if isinstance(error, gb.exceptions.EmptyObject):
+        except gb.exceptions.EmptyObject as error:
+            if any(not key.space and self.ours[key.name].is_empty for key in statement.uses):
                 return error  # python-graphblas does not look at a scalar where there is no place for a result
-            if refused is None:
+            raise
+        except Exception as error:
+            if refused is None or not isinstance(error, REFUSALS):
                 error.add_note(self.script())
                 raise
         else:

@@ -448,6 +448,7 @@ def test_a_step_that_was_interrupted_leaves_marks_in_no_workspace(ctrl_c, monkey
 
         def slow(*args):
             if kind == "push":
+                ctrl_c(0.01)
                 go.wait(60)
             kernel(*args)
 
@@ -455,7 +456,6 @@ def test_a_step_that_was_interrupted_leaves_marks_in_no_workspace(ctrl_c, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(session.kernels, "get", get)
-        ctrl_c(0.05)
         with pytest.raises(KeyboardInterrupt):
             product()
     session.plans.clear()

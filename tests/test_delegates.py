@@ -194,8 +194,10 @@ def test_rectangles_and_other_maps_go_as_ever(always):
 @given(program=p.programs(KINDS["products"]), p=st.sampled_from([2, 4]), least=st.sampled_from([0, 1, 2]))
 def test_random_products(program, p, least):
     plain, direction.fewer = direction.fewer, lambda bytes, plain: True
+    devices = Devices(on(p), f"degree_separated({least})")
+    devices.start()
     try:
-        oracle.Run(program, Devices(on(p), f"degree_separated({least})")).all()
+        oracle.Run(program, devices).all()
     finally:
         direction.fewer = plain
 
@@ -204,6 +206,7 @@ def test_random_products(program, p, least):
 @given(program=p.programs(KINDS["mixed"]))
 def test_random_statements(program):
     devices = Devices(on(3), "degree_separated(1)")
+    devices.start()
     oracle.Run(program, devices).all()
 
 

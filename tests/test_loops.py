@@ -13,7 +13,7 @@ import pytest
 import statements as s
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from oracle import namespace, read, same
+from oracle import REFUSALS, namespace, read, same
 
 import gbgpu as gb
 from gbgpu import binary, monoid, replace
@@ -60,13 +60,13 @@ def agree(
     ours, theirs = (namespace(gb, program) | (matrices or {}) for _ in range(2))
     try:
         unrolled(theirs, body, rounds)
-    except Exception as error:
+    except REFUSALS as error:
         with pytest.raises(type(error)):
             recorded(ours, body, rounds)
         return "error"
     try:
         how = recorded(ours, body, rounds)
-    except Exception as error:  # what is refused, in a part that no round runs
+    except REFUSALS as error:  # what is refused, in a part that no round runs
         with pytest.raises(type(error)):
             unrolled(theirs, [("", text) for _, text in body], 1)
         return "error"
@@ -77,15 +77,21 @@ def agree(
     return how
 
 
-@settings(max_examples=1500 if p.WIDE else 40)
-@given(data=st.data())
-def test_random_bodies(devices, data):
-    program = data.draw(p.programs(KINDS, most=5, small=True))
-    chosen = certain(program) if "cuda" in devices.spec else program.statements  # CPUs take the same each time
-    body = [(data.draw(st.sampled_from(GUARDS)), statement.text()) for statement in chosen]
-    rounds = data.draw(st.integers(1, 3))
-    note(f"{devices.text()} {rounds} rounds of {body}")
-    agree(program, body, rounds)
+def test_random_bodies(devices):
+    hows = []
+
+    @settings(max_examples=1500 if p.WIDE else 40)
+    @given(data=st.data())
+    def run(data):
+        program = data.draw(p.programs(KINDS, most=5, small=True))
+        chosen = certain(program) if "cuda" in devices.spec else program.statements  # CPUs take the same each time
+        body = [(data.draw(st.sampled_from(GUARDS)), statement.text()) for statement in chosen]
+        rounds = data.draw(st.integers(1, 3))
+        note(f"{devices.text()} {rounds} rounds of {body}")
+        hows.append(agree(program, body, rounds))
+
+    run()
+    assert hows.count("error") < len(hows) / 2
 
 
 class Alone:
@@ -132,8 +138,7 @@ def test_a_matrix_on_one_device_is_the_same():
     store, whole = A._store, A._session.replicas.of(A._store)
     assert A._session.replicas.of(store) is whole and whole.rowmap.p == 1 and whole.lengths == (A.nvals,)
     A._store = whole
-    for found in ([plus_times(A @ x).new().to_dict(), plus_times(x @ A).new().to_dict()], expected):
-        assert found == expected
+    assert [plus_times(A @ x).new().to_dict(), plus_times(x @ A).new().to_dict()] == expected
     A._store = store
 
 
@@ -309,7 +314,7 @@ def test_loops_leave_nothing_behind(devices):
     for _ in range(50):
         once()
     gc.collect()
-    assert len(gc.get_objects()) - before < 100 and not gb.settings.session().recorders
+    assert len(gc.get_objects()) - before < 50 and not gb.settings.session().recorders
 
 
 def test_other_threads_run_while_one_records(devices):

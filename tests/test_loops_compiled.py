@@ -368,6 +368,8 @@ def test_counts_are_not_read_where_a_round_is_written_down(machine, monkeypatch)
     sums = A.reduce_rowwise(monoid.plus).new().to_dict()
     assert total.to_dict() == {i: 30 * sums[i] for i in (3, 70, 500)}
     assert (True, True) not in asked and ((False, True) in asked or not asked)
+    if machine.startswith("cpu"):
+        assert bool(asked) == (len(gb.settings.session().devices) > 1)
 
 
 def test_statements_after_rounds_choose_by_counts(machine):
@@ -389,7 +391,7 @@ def test_statements_after_rounds_choose_by_counts(machine):
     with gb.trace(rounds=True) as other:
         found = levels(A)[1]
     assert found.isequal(by_statements)
-    if machine == "cuda:0":
+    if machine in ("cpu:1", "cpu:3", "cuda:0"):
         assert {way for _, way in ways(records)} == {"push", "pull"} and ways(other) <= ways(records)
 
 
@@ -524,14 +526,15 @@ def test_distances(machine):
         new = min_plus(q @ A).new()
         q(replace, mask=new.S) << new
         better = binary.islt["FP32"](new & d).new()
-        q(~better.V & d.S, replace) << q if False else q << new
+        d(better.V) << new  # nothing is nearer than where it began
+        q << new
         it.until(it.index == 40)
     assert it.rounds == 41
-    expected, step = gb.Vector("FP32", A.nrows), gb.Vector("FP32", A.nrows)
+    step = gb.Vector("FP32", A.nrows)
     step[0] = 0
     for _ in range(41):
         step << min_plus(step @ A)
-    assert q.isclose(step) and expected.nvals == 0
+    assert q.isclose(step) and d.to_dict() == {0: 0.0} and by_itself(it), it.how
 
 
 def test_components(machine):
@@ -540,7 +543,7 @@ def test_components(machine):
     with gb.loop() as it:
         before << label
         label(binary.min) << min_second(A @ label)
-        it.until(binary.isne(before & label).reduce(monoid.lor["BOOL"] if False else "max") == 0)
+        it.until(binary.isne(before & label).reduce("max") == 0)
     assert label.to_dense().max() == 0 and by_itself(it), it.how
 
 
@@ -714,7 +717,7 @@ def test_a_loop_without_end_is_stopped(machine):
             it.until(it.index < 0)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert it.rounds > 1000
+    assert it.rounds > 20
     v << 1
     assert v.nvals == A.nrows
 
@@ -727,7 +730,7 @@ def test_memory_stays(machine):  # of the process: tests beside it would show
     before = used()
     for _ in range(1000 if p.WIDE else 40):
         levels(A)
-    assert used() - before < 64 << 20
+    assert used() - before < (64 if p.WIDE or machine.startswith("cuda") else 8) << 20
 
 
 def test_loops_of_the_same_statements_share_a_captured_round(machine, monkeypatch):

@@ -62,6 +62,7 @@ SET = Devices("cuda:0,cpu:2", "shares(1, 5, 3)", "never")
 @given(program=p.programs(KINDS["mixed"]))
 def test_random_statements(stand_in, program):
     note(SET.text())
+    SET.start()
     Run(program, SET).all()
 
 
