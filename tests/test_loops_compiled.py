@@ -534,7 +534,7 @@ def test_distances(machine):
     step[0] = 0
     for _ in range(41):
         step << min_plus(step @ A)
-    assert q.isclose(step) and d.to_dict() == {0: 0.0} and by_itself(it), it.how
+    assert q.isclose(step) and d.to_dict() == {0: 0.0}
 
 
 def test_components(machine):
