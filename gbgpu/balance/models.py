@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DimensionMismatch, FileFormatError, InvalidValue, message
+from ..errors import DimensionMismatch, InvalidValue, message
 from .features import NAMES, Tally, features
+from .files import reading
 from .problem import Traffic
 from .topology import Topology
 
@@ -64,8 +65,7 @@ class Polynomial:
     @classmethod
     def load(cls, path: str | Path) -> "Polynomial":
         """What `save` wrote. Raises FileFormatError, OSError."""
-        try:
-            held = json.loads(Path(path).read_text(encoding="utf-8"))
+        with reading(path, "a model as Polynomial.save writes it") as held:
             if (held["features"], held["degree"]) != (list(NAMES), DEGREE):
                 raise ValueError("other features or another degree")
             parts = [np.array(held[name], float) for name in ("weights", "lowest", "highest", "seconds")]
@@ -74,8 +74,6 @@ class Polynomial:
                 raise ValueError(f"arrays of other shapes than {shapes}, or numbers that are not finite")
             weights, lowest, highest, seconds = parts
             return cls(weights, lowest, highest, seconds, float(held["error"]))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise FileFormatError(message("a model as Polynomial.save writes it", f"{path}: {error!r}")) from None
 
 
 def constant(seconds: float) -> Polynomial:

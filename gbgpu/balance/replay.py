@@ -1,7 +1,6 @@
 """Recorded rounds through any policy on any host: what a trace says of frontiers is enough to decide again, and to
 predict what came of it. All seconds here are predictions."""
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ import numpy as np
 from ..errors import DimensionMismatch, FileFormatError, message
 from .arbiter import Arbiter, Decision, Policy
 from .features import Tally
+from .files import reading
 from .models import Polynomial, costs, traffic
 from .topology import Topology
 
@@ -42,11 +42,9 @@ def rounds(records: Iterable[Any]) -> list[Round]:
 
 def load(path: str | Path) -> list[Round]:
     """The same from a file that `gbgpu run --trace` wrote. Raises FileFormatError, OSError."""
-    try:
-        steps = [e for e in json.loads(Path(path).read_text(encoding="utf-8"))["traceEvents"] if e["ph"] == "X"]
+    with reading(path, "a trace as gbgpu run --trace writes it") as held:
+        steps = [e for e in held["traceEvents"] if e["ph"] == "X"]
         found = _grouped((e["args"]["statement"], e["name"], Tally.read(e["args"].get("tally"))) for e in steps)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise FileFormatError(message("a trace as gbgpu run --trace writes it", f"{path}: {error!r}")) from None
     if not found:
         hint = "record it on CPU devices: gbgpu run bfs GRAPH --devices cpu:8 --trace FILE"
         raise FileFormatError(message("products with tallies of their frontiers", f"none in {path}", hint))

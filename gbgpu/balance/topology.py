@@ -1,6 +1,5 @@
 """Links between devices as numbers: simulated hosts, JSON files, and routes where there is no direct link."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileFormatError, InvalidValue, message
+from ..errors import InvalidValue, message
+from .files import reading
 
 GB = 1e9  # bytes
 
@@ -75,13 +75,10 @@ def topology(name: str) -> Topology:
     if not short.endswith(".json"):
         known = ", ".join(f"sim:{known}" for known in SIMULATED)
         raise InvalidValue(message("a known topology or the path of a .json file", repr(name), known))
-    try:
-        found = json.loads(Path(short).read_text(encoding="utf-8"))
+    with reading(short, 'an object with "bandwidth": [[GB/s]]') as found:
         into, out = (np.asarray(found[key], float) * GB if key in found else None for key in ("into", "out"))
         links, latency = np.asarray(found["bandwidth"], float) * GB, np.asarray(found.get("latency", 0), float) * 1e-6
         return made(str(found.get("name", Path(short).stem)), links, latency, into, out)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidValue) as error:
-        raise FileFormatError(message('an object with "bandwidth": [[GB/s]]', f"{short}: {error!r}")) from None
 
 
 # NVLinks between pairs of GPUs of a DGX-1 with V100s (each has six). The numbering is one for which everything holds

@@ -46,6 +46,11 @@ def imported(values: Any, opts: dict, format: str) -> tuple[Any, Any]:
     return (array.reshape(-1)[0] if opts.get("is_iso") and array.size else array), opts.get("dtype")
 
 
+def sizes(nrows: int, ncols: int, opts: dict) -> dict:
+    """What functions that make a matrix take by name."""
+    return {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
+
+
 def first(n: int, array: Any) -> Any:
     """The first n elements. Raises InvalidValue if there are fewer."""
     array = array_of(array)
@@ -84,4 +89,4 @@ def dense(values: Any, bitmap: Any, nrows: Any, ncols: Any, format: str, opts: d
     vals = np.broadcast_to(kept, shape) if np.ndim(kept) == 0 else places(kept)
     keep = np.ones(shape, bool) if bitmap is None else places(array_of(bitmap).astype(bool))
     i, j = np.nonzero(keep)
-    return _kinds["matrix"].from_coo(i, j, vals[i, j], dtype, nrows=shape[0], ncols=shape[1], name=opts.get("name"))
+    return _kinds["matrix"].from_coo(i, j, vals[i, j], dtype, **sizes(shape[0], shape[1], opts))

@@ -12,7 +12,7 @@ from ..semiring._lower import to_python
 from .arrays import array_of, checked_size, room_for
 from .compose import by_rows, integral, of_ndim
 from .expr import Expression, _kinds, computed, is_tensor, new_like
-from .imports import by_format, dense, first, first_values, guessed, imported, lines_of
+from .imports import by_format, dense, first, first_values, guessed, imported, lines_of, sizes
 from .typed import dtype_or, reducer
 
 
@@ -341,42 +341,38 @@ class MatrixTools(_Tools):
 
     @classmethod
     def import_csr(cls, *, nrows: int, ncols: int, indptr: Any, values: Any, col_indices: Any, **opts: Any) -> Any:
-        kept, sizes = imported(values, opts, "csr"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
-        return _kinds["matrix"].from_csr(indptr, col_indices, *kept, **sizes)
+        kept = imported(values, opts, "csr")
+        return _kinds["matrix"].from_csr(indptr, col_indices, *kept, **sizes(nrows, ncols, opts))
 
     @classmethod
     def import_csc(cls, *, nrows: int, ncols: int, indptr: Any, values: Any, row_indices: Any, **opts: Any) -> Any:
-        kept, sizes = imported(values, opts, "csc"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
-        return _kinds["matrix"].from_csc(indptr, row_indices, *kept, **sizes)
+        kept = imported(values, opts, "csc")
+        return _kinds["matrix"].from_csc(indptr, row_indices, *kept, **sizes(nrows, ncols, opts))
 
     @classmethod
     def import_hypercsr(
         cls, *, nrows: int, ncols: int, rows: Any, indptr: Any, values: Any, col_indices: Any, nvec: Any = None,
         **opts: Any,
     ) -> Any:  # fmt: skip
-        kept, sizes = (
-            imported(values, opts, "hypercsr"),
-            {"nrows": nrows, "ncols": ncols, "name": opts.get("name")},
-        )
-        return _kinds["matrix"].from_dcsr(*lines_of(nvec, rows, indptr, col_indices, kept[0]), kept[1], **sizes)
+        vals, dtype = imported(values, opts, "hypercsr")
+        arrays = lines_of(nvec, rows, indptr, col_indices, vals)
+        return _kinds["matrix"].from_dcsr(*arrays, dtype, **sizes(nrows, ncols, opts))
 
     @classmethod
     def import_hypercsc(
         cls, *, nrows: int, ncols: int, cols: Any, indptr: Any, values: Any, row_indices: Any, nvec: Any = None,
         **opts: Any,
     ) -> Any:  # fmt: skip
-        kept, sizes = (
-            imported(values, opts, "hypercsc"),
-            {"nrows": nrows, "ncols": ncols, "name": opts.get("name")},
-        )
-        return _kinds["matrix"].from_dcsc(*lines_of(nvec, cols, indptr, row_indices, kept[0]), kept[1], **sizes)
+        vals, dtype = imported(values, opts, "hypercsc")
+        arrays = lines_of(nvec, cols, indptr, row_indices, vals)
+        return _kinds["matrix"].from_dcsc(*arrays, dtype, **sizes(nrows, ncols, opts))
 
     @classmethod
     def import_coo(
         cls, rows: Any, cols: Any, values: Any, *, nrows: int, ncols: int, nvals: Any = None, **opts: Any
     ) -> Any:
-        kept, sizes = imported(values, opts, "coo"), {"nrows": nrows, "ncols": ncols, "name": opts.get("name")}
-        return _kinds["matrix"].from_coo(rows, cols, *kept, **sizes)
+        kept = imported(values, opts, "coo")
+        return _kinds["matrix"].from_coo(rows, cols, *kept, **sizes(nrows, ncols, opts))
 
     import_coor = import_cooc = import_coo
 
