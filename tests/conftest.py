@@ -184,8 +184,7 @@ def reader(request, monkeypatch) -> None:
 @pytest.fixture
 def store(tmp_path, monkeypatch) -> Path:
     """A folder for this test's kernels alone: what tests before began to compile has gone to theirs."""
-    nvrtc._threads().shutdown()
-    nvrtc._threads.cache_clear()
+    nvrtc.settle()
     for thread in threading.enumerate():
         if "_compile" in thread.name:
             thread.join()

@@ -143,11 +143,9 @@ class Run:
             return error
         try:
             exec(statement.text(hints=True), self.ours)
-        except gb.exceptions.EmptyObject as error:
-            if any(not key.space and self.ours[key.name].is_empty for key in statement.uses):
-                return error  # python-graphblas does not look at a scalar where there is no place for a result
-            raise
         except Exception as error:
+            if isinstance(error, gb.exceptions.EmptyObject) and self.has_empty_scalar(statement):
+                return error  # python-graphblas does not look at a scalar where there is no place for a result
             if refused is None or not isinstance(error, REFUSALS):
                 error.add_note(self.script())
                 raise
@@ -155,6 +153,9 @@ class Run:
             if refused is not None:
                 self.fail(f"python-graphblas refuses: {refused!r}")
         return refused
+
+    def has_empty_scalar(self, statement: Statement) -> bool:
+        return any(not key.space and self.ours[key.name].is_empty for key in statement.uses)
 
     def plain_masks(self, statement: Statement, spaces: tuple[dict, ...]) -> None:
         """SuiteSparse takes a -0.0 in a value mask for true, by its bits; the C API's cast to BOOL makes it false.

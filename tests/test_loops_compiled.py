@@ -665,9 +665,10 @@ def test_random_bodies(machine):
         patch.setattr(compiled, "ALIKE", 1)
         patch.setattr(compiled, "SOON", 1)
         run()
-    several = machine in LEFT  # they work together for some rounds first
     captured = sum(how != "error" and not how.startswith("statements") for how in hows)
-    assert captured > len(hows) / (20 if several else 10)
+    others = settings.get_current_profile_name() == "drawn"  # than those that were counted: now and then fewer
+    several = machine in LEFT  # they work together for some rounds first
+    assert captured > len(hows) / (20 if several else 10 if others else 5)
 
 
 def test_numbers_are_what_they_were_where_they_are_read(machine):
@@ -710,14 +711,17 @@ def test_a_loop_without_end_is_stopped(machine):
         v << plus_times(A @ v) * 0.01
         it.until(it.index < 0)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs behind them without
-    threading.Timer(0.7 if machine.startswith("cpu") else 4.0, _thread.interrupt_main).start()
     try:
-        with pytest.raises(KeyboardInterrupt), gb.loop() as it:
-            v << plus_times(A @ v) * 0.01
-            it.until(it.index < 0)
+        for seconds in (0.7 if machine.startswith("cpu") else 4.0, 8.0, 30.0):  # longer where others keep it waiting
+            threading.Timer(seconds, _thread.interrupt_main).start()
+            with pytest.raises(KeyboardInterrupt), gb.loop() as it:
+                v << plus_times(A @ v) * 0.01
+                it.until(it.index < 0)
+            if it.rounds > 1000:
+                break
     finally:
         signal.signal(signal.SIGINT, before)
-    assert it.rounds > 20
+    assert it.rounds > 1000
     v << 1
     assert v.nvals == A.nrows
 

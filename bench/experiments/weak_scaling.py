@@ -181,8 +181,6 @@ def main() -> None:
     parser.add_argument("--gpus", type=int, help="ranks with a GPU each, at most: timed instead of counted")
     parser.add_argument("--timed", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.most < 4:
-        parser.error("--most: runs of 2 and of 4 ranks at least, as what they count is carried on from")
     if given.gpus:
         return measured(given.gpus, given.scale)
     if given.count or given.timed:
@@ -190,6 +188,8 @@ def main() -> None:
         if gb.rank() == 0:
             print(json.dumps(found))
         return
+    if given.most < 4:
+        parser.error("--most: expected 4 ranks or more, as what 2 and 4 count is carried on")
     runs = []
     for step in range(given.most.bit_length()):
         runs.append(run(1 << step, given.scale + step))

@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,9 @@ def begin(text: str, arch: str, fmad: bool = False, soon: bool = False) -> None:
 
 
 def settle() -> None:
-    """Wait for what was begun, as it would take cores from what is timed."""
-    wait(list(_begun.values()))
+    """Wait for all that was begun: it would take cores from what is timed, and goes into the store of now."""
+    _threads().shutdown()
+    _threads.cache_clear()
 
 
 def _made(name: str, text: str, options: tuple[str, ...]) -> bytes:
