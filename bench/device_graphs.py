@@ -88,6 +88,15 @@ def crawl(scale: int, factor: int, seed: int) -> tuple[int, cupy.ndarray, cupy.n
     return n, tails.astype(cupy.uint32), heads.astype(cupy.uint32)
 
 
+def trail(scale: int, factor: int, seed: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+    """A crawl that ends in a calendar: each of the last 4096 pages refers to the next one, no other page to them."""
+    n, tails, heads = crawl(scale, factor, seed)
+    first = n - 4096
+    others = (tails < first) & (heads < first)
+    days = cupy.arange(first - 1, n - 1, dtype=cupy.uint32)
+    return n, cupy.concatenate([tails[others], days]), cupy.concatenate([heads[others], days + 1])
+
+
 GRAPHS: dict[str, Callable[[], tuple[int, cupy.ndarray, cupy.ndarray]]] = {
     "rmat18": lambda: rmat(18, 16, 1),
     "rmat22": lambda: rmat(22, 16, 1),
@@ -97,9 +106,12 @@ GRAPHS: dict[str, Callable[[], tuple[int, cupy.ndarray, cupy.ndarray]]] = {
     "urand23": lambda: uniform(23, 16, 3),
     "urand24": lambda: uniform(24, 16, 3),
     "twins24": lambda: twins(24, 16, 5),
+    "twins25": lambda: twins(25, 16, 5),
     "twins26": lambda: twins(26, 16, 5),
     "crawl24": lambda: crawl(24, 16, 6),
+    "crawl25": lambda: crawl(25, 16, 6),
     "crawl26": lambda: crawl(26, 16, 6),
+    "trail24": lambda: trail(24, 16, 6),
     "road2m": lambda: road(1400, 0.7, 4),
     "road24m": lambda: road(4883, 0.62, 4),
 }

@@ -241,6 +241,14 @@ def test_devices_deal_a_list_out_themselves(loads, data):
     assert len(alone[owner]) == count
 
 
+@pytest.mark.parametrize("every", [2, 64, 128, 256, 4096])
+def test_what_recurs_is_dealt_evenly(every):
+    """The first pages of sites have more neighbours than others: no device gets all of them."""
+    hubs = np.arange(0, 1000 * every, every)
+    for one in dealt([100, 0], 0, 1000 * every):
+        assert 0.44 < np.isin(hubs, one).mean() < 0.56
+
+
 @pytest.mark.parametrize("p", range(1, 17))
 def test_even_loads_are_left_to_their_owners(p):
     """However their mean is rounded."""
@@ -556,14 +564,15 @@ def test_values_that_no_product_reads_are_not_dealt_out(sharers, name, form, mon
 
 @pytest.mark.parametrize("spec", ["cpu:2", "cuda:0*3", "cuda:0-1"])
 def test_what_a_device_takes_of_a_frontier(spec):
-    """Places whose numbers modulo 64 are bits, in their order, whoever owns what they have."""
+    """Places whose numbers are bits, turned for each 64, in their order, whoever owns what they have."""
     if not spec.startswith("cpu") and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
         pytest.skip("needs a GPU")
     owner, *_, thief = gb.init(spec).devices
     rng = np.random.default_rng(4)
     for n, count in ((0, 0), (1, 1), (64, 63), (1000, 1000), (100_000, 70_001)):
         for mine in (0, 1, 2**63, 2**64 - 1, int(rng.integers(0, 2**63, dtype=np.uint64)) * 2 + 1):
-            bits = np.array([mine >> (i % 64) & 1 for i in range(n)], bool)
+            turned = [(i // 64 * 0x9E3779B9 % 2**32) >> 26 for i in range(n)]
+            bits = np.array([mine >> (i - by) % 64 & 1 for i, by in enumerate(turned)], bool)
             for dtype in ("int8", "uint16", "float32", "int64"):
                 held = rng.integers(0, 99, n).astype(dtype)
                 given = owner.put(held), owner.put(np.array([count]))

@@ -55,8 +55,9 @@ class Device(Protocol):
         """Copy the first count[0] elements; the count, of this device, stays where it is."""
 
     def deal(self, source: Any, count: Any, mine: int) -> tuple[Any, Any]:
-        """Of the first count[0] elements those whose places modulo 64 are bits of `mine`, in room for all, and their
-        number, on this device; both may be of another device of the same set, as in `copy`."""
+        """Of the first count[0] elements, of every 64 those whose places are bits of `mine`, which is turned by another
+        number for each 64, in room for all, and their number, on this device; both may be of another device of the
+        same set, as in `copy`."""
 
     def deal_words(self, source: Any, mine: int) -> Any:
         """The same of words, the others of which become 0 where they are."""

@@ -194,9 +194,12 @@ PIECE = 2**18  # flags that are looked at before what they keep is fetched
 
 
 def _places(n: int, mine: int) -> np.ndarray:
-    """Which of n places have numbers that are bits of `mine`, modulo 64."""
+    """Which of n places are dealt by `mine` (`Device.deal`)."""
     bits = np.unpackbits(np.array([mine], np.uint64).view(np.uint8), bitorder="little").astype(bool)
-    return np.resize(bits, n)
+    places = np.arange(n)
+    turned = ((places >> 6) * 0x9E3779B9 & 0xFFFFFFFF) >> 26  # of each 64 others, as degrees may recur
+    found: np.ndarray = bits[places - turned & 63]
+    return found
 
 
 def host_memory() -> tuple[int, int]:

@@ -27,8 +27,8 @@ SPREAD = 39
 
 
 class Dealt(NamedTuple):
-    """A frontier that is dealt out. mine: bits of the places, modulo 64, of a block that a device takes, by the tasks;
-    the tasks of thieves come first, as they wait for what owners were given before."""
+    """A frontier that is dealt out. mine: bits of the places, of every 64 of a block, that a device takes, by the
+    tasks; those of thieves come first, as they wait for what owners were given before."""
 
     session: Context
     matrix: MatrixStore
@@ -163,7 +163,7 @@ def of_hubs(shares: Shares, parts: Sequence[float], edge: float) -> tuple[Shares
 
 
 def places(shares: np.ndarray, rows: Sequence[int]) -> dict[Task, int]:
-    """Bits of the places, modulo 64, of each block that each device takes, by the edges of these."""
+    """Bits of the places, of every 64 of each block, that each device takes, by the edges of these."""
     others, own = {}, {}
     for b, (edges, n) in enumerate(zip(shares, rows, strict=True)):
         cuts = [0] * (len(edges) + 1)

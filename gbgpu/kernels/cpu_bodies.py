@@ -489,7 +489,8 @@ BODIES = {
         low, high = (round(away * (before / lacking)), round(away * (upto / lacking))) if away else (0, 0)
     top = 0
     for q in range(count[0]):
-        if low <= ((q * 23) & 63) < high:  # 23 * 39 = 1 modulo 64: evenly spread, as where the host deals
+        by = (((q >> 6) * 0x9E3779B9) & 0xFFFFFFFF) >> 26  # as where the host deals
+        if low <= (((q - by) * 23) & 63) < high:  # 23 * 39 = 1 modulo 64: evenly spread
             out_slots[top] = slots[q]
             if xstride:
                 out_vals[top] = xvals[q]

@@ -1,5 +1,10 @@
-// Evenly spread places go to one device after the other, as where the host deals: number 39 k, modulo 64, is the k-th.
+// Evenly spread places go to one device after the other, as where the host deals (arrays.cu): number 39 k, modulo 64, is
+// the k-th, and they are turned by another number for each 64.
 // All devices compute the same from the same numbers, so that each entry is taken once.
+DEVICE u64 turned(u64 mine, i64 group) {
+    const u32 by = (u32)group * 0x9E3779B9u >> 26;
+    return mine << by | mine >> (64 - by & 63);
+}
 KERNEL deal(const i64 *count, const IDX *slots, const T_B *xvals, i64 xstride, const i64 *loads, i64 p, i64 owner,
             i64 taker, i64 least, IDX *out_slots, T_B *out_vals, i64 *out_count) {
     double mean = 0, lacking = 0, before = 0, upto = 0; // what is lacking: of all, of those before the taker, and with it
@@ -23,11 +28,12 @@ KERNEL deal(const i64 *count, const IDX *slots, const T_B *xvals, i64 xstride, c
     const u64 mine = first | (u64)second << 32;
     const i64 total = count[0], each = __popcll(mine);
     for (i64 q = thread_id(); q < total; q += thread_count()) {
-        const u64 place = 1ull << (q & 63);
-        if (!(mine & place)) continue;
-        const i64 at = (q >> 6) * each + __popcll(mine & (place - 1));
+        const u64 place = 1ull << (q & 63), these = turned(mine, q >> 6);
+        if (!(these & place)) continue;
+        const i64 at = (q >> 6) * each + __popcll(these & (place - 1));
         out_slots[at] = slots[q];
         if (xstride) out_vals[at] = xvals[q];
     }
-    if (thread_id() == 0) out_count[0] = (total >> 6) * each + __popcll(mine & ((1ull << (total & 63)) - 1));
+    const u64 rest = (1ull << (total & 63)) - 1;
+    if (thread_id() == 0) out_count[0] = (total >> 6) * each + __popcll(turned(mine, total >> 6) & rest);
 }
