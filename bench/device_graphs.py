@@ -13,6 +13,7 @@ import numpy as np
 import gbgpu as gb
 
 GOLDEN = 0x9E3779B97F4A7C15
+PIECE = 1 << 27  # entries that weights are made of at once, as memory is short
 
 
 class Graph(NamedTuple):
@@ -83,7 +84,10 @@ def crawl(scale: int, factor: int, seed: int) -> tuple[int, cupy.ndarray, cupy.n
     n, random = 1 << scale, cupy.random.RandomState(seed)
     tails = random.randint(0, n, n * factor)
     far = cupy.exp2(random.random_sample(n * factor, dtype=cupy.float32) * (scale - 6)).astype(cupy.int64)
-    heads = cupy.where(random.randint(0, 2, n * factor) > 0, tails + far, tails - far) % n
+    heads = cupy.where(random.randint(0, 2, n * factor) > 0, far, -far)
+    del far
+    heads += tails
+    heads %= n
     heads = cupy.where(random.randint(0, 8, n * factor) > 0, heads, heads & ~255)
     return n, tails.astype(cupy.uint32), heads.astype(cupy.uint32)
 
@@ -129,23 +133,24 @@ def make(name: str, folder: str = "data") -> Graph:
     made = GRAPHS.get(name) or (lambda: real(Path(folder, f"{name}.mtx.gz")))
     n, tails, heads = made()
     bits = np.int64(max(n - 1, 1).bit_length())
-    low, high = cupy.minimum(tails, heads).astype(cupy.int64), cupy.maximum(tails, heads).astype(cupy.int64)
-    edges = ((low << bits) | high)[low != high]
-    del tails, heads, low, high
+    edges = cupy.minimum(tails, heads).astype(cupy.int64) << bits
+    edges |= cupy.maximum(tails, heads)
+    edges = edges[tails != heads]
+    del tails, heads
     edges.sort()
     edges = edges[cupy.concatenate([cupy.ones(1, bool), edges[1:] != edges[:-1]])]
-    low, high = edges >> bits, edges & ((1 << bits) - 1)
-    mixed = (low.astype(cupy.uint64) * np.uint64(n) + high.astype(cupy.uint64)) * np.uint64(GOLDEN)
-    weights = ((mixed >> np.uint64(40)) % np.uint64(255) + np.uint64(1)).astype(cupy.uint8)
-    del mixed
-    both = cupy.concatenate([edges, (high << bits) | low])
-    del edges, low, high
-    order = cupy.argsort(both)
-    both = both[order]
-    values = cupy.concatenate([weights, weights])[order].astype(cupy.float32)
-    del order, weights
+    low = np.int64((1 << int(bits)) - 1)
+    both = cupy.concatenate([edges, (edges & low) << bits | edges >> bits])
+    del edges
+    both.sort()
     indptr = cupy.searchsorted(both, cupy.arange(n + 1) << bits)
-    indices = (both & ((1 << bits) - 1)).astype(cupy.int32)
+    indices, weights = cupy.empty(both.size, cupy.int32), cupy.empty(both.size, cupy.float32)
+    for first in range(0, both.size, PIECE):
+        piece = slice(first, first + PIECE)
+        rows, cols = both[piece] >> bits, both[piece] & low
+        indices[piece] = cols
+        ends = (cupy.minimum(rows, cols) * n + cupy.maximum(rows, cols)).astype(cupy.uint64)
+        weights[piece] = (ends * np.uint64(GOLDEN) >> np.uint64(40)) % np.uint64(255) + np.uint64(1)
     degrees = cupy.diff(indptr)
     chosen = np.random.RandomState(1).choice(cupy.flatnonzero(degrees).get(), 3, replace=False)
-    return Graph(name, n, indptr, indices, values, [int(degrees.argmax()), *(int(v) for v in chosen)])
+    return Graph(name, n, indptr, indices, weights, [int(degrees.argmax()), *(int(v) for v in chosen)])

@@ -623,19 +623,56 @@ def test_rounds_that_are_left_again_and_again_take_wider_frontiers(machine, monk
     assert by_itself(it) and sum("round" in record.step for record in records) >= 100
 
 
-@pytest.mark.parametrize("case", ["dealt", "no time lost", "no use"])
+def test_a_tail_of_thin_frontiers_is_left_to_rounds_of_few_blocks(machine, monkeypatch):
+    """And to the first of several GPUs, until frontiers grow again."""
+    if not machine.startswith("cuda"):
+        pytest.skip("CPU devices have one kind of rounds")
+    monkeypatch.setattr(limits, "THIN", 20)
+    monkeypatch.setattr(limits, "FEWER", 20)
+    monkeypatch.setattr(condition_module, "TAIL", 8)
+    monkeypatch.setattr(compiled, "SPARED", 0.0)  # several stay together where frontiers may grow
+    n, near, tail = 20_000, 200, 400
+    i = np.repeat(np.arange(n), near)
+    j = i + np.tile(np.arange(1, near + 1), n)
+    i, j = i[j < n], j[j < n]
+    path, last = np.arange(n - 1, n + tail), n + tail
+    i, j = np.r_[i, path, i + last], np.r_[j, path + 1, j + last]
+    A = gb.Matrix.from_coo(np.r_[i, j], np.r_[j, i], True, nrows=last + n, ncols=last + n)
+    wide = -(-np.arange(n) // near)
+    wanted = np.r_[wide, wide[-1] + np.arange(1, tail + 1), wide[-1] + tail + 1 + wide]
+    for _ in range(12):
+        level, q = gb.Vector(int, A.nrows), gb.Vector(bool, A.nrows)
+        q[0] = True
+        with gb.loop() as it:
+            level(q.S) << it.index
+            q(~level.S, replace, direction="push") << any_pair(q @ A)
+            it.until(q.nvals == 0)
+        np.testing.assert_array_equal(level.to_dense(-1), wanted)
+        assert it.rounds == wanted[-1] + 1 and by_itself(it)
+    (kept,) = gb.settings.session().loops._captured.values()
+    assert {one.often for one in kept} == {False, True}
+    folded = machine in LEFT and compiled.MET > 0
+    assert [one.alone for one in kept if not one.often] == [folded] and not any(one.alone for one in kept if one.often)
+
+
+@pytest.mark.parametrize("case", ["dealt", "alone", "no time lost", "no use"])
 def test_frontiers_that_others_wait_for_are_dealt_out(machine, case, monkeypatch):
+    """Or left to the first GPU, where that is faster."""
     if machine not in LEFT or gb.settings.resident != "never":
         pytest.skip("needs several GPUs, which tell of each round that is no kernel's")
     monkeypatch.setattr(limits, "THIN", 20)
-    monkeypatch.setattr(sharing, "LAID", 0.0)
-    gb.settings.session().sharing.policy = balance.Policy(overhead=1.0 if case == "no time lost" else 0.0)
-    monkeypatch.setattr(dealing, "USE", 0.0 if case == "no use" else np.inf)
+    monkeypatch.setattr(sharing, "LAID", np.inf if case == "alone" else 0.0)
+    session = gb.settings.session()
+    session.sharing.policy = balance.Policy(overhead=1.0 if case == "no time lost" else 0.0)
+    monkeypatch.setattr(dealing, "USE", 1e-9 if case == "no use" else np.inf)
+    if case == "dealt":
+        monkeypatch.setattr(session.replicas, "fit", lambda *_: False)
     A, search = bands(20_000, 200)
-    hows = [search().how for _ in range(30)]
-    dealt = ["deal frontiers out" in how for how in hows]
-    assert any(dealt) == bool(A._store.copies) == (case != "no time lost")
-    assert dealt[-1] == (case == "dealt"), hows
+    hows = [search().how for _ in range(40)]
+    dealt, alone = (["deal frontiers out" in how for how in hows], [" GPUs" not in how for how in hows])
+    assert any(dealt) == bool(A._store.copies) == (case in ("dealt", "no use"))
+    assert dealt[-1] == (case == "dealt") and alone[-1] == (case == "alone"), hows
+    assert any(alone[20:]) == (case == "alone") or case == "no use", hows
 
 
 GUARDS = ["", "", "", "it.index % 2 == 0", "(it.index * 3) % 4 < 2", "it.index < 100", "it.index > 100"]
@@ -968,7 +1005,7 @@ def test_conditions_are_written_for_both(text, monkeypatch):
     def kernel(condition, *given):
         other = condition_module.CudaCondition()
         ends = [other.text(node) for node in seen[:1]]
-        limits = condition_module.Limits([], ["3 > 2147483648"], ["3 < 2"], [])
+        limits = condition_module.Limits([], ["3 > 2147483648"], ["3 < 2"], [], [["3", "2"]], ["3 + 2 < 1"])
         text = other.kernel(ends, [("a0", "a0", 8)] * bool(other.arrays), limits)
         assert nvrtc.compile_ptx(text, "sm_90")
         inside = condition_module.CudaCondition()  # a round

@@ -257,36 +257,58 @@ def test_even_loads_are_left_to_their_owners(p):
             assert [len(one) for one in dealt([load] * p, owner, 64)] == [64 * (d == owner) for d in range(p)]
 
 
-def test_what_rounds_took_tells_whether_frontiers_are_dealt_out(monkeypatch):
+def test_what_rounds_took_tells_which_way_they_go(monkeypatch):
     session, A = begin("off", "cpu:2", (1, 9))
     session.sharing = who = sharing.Sharing(session, Policy())
     price, matrix = 100 * sharing.LAID * A.nvals, A._store
     edges = int((price / 2 + 20 * who.policy.overhead) / session.kernels.costs.push_edge)
+    apart, dealt, alone = dealing.APART, dealing.DEALT, dealing.ALONE
 
-    def ran(seconds, dealt, waited=edges, rounds=20, key="loop"):
-        return who.waited(key, matrix, dealing.Ran(rounds, seconds, 10**6, waited, dealt))
+    def ran(seconds, way, waited=edges, rounds=20, key="loop", able=False):
+        waited = 0 if way == alone else waited
+        return who.waited(key, [matrix], matrix, dealing.Ran(rounds, seconds, 10**6, waited, way), able)
 
-    def deals(key="loop"):
-        with who.dealing(key, [None, matrix]):
-            found = who._within
+    def way(key="loop"):
+        with who.dealing(key, [matrix]):
+            assert who._within == (who.way(key, [matrix]) == dealt)
         assert not who._within
-        return found
+        return who.way(key, [matrix])
 
     monkeypatch.setattr(sharing, "LAID", 100 * sharing.LAID)
-    assert not ran(1.0, False, 0) and not ran(1.0, False, rounds=3) and matrix.missed == 0  # nothing lost, or told
-    while not ran(1.0, False):
-        assert not deals() and not matrix.copies
-    assert deals() and not deals("other") and not who._lacking(matrix)
-    assert ran(1.0, False)  # another round of the loop, in another direction
+    assert not ran(1.0, apart, 0) and not ran(1.0, apart, rounds=3) and matrix.missed == 0  # nothing lost, or told
+    while not ran(1.0, apart):
+        assert way() == apart and not matrix.copies
+    assert way() == dealt and way("other") == apart and not who._lacking(matrix)
+    assert ran(1.0, apart)  # another round of the loop, in another direction
     for _ in range(dealing.TRIED):
-        assert not ran(0.5, True)
-    assert not any(ran(2.0, True) for _ in range(9)) and deals()  # for good
+        assert not ran(0.5, dealt)
+    assert not any(ran(2.0, dealt) for _ in range(9)) and way() == dealt  # for good
     assert session.replicas.drop()
-    assert not ran(0.5, True) and not deals() and not matrix.copies  # until it would pay again
-    while not ran(1.0, False):
+    assert not ran(0.5, dealt) and way() == apart and not matrix.copies  # until it would pay again
+    while not ran(1.0, apart):
         pass
-    assert [ran(1.0, True) for _ in range(dealing.TRIED)] == [False] * (dealing.TRIED - 1) + [True]
-    assert not deals() and not any(ran(1.0, False) for _ in range(99))  # it was no use
+    assert [ran(1.0, dealt) for _ in range(dealing.TRIED)] == [False] * (dealing.TRIED - 1) + [True]
+    assert way() == apart and not any(ran(1.0, apart) for _ in range(99))  # it was no use
+    assert who.way("loop", [None]) == who.way("loop", []) == apart
+
+
+@pytest.mark.parametrize(("took", "wanted"), [(0.9, "alone"), (0.99, "apart"), (2.0, "apart")])
+@pytest.mark.parametrize("deals", [False, True])
+def test_the_first_device_does_it_where_that_takes_least(took, wanted, deals, monkeypatch):
+    session, A = begin("off", "cpu:2", (1, 9))
+    session.sharing = who = sharing.Sharing(session, Policy())
+    monkeypatch.setattr(sharing, "LAID", 0.0 if deals else np.inf)  # copies are never paid for
+    seconds, gone = {"apart": 1.0, "dealt": 1.1, "alone": took}, []
+    for _ in range(40):
+        gone.append(who.way("loop", [A._store]))
+        waited = 10**9 if gone[-1] != "alone" else 0
+        ran = dealing.Ran(20, seconds[gone[-1]], 10**9, waited, gone[-1])
+        pushed = A._store if waited else session.replicas.of(A._store)
+        told = who.waited("loop", [A._store], pushed, ran, True)
+        assert told == (who.way("loop", [A._store]) != gone[-1])
+    assert set(gone[-20:]) == {wanted}
+    assert gone.count("dealt") == dealing.TRIED * deals
+    assert wanted == "alone" or gone.count("alone") == dealing.TRIED
 
 
 def copied(session, A):
@@ -433,10 +455,32 @@ def test_copies_of_blocks_are_given_back(monkeypatch):
         assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
     assert not A._store.copies and A._store.missed == 0
     assert sum(session.held(A).values()) < held and session.replicas.bytes() == 0
-    session.replicas.most = 0  # no room any more
+    session.replicas.most = 0  # no room any more: the thief reads rows where they lie
+    monkeypatch.setattr(hubs, "PART", 2)
     for _ in range(3):
-        assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
-    assert not A._store.copies
+        with gb.trace() as records:
+            assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
+    pushes = [record for record in records if record.step == "push"]
+    assert len({record.device for record in pushes}) == 2 and pushes[0].decision.action == "steal"
+    assert not A._store.copies and session.replicas.bytes() == 0
+
+
+@pytest.mark.parametrize("link", [0.0, 1e-9, 1.0])
+def test_thieves_take_less_of_what_is_far(link, monkeypatch):
+    """As much less as reading it takes, and nothing that costs more than it spares."""
+    session, A = begin("off", "cpu:2", (1, 9))
+    session.sharing = sharing.Sharing(session, Policy(overhead=0))
+    session.replicas.most = 0
+    session.kernels.costs = session.kernels.costs._replace(push_edge=1e-9, link=link / A._store.entry_bytes)
+    q = gb.Vector.from_dense(np.ones(A.nrows)).apply(gb.binary.plus, right=0).new(form="bitmap")
+    monkeypatch.setattr(sharing, "LAID", 0)
+    for _ in range(3):
+        with gb.trace() as records:
+            semiring.min_plus(q @ A).new(direction="push")
+    edges = [sum(r.edges for r in records if r.step == "push" and r.device == d.name) for d in session.devices]
+    less, most = A._store.lengths
+    assert sum(edges) == A.nvals
+    assert edges[1] == pytest.approx(most - (most - less) / (2 + link / 1e-9), rel=0.25)  # a small graph
 
 
 def test_copies_are_paid_for_each_time(monkeypatch):

@@ -5,11 +5,11 @@
 Each graph, made on the GPU, is divided into segments of equal rows, and searches begin inside the first one (twins: two
 social networks with few ties; crawl: most neighbours are near; bench/device_graphs.py). `push` is one product with a
 frontier of every second vertex of that segment. `balance="off"` leaves frontiers to their owners, "auto" deals them out
-(docs/balance.md), "hubs" does so with room for less than a block, so that others cache the rows of hubs, "far" has
-thieves read rows where they lie, in the memory of the other GPU; `one` is the first GPU alone. Medians of whole calls
-in ms, devices synchronised, copies made and loops captured before; results of all rows are compared. most: of all edges
-that pushes of one call looked at, the part of the fuller device; dealt: how many of its pushes were, and whether
-captured rounds of SSSP, of BFS, do so.
+(docs/balance.md), "hubs" does so with room for less than a block, so that others cache the rows of hubs, "far" with
+none, so that thieves read rows where they lie, in the memory of the other GPU; `one` is the first GPU alone. Medians of
+whole calls in ms, devices synchronised, copies made and loops captured before; results of all rows are compared. most:
+of all edges that pushes of one call looked at, the part of the fuller device; dealt: how many of its pushes were, and
+whether captured rounds of SSSP, of BFS, do so.
 """
 
 from __future__ import annotations
@@ -43,15 +43,13 @@ def pushes(call) -> tuple[str, str]:
     return f"{100 * share:.0f}%", f"{sum(record.decision is not None for record in found)}{', rounds too' * there}"
 
 
-def measured(graph, devices: str, balance: str, rounds: int, warm: int, known: dict) -> list[str]:
+def measured(graph, devices: str, balance: str, rounds: int, warm: int, known: dict, searches: bool) -> list[str]:
     """The cells of one row; `known` has what the first one computed."""
     p = len(gb.init(devices).devices)
-    room = int(ROOM * 8 * graph.nnz) if balance == "hubs" else "auto"
+    room = {"hubs": int(ROOM * 8 * graph.nnz), "far": 0}.get(balance, "auto")
     kept = "off" if balance == "off" else "auto"
     session = gb.init(devices, gb.partition.shares(*[1] * p), balance=kept, replicas=room)
     A, W = (gb.Matrix.from_csr(graph.indptr, graph.indices, vals, ncols=graph.n) for vals in (True, graph.weights))
-    if balance == "far":
-        W._store.copies.update({(d, b): W._store.blocks[b] for d in range(p) for b in range(p) if d != b})
     half = graph.n // 4  # of the segment: the first vertex from there on that has neighbours
     source = half + int((graph.indptr[half + 1 :] > graph.indptr[half]).argmax())
     ids = np.arange(0, graph.n // 2, 2)
@@ -61,7 +59,7 @@ def measured(graph, devices: str, balance: str, rounds: int, warm: int, known: d
         "SSSP": lambda: algos.sssp(W, source),
         "BFS": lambda: algos.bfs_levels(A, source),
     }
-    if balance == "far":
+    if balance == "far" or not searches:
         del calls["SSSP"], calls["BFS"]
     cells = {}
     for name, call in calls.items():
@@ -69,12 +67,10 @@ def measured(graph, devices: str, balance: str, rounds: int, warm: int, known: d
         found = call().to_coo()
         for got, wanted in zip(found, known.setdefault(name, found), strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-6)
-    (one, _), *searches = map(pushes, calls.values())
-    if not searches:
-        return [cells["push"], one, *[""] * 6]
-    sssp, (_, dealt) = searches
+    found = {name: pushes(call) for name, call in calls.items()}
     copies = f"{session.replicas.bytes() / 1e6:.0f}" if p > 1 else ""
-    return [cells["push"], one, cells["SSSP"], *sssp, cells["BFS"], dealt, copies]
+    (one, _), sssp, (_, dealt) = (found.get(name, ("", "")) for name in ("push", "SSSP", "BFS"))
+    return [cells["push"], one, cells.get("SSSP", ""), *sssp, cells.get("BFS", ""), dealt, copies]
 
 
 def main() -> None:
@@ -83,6 +79,7 @@ def main() -> None:
     parser.add_argument("--devices", default="cuda:0-1")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--warm", type=int, default=30, help="calls, in which copies are made and loops captured")
+    parser.add_argument("--pushes", action="store_true", help="no searches, which need four times the memory")
     parser.add_argument("--balance", nargs="*", default=["off", "auto", "hubs"])
     given = parser.parse_args()
     lines = []
@@ -92,7 +89,8 @@ def main() -> None:
         several = [(given.devices, balance) for balance in given.balance]
         for devices, balance in (("cuda:0", "off"), *several):
             told = "one" if devices == "cuda:0" else devices
-            cells = [name, told, balance, *measured(graph, devices, balance, given.rounds, given.warm, known)]
+            how = given.rounds, given.warm, known, not given.pushes
+            cells = [name, told, balance, *measured(graph, devices, balance, *how)]
             lines.append(f"| {' | '.join(cells)} |")
             print(lines[-1], flush=True)
             gc.collect()

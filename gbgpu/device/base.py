@@ -59,6 +59,9 @@ class Device(Protocol):
         number for each 64, in room for all, and their number, on this device; both may be of another device of the
         same set, as in `copy`."""
 
+    def reach(self, array: Any) -> None:
+        """What this device is given in this step may read an array of another one where it lies."""
+
     def deal_words(self, source: Any, mine: int) -> Any:
         """The same of words, the others of which become 0 where they are."""
 

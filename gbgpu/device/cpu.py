@@ -83,6 +83,9 @@ class CpuDevice:
         target[: len(found)] = found
         return target, np.array([len(found)])
 
+    def reach(self, array: np.ndarray) -> None:
+        """Memory is shared."""
+
     def deal_words(self, source: np.ndarray, mine: int) -> np.ndarray:
         return np.where(_places(len(source), mine), source, 0)
 

@@ -358,6 +358,10 @@ class CudaDevice(Arrays):
             return nullcontext(source)
         return self.peers.reading(self.gpu, source)
 
+    def reach(self, array: Any) -> None:
+        with self.here(), self._reading(array):
+            pass
+
     # -- arrays, with CuPy
 
     def adopt(self, array: Any) -> Any:

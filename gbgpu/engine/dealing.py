@@ -3,8 +3,7 @@
 The host deals where it has counted the edges of each block (`Dealt`). In a captured round devices do it by themselves
 (`DealtThere`), for a trial at first (`Pace`)."""
 
-from collections.abc import Sequence
-from math import inf
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -18,8 +17,10 @@ from ..kernels.interface import COMPLEMENT, MASKED, Spec
 from .context import Context
 from .hubs import Hubs
 
+# Ways of captured rounds: all devices push what they own, or deal frontiers out, or the first one does it all.
+APART, DEALT, ALONE = "apart", "dealt", "alone"
 FEWEST = 8  # rounds of a run that tell
-TRIED, USE = 4, 0.98  # runs without and with frontiers dealt out, and the part of the time that those may take
+TRIED, USE = 4, 0.98  # runs of each way, and the part of the time that others than the first may take
 ALL = 2**64 - 1  # the bits of all places
 # One place after the other goes to another device: multiples of this, modulo 64, are spread evenly over them, however
 # many are taken (64 divided by the golden ratio, and odd).
@@ -32,7 +33,8 @@ class Dealt(NamedTuple):
 
     session: Context
     matrix: MatrixStore
-    copies: dict[tuple[int, int], MatrixBlock]  # of its blocks, by (device, block), also if they are dropped now
+    # Of its blocks, by (device, block), also if they are dropped now; thieves without read rows where they lie.
+    copies: dict[tuple[int, int], MatrixBlock]
     hubs: Hubs | None  # where these have rows of hubs alone: owners take the others of all places
     mine: dict[Task, int]
     decision: Decision
@@ -46,7 +48,9 @@ class Dealt(NamedTuple):
         """The rows of a block and the part of its frontier, in the memory of who takes it."""
         (d, b, *_), mine, session = task, self.mine[task], self.session
         x, device, away = source.blocks[b], session.devices[d], d != b
-        rows = self.copies[d, b] if away else self.matrix.blocks[b]
+        rows = self.copies.get((d, b), self.matrix.blocks[b])
+        if away and rows is self.matrix.blocks[b]:
+            device.reach(rows.cols)
         if mine == ALL and not away:
             return rows, x
         if self.hubs is not None and not away:
@@ -117,36 +121,44 @@ class DealtThere(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """Captured rounds: how many, seconds, edges that were pushed and that devices waited for, whether frontiers were
-    dealt out."""
+    """Captured rounds: how many, seconds, edges that were pushed and that devices waited for, and by which way."""
 
     rounds: int
     seconds: float
     edges: int
     waited: int
-    dealt: bool
+    way: str
 
 
 class Pace:
-    """Whether captured rounds of a loop deal frontiers out: not yet, then for a trial, and for good or not any more."""
+    """Which way captured rounds of a loop go: the others are on trial for some runs each, as soon as they may be, and
+    what takes least for an edge is for good."""
 
     def __init__(self) -> None:
-        self.deals = self.settled = False
-        self._seconds: dict[bool, list[float]] = {False: [], True: []}  # an edge, of the last runs without and with it
-        self._anew = 0
+        self.way = APART
+        self._settled, self._anew = False, 0
+        self._seconds: dict[str, list[float]] = {}  # an edge, of the last runs of each way
 
-    def hear(self, ran: Ran) -> None:
-        """Of rounds in which devices had to wait."""
-        if self.settled:
+    def hear(self, ran: Ran, able: Callable[[str], bool]) -> None:
+        """Of rounds in which devices waited, or might have. `able`: whether a way that was not tried may be now."""
+        known = self._seconds.setdefault(ran.way, [])
+        known.append(ran.seconds / ran.edges)
+        del known[:-TRIED]
+        if ran.way != self.way:
             return
-        known = self._seconds[ran.dealt] = [*self._seconds[ran.dealt][1 - TRIED :], ran.seconds / ran.edges]
-        if ran.dealt and len(known) == TRIED:
-            self.settled, self.deals = True, median(known) < USE * median(self._seconds[False] or [inf])
+        enough = len(known) == TRIED
+        for way in (DEALT, ALONE) if enough else (DEALT,) if self.way == APART else ():
+            if way not in self._seconds and able(way):
+                self.way, self._settled = way, False
+                return
+        if enough and not self._settled:
+            took = {way: median(known) / (1 if way == APART else USE) for way, known in self._seconds.items()}
+            self.way, self._settled = min(took, key=lambda way: took[way]), True
 
-    def anew(self, dealt: bool) -> bool:
-        """Whether rounds are to be captured anew, which deal frontiers out or not: a few of a loop may be kept."""
-        self._anew += dealt is not self.deals
-        return dealt is not self.deals and self._anew <= TRIED
+    def anew(self, way: str) -> bool:
+        """Whether rounds that went this way are to be captured anew, to go another one: a few of a loop may be kept."""
+        self._anew += way != self.way
+        return way != self.way and self._anew <= 2 * TRIED
 
 
 def of_hubs(shares: Shares, parts: Sequence[float], edge: float) -> tuple[Shares, np.ndarray]:

@@ -7,9 +7,9 @@ captured loops too.
 Frontiers change. Where the host has counted the edges of each block's, which it does for those that are worth it, what
 is beyond the mean goes to others, which have copies of the blocks: a frontier is dealt out like cards, so many of every
 64 places to each device, as the host does not see where in it the edges are. Where memory is short for whole blocks,
-others have the rows of hubs (`hubs.py`). Captured rounds tell how long devices have waited in them; once that would
-have paid for copies, rounds of wide frontiers are captured so that devices deal them out themselves, by the edges that
-all of them have told each other. Thin ones are left to their owners.
+others have the rows of hubs (`hubs.py`), or read rows where they lie. Captured rounds tell how long devices have waited
+in them; once that would have paid for copies, rounds of wide frontiers are captured so that devices deal them out
+themselves, by the edges that all of them have told each other. Thin ones are left to their owners.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ from ..errors import OutOfMemory
 from ..kernels.interface import Spec, reads, sums_whole_rows
 from .assign import CHUNK, as_tasks, before_chunks, counting, pull_seconds_each
 from .context import Context
-from .dealing import FEWEST, Dealt, DealtThere, Pace, Ran, of_hubs, places
+from .dealing import ALONE, APART, DEALT, FEWEST, Dealt, DealtThere, Pace, Ran, of_hubs, places
 from .hubs import hubs
 from .moving import succeed
 
@@ -62,7 +62,7 @@ class Sharing:
     def __init__(self, session: Context, policy: Policy):
         self.session, self.policy = session, policy
         self._within = False  # whether the round that is captured may deal frontiers out
-        self._paces: WeakKeyDictionary[MatrixStore, dict[Any, Pace]] = WeakKeyDictionary()  # by loop
+        self._paces: WeakKeyDictionary[MatrixStore, dict[Any, Pace]] = WeakKeyDictionary()  # by first matrix, and loop
 
     def of(self, spec: Spec, map: RowMap, matrix: MatrixStore) -> Shared | None:
         """How a pull that looks at all entries is shared; None: owners compute. That begins when what they lost by it
@@ -83,6 +83,11 @@ class Sharing:
             if matrix.shared is None:
                 matrix.lost = inf
         return matrix.shared
+
+    @property
+    def paced(self) -> bool:
+        """Whether there is any loop whose rounds may go another way."""
+        return bool(self._paces)
 
     def cares(self, edges: float) -> bool:
         """Whether a push of about so many edges is worth that they are counted."""
@@ -106,9 +111,11 @@ class Sharing:
         if gain <= 0:
             return None
         each, cached = np.full((p, p), edge), matrix.hubs
-        if matrix.missed < 0 and cached is None:  # memory was short: those that have copies
+        short = matrix.missed < 0 and cached is None
+        if short:  # of memory: those without copies read rows where they lie
             matrix.missed += gain
-            each[np.array([[d != b and (d, b) not in matrix.copies for d in range(p)] for b in range(p)])] = inf
+            without = np.array([[d != b and (d, b) not in matrix.copies for d in range(p)] for b in range(p)])
+            each[without] += given.link * matrix.entry_bytes
         shares = solve(each, loads)
         dealt = shares.edges
         if cached is not None:
@@ -117,7 +124,7 @@ class Sharing:
             return None
         mine = places(dealt, x.map.rows)
         needed = {(d, b) for d, b, *_ in mine if d != b}
-        new = sorted(needed - matrix.copies.keys())
+        new = [] if short else sorted(needed - matrix.copies.keys())
         if new and (not self._paid(gain, new, matrix) or needed - matrix.copies.keys()):
             return None  # not yet, or others were dropped to make room
         decision = _stolen(shares, plain, cost)
@@ -153,28 +160,37 @@ class Sharing:
     @contextmanager
     def dealing(self, key: Any, matrices: Sequence[Any]) -> Iterator[None]:
         """A round of such a loop, with these matrices, is captured inside."""
-        stores = (one for store in matrices if store is not None for one in (store, store.transposed))
-        paces = (self._paces.get(one, {}).get(key) for one in stores if one is not None)
-        self._within = any(pace.deals for pace in paces if pace is not None)
+        self._within = self.way(key, matrices) == DEALT
         try:
             yield
         finally:
             self._within = False
 
-    def waited(self, key: Any, matrix: MatrixStore, ran: Ran) -> bool:
+    def way(self, key: Any, matrices: Sequence[Any]) -> str:
+        """Which way captured rounds of such a loop, with these matrices, go."""
+        found = self._paces.get(matrices[0], {}).get(key) if matrices and matrices[0] is not None else None
+        return APART if found is None else found.way
+
+    def waited(self, key: Any, matrices: Sequence[Any], pushed: MatrixStore, ran: Ran, alone: bool) -> bool:
         """Told of captured rounds of a loop in which devices may have waited for others. Whether these are to be
-        captured anew: as all devices have copies of all blocks now, since the time lost would have paid for them, and
-        deal frontiers out; or as that was no use."""
-        paces = self._paces.setdefault(matrix, {})
+        captured anew, to go another way: dealing frontiers out, once the time lost would have paid for copies of all
+        blocks on all devices; on the first device alone; or as before, as that was no use. `pushed`: the matrix that
+        frontiers are multiplied with, of those that the loop reads; `alone`: whether the first device may do it."""
+        paces = self._paces.setdefault(matrices[0], {})
         pace = paces.setdefault(key, Pace())
-        if pace.deals and self._lacking(matrix):  # memory was short
+        if pace.way == DEALT and self._lacking(pushed):  # memory was short
             del paces[key]
             return False
         gain = ran.waited * self.session.kernels.costs.push_edge - ran.rounds * self.policy.overhead
-        if ran.rounds >= FEWEST and gain > 0 and self.policy.steal:
-            pace.hear(ran)
-            pace.deals = pace.deals or not pace.settled and self._all_copied(gain, matrix)
-        return pace.anew(ran.dealt)
+
+        def able(way: str) -> bool:
+            if way == ALONE:
+                return alone and self.session.replicas.fit([pushed], 0)
+            return ran.way == APART and self._all_copied(gain, pushed)
+
+        if ran.rounds >= FEWEST and (gain > 0 or ran.way == ALONE) and self.policy.steal:
+            pace.hear(ran, able)
+        return pace.anew(ran.way)
 
     def _all_copied(self, gain: float, matrix: MatrixStore) -> bool:
         """Whether all devices have copies of all blocks, now that so much more time was lost without them."""

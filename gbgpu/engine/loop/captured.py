@@ -19,7 +19,7 @@ from ...language.expr import Operand, Statement
 from ...language.recording import Operation
 from ...language.scalar import Scalar
 from ...trace import counters, listeners
-from ..dealing import Ran
+from ..dealing import ALONE, APART, DEALT, Ran
 from ..moving import moved
 from .body import drained, reads_of, round_of, written
 from .buffers import (
@@ -575,7 +575,8 @@ class Captured:
                     noted.tell()
                 loop.converged, wide, ended.left = bool(over), bool(left), left
                 edges, waited = (0, 0) if joined is not None else ended.tape.edges
-                ended.ran = Ran(loop.rounds - before, perf_counter() - start, edges, waited, ended.tape.dealt)
+                way = ALONE if self.alone else DEALT if ended.tape.dealt else APART
+                ended.ran = Ran(loop.rounds - before, perf_counter() - start, edges, waited, way)
                 ended._leave()
                 if self.key:
                     follows = uninterrupted(partial(ended._end, heir if done else None))

@@ -12,22 +12,26 @@ from .journal import NotCompiled
 from .noted import NOTED, WORDS
 
 NOTES = 5  # the word of what counts rounds that says where a GPU leaves notes of them, or 0
-GONE_WIDE, TURNS, UNLIKE = 1, 2, 3  # why rounds of a kind ended, but for the end of the loop: see Limits
+GONE_WIDE, TURNS, UNLIKE, THINNED = 1, 2, 3, 4  # why rounds of a kind ended, but for the end of the loop: see Limits
 POLLED = 16  # rounds after which a GPU looks at the host's memory, whether it is to stop
-PULLED, LONG = 6, 16  # the word that counts rounds in a row that pull for few vertices, and how many may
+# The word that counts rounds in a row that are done better otherwise, and how many of them may pull for few vertices,
+# and push thin frontiers where those may be wide.
+THIN_SINCE, LONG, TAIL = 6, 16, 64
 PUSHED, UNEVEN = 4, 7  # words that add up the edges of frontiers, and those that the fullest block has beyond the mean
 
 
 class Limits(NamedTuple):
     """Texts of what ends rounds of one kind: the next one has other statements (`unlike`), or is done better otherwise:
     by statements (`wide`), or in rounds of another kind (`other`); or it may be, where this goes on (`thin`: pulls for
-    few vertices). `loads`: the edges of each block's frontier, for each product (see PUSHED)."""
+    few vertices; `tail`: frontiers of few edges, in rounds that are made for wide ones). `loads`: the edges of each
+    block's frontier, for each product (see PUSHED)."""
 
     unlike: list[str]
     wide: list[str]
     other: list[str]
     thin: list[str]
     loads: Sequence[Sequence[str]] = ()
+    tail: Sequence[str] = ()
 
 
 class Condition:
@@ -213,16 +217,17 @@ ALONE turn(unsigned long long handle, long long *state, volatile long long *abor
     {" ".join(lines)}
     const bool unlike = {self.any(limits.unlike)};
 #ifdef CROSSES // into rounds of another kind
-    const bool wide = unlike, other = {self.any(limits.other)}, better = false;
+    const bool wide = unlike, other = {self.any(limits.other)}, better = false, thin = false;
 #else
     const bool better = !unlike && ({self.any(limits.other)});
-    state[{PULLED}] = {self.any(limits.thin)} ? state[{PULLED}] + 1 : 0;
-    const bool wide = unlike || state[{PULLED}] > {LONG} || {self.any(limits.wide)}, other = false;
+    state[{THIN_SINCE}] = {self.any([*limits.thin, *limits.tail])} ? state[{THIN_SINCE}] + 1 : 0;
+    const bool thin = state[{THIN_SINCE}] > {TAIL if limits.tail else LONG};
+    const bool wide = unlike || thin || {self.any(limits.wide)}, other = false;
 #endif
     {"".join(map(self._load, limits.loads))}
     state[0] = round + 1;
     state[1] = done;
-    state[2] = unlike ? {UNLIKE} : !wide ? 0 : better ? {TURNS} : {GONE_WIDE};
+    state[2] = unlike ? {UNLIKE} : !wide ? 0 : better ? {TURNS} : thin ? {THINNED} : {GONE_WIDE};
     const int goes_on = !done && !wide && round + 1 < most && (round % {POLLED} || !*abort) ? 1 + other : 0;
     state[3] = goes_on;
     TELL(handle, goes_on);

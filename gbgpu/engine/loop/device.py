@@ -22,11 +22,12 @@ from ...kernels.tiered import price
 from ...language.expr import Statement
 from ...language.recording import Operation
 from ...trace import by_steps
+from ..dealing import ALONE
 from ..direction import counted_edges, pull_seconds
 from ..moving import moved
 from .body import matrices_of, round_of, simple, statements_of
 from .captured import Captured
-from .condition import GONE_WIDE, TURNS
+from .condition import GONE_WIDE, THINNED, TURNS
 from .journal import Invalidated, NotCompiled, OtherEmpty, OtherForm
 from .limits import PASSES, Breadth, as_it_lies, products, pulled, thin, too_wide, vector_of
 from .signature import Signature
@@ -73,6 +74,7 @@ class DeviceLoop:
         self.left, self.turned = False, None  # a captured round; how that went, if its pulls should be pushes
         self.empties: dict[int, Any] = {}  # what scalars count as that a round leaves without a value, by their ids
         self.wide = 0  # how often it was left as it had got too wide
+        self.thinned = False  # whether frontiers that had been wide are not any more
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
         self.begun = self.last = perf_counter()
@@ -168,13 +170,19 @@ class DeviceLoop:
 
     @property
     def _often(self) -> bool:
-        """Whether such loops left a round again and again, as it was too wide."""
-        return bool(self.session.loops.outgrown(self.signature.key, self._read))
+        """Whether such loops left a round again and again, as it was too wide, which this one still is."""
+        return not self.thinned and self.session.loops.outgrown(self.signature.key, self._read)
 
     @property
     def _one(self) -> bool:
         """Whether one GPU does it all."""
         return self.gpus == 1 or self.solo is not None and self.solo.entered
+
+    @property
+    def _folds(self) -> bool:
+        """Whether wide rounds of such loops take least on one of several GPUs."""
+        sharing = None if self.solo is None else self.session.sharing
+        return sharing is not None and sharing.paced and sharing.way(self.signature.key, self._read) == ALONE
 
     @property
     def _together(self) -> bool:
@@ -187,12 +195,12 @@ class DeviceLoop:
         when plans settle, and when a round of all GPUs is due to be captured."""
         if self.solo is None or self.solo.entered:
             return False
-        if not (surely or self.solo.whole):
+        if not (surely or self.solo.whole or self._folds):
             if self.alike != SETTLED and not due:
                 return False
             each = MET / (1 - 1 / self.gpus) if self._together else HANDED
             lost = each * len(self.statements) + self.session.kernels.costs.link * self._brought()
-            if self._seconds() > lost or self._grows:
+            if self._seconds() > lost or self._grows and not self.thinned:
                 return False
         if not self.solo.fits():
             self.solo = None
@@ -214,9 +222,13 @@ class DeviceLoop:
         return any(pulled(self.session, op, held) * (1 - 1 / self.gpus) > SPARED for op, held in wide)
 
     def close(self) -> None:
-        """The loop is over: what lies on the first GPU is told where it belongs."""
+        """The loop is over."""
         if "signature" in vars(self):
             self.session.loops.ended(self.signature.key, self.loop.rounds, self._read)
+        self._unfold()
+
+    def _unfold(self) -> None:
+        """What lies on the first GPU goes to where it belongs."""
         if self.solo is not None and self.solo.entered:
             try:
                 uninterrupted(self.solo.leave)
@@ -284,9 +296,12 @@ class DeviceLoop:
             return False  # to know it took next to nothing
         self.chances -= 1
         with self.session.lock:
-            captured = loops.find(loop, self.signature, way)
-            if captured is None and loops.has(key, alone=True) and self._gone_solo(surely=True):
-                captured = loops.find(loop, self.signature, way)
+            often = self._often
+            if self._folds:
+                self._gone_solo()
+            captured = loops.find(loop, self.signature, way, often)
+            if captured is None and loops.alone(key, often) and self._gone_solo(surely=True):
+                captured = loops.find(loop, self.signature, way, often)
             if captured is not None and thin(self.session, captured.products(self.signature, "pull")):
                 other = loops.other(self.signature, captured.way, self.session.maps.alone)
                 captured = other if other is not None and other.fits(self.signature, False) else captured
@@ -312,17 +327,23 @@ class DeviceLoop:
             self._waited(ended)
         if not self.loop.over:
             self._count()
+            self.thinned = self.thinned or ended.left == THINNED
+            if self.thinned and ended.left == GONE_WIDE:
+                self.thinned = False
+                if not self._folds:
+                    self._unfold()
             self.wide += ended.left == GONE_WIDE
             if self.wide >= OUTGROWN and ended.key and not ended.often and self.device.kind != "cpu":
                 self.session.loops.outgrow(ended, self._read)
 
     def _waited(self, ended: Captured) -> None:
-        """Where GPUs waited in wide rounds for what others pushed, the next ones may deal frontiers out."""
+        """Where GPUs waited in wide rounds for what others pushed, the next ones may go another way."""
         sharing, ran = self.session.sharing, ended.ran
         if sharing is None or ran is None or not (ended.often and ended.key):
             return
-        matrix = ended.pushed
-        if matrix is not None and sharing.waited(ended.key, matrix, ran):
+        if not ran.edges or ended.pushed is None:
+            return
+        if sharing.waited(ended.key, self._read, ended.pushed, ran, self.solo is not None):
             self.session.loops.outgrow(ended, self._read)
 
     def _count(self) -> None:
@@ -335,9 +356,11 @@ class DeviceLoop:
         """The kept round that goes on where what guarded one is otherwise, or in other directions, with what that one
         left."""
         loop, loops, found = self.loop, self.session.loops, None
-        way = None if loop.over else way_of(loop)
+        way, self.thinned = None if loop.over else way_of(loop), self.thinned or ended.left == THINNED
         if way is not None and way[0] != ended.way[0]:
-            found = loops.find(loop, self.signature, way)
+            found = loops.find(loop, self.signature, way, self._often)
+        elif way is not None and ended.left == THINNED:
+            found = loops.find(loop, self.signature, ended.way, False)
         elif way is not None and ended.left == TURNS:
             found = loops.other(self.signature, ended.way, self.session.maps.alone)
             found = found if found is not None and found.fits(self.signature, False, ended) else None
@@ -372,7 +395,7 @@ class DeviceLoop:
             self.session.loops.refuse(self.signature.key)
             return
         way = way_of(self.loop, pinned)
-        kept = None if self.loop.told else self.session.loops.find(self.loop, self.signature, way)
+        kept = None if self.loop.told else self.session.loops.find(self.loop, self.signature, way, self._often)
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
             return self._take(kept)
@@ -516,7 +539,8 @@ class DeviceLoop:
 
     @property
     def _read(self) -> list[Any]:
-        return [matrix._store for matrix in self.matrices]
+        """The content of the matrices, as it lies outside of `solo`."""
+        return [x._store if self.solo is None else self.solo.outside(x) for x in self.matrices]
 
     @property
     def outputs(self) -> list[Any]:

@@ -31,12 +31,14 @@ class Kept:
         """The object that an equal key was before: it is found here without a comparison."""
         return _kept(self._keys, key, self._keys.get(key, key))
 
-    def has(self, key: Hashable, guards: tuple[bool, ...] | None = None, alone: bool = False) -> bool:
-        """Whether there is one; `guards`: of this beginning; `alone`: of the first of several GPUs."""
+    def has(self, key: Hashable, guards: tuple[bool, ...] | None = None) -> bool:
+        """Whether there is one; `guards`: of this beginning."""
         alike = self._captured.get(key, ())
-        if guards is None and not alone:
-            return bool(alike)
-        return any((guards in (None, one.way[0])) and (one.alone or not alone) for one in alike)
+        return bool(alike) if guards is None else any(one.way[0] == guards for one in alike)
+
+    def alone(self, key: Hashable, often: bool) -> bool:
+        """Whether there is one of the first of several GPUs; `often`: which takes wide frontiers."""
+        return any(one.alone and (one.often or not often) for one in self._captured.get(key, ()))
 
     def goes(self, key: Hashable, way: Any) -> bool:
         """Whether a round is kept that goes this way, or as many others as there may be."""
@@ -78,11 +80,12 @@ class Kept:
                 return captured
         return None
 
-    def find(self, loop: Any, signature: Any, way: Any) -> Any:
+    def find(self, loop: Any, signature: Any, way: Any, often: bool) -> Any:
         """A captured round that the loop may take now, or None: one that goes as the last round went, if there was
         one, as far as that is known. (Where nothing guards it, a first round goes only by the forms that things have.)
-        """
+        `often`: one that takes wide frontiers if there is one, else another one."""
         alike = [one for one in self._captured.get(signature.key, ()) if one.way[0] == way[0]]
+        alike = sorted(alike, key=lambda one: not one.often) if often else [one for one in alike if not one.often]
         if loop.rounds:
             alike = [one for one in alike if all(map(_follows, way[1], one.way[1]))]
         for exactly in (True, False) if loop.rounds or way[0] else (True,):

@@ -16,6 +16,7 @@ MANY, FEW = 14, 24
 SKEWED = 32  # times the mean entries of the longest row from which one of twice as many is: pulls find hubs soon
 THIN, SHORT = 1 << 20, 64  # edges of a frontier that few blocks expand; entries of the longest row of a road map
 WIDE = 1 << 26  # edges of each block's part of a frontier, in rounds that are worth it (`Breadth`)
+FEWER = 1 << 15  # edges of a frontier from which such rounds are not
 PASSES = 1e-5  # seconds of a round's passes over rows from which they want all the blocks that a graph gives them
 LITTLE = 1 << 18  # entries of a matrix that a CPU device pushes as soon as it begins anew
 
@@ -87,7 +88,8 @@ def limits(
     if session.devices[0].kind == "cpu":
         return Limits(unlike, _wide(session, statements, condition, breadth)[0], [], [])
     thin, (wide, many, loads) = _thin(session, statements, condition), _wide(session, statements, condition, breadth)
-    return Limits(unlike, wide, [*thin, *many], thin, loads)
+    tail = [" && ".join(f"{' + '.join(names)} < {FEWER}" for names in loads)] if loads and not thin else []
+    return Limits(unlike, wide, [*thin, *many], thin, loads, tail)
 
 
 def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]], breadth: Breadth) -> bool:
@@ -177,6 +179,6 @@ def _wide(
             names.append(f"{condition.array(edges)}[0]")
             found.append(f"{names[-1]} > {most}")
             other.append(f"{names[-1]} > {many // len(held.blocks)}")
-        if breadth.often and len(names) > 1:
+        if breadth.often and names:
             loads.append(names)
     return found, other, loads

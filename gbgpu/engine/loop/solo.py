@@ -43,6 +43,10 @@ class Solo:
         vectors = sum(store.map.n * 16 for store in stores if isinstance(store, VectorStore))
         return bool(self._handles) and bool(self._session.replicas.fit(matrices, vectors))
 
+    def outside(self, x: Any) -> Any:
+        """What a handle holds, or held before."""
+        return next((store for y, store in self._before or () if y is x), x._store)
+
     def enter(self) -> None:
         session = self._session
         self._before = [(x, x._store) for x in self._handles]
