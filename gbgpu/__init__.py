@@ -271,6 +271,7 @@ __all__ = [
     "sparse",
     "ss",
     "synchronize",
+    "topology",
     "trace",
     "unary",
 ]

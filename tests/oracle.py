@@ -56,6 +56,11 @@ def same(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     return (ours == theirs) | ((ours != ours) & (theirs != theirs))
 
 
+def by_place(content: tuple) -> dict:
+    """The values of what was `read`."""
+    return {tuple(place): value for place, value in zip(content[1].tolist(), content[2].tolist(), strict=True)}
+
+
 class Run:
     """One program on both sides."""
 
@@ -209,6 +214,9 @@ class Run:
         eps = np.finfo(ours[2].dtype).eps
         with np.errstate(invalid="ignore", over="ignore"):
             gap, size = np.abs(ours[2].astype(float) - theirs[2].astype(float)), np.abs(theirs[2].astype(float))
+            if self.program.statements[self.done - 1].accum:  # of two operands that may cancel
+                old = by_place(before)
+                size += [abs(old.get(tuple(place), 0.0)) for place in theirs[1].tolist()]
             if check == "ulp":
                 return gap <= 8 * eps * size
             if check == "close":
@@ -221,7 +229,7 @@ class Run:
 
     def is_candidate(self, ours, before, candidates) -> np.ndarray:
         """Whether each value is one of the terms, or what was there before."""
-        old = {tuple(place): value for place, value in zip(before[1].tolist(), before[2].tolist(), strict=True)}
+        old = by_place(before)
         kind = ours[2].dtype
         found = []
         for place, value in zip(map(tuple, ours[1].tolist()), ours[2], strict=True):

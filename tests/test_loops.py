@@ -536,6 +536,38 @@ def test_what_a_part_read_that_was_passed_over(devices):
     assert o.value == 10 and f"{o.name} << {q.name}" not in it.explained()
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("with gb.loop(2): v << v + 1", "it has an inner loop"),
+        ("v << gb.Vector.from_coo([1], [2.0], size=9)", "it makes objects"),
+        ("it.until(it.index > 5); v << v + 1", "it goes on after it.until"),
+        ("with it.when(it.index > 1): it.until(it.index > 5)\nv << v + 1", "it.when has more than statements inside"),
+        ("A << A + A", "the matrix A changes"),
+        ("it.until(it.index > 5)", "it has no statements"),
+        ("v << v + 1", ""),
+    ],
+)
+def test_what_keeps_loops_with_statements_is_told(text, reason, monkeypatch):
+    def how(*traces):
+        v, A = gb.Vector.from_dense(np.ones(9)), gb.Matrix.from_coo([0], [1], [1.0], nrows=2, ncols=2, name="A")
+        with traces[0] if traces else nullcontext(), gb.loop(8) as it:
+            exec(text, {"gb": gb, "v": v, "A": A, "it": it})
+        return it.how
+
+    monkeypatch.setattr(gb.settings, "interpret", False)
+    gb.init("cpu:1")
+    told = f"statements, as {reason}" if reason else "statements"
+    assert how() == told
+    if not reason:
+        assert how(gb.trace()) == "statements, as a trace records each step"
+        gb.init("cpu:1", deterministic=True)
+        assert how() == "statements, as the session is deterministic"
+        monkeypatch.setattr(gb.settings, "interpret", True)
+        gb.init("cpu:1")
+        assert how() == "statements, as kernels are interpreted"
+
+
 def test_what_is_built_in_a_body(devices):
     v = gb.Vector.from_coo([0, 1], [1, 2], size=4)
     with gb.loop(1):

@@ -8,6 +8,7 @@ from ...language.expr import Expression, Operand
 from ...language.recording import Operation, Recorded, whole
 
 _SIMPLE = ("statement", "clear")
+_OTHERS = {"loop": "it has an inner loop", "build": "it makes objects"}  # what else may be recorded, and what is told
 
 
 class Guard(NamedTuple):
@@ -28,17 +29,20 @@ def statements_of(operations: list[Operation]) -> list[Any]:
     return found
 
 
-def simple(operations: list[Operation], statements: list[Any]) -> bool:
-    """Whether a body is statements of vectors and scalars, guarded ones too, and conditions at its end."""
+def unlike(operations: list[Operation], statements: list[Any]) -> str | None:
+    """What a body is, other than statements of vectors and scalars, guarded ones too, and conditions at its end."""
     ended = False
     for kind, what, _ in operations:
         if kind == "until":
             ended = True
-        elif ended or kind not in _SIMPLE and kind != "when":
-            return False
+        elif kind in _OTHERS:
+            return _OTHERS[kind]
+        elif ended:
+            return "it goes on after it.until"
         elif kind == "when" and not all(inner.kind in _SIMPLE for inner in what.operations):
-            return False
-    return bool(statements) and all(statement.output.ndim < 2 for statement in statements)
+            return "it.when has more than statements inside"
+    changed = next((statement.output.name for statement in statements if statement.output.ndim > 1), None)
+    return f"the matrix {changed} changes" if changed else None if statements else "it has no statements"
 
 
 def drained(operations: list[Operation], changed: set[int]) -> Any:

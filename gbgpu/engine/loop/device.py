@@ -25,7 +25,7 @@ from ...trace import by_steps
 from ..dealing import ALONE
 from ..direction import counted_edges, pull_seconds
 from ..moving import moved
-from .body import matrices_of, round_of, simple, statements_of
+from .body import matrices_of, round_of, statements_of, unlike
 from .captured import Captured
 from .condition import GONE_WIDE, THINNED, TURNS
 from .journal import Invalidated, NotCompiled, OtherEmpty, OtherForm
@@ -87,22 +87,11 @@ class DeviceLoop:
         """None for a loop that runs statement by statement."""
         statements = statements_of(loop.body)
         matrices = matrices_of(statements)
-        if any(map(_apart, matrices)):
-            loop.how = "statements, as delegates are apart"
-            return None
-        if session.ranks is not None:
-            loop.how = "statements, as the session has several ranks"
-            return None
-        if session.kernels.kind == "mixed":
-            loop.how = "statements, as CPUs compute beside GPUs"
-            return None
-        here = session.devices[0].kind == "cpu"
-        if session.deterministic or by_steps or not simple(loop.body, statements):
-            return None
-        if here:
-            return cls(session, loop, statements, matrices) if session.kernels.atomic else None
-        able = not loop.told and imported("gbgpu.device.graph").available()
-        return cls(session, loop, statements, matrices) if able else None
+        reason = _reason(session, loop, statements, matrices)
+        if reason is None:
+            return cls(session, loop, statements, matrices)
+        loop.how = f"statements, as {reason}"
+        return None
 
     @property
     def known(self) -> bool:
@@ -558,6 +547,27 @@ def way_of(loop: Any, pinned: dict[int, Statement] | None = None) -> Way:
 def _among(operations: list[Operation]) -> list[Statement]:
     """The statements that are done in each round."""
     return [operation.what for operation in operations if operation.kind == "statement"]
+
+
+def _reason(session: Any, loop: Any, statements: list[Statement], matrices: list[Any]) -> str | None:
+    """Why a loop does not go round by itself; None where it may."""
+    if any(map(_apart, matrices)):
+        return "delegates are apart"
+    if session.ranks is not None:
+        return "the session has several ranks"
+    if session.kernels.kind == "mixed":
+        return "CPUs compute beside GPUs"
+    if session.deterministic:
+        return "the session is deterministic"
+    if by_steps:
+        return "a trace records each step"
+    if (found := unlike(loop.body, statements)) is not None:
+        return found
+    if session.devices[0].kind == "cpu":
+        return None if session.kernels.atomic else "kernels are interpreted"
+    if loop.told:
+        return "on_iteration hears of rounds"
+    return None if imported("gbgpu.device.graph").available() else "there is no cuda-bindings, or no CUDA 12.4"
 
 
 def _apart(matrix: Any) -> bool:
