@@ -143,7 +143,7 @@ def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int
     For a GPU, of `arch` ("sm_80", "sm_90", ...) or by default the first one here, the program runs on CPU devices, as
     slowly as plain Python, and plans as it would on a GPU; give it small objects of the types it is for. Without both,
     CPU kernels are compiled: the program runs as ever, but for kernels that are compiled at their first call. Raises
-    DeviceError without NVRTC for a GPU.
+    DeviceError without NVRTC for a GPU, InvalidValue for an `arch` that it does not know.
     """
     from .kernels import ahead
 
@@ -154,6 +154,7 @@ def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int
             program()
         return compiling.kernels - count
     arch = cuda.info(0)["arch"] if arch is None else arch
+    imported("gbgpu.device.nvrtc").check(arch)  # before the program runs for long
     with _apart(ahead.rehearsed()) as asked:
         program()
     return ahead.compile_all(asked, arch)

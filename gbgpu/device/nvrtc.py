@@ -39,6 +39,11 @@ def compile_cubin(text: str, arch: str, fmad: bool = False, soon: bool = False) 
     return _made(name, text, options) if begun is None else begun.result()
 
 
+def check(arch: str) -> None:
+    """Raises InvalidValue for an architecture that NVRTC does not know, DeviceError without NVRTC."""
+    _compile("", (f"-arch={arch}",))
+
+
 def begin(text: str, arch: str, fmad: bool = False, soon: bool = False) -> None:
     """Compile on another thread what `compile_cubin` will be asked for."""
     name, options = _named(text, arch, fmad, soon)
