@@ -542,6 +542,7 @@ def test_what_a_part_read_that_was_passed_over(devices):
         ("with gb.loop(2): v << v + 1", "it has an inner loop"),
         ("v << gb.Vector.from_coo([1], [2.0], size=9)", "it makes objects"),
         ("it.until(it.index > 5); v << v + 1", "it goes on after it.until"),
+        ("n = v.isequal(v); v << v + 1; it.until(n)", "Python reads a number in each round"),
         ("with it.when(it.index > 1): it.until(it.index > 5)\nv << v + 1", "it.when has more than statements inside"),
         ("A << A + A", "the matrix A changes"),
         ("it.until(it.index > 5)", "it has no statements"),

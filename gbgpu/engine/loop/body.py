@@ -7,9 +7,6 @@ from typing import Any, NamedTuple
 from ...language.expr import Expression, Operand
 from ...language.recording import Operation, Recorded, whole
 
-_SIMPLE = ("statement", "clear")
-_OTHERS = {"loop": "it has an inner loop", "build": "it makes objects"}  # what else may be recorded, and what is told
-
 
 class Guard(NamedTuple):
     """What `it.when` said at the beginning of a body, taken for as long as it is so."""
@@ -27,22 +24,6 @@ def statements_of(operations: list[Operation]) -> list[Any]:
         elif operation.kind == "when":
             found += statements_of(operation.what.operations)
     return found
-
-
-def unlike(operations: list[Operation], statements: list[Any]) -> str | None:
-    """What a body is, other than statements of vectors and scalars, guarded ones too, and conditions at its end."""
-    ended = False
-    for kind, what, _ in operations:
-        if kind == "until":
-            ended = True
-        elif kind in _OTHERS:
-            return _OTHERS[kind]
-        elif ended:
-            return "it goes on after it.until"
-        elif kind == "when" and not all(inner.kind in _SIMPLE for inner in what.operations):
-            return "it.when has more than statements inside"
-    changed = next((statement.output.name for statement in statements if statement.output.ndim > 1), None)
-    return f"the matrix {changed} changes" if changed else None if statements else "it has no statements"
 
 
 def drained(operations: list[Operation], changed: set[int]) -> Any:

@@ -21,13 +21,13 @@ from ...kernels.interface import ends_soon
 from ...kernels.tiered import price
 from ...language.expr import Statement
 from ...language.recording import Operation
-from ...trace import by_steps
 from ..dealing import ALONE
 from ..direction import counted_edges, pull_seconds
 from ..moving import moved
-from .body import matrices_of, round_of, statements_of, unlike
+from .body import matrices_of, round_of, statements_of
 from .captured import Captured
 from .condition import GONE_WIDE, THINNED, TURNS
+from .hindrance import hindrance
 from .journal import Invalidated, NotCompiled, OtherEmpty, OtherForm
 from .limits import PASSES, Breadth, as_it_lies, products, pulled, thin, too_wide, vector_of
 from .signature import Signature
@@ -87,7 +87,7 @@ class DeviceLoop:
         """None for a loop that runs statement by statement."""
         statements = statements_of(loop.body)
         matrices = matrices_of(statements)
-        reason = _reason(session, loop, statements, matrices)
+        reason = hindrance(session, loop, statements, matrices)
         if reason is None:
             return cls(session, loop, statements, matrices)
         loop.how = f"statements, as {reason}"
@@ -328,12 +328,11 @@ class DeviceLoop:
     def _waited(self, ended: Captured) -> None:
         """Where GPUs waited in wide rounds for what others pushed, the next ones may go another way."""
         sharing, ran = self.session.sharing, ended.ran
-        if sharing is None or ran is None or not (ended.often and ended.key):
+        if sharing is None or ran is None or not (ended.often and ended.key and ran.edges):
             return
-        if not ran.edges or ended.pushed is None:
-            return
-        if sharing.waited(ended.key, self._read, ended.pushed, ran, self.solo is not None):
-            self.session.loops.outgrow(ended, self._read)
+        pushed, read = ended.pushed, self._read
+        if pushed is not None and sharing.waited(ended.key, read, pushed, ran, self.solo is not None):
+            self.session.loops.outgrow(ended, read)
 
     def _count(self) -> None:
         """Statements go on, and choose by how much there is of what they multiply."""
@@ -547,33 +546,6 @@ def way_of(loop: Any, pinned: dict[int, Statement] | None = None) -> Way:
 def _among(operations: list[Operation]) -> list[Statement]:
     """The statements that are done in each round."""
     return [operation.what for operation in operations if operation.kind == "statement"]
-
-
-def _reason(session: Any, loop: Any, statements: list[Statement], matrices: list[Any]) -> str | None:
-    """Why a loop does not go round by itself; None where it may."""
-    if any(map(_apart, matrices)):
-        return "delegates are apart"
-    if session.ranks is not None:
-        return "the session has several ranks"
-    if session.kernels.kind == "mixed":
-        return "CPUs compute beside GPUs"
-    if session.deterministic:
-        return "the session is deterministic"
-    if by_steps:
-        return "a trace records each step"
-    if (found := unlike(loop.body, statements)) is not None:
-        return found
-    if session.devices[0].kind == "cpu":
-        return None if session.kernels.atomic else "kernels are interpreted"
-    if loop.told:
-        return "on_iteration hears of rounds"
-    return None if imported("gbgpu.device.graph").available() else "there is no cuda-bindings, or no CUDA 12.4"
-
-
-def _apart(matrix: Any) -> bool:
-    """Whether products with a matrix may go with its delegates apart."""
-    store = matrix._store
-    return store is not None and store.rowmap is store.colmap and store.rowmap.heads is not None
 
 
 def _directed(statement: Statement, direction: str | None) -> Statement:

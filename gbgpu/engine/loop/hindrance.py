@@ -1,0 +1,54 @@
+"""Why a loop goes statement by statement, as `it.how` tells."""
+
+from typing import Any
+
+from ...interrupts import imported
+from ...language.expr import Statement
+from ...language.recording import Operation
+from ...trace import by_steps
+
+_SIMPLE = ("statement", "clear")
+_OTHERS = {"loop": "it has an inner loop", "build": "it makes objects", "read": "Python reads a number in each round"}
+
+
+def hindrance(session: Any, loop: Any, statements: list[Statement], matrices: list[Any]) -> str | None:
+    """What keeps a loop, of these statements, which read these matrices, from going by itself; None where it may."""
+    if any(map(_apart, matrices)):
+        return "delegates are apart"
+    if session.ranks is not None:
+        return "the session has several ranks"
+    if session.kernels.kind == "mixed":
+        return "CPUs compute beside GPUs"
+    if session.deterministic:
+        return "the session is deterministic"
+    if by_steps:
+        return "a trace records each step"
+    if (found := _unlike(loop.body, statements)) is not None:
+        return found
+    if session.devices[0].kind == "cpu":
+        return None if session.kernels.atomic else "kernels are interpreted"
+    if loop.told:
+        return "on_iteration hears of rounds"
+    return None if imported("gbgpu.device.graph").available() else "there is no cuda-bindings, or no CUDA 12.4"
+
+
+def _unlike(operations: list[Operation], statements: list[Statement]) -> str | None:
+    """What a body is, other than statements of vectors and scalars, guarded ones too, and conditions at its end."""
+    ended = False
+    for kind, what, _ in operations:
+        if kind == "until":
+            ended = True
+        elif kind not in (*_SIMPLE, "when"):
+            return _OTHERS[kind]
+        elif ended:
+            return "it goes on after it.until"
+        elif kind == "when" and not all(inner.kind in _SIMPLE for inner in what.operations):
+            return "it.when has more than statements inside"
+    changed = next((statement.output.name for statement in statements if statement.output.ndim > 1), None)
+    return f"the matrix {changed} changes" if changed else None if statements else "it has no statements"
+
+
+def _apart(matrix: Any) -> bool:
+    """Whether products with a matrix may go with its delegates apart."""
+    store = matrix._store
+    return store is not None and store.rowmap is store.colmap and store.rowmap.heads is not None
