@@ -56,6 +56,9 @@ def same(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     return (ours == theirs) | ((ours != ours) & (theirs != theirs))
 
 
+CANCELS = "'+'", "binary.plus", "binary.minus"  # accumulators: what is left may be less than their operands' errors
+
+
 def by_place(content: tuple) -> dict:
     """The values of what was `read`."""
     return {tuple(place): value for place, value in zip(content[1].tolist(), content[2].tolist(), strict=True)}
@@ -214,7 +217,7 @@ class Run:
         eps = np.finfo(ours[2].dtype).eps
         with np.errstate(invalid="ignore", over="ignore"):
             gap, size = np.abs(ours[2].astype(float) - theirs[2].astype(float)), np.abs(theirs[2].astype(float))
-            if self.program.statements[self.done - 1].accum:  # of two operands that may cancel
+            if self.program.statements[self.done - 1].accum in CANCELS:
                 old = by_place(before)
                 size += [abs(old.get(tuple(place), 0.0)) for place in theirs[1].tolist()]
             if check == "ulp":

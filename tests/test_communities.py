@@ -115,7 +115,7 @@ def test_more_colors_than_a_word_has(first):
 
 
 def test_many_words_in_a_graph_that_stays(devices):
-    n = 130
+    n = 200
     A = matrix((n, [(i, j) for i in range(n) for j in range(n) if (i - j) % 7]))  # a colour for each class
     B = matrix((n, [(i, j) for i in range(n) for j in range(n) if i != j]))
     for method in ("speculative", "jones-plassmann"):

@@ -67,9 +67,9 @@ def measured(graph, devices: str, balance: str, rounds: int, warm: int, known: d
         found = call().to_coo()
         for got, wanted in zip(found, known.setdefault(name, found), strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-6)
-    found = {name: pushes(call) for name, call in calls.items()}
+    looked = {name: pushes(call) for name, call in calls.items()}
     copies = f"{session.replicas.bytes() / 1e6:.0f}" if p > 1 else ""
-    (one, _), sssp, (_, dealt) = (found.get(name, ("", "")) for name in ("push", "SSSP", "BFS"))
+    (one, _), sssp, (_, dealt) = (looked.get(name, ("", "")) for name in ("push", "SSSP", "BFS"))
     return [cells["push"], one, cells.get("SSSP", ""), *sssp, cells.get("BFS", ""), dealt, copies]
 
 

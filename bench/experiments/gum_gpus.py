@@ -22,6 +22,7 @@ import numpy as np
 import algos
 import gbgpu as gb
 from bench.device_graphs import Graph, make
+from bench.experiments.folding import LONG
 from bench.experiments.gum import table
 from bench.record import RESULTS, interleaved, machine, synchronized
 from gbgpu import Matrix, Vector, binary, replace
@@ -29,7 +30,6 @@ from gbgpu.device import nvrtc
 from gbgpu.semiring import min_plus
 
 WARM = 16  # calls before
-LONG = {("road24m", "SSSP"), ("trail24", "SSSP")}  # seconds a call
 POLICIES: dict[str, dict[str, Any]] = {
     "alone": {"balance": "off", "replicas": 0},
     "stealing": {"balance": "auto", "replicas": "auto"},
