@@ -122,8 +122,9 @@ def maps() -> list[tuple[str, Spec]]:
 
 
 def forms() -> list[tuple[str, Spec]]:
-    kinds = ("mask_words", "list_words", "mask_list", "deal", "scatter", "compact", "gather")
-    return [("frontier_edges", Spec()), *((kind, Spec(b=TYPES[i % 5])) for i, kind in enumerate(kinds * 2))]
+    kinds = ("mask_words", "list_words", "mask_list", "between", "scatter", "compact", "gather")
+    numbers = [(kind, Spec()) for kind in ("frontier_edges", "row_edges", "deal")]
+    return [*numbers, *((kind, Spec(b=TYPES[i % 5])) for i, kind in enumerate(kinds * 2))]
 
 
 def matrices() -> list[tuple[str, Spec]]:

@@ -612,23 +612,49 @@ def loads_of(rng) -> np.ndarray:
     return np.where(rng.random(p) < 0.3, rng.integers(0, 2), loads)
 
 
-def test_each_entry_of_a_list_is_dealt_to_one_device(pair):
-    for n in (*SIZES, 5000):
+def test_rows_are_cut_alike(pair):
+    """Within a row: a GPU multiplies and adds at once."""
+    for n in (1, 63, 300, 2048):
         for seed in range(8):
             rng = rng_of("deal", n, seed)
-            loads, x, least = loads_of(rng), Sparse(rng, n, FP32, k.XLIST), int(rng.choice([0, 1000]))
-            owner, taken = int(rng.integers(len(loads))), []
-            for taker in range(len(loads)):
+            totals, least, shift = loads_of(rng), int(rng.choice([0, 1000])), int(rng.choice([6, 20]))
+            groups = [rng.multinomial(total, rng.dirichlet(np.full(n, 0.3))) for total in totals]
+            loads = np.concatenate([np.r_[each.sum(), each] for each in groups]).astype(np.int64)
+            p, owner = len(totals), int(rng.integers(len(totals)))
+            for taker in range(p):
+                given = dict(n=n, loads=loads, p=p, owner=owner, taker=taker, least=least, shift=shift)
+                ours, theirs = pair.run("deal", Spec(), **given, out_cuts=np.zeros(2, np.int64))
+                assert (np.abs(ours["out_cuts"] - theirs["out_cuts"]) <= 1).all()
+
+
+def test_between(pair):
+    for n in (*SIZES, 5000):
+        for seed in range(8):
+            rng, taken = rng_of("between", n, seed), []
+            x = Sparse(rng, n, FP32, k.XLIST)
+            middle, stride = int(rng.integers(n + 1)), int(rng.integers(2))
+            for cuts in ((0, middle), (middle, 1 << 62)):
                 ours, theirs = pair.run(
-                    "deal",
+                    "between",
                     Spec(b=FP32),
-                    **dict(count=x.count, slots=x.slots, xvals=x.vals, xstride=1),
-                    **dict(loads=loads, p=len(loads), owner=owner, taker=taker, least=least),
+                    **dict(count=x.count, slots=x.slots, xvals=x.vals, xstride=stride),
+                    cuts=np.array(cuts, np.int64),
                     out_slots=np.zeros(n, np.int32),
                     out_vals=np.zeros(n, np.float32),
                     out_count=one(),
                 )
-                for name in ("out_slots", "out_vals", "out_count"):
-                    same(ours[name][: ours["out_count"][0]], theirs[name][: ours["out_count"][0]])
+                same_list("out_slots", "out_vals" if stride else None, "out_count", ours, theirs)
                 taken.append(theirs["out_slots"][: theirs["out_count"][0]])
             np.testing.assert_array_equal(np.sort(np.concatenate(taken)), np.sort(x.slots[: x.count[0]]))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_row_edges(pair, form):
+    for n in (*SIZES, 5000):
+        for shift in (6, 9):
+            rng = rng_of("row edges", n, form)
+            A, x = Csr(rng, n, Map(50), BOOL), Sparse(rng, n, BOOL, form)
+            given = dict(n=n, count=x.count, slots=x.slots, xwords=x.words, flags=form, indptr=A.indptr, shift=shift)
+            ours, theirs = pair.run("row_edges", Spec(), **given, out=np.zeros(2 + (n >> shift), np.int64))
+            same(ours["out"], theirs["out"])
+            assert ours["out"][0] == ours["out"][1:].sum()

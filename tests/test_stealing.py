@@ -6,6 +6,7 @@ import os
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import ownership
@@ -24,7 +25,6 @@ from gbgpu.engine.loop import device as compiled
 from gbgpu.engine.run import products
 from gbgpu.kernels.cpu import CpuKernels
 from gbgpu.kernels.interface import Spec
-from gbgpu.semiring._types import INT64
 
 ALL = Policy(fold=False, t1=0, t2=0, overhead=0, rest=0)
 FOLD = Policy(t1=0, t2=0, t3=np.inf, overhead=0, rest=0)
@@ -212,41 +212,44 @@ def test_searches_deal_their_frontiers_out(sharers, monkeypatch):
         np.testing.assert_array_equal(got, wanted)
 
 
-def dealt(loads, owner, count, least=0):
-    """The places of a list of one device that each of all takes."""
-    kernel, p = CpuKernels().get("deal", Spec(b=INT64)), len(loads)
+def cuts_of(groups, owner, shift=6, least=0):
+    """The rows of one device's frontier that each of all takes; groups: the edges of groups of rows, of each device."""
+    kernel, p, n = CpuKernels().get("deal", Spec()), len(groups), len(groups[0])
+    loads = np.array([[sum(each), *each] for each in groups], np.int64).ravel()
     for taker in range(p):
-        slots, vals, number = np.zeros(count, np.int32), np.zeros(count, np.int64), np.zeros(1, np.int64)
-        given = np.array([count]), np.arange(count, dtype=np.int32), np.arange(count) + 5, 1
-        kernel(*given, np.array(loads, np.int64), p, owner, taker, least, slots, vals, number)
-        np.testing.assert_array_equal(slots[: number[0]] + 5, vals[: number[0]])
-        yield slots[: number[0]]
+        cuts = np.zeros(2, np.int64)
+        kernel(n, loads, p, owner, taker, least, shift, cuts)
+        yield tuple(cuts)
+
+
+def edges_between(cuts, edges, shift):
+    """Of groups in which they lie evenly."""
+    low, high = (np.interp(cut, np.arange(len(edges) + 1) << shift, np.r_[0, np.cumsum(edges)]) for cut in cuts)
+    return high - low
 
 
 @settings(max_examples=300)
-@given(st.lists(st.integers(0, 10**7), min_size=1, max_size=16), st.data())
-def test_devices_deal_a_list_out_themselves(loads, data):
-    """Each entry to one device, what is beyond the mean to those that have less, by what they lack."""
-    owner, count = data.draw(st.integers(0, len(loads) - 1)), data.draw(st.sampled_from([0, 1, 63, 64, 6400]))
-    found = list(dealt(loads, owner, count))
-    np.testing.assert_array_equal(np.sort(np.concatenate(found)), np.arange(count))
-    if count == 6400 and loads[owner]:
-        mean = np.mean(loads)
-        lack = np.maximum(mean - np.array(loads), 0)
-        beyond = max(loads[owner] - mean, 0) / loads[owner]
-        wanted = beyond * lack / max(lack.sum(), 1e-9)
-        wanted[owner] = 1 - beyond
-        np.testing.assert_allclose([len(one) / count for one in found], wanted, atol=1 / 64 + 1e-9)
-    alone = list(dealt(loads, owner, count, 10**7))  # not worth it
-    assert len(alone[owner]) == count
-
-
-@pytest.mark.parametrize("every", [2, 64, 128, 256, 4096])
-def test_what_recurs_is_dealt_evenly(every):
-    """The first pages of sites have more neighbours than others: no device gets all of them."""
-    hubs = np.arange(0, 1000 * every, every)
-    for one in dealt([100, 0], 0, 1000 * every):
-        assert 0.44 < np.isin(hubs, one).mean() < 0.56
+@given(st.data())
+def test_devices_deal_rows_out_themselves(data):
+    """Each row to one device, what is beyond the mean to those that have less, by what they lack."""
+    p, n = data.draw(st.integers(1, 16)), data.draw(st.sampled_from([1, 2, 40]))
+    counts = st.lists(st.integers(0, 10**7), min_size=n, max_size=n)
+    groups = data.draw(st.lists(counts, min_size=p, max_size=p))
+    owner, shift = data.draw(st.integers(0, p - 1)), data.draw(st.integers(6, 20))
+    loads, found = np.array([sum(each) for each in groups]), list(cuts_of(groups, owner, shift))
+    order = [owner, *(d for d in range(p) if d != owner and found[d][0] < found[d][1])]
+    ends = [found[d] for d in order]
+    assert ends[0][0] == 0 and ends[-1][1] == 1 << 62
+    assert all(one[1] == other[0] for one, other in zip(ends, ends[1:], strict=False))
+    mean, lack = loads.mean(), np.maximum(loads.mean() - loads, 0)
+    beyond = max(loads[owner] - mean, 0) if lack.any() else 0
+    wanted = beyond * lack / max(lack.sum(), 1e-9)
+    wanted[owner] = loads[owner] - beyond
+    got = [edges_between(cuts, groups[owner], shift) for cuts in found]
+    atol = 2 * max(groups[owner]) / (1 << shift) + 1e-3  # rows are whole
+    np.testing.assert_allclose(got, wanted, atol=atol)
+    alone = list(cuts_of(groups, owner, shift, 10**9))  # not worth it
+    assert alone == [(0, (d == owner) << 62) for d in range(p)]
 
 
 @pytest.mark.parametrize("p", range(1, 17))
@@ -254,7 +257,42 @@ def test_even_loads_are_left_to_their_owners(p):
     """However their mean is rounded."""
     for load in (0, 1, 3, 7, 10**9 + 7):
         for owner in (0, p - 1):
-            assert [len(one) for one in dealt([load] * p, owner, 64)] == [64 * (d == owner) for d in range(p)]
+            assert list(cuts_of([[load, 0]] * p, owner)) == [(0, (d == owner) << 62) for d in range(p)]
+
+
+@given(st.data())
+def test_slices_are_the_rows_of_a_block(data):
+    """By whole words, whatever the shares, and about as many edges as these say."""
+    p, group = data.draw(st.integers(1, 5)), 64
+    rows = data.draw(st.lists(st.integers(0, 40 * group), min_size=p, max_size=p))
+    map = RowMap(np.r_[0, np.cumsum(rows)])
+    shift, groups = assign.grouping(map)
+    assert shift == 6 and groups == max(-(-max(rows) // group), 1)
+    counts = [np.zeros(groups, np.int64) for _ in rows]
+    for each, n in zip(counts, rows, strict=True):
+        few = -(-n // group)
+        each[:few] = data.draw(st.lists(st.integers(0, 99), min_size=few, max_size=few))
+    shares = np.zeros((p, p), np.int64)
+    for b, each in enumerate(counts):
+        cuts = sorted(data.draw(st.lists(st.integers(0, int(each.sum())), min_size=p - 1, max_size=p - 1)))
+        shares[b] = np.diff([0, *cuts, int(each.sum())])
+    before = [np.r_[0, np.cumsum(each)] for each in counts]
+    tasks = dealing.slices(shares, before, map)
+    assert [task.device for task in tasks[-p:]] == [task.block for task in tasks[-p:]] == list(range(p))
+    assert all(task.device != task.block and task.lo < task.hi for task in tasks[:-p])
+    for b, n in enumerate(rows):
+        mine = sorted((task.lo, task.hi, task.device) for task in tasks if task.block == b)
+        assert mine[0][0] == 0 and mine[-1][1] == n and all(lo % 64 == 0 for lo, *_ in mine)
+        assert all(one[1] == other[0] for one, other in zip(mine, mine[1:], strict=False))
+        for lo, hi, d in mine:
+            got = edges_between((lo, -(-hi // group) * group), counts[b], 6)
+            assert abs(got - shares[b][d]) <= 2 * max(counts[b], default=0)
+
+
+@pytest.mark.parametrize("longest", [1, 64, 65, 2**17, 2**17 + 1, 2**31, 2**40])
+def test_groups_of_rows_are_whole_words_and_few(longest):
+    shift, groups = assign.grouping(SimpleNamespace(rows=[0, longest]))
+    assert shift >= 6 and groups <= 2**11 and groups << shift >= longest > (groups - 1) << shift
 
 
 def test_what_rounds_took_tells_which_way_they_go(monkeypatch):
@@ -607,30 +645,18 @@ def test_values_that_no_product_reads_are_not_dealt_out(sharers, name, form, mon
 
 
 @pytest.mark.parametrize("spec", ["cpu:2", "cuda:0*3", "cuda:0-1"])
-def test_what_a_device_takes_of_a_frontier(spec):
-    """Places whose numbers are bits, turned for each 64, in their order, whoever owns what they have."""
+def test_values_are_brought_where_bits_are_set(spec):
     if not spec.startswith("cpu") and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
         pytest.skip("needs a GPU")
     owner, *_, thief = gb.init(spec).devices
     rng = np.random.default_rng(4)
-    for n, count in ((0, 0), (1, 1), (64, 63), (1000, 1000), (100_000, 70_001)):
-        for mine in (0, 1, 2**63, 2**64 - 1, int(rng.integers(0, 2**63, dtype=np.uint64)) * 2 + 1):
-            turned = [(i // 64 * 0x9E3779B9 % 2**32) >> 26 for i in range(n)]
-            bits = np.array([mine >> (i - by) % 64 & 1 for i, by in enumerate(turned)], bool)
-            for dtype in ("int8", "uint16", "float32", "int64"):
-                held = rng.integers(0, 99, n).astype(dtype)
-                given = owner.put(held), owner.put(np.array([count]))
-                found, taken = thief.deal(*given, mine)
-                wanted = held[:count][bits[:count]]
-                assert thief.get(taken)[0] == len(wanted)
-                np.testing.assert_array_equal(thief.get(found)[: len(wanted)], wanted)
-                words = rng.integers(-(2**62), 2**62, (n + 63) // 64)
-                present = np.unpackbits(words.view(np.uint8), bitorder="little")[:n].astype(bool)
-                np.testing.assert_array_equal(
-                    thief.get(thief.where(given[0], thief.put(words)))[present], held[present]
-                )
-            words = rng.integers(-(2**62), 2**62, n)
-            np.testing.assert_array_equal(thief.get(thief.deal_words(owner.put(words), mine)), np.where(bits, words, 0))
+    for n in (0, 1, 64, 1000, 100_000):
+        for dtype in ("int8", "uint16", "float32", "int64"):
+            held = rng.integers(0, 99, n).astype(dtype)
+            words = rng.integers(-(2**62), 2**62, (n + 63) // 64)
+            present = np.unpackbits(words.view(np.uint8), bitorder="little")[:n].astype(bool)
+            found = thief.get(thief.where(owner.put(held), thief.put(words)))
+            np.testing.assert_array_equal(found[present], held[present])
 
 
 def test_memory_for_shared_rows_is_given_back():

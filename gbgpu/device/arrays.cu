@@ -20,33 +20,15 @@ extern "C" __global__ void at_once(const __grid_constant__ Entries entries, i64 
     }
 }
 
-// What one of several devices takes of a frontier: of every 64 places of a list, or words, those whose bits are set in
-// `mine`, which is turned by another number for each 64, as degrees may recur every so many vertices (the pages of a
-// site); `taken`: how many places these are. And what values are at set bits.
-DEVICE u64 turned(u64 mine, i64 group) {
-    const u32 by = (u32)group * 0x9E3779B9u >> 26;
-    return mine << by | mine >> (64 - by & 63);
-}
-#define DEAL(size, type) \
-extern "C" __global__ void deal##size(const type *in, const i64 *count, u64 mine, type *out, i64 *taken, i64 n) { \
-    const i64 total = min(*count, n), each = __popcll(mine); \
-    EACH(i, total) { \
-        const u64 bit = 1ull << (i & 63), these = turned(mine, i >> 6); \
-        if (these & bit) out[(i >> 6) * each + __popcll(these & (bit - 1))] = in[i]; \
-    } \
-    const u64 rest = (1ull << (total & 63)) - 1; \
-    if (FIRST == 0) *taken = (total >> 6) * each + __popcll(turned(mine, total >> 6) & rest); \
-} \
+// What values are at set bits.
+#define WHERE(size, type) \
 extern "C" __global__ void where##size(const type *in, const u64 *words, type *out, i64 n) { \
     EACH(i, n) if (words[i >> 6] >> (i & 63) & 1) out[i] = in[i]; \
 }
-DEAL(1, unsigned char)
-DEAL(2, unsigned short)
-DEAL(4, unsigned)
-DEAL(8, u64)
-extern "C" __global__ void deal_words(const u64 *in, u64 mine, u64 *out, i64 n) {
-    EACH(w, n) out[w] = turned(mine, w >> 6) >> (w & 63) & 1 ? in[w] : 0;
-}
+WHERE(1, unsigned char)
+WHERE(2, unsigned short)
+WHERE(4, unsigned)
+WHERE(8, u64)
 
 // How many booleans are true, and how many bits are set.
 #define TALLY(name, type, each) \

@@ -16,14 +16,14 @@ TEXT = BYTES + (Path(__file__).parent / "arrays.cu").read_text()
 
 def functions() -> list[str]:
     """The kernels of bytes.cu and arrays.cu, by names and sizes of what they take."""
-    sized = "fill", "copy", "take", "cut", "empties", "longest", "differ", "kept", "deal", "where"
+    sized = "fill", "copy", "take", "cut", "empties", "longest", "differ", "kept", "where"
     names = [f"{work}{size}" for work in sized for size in (1, 2, 4, 8)]
     doubled = "checked", "counts", "lengths", "begun", "ranks", "before", "tiles", "scan", "used_first"
     names += [f"{work}{size}" for work in doubled for size in (4, 8)]
     pairs = [f"{one}{two}" for one in (4, 8) for two in (4, 8)]
     names += [f"{work}{pair}" for work in ("owners", "first", "low", "bent") for pair in pairs]
     names += ["copy_bytes", "at_once", "cut_counts", "truths", "set_bits", "tops", "counted", "listed", "joined"]
-    return [*names, "falling", "ranked", "packed", "deal_words"]
+    return [*names, "falling", "ranked", "packed"]
 
 
 def _code(ids: Any) -> int:

@@ -54,16 +54,8 @@ class Device(Protocol):
     def copy_counted(self, target: Any, source: Any, count: Any) -> None:
         """Copy the first count[0] elements; the count, of this device, stays where it is."""
 
-    def deal(self, source: Any, count: Any, mine: int) -> tuple[Any, Any]:
-        """Of the first count[0] elements, of every 64 those whose places are bits of `mine`, which is turned by another
-        number for each 64, in room for all, and their number, on this device; both may be of another device of the
-        same set, as in `copy`."""
-
     def reach(self, array: Any) -> None:
         """What this device is given in this step may read an array of another one where it lies."""
-
-    def deal_words(self, source: Any, mine: int) -> Any:
-        """The same of words, the others of which become 0 where they are."""
 
     def where(self, source: Any, words: Any) -> Any:
         """Elements at whose places bits are set in words of this device, anything elsewhere; source as in `copy`."""

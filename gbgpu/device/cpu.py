@@ -78,16 +78,8 @@ class CpuDevice:
     def copy_counted(self, target: np.ndarray, source: np.ndarray, count: np.ndarray) -> None:
         target[: count[0]] = source[: count[0]]
 
-    def deal(self, source: np.ndarray, count: np.ndarray, mine: int) -> tuple[np.ndarray, np.ndarray]:
-        found, target = source[: count[0]][_places(count[0], mine)], np.empty_like(source)
-        target[: len(found)] = found
-        return target, np.array([len(found)])
-
     def reach(self, array: np.ndarray) -> None:
         """Memory is shared."""
-
-    def deal_words(self, source: np.ndarray, mine: int) -> np.ndarray:
-        return np.where(_places(len(source), mine), source, 0)
 
     def where(self, source: np.ndarray, words: np.ndarray) -> np.ndarray:
         return source.copy()
@@ -194,15 +186,6 @@ class CpuDevice:
 LARGE = 2**24  # elements that are allocated after a look at what is free
 FEW = 2**14  # entries that NumPy transposes in less time than it takes to import SciPy
 PIECE = 2**18  # flags that are looked at before what they keep is fetched
-
-
-def _places(n: int, mine: int) -> np.ndarray:
-    """Which of n places are dealt by `mine` (`Device.deal`)."""
-    bits = np.unpackbits(np.array([mine], np.uint64).view(np.uint8), bitorder="little").astype(bool)
-    places = np.arange(n)
-    turned = ((places >> 6) * 0x9E3779B9 & 0xFFFFFFFF) >> 26  # of each 64 others, as degrees may recur
-    found: np.ndarray = bits[places - turned & 63]
-    return found
 
 
 def host_memory() -> tuple[int, int]:

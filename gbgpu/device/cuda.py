@@ -317,19 +317,6 @@ class CudaDevice(Arrays):
             with self.here(), self._reading(source) as source:
                 self.run(f"copy{target.itemsize}", n, (target, source, count, n))
 
-    def deal(self, source: Any, count: Any, mine: int) -> tuple[Any, Any]:
-        target, taken = self.empty(source.size, source.dtype), self.zeros(1, np.int64)
-        with self.here(), self._reading(source) as source, self._reading(count) as count:
-            args = source, count, np.uint64(mine), target, taken, source.size
-            self.run(f"deal{source.itemsize}", source.size, args)
-        return target, taken
-
-    def deal_words(self, source: Any, mine: int) -> Any:
-        target = self.empty(source.size, source.dtype)
-        with self.here(), self._reading(source) as source:
-            self.run("deal_words", source.size, (source, np.uint64(mine), target, source.size))
-        return target
-
     def where(self, source: Any, words: Any) -> Any:
         target = self.empty(source.size, source.dtype)
         with self.here(), self._reading(source) as source:

@@ -25,6 +25,7 @@ from ..trace import now
 from .context import Context
 
 _MOST = 256  # arbiters that a session keeps
+GROUPS = 11  # bits of the number of a group of rows
 CHUNK = 64  # places of a frontier, lists or rows, between which it may be cut
 OURS = Policy(fold=False, overhead=100e-6)  # small steps run on the caller's thread anyway
 
@@ -72,10 +73,19 @@ def tally_masked(session: Context, mask: list[tuple[Any, int]] | None, matrix: M
     return tally(session, VectorStore(matrix.rowmap, matrix.dtype, form, True, allowed), matrix)
 
 
-def counting(session: Context, x: VectorStore, held: MatrixStore) -> Callable[..., Any]:
+def grouping(map: RowMap) -> tuple[int, int]:
+    """Groups of the rows of a block whose edges are counted, of whole words: how many bits of a row's number are its
+    place in one, and how many there are, of the longest block."""
+    last = max(*map.rows, 1) - 1
+    shift = max(last.bit_length() - GROUPS, 6)
+    return shift, (last >> shift) + 1
+
+
+def counting(session: Context, x: VectorStore, held: MatrixStore, shift: int | None = None) -> Callable[..., Any]:
     """counted(b, flags=0, room=0): what `frontier_edges` tells of block b of x, the rows of `held` that it has:
-    the sum of their lengths and `room` numbers more, on its device."""
-    kernel = session.kernels.get("frontier_edges", Spec(ptr=held.ptr, idx=held.idx))
+    the sum of their lengths and `room` numbers more, on its device. `shift`: what `row_edges` tells."""
+    kernel = session.kernels.get("frontier_edges" if shift is None else "row_edges", Spec(ptr=held.ptr, idx=held.idx))
+    more = () if shift is None else (shift,)
     form = {"list": XLIST, "full": XFULL}.get(x.form, 0)
 
     def counted(b: int, flags: int = 0, room: int = 0) -> Any:
@@ -83,7 +93,7 @@ def counting(session: Context, x: VectorStore, held: MatrixStore) -> Callable[..
         slots = nil.slots(held.idx) if block.slots is None else block.slots
         words = nil.words if block.words is None else block.words
         count = found if block.count is None else block.count
-        kernel(block.n, count, slots, words, form | flags, held.blocks[b].indptr, found)
+        kernel(block.n, count, slots, words, form | flags, held.blocks[b].indptr, *more, found)
         return found
 
     return counted

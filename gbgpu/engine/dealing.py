@@ -1,4 +1,5 @@
-"""Frontiers that are dealt out like cards: so many of every 64 places of a block's list or bitmap go to each device.
+"""Frontiers that are dealt out: of the rows of a block its owner keeps the first ones, and others take the next ones.
+Where neighbours are near, what one reaches others do not (GUM's slices, Meng et al., section 4).
 
 The host deals where it has counted the edges of each block (`Dealt`). In a captured round devices do it by themselves
 (`DealtThere`), for a trial at first (`Pace`)."""
@@ -12,8 +13,9 @@ import numpy as np
 from ..balance.arbiter import Decision
 from ..balance.problem import Shares
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
-from ..distribute.partition import WORD, Task
+from ..distribute.partition import WORD, RowMap, Task
 from ..kernels.interface import COMPLEMENT, MASKED, Spec
+from .assign import grouping
 from .context import Context
 from .hubs import Hubs
 
@@ -21,80 +23,90 @@ from .hubs import Hubs
 APART, DEALT, ALONE = "apart", "dealt", "alone"
 FEWEST = 8  # rounds of a run that tell
 TRIED, USE = 4, 0.98  # runs of each way, and the part of the time that others than the first may take
-ALL = 2**64 - 1  # the bits of all places
-# One place after the other goes to another device: multiples of this, modulo 64, are spread evenly over them, however
-# many are taken (64 divided by the golden ratio, and odd).
-SPREAD = 39
 
 
 class Dealt(NamedTuple):
-    """A frontier that is dealt out. mine: bits of the places, of every 64 of a block, that a device takes, by the
-    tasks; those of thieves come first, as they wait for what owners were given before."""
+    """A frontier that is dealt out. tasks: the rows that each device takes of a block; those of thieves come first, as
+    they wait for what owners were given before."""
 
     session: Context
     matrix: MatrixStore
     # Of its blocks, by (device, block), also if they are dropped now; thieves without read rows where they lie.
     copies: dict[tuple[int, int], MatrixBlock]
-    hubs: Hubs | None  # where these have rows of hubs alone: owners take the others of all places
-    mine: dict[Task, int]
+    hubs: Hubs | None  # where these have rows of hubs alone: owners take the others of all rows
+    tasks: Sequence[Task]
     decision: Decision
     read: bool  # whether values of the frontier are
 
-    @property
-    def tasks(self) -> Sequence[Task]:
-        return list(self.mine)
-
     def hand(self, task: Task, source: VectorStore) -> tuple[MatrixBlock, VectorBlock]:
         """The rows of a block and the part of its frontier, in the memory of who takes it."""
-        (d, b, *_), mine, session = task, self.mine[task], self.session
+        (d, b, lo, hi), session = task, self.session
         x, device, away = source.blocks[b], session.devices[d], d != b
-        rows = self.copies.get((d, b), self.matrix.blocks[b])
+        rows = self.copies.get((d, b), self.matrix.blocks[b]) if away else self.matrix.blocks[b]
         if away and rows is self.matrix.blocks[b]:
             device.reach(rows.cols)
-        if mine == ALL and not away:
+        if not away and hi == x.n:
             return rows, x
-        if self.hubs is not None and not away:
+        if not away and self.hubs is not None:
             return rows, self._beside(task, source)
         read = bool(self.read and x.stride)
-        vals = source.blocks[d].vals if self.read else session.pool.scalar(d, 0, x.vals.dtype)
-        if x.slots is None:
-            words, slots, count = device.deal_words(x.words, mine), None, None
-            if read:
-                vals = device.where(x.vals, words) if away else x.vals
-        else:
-            words, (slots, count) = None, device.deal(x.slots, x.count, mine)
-            if read:
-                vals = device.deal(x.vals, x.count, mine)[0]
+        if x.slots is not None:
+            cuts = device.put(np.array([lo, hi]))
+            part = between(session, d, source, b, cuts, self.read)
+            if away:
+                session.account(d, 0, [(part.count, part.slots.itemsize + read * part.vals.itemsize)])
+            return rows, part
+        words, vals = _words(device, x.words, lo, hi), x.vals
+        if not self.read:
+            vals = session.pool.scalar(d, 0, x.vals.dtype)
+        elif away:
+            vals = device.where(x.vals, words) if read else source.blocks[d].vals
         if away:
-            each = read * vals.itemsize
-            if slots is not None:
-                session.account(d, 0, [(count, slots.itemsize + each)])
-            else:
-                counted = read and session.watched is not None
-                moved = [(device.set_bits(words), each)] if counted else []
-                session.account(d, words.nbytes * mine.bit_count() // WORD, moved)
-        return rows, VectorBlock(x.n, vals, int(read), words, slots, count)
+            counted = read and session.watched is not None
+            session.account(d, hi - lo >> 3, [(device.set_bits(words), vals.itemsize)] if counted else [])
+        return rows, VectorBlock(x.n, vals, int(read), words)
 
     def _beside(self, task: Task, source: VectorStore) -> VectorBlock:
-        """What is left to the owner where others take hubs of their places alone."""
+        """What is left to the owner where others take hubs of their rows alone."""
         assert self.hubs is not None
-        x, device, mine = source.blocks[task.block], self.session.devices[task.device], self.mine[task]
-        rows, theirs = self.hubs.rows[task.block], ALL ^ mine
+        (d, b, _, hi), session = task, self.session
+        x, device, hubs = source.blocks[b], session.devices[d], self.hubs.rows[b]
         if x.slots is None:
-            return VectorBlock(x.n, x.vals, x.stride, x.words & ~device.deal_words(rows, theirs))
-        (slots, count), (others, number) = (device.deal(x.slots, x.count, bits) for bits in (mine, theirs))
-        given, stride = self.session.pool.scalar(task.device, 0, x.vals.dtype), 0
-        vals = device.empty(slots.size, x.vals.dtype)
-        if self.read and x.stride:
-            vals, given = (device.deal(x.vals, x.count, bits)[0] for bits in (mine, theirs))
-            stride = 1
-        kernel = self.session.kernels.get("mask_list", Spec(b=source.dtype, idx=slots.dtype.name))
-        kernel(number, others, given, stride, rows, MASKED | COMPLEMENT, slots, vals, count)
-        return VectorBlock(x.n, vals if stride else x.vals, stride, None, slots, count)
+            return VectorBlock(x.n, x.vals, x.stride, x.words & ~_words(device, hubs, hi, x.n))
+        part, theirs = (
+            between(session, d, source, b, device.put(np.array(cuts)), self.read) for cuts in ((0, hi), (hi, x.n))
+        )
+        kernel = session.kernels.get("mask_list", Spec(b=source.dtype, idx=part.slots.dtype.name))
+        given = theirs.count, theirs.slots, theirs.vals, theirs.stride, hubs, MASKED | COMPLEMENT
+        vals = part.vals if part.stride else device.empty(part.slots.size, x.vals.dtype)
+        kernel(*given, part.slots, vals, part.count)
+        return part
+
+
+def between(session: Context, d: int, source: VectorStore, b: int, cuts: Any, reads: bool) -> VectorBlock:
+    """The entries of block b of a list whose rows are between cuts, in the memory of device d."""
+    x, device, one = source.blocks[b], session.devices[d], session.pool.scalar(d, 0, source.blocks[b].vals.dtype)
+    read = bool(reads and x.stride)
+    if d != b:
+        device.reach(x.slots)
+    slots, count = device.empty(x.slots.size, x.slots.dtype), device.zeros(1, np.int64)
+    given, vals = (x.vals, device.empty(x.slots.size, x.vals.dtype)) if read else (one, one)
+    kernel = session.kernels.get("between", Spec(b=source.dtype, idx=slots.dtype.name))
+    kernel(x.count, x.slots, given, int(read), cuts, slots, vals, count)
+    vals = source.blocks[d].vals if reads and not read else vals  # the one of all
+    return VectorBlock(x.n, vals, int(read), None, slots, count)
+
+
+def _words(device: Any, words: Any, lo: int, hi: int) -> Any:
+    """Words of a device, those of rows lo .. hi - 1 from others, which may be another device's; lo is one's first."""
+    found, these = device.zeros(words.size, words.dtype), slice(lo // WORD, -(-hi // WORD))
+    device.copy(found[these], words[these])
+    return found
 
 
 class DealtThere(NamedTuple):
-    """A list that devices deal out themselves. loads: on each of them the edges of all blocks' lists."""
+    """A list that devices deal out themselves. loads: on each of them the edges of all blocks' lists, with those of the
+    groups of their rows."""
 
     session: Context
     matrix: MatrixStore
@@ -107,17 +119,11 @@ class DealtThere(NamedTuple):
     def hand(self, task: Task, source: VectorStore) -> tuple[MatrixBlock, VectorBlock]:
         """The rows of a block and the part of its frontier, in the memory of who takes it."""
         (d, b, *_), session = task, self.session
-        x, device = source.blocks[b], session.devices[d]
-        one, room = session.pool.scalar(d, 0, x.vals.dtype), x.slots.size
-        read = bool(self.read and x.stride)
-        slots, count = device.empty(room, x.slots.dtype), device.zeros(1, np.int64)
-        given, vals = (x.vals, device.empty(room, x.vals.dtype)) if read else (one, one)
-        kernel = session.kernels.get("deal", Spec(b=source.dtype, idx=slots.dtype.name))
-        who = self.loads[d], len(self.loads), b, d, self.least
-        kernel(x.count, x.slots, given, int(read), *who, slots, vals, count)
+        cuts, (shift, groups) = session.devices[d].zeros(2, np.int64), grouping(source.map)
+        kernel = session.kernels.get("deal", Spec())
+        kernel(groups, self.loads[d], source.map.p, b, d, self.least, shift, cuts)
         rows = self.matrix.blocks[b] if d == b else self.matrix.copies[d, b]
-        vals = source.blocks[d].vals if self.read and not read else vals  # the one of all
-        return rows, VectorBlock(x.n, vals, int(read), None, slots, count)
+        return rows, between(session, d, source, b, cuts, self.read)
 
 
 class Ran(NamedTuple):
@@ -174,17 +180,17 @@ def of_hubs(shares: Shares, parts: Sequence[float], edge: float) -> tuple[Shares
     return Shares(edges, edge * float(edges.sum(0).max()), shares.bound), places
 
 
-def places(shares: np.ndarray, rows: Sequence[int]) -> dict[Task, int]:
-    """Bits of the places, of every 64 of each block, that each device takes, by the edges of these."""
-    others, own = {}, {}
-    for b, (edges, n) in enumerate(zip(shares, rows, strict=True)):
-        cuts = [0] * (len(edges) + 1)
-        if edges.any():
-            cuts[1:] = np.rint(WORD * np.cumsum(edges) / edges.sum()).astype(int).tolist()
-        for d, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
-            bits = sum(1 << SPREAD * k % WORD for k in range(low, high))
-            if d == b:
-                own[Task(d, b, 0, n)] = bits if edges.any() else ALL
-            elif bits:
-                others[Task(d, b, 0, n)] = bits
-    return others | own
+def slices(shares: np.ndarray, before: Sequence[np.ndarray], map: RowMap) -> list[Task]:
+    """The rows of each block that each device takes, by how many edges it is to have, and the edges before groups of
+    rows and after the last one; thieves come first. Within a group edges are taken to lie evenly."""
+    others, own = [], []
+    shift, _ = grouping(map)
+    for b, (edges, sums, n) in enumerate(zip(shares, before, map.rows, strict=True)):
+        takers = [b, *(d for d in range(len(edges)) if d != b and edges[d])]
+        upto = np.cumsum(edges[takers]) * (sums[-1] / max(edges.sum(), 1))
+        cuts = np.interp(upto, sums, np.arange(len(sums)) << shift).astype(np.int64) // WORD * WORD
+        cuts = np.minimum([0, *cuts[:-1], n], n).tolist()
+        tasks = [Task(d, b, lo, hi) for d, lo, hi in zip(takers, cuts, cuts[1:], strict=False)]
+        own.append(tasks[0])
+        others += [task for task in tasks[1:] if task.lo < task.hi]
+    return others + own

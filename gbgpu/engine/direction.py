@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..distribute.blocks import KNOWN, MatrixStore, VectorBlock, VectorStore
-from ..distribute.partition import RowMap, Task
+from ..distribute.partition import RowMap
 from ..kernels.interface import Costs, ends_soon
 from ..language.expr import Transposed
 from ..semiring._types import INT64
 from . import build
-from .assign import counting, tallied
+from .assign import counting, grouping, tallied
 from .context import Context
 from .deterministic import by_rows, order_matters
 from .matrix.separate import separated
@@ -245,7 +245,7 @@ def frontier_edges(
 ) -> tuple[int, list[np.ndarray] | None]:
     """Entries in the rows of the frontier: counted, or estimated by the mean degree, where counting needs a read and
     the frontier is small, or would go the same way with MORE times as many (`settled`). And their tallies, or the edges
-    of each block, where somebody decides by them."""
+    of each block before groups of rows and after the last one, where somebody decides by them."""
     held = store if not turned or store.symmetric else store.transposed
     if held is not None and x.map is not held.rowmap:
         held = None
@@ -263,29 +263,26 @@ def frontier_edges(
         return sum(int(one[-1]) for one in tallies), tallies
     if not seen and settled(MORE * mean):
         return mean, None
-    edges, each = counted_edges(session, x, count, held, seen)
-    return edges, [np.array([one]) for one in each] if matters else None
+    edges, each = counted_edges(session, x, count, held, seen, matters)
+    return edges, [np.concatenate([[0], np.cumsum(one[1:])]) for one in each] if matters else None
 
 
 def counted_edges(
-    session: Context, x: VectorStore, count: int, held: MatrixStore, seen: bool = False
-) -> tuple[int, list[int]]:
-    """Entries in the rows of a matrix that are present in x, in `count` of them: of all, and of each block here.
-    `seen`: the host reads what devices have as its own."""
+    session: Context, x: VectorStore, count: int, held: MatrixStore, seen: bool = False, grouped: bool = False
+) -> tuple[int, list[np.ndarray]]:
+    """Entries in the rows of a matrix that are present in x, in `count` of them: of all, and of each block here, with
+    those of its groups of rows behind them (`grouped`). `seen`: the host reads what devices have as its own."""
+    shift, groups = grouping(x.map) if grouped else (None, 0)
 
-    def counted() -> list[int]:
-        count_block = counting(session, x, held)
-        totals = session.over(x.map.tasks, lambda task: count_block(task.block), count * session.kernels.costs.row)
+    def counted() -> list[np.ndarray]:
+        block = counting(session, x, held, shift)
+        found = session.over(x.map.tasks, lambda task: block(task.block, 0, groups), count * session.kernels.costs.row)
         if seen:
-            return [int(found[0]) for found in totals]
-
-        def read(task: Task) -> int:
-            return int(session.devices[task.device].get(totals[task.block])[0])
-
-        return session.over(x.map.tasks, read, 0.0)
+            return found
+        return session.over(x.map.tasks, lambda task: session.devices[task.device].get(found[task.block]), 0.0)
 
     each = session.aside(_counting(session, held, x.map), counted)
-    return session.total(each, "edges of a frontier"), each
+    return session.total([int(one[0]) for one in each], "edges of a frontier"), each
 
 
 def _counting(session: Context, held: MatrixStore, map: RowMap) -> Step:

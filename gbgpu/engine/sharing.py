@@ -5,11 +5,11 @@ have an order of their own, or memory is short, who has less keeps copies of row
 captured loops too.
 
 Frontiers change. Where the host has counted the edges of each block's, which it does for those that are worth it, what
-is beyond the mean goes to others, which have copies of the blocks: a frontier is dealt out like cards, so many of every
-64 places to each device, as the host does not see where in it the edges are. Where memory is short for whole blocks,
-others have the rows of hubs (`hubs.py`), or read rows where they lie. Captured rounds tell how long devices have waited
-in them; once that would have paid for copies, rounds of wide frontiers are captured so that devices deal them out
-themselves, by the edges that all of them have told each other. Thin ones are left to their owners.
+is beyond the mean goes to others, which have copies of the blocks: rows are cut into slices, by the edges of groups of
+them. Where memory is short for whole blocks, others have the rows of hubs (`hubs.py`), or read rows where they lie.
+Captured rounds tell how long devices have waited in them; once that would have paid for copies, rounds of wide
+frontiers are captured so that devices deal them out themselves, by the edges that all have told each other. Thin ones
+are left to their owners.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +30,9 @@ from ..distribute.needs import Transfer
 from ..distribute.partition import WORD, RowMap, Task
 from ..errors import OutOfMemory
 from ..kernels.interface import Spec, reads, sums_whole_rows
-from .assign import CHUNK, as_tasks, before_chunks, counting, pull_seconds_each
+from .assign import CHUNK, as_tasks, before_chunks, counting, grouping, pull_seconds_each
 from .context import Context
-from .dealing import ALONE, APART, DEALT, FEWEST, Dealt, DealtThere, Pace, Ran, of_hubs, places
+from .dealing import ALONE, APART, DEALT, FEWEST, Dealt, DealtThere, Pace, Ran, of_hubs, slices
 from .hubs import hubs
 from .moving import succeed
 
@@ -122,29 +122,30 @@ class Sharing:
             shares, dealt = of_hubs(shares, cached.parts, edge)
         if shares.seconds + cost >= plain:
             return None
-        mine = places(dealt, x.map.rows)
-        needed = {(d, b) for d, b, *_ in mine if d != b}
+        tasks = slices(dealt, found, x.map)
+        needed = {(d, b) for d, b, *_ in tasks if d != b}
         new = [] if short else sorted(needed - matrix.copies.keys())
         if new and (not self._paid(gain, new, matrix) or needed - matrix.copies.keys()):
             return None  # not yet, or others were dropped to make room
         decision = _stolen(shares, plain, cost)
-        return Dealt(session, matrix, matrix.copies, cached, mine, decision, reads(spec)[1])
+        return Dealt(session, matrix, matrix.copies, cached, tasks, decision, reads(spec)[1])
 
     def _there(self, spec: Spec, x: VectorStore, matrix: MatrixStore) -> DealtThere | None:
         """The same in a round that is captured, where all devices have copies of all blocks."""
         session, map = self.session, x.map
         if not self._within or x.form != "list" or self._lacking(matrix):
             return None
-        edges_of = counting(session, x, matrix)
+        shift, groups = grouping(map)
+        edges_of, room = counting(session, x, matrix, shift), 1 + groups
 
         def told(task: Task) -> Any:
             """What all have counted."""
-            loads = session.devices[task.device].empty(map.p, np.int64)
-            pairs = [Transfer(b, task.device, one, loads[b : b + 1]) for b, one in enumerate(edges)]
+            loads = session.devices[task.device].empty(map.p * room, np.int64)
+            pairs = [Transfer(b, task.device, one, loads[b * room :][:room]) for b, one in enumerate(edges)]
             session.carry(task.device, pairs)
             return loads
 
-        edges = session.over(map.tasks, lambda task: edges_of(task.block), 0.0)
+        edges = session.over(map.tasks, lambda task: edges_of(task.block, 0, groups), 0.0)
         loads = session.over(map.tasks, told, 0.0)
         tasks = [Task(d, b, 0, n) for d in range(map.p) for b, n in enumerate(map.rows) if n or d == b]
         tasks.sort(key=lambda task: task.device == task.block)

@@ -323,6 +323,14 @@ BODIES = {
                 total += degree
     out[0] += total
 """,
+    "row_edges": """
+    for q in range(count[0] if flags & XLIST else n):
+        r = np.intp(slots[q]) if flags & XLIST else q
+        if flags & (XLIST | XFULL) or (xwords[r >> 6] >> (r & 63)) & 1:
+            edges = np.int64(indptr[r + 1] - indptr[r])
+            out[0] += edges
+            out[1 + (r >> shift)] += edges
+""",
     "write": """
     found = 0
     for w in range((n + 63) >> 6):
@@ -472,30 +480,46 @@ BODIES = {
         top += 1 if ((mwords[r >> 6] >> (r & 63)) & 1) != unwanted else 0
     out_count[0] = top
 """,
-    "deal": """
-    mean, lacking, before, upto = 0.0, 0.0, 0.0, 0.0
-    for d in range(p):
-        mean += loads[d] / p
-    for d in range(p):
-        if d == taker:
-            before = lacking
-        lacking += max(mean - loads[d], 0.0)
-        if d == taker:
-            upto = lacking
-    beyond = loads[owner] - mean
-    away = 64 * beyond / loads[owner] if beyond > least and lacking > 0 else 0.0  # of every 64 places
-    low, high = round(away), 64
-    if taker != owner:
-        low, high = (round(away * (before / lacking)), round(away * (upto / lacking))) if away else (0, 0)
+    "between": """
     top = 0
     for q in range(count[0]):
-        by = (((q >> 6) * 0x9E3779B9) & 0xFFFFFFFF) >> 26  # as where the host deals
-        if low <= (((q - by) * 23) & 63) < high:  # 23 * 39 = 1 modulo 64: evenly spread
+        if cuts[0] <= slots[q] < cuts[1]:
             out_slots[top] = slots[q]
             if xstride:
                 out_vals[top] = xvals[q]
             top += 1
     out_count[0] = top
+""",
+    "deal": """
+    mean, lacking, before, upto = 0.0, 0.0, 0.0, 0.0
+    for d in range(p):
+        mean += loads[d * (1 + n)] / p
+    for d in range(p):
+        if d == taker:
+            before = lacking
+        lacking += max(mean - loads[d * (1 + n)], 0.0)
+        if d == taker:
+            upto = lacking
+    at = owner * (1 + n)
+    own = float(loads[at])
+    away = own - mean if own - mean > least and lacking > 0 else 0.0
+    out_cuts[0], out_cuts[1] = 0, 1 << 62 if taker == owner else 0
+    for side in range(2):
+        x = upto if side else before
+        if taker == owner:
+            x = 0.0
+        if away == 0 or taker == owner and side == 0:
+            continue
+        out_cuts[side] = 1 << 62
+        if x >= lacking:
+            continue
+        left = own - away + away * (x / lacking)
+        for g in range(n if left < own else 0):
+            edges = loads[at + 1 + g]
+            if left < edges:  # they are taken to lie evenly
+                out_cuts[side] = (g << shift) + np.int64(left / edges * (1 << shift))
+                break
+            left -= edges
 """,
     "scatter": """
     for q in range(count[0]):

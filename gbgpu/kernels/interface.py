@@ -150,6 +150,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     # Sum of row lengths over the present rows of x. TALLY: out[1 + c] = the sum before place 64 * c of x; TRACE: the
     # last 64 of out += rows by the binary digits of their length. Both on CPU devices only.
     "frontier_edges": ("n", "count", "slots", "xwords", "flags", "indptr", "out"),
+    # The same by groups of rows: out[1 + g] of rows g << shift and on, out[0] of all.
+    "row_edges": ("n", "count", "slots", "xwords", "flags", "indptr", "shift", "out"),
     # -- the write rule C<M, accum, replace> = T. op: typed binary accumulator or None; a: type of C; b: type of T.
     # dense, in place on C. Rows in the region: mask bit set: T present -> accum(C, T) if both, else T; T absent ->
     # deleted, kept if accum. Mask bit not set: kept, deleted if REPLACE. Rows outside the region: kept, deleted if
@@ -183,9 +185,12 @@ KINDS: dict[str, tuple[str, ...]] = {
     "list_words": (*_LIST, "flags", "out_words"),  # out_words zeroed by the caller; VALUED: true ones only
     # entries that pass the mask, after those that the result has; there is room for all
     "mask_list": (*_LIST, "mwords", "flags", *_OUT_LIST),
-    # The entries that device `taker` takes of the list of device `owner`, in their order, if those that have more edges
-    # than the mean of p devices give away what is beyond it, where that is more than `least`. loads: edges of each.
-    "deal": (*_LIST, "loads", "p", "owner", "taker", "least", *_OUT_LIST),
+    # The entries of rows from cuts[0] on, before cuts[1].
+    "between": (*_LIST, "cuts", *_OUT_LIST),
+    # The cuts of what device `taker` takes of the frontier of device `owner`, if those that have more edges than the
+    # mean of p devices give away what is beyond it, where that is more than `least`. loads: of each, what row_edges
+    # tells, of n groups.
+    "deal": ("n", "loads", "p", "owner", "taker", "least", "shift", "out_cuts"),
     "scatter": (*_LIST, "out_vals", "out_words"),  # list -> bitmap; out_words zeroed by the caller
     "compact": ("n", *_X, "flags", *_OUT_LIST),  # dense -> list, ascending where cheap
     # rows of a new layout: out row r = x at global slot index[r] (int64; -1: absent)
@@ -240,7 +245,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "map": ("apply", "select", "select_list"),
     "reduce": ("reduce",),
     "truth": ("mask_words", "list_words"),
-    "values": ("mask_list", "deal", "scatter", "compact", "gather"),
+    "values": ("mask_list", "between", "scatter", "compact", "gather"),
     "matrix_map": ("matrix_select", "matrix_apply"),
     "scale": ("matrix_scale",),
     "merge": ("merge",),
@@ -262,7 +267,7 @@ def written(kind: str) -> frozenset[int]:
 
 # Arguments that are whole numbers of the host.
 INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "width", "renamed", "owner", "taker", "least"}
-INTEGERS |= {"astride", "bstride", "tstride", "xstride"}
+INTEGERS |= {"astride", "bstride", "tstride", "xstride", "shift"}
 
 
 class Costs(NamedTuple):

@@ -224,5 +224,5 @@ class _Writing(CpuDevice):
         raise NotCompiled("a statement reads from the device")
 
     put = get = truths = set_bits = has_empty = longest = equal = owners = checked = take = order = transpose = _refused  # type: ignore[assignment]
-    offsets = rows_of = kept = is_line = at = deal = deal_words = where = _refused  # type: ignore[assignment]
+    offsets = rows_of = kept = is_line = at = where = _refused  # type: ignore[assignment]
     xp: Any = property(_refused)

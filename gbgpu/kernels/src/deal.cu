@@ -1,39 +1,46 @@
-// Evenly spread places go to one device after the other, as where the host deals (arrays.cu): number 39 k, modulo 64, is
-// the k-th, and they are turned by another number for each 64.
-// All devices compute the same from the same numbers, so that each entry is taken once.
-DEVICE u64 turned(u64 mine, i64 group) {
-    const u32 by = (u32)group * 0x9E3779B9u >> 26;
-    return mine << by | mine >> (64 - by & 63);
-}
-KERNEL deal(const i64 *count, const IDX *slots, const T_B *xvals, i64 xstride, const i64 *loads, i64 p, i64 owner,
-            i64 taker, i64 least, IDX *out_slots, T_B *out_vals, i64 *out_count) {
+// Rows of a frontier are cut so that its owner keeps the first ones, up to the mean of all devices, and those that have
+// less get the next ones, by what they lack. All compute the same from the same numbers, so that each row is one's. Within
+// a group edges are taken to lie evenly.
+KERNEL deal(i64 n, const i64 *loads, i64 p, i64 owner, i64 taker, i64 least, i64 shift, i64 *out_cuts) {
+    if (blockIdx.x) return;
+    __shared__ i64 sums[32];
     double mean = 0, lacking = 0, before = 0, upto = 0; // what is lacking: of all, of those before the taker, and with it
     for (i64 d = 0; d < p; d++)
-        mean += (double)loads[d] / (double)p;
+        mean += (double)loads[d * (1 + n)] / (double)p;
     for (i64 d = 0; d < p; d++) {
         if (d == taker) before = lacking;
-        lacking += fmax(mean - (double)loads[d], 0.0);
+        lacking += fmax(mean - (double)loads[d * (1 + n)], 0.0);
         if (d == taker) upto = lacking;
     }
-    const double own = (double)loads[owner];
-    const double away = own - mean > (double)least && lacking > 0 ? 64 * (own - mean) / own : 0; // of every 64 places
-    i64 low = (i64)rint(away), high = 64;
-    if (taker != owner) {
-        low = away > 0 ? (i64)rint(away * (before / lacking)) : 0;
-        high = away > 0 ? (i64)rint(away * (upto / lacking)) : 0;
+    const i64 *edges = loads + owner * (1 + n) + 1;
+    const double own = (double)edges[-1], away = own - mean > (double)least && lacking > 0 ? own - mean : 0;
+    const bool mine = taker == owner, none = away == 0 && !mine;
+    const i64 each = (n + blockDim.x - 1) / blockDim.x, first = threadIdx.x * each, last = min(first + each, n);
+    i64 here = 0;
+    for (i64 g = first; g < last; g++)
+        here += edges[g];
+    i64 end = here; // inclusive prefix sum
+    for (int o = 1; o < 32; o <<= 1) {
+        const i64 below = __shfl_up_sync(ALL, end, o);
+        if (lane_id() >= o) end += below;
     }
-    const i64 k = lane_id() * 23 & 63, other = k + 32 * 23 & 63; // 23 * 39 = 1
-    const bool on = low <= k && k < high, too = low <= other && other < high;
-    const u32 first = __ballot_sync(ALL, on), second = __ballot_sync(ALL, too);
-    const u64 mine = first | (u64)second << 32;
-    const i64 total = count[0], each = __popcll(mine);
-    for (i64 q = thread_id(); q < total; q += thread_count()) {
-        const u64 place = 1ull << (q & 63), these = turned(mine, q >> 6);
-        if (!(these & place)) continue;
-        const i64 at = (q >> 6) * each + __popcll(these & (place - 1));
-        out_slots[at] = slots[q];
-        if (xstride) out_vals[at] = xvals[q];
+    if (lane_id() == 31) sums[threadIdx.x >> 5] = end;
+    __syncthreads();
+    for (u32 w = 0; w < threadIdx.x >> 5; w++)
+        end += sums[w];
+    for (int side = 0; side < 2; side++) {
+        const double x = side == 0 ? before : mine ? 0 : upto;
+        const double cut = away == 0 || x >= lacking ? own : own - away + away * (x / lacking);
+        const bool bottom = none || mine && side == 0; // the first row, else the end of all
+        if (threadIdx.x == 0 && (bottom || !(cut < own))) out_cuts[side] = bottom ? 0 : 1LL << 62;
+        if (bottom || !((double)(end - here) <= cut && cut < (double)end && cut < own)) continue;
+        double left = cut - (double)(end - here);
+        for (i64 g = first; g < last; g++) {
+            if (left < (double)edges[g]) {
+                out_cuts[side] = (g << shift) + (i64)(left / (double)edges[g] * (double)(1LL << shift));
+                break;
+            }
+            left -= (double)edges[g];
+        }
     }
-    const u64 rest = (1ull << (total & 63)) - 1;
-    if (thread_id() == 0) out_count[0] = (total >> 6) * each + __popcll(turned(mine, total >> 6) & rest);
 }
