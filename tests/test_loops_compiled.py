@@ -655,6 +655,30 @@ def test_a_tail_of_thin_frontiers_is_left_to_rounds_of_few_blocks(machine, monke
     assert [one.alone for one in kept if not one.often] == [folded] and not any(one.alone for one in kept if one.often)
 
 
+def test_a_loop_that_was_left_to_the_first_gpu_begins_there(machine, monkeypatch):
+    """Also where it is over before a round is captured."""
+    if machine not in LEFT or compiled.MET < 0:
+        pytest.skip("needs several GPUs that leave loops to the first one")
+    begun, gone_solo = [], compiled.DeviceLoop._gone_solo
+
+    def noted(self, *given, **how):
+        gone = gone_solo(self, *given, **how)
+        begun.extend([self.loop.rounds] * gone)
+        return gone
+
+    monkeypatch.setattr(compiled.DeviceLoop, "_gone_solo", noted)
+    A = road()
+    for _ in range(20):
+        v = gb.Vector.from_dense(np.ones(A.nrows, np.float32))
+        with gb.loop(3):
+            v << plus_times(A @ v) * 0.25
+    x, dense = np.ones(A.nrows, np.float32), A.to_scipy_sparse()
+    for _ in range(3):
+        x = dense @ x * np.float32(0.25)
+    np.testing.assert_allclose(v.to_dense(), x, rtol=1e-5)
+    assert begun[0] > 0 and begun[-5:] == [0] * 5
+
+
 @pytest.mark.parametrize("case", ["dealt", "alone", "no time lost", "no use"])
 def test_frontiers_that_others_wait_for_are_dealt_out(machine, case, monkeypatch):
     """Or left to the first GPU, where that is faster."""
@@ -819,8 +843,12 @@ def test_the_first_capture_says_nothing_of_what_others_take():
     for seconds, known in ((2.0, 0.0), (0.25, 0.25), (0.5, 0.25), (0.125, 0.125)):
         loops.took("a loop", seconds)
         assert loops.price("a loop") == known and loops.price("another") == 0
-    loops.ended("a loop", 7, [])
-    assert loops.rounds("a loop") == 7 and loops.rounds("another") == 0
+    one, other = kept.Kept(), kept.Kept()  # in place of matrices
+    for folded in (True, False):
+        loops.ended("a loop", 7, [one], folded)
+        assert loops.rounds("a loop") == loops.last("a loop", [one]) == 7 and loops.rounds("another") == 0
+        assert loops.folded("a loop", [one]) == folded and not loops.folded("a loop", [other])
+        assert loops.last("a loop", [other]) is None and not loops.folded("another", [one])
 
 
 def test_a_loop_that_was_captured_once_may_be_again():

@@ -174,6 +174,11 @@ class DeviceLoop:
         return sharing is not None and sharing.paced and sharing.way(self.signature.key, self._read) == ALONE
 
     @property
+    def _folded(self) -> bool:
+        """Whether this is the first round of a loop the last one of which was left to the first GPU."""
+        return not self.loop.rounds and self.session.loops.folded(self.signature.key, self._read)
+
+    @property
     def _together(self) -> bool:
         """Whether all GPUs may do rounds by themselves."""
         return self.device.peers.direct and self.tries < _TRIES
@@ -181,10 +186,10 @@ class DeviceLoop:
     def _gone_solo(self, surely: bool = False, due: bool = False) -> bool:
         """Leave a loop of several GPUs to the first one, if that has room, and takes less time for a round than is lost
         with others: where statements are handed out, that and the time are p times what is compared here. Asked for
-        when plans settle, and when a round of all GPUs is due to be captured."""
+        when plans settle, and when a round of all GPUs is due to be captured; the next such loop begins there."""
         if self.solo is None or self.solo.entered:
             return False
-        if not (surely or self.solo.whole or self._folds):
+        if not (surely or self.solo.whole or self._folds or self._folded):
             if self.alike != SETTLED and not due:
                 return False
             each = MET / (1 - 1 / self.gpus) if self._together else HANDED
@@ -213,7 +218,9 @@ class DeviceLoop:
     def close(self) -> None:
         """The loop is over."""
         if "signature" in vars(self):
-            self.session.loops.ended(self.signature.key, self.loop.rounds, self._read)
+            key, read, loops = self.signature.key, self._read, self.session.loops
+            folded = self.solo is not None and self.solo.entered and not loops.outgrown(key, read)
+            loops.ended(key, self.loop.rounds, read, folded)
         self._unfold()
 
     def _unfold(self) -> None:

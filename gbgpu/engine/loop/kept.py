@@ -19,7 +19,7 @@ class Kept:
         self._rounds: OrderedDict[Hashable, int] = OrderedDict()
         self._refused: OrderedDict[Hashable, int] = OrderedDict()
         self._known: OrderedDict[Hashable, int] = OrderedDict()
-        self._ended: OrderedDict[Hashable, tuple[int, list[Any]]] = OrderedDict()
+        self._ended: OrderedDict[Hashable, tuple[int, bool, list[Any]]] = OrderedDict()
         self._took: OrderedDict[Hashable, float] = OrderedDict()
         self._keys: OrderedDict[Hashable, Hashable] = OrderedDict()
         self._outgrown: OrderedDict[Hashable, list[list[Any]]] = OrderedDict()  # the last that were told of
@@ -98,18 +98,24 @@ class Kept:
         """One more round by statements; returns how many such loops have gone."""
         return _counted(self._rounds, key)
 
-    def ended(self, key: Hashable, rounds: int, matrices: list[Any]) -> None:
-        """A loop is over, after so many rounds. `matrices`: what it has read."""
-        _kept(self._ended, key, (rounds, _weak(matrices)))
+    def ended(self, key: Hashable, rounds: int, matrices: list[Any], folded: bool = False) -> None:
+        """A loop is over, after so many rounds. `matrices`: what it has read; `folded`: it was left to the first of
+        several GPUs."""
+        _kept(self._ended, key, (rounds, folded, _weak(matrices)))
 
     def last(self, key: Hashable, matrices: list[Any]) -> int | None:
         """The rounds that the last such loop took, if it read the same matrices."""
-        rounds, read = self._ended.get(key, (None, []))
+        rounds, _, read = self._ended.get(key, (None, False, []))
         return rounds if _strong(read) == matrices else None
+
+    def folded(self, key: Hashable, matrices: list[Any]) -> bool:
+        """Whether the last such loop was left to the first of several GPUs, if it read the same matrices."""
+        _, folded, read = self._ended.get(key, (0, False, []))
+        return folded and _strong(read) == matrices
 
     def rounds(self, key: Hashable) -> int:
         """The rounds that the last such loop took, whatever it read."""
-        return self._ended.get(key, (0, []))[0]
+        return self._ended.get(key, (0, False, []))[0]
 
     def took(self, key: Hashable, seconds: float) -> None:
         """A round of such a loop, that goes some way, was captured in so many seconds. (The first time kernels are
