@@ -164,21 +164,20 @@ def _wide(
         row, mean = _longest(held), max(held.nvals // max(held.rowmap.n, 1), 1)
         many = held.nvals // (2 * MANY if row > SKEWED * mean else MANY) if ends_soon(op.monoid) else most
         most = min(max(most, 1024), breadth.edges(held))
-        if breadth.often and ends_soon(op.monoid):  # a pull may be better
-            most = max(min(most, many // len(held.blocks)), 1024)
         if held.nvals <= (LITTLE if here else THIN):
             continue  # all of it takes less than to begin anew
-        edges_of, names = counting(session, x._store, held), []
-        for b, block in enumerate(x._store.blocks):
-            if row <= SHORT:  # so many vertices have few edges
-                count = f"{condition.array(block.count)}[0]"
-                found.append(f"{count} > {max(most // max(row, 1), 64)}")
-                other.append(f"{count} > {max(many // len(held.blocks) // mean, 64)}")
-                continue
-            (edges,) = session.over(x._store.map.tasks[b : b + 1], lambda task, of=edges_of: of(task.block), 0.0)
-            names.append(f"{condition.array(edges)}[0]")
-            found.append(f"{names[-1]} > {most}")
-            other.append(f"{names[-1]} > {many // len(held.blocks)}")
-        if breadth.often and names:
+        short = row <= SHORT  # so many vertices have few edges
+        if short:
+            counts, most, many = [block.count for block in x._store.blocks], most // max(row, 1), many // mean
+        else:
+            edges_of = counting(session, x._store, held)
+            counts = session.over(x._store.map.tasks, lambda task, of=edges_of: of(task.block), 0.0)
+        names = [f"{condition.array(count)}[0]" for count in counts]
+        least = 64 if short else 1024
+        found += [f"{name} > {max(most, least)}" for name in names]
+        other.append(f"{' + '.join(names)} > {max(many, least)}")
+        if breadth.often and ends_soon(op.monoid):  # a pull may be better
+            found.append(other[-1])
+        if breadth.often and not short:
             loads.append(names)
     return found, other, loads
