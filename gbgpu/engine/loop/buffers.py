@@ -105,14 +105,20 @@ def with_same(store: VectorStore) -> VectorStore:
     return VectorStore(store.map, store.dtype, store.form, store.iso, list(store.blocks))
 
 
-def alike(x: Any, place: Any, exactly: bool) -> bool:
-    """Whether a place has room for what a handle holds, in its form or one that is soon brought to it."""
+EXACTLY: frozenset[tuple[str, str]] = frozenset()
+THINNER = frozenset([("bitmap", "list")])
+EITHER = THINNER | {("list", "bitmap")}
+
+
+def alike(x: Any, place: Any, turns: frozenset[tuple[str, str]]) -> bool:
+    """Whether a place has room for what a handle holds, in its form or one that is soon brought to it: what `turns`
+    into what."""
     store = x._store
     if x.ndim == 0:
         return place is not None and (x._value is not None if store is None else store[2] == place[2])
     if store is None or place is None:
         return store is None and (place is None or place.form != "full")
-    like = store.form == place.form or not exactly and {store.form, place.form} == {"list", "bitmap"}
+    like = store.form == place.form or (store.form, place.form) in turns
     return like and (store.iso or not place.iso) and (store.dtype, store.map) == (place.dtype, place.map)
 
 

@@ -23,6 +23,7 @@ from ..dealing import ALONE, APART, DEALT, Ran
 from ..moving import moved
 from .body import drained, reads_of, round_of, written
 from .buffers import (
+    EITHER,
     addresses,
     alike,
     apart,
@@ -184,10 +185,10 @@ class Captured:
         """Whether it reads the matrices of a loop with this key."""
         return all(signature.handles[number]._store is (store and store()) for number, store in self._matrices)
 
-    def fits(self, signature: Signature, exactly: bool, after: "Captured | None" = None) -> bool:
+    def fits(self, signature: Signature, turns: Any = EITHER, after: "Captured | None" = None) -> bool:
         """Whether a loop with this key has what the round starts from, and no other loop is at it, or at the one that
-        it is joined with, but the one `after` which it is to come. `exactly`: all in the forms that it starts from,
-        else some lists may be bitmaps yet, and the other way round."""
+        it is joined with, but the one `after` which it is to come. `turns`: forms that things may have yet, and those
+        that it starts from."""
         both = (self,) if self.joined is None else self.joined.both
         if any(one.loop is not None and one is not after for one in both):
             return False
@@ -197,7 +198,7 @@ class Captured:
         if not self.reads(signature):
             return False
         pairs = [*zip(carried, self.places, strict=True), *zip(read, self.inputs, strict=True)]
-        return all(alike(handles[number], place, exactly) for number, place in pairs)
+        return all(alike(handles[number], place, turns) for number, place in pairs)
 
     def products(self, signature: Signature, direction: str) -> Iterator[tuple[Any, Any, Any]]:
         """The products with frontiers that a loop with this key would begin with, as `limits.products` gives them."""

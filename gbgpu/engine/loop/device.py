@@ -300,7 +300,7 @@ class DeviceLoop:
                 captured = loops.find(loop, self.signature, way, often)
             if captured is not None and thin(self.session, captured.products(self.signature, "pull")):
                 other = loops.other(self.signature, captured.way, self.session.maps.alone)
-                captured = other if other is not None and other.fits(self.signature, False) else captured
+                captured = other if other is not None and other.fits(self.signature) else captured
             if captured is None or captured.too_wide(self.signature):
                 return False
             self._take(captured)
@@ -358,7 +358,7 @@ class DeviceLoop:
             found = loops.find(loop, self.signature, ended.way, False)
         elif way is not None and ended.left == TURNS:
             found = loops.other(self.signature, ended.way, self.session.maps.alone)
-            found = found if found is not None and found.fits(self.signature, False, ended) else None
+            found = found if found is not None and found.fits(self.signature, after=ended) else None
             self.turned = ended.way if found is None and self._may_turn(ended.way) else None
         if found is None or found.too_wide(self.signature):
             return None

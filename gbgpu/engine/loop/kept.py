@@ -7,6 +7,8 @@ from math import inf
 from typing import Any
 from weakref import ref
 
+from .buffers import EITHER, EXACTLY, THINNER
+
 MOST, ALIKE = 8, 3  # loops that a session keeps, and captured rounds of one: from other forms, in other directions
 SEEN = 256  # loops whose rounds are counted
 
@@ -82,15 +84,15 @@ class Kept:
 
     def find(self, loop: Any, signature: Any, way: Any, often: bool) -> Any:
         """A captured round that the loop may take now, or None: one that goes as the last round went, if there was
-        one, as far as that is known. (Where nothing guards it, a first round goes only by the forms that things have.)
-        `often`: one that takes wide frontiers if there is one, else another one."""
+        one, as far as that is known. (Where nothing guards it, a first round goes by the forms that things have, or by
+        lists in place of bitmaps.) `often`: one that takes wide frontiers if there is one, else another one."""
         alike = [one for one in self._captured.get(signature.key, ()) if one.way[0] == way[0]]
         alike = sorted(alike, key=lambda one: not one.often) if often else [one for one in alike if not one.often]
         if loop.rounds:
             alike = [one for one in alike if all(map(_follows, way[1], one.way[1]))]
-        for exactly in (True, False) if loop.rounds or way[0] else (True,):
+        for turns in (EXACTLY, EITHER if loop.rounds or way[0] else THINNER):
             for captured in alike:
-                if captured.fits(signature, exactly):
+                if captured.fits(signature, turns):
                     return captured
         return None
 

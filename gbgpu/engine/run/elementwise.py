@@ -198,15 +198,16 @@ class Elementwise(Steps):
         def last(task: Task) -> tuple[Any, Any]:
             d = task.device
             device, nil, p = session.devices[d], session.nil(d), x.map.p
-            vals, present = device.empty(p, monoid.dtype.np_type), device.empty(p, np.int64)
-            for b, (both, value) in enumerate(parts):
-                device.copy(vals[b : b + 1], value)
-                device.copy(present[b : b + 1], both[1:])
-                if b != d:
-                    session.account(d, value.nbytes + 8)
+            pairs = device.empty(2 * p, np.int64)
+            with device.at_once():
+                for b, (both, _) in enumerate(parts):
+                    device.copy(pairs[2 * b : 2 * b + 2], both)
+                    if b != d:
+                        session.account(d, both.nbytes)
             words, (both, out, found) = device.zeros((p + 63) >> 6, np.int64), _single(device, monoid)
-            self.kernel("mask_words", Spec(b=session.int64))(p, present, 1, nil.words, k.XFULL, words)
-            self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(p, nil.words, vals, 1, words, 0, out, found)
+            vals, stride = pairs.view(out.dtype), 2 * pairs.itemsize // out.itemsize
+            self.kernel("mask_words", Spec(b=session.int64))(p, pairs[1:], 2, nil.words, k.XFULL, words)
+            self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(p, nil.words, vals, stride, words, 0, out, found)
             return both, out
 
         return session.over(x.map.tasks[session.at :][:1], last, 0.0)[0]
