@@ -16,7 +16,7 @@ from gbgpu.distribute import blocks
 
 # The arguments that may be what another device has.
 CROSSES = {"copy": {1}, "copy_counted": {1}, "where": {0}}
-READS = {"between": {0, 1, 2}}  # the same of kernels
+READS = {"between": {0, 1, 2}, "combine": {0, 1, 2}, "write": {3, 5}}  # the same of kernels, once it is in reach
 MAKES = ("empty", "zeros", "full", "put", "owners", "checked", "take", "order", "transpose", "truths", *CROSSES)
 MAKES += ("get", "peek", "clear", "has_empty", "longest", "equal")
 
@@ -29,6 +29,7 @@ class Current:
 
     def __init__(self) -> None:
         self.device, self.broken = NOWHERE, []
+        self.reached: set[tuple[int, int | None]] = set()  # (device, owner) of what may be read in this step
 
     @contextmanager
     def on(self, device: int) -> Iterator[None]:
@@ -120,10 +121,14 @@ def _method(name: str) -> Callable:
     return method
 
 
+def _reach(device: CpuDevice, array: Any) -> None:
+    current.reached.add((device.index, getattr(array, "at", None)))
+
+
 @contextmanager
-def several(shares: tuple[int, ...] = (1, 5, 3), partition: Any = None) -> Iterator[Current]:
-    """A session on devices whose memory nobody else touches, with blocks of these shares, or of a partition; gives what
-    was done wrong."""
+def several(shares: tuple[int, ...] = (1, 5, 3), partition: Any = None, direct: bool = False) -> Iterator[Current]:
+    """A session on devices whose memory nobody else touches, or if `direct` reads some of, with blocks of these shares,
+    or of a partition; gives what was done wrong."""
     import pytest
 
     with pytest.MonkeyPatch.context() as patch:
@@ -131,7 +136,8 @@ def several(shares: tuple[int, ...] = (1, 5, 3), partition: Any = None) -> Itera
             patch.setattr(CpuDevice, name, _method(name))
         patch.setattr(settings, "interpret", True)
         patch.setattr(settings, "inline", "always")
-        patch.setattr(settings, "staged", True)
+        patch.setattr(settings, "staged", not direct)
+        patch.setattr(CpuDevice, "reach", _reach)
         patch.setattr(blocks, "handed_over", lambda device, array: device.put(array))  # as to a GPU
         current.device, current.broken = NOWHERE, []
         session = gb.init(f"cpu:{len(shares)}", partition or gb.partition.shares(*shares))
@@ -142,20 +148,25 @@ def several(shares: tuple[int, ...] = (1, 5, 3), partition: Any = None) -> Itera
                 with current.on(task.device):
                     return work(task)
 
+            current.reached.clear()
             return plain_over(tasks, there, seconds, whole)
 
         def get(kind: str, spec: Any) -> Any:
             kernel = plain_get(kind, spec)
 
             def checked(*args: Any, **options: Any) -> Any:
-                theirs = READS.get(kind, ())
-                current.check(f"kernel {kind}", [arg for i, arg in enumerate(args) if i not in theirs])
+                def near(i: int, arg: Any) -> bool:
+                    theirs = (current.device, getattr(arg, "at", None)) in current.reached
+                    return theirs and i in READS.get(kind, ())
+
+                current.check(f"kernel {kind}", [arg for i, arg in enumerate(args) if not near(i, arg)])
                 return kernel(*map(bare, args), **options)
 
             return checked
 
         patch.setattr(session.device_set, "over", over)
         patch.setattr(session.device_set, "switches", True)
+        patch.setattr(session.device_set, "one_memory", False)
         patch.setattr(session.kernels, "get", get)
         yield current
         patch.undo()

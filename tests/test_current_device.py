@@ -19,11 +19,12 @@ from gbgpu.io import rmat
 SHARES = (1, 5, 3)
 
 
-@pytest.fixture(params=[f"shares{SHARES}", "random(7)"])
+@pytest.fixture(params=[(f"shares{SHARES}", False), ("random(7)", False), (f"shares{SHARES}", True)], ids=str)
 def several(request):
-    """Devices whose rows are in the order of ids, and in another one."""
-    with ownership.several(partition=eval(f"gb.partition.{request.param}")) as current:
-        current.partition = request.param
+    """Devices whose rows are in the order of ids, and in another one; such as read what others have."""
+    partition, direct = request.param
+    with ownership.several(partition=eval(f"gb.partition.{partition}"), direct=direct) as current:
+        current.partition = partition
         yield current
 
 

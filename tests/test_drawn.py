@@ -170,7 +170,7 @@ class Standing(CpuDevice):
 class StandIns:
     """Three of them, of two GPUs."""
 
-    switches, one_memory = True, False
+    switches, one_memory, direct = True, False, False
 
     def __init__(self):
         self.devices = [Standing(gpu, number) for number, gpu in enumerate((0, 0, 1))]

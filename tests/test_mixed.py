@@ -38,7 +38,7 @@ class Alone(CpuDevice):
 class StandIn:
     """A set of one such device."""
 
-    switches, one_memory = True, True
+    switches, one_memory, direct = True, True, True
 
     def __init__(self):
         self.devices = [Alone()]

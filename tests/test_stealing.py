@@ -173,12 +173,13 @@ def test_frontiers_are_dealt_out(sharers, form):
 
 @pytest.mark.parametrize("form", ["list", "bitmap"])
 @pytest.mark.parametrize("short", [False, True], ids=["blocks", "hubs"])
-def test_thieves_read_what_owners_have_by_dealing_only(short, form, monkeypatch):
+@pytest.mark.parametrize("direct", [False, True], ids=["copied", "read"])
+def test_thieves_read_what_owners_have_by_dealing_only(direct, short, form, monkeypatch):
     monkeypatch.setattr(sharing, "LAID", 0)
     taken, hand = [], dealing.Dealt.hand
     noted = lambda self, task, x: taken.append(task.device != task.block) or hand(self, task, x)  # noqa: E731
     monkeypatch.setattr(dealing.Dealt, "hand", noted)
-    with ownership.several() as current:
+    with ownership.several(direct=direct) as current:
         session = gb.settings.session()
         session.assigner, session.sharing = None, sharing.Sharing(session, Policy(overhead=0))
         A = gb.io.generate.rmat(9, 8, seed=2, weights=(1, 9), dtype="INT64")

@@ -125,10 +125,13 @@ class Device(Protocol):
 
 class DeviceSet(Protocol):
     """The devices of a session. `switches`: work goes to a current device, which `over` chooses. `one_memory`: the
-    kernels of each read what any of them holds, as fast as their own."""
+    kernels of each read what any of them holds, as fast as their own; `direct`: or slower, but with no copy of it."""
 
     switches: bool
     one_memory: bool
+
+    @property
+    def direct(self) -> bool: ...
 
     @property
     def devices(self) -> Sequence[Device]: ...

@@ -265,7 +265,7 @@ class CpuDevices:
     and two threads woken at once may share the other.)
     """
 
-    switches, one_memory = False, True
+    switches, one_memory, direct = False, True, True
 
     def __init__(self, k: int):
         self.devices = [CpuDevice(i) for i in range(k)]

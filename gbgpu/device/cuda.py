@@ -542,6 +542,10 @@ class CudaDevices:
             for gpu, i in pairs
         ]
 
+    @property
+    def direct(self) -> bool:
+        return self._peers is None or bool(self._peers.direct)
+
     def inline(self, p: int, seconds: float) -> bool:
         return True
 

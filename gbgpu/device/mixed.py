@@ -29,7 +29,7 @@ class _Beside(CpuDevice):
 class MixedDevices:
     """Those of two sets, GPUs first."""
 
-    switches, one_memory = True, False
+    switches, one_memory, direct = True, False, False
 
     def __init__(self, gpus: Any, cpus: CpuDevices):
         self._gpus, self._cpus = gpus, cpus

@@ -55,7 +55,7 @@ class SharedDevices:
     """The devices of all ranks, this process's own among them from number `first` on. `failed` hears of what a step of
     ours raised: the other ranks don't."""
 
-    switches, one_memory = True, False  # work goes to those that are here
+    switches, one_memory, direct = True, False, False  # work goes to those that are here
 
     def __init__(self, own: DeviceSet, names: Sequence[str], first: int, failed: Callable[[BaseException], None]):
         self._own, self._first, self._failed = own, first, failed

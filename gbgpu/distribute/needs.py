@@ -72,10 +72,10 @@ def whole_vector(store: VectorStore, devices: Sequence[Device], me: int) -> tupl
 
 
 def messages(
-    bins: list[Bins], map: RowMap, devices: Sequence[Device], b: int, iso: bool, apart: bool
+    bins: list[Bins], map: RowMap, devices: Sequence[Device], b: int, iso: bool, brings: bool
 ) -> tuple[list[Message], list[Transfer]]:
     """The messages for the owner of block b from devices of this process: its own part first, as it lies; then those of
-    the others that are not known to be empty, as they lie too unless memories are `apart`."""
+    the others that are not known to be empty, as they lie too unless that `brings` copies."""
     me = map.tasks[b].device
     lo, hi = map.first_slot(b), map.first_slot(b + 1)
     device, found, transfers = devices[me], [], []
@@ -89,7 +89,7 @@ def messages(
             continue
         sent = message = Message(part.slots[lo:end], value if iso else part.vals[lo:end], count)
         if part.device != me:
-            if apart:
+            if brings:
                 slots, arrived = (device.empty(len(one), one.dtype) for one in (sent.slots, count))
                 message = Message(slots, value if iso else device.empty(end - lo, sent.vals.dtype), arrived)
             counted = message.count if known is None else None

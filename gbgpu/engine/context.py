@@ -44,7 +44,11 @@ class Context(Protocol):
 
     @property
     def apart(self) -> bool:
-        """Whether what a device reads of others has to be brought to it."""
+        """Whether what a device reads of others, again and again, has to be brought to it."""
+
+    @property
+    def brings(self) -> bool:
+        """Whether what it reads once has to be, too."""
 
     @property
     def explaining(self) -> list[list[str]]:
@@ -63,6 +67,9 @@ class Context(Protocol):
 
     def brought(self, owner: int, d: int, parts: Iterable[Any]) -> list[Any]:
         """Copies of arrays of one device, on device d."""
+
+    def lent(self, owner: int, d: int, parts: Sequence[Any]) -> Sequence[Any]:
+        """The same where kernels can't read them where they lie, once in this step."""
 
     @property
     def home(self) -> Device:

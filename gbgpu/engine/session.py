@@ -178,6 +178,17 @@ class Session(Stores):
         self.carry(d, [Transfer(owner, d, *pair) for pair in pairs])
         return [came for _, came in pairs]
 
+    def lent(self, owner: int, d: int, parts: Sequence[Any]) -> Sequence[Any]:
+        """Arrays of one device, which kernels of device d read once in this step: where they lie, or copies."""
+        if owner == d:
+            return parts
+        if self.brings:
+            return self.brought(owner, d, parts)
+        for part in parts:
+            self.devices[d].reach(part)
+        self.account(d, sum(part.nbytes for part in parts))
+        return parts
+
     # -- statements
 
     def carry_out(self, recorded: Any) -> None:
@@ -193,6 +204,11 @@ class Session(Stores):
     @property
     def apart(self) -> bool:
         return settings.staged or not self.device_set.one_memory
+
+    @property
+    def brings(self) -> bool:
+        """Whether what it reads once has to be, too."""
+        return settings.staged or not (self.device_set.one_memory or self.device_set.direct)
 
     @property
     def recording(self) -> bool:

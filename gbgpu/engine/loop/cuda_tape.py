@@ -19,7 +19,8 @@ from .journal import Journal, NotCompiled
 from .limits import PASSES
 from .tapes import late, within
 
-_COPIES = {"copy_bytes", *(f"copy{size}" for size in (1, 2, 4, 8))}  # of device/bytes.cu
+# What reads of other GPUs once: copies (of device/bytes.cu), and what looks at others' entries where they lie.
+_READ = {"copy_bytes", *(f"copy{size}" for size in (1, 2, 4, 8)), "combine", "write", "between"}
 
 
 class CudaTape:
@@ -145,9 +146,9 @@ class CudaTape:
         """What GPUs bring of each other in a round: arrays, and lists of which only they know the lengths."""
         sure = most = 0
         for _, name, args, _, _, gpu in self._journal.parts if self._rounds.others else ():
-            if name in _COPIES and args[1].device.id != gpu:
-                sure += args[2] if name == "copy_bytes" else 0
-                most += 0 if name == "copy_bytes" else args[3] * args[0].itemsize
+            arrays = [arg for arg in args if hasattr(arg, "__cuda_array_interface__")] if name in _READ else []
+            size = sum(array.nbytes for array in arrays if array.device.id != gpu)
+            sure, most = (sure + size, most) if name == "copy_bytes" else (sure, most + size)
         lists = f", lists of {_megabytes(most)} at most" if most else ""
         return f", which bring {_megabytes(sure)}{lists}" if sure or most else ""
 

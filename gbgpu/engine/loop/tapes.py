@@ -139,7 +139,7 @@ def late(scalar: Any, dtype: Any) -> Late | None:
 class _Inline:
     """Devices whose tasks are done one after the other, here."""
 
-    switches, one_memory = False, True
+    switches, one_memory, direct = False, True, True
 
     def __init__(self, devices: Sequence[Any], replay: Any):
         self.devices, self._replay = devices, replay

@@ -363,7 +363,7 @@ class Products(Delegates):
             for source in sorted(range(map.p), key=lambda d: own_first(d, me, map.p)):
                 space = reached[source].space
                 part = [space.words[lo >> 6 : (lo + n + 63) >> 6]] + [space.vals[lo : lo + n]] * (not iso)
-                part = part if source == me else session.brought(source, me, part)
+                part = list(session.lent(source, me, part))
                 count, theirs = device.zeros(1, np.int64), vals if iso else part[1]
                 kernel(n, vals, words, theirs, 0 if iso else 1, part[0], mwords, nil.words, flags, count)
             return VectorBlock(n, vals, 0 if iso else 1, words, count=count)
@@ -401,7 +401,7 @@ class Products(Delegates):
         others = near_messages(self.session, bins, map, step.into.iso)
 
         def work(task: Task) -> Any:
-            messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso, self.session.apart)
+            messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso, self.session.brings)
             self.session.carry(task.device, transfers)
             return messages + others[task.block], bins[task.device].vals
 
@@ -420,6 +420,7 @@ class Products(Delegates):
             (messages, one), (mwords, flags) = received[b], self.bits(step.sources[1], b)
             reached = spaces[b]
             for slots, vals, count in messages:
+                self.session.devices[d].reach(slots)
                 space = reached.space
                 kernel(count, slots, vals, mwords, flags, space.vals, space.words, space.touched, reached.count)
             slots, vals, counts = self._drained(reached, d, n, pool.whole(d, n), 1)
