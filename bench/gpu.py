@@ -27,7 +27,6 @@ from algos.coloring import by_degree
 from bench import device_checks as checks
 from bench.device_graphs import GRAPHS, Graph, make
 from bench.record import Row, interleaved, synchronized, table, write
-from gbgpu.device import nvrtc
 from gbgpu.trace import counters
 
 ITERATIONS = 20  # of PageRank
@@ -179,9 +178,7 @@ class Bench:
             self.shuffled()
         # A matrix often pulled from gets its columns in another order; loops become kernels.
         warm = 10 if step.startswith(("bfs", "core", "sssp", "components")) else 4
-        interleaved(calls, 1, warm=warm)
-        nvrtc.settle()
-        times = [seconds * 1e3 for seconds in interleaved(calls, 3 if step in FEW else rounds, warm=1)]
+        times = [seconds * 1e3 for seconds in interleaved(calls, 3 if step in FEW else rounds, warm)]
         if verify:  # a call that goes as those that were timed
             self.check(step, call())
         note = per_statement(call) + by_rounds(call)

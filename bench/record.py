@@ -13,7 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from gbgpu.device import nvrtc
+
 RESULTS = Path(__file__).parent / "results"
+COMPILED = 2  # calls after which what was compiled aside has taken its place
 
 
 @dataclass
@@ -34,8 +37,11 @@ class Row:
 
 
 def interleaved(calls: Sequence[Callable[[], object]], rounds: int, warm: int = 3) -> list[float]:
-    """Median seconds of each call. Calls take turns, so that whatever else the machine does meets all of them."""
-    for _ in range(warm):
+    """Median seconds of each call. Calls take turns, so that whatever else the machine does meets all of them. What
+    they had compiled aside, while warm, is there: to compile takes cores, of which calls on several GPUs have need."""
+    for i in range(warm + COMPILED):
+        if i == warm:
+            nvrtc.settle()
         for call in calls:
             call()
     times: list[list[float]] = [[] for _ in calls]

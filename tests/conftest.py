@@ -12,7 +12,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import threading
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,9 +184,6 @@ def reader(request, monkeypatch) -> None:
 def store(tmp_path, monkeypatch) -> Path:
     """A folder for this test's kernels alone: what tests before began to compile has gone to theirs."""
     nvrtc.settle()
-    for thread in threading.enumerate():
-        if "_compile" in thread.name:
-            thread.join()
     monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

@@ -39,6 +39,7 @@ from gbgpu.kernels import resident as resident_kernels
 from gbgpu.language import recording
 from gbgpu.semiring import any_pair, any_secondi, min_plus, min_second, plus_times
 from gbgpu.semiring._types import BOOL, FP32
+from gbgpu.trace import counters
 
 # Devices, shares, and whether one kernel runs a loop of a GPU; whether several GPUs never leave it to one of them;
 # whether a thread for each CPU device goes through a round.
@@ -894,6 +895,26 @@ def test_loops_that_go_in_several_ways_are_captured_once(machine, monkeypatch):
             made.clear()
         algos.verify.sssp(A, 5, algos.sssp(A, 5))
     assert not made
+
+
+def test_a_first_frontier_may_be_a_bitmap_yet(machine, monkeypatch):
+    """A kept round that begins with a list is taken at once all the same, where pushes have little to do."""
+    for rounds in ("ALIKE", "SOON"):
+        monkeypatch.setattr(compiled, rounds, 3)
+    A, by_statements = road(), []
+    expected, _ = by_python(A)
+    for form in ("list", "list", "list", "bitmap"):
+        level, q = gb.Vector(int, A.nrows), gb.Vector(bool, A.nrows)
+        q[0] = True
+        q << q.apply(gb.unary.identity).new(form=form)
+        before = counters.statements
+        with gb.loop() as it:
+            level(q.S) << it.index
+            q(~level.S, replace) << any_pair(q @ A)
+            it.until(q.nvals == 0)
+        by_statements.append(counters.statements - before)
+        assert level.isequal(expected)
+    assert by_statements[0] and not by_statements[-1], by_statements
 
 
 @threads_too

@@ -250,7 +250,7 @@ def test_machine_code_is_made_beside_what_runs(tmp_path, monkeypatch):
     assert not code.ready(False) and resident.Code.of(text, "sm_80") is code
     for _ in range(resident.OFTEN):
         code.wanted(0.0)
-    code._thread.join(60)
+    code.begun.result(60)
     assert code.ready(False) and resident.Code(text, "sm_80").ready(False)
     later = resident.Code(text, "sm_90")
     assert not later.ready(False)

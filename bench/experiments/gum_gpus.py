@@ -26,7 +26,6 @@ from bench.experiments.folding import LONG
 from bench.experiments.gum import table
 from bench.record import RESULTS, interleaved, machine, synchronized
 from gbgpu import Matrix, Vector, binary, replace
-from gbgpu.device import nvrtc
 from gbgpu.semiring import min_plus
 
 WARM = 16  # calls before
@@ -77,9 +76,7 @@ def passes(A: Matrix) -> dict[str, Callable[[], Vector]]:
 
 
 def median(call: Callable[[], object], rounds: int) -> float:
-    interleaved([call], 1, WARM)
-    nvrtc.settle()
-    return 1e3 * interleaved([synchronized(call)], rounds, 2)[0]
+    return 1e3 * interleaved([synchronized(call)], rounds, WARM)[0]
 
 
 def same(found: Vector, known: dict[str, Any], step: str) -> None:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -50,7 +51,12 @@ def begin(text: str, arch: str, fmad: bool = False, soon: bool = False) -> None:
     if len(_begun) > BEGUN:
         _begun.clear()  # nobody asked; threads go on, into the store
     if name not in _begun and not store.has("cuda", name):
-        _begun[name] = _threads().submit(_made, name, text, options)
+        _begun[name] = aside(_made, name, text, options)
+
+
+def aside(work: Callable[..., Any], *given: Any) -> Future[Any]:
+    """work(*given), which compiles, on another thread."""
+    return _threads().submit(work, *given)
 
 
 def settle() -> None:

@@ -12,8 +12,9 @@ Arguments lie in one table, in the order of the calls, so that the text does not
 
 import re
 from collections.abc import Sequence
+from concurrent.futures import Future
 from functools import cache
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +62,7 @@ class Code:
 
     def __init__(self, text: str, arch: str):
         self._text, self._arch, self._cubin = text, arch, nvrtc.kept_cubin(text, arch, soon=SOON)
-        self._thread: Thread | None = None
+        self.begun: Future[None] | None = None
         self._lock = Lock()
         self._runs, self._seconds = 0, 0.0
         self._loaded: dict[int, Any] = {}  # by GPU
@@ -90,9 +91,8 @@ class Code:
     def wanted(self, seconds: float) -> None:
         """Another run without it took so long."""
         self._runs, self._seconds = self._runs + 1, self._seconds + seconds
-        if self._thread is None and (self._runs >= OFTEN or self._seconds > LONG):
-            self._thread = Thread(target=self._compile)
-            self._thread.start()
+        if self.begun is None and (self._runs >= OFTEN or self._seconds > LONG):
+            self.begun = nvrtc.aside(self._compile)
 
     def _compile(self) -> None:
         with self._lock:
