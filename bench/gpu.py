@@ -176,8 +176,8 @@ class Bench:
             calls.append(synchronized(lambda: peer @ x))
         elif step.startswith("build"):
             self.shuffled()
-        # A matrix often pulled from gets its columns in another order; loops become kernels.
-        warm = 10 if step.startswith(("bfs", "core", "sssp", "components")) else 4
+        # A matrix often pulled from gets its columns in another order; loops become kernels, and several GPUs try ways.
+        warm = 24 if step.startswith(("bfs", "core", "sssp", "components")) else 4
         times = [seconds * 1e3 for seconds in interleaved(calls, 3 if step in FEW else rounds, warm)]
         if verify:  # a call that goes as those that were timed
             self.check(step, call())
