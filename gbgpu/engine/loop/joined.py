@@ -26,6 +26,8 @@ class Joined:
             self._tape.will_stay(rounds, [tape.crossing() for tape in tapes])
         except Unknown as reason:
             raise NotCompiled(str(reason)) from reason
+        kernels, brought = self._tape.one, "".join(dict.fromkeys(each.tape.between for each in self.both))
+        self._how = f"{kernels} of two kinds of rounds, whose blocks meet {self._tape.meetings} times a round{brought}"
         first.joined = second.joined = self
 
     @property
@@ -47,8 +49,7 @@ class Joined:
 
     def run(self, start: Captured, rounds: int) -> str:
         self._tape.run(self.both.index(start), rounds)
-        tape, brought = self._tape, "".join(dict.fromkeys(one.tape.between for one in self.both))
-        return f"{tape.one} of two kinds of rounds, whose blocks meet {tape.meetings} times a round{brought}"
+        return self._how
 
     def _cross(self, tape: CudaTape, one: Captured, other: Captured) -> None:
         """Write down what brings all from the places of one round to those of the other."""
