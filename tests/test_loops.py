@@ -130,6 +130,19 @@ def test_random_bodies_on_one_of_several_devices(data):
     assert not gb.settings.session().maps.alone
 
 
+def test_what_is_cleared_on_one_of_several_devices(monkeypatch):
+    gb.init("cpu:3", partition=gb.partition.shares(1, 5, 3))
+    monkeypatch.setattr(loops.DeviceLoop, "of", Alone)
+    v, ids, never = gb.Vector.from_dense([1, 2, 3, 4]), gb.Vector.from_dense([2, 0, 2]), gb.Vector.from_dense([1, 1, 3])
+    with gb.loop(5) as it:
+        v(binary.plus)[ids] << 5
+        with it.when(it.index == 2):
+            ids.clear()
+        with it.when(it.index == 7):
+            never.clear()
+    assert v.to_dict() == {0: 16, 1: 2, 2: 33, 3: 4} and ids.to_dict() == {} and never.nvals == 3
+
+
 def test_a_matrix_on_one_device_is_the_same():
     gb.init("cpu:3", partition=gb.partition.shares(1, 5, 3))
     A = gb.io.rmat(8, 6, seed=3, weights=(1, 255))

@@ -910,11 +910,12 @@ def test_a_first_frontier_may_be_a_bitmap_yet(machine, monkeypatch):
         before = counters.statements
         with gb.loop() as it:
             level(q.S) << it.index
-            q(~level.S, replace) << any_pair(q @ A)
+            q(~level.S, replace, direction="push") << any_pair(q @ A)
             it.until(q.nvals == 0)
         by_statements.append(counters.statements - before)
         assert level.isequal(expected)
-    assert by_statements[0] and not by_statements[-1], by_statements
+    if machine not in LEFT or compiled.MET < 0:  # else rounds may be the first GPU's alone when they settle
+        assert by_statements[0] and not by_statements[-1], by_statements
 
 
 @threads_too

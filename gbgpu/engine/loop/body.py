@@ -26,6 +26,12 @@ def statements_of(operations: list[Operation]) -> list[Any]:
     return found
 
 
+def outputs(operations: list[Operation]) -> list[Any]:
+    """The handles that operations change, guarded ones too; some several times."""
+    changes = (each for each, _ in _each(operations) if each.kind in ("clear", "statement"))
+    return [each.what if each.kind == "clear" else each.what.output for each in changes]
+
+
 def drained(operations: list[Operation], changed: set[int]) -> Any:
     """The vector that a loop ends without entries of, if that is its only condition: `it.until(q.nvals == 0)`.
     `changed`: ids of the handles that it writes."""
@@ -52,8 +58,7 @@ def round_of(loop: Any) -> tuple[list[Operation], list[Guard]]:
 
 def _changes(operations: list[Operation], condition: Any) -> bool:
     """Whether statements, none of them guarded, write what a condition reads."""
-    written = {id(each.what if each.kind == "clear" else each.what.output) for each in operations}
-    return not written.isdisjoint(map(id, handles(condition)))
+    return not set(map(id, outputs(operations))).isdisjoint(map(id, handles(condition)))
 
 
 def written(operations: list[Operation]) -> tuple[list[Any], list[Any]]:

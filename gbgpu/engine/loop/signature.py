@@ -11,6 +11,7 @@ from ...language.index import Index
 from ...language.masks import Mask
 from ...language.recording import Operation, Recorded
 from ...semiring._types import DataType
+from .body import outputs
 
 
 class Unlike(Exception):
@@ -41,7 +42,7 @@ class Signature:
         self.handles: list[Any] = []
         self.key: Key | None = None
         with suppress(Unlike, TypeError):
-            self._changed = {id(handle) for handle in _outputs(loop.body)}
+            self._changed = {id(handle) for handle in outputs(loop.body)}
             self.key = Key((loop.max_iterations, self._of(loop.body)))
 
     def number(self, handle: Any) -> int:
@@ -142,14 +143,3 @@ class _Ways(dict[type, Callable[[Signature, Any], Hashable]]):
 
 
 _ways = _Ways()
-
-
-def _outputs(operations: list[Operation]) -> list[Any]:
-    """The handles that operations change."""
-    found = []
-    for operation in operations:
-        if operation.kind == "when":
-            found += _outputs(operation.what.operations)
-        elif operation.kind in ("statement", "clear"):
-            found.append(operation.what if operation.kind == "clear" else operation.what.output)
-    return found

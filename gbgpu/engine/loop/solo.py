@@ -9,7 +9,7 @@ from typing import Any
 
 from ...distribute.blocks import MatrixStore, VectorStore
 from ..moving import moved
-from .body import handles, reads_of, statements_of
+from .body import handles, outputs, reads_of, statements_of
 
 
 class Solo:
@@ -17,11 +17,12 @@ class Solo:
 
     def __init__(self, session: Any, loop: Any):
         self._session = session
-        found = {id(x): x for statement in statements_of(loop.body) for x in (statement.output, *reads_of(statement))}
+        found = {id(x): x for statement in statements_of(loop.body) for x in reads_of(statement)}
+        found.update(changed := {id(x): x for x in outputs(loop.body)})
         for operation in loop.body:
             if operation.kind == "until":
                 found.update((id(x), x) for x in handles(operation.what))
-        self._changed = {id(statement.output) for statement in statements_of(loop.body)}
+        self._changed = set(changed)
         self._handles = [x for x in found.values() if x.ndim]
         self._before: list[tuple[Any, Any]] | None = None  # outside
 
