@@ -17,13 +17,7 @@ class Guard(NamedTuple):
 
 def statements_of(operations: list[Operation]) -> list[Any]:
     """All statements, guarded ones too."""
-    found = []
-    for operation in operations:
-        if operation.kind == "statement":
-            found.append(operation.what)
-        elif operation.kind == "when":
-            found += statements_of(operation.what.operations)
-    return found
+    return [each.what for each, _ in _each(operations) if each.kind == "statement"]
 
 
 def outputs(operations: list[Operation]) -> list[Any]:
