@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import repeat
 from queue import SimpleQueue
 from threading import Thread
@@ -192,11 +192,10 @@ def host_memory() -> tuple[int, int]:
     """(available, total) bytes of the host, or of the container if that has less."""
     page = os.sysconf("SC_PAGE_SIZE")
     total = os.sysconf("SC_PHYS_PAGES") * page
-    available = _words("/proc/meminfo").get("MemAvailable:", total // 1024) * 1024
-    limit = _words(_GROUP + "memory.max", "limit").get("limit", total)
+    available = _number("/proc/meminfo", "MemAvailable:", total // 1024) * 1024
+    limit = _number(_GROUP + "memory.max", "", total)
     if limit < total:
-        used = _words(_GROUP + "memory.current", "used").get("used", 0)
-        cached = _words(_GROUP + "memory.stat").get("inactive_file", 0)
+        used, cached = _number(_GROUP + "memory.current", "", 0), _number(_GROUP + "memory.stat", "inactive_file ", 0)
         available, total = min(available, limit - used + cached), limit
     return max(available, 0), total
 
@@ -212,14 +211,14 @@ def host_room(need: int, what: str, hint: str = "") -> None:
 _GROUP = "/sys/fs/cgroup/"
 
 
-def _words(path: str, name: str = "") -> dict[str, int]:
-    """Numbers of a file of the system by the words before them; none, if it can't be read."""
-    try:
-        with open(path) as file:
-            pairs = (f"{name} {line}".split()[:2] for line in file)
-            return {word: int(number) for word, number in pairs if number.isdecimal()}
-    except (OSError, ValueError):
-        return {}
+def _number(path: str, word: str, otherwise: int) -> int:
+    """The number behind a word, with which a line of a file of the system begins."""
+    with suppress(OSError), open(path) as file:
+        for line in file:
+            if line.startswith(word):
+                number = line[len(word) :].split()[0]
+                return int(number) if number.isdecimal() else otherwise
+    return otherwise
 
 
 def _pin(i: int) -> None:

@@ -95,12 +95,11 @@ def limits(
 def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]], breadth: Breadth) -> bool:
     """Whether the frontier of one of these products has so many edges that a captured round, which pushes, would take
     long, and be the last one. (Where any arrival does, few of them are looked at twice: what counts is how many
-    vertices it has.)"""
-    if session.devices[0].kind == "cpu":
-        return False
+    vertices it has. On CPU devices lists are pushed as by statements.)"""
+    here = session.devices[0].kind == "cpu"
     for op, x, held in pushes:
         count = session.known_count(x._store)
-        if not count or held.nvals <= THIN:
+        if not count or held.nvals <= THIN or here and x._store.form == "list":
             continue
         if ends_soon(op.monoid):
             wide = count * MANY > x.size
