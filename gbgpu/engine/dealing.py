@@ -138,10 +138,10 @@ class Ran(NamedTuple):
 
 class Pace:
     """Which way captured rounds of a loop go: the others are on trial for some runs each, as soon as they may be, and
-    what takes least for an edge is for good."""
+    what takes least for an edge is for good. `lost`: seconds that devices have waited while they went apart."""
 
     def __init__(self) -> None:
-        self.way = APART
+        self.way, self.lost = APART, 0.0
         self._settled, self._anew = False, 0
         self._seconds: dict[str, list[float]] = {}  # an edge, of the last runs of each way
 

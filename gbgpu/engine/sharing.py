@@ -42,6 +42,8 @@ LAID = 5e-11
 MOVED = 4 * LAID  # the same for each entry that changes hands where all of a size moves: both blocks are laid out anew
 ROOM = 1.5  # times the bytes of a device's new rows that must be free there: the old ones go when all has moved
 AGAIN = 64  # times the price of copies that is lost before they are tried again, where there was no room
+# Seconds, for each device, that it takes to capture the two other ways of a loop's rounds (0.5 to 0.9 on four GPUs).
+CAPTURED = 0.2
 # Times the overhead of a decision: counting, reading what owners have, and twice as many launches take half a
 # millisecond, and entries of a crawl less than half of what they are expected to.
 DEALS = 40
@@ -174,9 +176,10 @@ class Sharing:
 
     def waited(self, key: Any, matrices: Sequence[Any], pushed: MatrixStore, ran: Ran, alone: bool) -> bool:
         """Told of captured rounds of a loop in which devices may have waited for others. Whether these are to be
-        captured anew, to go another way: dealing frontiers out, once the time lost would have paid for copies of all
-        blocks on all devices; on the first device alone; or as before, as that was no use. `pushed`: the matrix that
-        frontiers are multiplied with, of those that the loop reads; `alone`: whether the first device may do it."""
+        captured anew, to go another way, once the time lost would have paid for that: dealing frontiers out, where it
+        would have paid for copies of all blocks on all devices, too; on the first device alone; or as before, as that
+        was no use. `pushed`: the matrix that frontiers are multiplied with, of those that the loop reads; `alone`:
+        whether the first device may do it."""
         paces = self._paces.setdefault(matrices[0], {})
         pace = paces.setdefault(key, Pace())
         if pace.way == DEALT and self._lacking(pushed):  # memory was short
@@ -185,11 +188,13 @@ class Sharing:
         gain = ran.waited * self.session.kernels.costs.push_edge - ran.rounds * self.policy.overhead
 
         def able(way: str) -> bool:
+            due = pace.lost >= CAPTURED * len(self.session.devices)
             if way == ALONE:
-                return alone and self.session.replicas.fit([pushed], 0)
-            return ran.way == APART and self._all_copied(gain, pushed)
+                return due and alone and self.session.replicas.fit([pushed], 0)
+            return ran.way == APART and self._all_copied(gain, pushed) and due
 
         if ran.rounds >= FEWEST and (gain > 0 or ran.way == ALONE) and self.policy.steal:
+            pace.lost += gain if ran.way == APART else 0.0
             pace.hear(ran, able)
         return pace.anew(ran.way)
 
