@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import gbgpu as gb
 from gbgpu.device import nvrtc
 
 RESULTS = Path(__file__).parent / "results"
@@ -55,7 +56,6 @@ def interleaved(calls: Sequence[Callable[[], object]], rounds: int, warm: int = 
 
 def synchronized(call: Callable[[], object]) -> Callable[[], None]:
     """A call that is over when the devices are done."""
-    import gbgpu as gb
 
     def whole() -> None:
         call()
@@ -74,8 +74,6 @@ def machine() -> dict:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    import gbgpu as gb
-
     return {
         "devices": sorted({found["model"] for found in gb.device_info()}),
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),

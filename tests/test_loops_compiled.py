@@ -624,10 +624,9 @@ def test_rounds_that_are_left_again_and_again_take_wider_frontiers(machine, monk
     assert by_itself(it) and sum("round" in record.step for record in records) >= 100
 
 
+@on([each for each in ORDINARY if each[0].startswith("cuda")])  # CPU devices have one kind of rounds
 def test_a_tail_of_thin_frontiers_is_left_to_rounds_of_few_blocks(machine, monkeypatch):
     """And to the first of several GPUs, until frontiers grow again."""
-    if not machine.startswith("cuda"):
-        pytest.skip("CPU devices have one kind of rounds")
     monkeypatch.setattr(limits, "THIN", 20)
     monkeypatch.setattr(limits, "FEWER", 20)
     monkeypatch.setattr(condition_module, "TAIL", 8)
@@ -656,10 +655,9 @@ def test_a_tail_of_thin_frontiers_is_left_to_rounds_of_few_blocks(machine, monke
     assert [one.alone for one in kept if not one.often] == [folded] and not any(one.alone for one in kept if one.often)
 
 
+@on([each for each in ORDINARY if each[0] in LEFT and "together" not in each[2]])
 def test_a_loop_that_was_left_to_the_first_gpu_begins_there(machine, monkeypatch):
     """Also where it is over before a round is captured."""
-    if machine not in LEFT or compiled.MET < 0:
-        pytest.skip("needs several GPUs that leave loops to the first one")
     begun, gone_solo = [], compiled.DeviceLoop._gone_solo
 
     def noted(self, *given, **how):

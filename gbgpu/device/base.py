@@ -124,8 +124,8 @@ class Device(Protocol):
 
 
 class DeviceSet(Protocol):
-    """The devices of a session. `switches`: work goes to a current device, which `over` chooses. `one_memory`: the
-    kernels of each read what any of them holds, as fast as their own; `direct`: or slower, but with no copy of it."""
+    """The devices of a session. `switches`: work goes to a current device, which `over` chooses. `direct`: the kernels
+    of each read what any of them holds where it lies; `one_memory`: and as fast as their own."""
 
     switches: bool
     one_memory: bool

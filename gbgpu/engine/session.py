@@ -208,7 +208,7 @@ class Session(Stores):
     @property
     def brings(self) -> bool:
         """Whether what it reads once has to be, too."""
-        return settings.staged or not (self.device_set.one_memory or self.device_set.direct)
+        return settings.staged or not self.device_set.direct
 
     @property
     def recording(self) -> bool:

@@ -191,7 +191,7 @@ class Sharing:
             due = pace.lost >= CAPTURED * len(self.session.devices)
             if way == ALONE:
                 return due and alone and self.session.replicas.fit([pushed], 0)
-            return ran.way == APART and self._all_copied(gain, pushed) and due
+            return ran.way == APART and self._all_copied(gain, pushed) and due  # statements have use of copies, too
 
         if ran.rounds >= FEWEST and (gain > 0 or ran.way == ALONE) and self.policy.steal:
             pace.lost += gain if ran.way == APART else 0.0

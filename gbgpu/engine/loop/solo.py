@@ -17,12 +17,13 @@ class Solo:
 
     def __init__(self, session: Any, loop: Any):
         self._session = session
-        found = {id(x): x for statement in statements_of(loop.body) for x in reads_of(statement)}
-        found.update(changed := {id(x): x for x in outputs(loop.body)})
+        changed = outputs(loop.body)
+        found = {id(x): x for x in changed}
+        found.update((id(x), x) for statement in statements_of(loop.body) for x in reads_of(statement))
         for operation in loop.body:
             if operation.kind == "until":
                 found.update((id(x), x) for x in handles(operation.what))
-        self._changed = set(changed)
+        self._changed = set(map(id, changed))
         self._handles = [x for x in found.values() if x.ndim]
         self._before: list[tuple[Any, Any]] | None = None  # outside
 
