@@ -26,7 +26,7 @@ import gbgpu as gb
 from algos.coloring import by_degree
 from bench import device_checks as checks
 from bench.device_graphs import GRAPHS, Graph, make
-from bench.record import Row, interleaved, synchronized, table, write
+from bench.record import SETTLED, Row, interleaved, synchronized, table, write
 from gbgpu.trace import counters
 
 ITERATIONS = 20  # of PageRank
@@ -177,7 +177,8 @@ class Bench:
         elif step.startswith("build"):
             self.shuffled()
         # A matrix often pulled from gets its columns in another order; loops become kernels, and several GPUs try ways.
-        warm = 24 if step.startswith(("bfs", "core", "sssp", "components")) else 4
+        often = 24 if len(gb.device_info()) == 1 else SETTLED
+        warm = often if step.startswith(("bfs", "core", "sssp", "components")) else 4
         times = [seconds * 1e3 for seconds in interleaved(calls, 3 if step in FEW else rounds, warm)]
         if verify:  # a call that goes as those that were timed
             self.check(step, call())

@@ -17,6 +17,7 @@ import gbgpu as gb
 from gbgpu.device import nvrtc
 
 RESULTS = Path(__file__).parent / "results"
+SETTLED = 60  # calls after which loops of several GPUs go the way that takes least (gbgpu.engine.dealing)
 COMPILED = 2  # calls after which what was compiled aside has taken its place
 
 

@@ -685,7 +685,7 @@ def test_frontiers_that_others_wait_for_are_dealt_out(machine, case, monkeypatch
         pytest.skip("needs several GPUs, which tell of each round that is no kernel's")
     monkeypatch.setattr(limits, "THIN", 20)
     monkeypatch.setattr(sharing, "LAID", np.inf if case == "alone" else 0.0)
-    monkeypatch.setattr(sharing, "CAPTURED", 0.0)
+    monkeypatch.setattr(dealing, "OTHERS", 0)
     session = gb.settings.session()
     session.sharing.policy = balance.Policy(overhead=1.0 if case == "no time lost" else 0.0)
     monkeypatch.setattr(dealing, "USE", 1e-9 if case == "no use" else np.inf)

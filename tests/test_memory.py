@@ -13,8 +13,10 @@ import pytest
 
 import gbgpu as gb
 from gbgpu.device import cpu, cuda
-from gbgpu.engine import gate, reading
+from gbgpu.engine import direction, gate, reading
+from gbgpu.engine.loop.buffers import most_rows
 from gbgpu.errors import InvalidValue
+from gbgpu.semiring import plus_times
 
 KINDS = {"FP32": np.float32, "FP64": np.float64, "BOOL": None}
 
@@ -211,6 +213,40 @@ def test_bytes_that_a_handle_holds(devices):
     assert sum(gb.Vector(int, n).memory().values()) < 8 * n
 
 
+@pytest.mark.parametrize("full", [True, False])
+def test_products_go_the_other_way_where_a_transpose_has_no_room(devices, full, monkeypatch):
+    """For long, and unless a direction is asked for; with room again they make it."""
+    n, rng = 500, np.random.default_rng(5)
+    rows, cols = rng.integers(0, n, (2, 9000))
+    A = gb.Matrix.from_coo(rows, cols, np.ones(9000, np.float32), nrows=n, ncols=n, dup_op="plus")
+    x = gb.Vector.from_coo(np.arange(0, n, 2), np.ones(n // 2, np.float32), size=n)
+    if full:
+        x = gb.Vector.from_dense(np.ones(n, np.float32))
+    session, tried = gb.settings.session(), []
+    price = session.kernels.costs.turn * A.nvals / len(session.devices)
+    monkeypatch.setattr(direction, "push_seconds", lambda *_: 1 + 2 * price)  # each would pay for two transposes
+    monkeypatch.setattr(direction, "pull_seconds", lambda *_: 1.0)
+    expected = A.to_scipy_sparse().T @ x.to_dense(0)
+    with monkeypatch.context() as patched:
+
+        def short(*_):
+            tried.append(1)
+            raise MemoryError
+
+        for kind in {type(device) for device in session.devices}:
+            patched.setattr(kind, "transpose", short)
+        for _ in range(9):
+            v = plus_times(A.T @ x).new()
+            np.testing.assert_array_equal(v.to_dense(0), expected)
+        assert A._store.transposed is None and 1 <= len(tried) <= len(session.devices)
+        with pytest.raises(gb.exceptions.OutOfMemory):
+            plus_times(A.T @ x).new(direction="pull")
+    for _ in range(direction.AGAIN):
+        v = plus_times(A.T @ x).new()
+    np.testing.assert_array_equal(v.to_dense(0), expected)
+    assert A._store.transposed is not None
+
+
 def test_replicas_are_limited():
     for wrong in (-1, "all", 1.5, True):
         with pytest.raises(InvalidValue, match="replicas"):
@@ -249,3 +285,50 @@ def test_replicas_go_before_memory_runs_out():
         fails.append(1)
         with pytest.raises(gb.exceptions.OutOfMemory):  # nothing is kept any more
             session.devices[0].empty(1000, np.int64)
+
+
+@pytest.mark.skipif(not cuda.available(), reason="needs a GPU")
+@pytest.mark.parametrize("error", [MemoryError("std::bad_alloc"), None])
+def test_what_is_kept_goes_before_sorting_on_a_gpu_runs_out_of_memory(error):
+    """Thrust, which sorts, gives CuPy's errors another type."""
+    import cupy
+
+    gb.init("cuda:0")
+    device, fails, given = gb.settings.session().devices[0], [1], [True, False]
+    plain, keys = cupy.get_default_memory_pool().malloc, cupy.arange(10**5)[::-1].copy()
+    device.relieve = lambda: lambda: given.pop(0)
+
+    def short(size):
+        if fails:
+            fails.pop()
+            raise error or cupy.cuda.memory.OutOfMemoryError(size, 0, 0)
+        return plain(size)
+
+    with cupy.cuda.using_allocator(short):
+        order = device.order(keys)
+        np.testing.assert_array_equal(order.get(), np.arange(10**5)[::-1])
+        fails.append(1)
+        with pytest.raises(gb.exceptions.OutOfMemory, match="cuda:0"):
+            device.sort(keys)
+        assert not given
+        device.sort(keys)
+        np.testing.assert_array_equal(keys.get(), np.arange(10**5))
+
+
+@pytest.mark.parametrize(
+    ("spec", "gpus", "rows"),
+    [
+        ("cpu:1", None, 1000 + 1024),
+        ("cpu:3", None, 1000 + 3 * 1088),  # lists have room for all rows on each, in whole words for each block
+        ("cpu:3", [0, 0, 1], 600 + 2 * 1088),
+        ("cpu:3", [0, 1, 2], 500 + 1088),
+    ],
+)
+def test_rows_that_vectors_of_a_loop_take(spec, gpus, rows, monkeypatch):
+    gb.init(spec, None if spec == "cpu:1" else gb.partition.shares(1, 5, 4))
+    session, v = gb.settings.session(), gb.Vector.from_dense(np.ones(1000))
+    few, s, A = gb.Vector.from_coo([1], [2], size=1000), gb.Scalar.from_value(3), gb.Matrix(int, 1000, 1000)
+    for device, gpu in zip(session.devices, gpus or (), strict=False):
+        monkeypatch.setattr(device, "gpu", gpu, raising=False)
+    assert most_rows(session, [v, few, s, A]) == rows
+    assert most_rows(session, [s, A]) == 0

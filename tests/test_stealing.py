@@ -308,7 +308,7 @@ def test_what_rounds_took_tells_which_way_they_go(monkeypatch):
 
     def ran(seconds, way, waited=edges, rounds=20, key="loop", able=False):
         waited = 0 if way == alone else waited
-        return who.waited(key, [matrix], matrix, dealing.Ran(rounds, seconds, 10**6, waited, way), able)
+        return who.waited(key, [matrix], matrix, dealing.Ran(rounds, seconds, 10**6, waited, way, 0.0), able)
 
     def way(key="loop"):
         with who.dealing(key, [matrix]):
@@ -317,7 +317,6 @@ def test_what_rounds_took_tells_which_way_they_go(monkeypatch):
         return who.way(key, [matrix])
 
     monkeypatch.setattr(sharing, "LAID", 100 * sharing.LAID)
-    monkeypatch.setattr(sharing, "CAPTURED", 0)
     assert not ran(1.0, apart, 0) and not ran(1.0, apart, rounds=3) and matrix.missed == 0  # nothing lost, or told
     while not ran(1.0, apart):
         assert way() == apart and not matrix.copies
@@ -341,13 +340,12 @@ def test_the_first_device_does_it_where_that_takes_least(took, wanted, deals, mo
     session, A = begin("off", "cpu:2", (1, 9))
     session.sharing = who = sharing.Sharing(session, Policy())
     monkeypatch.setattr(sharing, "LAID", 0.0 if deals else np.inf)  # copies are never paid for
-    lost = 10**9 * session.kernels.costs.push_edge - 20 * who.policy.overhead
-    monkeypatch.setattr(sharing, "CAPTURED", 9.5 * lost / 2)  # of two devices: ten runs pay for it
     seconds, gone = {"apart": 1.0, "dealt": 1.1, "alone": took}, []
     for _ in range(40):
         gone.append(who.way("loop", [A._store]))
         waited = 10**9 if gone[-1] != "alone" else 0
-        ran = dealing.Ran(20, seconds[gone[-1]], 10**9, waited, gone[-1])
+        # of a second two thirds, as others push half as much as is waited for: ten runs pay for two captures
+        ran = dealing.Ran(20, seconds[gone[-1]], 10**9, waited, gone[-1], 9.5 * 2 / 3 / 2)
         pushed = A._store if waited else session.replicas.of(A._store)
         told = who.waited("loop", [A._store], pushed, ran, True)
         assert told == (who.way("loop", [A._store]) != gone[-1])

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,10 +126,10 @@ class Run:
         return all(process.poll() is not None for process in self.processes)
 
     def stop(self) -> None:
-        """As Ctrl-C does first: pytest tells what failed by then."""
+        """As Ctrl-C does first: pytest tells what failed by then. Its workers may be there when it is not any more."""
         for number in (signal.SIGINT, signal.SIGKILL):
             for process in self.processes:
-                if process.poll() is None:
+                with suppress(ProcessLookupError):
                     os.killpg(process.pid, number)
             end = time.monotonic() + 5
             while not self.over and time.monotonic() < end:

@@ -23,7 +23,7 @@ import numpy as np
 import algos
 import gbgpu as gb
 from bench.device_graphs import make
-from bench.record import RESULTS, interleaved, machine, synchronized
+from bench.record import RESULTS, SETTLED, interleaved, machine, synchronized
 from gbgpu.semiring import min_plus
 
 ROOM = 0.45  # of a weighted matrix, which is divided among two
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("graphs", nargs="*", default=["twins24", "crawl24", "rmat24"])
     parser.add_argument("--devices", default="cuda:0-1")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--warm", type=int, default=60, help="calls, in which copies are made and loops captured")
+    parser.add_argument("--warm", type=int, default=SETTLED, help="calls, in which copies are made and loops captured")
     parser.add_argument("--pushes", action="store_true", help="no searches, which need four times the memory")
     parser.add_argument("--balance", nargs="*", default=["off", "auto", "hubs"])
     given = parser.parse_args()

@@ -174,8 +174,7 @@ class CudaDevice(Arrays):
             with self._context:
                 buffer = cupy.ndarray((room,), dtype)
         except cupy.cuda.memory.OutOfMemoryError as error:
-            relieved = self.relieve() if self.relieve is not None else None
-            if relieved is not None and relieved():
+            if self._relieved():
                 return self.empty(n, dtype)
             raise self._out_of_memory(room * dtype.itemsize) from error
         if self.journal is not None:
@@ -364,42 +363,41 @@ class CudaDevice(Arrays):
     def order(self, keys: Any) -> Any:
         """The stable order of keys, as int64."""
         counters.launches += 4
-        with self._allocating(keys.size * 24):
-            return cupy.argsort(keys)  # radix sort: stable
+        return self._in_room(keys.size * 24, lambda: cupy.argsort(keys))  # radix sort: stable
 
     def keys(self, rows: Any, cols: Any, bits: int) -> Any:
         """Row and column side by side in 64 bits, the column in the lower ones."""
         counters.launches += 1
-        with self._allocating(rows.size * 8):
-            return _packing()(rows, cols, bits)
+        return self._in_room(rows.size * 8, lambda: _packing()(rows, cols, bits))
 
     def sort(self, keys: Any) -> None:
         """Sort keys where they are."""
         counters.launches += 4
-        with self._allocating(keys.size * 8):
-            keys.sort()
+        self._in_room(keys.size * 8, keys.sort)
 
     def transpose(self, n: int, m: int, indptr: Any, cols: Any, vals: Any) -> tuple[Any, Any, Any]:
         """(offsets, rows, values if there are any) of the m columns."""
         if not cols.size:
             return self.zeros(m + 1, indptr.dtype), self.empty(0, cols.dtype), vals
         counters.launches += 4
+        return self._in_room(cols.size * 20, lambda: self._transposed(n, m, indptr, cols, vals))
+
+    def _transposed(self, n: int, m: int, indptr: Any, cols: Any, vals: Any) -> tuple[Any, Any, Any]:
         bits, width, place = (max(size - 1, 1).bit_length() for size in (n, m, cols.size))
-        with self._allocating(cols.size * 20):
-            if vals is None and bits + width <= 62:
-                keys = self._owners(indptr, cols.size, cols, bits)
-                keys.sort()
-                rows = self.low_bits(keys, bits, self.empty(cols.size, cols.dtype))
-                return self.firsts(keys, bits, m, indptr.dtype), rows, None
-            if place + width <= 62:  # the places of entries are sorted along, in half of the memory of a stable order
-                keys = _placing()(cols, place)
-                keys.sort()
-                begins, order = self.firsts(keys, place, m, indptr.dtype), self.low_bits(keys, place, keys)
-            else:
-                order = cupy.argsort(cols)  # stable: the rows of a column stay ascending
-                begins = self.firsts(self.at(cols, order), 0, m, indptr.dtype)
-            rows = self.at(self.owners(indptr, cols.size).astype(cols.dtype), order)
-            return begins, rows, None if vals is None else self.at(vals, order)
+        if vals is None and bits + width <= 62:
+            keys = self._owners(indptr, cols.size, cols, bits)
+            keys.sort()
+            rows = self.low_bits(keys, bits, self.empty(cols.size, cols.dtype))
+            return self.firsts(keys, bits, m, indptr.dtype), rows, None
+        if place + width <= 62:  # the places of entries are sorted along, in half of the memory of a stable order
+            keys = _placing()(cols, place)
+            keys.sort()
+            begins, order = self.firsts(keys, place, m, indptr.dtype), self.low_bits(keys, place, keys)
+        else:
+            order = cupy.argsort(cols)  # stable: the rows of a column stay ascending
+            begins = self.firsts(self.at(cols, order), 0, m, indptr.dtype)
+        rows = self.at(self.owners(indptr, cols.size).astype(cols.dtype), order)
+        return begins, rows, None if vals is None else self.at(vals, order)
 
     # -- the device as a whole
 
@@ -488,14 +486,21 @@ class CudaDevice(Arrays):
                 buffer.data.memset_async(byte, buffer.nbytes)
         return buffer
 
-    @contextmanager
-    def _allocating(self, need: int):
+    def _in_room(self, need: int, work: Callable[[], Any]) -> Any:
+        """work(), which CuPy finds about so many bytes for: again, where others can give theirs."""
         self._only_here("sorting")
-        try:
-            with self.here():
-                yield
-        except cupy.cuda.memory.OutOfMemoryError as error:
-            raise self._out_of_memory(need) from error
+        while True:
+            try:
+                with self.here():
+                    return work()
+            except MemoryError as error:  # CuPy's own, and what sorting makes of that
+                if not self._relieved():
+                    raise self._out_of_memory(need) from error
+
+    def _relieved(self) -> bool:
+        """Whether others have given memory back."""
+        relieve = self.relieve() if self.relieve is not None else None
+        return relieve is not None and bool(relieve())
 
     def _out_of_memory(self, need: int) -> OutOfMemory:
         free = f"{self.memory()[0]} of {self._total} bytes free"

@@ -23,6 +23,7 @@ from .hubs import Hubs
 APART, DEALT, ALONE = "apart", "dealt", "alone"
 FEWEST = 8  # rounds of a run that tell
 TRIED, USE = 4, 0.98  # runs of each way, and the part of the time that others than the first may take
+OTHERS = 2  # ways to capture, each of which takes as long as the first
 
 
 class Dealt(NamedTuple):
@@ -127,23 +128,37 @@ class DealtThere(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """Captured rounds: how many, seconds, edges that were pushed and that devices waited for, and by which way."""
+    """Captured rounds: how many, seconds, edges that were pushed and that devices waited for, by which way, and seconds
+    that it took to capture them."""
 
     rounds: int
     seconds: float
     edges: int
     waited: int
     way: str
+    captured: float
+
+    def stalled(self, p: int) -> float:
+        """Seconds that each of p devices has waited for the one that pushes most, on average."""
+        return self.seconds * self.waited / (self.waited + self.edges / p)
 
 
 class Pace:
     """Which way captured rounds of a loop go: the others are on trial for some runs each, as soon as they may be, and
-    what takes least for an edge is for good. `lost`: seconds that devices have waited while they went apart."""
+    what takes least for an edge is for good."""
 
     def __init__(self) -> None:
-        self.way, self.lost = APART, 0.0
+        self.way = APART
+        self._lost, self._due = 0.0, False
         self._settled, self._anew = False, 0
         self._seconds: dict[str, list[float]] = {}  # an edge, of the last runs of each way
+
+    def due(self, ran: Ran, p: int) -> bool:
+        """Whether p devices have waited, while they went apart, as long as it takes to capture the other ways."""
+        if ran.way == APART:
+            self._lost += ran.stalled(p)
+            self._due = self._due or self._lost >= OTHERS * ran.captured
+        return self._due
 
     def hear(self, ran: Ran, able: Callable[[str], bool]) -> None:
         """Of rounds in which devices waited, or might have. `able`: whether a way that was not tried may be now."""

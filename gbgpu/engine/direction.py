@@ -8,6 +8,7 @@ import numpy as np
 
 from ..distribute.blocks import KNOWN, MatrixStore, VectorBlock, VectorStore
 from ..distribute.partition import RowMap
+from ..errors import OutOfMemory
 from ..kernels.interface import Costs, ends_soon
 from ..language.expr import Transposed
 from ..semiring._types import INT64
@@ -22,6 +23,7 @@ FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a f
 COUNT = 2e-6  # seconds that counting the edges of a frontier takes at least, and a wrong guess may cost
 WAYS = 64  # products with one matrix whose directions are remembered, where they follow from counts alone
 MORE = 64  # times the mean degree that a few vertices may have: where they would be pushed even so, none is counted
+AGAIN = 64  # times the price of a transpose that is lost before it is tried again, where there was no room
 DENSE = 4  # a push of a quarter as many entries as there are rows fills a bitmap instead of a list
 
 
@@ -74,7 +76,7 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
                 pull = pull_seconds(costs, expr.op, store, outer, inner, count, allowed, edges, first)
     push = push_seconds(costs, expr.op, store, outer, edges)
     if direction is None:
-        direction = _rented(session, x, store, pull_turned, pull, push)
+        direction = _rented(session, matrix, x, store, pull_turned, pull, push)
     pushed, alone = direction == "push", outer.p == 1 and not session.kernels.neutral
     dense = pushed and edges is not None and DENSE * edges >= outer.n and session.ranks is None
     straight = pushed and alone and not order_matters(expr.op.monoid)
@@ -137,17 +139,26 @@ def fewer(bytes: float, plain: float) -> bool:
     return bytes < plain
 
 
-def _rented(session: Context, x: VectorStore, store: MatrixStore, pull_turned: bool, pull: float, push: float) -> str:
+def _rented(
+    session: Context, matrix: Any, x: VectorStore, store: MatrixStore, pull_turned: bool, pull: float, push: float
+) -> str:
     """The direction that takes less time. Where that asks for a transpose which is not there, the other one, until what
     this has cost would have paid for the transpose: who needs it once goes without it, and who needs it often loses no
-    more than twice the time of making it. A full vector is likely to come again."""
+    more than twice the time of making it. A full vector is likely to come again. Where there is no room for it, the
+    other one for long."""
     direction, other = ("push", "pull") if push < pull else ("pull", "push")
     turn = pull_turned == (direction == "pull")
-    if not turn or store.symmetric or store.transposed is not None or x.form == "full":
+    if not turn or store.symmetric or store.transposed is not None:
         return direction
-    lost = store.rented + abs(pull - push)
-    if lost >= session.kernels.costs.turn * store.nvals / store.rowmap.p:
-        return direction
+    lost, price = store.rented + abs(pull - push), session.kernels.costs.turn * store.nvals / store.rowmap.p
+    if lost >= price or x.form == "full" and store.rented >= 0:
+        try:
+            session.oriented(matrix, True)
+            return direction
+        except (MemoryError, OutOfMemory):
+            if session.ranks is not None:  # others may have had room
+                raise
+            lost = -AGAIN * price
     if not session.explaining:
         store.rented = lost
     return other

@@ -42,8 +42,6 @@ LAID = 5e-11
 MOVED = 4 * LAID  # the same for each entry that changes hands where all of a size moves: both blocks are laid out anew
 ROOM = 1.5  # times the bytes of a device's new rows that must be free there: the old ones go when all has moved
 AGAIN = 64  # times the price of copies that is lost before they are tried again, where there was no room
-# Seconds, for each device, that it takes to capture the two other ways of a loop's rounds (0.5 to 0.9 on four GPUs).
-CAPTURED = 0.2
 # Times the overhead of a decision: counting, reading what owners have, and twice as many launches take half a
 # millisecond, and entries of a crawl less than half of what they are expected to.
 DEALS = 40
@@ -188,13 +186,12 @@ class Sharing:
         gain = ran.waited * self.session.kernels.costs.push_edge - ran.rounds * self.policy.overhead
 
         def able(way: str) -> bool:
-            due = pace.lost >= CAPTURED * len(self.session.devices)
             if way == ALONE:
                 return due and alone and self.session.replicas.fit([pushed], 0)
             return ran.way == APART and self._all_copied(gain, pushed) and due  # statements have use of copies, too
 
         if ran.rounds >= FEWEST and (gain > 0 or ran.way == ALONE) and self.policy.steal:
-            pace.lost += gain if ran.way == APART else 0.0
+            due = pace.due(ran, len(self.session.devices))
             pace.hear(ran, able)
         return pace.anew(ran.way)
 

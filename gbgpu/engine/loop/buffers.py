@@ -1,6 +1,8 @@
 """Buffers of what a round hands to the next: copies that nobody shares, in the form and on the rows that are wanted;
 and how results come back to their places."""
 
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
@@ -20,6 +22,17 @@ def at_once(devices: Any) -> AbstractContextManager:
     for device in devices:
         stack.enter_context(device.at_once())
     return stack
+
+
+def most_rows(session: Any, handles: Iterable[Any]) -> int:
+    """Rows for which the GPU where vectors take most has room: lists have it for all of them on each device. CPU
+    devices share their memory."""
+    rows: Counter[int | None] = Counter()
+    for x in (x for x in handles if x.ndim == 1):
+        map, listed = session.maps.of(x.size), x._store is not None and x._store.form == "list"
+        for task, n in zip(map.tasks, map.rows, strict=True):
+            rows[getattr(session.devices[task.device], "gpu", None)] += map.nslots if listed else n
+    return max(rows.values(), default=0)
 
 
 def described(store: VectorStore) -> tuple:

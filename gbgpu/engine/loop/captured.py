@@ -33,6 +33,7 @@ from .buffers import (
     described,
     differing,
     emptied,
+    most_rows,
     owned,
     put_back,
     spread,
@@ -79,6 +80,7 @@ class Captured:
         self._sure: set[int] = set()  # ids of scalars that have a value before the first round
         self.joined: Any = None  # with a round of the other kind, as one kernel
         self.left = 0  # why it ended before the loop did, as condition.py has it
+        self.took = 0.0  # seconds that it took to capture it
         self.ran: Ran | None = None  # what the last launch did
         self.read: list[Any] = []  # handles that the round reads and leaves alone
         places = {} if like is None else like.held()
@@ -91,7 +93,7 @@ class Captured:
         self.operations, self.guards = round_of(loop)
         self.carried, self.inside = written(self.operations)
         session.loops.recall(self.carried)  # what is lent to them is no place of theirs
-        self.bytes = sum(x.size for x in signature.handles if x.ndim == 1) * 16  # that its vectors take
+        self.bytes = 16 * most_rows(session, signature.handles)  # that vectors take on a GPU
         self.key = signature.key if not loop.told and self.bytes < self.device.memory()[1] * SHARE else None
         changed = {id(x) for x in (*self.carried, *self.inside)}
         read = [x for x in signature.handles if x.ndim < 2 and id(x) not in changed]
@@ -577,7 +579,7 @@ class Captured:
                 loop.converged, wide, ended.left = bool(over), bool(left), left
                 edges, waited = (0, 0) if joined is not None else ended.tape.edges
                 way = ALONE if self.alone else DEALT if ended.tape.dealt else APART
-                ended.ran = Ran(loop.rounds - before, perf_counter() - start, edges, waited, way)
+                ended.ran = Ran(loop.rounds - before, perf_counter() - start, edges, waited, way, ended.took)
                 ended._leave()
                 if self.key:
                     follows = uninterrupted(partial(ended._end, heir if done else None))

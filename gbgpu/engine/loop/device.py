@@ -396,7 +396,8 @@ class DeviceLoop:
             return self._take(kept)
         start = perf_counter()
         captured = self._captured(pinned, way)
-        self.session.loops.took((self.signature.key, way), perf_counter() - start)
+        captured.took = perf_counter() - start
+        self.session.loops.took((self.signature.key, way), captured.took)
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds
