@@ -17,8 +17,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import gbgpu as gb
+from gbgpu import host
 from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue, NotImplementedException, OutOfMemory
-from gbgpu.io import checks, entries, generate
+from gbgpu.io import entries, generate
 from gbgpu.io import text as texts
 from gbgpu.io.files import atomic_file
 from gbgpu.io.matrixmarket import mmread, mmwrite, read_coordinates
@@ -681,7 +682,7 @@ def test_generators_ask_for_memory_first(monkeypatch, symmetric, weights):
         make()
         taken = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        monkeypatch.setattr(checks, "_available", lambda taken=taken: int(0.9 * taken))
+        monkeypatch.setattr(host, "memory", lambda taken=taken: (int(0.9 * taken), 10**12))
         with pytest.raises(OutOfMemory):
             make()
         monkeypatch.undo()

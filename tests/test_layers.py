@@ -13,7 +13,7 @@ import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-EVERYONE = {"errors", "settings", "trace", "interrupts"}  # these import nothing of ours
+EVERYONE = {"errors", "settings", "trace", "interrupts", "host"}  # these import nothing of ours
 USER = {"unary", "binary", "monoid", "select", "indexunary", "agg", "op", "dtypes", "exceptions", "ss"}
 MACHINERY = {"semiring", *USER, "device", "kernels", "distribute", "balance", "language"}
 

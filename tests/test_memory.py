@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gbgpu as gb
+from gbgpu import host
 from gbgpu.device import cpu, cuda
 from gbgpu.engine import direction, gate, reading
 from gbgpu.engine.loop.buffers import most_rows
@@ -193,8 +194,24 @@ def test_huge_vectors_of_few_entries_take_no_room():
 
 
 def test_the_host_says_what_is_free():
-    free, total = cpu.host_memory()
+    free, total = host.memory()
     assert 0 < free <= total
+
+
+def test_a_container_has_less_than_the_host(monkeypatch, tmp_path):
+    free, total = host.memory()
+    monkeypatch.setattr(host, "GROUP", f"{tmp_path}/")
+    for name, text in (("memory.current", "900000\n"), ("memory.stat", "anon 5\ninactive_file 20000\nfile 1\n")):
+        (tmp_path / name).write_text(text)
+    for limit, expected in (("1000000", (120_000, 1_000_000)), ("10", (0, 10)), ("max", None)):
+        (tmp_path / "memory.max").write_text(f"{limit}\n")
+        free, all = host.memory()
+        assert (free, all) == expected if expected else all >= total > 1_000_000 and free > 120_000
+    (tmp_path / "memory.max").write_text("1000000\n")
+    gb.init("cpu:1")
+    assert gb.device_info()[0]["total"] == 1_000_000
+    with pytest.raises(gb.exceptions.OutOfMemory, match="120000 bytes free"):
+        gb.io.uniform(50_000, 16, seed=1)
 
 
 def test_bytes_that_a_handle_holds(devices):

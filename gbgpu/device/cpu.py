@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 from queue import SimpleQueue
 from threading import Thread
@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import settings
 from ..errors import OutOfMemory, message
+from ..host import memory as host_memory
 from ..interrupts import held, here, imported
 from ..trace import counters
 from .base import cores
@@ -188,37 +189,12 @@ FEW = 2**14  # entries that NumPy transposes in less time than it takes to impor
 PIECE = 2**18  # flags that are looked at before what they keep is fetched
 
 
-def host_memory() -> tuple[int, int]:
-    """(available, total) bytes of the host, or of the container if that has less."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    total = os.sysconf("SC_PHYS_PAGES") * page
-    available = _number("/proc/meminfo", "MemAvailable:", total // 1024) * 1024
-    limit = _number(_GROUP + "memory.max", "", total)
-    if limit < total:
-        used, cached = _number(_GROUP + "memory.current", "", 0), _number(_GROUP + "memory.stat", "inactive_file ", 0)
-        available, total = min(available, limit - used + cached), limit
-    return max(available, 0), total
-
-
 def host_room(need: int, what: str, hint: str = "") -> None:
     """Raises OutOfMemory unless the host can hold `need` bytes more. Memory is there once it is touched, so a process
     that asks for too much gets it, and is killed."""
     free, total = host_memory()
     if need > free:
         raise OutOfMemory(message(f"{need} bytes for {what}", f"{free} of {total} bytes free", hint))
-
-
-_GROUP = "/sys/fs/cgroup/"
-
-
-def _number(path: str, word: str, otherwise: int) -> int:
-    """The number behind a word, with which a line of a file of the system begins."""
-    with suppress(OSError), open(path) as file:
-        for line in file:
-            if line.startswith(word):
-                number = line[len(word) :].split()[0]
-                return int(number) if number.isdecimal() else otherwise
-    return otherwise
 
 
 def _pin(i: int) -> None:

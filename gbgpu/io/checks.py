@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gbgpu import host
 from gbgpu.errors import InvalidValue, OutOfMemory, message
 
 
@@ -83,23 +84,14 @@ def fitting(values: np.ndarray, dtype: Any) -> np.ndarray:
     return made
 
 
-def _available() -> int:
-    """Bytes that the host can give without swapping."""
-    with contextlib.suppress(OSError), open("/proc/meminfo", "rb") as file:
-        for line in file:
-            if line.startswith(b"MemAvailable:"):
-                return int(line.split()[1]) << 10
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
 @contextlib.contextmanager
 def memory(what: str, need: int = 0) -> Iterator[None]:
     """A block that takes about `need` bytes of the host's memory: OutOfMemory, before it begins, if they are not there,
     and where NumPy is refused some."""
     hint = "fewer entries, or a machine with more memory"
-    if need > (free := _available()):
+    if need > (free := host.memory()[0]):
         raise OutOfMemory(message(f"{need} bytes for {what}", f"{free} bytes free", hint))
     try:
         yield
     except MemoryError as error:
-        raise OutOfMemory(message(f"memory for {what}", f"{_available()} bytes free ({error})", hint)) from error
+        raise OutOfMemory(message(f"memory for {what}", f"{host.memory()[0]} bytes free ({error})", hint)) from error
