@@ -256,3 +256,13 @@ def test_machine_code_is_made_beside_what_runs(tmp_path, monkeypatch):
     assert not later.ready(False)
     later.begin()
     assert later.ready(True) and resident.Code(text, "sm_90").ready(False)
+
+
+def test_what_cannot_be_compiled_aside_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+    code = resident.Code.of("this is no kernel", "sm_80")
+    with pytest.warns(RuntimeWarning, match="goes on as it went.*does not compile"):
+        for _ in range(resident.OFTEN):
+            code.wanted(0.0)
+        nvrtc.settle()
+    assert not code.ready(False)

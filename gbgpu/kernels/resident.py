@@ -11,6 +11,7 @@ Arguments lie in one table, in the order of the calls, so that the text does not
 """
 
 import re
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import cache
@@ -93,11 +94,18 @@ class Code:
         self._runs, self._seconds = self._runs + 1, self._seconds + seconds
         if self.begun is None and (self._runs >= OFTEN or self._seconds > LONG):
             self.begun = nvrtc.aside(self._compile)
+            self.begun.add_done_callback(_told)
 
     def _compile(self) -> None:
         with self._lock:
             if self._cubin is None:
                 self._cubin, self._text = nvrtc.compile_cubin(self._text, self._arch, soon=SOON), ""
+
+
+def _told(compiled: "Future[None]") -> None:
+    """Nobody waits for what is compiled aside."""
+    if not compiled.cancelled() and (error := compiled.exception()) is not None:
+        warnings.warn(f"a loop goes on as it went, as no kernel could be made of it: {error}", RuntimeWarning, 2)
 
 
 _codes = Recent()
