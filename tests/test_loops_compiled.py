@@ -34,6 +34,7 @@ from gbgpu.engine import dealing, direction, moving, sharing
 from gbgpu.engine.loop import captured, journal, kept, limits, tapes
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
+from gbgpu.engine.loop.lent import Lent
 from gbgpu.errors import DeviceError
 from gbgpu.kernels import resident as resident_kernels
 from gbgpu.language import recording
@@ -960,7 +961,7 @@ def test_what_is_lent_is_no_other_loops_place(machine, monkeypatch):
     for rounds in ("ALIKE", "SOON"):
         monkeypatch.setattr(compiled, rounds, 1)
     lends = lambda self, store: isinstance(store, VectorStore) and store.form == "bitmap" and not store.iso  # noqa: E731
-    monkeypatch.setattr(captured.Captured, "_lends", lends)
+    monkeypatch.setattr(Lent, "_lends", lends)
     some = gb.Vector.from_coo(np.arange(0, 900, 3), np.arange(300), size=900)
 
     def run(v, op, rounds):

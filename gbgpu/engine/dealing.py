@@ -129,7 +129,7 @@ class DealtThere(NamedTuple):
 
 class Ran(NamedTuple):
     """Captured rounds: how many, seconds, edges that were pushed and that devices waited for, by which way, and seconds
-    that it took to capture them."""
+    that it took to capture them, but for what was compiled."""
 
     rounds: int
     seconds: float

@@ -42,6 +42,7 @@ from .buffers import (
 )
 from .condition import Condition
 from .journal import Invalidated, Journal, NotCompiled, OtherEmpty, OtherForm
+from .lent import Lent
 from .limits import Breadth, going, limits, measure, products, too_wide
 from .noted import Noted
 from .signature import Signature
@@ -80,12 +81,12 @@ class Captured:
         self._sure: set[int] = set()  # ids of scalars that have a value before the first round
         self.joined: Any = None  # with a round of the other kind, as one kernel
         self.left = 0  # why it ended before the loop did, as condition.py has it
-        self.took = 0.0  # seconds that it took to capture it
+        self.took = 0.0  # seconds that it took to capture it, but for what was compiled
         self.ran: Ran | None = None  # what the last launch did
         self.read: list[Any] = []  # handles that the round reads and leaves alone
         places = {} if like is None else like.held()
-        self.lent: list[tuple[Any, set[int]]] = [] if like is None else like.lent
-        self._recall()
+        self.lent: Lent = Lent(session) if like is None else like.lent
+        self.lent.recall()
 
         def shared(handle: Any, store: Any) -> Any:
             return self._shared(places.get(signature.number(handle)), store) if places else store
@@ -227,7 +228,7 @@ class Captured:
         """The loop that runs next: its content goes where the round finds it."""
         if self.lent:
             with at_once(self.devices):
-                self._recall()
+                self.lent.recall()
         self.loop = loop
         self.carried, self.inside, self.read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
         try:
@@ -291,19 +292,14 @@ class Captured:
         return next(device for device in self.devices if device.gpu == array.device.id)
 
     def _give(self) -> None:
-        """Handles get copies of what the round left, and are let go. Bitmaps, which nobody shares, are lent: whoever
-        still has one when the round is taken again gets a copy then. (Lists are shared by copies of them, full vectors
-        by diagonals and by arrays of other libraries.)"""
+        """Handles get copies of what the round left, or are lent it, and are let go."""
         numbers = self._numbers[0] + self._numbers[1]
         try:
             with at_once(self.devices):
                 for number, x in zip(numbers, (*self.carried, *self.inside), strict=True):
                     if number == self._drained and self.loop.converged:
                         x._store = None
-                    elif self._lends(x._store):
-                        self.lent.append((ref(x), addresses(x._store.blocks)))
-                        x._store = with_same(x._store)  # statements that write in place put other blocks into it
-                    else:
+                    elif not self.lent.lend(x):
                         x._store = copy_of(self.devices, x._store)
         except BaseException:
             for one in (self,) if self.joined is None else self.joined.both:
@@ -319,23 +315,6 @@ class Captured:
                 if id(x) not in theirs:
                     x._store = copy_of(self.devices, x._store)
         self.let_go()
-
-    def _lends(self, store: Any) -> bool:
-        bitmap = isinstance(store, VectorStore) and store.form == "bitmap" and not store.iso
-        return bitmap and self.device.kind != "cpu"
-
-    def _recall(self) -> None:
-        self.recall()
-        self.lent.clear()
-
-    def recall(self, ids: set[int] | None = None) -> None:
-        """Handles that still have what they were lent, all or some, get copies."""
-        for handle, places in self.lent:
-            x = handle()
-            if x is None or not (ids is None or id(x) in ids) or not isinstance(x._store, VectorStore):
-                continue
-            if addresses(x._store.blocks) & places:
-                x._store = owned(self.devices, x._store)
 
     @property
     def devices(self) -> Any:

@@ -14,6 +14,7 @@ from ...device.base import address
 from ...device.rounds import Rounds
 from ...kernels import resident
 from ...kernels.resident import Code, Order, Part, Program, Round, Unknown
+from ...trace import aside
 from .condition import NOTES, PUSHED, UNEVEN, Condition, CudaCondition
 from .journal import Journal, NotCompiled
 from .limits import PASSES
@@ -77,7 +78,8 @@ class CudaTape:
     def _once(self, compile: Callable[[str, str], bytes], text: str, name: str, args: tuple) -> None:
         """Launch a kernel of a text on the first GPU, with one thread."""
         with self._device.here():
-            self._kernels.append(self._device.load(compile(text, self._device.arch), text, alone=True)(name))
+            with aside("compile"):
+                self._kernels.append(self._device.load(compile(text, self._device.arch), text, alone=True)(name))
             self._device.launch(self._kernels[-1], 1, 1, args)
 
     @property

@@ -21,6 +21,7 @@ from ...kernels.interface import ends_soon
 from ...kernels.tiered import price
 from ...language.expr import Statement
 from ...language.recording import Operation
+from ...trace import beside
 from ..dealing import ALONE
 from ..direction import counted_edges, pull_seconds
 from ..moving import moved
@@ -394,10 +395,11 @@ class DeviceLoop:
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
             return self._take(kept)
-        start = perf_counter()
+        start, compiled = perf_counter(), beside.seconds
         captured = self._captured(pinned, way)
-        captured.took = perf_counter() - start
-        self.session.loops.took((self.signature.key, way), captured.took)
+        took = perf_counter() - start
+        captured.took = took - (beside.seconds - compiled)
+        self.session.loops.took((self.signature.key, way), took)
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
         before = self.loop.rounds

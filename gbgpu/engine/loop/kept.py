@@ -66,7 +66,7 @@ class Kept:
         """Whatever these have of a kept round becomes their own."""
         ids = {id(handle) for handle in handles}
         for captured in [*chain(*self._captured.values())]:  # copies may make room, by what is kept
-            captured.recall(ids)
+            captured.lent.recall(ids)
 
     def forget(self, captured: Any) -> None:
         for alike in self._captured.values():
