@@ -13,8 +13,9 @@ def memory() -> tuple[int, int]:
     available = _number("/proc/meminfo", "MemAvailable:", total // 1024) * 1024
     limit = _number(GROUP + "memory.max", "", total)
     if limit < total:
-        used, cached = _number(GROUP + "memory.current", "", 0), _number(GROUP + "memory.stat", "inactive_file ", 0)
-        available, total = min(available, limit - used + cached), limit
+        used = _number(GROUP + "memory.current", "", 0)
+        files = sum(_number(GROUP + "memory.stat", f"{kind}active_file ", 0) for kind in ("", "in"))  # in the cache
+        available, total = min(available, limit - used + files), limit
     return max(available, 0), total
 
 

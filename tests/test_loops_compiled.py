@@ -40,7 +40,7 @@ from gbgpu.kernels import resident as resident_kernels
 from gbgpu.language import recording
 from gbgpu.semiring import any_pair, any_secondi, min_plus, min_second, plus_times
 from gbgpu.semiring._types import BOOL, FP32
-from gbgpu.trace import counters
+from gbgpu.trace import beside, counters
 
 # Devices, shares, and whether one kernel runs a loop of a GPU; whether several GPUs never leave it to one of them;
 # whether a thread for each CPU device goes through a round.
@@ -1181,6 +1181,57 @@ def test_rounds_of_other_matrices_are_not_joined(machine, monkeypatch):
         for A, (levels_, depth) in zip(matrices, expected, strict=True):
             it, level, _ = levels(A)
             assert level.isequal(levels_) and it.rounds == depth
+
+
+@threads_too
+def test_what_pulls_goes_on_where_a_transpose_has_no_room(machine, monkeypatch):
+    """It would push, as frontiers are thin: so say the costs, and how a captured round was left."""
+
+    def short(*_):
+        raise MemoryError
+
+    for kind in {type(device) for device in gb.settings.session().devices}:
+        monkeypatch.setattr(kind, "transpose", short)
+    monkeypatch.setattr(direction, "push_seconds", lambda *_: 1.0)
+    monkeypatch.setattr(direction, "pull_seconds", lambda *_: 2.0)
+    go, asked = compiled.DeviceLoop._go, []
+
+    def turned(self):
+        self.turned = compiled.way_of(self.loop)
+        asked.append(self.turned[1])
+        go(self)
+
+    monkeypatch.setattr(compiled.DeviceLoop, "_go", turned)
+    n = 400
+    A = gb.Matrix.from_coo(np.arange(1, n), np.arange(n - 1), True, nrows=n, ncols=n)
+    for _ in range(3):
+        level, q = gb.Vector(int, n), gb.Vector(bool, n)
+        q[0] = True
+        with gb.loop() as it:
+            level(q.S) << it.index
+            q(~level.S, replace, form="bitmap") << any_pair(A @ q)
+            it.until(q.nvals == 0)
+        np.testing.assert_array_equal(level.to_dense(), np.arange(n))
+    assert any("pull" in way for way in asked) and A._store.transposed is None
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_rounds_are_kept_that_take_little_memory(machine, large, monkeypatch):
+    monkeypatch.setattr(captured, "most_rows", lambda *_: 10**18 * large)
+    made, init = [], captured.Captured.__init__
+
+    def noted(self, *given, **named):
+        beside.seconds += 1000.0  # as if something had been compiled
+        init(self, *given, **named)
+        made.append(self)
+
+    monkeypatch.setattr(captured.Captured, "__init__", noted)
+    A = road(500)
+    expected, _ = by_python(A)
+    for _ in range(3):
+        assert levels(A)[1].isequal(expected)
+    assert made and all((one.key is None) == large and one.took < -900 for one in made)
+    assert bool(gb.settings.session().loops) == (not large)
 
 
 def test_a_gpu_that_never_comes(machine, monkeypatch):

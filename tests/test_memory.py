@@ -7,6 +7,8 @@ import gc
 import os
 import pickle
 import tracemalloc
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -201,7 +203,7 @@ def test_the_host_says_what_is_free():
 def test_a_container_has_less_than_the_host(monkeypatch, tmp_path):
     free, total = host.memory()
     monkeypatch.setattr(host, "GROUP", f"{tmp_path}/")
-    for name, text in (("memory.current", "900000\n"), ("memory.stat", "anon 5\ninactive_file 20000\nfile 1\n")):
+    for name, text in (("memory.current", "900000\n"), ("memory.stat", "anon 5\nactive_file 5000\ninactive_file 15000\nfile 1\n")):
         (tmp_path / name).write_text(text)
     for limit, expected in (("1000000", (120_000, 1_000_000)), ("10", (0, 10)), ("max", None)):
         (tmp_path / "memory.max").write_text(f"{limit}\n")
@@ -241,7 +243,7 @@ def test_products_go_the_other_way_where_a_transpose_has_no_room(devices, full, 
         x = gb.Vector.from_dense(np.ones(n, np.float32))
     session, tried = gb.settings.session(), []
     price = session.kernels.costs.turn * A.nvals / len(session.devices)
-    monkeypatch.setattr(direction, "push_seconds", lambda *_: 1 + 2 * price)  # each would pay for two transposes
+    monkeypatch.setattr(direction, "push_seconds", lambda *_: 1.5 + 2 * price)  # each pays for a transpose
     monkeypatch.setattr(direction, "pull_seconds", lambda *_: 1.0)
     expected = A.to_scipy_sparse().T @ x.to_dense(0)
     with monkeypatch.context() as patched:
@@ -253,8 +255,10 @@ def test_products_go_the_other_way_where_a_transpose_has_no_room(devices, full, 
         for kind in {type(device) for device in session.devices}:
             patched.setattr(kind, "transpose", short)
         for _ in range(9):
-            v = plus_times(A.T @ x).new()
+            v = gb.Vector("FP32", n)
+            done = v << plus_times(A.T @ x)
             np.testing.assert_array_equal(v.to_dense(0), expected)
+            assert not any(step.kind == "transpose" for step in done.steps)
         assert A._store.transposed is None and 1 <= len(tried) <= len(session.devices)
         with pytest.raises(gb.exceptions.OutOfMemory):
             plus_times(A.T @ x).new(direction="pull")
@@ -262,6 +266,22 @@ def test_products_go_the_other_way_where_a_transpose_has_no_room(devices, full, 
         v = plus_times(A.T @ x).new()
     np.testing.assert_array_equal(v.to_dense(0), expected)
     assert A._store.transposed is not None
+
+
+def test_ranks_agree_that_a_transpose_has_no_room():
+    def oriented(*_):
+        raise MemoryError
+
+    costs = SimpleNamespace(turn=0.0)
+    session = SimpleNamespace(oriented=oriented, ranks=None, explaining=False, kernels=SimpleNamespace(costs=costs))
+    store = SimpleNamespace(symmetric=False, transposed=None, rented=0.0, nvals=9, rowmap=SimpleNamespace(p=2))
+    rented = partial(direction._rented, session, None, SimpleNamespace(form="full"), store, True)
+    assert rented(1.0, 2.0) == "push" and store.rented < 0
+    assert [rented(1.0, 2.0) for _ in range(direction.AGAIN - 1)] == ["push"] * (direction.AGAIN - 1)
+    assert -1 <= store.rented < 0
+    session.ranks, store.rented = object(), 0.0
+    with pytest.raises(MemoryError):
+        rented(1.0, 2.0)
 
 
 def test_replicas_are_limited():

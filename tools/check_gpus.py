@@ -120,15 +120,21 @@ class Run:
                         start_new_session=True,
                     )
                 )
+        self._going = [*self.processes]
 
     @property
     def over(self) -> bool:
-        return all(process.poll() is not None for process in self.processes)
+        """Whether its processes have ended. What they began, pytest's workers, ends with them."""
+        for process in [process for process in self._going if process.poll() is not None]:
+            self._going.remove(process)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        return not self._going
 
     def stop(self) -> None:
-        """As Ctrl-C does first: pytest tells what failed by then. Its workers may be there when it is not any more."""
+        """As Ctrl-C does first: pytest tells what failed by then."""
         for number in (signal.SIGINT, signal.SIGKILL):
-            for process in self.processes:
+            for process in self._going:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, number)
             end = time.monotonic() + 5

@@ -23,7 +23,7 @@ FEW, MANY = 64, 1 / 16  # vertices, and their share, from which the edges of a f
 COUNT = 2e-6  # seconds that counting the edges of a frontier takes at least, and a wrong guess may cost
 WAYS = 64  # products with one matrix whose directions are remembered, where they follow from counts alone
 MORE = 64  # times the mean degree that a few vertices may have: where they would be pushed even so, none is counted
-AGAIN = 64  # times the price of a transpose that is lost before it is tried again, where there was no room
+AGAIN = 64  # products, or times the price of a transpose, before it is tried again, where there was no room
 DENSE = 4  # a push of a quarter as many entries as there are rows fills a bitmap instead of a list
 
 
@@ -158,7 +158,7 @@ def _rented(
         except (MemoryError, OutOfMemory):
             if session.ranks is not None:  # others may have had room
                 raise
-            lost = -AGAIN * price
+            lost = -AGAIN * max(price, abs(pull - push))
     if not session.explaining:
         store.rented = lost
     return other

@@ -327,11 +327,13 @@ class Stores(Reading):
 
     def aside(self, step: Step, work: Callable[[], Any]) -> Any:
         """work(), as a step of the statement in hand that its plan does not have."""
+        if listeners:
+            found = Runner(self, Plan((), (), (step,)), {}, step.into.name).made(step, lambda _: work())
+        else:
+            found = work()
         if self.made is not None:
             self.made.append(step)
-        if not listeners:
-            return work()
-        return Runner(self, Plan((), (), (step,)), {}, step.into.name).made(step, lambda _: work())
+        return found
 
     def content(self, handle: Any) -> VectorStore:
         """A vector's store; an empty one is a list without entries."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from ... import settings
 from ...distribute.blocks import KNOWN
+from ...errors import OutOfMemory
 from ...interrupts import held as uninterrupted
 from ...interrupts import imported
 from ...kernels.interface import ends_soon
@@ -415,9 +416,20 @@ class DeviceLoop:
             took.update(zip(map(id, _among(round_of(self.loop)[0])), self.turned[1], strict=True))
             for statement in self.statements:
                 x = vector_of(statement.expr)
-                if took[id(statement)] == "pull" and x is not None and x._store.form == "bitmap":
+                turns = took[id(statement)] == "pull" and x is not None and x._store.form == "bitmap"
+                if turns and self._may_push(statement.expr):
                     took[id(statement)] = "push"
         return {id(each): _directed(each, took[id(each)]) for each in self.statements}
+
+    def _may_push(self, expr: Any) -> bool:
+        """Whether the matrix of a product lies by the rows that a push takes, or has room for that."""
+        if (expr.right if expr.left.ndim == 1 else expr.left).lazy:
+            return True
+        try:
+            as_it_lies(self.session, expr, "push")
+        except (MemoryError, OutOfMemory):
+            return False
+        return True
 
     def _captured(self, pinned: dict[int, Statement], way: Way, tries: int = FORMS) -> Captured:
         """A round that is written down, from the forms that things have after one."""
