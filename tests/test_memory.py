@@ -203,7 +203,8 @@ def test_the_host_says_what_is_free():
 def test_a_container_has_less_than_the_host(monkeypatch, tmp_path):
     free, total = host.memory()
     monkeypatch.setattr(host, "GROUP", f"{tmp_path}/")
-    for name, text in (("memory.current", "900000\n"), ("memory.stat", "anon 5\nactive_file 5000\ninactive_file 15000\nfile 1\n")):
+    stat = "anon 5\nactive_file 5000\ninactive_file 15000\nfile 1\n"
+    for name, text in (("memory.current", "900000\n"), ("memory.stat", stat)):
         (tmp_path / name).write_text(text)
     for limit, expected in (("1000000", (120_000, 1_000_000)), ("10", (0, 10)), ("max", None)):
         (tmp_path / "memory.max").write_text(f"{limit}\n")
