@@ -39,7 +39,8 @@ def solve(costs: Any, loads: Any, traffic: Traffic | None = None) -> Shares:
 
 
 def _anywhere(costs: list[float], loads: list[int]) -> Shares:
-    """Where an edge takes the same on every device: what is beyond the mean goes to those below it, in their order."""
+    """Where an edge takes the same on every device: what is beyond the mean goes to those below it, in their order; and
+    what is left when none has room for an edge, to those that are done first."""
     spent, n = [each * load for each, load in zip(costs, loads, strict=True)], len(loads)
     mean = sum(spent) / n
     edges, room, thief = np.zeros((n, n), np.int64), [mean - mine for mine in spent], 0
@@ -53,8 +54,12 @@ def _anywhere(costs: list[float], loads: list[int]) -> Shares:
             room[thief] -= moved * each
             beyond -= moved
             thief += beyond > 0
-        edges[i, i] += beyond
-        spent[i] += beyond * each
+        while beyond:
+            first = spent.index(min(spent))
+            moved = min(beyond, max(int((mean - spent[first]) / each), 1))
+            edges[i, first] += moved
+            spent[first] += moved * each
+            beyond -= moved
     return Shares(edges, max(spent), min(mean, max(spent)))
 
 

@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidValue, message
 from .problem import DEVICE, INTO, OUT, Shares, Traffic, checked, seconds_of
+from .steal import solve
+
+# Of z: what whole loads add less than is left out. Coefficients that differ by more than SPREAD are beyond SCIP's
+# tolerances: then it is not asked what it has proven.
+_NOTHING, _SPREAD = 1e-9, 1e7
 
 
 class Model:
@@ -32,26 +36,32 @@ class Model:
                 self._full[kind, at] = model.addCons(quicksum(line) - z <= 0)
         model.setObjective(z)
 
-    def solve(self, costs: np.ndarray, loads: np.ndarray, gap: float, limit: float) -> Shares:
-        """costs (3, n, n), loads (n,): as `checked` gives them."""
+    def solve(self, costs: np.ndarray, loads: np.ndarray, known: Shares, gap: float, limit: float) -> Shares:
+        """costs (3, n, n), loads (n,): as `checked` gives them. The better one of what SCIP finds and what is known,
+        which tells what matters: one edge that takes longer goes nowhere."""
+        some = costs.copy()
+        some[DEVICE][(costs > known.seconds * (1 + 1e-9)).any(0)] = np.inf
+        some[some * np.maximum(loads, 1)[:, None] < _NOTHING * known.seconds] = 0.0
+        matter = some[np.isfinite(some) & (some > 0)]
+        unit = matter.min(initial=np.inf)  # SCIP's tolerances are for numbers of 1
+        unit = max(unit, matter.max() / _SPREAD**2) if matter.size else 1.0
         with self._lock:
             self._model.setParams({"limits/gap": gap, "limits/time": limit})
-            unit = costs[np.isfinite(costs) & (costs > 0)].min(initial=np.inf)  # SCIP's tolerances are for numbers of 1
-            unit = unit if unit < np.inf else 1.0
-            self._fill(costs / unit, loads)
+            self._fill(some / unit, loads)
             self._model.optimize()
             if self._model.getStatus() == "userinterrupt":  # SCIP takes Ctrl-C for itself
                 raise KeyboardInterrupt
             if not self._model.getNSols():
-                raise InvalidValue(message("time in which SCIP finds some assignment", f"limit={limit} seconds"))
+                return known
             value = self._model.getSolVal
             best = self._model.getBestSol()
             found = np.array([[value(best, x) for x in row] for row in self._x])
-            bound = self._model.getDualbound() * unit
+            bound = float(self._model.getDualbound() * unit)
         edges = np.rint(found).astype(np.int64)
         edges[np.arange(self._n), edges.argmax(1)] += loads - edges.sum(1)  # integer to SCIP is nearly so
-        z = seconds_of(costs, edges)
-        return Shares(edges, z, min(bound, z))
+        z = seconds_of(costs, edges) if (edges >= 0).all() else np.inf
+        bound = bound if unit * _SPREAD >= matter.max(initial=0.0) else known.bound
+        return Shares(edges, z, min(bound, z)) if z < known.seconds else known._replace(bound=min(bound, known.seconds))
 
     def _fill(self, costs: np.ndarray, loads: np.ndarray) -> None:
         model, n = self._model, self._n
@@ -75,10 +85,11 @@ _model = cache(Model)
 def solve_exact(
     costs: Any, loads: Any, traffic: Traffic | None = None, *, gap: float = 1e-5, limit: float = 60.0
 ) -> Shares:
-    """The best shares, by SCIP; arguments and errors as `solve`.
+    """The best shares, by SCIP, which are no worse than those of `solve`; arguments and errors as there.
 
     gap: relative, of z and its bound, at which SCIP stops; a smaller one takes long and gives little, since constraints
     hold to millionths. Dozens of edges on many devices take long too: after `limit` seconds it is the best found.
     """
+    known = solve(costs, loads, traffic)
     loads, costs = checked(costs, loads, traffic)
-    return _model(len(loads), traffic is not None).solve(costs, loads, gap, limit)
+    return _model(len(loads), traffic is not None).solve(costs, loads, known, gap, limit)
