@@ -8,14 +8,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import message
+from ..errors import DimensionMismatch, InvalidValue, message
 from .fold import Fold, Overhead, fold, reduction
-from .problem import Shares, Traffic
+from .problem import DEVICE, INTO, MOST, OUT, Shares, Traffic, arrays, checked
 from .steal import solve
 from .topology import Topology
 
 _WORTH = 0.05  # of a round: less is not worth counting devices for
 _MEMORY = 0.9  # of what an action brought, from one time to the next
+_LONGEST = 16  # times `rest`: so trials in vain take a hundredth of the rounds or less
+_LATE = 2.0  # times its prediction: what one round left alone counts for; p learns what is beyond for good
+
+
+def _number(name: str, value: object, least: float = 0.0) -> float:
+    """A number from `least` on that a float can hold, or infinity. Raises TypeError, InvalidValue."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(message(f"a number as {name}", repr(value)))
+    try:
+        found = float(value)
+    except OverflowError:  # an int
+        found = np.nan
+    if not found >= least:
+        raise InvalidValue(message(f"a number from {least:g} on as {name}", value))
+    return found
 
 
 class Thresholds(NamedTuple):
@@ -38,8 +53,13 @@ def _latent(links: Topology) -> float:
 @dataclass(frozen=True)
 class Policy:
     """What the arbiter may do. t1 .. t4: see Thresholds; None: derived. overhead: seconds that deciding and moving add
-    to a round; an action that brought a loss in sum after `patience` times rests for `rest` rounds. Raises TypeError
-    for what is no number."""
+    to a round (folding onto one device: to the first of such rounds); an action that brought a loss in sum after
+    `patience` times (1 or more) rests for `rest` rounds, and longer if it is tried in vain again. Infinity: what a
+    threshold or the overhead allows never happens (t3: always may), patience never ends, an action rests for good.
+
+    Raises TypeError (steal and fold that are no bool; what is no number), InvalidValue (NaN, negative, or no whole
+    number as patience and rest).
+    """
 
     steal: bool = True
     fold: bool = True
@@ -48,14 +68,20 @@ class Policy:
     t3: float | None = None
     t4: float | None = None
     overhead: float = 30e-6
-    patience: int = 8
-    rest: int = 64
+    patience: float = 8
+    rest: float = 64
 
     def __post_init__(self) -> None:
-        for name in ("t1", "t2", "t3", "t4", "overhead", "patience", "rest"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float, np.number)) or value is None and name.startswith("t")):
-                raise TypeError(message(f"a number as {name}", repr(value)))
+        for name in ("steal", "fold"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise TypeError(message(f"True or False as {name}", repr(getattr(self, name))))
+        for name in ("t1", "t2", "t3", "t4", "overhead"):
+            if getattr(self, name) is not None or name == "overhead":
+                _number(name, getattr(self, name))
+        for name, least in (("patience", 1.0), ("rest", 0.0)):
+            value = _number(name, getattr(self, name), least)
+            if value != np.inf and value % 1:
+                raise InvalidValue(message(f"a whole number, or infinity, as {name}", value))
 
     def thresholds(self, edge_seconds: float, p: float, links: Topology, bytes_per_edge: float) -> Thresholds:
         """Those given, and for the others the points below which an action can't pay for itself. edge_seconds: of the
@@ -111,13 +137,15 @@ class _Account:
 
     times: int = 0
     gained: float = 0.0
-    until: int = 0  # the round to which it rests
+    until: float = 0  # the round to which it rests
+    rests: int = 1  # times `rest`: as long as it is tried in vain, twice as long each time
 
 
 @dataclass
 class Arbiter:
     """Decides rounds of one computation: `decide` before, `observe` after each. p: seconds a device adds to a round, a
-    guess until rounds tell. log: the latest decisions, with what came of them."""
+    guess until rounds tell. log: the latest decisions, with what came of them. Raises TypeError, InvalidValue (p,
+    bytes_per_edge: NaN, negative, infinite)."""
 
     policy: Policy
     links: Topology
@@ -126,15 +154,22 @@ class Arbiter:
     log: deque[Decision] = field(default_factory=lambda: deque(maxlen=10_000))
 
     def __post_init__(self) -> None:
+        for name in ("bytes_per_edge", "p"):
+            if _number(name, getattr(self, name)) == np.inf:
+                raise InvalidValue(message(f"a finite number as {name}", np.inf))
         self._overhead = Overhead(self.p)
         self._accounts = {"steal": _Account(), "fold": _Account()}
         self._folded: tuple[int, ...] = ()  # the devices of the last round, if it was folded
+        self._lost = 0.0  # seconds that the rounds just left alone would have taken less on one device
+        self._owed = 0.0  # of the overhead of beginning to fold, what folded rounds have not saved yet
         self._round, self._ratio = 0, 1.0  # of observed to predicted, in rounds left alone
+        self._together = self.p  # p, as rounds of all devices say
 
     def decide(self, costs: Any, loads: Any, traffic: Traffic | None = None) -> Decision:
-        """costs (n, n), loads (n,), traffic as `solve` takes and refuses them; costs at home are finite."""
-        costs, loads = np.asarray(costs, float), np.asarray(loads)
-        self._round += 1
+        """costs (n, n), loads (n,), traffic as `solve` takes and refuses them; seconds at home are finite, and n is
+        that of the links."""
+        parts, loads = self._checked(costs, loads, traffic)
+        self._round, costs = self._round + 1, parts[DEVICE]
         n, own = len(loads), costs.diagonal()
         z, most = float((own * loads).max()), int(loads.argmax())
         plain, everyone = z + self.p * n, tuple(range(n))
@@ -142,11 +177,15 @@ class Arbiter:
         limits = self.policy.thresholds(float(own[most]), self.p, self.links, self.bytes_per_edge)
         steal = self._may("steal") and loads[most] >= limits.t1 and loads[most] - loads.min() >= limits.t2
         overhead, before, self._folded = self.policy.overhead, self._folded, ()
+        alone, lost, self._lost = None, self._lost, 0.0
         if self._may("fold") and plain < limits.t3:
-            alone = self._alone(costs, loads, traffic, before)
+            alone = self._alone(parts, loads, before)
             if alone is not None:
                 devices, shares, seconds = alone
-                overhead = 0.0 if devices == before else overhead  # nothing was asked and nothing moves
+                if seconds >= plain or devices != before and not self._begins(plain - seconds, lost):
+                    return leave
+                overhead = min(self._owed, plain - seconds)
+                self._owed -= overhead  # the same again costs nothing: nothing was asked and nothing moves
             else:
                 order = reduction(self.links.links, loads)
                 devices, shares, seconds = fold(costs, loads, order, self.p, traffic, steal=bool(steal))
@@ -155,43 +194,93 @@ class Arbiter:
             seconds = shares.seconds + self.p * n
         else:
             return leave
-        if seconds + overhead >= plain:
+        if alone is None and seconds + overhead >= plain:
             return leave
         action = "steal"
         if len(devices) < n:
             action, self._folded = "fold", devices
-        return Decision(self._round, action, devices, shares, shares.seconds, plain, seconds + overhead, overhead)
+        predicted = min(seconds + overhead, plain)  # of sums that are equal but for rounding
+        return Decision(self._round, action, devices, shares, shares.seconds, plain, predicted, overhead)
 
-    def _alone(
-        self, costs: np.ndarray, loads: np.ndarray, traffic: Traffic | None, before: tuple[int, ...]
-    ) -> Fold | None:
+    def _begins(self, saved: float, lost: float) -> bool:
+        """Whether one device is to do it all from this round on, which takes `saved` seconds less, after rounds that
+        have lost so many by not doing so: once that would have paid for beginning. Its overhead is then owed: a round
+        is charged what it saves at most, and what is left when folding ends counts the next time."""
+        cost = self.policy.overhead + self._owed
+        if saved + lost > cost:
+            self._owed = cost
+            return True
+        self._lost = lost + saved
+        return False
+
+    def _checked(self, costs: Any, loads: Any, traffic: Traffic | None) -> tuple[np.ndarray, np.ndarray]:
+        """(costs (3, n, n), loads), refused as `solve` does; no cost is infinite where it does not matter. At a glance:
+        the solver's module takes longer to load than most rounds, which are left alone or go to one device."""
+        loads, parts = arrays(costs, loads, traffic)
+        if len(loads) != self.links.n:
+            raise DimensionMismatch(message(f"a round of {self.links.n} devices", len(loads)))
+        held, given = loads.tolist(), parts if traffic is not None else parts[DEVICE]
+        if not (min(held) >= 0 and sum(held) < MOST and given.min() >= 0):
+            checked(costs, loads, traffic)  # raises
+        if given.max() == np.inf:
+            parts[:, loads == 0] = 0.0
+        spent = [each * load for each, load in zip(parts[DEVICE].diagonal().tolist(), held, strict=True)]
+        if max(spent) == np.inf:
+            solve(costs, loads, traffic)  # raises, unless others may compute it
+            raise InvalidValue(message("finite seconds at home", spent))
+        return parts, loads
+
+    def _alone(self, parts: np.ndarray, loads: np.ndarray, before: tuple[int, ...]) -> Fold | None:
         """One device for all, if that takes it no longer than a second one adds: then nothing is better."""
         devices = before if len(before) == 1 else (int(reduction(self.links.links, loads)[0]),)
         d = devices[0]
-        z = float(costs[:, d] @ loads)
-        if traffic is not None and z <= self.p:
-            moved = traffic.bytes[:, d] * loads
-            z = max(z, float(moved.sum() / traffic.into[d]), float((moved / traffic.out).max()))
-        if not z <= self.p:  # no number, too, where a block may not come here
+        z = float(parts[DEVICE, :, d] @ loads)
+        if z <= self.p:
+            z = max(z, float(parts[INTO, :, d] @ loads), float((parts[OUT, :, d] * loads).max()))
+        if z > self.p:
             return None
-        edges = np.zeros(costs.shape, np.int64)
+        edges = np.zeros(parts.shape[1:], np.int64)
         edges[:, d] = loads
         return Fold(devices, Shares(edges, z, z), z + self.p)
 
-    def observe(self, decision: Decision, seconds: float) -> Decision:
-        """The round took `seconds`; returns the decision with what it gained."""
-        account = self._accounts.get(decision.action)
-        if account is None:
-            self._ratio += (1 - _MEMORY) * (seconds / decision.plain - self._ratio) if decision.plain else 0.0
-        self.p = self._overhead.observe(len(decision.devices), seconds - decision.overhead, decision.z)
-        gained = decision.plain * self._ratio - seconds if account else 0.0
-        if account is not None:
+    def observe(self, decision: Decision, seconds: float, *, learn: bool = True) -> Decision:
+        """The round took `seconds`; returns the decision with what it gained. learn: whether that tells of other
+        rounds, else it gained 0. Raises TypeError, InvalidValue (NaN, negative, infinite), and has then learnt nothing.
+        """
+        seconds = _number("seconds of a round", seconds)
+        if seconds == np.inf:
+            raise InvalidValue(message("finite seconds of a round", seconds))
+        account, gained = self._accounts.get(decision.action), 0.0
+        if learn:
+            self._learn(decision, seconds)
+        if learn and account is not None:
+            gained = decision.plain * self._ratio - seconds
             account.times, account.gained = account.times + 1, _MEMORY * account.gained + gained
             if account.times >= self.policy.patience and account.gained < 0:
-                self._accounts[decision.action] = _Account(until=decision.round + self.policy.rest)
+                rest, longer = account.rests * self.policy.rest, min(2 * account.rests, _LONGEST)
+                self._accounts[decision.action] = _Account(until=decision.round + rest, rests=longer)
+            elif account.times >= self.policy.patience:
+                account.rests = 1
         settled = replace(decision, observed=seconds, gained=gained)
         self.log.append(settled)
         return settled
+
+    def _learn(self, decision: Decision, seconds: float) -> None:
+        """p, and how rounds left alone come out beside what p makes of them.
+
+        A folded round is late where its z was too small, too. Taken for p that would speak for more folding, whatever
+        it costs: such rounds raise p no higher than rounds of all devices did.
+        """
+        m, n, took = len(decision.devices), self.links.n, seconds - decision.overhead
+        if m < n:
+            took = min(took, decision.z + self._together * m)
+        self.p = self._overhead.observe(m, took, decision.z)
+        if m == n:
+            self._together = self.p
+        if decision.action == "leave" and decision.plain:
+            expected = decision.z + self.p * n
+            late = min(seconds / expected, _LATE) if expected else 1.0
+            self._ratio += (1 - _MEMORY) * (late - self._ratio)
 
     def _may(self, action: str) -> bool:
         return getattr(self.policy, action) and self._round > self._accounts[action].until

@@ -10,6 +10,8 @@ from ..errors import DimensionMismatch, InvalidValue, message
 from .problem import DEVICE, Shares, Traffic, checked
 from .steal import solve
 
+_MOST = 2.0  # times p: what one round counts for
+
 
 def reduction(links: Any, loads: Any = None) -> np.ndarray:
     """Devices in the order in which they are kept (n,): the first m are those that stay when m do.
@@ -77,16 +79,25 @@ def fold(costs: Any, loads: Any, order: Any, p: float, traffic: Traffic | None =
 @dataclass
 class Overhead:
     """p, learnt: the least-squares slope of what rounds took beyond z, by their number of devices; a round counts
-    `memory` times as much as the one after it."""
+    `memory` times as much as the one after it.
+
+    One round alone may be late for anything (memory that is touched first, a busy host), and early where its z was too
+    large: it raises or lowers p by a factor of `_MOST` at most, and the first, which warms up, does not raise it. Two
+    in a row are believed, so what lasts is known as soon as earlier rounds are forgotten.
+    """
 
     p: float  # seconds a device; before the first round, a guess
     memory: float = 0.9
     _seconds: float = 0.0
     _devices: float = 0.0
+    _last: float = 0.0  # what the round before took a device beyond z
 
     def observe(self, m: int, seconds: float, z: float) -> float:
         """A round of m devices took `seconds`, of which z were computing; returns p."""
-        self._seconds = self.memory * self._seconds + m * max(seconds - z, 0.0)
+        each = max(seconds - z, 0.0) / m
+        counts = min(each, max(self.p * (_MOST if self._devices else 1.0), self._last))
+        known = min(self._seconds, _MOST * max(each, self._last) * self._devices)
+        self._seconds = self.memory * known + m * m * counts
         self._devices = self.memory * self._devices + m * m
-        self.p = self._seconds / self._devices
+        self._last, self.p = each, self._seconds / self._devices
         return self.p

@@ -21,7 +21,7 @@ from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorSto
 from ..distribute.partition import RowMap, Task
 from ..errors import NotImplementedException, message
 from ..kernels.interface import COMPLEMENT, TALLY, TRACE, XFULL, XLIST, Costs, Spec
-from ..trace import now
+from ..trace import compiling, now
 from .context import Context
 
 _MOST = 256  # arbiters that a session keeps
@@ -177,7 +177,9 @@ class Assigner:
         if self.under_way is None:
             return None
         (arbiter, decision, start), self.under_way = self.under_way, None
-        return arbiter.observe(decision, now() - start)
+        spent, apart = now() - start, compiling.seconds(start)
+        # What is left beside compiling is no measure: kernels ran uncompiled before, and devices waited for each other.
+        return arbiter.observe(decision, max(spent - apart, 0.0), learn=not apart)
 
 
 def pull_seconds_each(given: Costs, map: RowMap, matrix: MatrixStore) -> list[float]:
