@@ -1,0 +1,96 @@
+"""What an edge costs on a GPU, learnt (GUM, section III-B): python -m bench.experiments.learn FILE [--direction pull]
+
+Graphs are made on the GPU, and frontiers of them: the rounds of a search, and vertices drawn at random. A push of each
+by `min_plus`, or a pull of as many rows (a mask lets these through), is timed, median of whole calls, devices
+synchronised: seconds an edge are a sample. The model is trained on some graphs and checked on others, and written to
+FILE, for `gbgpu replay --model` and gbgpu.balance.Polynomial.load.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import algos
+import gbgpu as gb
+from bench.device_graphs import Graph, make
+from bench.record import interleaved, synchronized
+from gbgpu.balance import Tally, constant, features, train
+from gbgpu.semiring import min_plus
+
+KNOWN = ("rmat18", "rmat22", "kron21", "urand23", "crawl24", "twins24", "road2m")
+UNSEEN = ("rmat24", "urand24", "trail24", "road24m")
+SHARES = 2.0 ** -np.arange(1, 13)  # of the vertices, drawn at random
+LEAST = 1 << 16  # edges from which a time tells of them, and not of launches alone
+
+
+def frontiers(A: gb.Matrix, graph: Graph) -> Iterator[Any]:
+    """Ids of vertices on the GPU, ascending."""
+    levels = algos.bfs_levels(A, graph.sources[1]).to_dense(-1)
+    depth = int(levels.max())
+    for level in sorted({*range(min(depth, 12) + 1), depth // 2, depth}):
+        yield np.flatnonzero(levels == level)
+    random = np.random.default_rng(0)
+    for share in SHARES:
+        yield np.flatnonzero(random.random(graph.n) < share)
+
+
+def sampled(name: str, direction: str, rounds: int) -> tuple[list[Tally], list[float]]:
+    """Tallies of frontiers of one graph, and seconds an edge."""
+    graph, tallies, seconds = make(name), [], []
+    A, W = (gb.Matrix.from_csr(graph.indptr, graph.indices, vals, ncols=graph.n) for vals in (True, graph.weights))
+    degrees = np.diff(graph.indptr.get())
+    known = gb.Vector.from_dense(np.zeros(graph.n, np.float32))
+    for ids in frontiers(A, graph):
+        tally = Tally.of(degrees[ids])
+        if tally.edges < LEAST:
+            continue
+        near = gb.Vector.from_coo(ids, np.zeros(len(ids), np.float32), size=graph.n)
+        into = gb.Vector("FP32", graph.n)
+
+        def call(near: gb.Vector = near, into: gb.Vector = into) -> None:
+            if direction == "push":
+                min_plus(near @ W).new(direction="push")
+            else:
+                into(near.S, gb.replace) << min_plus(W @ known)
+
+        median = interleaved([synchronized(call)], rounds)[0]
+        tallies.append(tally)
+        seconds.append(median / tally.edges)
+    return tallies, seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("--direction", choices=("push", "pull"), default="push")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--rounds", type=int, default=7)
+    given = parser.parse_args()
+    gb.init(given.device)
+    parts = []
+    for names in (KNOWN, UNSEEN):
+        tallies, seconds = [], []
+        for name in names:
+            more = sampled(name, given.direction, given.rounds)
+            tallies += more[0]
+            seconds += more[1]
+        parts.append((features(tallies), np.array(seconds)))
+    seen, unseen = parts
+    model, flat = train(*seen), constant(float(np.median(seen[1])))
+    model.save(given.file)
+    table = Table("model", "samples", "error, seen", "error, unseen", title=f"{given.direction}, seconds an edge")
+    for name, one in (("polynomial", model), ("one number", flat)):
+        errors = (f"{one.rmsre(*part):.3f}" for part in parts)
+        table.add_row(name, f"{len(seen[1])}, {len(unseen[1])}", *errors)
+    Console(width=100).print(table)
+    print(f"{gb.device_info()[0]['model']}; {1e12 * seen[1].min():.1f} to {1e12 * seen[1].max():.1f} ps an edge")
+
+
+if __name__ == "__main__":
+    main()
