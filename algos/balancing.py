@@ -13,6 +13,7 @@ from rich.table import Table
 from algos.progress import Paper
 from algos.results import check_picture
 from gbgpu.balance import Outcome, Policy, Polynomial, Summary, Topology, constant, replay, rounds, summary, topology
+from gbgpu.balance.models import shipped
 from gbgpu.balance.replay import load
 
 POLICIES: dict[str, Policy | None] = {
@@ -38,7 +39,8 @@ def add_replay(commands: Any) -> None:
     command.add_argument("--policy", choices=POLICIES, action="append", help="may be given again (default: all)")
     rate = command.add_mutually_exclusive_group()
     rate.add_argument("--edge-seconds", type=cost, default=EDGE, metavar="S", help=f"of every edge (default: {EDGE})")
-    rate.add_argument("--model", metavar="FILE", help="seconds an edge as gbgpu.balance.Polynomial.save wrote them")
+    model = f"seconds an edge as train-balance learnt them: its file, or one that is shipped, {', '.join(shipped())}"
+    rate.add_argument("--model", metavar="FILE", help=model)
     command.add_argument("--bytes-per-edge", type=cost, default=BYTES, metavar="B", help=f"default: {BYTES:g}")
     meeting = f"seconds that a device adds to a round (default: {MEETING})"
     command.add_argument("--meeting", type=cost, default=MEETING, metavar="S", help=meeting)
@@ -58,7 +60,8 @@ def replay_trace(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         check_picture(arguments.plot)
     recorded, host = load(arguments.trace), topology(arguments.topology)
-    model = Polynomial.load(arguments.model) if arguments.model else constant(arguments.edge_seconds)
+    given = arguments.model is not None
+    model = Polynomial.load(arguments.model) if given else constant(arguments.edge_seconds)
     names = arguments.policy or list(POLICIES)
     found = {
         name: replay(recorded, host, model, POLICIES[name], arguments.bytes_per_edge, arguments.meeting)
@@ -76,7 +79,7 @@ def replay_trace(arguments: argparse.Namespace) -> int:
 
 
 def predicted(records: Sequence[Any], host: Topology, policy: Policy | None) -> Summary:
-    """What records of CPU devices would have taken on a host, by the constants above."""
+    """What records of CPU devices would have taken on a host, by the constants above. Raises as `rounds`."""
     return summary(replay(rounds(records), host, constant(EDGE), policy, BYTES, MEETING))
 
 

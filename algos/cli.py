@@ -449,12 +449,14 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Report:
     if arguments.top:
         found = results.largest(algorithm.top.of(outcome), arguments.top)
         told.top = [{algorithm.top.id: id, algorithm.top.value: plain(value)} for id, value in found]
-    host = gb.settings.session().simulated
-    if arguments.trace or arguments.plot or host is not None:
+    host, records = gb.settings.session().simulated, None
+    if arguments.trace or arguments.plot:
         records = write_trace(arguments, algorithm, A, *chosen.values())
-        if host is not None:
-            brought = balancing.predicted(records, host, balancing.POLICIES["auto"])
-            told.predicted = {"host": host.name, "seconds": brought.seconds, "without_balance": brought.alone}
+    if host is not None:
+        if records is None or arguments.rounds:  # a prediction needs the frontiers of all rounds
+            records = traced(False, algorithm, A, *chosen.values())
+        brought = balancing.predicted(records, host, balancing.POLICIES["auto"])
+        told.predicted = {"host": host.name, "seconds": brought.seconds, "without_balance": brought.alone}
     return told
 
 
@@ -467,9 +469,14 @@ def timed(algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> tuple[Any, f
     return outcome, perf_counter() - start
 
 
-def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> list[Any]:
-    with gb.trace(rounds=arguments.rounds) as records:
+def traced(rounds: bool, algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> list[Any]:
+    with gb.trace(rounds=rounds) as records:
         algorithm.run(A, *chosen)
+    return records
+
+
+def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> list[Any]:
+    records = traced(arguments.rounds, algorithm, A, *chosen)
     if arguments.trace:
         with gb.io.atomic_file(arguments.trace) as stream:
             stream.write(json.dumps(report.chrome_trace(records)).encode())

@@ -1,6 +1,7 @@
 """`gbgpu train-balance`: seconds an edge, learnt from searches on this machine (GUM, section III-B)."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -9,9 +10,10 @@ import numpy as np
 from rich.table import Table
 
 import gbgpu as gb
+from algos._inputs import square
 from algos.bfs import bfs
 from algos.components import connected_components
-from algos.graphs import load
+from algos.graphs import load, named
 from algos.pagerank import pagerank
 from algos.progress import Paper
 from algos.sssp import sssp
@@ -19,8 +21,9 @@ from gbgpu.balance import Tally, constant, features, train
 
 # Generated families, and graphs that training does not see.
 FAMILIES = (
-    *("rmat:12:16:1:1-255", "rmat:15:8:2:1-255", "uniform:13:16:1:1-255", "uniform:15:6:2:1-255"),
-    "road:150:0.7:1:1-99",
+    *("rmat:12:16:1:1-255", "rmat:13:4:3:1-255", "rmat:13:32:4:1-255", "rmat:15:8:2:1-255"),
+    *("uniform:12:32:3:1-255", "uniform:13:16:1:1-255", "uniform:14:3:4:1-255", "uniform:15:6:2:1-255"),
+    *("road:80:0.9:3:1-99", "road:150:0.7:1:1-99"),
 )
 UNSEEN = ("rmat:14:24:7:1-255", "uniform:14:12:7:1-255", "road:250:0.8:7:1-99")
 RUNS: tuple[Callable[[gb.Matrix, int], Any], ...] = (
@@ -29,7 +32,7 @@ RUNS: tuple[Callable[[gb.Matrix, int], Any], ...] = (
     lambda A, source: pagerank(A, max_iterations=5, tol=0.0),
     lambda A, source: connected_components(A),
 )
-_EDGES, _REPEATS = 500, 5  # of a block from which a time tells anything; of a run, whose least times count
+_EDGES, _REPEATS = 500, 10  # of a block from which a time tells anything; of a run, whose least times count
 
 
 class Samples(NamedTuple):
@@ -48,16 +51,28 @@ def add_train(commands: Any) -> None:
     command.add_argument("--devices", default="cpu:2", metavar="D", help="CPU devices (default: cpu:2)")
     command.add_argument("--graph", action="append", metavar="GRAPH", help=f"to learn from (default: {FAMILIES})")
     command.add_argument("--unseen", action="append", metavar="GRAPH", help=f"to check with (default: {UNSEEN})")
-    command.add_argument("--seed", type=int, default=0, help="default: 0")
+    command.add_argument("--seed", type=seed, default=0, help="default: 0")
+
+
+def seed(text: str) -> int:
+    """A whole number from 0 on."""
+    number = int(text)
+    if number < 0:
+        raise ValueError
+    return number
 
 
 def train_balance(arguments: argparse.Namespace) -> int:
-    gb.init(arguments.devices, balance="off")
+    check_model(arguments.output)
+    try:
+        gb.init(arguments.devices, balance="off")
+    except ImportError as error:
+        raise gb.errors.InvalidValue(str(error)) from None
     if any(device["kind"] != "cpu" for device in gb.device_info()):
         raise gb.errors.NotImplementedException(gb.errors.message("CPU devices", arguments.devices))
-    known, unseen = (
-        collect(graphs, arguments.direction) for graphs in (arguments.graph or FAMILIES, arguments.unseen or UNSEEN)
-    )
+    names = arguments.graph or FAMILIES, arguments.unseen or UNSEEN
+    read = {name: graph(name) for name in (*names[0], *names[1])}  # all, before a long training
+    known, unseen = (sampled(((name, read[name]) for name in part), arguments.direction) for part in names)
     model = train(*known, seed=arguments.seed)
     flat = constant(float(np.median(known.seconds)))
     model.save(arguments.output)
@@ -69,20 +84,44 @@ def train_balance(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def check_model(path: str) -> None:
+    """OSError, before a long training, where the model's file could not be made."""
+    folder = os.path.dirname(path) or "."
+    if not path or not os.path.isdir(folder):
+        raise FileNotFoundError(f"no folder for {path!r}" if path else "no name for the model's file")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a folder")
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise PermissionError(f"{path} can not be written")
+
+
+def graph(name: str) -> gb.Matrix:
+    """As `load`; and InvalidValue for a graph without vertices, DimensionMismatch for a matrix that is no graph."""
+    A = load(name)
+    if not named(name, lambda: square(A)):
+        raise gb.errors.InvalidValue(gb.errors.message("a graph with vertices", f"none in {name}"))
+    return A
+
+
 def collect(graphs: Iterable[str], direction: str) -> Samples:
-    """What blocks of BFS, SSSP, PageRank and components took, by their frontiers; of several runs the least. Raises
-    InvalidValue if no block had edges enough."""
+    """`sampled` of graphs by their names."""
+    return sampled(((name, graph(name)) for name in graphs), direction)
+
+
+def sampled(graphs: Iterable[tuple[str, gb.Matrix]], direction: str) -> Samples:
+    """What blocks of BFS, SSSP, PageRank and components took, by their frontiers; of several runs the least. Products
+    that did not look at all edges are left out (pulls that end early, counts of rows): no frontier tells where they
+    end. Raises InvalidValue if no block had edges enough."""
     tallies: list[Tally] = []
     seconds: list[float] = []
-    for graph in graphs:
-        A = load(graph)
+    for name, A in graphs:
         source = int(np.diff(A.to_csr()[0]).argmax())
         for run in RUNS:
             run(A, source)  # compiled
             for tally, least in _least([_products(run, A, source, direction) for _ in range(_REPEATS)]):
                 tallies.append(tally)
                 seconds.append(least / tally.edges)
-        print(f"{graph}: {len(tallies)} samples", file=sys.stderr)
+        print(f"{name}: {len(tallies)} samples", file=sys.stderr)
     if not tallies:
         raise gb.errors.InvalidValue(gb.errors.message(f"blocks of {_EDGES} edges", "none", "larger graphs"))
     return Samples(features(tallies), np.array(seconds))
@@ -98,5 +137,6 @@ def _least(runs: Sequence[list[Any]]) -> Iterable[tuple[Tally, float]]:
     """Each product with the least of its times; products of runs that went other ways are left out."""
     for same in zip(*runs, strict=False):
         first = same[0].tally
-        if first.edges >= _EDGES and all(record.tally.edges == first.edges for record in same):
+        alike = all(record.tally.edges == first.edges for record in same)
+        if first.edges >= _EDGES and alike and same[0].edges >= first.edges:
             yield first, min(record.end - record.start for record in same)

@@ -5,11 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .problem import MOST
+
 BINS = 64  # bin 0: no edge; bin b: 2**(b-1) <= degree < 2**b
 NAMES = ("mean", "range", "gini", "entropy")
 
 _LEAST = np.concatenate([[0.0], 2.0 ** np.arange(BINS - 1)])
 _MOST = np.concatenate([[0.0], 2.0 ** np.arange(1, BINS) - 1])
+_PLACES = {str(b): b for b in range(BINS)}
 
 
 class Tally(NamedTuple):
@@ -34,13 +37,21 @@ class Tally(NamedTuple):
 
     @classmethod
     def read(cls, told: dict[str, Any] | None) -> "Tally | None":
-        """What `told` gave, or None. Raises KeyError, ValueError, TypeError."""
+        """What `told` gave, or None. Raises KeyError, ValueError, TypeError, AttributeError."""
         if told is None:
             return None
+        vertices, edges, bins = _whole(told["vertices"]), _whole(told["edges"]), told["histogram"]
         histogram = np.zeros(BINS, np.int64)
-        for b, count in told["histogram"].items():
-            histogram[int(b)] = count
-        return cls(int(told["vertices"]), int(told["edges"]), histogram)
+        inside = least = most = 0  # numbers of Python: an int64 may wrap
+        for name, count in bins.items():
+            if name not in _PLACES:
+                raise ValueError(f"a histogram with bin {name!r}, which is none of 0 to {BINS - 1}")
+            b = _PLACES[name]
+            histogram[b] = _whole(count)
+            inside, least, most = inside + count, least + count * (1 << b >> 1), most + count * ((1 << b) - 1)
+        if inside != vertices or not least <= edges <= most:
+            raise ValueError(f"{vertices} vertices and {edges} edges, which are not those of the histogram {bins}")
+        return cls(vertices, edges, histogram)
 
     def __add__(self, other: "Tally") -> "Tally":  # type: ignore[override]
         """Both frontiers together."""
@@ -69,6 +80,13 @@ def features(tallies: Sequence[Tally]) -> np.ndarray:
         entropy = -(counts * np.where(part > 0, part * np.log(part), 0)).sum(1) / np.log(vertices[:, 0])
         found = np.stack([edges[:, 0] / vertices[:, 0], spread, gini, np.where(vertices[:, 0] > 1, entropy, 1.0)], 1)
     return np.where(edges > 0, found, 0.0)
+
+
+def _whole(number: Any) -> int:
+    """A number of things. Raises ValueError."""
+    if type(number) is not int or not 0 <= number < MOST:
+        raise ValueError(f"expected a whole number from 0 on, below 2**62; came {number!r}")
+    return number
 
 
 def _degrees(counts: np.ndarray, edges: np.ndarray) -> np.ndarray:

@@ -13,13 +13,14 @@ import numpy as np
 
 from ..errors import DimensionMismatch, InvalidValue, message
 from .features import NAMES, Tally, features
-from .files import reading
+from .files import numbers, reading
 from .problem import Traffic
 from .topology import Topology
 
 DEGREE = 4
 _POWERS = np.array([p for p in product(range(DEGREE + 1), repeat=len(NAMES)) if sum(p) <= DEGREE])
 _BATCH, _RATE, _MOMENTUM = 32, 0.5, 0.9
+_WEIGHT = np.finfo(float).max / len(_POWERS)  # of as many the sum is a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,16 +65,37 @@ class Polynomial:
 
     @classmethod
     def load(cls, path: str | Path) -> "Polynomial":
-        """What `save` wrote. Raises FileFormatError, OSError."""
-        with reading(path, "a model as Polynomial.save writes it") as held:
+        """What `save` wrote, or a model that is shipped, by its name ("cpu-push": of CPU devices). Raises
+        FileFormatError, InvalidValue (no such name), OSError."""
+        with reading(_file(path), "a model as Polynomial.save writes it") as held:
             if (held["features"], held["degree"]) != (list(NAMES), DEGREE):
                 raise ValueError("other features or another degree")
-            parts = [np.array(held[name], float) for name in ("weights", "lowest", "highest", "seconds")]
-            shapes = [(len(_POWERS),), (len(NAMES),), (len(NAMES),), (2,)]
-            if [part.shape for part in parts] != shapes or not all(np.isfinite(part).all() for part in parts):
-                raise ValueError(f"arrays of other shapes than {shapes}, or numbers that are not finite")
-            weights, lowest, highest, seconds = parts
-            return cls(weights, lowest, highest, seconds, float(held["error"]))
+            parts = [numbers(held[name]) for name in ("weights", "lowest", "highest", "seconds", "error")]
+            shapes = [(len(_POWERS),), (len(NAMES),), (len(NAMES),), (2,), ()]
+            if [part.shape for part in parts] != shapes:
+                raise ValueError(f"arrays of other shapes than {shapes}")
+            weights, lowest, highest, seconds, error = parts
+            if not (lowest <= highest).all() or not 0 <= seconds[0] <= seconds[1] or error < 0:
+                raise ValueError("lowest above highest, or seconds or an error below 0")
+            if not (lowest[:2] > -1).all() or np.abs(weights).max() > _WEIGHT:
+                raise ValueError("degrees below 0, or weights whose sum is no number")
+            return cls(weights, lowest, highest, seconds, float(error))
+
+
+def shipped() -> dict[str, Path]:
+    """The models that come with the package, by name."""
+    return {file.stem: file for file in sorted((Path(__file__).parent / "learnt").glob("*.json"))}
+
+
+def _file(model: str | Path) -> Path:
+    """Of a shipped model or a path. A name without folder and suffix that is no file is a mistaken one of a model."""
+    known, path = shipped(), Path(model)
+    if str(model) in known:
+        return known[str(model)]
+    if str(model) in ("", path.name) and not path.suffix and not path.is_file():
+        expected = f"a model's file, or the name of a shipped one: {', '.join(known)}"
+        raise InvalidValue(message(expected, repr(str(model))))
+    return path
 
 
 def constant(seconds: float) -> Polynomial:
@@ -134,8 +156,8 @@ def _logarithms(found: np.ndarray) -> np.ndarray:
 def link_seconds(links: Topology, bytes_per_edge: float, replicas: Any = None) -> np.ndarray:
     """Seconds of the link for an edge of block i on device j (n, n): 0 at home and where `replicas[i, j]` says that j
     holds a copy, infinite without a route. Latency is a round's, not an edge's: thresholds have it."""
-    with np.errstate(divide="ignore"):
-        seconds = bytes_per_edge / links.bandwidth
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seconds = np.where(links.bandwidth > 0, bytes_per_edge / links.bandwidth, np.inf)
     return np.where(_near(links, replicas), 0.0, seconds)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import DimensionMismatch, InvalidValue, message
+from .slices import ascending, whole
 
 
 class PartialSums:
@@ -15,13 +16,16 @@ class PartialSums:
 
     def __init__(self, prefix: Any) -> None:
         """prefix: edges before each vertex and after the last (n + 1,), ascending from 0; a vertex counts as an edge
-        too."""
-        prefix = np.asarray(prefix, np.int64)
-        if prefix.ndim != 1 or not len(prefix):
-            raise DimensionMismatch(message("edges before each vertex (n + 1,)", prefix.shape))
+        too. Raises DimensionMismatch, InvalidValue, TypeError."""
+        prefix = ascending(prefix)
         self._work = prefix + np.arange(len(prefix))  # strictly ascending
         self._vertices = np.array([0, len(prefix) - 1])
         self._parts = np.array([0.0, 1.0])
+
+    @property
+    def n(self) -> int:
+        """Vertices."""
+        return len(self._work) - 1
 
     def at(self, vertices: Any) -> np.ndarray:
         """f at vertices."""
@@ -31,14 +35,17 @@ class PartialSums:
 
     def observe(self, bounds: Any, seconds: Any) -> None:
         """Blocks between `bounds` (p + 1,) took `seconds` (p,). What was known inside a block keeps its shape there.
-        Raises DimensionMismatch, InvalidValue."""
-        bounds, seconds = np.asarray(bounds, np.int64), np.asarray(seconds, float)
+        Raises DimensionMismatch, InvalidValue (also where the sum of the seconds is infinite), TypeError."""
+        bounds, seconds = whole(bounds), np.asarray(seconds, float)
         if seconds.shape != (len(bounds) - 1,):
             raise DimensionMismatch(message("bounds (p + 1,) and seconds (p,)", (bounds.shape, seconds.shape)))
-        ends = len(bounds) > 1 and (bounds[0], bounds[-1]) == (0, len(self._work) - 1)
+        ends = len(bounds) > 1 and (bounds[0], bounds[-1]) == (0, self.n)
         if not ends or (np.diff(bounds) < 0).any() or not ((seconds >= 0) & (seconds < np.inf)).all():
-            expected = f"bounds ascending from 0 to {len(self._work) - 1}, seconds from 0 on"
+            expected = f"bounds ascending from 0 to {self.n}, seconds from 0 on"
             raise InvalidValue(message(expected, (bounds.tolist(), seconds.tolist())))
+        with np.errstate(over="ignore"):
+            if seconds.sum() == np.inf:
+                raise InvalidValue(message("seconds whose sum is finite", seconds.tolist()))
         seconds = np.where(np.diff(bounds) > 0, seconds, 0.0)  # a block without vertices only waits
         if not seconds.sum():
             return
@@ -54,8 +61,7 @@ class PartialSums:
 
     def split(self, p: int) -> np.ndarray:
         """Bounds (p + 1,) of blocks that take about the same time: cuts at the vertices nearest to f = i / p."""
-        n = len(self._work) - 1
-        known = self._work[self._vertices]
+        n, known = self.n, self._work[self._vertices]
         steps = np.concatenate([[True], np.diff(self._parts) > 0])  # f must ascend to be turned round
         wanted = np.interp(np.arange(1, p) / p, self._parts[steps], known[steps])
         after = np.clip(np.searchsorted(self._work, wanted), 1, max(n, 1)) if n else np.zeros(p - 1, np.int64)
@@ -80,10 +86,17 @@ def repartition(
     it has seen them: what the slowest block gains, against the edges that change hands, spread over the `rounds` still
     expected (Lux, section 5, steps 1 to 5; 1 / rounds is its alpha).
 
-    prefix: as for PartialSums; bandwidth: bytes a second into a device. Errors as `PartialSums.observe`.
+    prefix: that of `sums`; bandwidth: bytes a second into a device, above 0; bytes_per_edge, rounds: from 0 on.
+    Raises DimensionMismatch, InvalidValue, TypeError; then nothing was observed.
     """
+    prefix = ascending(prefix)
+    if len(prefix) != sums.n + 1:
+        raise DimensionMismatch(message(f"the prefix of the partial sums ({sums.n + 1},)", prefix.shape))
+    if not (bandwidth > 0 and 0 <= bytes_per_edge < np.inf and rounds >= 0):
+        given = f"{bandwidth}, {bytes_per_edge} and {rounds}"
+        raise InvalidValue(message("a bandwidth above 0, bytes an edge and rounds from 0 on", given))
     sums.observe(bounds, seconds)
-    bounds, seconds, prefix = np.asarray(bounds, np.int64), np.asarray(seconds, float), np.asarray(prefix, np.int64)
+    bounds, seconds = whole(bounds), np.asarray(seconds, float)
     new = sums.split(len(seconds))
     expected = np.diff(sums.at(new)) * seconds.sum()
     gain = float(seconds.max() - expected.max())

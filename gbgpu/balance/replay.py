@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import DimensionMismatch, FileFormatError, message
+from ..errors import DimensionMismatch, FileFormatError, InvalidValue, message
 from .arbiter import Arbiter, Decision, Policy
 from .features import Tally
 from .files import reading
 from .models import Polynomial, costs, traffic
+from .problem import MOST
 from .topology import Topology
+
+_Step = tuple[int, str, Tally | None]  # number of its statement, kind, frontier of one block
 
 
 class Round(NamedTuple):
@@ -36,27 +39,53 @@ class Outcome(NamedTuple):
 
 
 def rounds(records: Iterable[Any]) -> list[Round]:
-    """The products among records of `gb.trace()`, those on CPU devices, which have tallies."""
-    return _grouped((r.statement, r.step, r.tally) for r in records)
+    """The products among records of `gb.trace()`, those on CPU devices, which have tallies. Raises InvalidValue for
+    those of `gb.trace(rounds=True)` with rounds that devices went by themselves: nobody counted their frontiers."""
+    steps = [(r.statement, r.step, r.tally) for r in records]
+    alone = _alone(steps)
+    if alone:
+        expected, hint = "records of loops statement by statement", "record them by gb.trace() without rounds=True"
+        raise InvalidValue(message(expected, f"{alone} of rounds without tallies", hint))
+    return _grouped(steps)
 
 
 def load(path: str | Path) -> list[Round]:
     """The same from a file that `gbgpu run --trace` wrote. Raises FileFormatError, OSError."""
     with reading(path, "a trace as gbgpu run --trace writes it") as held:
-        steps = [e for e in held["traceEvents"] if e["ph"] == "X"]
-        found = _grouped((e["args"]["statement"], e["name"], Tally.read(e["args"].get("tally"))) for e in steps)
+        steps = [_step(event) for event in held["traceEvents"] if event["ph"] == "X"]
+    alone, found = _alone(steps), _grouped(steps)
+    if alone:
+        expected, hint = "loops statement by statement", "record it without --rounds"
+        raise FileFormatError(message(expected, f"{alone} records of rounds without tallies in {path}", hint))
     if not found:
         hint = "record it on CPU devices: gbgpu run bfs GRAPH --devices cpu:8 --trace FILE"
         raise FileFormatError(message("products with tallies of their frontiers", f"none in {path}", hint))
+    if max(round.edges for round in found) >= MOST:
+        raise FileFormatError(message("rounds of fewer than 2**62 edges", f"one of more in {path}"))
     return found
 
 
-def _grouped(steps: Iterable[tuple[int, str, Tally | None]]) -> list[Round]:
+def _step(event: Any) -> _Step:
+    """Of a file. Raises what `reading` turns into FileFormatError."""
+    statement, kind, tally = event["args"]["statement"], event["name"], Tally.read(event["args"].get("tally"))
+    if type(statement) is not int or not isinstance(kind, str):
+        raise ValueError(f"a step {kind!r} of statement {statement!r}")
+    if tally is not None and kind not in ("push", "pull"):
+        raise ValueError(f"a tally of a step {kind!r}, which is no product")
+    return statement, kind, tally
+
+
+def _alone(steps: Iterable[_Step]) -> int:
+    """How many are rounds of loops that devices went by themselves (`trace.Record`)."""
+    return sum(kind.endswith("round") and tally is None for _, kind, tally in steps)
+
+
+def _grouped(steps: Iterable[_Step]) -> list[Round]:
     found: dict[tuple[int, str], list[Tally]] = {}
-    for statement, step, tally in steps:
+    for statement, kind, tally in steps:
         if tally is not None:
-            found.setdefault((statement, step), []).append(tally)
-    return [Round(step, tuple(tallies)) for (_, step), tallies in found.items()]
+            found.setdefault((statement, kind), []).append(tally)
+    return [Round(kind, tuple(tallies)) for (_, kind), tallies in found.items()]
 
 
 def replay(

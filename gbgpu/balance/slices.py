@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DimensionMismatch, InvalidValue, message
+from .problem import MOST
 
 
 def slices(prefix: Any, share: Any) -> np.ndarray:
@@ -13,17 +14,16 @@ def slices(prefix: Any, share: Any) -> np.ndarray:
     prefix: edges before each entry of a block's frontier and after the last (entries + 1,), ascending from 0; share:
     edges of the block for each device (n,), their sum prefix[-1]. Every entry is in one slice; each cut is at the end
     of a list, the one nearest to the share's, so a slice differs from its share by no more than the longest list, and a
-    device without a share takes nothing. Raises DimensionMismatch, InvalidValue.
+    device without a share takes nothing. Raises DimensionMismatch, InvalidValue (also for numbers that are not whole),
+    TypeError.
     """
-    prefix, share = np.asarray(prefix), np.asarray(share, np.int64)
-    if prefix.ndim != 1 or share.ndim != 1 or not len(prefix) or not len(share):
-        raise DimensionMismatch(message("prefix (entries + 1,) and share (n,)", (prefix.shape, share.shape)))
-    ascends = prefix[0] == 0 and not np.any(prefix[1:] < prefix[:-1])
-    if not ascends or share.min() < 0 or share.max() > prefix[-1] or share.sum() != prefix[-1]:
-        hint = f"their sum is {share.sum()}, the edges are {prefix[-1]}"
-        expected = "a prefix that ascends from 0, and shares from 0 on that sum to the edges of the frontier"
-        raise InvalidValue(message(expected, share.tolist(), hint))
+    prefix, share = ascending(prefix), whole(share)
+    if not len(share):
+        raise DimensionMismatch(message("share (n,), n > 0", share.shape))
     wanted = np.cumsum(share)
+    if share.min() < 0 or wanted.min() < 0 or share.max() > prefix[-1] or wanted[-1] != prefix[-1]:  # sums may wrap
+        hint = f"their sum is {sum(share.tolist())}, the edges are {prefix[-1]}"
+        raise InvalidValue(message("shares from 0 on that sum to the edges of the frontier", share.tolist(), hint))
     after = np.searchsorted(prefix, wanted)
     before = np.maximum(after - 1, 0)
     cuts = np.where(wanted - prefix[before] < prefix[after] - wanted, before, after)
@@ -31,11 +31,44 @@ def slices(prefix: Any, share: Any) -> np.ndarray:
     return np.stack([np.concatenate([[0], cuts[:-1]]), cuts], axis=1)
 
 
+def ascending(prefix: Any) -> np.ndarray:
+    """Edges before each vertex, or entry, and after the last, (k + 1,) int64. Raises DimensionMismatch, InvalidValue,
+    TypeError."""
+    found = whole(prefix)
+    if not len(found):
+        raise DimensionMismatch(message("edges before each vertex and after the last (k + 1,)", found.shape))
+    if found[0] or (found[1:] < found[:-1]).any() or found[-1] >= MOST:
+        expected = "a prefix that ascends from 0, to less than 2**62 edges"
+        raise InvalidValue(message(expected, f"{len(found)} numbers from {found[0]} to {found[-1]}"))
+    return found
+
+
+def whole(numbers: Any) -> np.ndarray:
+    """(k,) int64. Raises DimensionMismatch, InvalidValue (not whole, or too large), TypeError (no numbers)."""
+    try:
+        found = np.asarray(numbers)
+    except ValueError:
+        raise DimensionMismatch(message("numbers (k,)", "lists of several lengths")) from None
+    if found.ndim != 1:
+        raise DimensionMismatch(message("numbers (k,)", found.shape))
+    if found.dtype == np.int64:
+        return found
+    if found.dtype.kind not in "iuf" and not all(isinstance(number, int) for number in found.tolist()):
+        raise TypeError(message("whole numbers", f"a type of {found.dtype}"))
+    try:
+        with np.errstate(invalid="ignore"):
+            exact = found.astype(np.int64)
+    except OverflowError:  # of Python's numbers
+        exact = None
+    if exact is None or not (exact == found).all() or (exact >= 0).tolist() != (found >= 0).tolist():
+        raise InvalidValue(message("whole numbers below 2**63", found.tolist()))
+    return exact
+
+
 def tasks(block: int, prefix: Any, share: Any) -> list[tuple[int, int, int, int]]:
     """(device, block, lo, hi) of the slices that are not empty: what devices have to do. An idle share of a frontier
     without edges stays with the block's own device. Errors as `slices`."""
-    share = np.asarray(share, np.int64)
-    found = slices(prefix, share)
+    found, share = slices(prefix, share), whole(share)
     if not share.any():
         return [(block, block, 0, len(prefix) - 1)] if len(prefix) > 1 else []
     return [(device, block, int(lo), int(hi)) for device, (lo, hi) in enumerate(found) if hi > lo]

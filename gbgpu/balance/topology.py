@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidValue, message
-from .files import reading
+from .files import numbers, reading
 
 GB = 1e9  # bytes
 
@@ -76,8 +76,8 @@ def topology(name: str) -> Topology:
         known = ", ".join(f"sim:{known}" for known in SIMULATED)
         raise InvalidValue(message("a known topology or the path of a .json file", repr(name), known))
     with reading(short, 'an object with "bandwidth": [[GB/s]]') as found:
-        into, out = (np.asarray(found[key], float) * GB if key in found else None for key in ("into", "out"))
-        links, latency = np.asarray(found["bandwidth"], float) * GB, np.asarray(found.get("latency", 0), float) * 1e-6
+        into, out = (numbers(found[key], GB) if key in found else None for key in ("into", "out"))
+        links, latency = numbers(found["bandwidth"], GB), numbers(found.get("latency", 0), 1e-6)
         return made(str(found.get("name", Path(short).stem)), links, latency, into, out)
 
 
