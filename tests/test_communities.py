@@ -114,7 +114,9 @@ def test_more_colors_than_a_word_has(first):
     assert sorted(as_dict(color).values()) == list(range(n))
 
 
-def test_many_words_in_a_graph_that_stays(devices):
+def test_many_words_in_a_graph_that_stays(session, monkeypatch):
+    monkeypatch.setattr(gb.settings, "interpret", False)  # hundreds of rounds
+    session.start()
     n = 200
     A = matrix((n, [(i, j) for i in range(n) for j in range(n) if (i - j) % 7]))  # a colour for each class
     B = matrix((n, [(i, j) for i in range(n) for j in range(n) if i != j]))
