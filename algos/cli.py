@@ -329,15 +329,9 @@ def convert_graph(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def check_folder(path: str) -> None:
-    """FileNotFoundError, before a long run, where a file could not be made."""
-    if not os.path.isdir(os.path.dirname(path) or "."):
-        raise FileNotFoundError(f"no folder for {path}")
-
-
 def check_form(output: str) -> None:
     """Before a long reading, or making."""
-    check_folder(output)
+    results.check_folder(output)
     if gb.io.form_of(output) is None:
         raise errors.InvalidValue(errors.message(f"a file name with one of {gb.io.SUFFIXES}", repr(output)))
 
@@ -412,7 +406,7 @@ def check_options(arguments: argparse.Namespace) -> None:
         results.form_of(arguments.output)
     for path in (arguments.output, arguments.trace, arguments.plot):
         if path is not None:
-            check_folder(path)
+            results.check_folder(path)
     if arguments.plot is not None:
         results.check_picture(arguments.plot)
 

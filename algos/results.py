@@ -55,6 +55,12 @@ def form_of(path: str) -> str:
     return form
 
 
+def check_folder(path: str) -> None:
+    """FileNotFoundError, before a long run, where a file could not be made."""
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise FileNotFoundError(f"no folder for {path}")
+
+
 def check_picture(path: str) -> None:
     """InvalidValue for a picture that could not be drawn."""
     if not path.lower().endswith(PICTURES):

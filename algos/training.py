@@ -16,8 +16,9 @@ from algos.components import connected_components
 from algos.graphs import load, named
 from algos.pagerank import pagerank
 from algos.progress import Paper
+from algos.results import check_folder
 from algos.sssp import sssp
-from gbgpu.balance import Tally, constant, features, train
+from gbgpu.balance import Polynomial, Tally, constant, features, train
 
 # Generated families, and graphs that training does not see.
 FAMILIES = (
@@ -74,24 +75,28 @@ def train_balance(arguments: argparse.Namespace) -> int:
     read = {name: graph(name) for name in (*names[0], *names[1])}  # all, before a long training
     known, unseen = (sampled(((name, read[name]) for name in part), arguments.direction) for part in names)
     model = train(*known, seed=arguments.seed)
-    flat = constant(float(np.median(known.seconds)))
     model.save(arguments.output)
-    table = Table("model", "samples", "error, seen", "error, unseen", title=f"{arguments.direction}, seconds an edge")
-    for name, one in (("polynomial", model), ("one number", flat)):
-        errors = (f"{one.rmsre(*samples):.3f}" for samples in (known, unseen))
-        table.add_row(name, f"{len(known.seconds)}, {len(unseen.seconds)}", *errors)
-    Paper().print(table)
+    Paper().print(errors(model, known, unseen, arguments.direction))
     return 0
+
+
+def errors(model: Polynomial, known: Samples, unseen: Samples, direction: str) -> Table:
+    """Of a model, and of one number, the median of what it was trained with."""
+    table = Table("model", "samples", "error, seen", "error, unseen", title=f"{direction}, seconds an edge")
+    for name, one in (("polynomial", model), ("one number", constant(float(np.median(known.seconds))))):
+        found = (f"{one.rmsre(*samples):.3f}" for samples in (known, unseen))
+        table.add_row(name, f"{len(known.seconds)}, {len(unseen.seconds)}", *found)
+    return table
 
 
 def check_model(path: str) -> None:
     """OSError, before a long training, where the model's file could not be made."""
-    folder = os.path.dirname(path) or "."
-    if not path or not os.path.isdir(folder):
-        raise FileNotFoundError(f"no folder for {path!r}" if path else "no name for the model's file")
+    if not path:
+        raise FileNotFoundError("no name for the model's file")
+    check_folder(path)
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path} is a folder")
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+    if not os.access(path if os.path.exists(path) else os.path.dirname(path) or ".", os.W_OK):
         raise PermissionError(f"{path} can not be written")
 
 

@@ -1,6 +1,11 @@
 """Exceptions. Names are python-graphblas's, so scripts that catch them keep working; messages say expected, came,
 hint."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
 
 class GraphblasException(Exception):
     """Base of every error that gbgpu raises by a class of its own."""
@@ -79,3 +84,11 @@ def checked_text(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise TypeError(message(f"a string: {what}", type(value).__name__))
     return value
+
+
+def in_room(work: Callable[[], _T]) -> _T | None:
+    """work(), or None where memory runs out."""
+    try:
+        return work()
+    except (MemoryError, OutOfMemory):
+        return None

@@ -116,6 +116,7 @@ class Compiling:
         self.what = ""  # what is under way, for people: of several, the last that began
         self.since = 0.0  # when there was nothing before
         self.kernels = 0  # begun until now
+        self.last = 0.0  # when something ended
         self._times: deque[tuple[float, float]] = deque(maxlen=10_000)  # start and end
 
     def begin(self, what: str) -> None:
@@ -128,8 +129,8 @@ class Compiling:
         self.begin(f"compiling kernel {self.kernels}: {kind}")
 
     def end(self, start: float) -> None:
-        self.what = ""
-        self._times.append((start, now()))
+        self.what, self.last = "", now()
+        self._times.append((start, self.last))
 
     def seconds(self, start: float) -> float:
         """How much of the time from `start` on there was a thread that did so; what has not ended is left out."""

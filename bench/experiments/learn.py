@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 import algos
 import gbgpu as gb
+from algos.training import Samples, errors
 from bench.device_graphs import Graph, make
 from bench.record import interleaved, synchronized
-from gbgpu.balance import Tally, constant, features, train
+from gbgpu.balance import Tally, features, train
 from gbgpu.semiring import min_plus
 
 KNOWN = ("rmat18", "rmat22", "kron21", "urand23", "crawl24", "twins24", "road2m")
@@ -80,16 +80,13 @@ def main() -> None:
             more = sampled(name, given.direction, given.rounds)
             tallies += more[0]
             seconds += more[1]
-        parts.append((features(tallies), np.array(seconds)))
-    seen, unseen = parts
-    model, flat = train(*seen), constant(float(np.median(seen[1])))
+        parts.append(Samples(features(tallies), np.array(seconds)))
+    known, unseen = parts
+    model = train(*known)
     model.save(given.file)
-    table = Table("model", "samples", "error, seen", "error, unseen", title=f"{given.direction}, seconds an edge")
-    for name, one in (("polynomial", model), ("one number", flat)):
-        errors = (f"{one.rmsre(*part):.3f}" for part in parts)
-        table.add_row(name, f"{len(seen[1])}, {len(unseen[1])}", *errors)
-    Console(width=100).print(table)
-    print(f"{gb.device_info()[0]['model']}; {1e12 * seen[1].min():.1f} to {1e12 * seen[1].max():.1f} ps an edge")
+    Console(width=100).print(errors(model, known, unseen, given.direction))
+    least, most = 1e12 * known.seconds.min(), 1e12 * known.seconds.max()
+    print(f"{gb.device_info()[0]['model']}; {least:.1f} to {most:.1f} ps an edge")
 
 
 if __name__ == "__main__":

@@ -177,7 +177,8 @@ class Assigner:
         if self.under_way is None:
             return None
         (arbiter, decision, start), self.under_way = self.under_way, None
-        spent, apart = now() - start, compiling.seconds(start)
+        spent = now() - start
+        apart = compiling.seconds(start) if compiling.last > start else 0.0  # to ask takes longer than thin rounds
         # What is left beside compiling is no measure: kernels ran uncompiled before, and devices waited for each other.
         return arbiter.observe(decision, max(spent - apart, 0.0), learn=not apart)
 

@@ -1,6 +1,7 @@
 """Pull or push: what the planner is told of a product, counted or estimated."""
 
 from collections.abc import Callable
+from functools import partial
 from math import sqrt
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from ..distribute.blocks import KNOWN, MatrixStore, VectorBlock, VectorStore
 from ..distribute.partition import RowMap
-from ..errors import OutOfMemory
+from ..errors import in_room
 from ..kernels.interface import Costs, ends_soon
 from ..language.expr import Transposed
 from ..semiring._types import INT64
@@ -152,13 +153,10 @@ def _rented(
         return direction
     lost, price = store.rented + abs(pull - push), session.kernels.costs.turn * store.nvals / store.rowmap.p
     if lost >= price or x.form == "full" and store.rented >= 0:
-        try:
-            session.oriented(matrix, True)
+        turned = partial(session.oriented, matrix, True)
+        if (turned() if session.ranks is not None else in_room(turned)) is not None:  # other ranks may have room
             return direction
-        except (MemoryError, OutOfMemory):
-            if session.ranks is not None:  # others may have had room
-                raise
-            lost = -AGAIN * max(price, abs(pull - push))
+        lost = -AGAIN * max(price, abs(pull - push))
     if not session.explaining:
         store.rented = lost
     return other

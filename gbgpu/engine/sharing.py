@@ -28,7 +28,7 @@ from ..balance.steal import solve
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..distribute.needs import Transfer
 from ..distribute.partition import WORD, RowMap, Task
-from ..errors import OutOfMemory
+from ..errors import in_room
 from ..kernels.interface import Spec, reads, sums_whole_rows
 from .assign import CHUNK, as_tasks, before_chunks, counting, grouping, pull_seconds_each
 from .context import Context
@@ -230,7 +230,7 @@ class Sharing:
 
     def _cache(self, map: RowMap, matrix: MatrixStore) -> None:
         """Copies of the rows of hubs for all devices, if there is room for them."""
-        found = _in_room(lambda: hubs(self.session, map, matrix, self.policy.t4))
+        found = in_room(lambda: hubs(self.session, map, matrix, self.policy.t4))
         if found is None:
             return
         pairs = [(d, b) for d in range(map.p) for b in range(map.p) if d != b and found.parts[b]]
@@ -283,7 +283,7 @@ class Sharing:
     def _made(self, decision: Decision, map: RowMap, matrix: MatrixStore) -> Shared | None:
         """The rows where they are computed; None where there is no room for them."""
         session = self.session
-        offsets = _in_room(lambda: session.over(map.tasks, self._before(matrix), 0.0))
+        offsets = in_room(lambda: session.over(map.tasks, self._before(matrix), 0.0))
         if offsets is None:
             return None
         tasks = as_tasks(decision, offsets, map.rows)
@@ -315,7 +315,7 @@ class Sharing:
         if not session.replicas.room(self._taken(parts, map, matrix)):
             return None
         rows = partial(session.over, list(entries), lambda task: self._rows(task, map, blocks, *entries[task]), 0.0)
-        made: list[MatrixBlock] | None = _in_room(rows)
+        made: list[MatrixBlock] | None = in_room(rows)
         if made is not None:
             session.replicas.keep(matrix)
         return made
@@ -331,14 +331,6 @@ class Sharing:
             offsets = offsets - offsets.dtype.type(first)
         n = task.hi - task.lo
         return MatrixBlock(n, offsets, cols, vals, block.stride, last - first, block.empty_rows)
-
-
-def _in_room(work: Callable[[], Any]) -> Any:
-    """work(), or None where memory runs out."""
-    try:
-        return work()
-    except (MemoryError, OutOfMemory):
-        return None
 
 
 def _stolen(shares: Shares, plain: float, cost: float) -> Decision:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ... import settings
 from ...distribute.blocks import KNOWN
-from ...errors import OutOfMemory
+from ...errors import in_room
 from ...interrupts import held as uninterrupted
 from ...interrupts import imported
 from ...kernels.interface import ends_soon
@@ -423,13 +423,8 @@ class DeviceLoop:
 
     def _may_push(self, expr: Any) -> bool:
         """Whether the matrix of a product lies by the rows that a push takes, or has room for that."""
-        if (expr.right if expr.left.ndim == 1 else expr.left).lazy:
-            return True
-        try:
-            as_it_lies(self.session, expr, "push")
-        except (MemoryError, OutOfMemory):
-            return False
-        return True
+        lazy: bool = (expr.right if expr.left.ndim == 1 else expr.left).lazy
+        return lazy or in_room(lambda: as_it_lies(self.session, expr, "push")) is not None
 
     def _captured(self, pinned: dict[int, Statement], way: Way, tries: int = FORMS) -> Captured:
         """A round that is written down, from the forms that things have after one."""
