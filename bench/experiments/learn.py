@@ -3,8 +3,9 @@
 Graphs are made on the GPU, and frontiers of them: the rounds of a search, and vertices drawn at random. A push of each
 by `min_plus`, or a pull of as many rows (a mask lets these through), is timed, median of whole calls, devices
 synchronised. A sample is seconds an edge beyond the time of one vertex alone, which is the statement's, not its edges'
-(thresholds and p have it), where there are as many of them again. The model is trained on some graphs and checked on
-others, and written to FILE, for `gbgpu replay --model` and gbgpu.balance.Polynomial.load.
+(thresholds and p have it), of frontiers that fill the GPU: of smaller ones an edge costs more, and their features are
+those of larger ones. The model is trained on some graphs and checked on others, and written to FILE, for `gbgpu replay
+--model` and gbgpu.balance.Polynomial.load.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from bench.record import interleaved, synchronized
 from gbgpu.balance import Tally, features, train
 from gbgpu.semiring import min_plus
 
-KNOWN = ("rmat18", "rmat22", "kron21", "urand23", "crawl24", "twins24", "road2m")
-UNSEEN = ("rmat24", "urand24", "trail24", "road24m")
-SHARES = 2.0 ** -np.arange(1, 13)  # of the vertices, drawn at random
+KNOWN = ("rmat22", "kron21", "urand23", "crawl24", "twins24", "road24m")
+UNSEEN = ("rmat24", "urand24", "trail24")
+SHARES = 2.0 ** -np.arange(1, 7)  # of the vertices, drawn at random
+LEAST = 1 << 22  # edges that fill a GPU
 
 
 def frontiers(A: gb.Matrix, graph: Graph) -> Iterator[Any]:
@@ -61,10 +63,10 @@ def sampled(name: str, direction: str, rounds: int) -> tuple[list[Tally], list[f
 
     alone = taken(np.flatnonzero(degrees == degrees[degrees > 0].min())[:1])
     for ids in frontiers(A, graph):
-        took = taken(ids)
-        if took >= 2 * alone:
-            tallies.append(Tally.of(degrees[ids]))
-            seconds.append((took - alone) / tallies[-1].edges)
+        tally = Tally.of(degrees[ids])
+        if tally.edges >= LEAST and (took := taken(ids)) > alone:
+            tallies.append(tally)
+            seconds.append((took - alone) / tally.edges)
     return tallies, seconds
 
 
