@@ -184,7 +184,9 @@ def main() -> None:
     session = gb.init(given.devices)
     gpus = list(dict.fromkeys(f"cuda:{device.gpu}" for device in session.devices))  # type: ignore[attr-defined]
     counts = [m for m in (1, 2, 4, 8) if m <= len(gpus)]
-    scaled, longest, won = [], [], []
+    scaled: list[list[str]] = []
+    longest: list[list[str]] = []
+    won: list[list[str]] = []
     told = partial(write, given, gpus, counts, scaled, longest, won)
     for name in given.graphs:
         graph = make(name)
