@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 
 import gbgpu as gb
@@ -38,12 +39,18 @@ class Row:
     note: str = ""
 
 
-def interleaved(calls: Sequence[Callable[[], object]], rounds: int, warm: int = 3) -> list[float]:
-    """Median seconds of each call. Calls take turns, so that whatever else the machine does meets all of them. What
-    they had compiled aside, while warm, is there: to compile takes cores, of which calls on several GPUs have need."""
-    for i in range(warm + COMPILED):
-        if i == warm:
-            nvrtc.settle()
+def interleaved(calls: Sequence[Callable[[], object]], rounds: int, warm: int = 3, seconds: float = inf) -> list[float]:
+    """Median seconds of each call. Calls take turns, so that whatever else the machine does meets all of them. They
+    are made `warm` times before, or until that has taken so many seconds. What they had compiled aside by then is
+    there: to compile takes cores, of which calls on several GPUs have need."""
+    until = time.perf_counter() + seconds
+    for _ in range(warm):
+        for call in calls:
+            call()
+        if time.perf_counter() > until:
+            break
+    nvrtc.settle()
+    for _ in range(COMPILED):
         for call in calls:
             call()
     times: list[list[float]] = [[] for _ in calls]

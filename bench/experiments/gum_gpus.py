@@ -77,12 +77,7 @@ def passes(A: Matrix) -> dict[str, Callable[[], Vector]]:
 
 
 def median(call: Callable[[], object], rounds: int, warm: int = SETTLED) -> float:
-    whole, until = synchronized(call), perf_counter() + WARM
-    for _ in range(warm):
-        whole()
-        if perf_counter() > until:
-            break
-    return 1e3 * interleaved([whole], rounds)[0]
+    return 1e3 * interleaved([synchronized(call)], rounds, warm, WARM)[0]
 
 
 def same(found: Vector, known: dict[str, Any], step: str) -> None:

@@ -11,8 +11,7 @@ those of larger ones. The model is trained on some graphs and checked on others,
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from rich.console import Console
@@ -31,8 +30,8 @@ SHARES = 2.0 ** -np.arange(1, 7)  # of the vertices, drawn at random
 LEAST = 1 << 22  # edges that fill a GPU
 
 
-def frontiers(A: gb.Matrix, graph: Graph) -> Iterator[Any]:
-    """Ids of vertices on the GPU, ascending."""
+def frontiers(A: gb.Matrix, graph: Graph) -> Iterator[np.ndarray]:
+    """Ids of vertices, ascending."""
     levels = algos.bfs_levels(A, graph.sources[1]).to_dense(-1)
     depth = int(levels.max())
     for level in sorted({*range(min(depth, 12) + 1), depth // 2, depth}):
@@ -42,9 +41,13 @@ def frontiers(A: gb.Matrix, graph: Graph) -> Iterator[Any]:
         yield np.flatnonzero(random.random(graph.n) < share)
 
 
-def sampled(name: str, direction: str, rounds: int) -> tuple[list[Tally], list[float]]:
-    """Tallies of frontiers of one graph, and seconds an edge."""
-    graph, tallies, seconds = make(name), [], []
+def samples(names: Sequence[str], direction: str, rounds: int) -> Samples:
+    tallies, seconds = zip(*(pair for name in names for pair in timed(make(name), direction, rounds)), strict=True)
+    return Samples(features(tallies), np.array(seconds))
+
+
+def timed(graph: Graph, direction: str, rounds: int) -> Iterator[tuple[Tally, float]]:
+    """Frontiers of a graph, and seconds an edge."""
     A, W = (gb.Matrix.from_csr(graph.indptr, graph.indices, vals, ncols=graph.n) for vals in (True, graph.weights))
     degrees = np.diff(graph.indptr.get())
     known = gb.Vector.from_dense(np.zeros(graph.n, np.float32))
@@ -65,9 +68,7 @@ def sampled(name: str, direction: str, rounds: int) -> tuple[list[Tally], list[f
     for ids in frontiers(A, graph):
         tally = Tally.of(degrees[ids])
         if tally.edges >= LEAST and (took := taken(ids)) > alone:
-            tallies.append(tally)
-            seconds.append((took - alone) / tally.edges)
-    return tallies, seconds
+            yield tally, (took - alone) / tally.edges
 
 
 def main() -> None:
@@ -78,15 +79,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     given = parser.parse_args()
     gb.init(given.device)
-    parts = []
-    for names in (KNOWN, UNSEEN):
-        tallies, seconds = [], []
-        for name in names:
-            more = sampled(name, given.direction, given.rounds)
-            tallies += more[0]
-            seconds += more[1]
-        parts.append(Samples(features(tallies), np.array(seconds)))
-    known, unseen = parts
+    known, unseen = (samples(names, given.direction, given.rounds) for names in (KNOWN, UNSEEN))
     model = train(*known)
     model.save(given.file)
     Console(width=100).print(errors(model, known, unseen, given.direction))
