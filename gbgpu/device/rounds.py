@@ -48,6 +48,8 @@ class Rounds:
         for gpu in self.gpus:
             with self._of[gpu].here():
                 self._given[gpu] = cupy.cuda.Event(disable_timing=True)
+        with self._of[self.first].here():
+            self._all = cupy.cuda.Event(disable_timing=True)  # the first one's stream, after these
         self._odd = False  # whether the last run broke off, so that some may have met more often than others
         # to stop; that blocks of the first GPU did not meet; the kind of rounds that it ended in, and three words of
         # their state; whether those of the other GPUs did not
@@ -210,14 +212,18 @@ class Rounds:
                 graph.launch()
 
     def _after(self, streams: Sequence[Any]) -> None:
-        """What all GPUs were given comes first: they write to each other, and read what others have."""
+        """What all GPUs were given comes first: they write to each other, and read what others have. The first one
+        waits for all, and the others for it."""
         for gpu, event in self._given.items():
             with self._of[gpu].here():
                 self._cupy.cuda.get_current_stream().record(event)
-        for gpu, stream in zip(self.gpus, streams, strict=True):
+        with self._of[self.first].here():
+            for event in self._given.values():
+                streams[0].wait_event(event)
+            streams[0].record(self._all)
+        for gpu, stream in zip(self.others, streams[1:], strict=True):
             with self._of[gpu].here():
-                for event in self._given.values():
-                    stream.wait_event(event)
+                stream.wait_event(self._all)
 
     def launch(self, kind: int = 0) -> None:
         """Run the loop to its end, from rounds of a kind on. Ctrl-C stops it within a few rounds."""
