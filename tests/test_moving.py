@@ -176,24 +176,38 @@ def test_parts_of_vectors(spec, form, one_value, dtype):
         assert v.nvals == len(places)
 
 
-def uneven(spec: str, policy) -> tuple:
-    """A session whose last device has nine tenths of the rows of a matrix that is large enough to be cut anew."""
+def uneven(spec: str, policy, near: bool = False) -> tuple:
+    """A session whose last device has nine tenths of the rows of a matrix that is large enough to be cut anew. `near`:
+    most of what a row reads is its owner's."""
     p = len(gb.init(spec).devices)
     session = gb.init(spec, gb.partition.shares(*[1] * (p - 1), 9 * (p - 1)), balance=policy)
-    A = gb.io.generate.rmat(14, 4, seed=2, weights=(1, 9), dtype="INT64")
+    if near:
+        A = gb.io.grid_road(128, weights=(1, 9), dtype="INT64", seed=2)
+    else:
+        A = gb.io.generate.rmat(14, 4, seed=2, weights=(1, 9), dtype="INT64")
     if spec.startswith("cpu"):
         session.sharing = sharing.Sharing(session, Policy(overhead=0))
     return session, A
 
 
-def test_uneven_blocks_are_cut_anew(spec, monkeypatch):
+@pytest.mark.parametrize("near", [False, True])
+def test_uneven_blocks_are_cut_anew(spec, near, monkeypatch):
+    """Also where each device has been given what its own rows read, and nothing else."""
     monkeypatch.setattr(sharing, "LAID", 0)
     monkeypatch.setattr(sharing, "MOVED", 0)
-    session, A = uneven(spec, "off" if spec.startswith("cpu") else Policy(overhead=0))
+    session, A = uneven(spec, "off" if spec.startswith("cpu") else Policy(overhead=0), near)
     monkeypatch.setattr(gb.settings, "interpret", False)
     entries, x = A.to_coo(), np.arange(1, A.ncols + 1)
     v, expected = gb.Vector.from_dense(x), A.to_scipy_sparse() @ x
     old = A._store.rowmap
+    if near:
+        session.sharing, later = None, session.sharing
+        for _ in range(9):
+            w = semiring.plus_times(A @ v).new(direction="pull")
+            np.testing.assert_array_equal(w.to_dense(0), expected)
+        assert A._store.halo is not None or A._store.near
+        assert A._store.rowmap is old
+        session.sharing = later
     for _ in range(3):
         w = semiring.plus_times(A @ v).new(direction="pull")
         np.testing.assert_array_equal(w.to_dense(0), expected)

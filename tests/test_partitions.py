@@ -72,6 +72,17 @@ def test_every_row_has_one_place(name, n, p):
         assert np.array_equal(map.places(mine), map.first(b) + np.arange(map.rows[b]))
 
 
+@pytest.mark.parametrize("weights", [(1, 1, 1), (1, 97, 2), (0, 1, 0), (1, 0.001, 1)])
+@pytest.mark.parametrize("n", [0, 2, 700, 3 * 64 * 64 - 1, 3 * 64 * 64, 23_947_347])
+def test_blocks_are_as_weights(n, weights):
+    """To a row; of many rows to a word, so that slots are the ids."""
+    bounds, order = part.shares(*weights).divide(Pattern(n), 3)
+    exact, many = n * np.cumsum((0, *weights)) / sum(weights), n >= 3 * 64 * 64
+    assert order is None and bounds[0] == 0 and bounds[-1] == n
+    assert (np.abs(bounds - exact) <= (64 if many else 0.5)).all()
+    assert not many or (bounds[:-1] % 64 == 0).all()
+
+
 def test_random_blocks():
     """Of equal rows; the same for a seed and other ones for another; a row is anywhere."""
     bounds, order = part.random(1).divide(Pattern(4000), 4)

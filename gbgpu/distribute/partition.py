@@ -43,9 +43,17 @@ class Partition:
 
 def _cut(n: int, weights: np.ndarray) -> np.ndarray:
     """Bounds of blocks whose sizes are as weights: each row goes to one block, sizes differ from the exact share by
-    less than one row."""
-    share = np.concatenate([[0], np.cumsum(weights)]) / weights.sum()
-    return np.floor(share * n + 0.5).astype(np.int64)
+    less than one row, or by less than a word where there are many."""
+    share = np.cumsum(weights)[:-1] / weights.sum()
+    return _bounds(np.floor(share * n + 0.5).astype(np.int64), n)
+
+
+def _bounds(inner: np.ndarray, n: int) -> np.ndarray:
+    """Bounds of blocks from those between them. Blocks of many rows begin with whole words: slots are then the user
+    ids, and nothing has to be translated."""
+    if n >= (len(inner) + 1) * WORD * WORD:
+        inner = inner // WORD * WORD
+    return np.concatenate([[0], inner, [n]]).astype(np.int64)
 
 
 def _work(rows: Pattern) -> np.ndarray:
@@ -63,10 +71,7 @@ def _cut_work(rows: Pattern, p: int, weights: np.ndarray) -> np.ndarray:
     inner = np.minimum(np.searchsorted(upto, upto[-1] * share, side="left") + 1, len(upto))
     if rows.each > 1:  # as if rows that are together were alike
         inner = (inner - (upto[inner - 1] - upto[-1] * share) / np.diff(upto, prepend=0)[inner - 1]) * rows.each
-    inner = np.minimum(inner, n).astype(np.int64)
-    if n >= p * WORD * WORD:  # whole words: slots are then the user ids, and nothing has to be translated
-        inner = inner // WORD * WORD
-    return np.concatenate([[0], inner, [n]]).astype(np.int64)
+    return _bounds(np.minimum(inner, n).astype(np.int64), n)
 
 
 def _by_owner(owners: np.ndarray, p: int) -> tuple[np.ndarray, Order]:
@@ -88,8 +93,8 @@ def equal_edges(*weights: float) -> Partition:
 
 
 def shares(*weights: float) -> Partition:
-    """Blocks in proportion to `weights`, one for each device: `shares(1, 5, 3)`. Raises InvalidValue on a negative
-    weight or a zero sum, and where another number of devices asks."""
+    """Blocks in proportion to `weights`, one for each device: `shares(1, 5, 3)`; of 4096 rows for each and more, whole
+    words of 64. Raises InvalidValue on a negative weight or a zero sum, and where another number of devices asks."""
     known = _weights(weights)
     return Partition(f"shares{weights}", lambda rows, p: (_cut(rows.n, known(p)), None))
 

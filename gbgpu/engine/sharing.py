@@ -64,11 +64,12 @@ class Sharing:
         self._within = False  # whether the round that is captured may deal frontiers out
         self._paces: WeakKeyDictionary[MatrixStore, dict[Any, Pace]] = WeakKeyDictionary()  # by first matrix, and loop
 
-    def of(self, spec: Spec, map: RowMap, matrix: MatrixStore) -> Shared | None:
+    def of(self, spec: Spec, map: RowMap, matrix: MatrixStore, own: bool) -> Shared | None:
         """How a pull that looks at all entries is shared; None: owners compute. That begins when what they lost by it
-        would have paid for the copies, while no loop is captured."""
+        would have paid for the copies, while no loop is captured. `own`: each device has what its own rows read, and
+        nothing else, so that they may move, but nobody else computes them."""
         if matrix.shared is not None or matrix.lost == inf or self.session.loop_index is not None:
-            return matrix.shared
+            return None if own else matrix.shared
         if not sums_whole_rows(spec) or not self.policy.steal or map.successor is not None:
             return None
         edges = pull_seconds_each(self.session.kernels.costs, map, matrix)
@@ -77,6 +78,9 @@ class Sharing:
         matrix.lost = matrix.lost + gain if gain > 0 else inf
         if gain > 0 and matrix.lost > LAID * gain / max(edges):
             if movable(map) and self.session.maps.of(map.n) is map and self._move(map, matrix, spent):
+                return None
+            if own:
+                matrix.lost = inf
                 return None
             shares = solve(np.tile(edges, (map.p, 1)).T, np.array(matrix.lengths))
             matrix.shared = self._made(_stolen(shares, max(spent), self.policy.overhead), map, matrix)

@@ -199,8 +199,8 @@ class Products(Delegates):
             matrix = matrix.apart.normal
         elif session.assigner is not None and outer.p > 1:
             tasks = session.assigner.pull(spec, outer, matrix, self.registers.get("probed"))
-        elif session.sharing is not None and gathered and not mask and not own:
-            agreed = session.sharing.of(spec, outer, matrix)
+        elif session.sharing is not None and gathered and not mask:
+            agreed = session.sharing.of(spec, outer, matrix, own)
             if agreed is not None:
                 tasks, rows_of = agreed.tasks, agreed.blocks
                 if session.watched is not None:
