@@ -12,6 +12,7 @@ from gbgpu import settings
 from gbgpu.device.cpu import CpuDevices
 from gbgpu.device.rows import TILE
 from gbgpu.distribute.blocks import MatrixBlock
+from gbgpu.errors import OutOfMemory
 from gbgpu.kernels import gpu_streams as streams
 
 
@@ -137,6 +138,35 @@ def test_slices_need_room_and_entries_that_are_far(device):
         block = MatrixBlock(n, matrix.indptr, cols, matrix.data, 1, matrix.nnz, False)
         device.memory = lambda room=room: (room, room)
         assert len(streams.streams_of(device, block, n, 4)) == slices
+
+
+def test_rows_are_taken_as_they_lie_where_memory_is_short(device, monkeypatch):
+    """Whatever there is no room for; what was made before that is there."""
+    rng = np.random.default_rng(2)
+    n, count, empty = 500, 40_000, device.empty
+    A = sparse.coo_array((rng.random(count), rng.integers(0, n, (2, count))), shape=(n, n)).tocsr()
+    device.l2, kinds, left = 2_000, set(), [0]
+
+    def short(*given):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OutOfMemory("expected more")
+        return empty(*given)
+
+    monkeypatch.setattr(device, "empty", short)
+    for rooms in range(100):
+        left[0] = rooms
+        block = MatrixBlock(n, A.indptr, A.indices.astype(np.int32), A.data, 1, A.nnz, False)
+        found = streams.streams_of(device, block, n, 4)
+        kinds.add(len(found))
+        if found:
+            left[0] = 1 << 20
+            assert found == streams.streams_of(device, block, n, 4)
+            parts = zip(found, streams.values_of(device, block, found, True), strict=True)
+            assert abs(sum(entries(view, vals, A.shape) for view, vals in parts) - A).max() == 0
+        else:
+            assert streams.order_of(block) is None
+    assert kinds == {0, 1, 2}
 
 
 def test_values_follow_the_slices_of_each_type_of_x(device, monkeypatch):

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import settings
 from ..device.rows import Begun, joined, ranked
+from ..errors import in_room
 
 LONG = 128  # entries from which a row is spread over a block of threads
 
@@ -73,28 +74,34 @@ def pays(device: Any, block: Any) -> bool:
 
 def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, ...]:
     """The view of a block for an x of `width` values of `held` bytes (0: none are read), made at the first need and
-    kept with it; nothing for blocks that are not worth it."""
+    kept with it; nothing for blocks that are not worth it, and where memory is short."""
     if block.nnz < SMALL or is_short(device, block, SHORT) or block.cols.dtype != np.int32:
         return ()
     views = block.views
     if 1 not in views:
         with device.uncaptured():
-            codes, order = _coded(device, block, width)
-            used = width if order is None else len(order)
-            views[1] = (_laid_out(device, block.n, None, block.indptr, codes, order, 0, used),)
+            views[1] = in_room(lambda: _whole(device, block, width)) or ()
+    if not views[1]:
+        return ()
     count = min(-(-views[1][0].high * held // (device.l2 // 2)), int(block.nnz / (EACH * block.n)))
     if count < 2:
         return views[1]
     if count not in views:
         with device.uncaptured():
-            views[count] = _cut(device, block, views[1][0], count) or views[1]
+            views[count] = in_room(lambda: _cut(device, block, views[1][0], count)) or views[1]
     return views[count]
+
+
+def _whole(device: Any, block: Any, width: int) -> tuple[Stream]:
+    codes, order = _coded(device, block, width)
+    used = width if order is None else len(order)
+    return (_laid_out(device, block.n, None, block.indptr, codes, order, 0, used),)
 
 
 def order_of(block: Any) -> Any:
     """The columns by use, where pulls take streams and there is such an order."""
     made = block.views.get(1)
-    return None if made is None else made[0].order
+    return made[0].order if made else None
 
 
 def values_of(device: Any, block: Any, streams: tuple[Stream, ...], needed: bool) -> list[Any]:
@@ -116,7 +123,7 @@ def values_of(device: Any, block: Any, streams: tuple[Stream, ...], needed: bool
 def likely_first(device: Any, block: Any, width: int) -> Any:
     """The columns with the most used ones first in each row, for pulls that one entry ends: it mostly is the first.
     Made once that many pulls have asked for it, or a loop is captured; None before, and for blocks that are not worth
-    it."""
+    it, and where memory is short."""
     views = block.views
     asked = views["asked"] = views.get("asked", 0) + 1
     captured = device.journal is not None
@@ -125,7 +132,7 @@ def likely_first(device: Any, block: Any, width: int) -> Any:
     if "likely" not in views:
         with device.uncaptured():
             room = device.memory()[0] > ROOM * (block.cols.nbytes + 32 * width)
-            views["likely"] = used_first(device, block, width) if room else None
+            views["likely"] = in_room(lambda: used_first(device, block, width)) if room else None
     return views["likely"]
 
 
