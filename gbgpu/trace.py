@@ -57,17 +57,28 @@ class Record:
     start: float = 0.0
     end: float = 0.0
     tally: Any = None  # of a product on CPU devices, balance.Tally: the frontier of the device's block
-    decision: Any = None  # of a product, balance.Decision: who computed what; with the first device
     round: int | None = None  # of a round of a loop: which one, from 0
     change: float | None = None  # the number that its condition compares
     _stats: Any = field(default=None, repr=False)  # counts still on the device
     _count: Any = field(default=None, repr=False)
     _get: Any = field(default=None, repr=False)
     _sent: Any = field(default=(), repr=False)  # (count still on the device, bytes an entry) of messages
+    _decision: Any = field(default=None, repr=False)  # or what gives it, once devices have come to the end of it
 
     def keep(self, get: Any, stats: Any, count: Any, sent: Any) -> None:
         """Numbers that are still on a device, and how to read them."""
         self._get, self._stats, self._count, self._sent = get, stats, count, sent
+
+    def decide(self, decision: Any) -> None:
+        """Who computed what: a decision, or what gives it when it is asked for."""
+        self._decision = decision
+
+    @property
+    def decision(self) -> Any:
+        """Of a product, balance.Decision: who computed what, and what came of it; with the first device."""
+        if callable(self._decision):
+            self._decision = self._decision()
+        return self._decision
 
     def _settle(self) -> None:
         if self._stats is not None and not isinstance(self._stats, tuple):

@@ -19,6 +19,7 @@ import gbgpu as gb
 from algos import balancing, bfs, bfs_levels, cli, connected_components, pagerank, sssp, training
 from gbgpu import balance, exceptions, replace, semiring
 from gbgpu.balance import Policy, constant, replay, rounds, stalled, summary, topology
+from gbgpu.device.cpu import CpuDevice
 from gbgpu.distribute.partition import RowMap
 from gbgpu.engine import assign, dealing, direction, hubs, moving, sharing
 from gbgpu.engine.loop import device as compiled
@@ -79,12 +80,14 @@ SHARING += [("cuda:0-1*2", (1, 4, 2, 3)), ("cuda:0-3", (1, 97, 1, 1))]
 
 @pytest.fixture(params=SHARING, ids=lambda each: each[0])
 def sharers(request, monkeypatch):
-    """Devices that share pulls out once for all, from the first one on, as GPUs do."""
+    """Devices that share pulls out once for all, from the first one on, as GPUs do, and deal frontiers out whatever
+    that takes."""
     spec, shares = request.param
     here = spec.startswith("cpu")
     if not here and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
         pytest.skip("needs a GPU")
     monkeypatch.setattr(sharing, "LAID", 0)
+    monkeypatch.setattr(dealing, "TRIED", 1 << 30)
     session, A = begin("off" if here else Policy(overhead=0), spec, shares)
     if here:
         session.sharing = sharing.Sharing(session, Policy(overhead=0))
@@ -103,6 +106,7 @@ def test_pulls_are_shared_once_for_all(sharers):
         assert w.nvals == len(w.to_coo()[0]) == np.count_nonzero(dense.any(1))
         pulls = [record for record in records if record.step == "pull"]
         assert sum(record.edges for record in pulls) == A.nvals and pulls[0].decision.action == "steal"
+        assert pulls[0].decision.observed > 0
         assert max(record.edges for record in pulls) < 0.6 * A.nvals
         kept = kept or A._store.shared
         assert A._store.shared is kept and sum(session.held(A).values()) > kept.bytes > 0
@@ -161,7 +165,8 @@ def test_frontiers_are_dealt_out(sharers, form):
             pushes = [record for record in records if record.step == "push"]
             assert sum(record.edges for record in pushes) == 2 * D[ids].nnz
             if 100 <= k < n:
-                assert pushes[0].decision.action == "steal"
+                decision = pushes[0].decision
+                assert decision.action == "steal" and decision.observed > 0
                 edges, bounds = np.bincount(ids, np.diff(D.indptr)[ids], n), A._store.rowmap.bounds
                 blocks = [edges[lo:hi] for lo, hi in zip(bounds, bounds[1:], strict=False)]
                 words = [[block[i : i + 64].sum() for i in range(0, len(block), 64)] for block in blocks]
@@ -334,6 +339,50 @@ def test_what_rounds_took_tells_which_way_they_go(monkeypatch):
     assert who.way("loop", [None]) == who.way("loop", []) == apart
 
 
+@pytest.mark.parametrize(("took", "deals"), [(0.5, True), (0.97, True), (0.99, False), (3.0, False)])
+@pytest.mark.parametrize("late", [0, 3])
+def test_statements_deal_frontiers_out_where_that_takes_less(took, deals, late, monkeypatch):
+    """Once some pushes went both ways; devices tell of them `late` marks afterwards."""
+    session, A = begin("off", "cpu:2", (1, 9))
+    session.sharing = who = sharing.Sharing(session, Policy(overhead=0))
+    done, marks, made = [], [], sharing.Sharing._dealt
+
+    def dealt(*given):
+        found = made(*given)
+        done[-1] = found is not None
+        return found
+
+    def between(device, one, two):
+        assert two > one
+        if len(marks) - two < 2 * late:
+            return None
+        return 1e-3 * (took if done[one // 4] else 1.0) * (1.0 if device.index else 0.5)
+
+    monkeypatch.setattr(CpuDevice, "mark", lambda device: marks.append(device) or len(marks) - 1)
+    monkeypatch.setattr(CpuDevice, "between", between)
+    monkeypatch.setattr(sharing.Sharing, "_dealt", dealt)
+    monkeypatch.setattr(sharing, "LAID", 0)
+    q = gb.Vector.from_coo(np.arange(A.nrows - 1), 1, size=A.nrows)
+    once = None
+    for _ in range(40):
+        done.append(False)
+        found = semiring.min_plus(q @ A).new(direction="push")
+        once = found if once is None else once
+        assert found.isequal(once)
+    first = done.index(False)
+    assert dealing.TRIED <= first <= dealing.TRIED + late
+    assert done[-20:] == [deals] * 20 and len(marks) <= 4 * (2 * dealing.TRIED + 2 * late)
+    with gb.trace() as records:
+        semiring.min_plus(q @ A).new(direction="push")
+    found = [record.decision for record in records if record.decision is not None]
+    assert len(found) == deals
+    for decision in found:
+        told = [decision.observed, decision.gained]
+        assert told == ([None, None] if late else pytest.approx([1e-3 * took, 1e-3 * (1 - took)]))
+    semiring.max_plus(q @ A).new(direction="push")  # of its own
+    assert len(who._trials[A._store]) == 2
+
+
 @pytest.mark.parametrize(("took", "wanted"), [(0.9, "alone"), (0.99, "apart"), (2.0, "apart")])
 @pytest.mark.parametrize("deals", [False, True])
 def test_the_first_device_does_it_where_that_takes_least(took, wanted, deals, monkeypatch):
@@ -480,6 +529,7 @@ def test_every_combination_of_actions_gives_the_same(spec, steal, fold, cached, 
 
 
 def test_copies_of_blocks_are_given_back(monkeypatch):
+    monkeypatch.setattr(dealing, "TRIED", 1 << 30)
     session, A = begin("off", "cpu:2", (1, 9))
     session.sharing = sharing.Sharing(session, Policy(overhead=0))
     q = gb.Vector.from_coo(np.arange(200), 1, size=A.nrows)
@@ -527,6 +577,7 @@ def test_thieves_take_less_of_what_is_far(link, monkeypatch):
 
 
 def test_copies_are_paid_for_each_time(monkeypatch):
+    monkeypatch.setattr(dealing, "TRIED", 1 << 30)
     session, A = begin("off", "cpu:2", (1, 1))
     session.sharing = sharing.Sharing(session, Policy(overhead=0))
     pushes = []
@@ -546,6 +597,7 @@ def test_copies_are_paid_for_each_time(monkeypatch):
 
 
 def test_devices_with_copies_share_where_memory_is_short(monkeypatch):
+    monkeypatch.setattr(dealing, "TRIED", 1 << 30)
     monkeypatch.setattr(sharing, "LAID", 0)
     session, A = begin("off", "cpu:4", (1, 9, 2, 1))
     session.sharing = sharing.Sharing(session, Policy(overhead=0))
@@ -561,6 +613,7 @@ def test_devices_with_copies_share_where_memory_is_short(monkeypatch):
     assert max(edges) < 0.6 * A.nvals and sorted(A._store.copies) == taken[1:]
     monkeypatch.undo()  # memory is there again
     monkeypatch.setattr(sharing, "LAID", 0)
+    monkeypatch.setattr(dealing, "TRIED", 1 << 30)
     for _ in range(2 * sharing.AGAIN):
         assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
     assert sorted(A._store.copies) == taken

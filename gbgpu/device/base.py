@@ -122,6 +122,12 @@ class Device(Protocol):
 
     def synchronize(self) -> None: ...
 
+    def mark(self) -> Any:
+        """The point in time at which this device has done all that it was given."""
+
+    def between(self, one: Any, two: Any) -> float | None:
+        """Seconds from one mark to another; None if it has not come to that."""
+
 
 class DeviceSet(Protocol):
     """The devices of a session. `switches`: work goes to a current device, which `over` chooses. `direct`: the kernels

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 from queue import SimpleQueue
 from threading import Thread
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -182,6 +183,12 @@ class CpuDevice:
 
     def synchronize(self) -> None:
         pass
+
+    def mark(self) -> float:
+        return perf_counter()
+
+    def between(self, one: float, two: float) -> float:
+        return two - one
 
 
 LARGE = 2**24  # elements that are allocated after a look at what is free

@@ -442,6 +442,13 @@ class CudaDevice(Arrays):
         with self.here(), self._naming():
             cupy.cuda.get_current_stream().synchronize()
 
+    def mark(self) -> Any:
+        with self._context:
+            return cupy.cuda.get_current_stream().record(cupy.cuda.Event())
+
+    def between(self, one: Any, two: Any) -> float | None:
+        return 1e-3 * float(cupy.cuda.get_elapsed_time(one, two)) if two.done else None
+
     # -- kernels
 
     def load(self, cubin: bytes, text: str = "", alone: bool = False) -> Callable[[str], "Kernel"]:

@@ -2,7 +2,7 @@
 Where neighbours are near, what one reaches others do not (GUM's slices, Meng et al., section 4).
 
 The host deals where it has counted the edges of each block (`Dealt`). In a captured round devices do it by themselves
-(`DealtThere`), for a trial at first (`Pace`)."""
+(`DealtThere`). What that takes tells whether it goes on (`Trial`, `Pace`)."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -180,6 +180,30 @@ class Pace:
         """Whether rounds that went this way are to be captured anew, to go another one: a few of a loop may be kept."""
         self._anew += way != self.way
         return way != self.way and self._anew <= 2 * TRIED
+
+
+class Trial:
+    """Whether statements deal frontiers out: they do, as is predicted, and do not for some pushes each, and what took
+    less is for good."""
+
+    def __init__(self) -> None:
+        self.deals, self.settled = True, False
+        self._took: dict[bool, list[float]] = {True: [], False: []}  # as `hear` is told, of the last ones of each
+
+    @property
+    def apart(self) -> float | None:
+        """What owners took, as `hear` is told; None if nobody knows."""
+        return median(self._took[False]) if self._took[False] else None
+
+    def hear(self, dealt: bool, took: float) -> None:
+        """A push, and all that was done with what it reached, took so many times what is predicted of owners."""
+        if self.settled:
+            return
+        self._took[dealt].append(took)
+        del self._took[dealt][:-TRIED]
+        short = [way for way, known in self._took.items() if len(known) < TRIED]
+        self.settled = not short
+        self.deals = short[0] if short else median(self._took[True]) < USE * median(self._took[False])
 
 
 def of_hubs(shares: Shares, parts: Sequence[float], edge: float) -> tuple[Shares, np.ndarray]:

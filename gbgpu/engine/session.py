@@ -319,11 +319,14 @@ class Session(Stores):
         if plan.inputs and plan.inputs[0].name == "w" and "w" not in bound:
             bound["w"] = self.matrix_store(statement.output)
         try:
-            return runner(self, plan, bound, title).go()
+            result = runner(self, plan, bound, title).go()
         except BaseException:
             self.pool.distrust()
             self.loops.clear()  # they use workspaces of the pool
             raise
+        if self.sharing is not None:
+            self.sharing.ended()
+        return result
 
     def _tell(self, plan: Plan | str, title: Any, plans: Any) -> None:
         text = f"{title!r}\n{plan}"

@@ -14,6 +14,7 @@ are left to their owners.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple
@@ -32,7 +33,7 @@ from ..errors import in_room
 from ..kernels.interface import Spec, reads, sums_whole_rows
 from .assign import CHUNK, as_tasks, before_chunks, counting, grouping, pull_seconds_each
 from .context import Context
-from .dealing import ALONE, APART, DEALT, FEWEST, Dealt, DealtThere, Pace, Ran, of_hubs, slices
+from .dealing import ALONE, APART, DEALT, FEWEST, Dealt, DealtThere, Pace, Ran, Trial, of_hubs, slices
 from .hubs import hubs
 from .moving import succeed
 
@@ -56,6 +57,17 @@ class Shared(NamedTuple):
     bytes: int  # of copies
 
 
+class Timed(NamedTuple):
+    """A product: whether it was dealt out, seconds that are predicted of owners, the trial that it is of, and marks of
+    all devices before and after it."""
+
+    dealt: bool
+    plain: float
+    trial: Trial | None
+    begun: list[Any]
+    ended: list[Any]
+
+
 class Sharing:
     """The decisions of a session of several GPUs."""
 
@@ -63,6 +75,9 @@ class Sharing:
         self.session, self.policy = session, policy
         self._within = False  # whether the round that is captured may deal frontiers out
         self._paces: WeakKeyDictionary[MatrixStore, dict[Any, Pace]] = WeakKeyDictionary()  # by first matrix, and loop
+        self._trials: WeakKeyDictionary[MatrixStore, dict[Spec, Trial]] = WeakKeyDictionary()
+        self._begun: Timed | None = None  # the product of the statement under way, if somebody asks what it takes
+        self._timed: list[Timed] = []  # others, which devices may not have ended
 
     def of(self, spec: Spec, map: RowMap, matrix: MatrixStore, own: bool) -> Shared | None:
         """How a pull that looks at all entries is shared; None: owners compute. That begins when what they lost by it
@@ -101,25 +116,82 @@ class Sharing:
         self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[np.ndarray] | None
     ) -> Dealt | DealtThere | None:
         """How a frontier is dealt out, by the edges of each block's; None: to its owners. That begins when what they
-        lost by it would have paid for the copies of their blocks."""
-        session, p = self.session, x.map.p
-        if session.loop_index is not None:
+        lost by it would have paid for the copies of their blocks, and goes on if it takes less time."""
+        if self.session.loop_index is not None:
             return self._there(spec, x, matrix)
         if found is None or x.form == "full" or not self.policy.steal:
             return None
-        given = session.kernels.costs
+        given = self.session.kernels.costs
         edge = given.push_first if spec.op.monoid.is_any else given.push_edge
         loads = np.array([int(one[-1]) for one in found])
-        plain, cost = edge * int(loads.max()), DEALS * self.policy.overhead
-        gain = plain - edge * float(loads.mean()) - cost
+        gain = edge * float(loads.max() - loads.mean()) - DEALS * self.policy.overhead
         if gain <= 0:
             return None
+        self._hear()
+        trial = self._trials.setdefault(matrix, {}).setdefault(spec, Trial())
+        dealt = self._dealt(spec, x, matrix, found, loads, edge, gain) if trial.deals else None
+        if not trial.settled or dealt is not None and self.session.watched is not None:
+            self.begin(None if dealt is None else dealt.decision, edge * int(loads.max()), trial)
+        return dealt
+
+    def begin(self, decision: Decision | None, plain: float, trial: Trial | None = None) -> None:
+        """A product is handed out, as was decided; owners were predicted to take `plain` seconds."""
+        marks = [device.mark() for device in self.session.devices]
+        self._begun = one = Timed(decision is not None, plain, trial, marks, [])
+        if decision is not None and self.session.watched is not None:
+            self.session.watched.decision = partial(self._observed, decision, one)
+
+    def ended(self) -> None:
+        """All of the statement under way has been handed out."""
+        one, self._begun = self._begun, None
+        if one is not None:
+            one.ended.extend(device.mark() for device in self.session.devices)
+            if one.trial is not None and not one.trial.settled:
+                self._timed.append(one)
+
+    def _took(self, one: Timed) -> float | None:
+        """Seconds; None if devices have not come to the end of it."""
+        marks = zip(self.session.devices, one.begun, one.ended, strict=False)
+        spent = [seconds for device, *pair in marks if (seconds := device.between(*pair)) is not None]
+        return max(spent) if len(spent) == len(one.begun) else None
+
+    def _hear(self) -> None:
+        """What pushes on trial took."""
+        timed, self._timed = self._timed, []
+        for one in timed:
+            seconds = self._took(one)
+            if seconds is None:
+                self._timed.append(one)
+            elif one.trial is not None:
+                one.trial.hear(one.dealt, seconds / one.plain)
+
+    def _observed(self, decision: Decision, one: Timed) -> Decision:
+        """The decision with what came of it, if that is known; waits for the devices."""
+        for device in self.session.devices:
+            device.synchronize()
+        seconds, apart = self._took(one), None if one.trial is None else one.trial.apart
+        gained = None if seconds is None or apart is None else apart * one.plain - seconds
+        return replace(decision, observed=seconds, gained=gained)
+
+    def _dealt(
+        self,
+        spec: Spec,
+        x: VectorStore,
+        matrix: MatrixStore,
+        found: list[np.ndarray],
+        loads: np.ndarray,
+        edge: float,
+        gain: float,
+    ) -> Dealt | None:
+        """loads: edges of each block; edge: seconds of one; gain: those that an even division would bring."""
+        session, p = self.session, x.map.p
+        plain, cost = edge * int(loads.max()), DEALS * self.policy.overhead
         each, cached = np.full((p, p), edge), matrix.hubs
         short = matrix.missed < 0 and cached is None
         if short:  # of memory: those without copies read rows where they lie
             matrix.missed += gain
             without = np.array([[d != b and (d, b) not in matrix.copies for d in range(p)] for b in range(p)])
-            each[without] += given.link * matrix.entry_bytes
+            each[without] += session.kernels.costs.link * matrix.entry_bytes
         shares = solve(each, loads)
         dealt = shares.edges
         if cached is not None:

@@ -22,7 +22,7 @@ class Watched:
         self.moved, self.sent = [0] * len(devices), [[] for _ in devices]  # type: tuple[list[int], list[list[Any]]]
         self.spans: list[tuple[float, float] | None] = [None] * len(devices)
         self.tallies: list[Any] | None = None  # of the frontier of each block
-        self.decision: Any = None  # who computed what, if that was a question
+        self.decision: Any = None  # who computed what, if that was a question, or what gives it later
         self.beside, self.start = beside.seconds, now()
 
     def timed(self, work: Callable[[Task], Any]) -> Callable[[Task], Any]:
@@ -50,8 +50,8 @@ class Watched:
             record = Record(counters.statements, text, step.kind, device.name, direction, step.into.form)
             record.moved, (record.start, record.end) = self.moved[b], self.spans[b] or whole
             if first:
-                record.launches, record.host_reads, record.decision = launches, reads, self.decision
-                first = False
+                record.launches, record.host_reads, first = launches, reads, False
+                record.decide(self.decision)
             if self.tallies is not None:
                 record.tally = self.tallies[b]
             record.keep(device.get, self.stats[b], None if counts is None else counts[b], self.sent[b])

@@ -204,7 +204,7 @@ class Products(Delegates):
             if agreed is not None:
                 tasks, rows_of = agreed.tasks, agreed.blocks
                 if session.watched is not None:
-                    session.watched.decision = agreed.decision
+                    session.sharing.begin(agreed.decision, agreed.decision.plain)
         if tasks is not outer.tasks:
             shared = [self.fresh_bitmap(n, b, spec.out, spec.iso) for b, n in enumerate(outer.rows)]
 
@@ -274,8 +274,6 @@ class Products(Delegates):
             dealt = session.sharing.push(spec, source, matrix, tallies)
             if dealt is not None:
                 tasks = dealt.tasks
-                if session.watched is not None:
-                    session.watched.decision = dealt.decision
         everywhere = self._masks(mask, outer) if dealt is not None and mask else None
         room = outer.n if dense and outer.p == 1 else outer.nslots
         if w is not None:
