@@ -5,6 +5,7 @@ The host deals where it has counted the edges of each block (`Dealt`). In a capt
 (`DealtThere`). What that takes tells whether it goes on (`Trial`, `Pace`)."""
 
 from collections.abc import Callable, Sequence
+from math import inf
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -183,11 +184,11 @@ class Pace:
 
 
 class Trial:
-    """Whether statements deal frontiers out: they do, as is predicted, and do not for some pushes each, and what took
-    less is for good."""
+    """Whether statements deal frontiers out: they do, as is predicted, and do not for so many pushes each, and what
+    took less is for good."""
 
-    def __init__(self) -> None:
-        self.deals, self.settled = True, False
+    def __init__(self, patience: float) -> None:
+        self.deals, self.settled, self._patience = True, patience == inf, patience
         self._took: dict[bool, list[float]] = {True: [], False: []}  # as `hear` is told, of the last ones of each
 
     @property
@@ -200,8 +201,8 @@ class Trial:
         if self.settled:
             return
         self._took[dealt].append(took)
-        del self._took[dealt][:-TRIED]
-        short = [way for way, known in self._took.items() if len(known) < TRIED]
+        del self._took[dealt][: -int(self._patience)]
+        short = [way for way, known in self._took.items() if len(known) < self._patience]
         self.settled = not short
         self.deals = short[0] if short else median(self._took[True]) < USE * median(self._took[False])
 

@@ -128,7 +128,7 @@ class Sharing:
         if gain <= 0:
             return None
         self._hear()
-        trial = self._trials.setdefault(matrix, {}).setdefault(spec, Trial())
+        trial = self._trials.setdefault(matrix, {}).setdefault(spec, Trial(self.policy.patience))
         dealt = self._dealt(spec, x, matrix, found, loads, edge, gain) if trial.deals else None
         if not trial.settled or dealt is not None and self.session.watched is not None:
             self.begin(None if dealt is None else dealt.decision, edge * int(loads.max()), trial)
