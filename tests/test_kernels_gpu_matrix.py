@@ -17,6 +17,7 @@ import gbgpu as gb
 from gbgpu import binary, indexunary, select, unary
 from gbgpu.device import cuda
 from gbgpu.device.cpu import CpuDevice
+from gbgpu.device.turning import by_parts
 from gbgpu.kernels import interface as k
 from gbgpu.kernels.interface import Spec
 from gbgpu.semiring._types import BOOL, FP32, FP64, INT32, INT64, UINT8, UINT32, UINT64
@@ -196,8 +197,8 @@ def test_transpose(pair, ordered):
         for mine, other in list(zip(ours, theirs, strict=True))[: 3 if ordered else 2]:
             np.testing.assert_array_equal(mine, pair.device.get(other))
         if len(A.cols):  # as where memory is short
-            by_parts = pair.device._by_parts(n, width, *there, *(() if ordered else (None,)), piece=1000)
-            for mine, other in list(zip(theirs, by_parts, strict=True))[: 3 if ordered else 2]:
+            parts = by_parts(pair.device, width, *there, *(() if ordered else (None,)), piece=1000)
+            for mine, other in list(zip(theirs, parts, strict=True))[: 3 if ordered else 2]:
                 np.testing.assert_array_equal(pair.device.get(mine), pair.device.get(other))
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import addressof, c_void_p, create_string_buffer
 from functools import cache, cached_property
-from itertools import pairwise
 from struct import Struct
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from ..interrupts import imported
 from ..trace import counters
 from .arrays import BLOCK, TEXT, Arrays, functions
 from .nvrtc import begin, compile_cubin
+from .turning import by_parts
 
 if TYPE_CHECKING:
     from .base import Device, DeviceSet
@@ -34,7 +34,6 @@ except Exception:  # not installed, or built for another CUDA: no CUDA devices t
     CUDADriverError = CUDARuntimeError = OSError
 
 ZEROS = 4096  # words cleared at a time
-PARTS, PIECE, SAMPLES = 8, 1 << 26, 1 << 16  # of a transposition where memory is short
 ENTRIES, _ENTRIES = 24, Struct("120q")  # of what is done at once, as in arrays.cu
 PINNED = 256  # bytes that are read through memory which the GPU writes at once
 
@@ -382,11 +381,10 @@ class CudaDevice(Arrays):
         if not cols.size:
             return self.zeros(m + 1, indptr.dtype), self.empty(0, cols.dtype), vals
         counters.launches += 4
-        with self.here():
-            found = in_room(lambda: self._transposed(n, m, indptr, cols, vals))
+        found = in_room(lambda: self._in_room(cols.size * 20, lambda: self._transposed(n, m, indptr, cols, vals)))
         if found is not None:
             return found
-        return self._in_room(cols.size * 12, lambda: self._by_parts(n, m, indptr, cols, vals))
+        return self._in_room(cols.size * 12, lambda: by_parts(self, m, indptr, cols, vals))
 
     def _transposed(self, n: int, m: int, indptr: Any, cols: Any, vals: Any) -> tuple[Any, Any, Any]:
         bits, width, place = (max(size - 1, 1).bit_length() for size in (n, m, cols.size))
@@ -404,31 +402,6 @@ class CudaDevice(Arrays):
             begins = self.firsts(self.at(cols, order), 0, m, indptr.dtype)
         rows = self.at(self.owners(indptr, cols.size).astype(cols.dtype), order)
         return begins, rows, None if vals is None else self.at(vals, order)
-
-    def _by_parts(self, n: int, m: int, indptr: Any, cols: Any, vals: Any, piece: int = PIECE) -> tuple[Any, Any, Any]:
-        """As `_transposed`, of some columns at a time: in little more memory than the result, in several times the
-        time. piece: entries that are looked at together."""
-        place, size = max(cols.size - 1, 1).bit_length(), cols.size
-        some = cupy.sort(cols[:: -(-size // SAMPLES)])
-        cuts = cupy.unique(some[:: -(-some.size // PARTS)]).tolist()  # of about as many entries each
-        begins, rows = self.empty(m + 1, indptr.dtype), self.empty(size, cols.dtype)
-        moved, done = None if vals is None else self.empty(size, vals.dtype), 0
-        for first, end in pairwise([0, *(cut for cut in cuts if cut), m]):
-            keys = []
-            for lo in range(0, size, piece):
-                part = cols[lo : lo + piece]
-                (places,) = cupy.nonzero((part >= first) & (part < end))
-                keys.append((part[places].astype(np.int64) - first << place) + (places + lo))
-            keys = cupy.concatenate(keys)
-            keys.sort()
-            into = slice(done, done + keys.size)
-            begins[first : end + 1] = self.firsts(keys, place, end - first, indptr.dtype) + begins.dtype.type(done)
-            order = self.low_bits(keys, place, keys)
-            rows[into] = cupy.searchsorted(indptr, order, "right") - 1
-            if moved is not None:
-                moved[into] = self.at(vals, order)
-            done = into.stop
-        return begins, rows, moved
 
     # -- the device as a whole
 

@@ -41,6 +41,12 @@ class Partition:
         return f"partition.{self.name}"
 
 
+def in_words(n: int, p: int) -> bool:
+    """Whether p blocks of consecutive ids begin with whole words: slots are then the user ids, and nothing has to be
+    translated."""
+    return n >= p * WORD * WORD
+
+
 def _cut(n: int, weights: np.ndarray) -> np.ndarray:
     """Bounds of blocks whose sizes are as weights: each row goes to one block, sizes differ from the exact share by
     less than one row, or by less than a word where there are many."""
@@ -49,9 +55,8 @@ def _cut(n: int, weights: np.ndarray) -> np.ndarray:
 
 
 def _bounds(inner: np.ndarray, n: int) -> np.ndarray:
-    """Bounds of blocks from those between them. Blocks of many rows begin with whole words: slots are then the user
-    ids, and nothing has to be translated."""
-    if n >= (len(inner) + 1) * WORD * WORD:
+    """Bounds of blocks from those between them."""
+    if in_words(n, len(inner) + 1):
         inner = inner // WORD * WORD
     return np.concatenate([[0], inner, [n]]).astype(np.int64)
 

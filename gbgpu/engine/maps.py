@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..distribute.partition import WORD, Partition, Pattern, RowMap, equal_edges, equal_rows
+from ..distribute.partition import Partition, Pattern, RowMap, equal_edges, equal_rows, in_words
 
 
 class Maps:
@@ -48,7 +48,7 @@ class Maps:
 
     def plain(self, n: int) -> bool:
         """Whether slots of a new matrix of this size are the user ids."""
-        return self._p > 1 and self._partition is None and n >= self._p * WORD * WORD
+        return self._p > 1 and self._partition is None and in_words(n, self._p)
 
     @property
     def permutes(self) -> bool:

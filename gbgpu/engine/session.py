@@ -323,9 +323,11 @@ class Session(Stores):
         except BaseException:
             self.pool.distrust()
             self.loops.clear()  # they use workspaces of the pool
+            if self.sharing is not None:
+                self.sharing.under_way = None
             raise
         if self.sharing is not None:
-            self.sharing.ended()
+            self.sharing.done()
         return result
 
     def _tell(self, plan: Plan | str, title: Any, plans: Any) -> None:

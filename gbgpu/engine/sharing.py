@@ -28,7 +28,7 @@ from ..balance.repartition import PartialSums, Repartition, repartition
 from ..balance.steal import solve
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..distribute.needs import Transfer
-from ..distribute.partition import WORD, RowMap, Task
+from ..distribute.partition import WORD, RowMap, Task, in_words
 from ..errors import in_room
 from ..kernels.interface import Spec, reads, sums_whole_rows
 from .assign import CHUNK, as_tasks, before_chunks, counting, grouping, pull_seconds_each
@@ -76,7 +76,7 @@ class Sharing:
         self._within = False  # whether the round that is captured may deal frontiers out
         self._paces: WeakKeyDictionary[MatrixStore, dict[Any, Pace]] = WeakKeyDictionary()  # by first matrix, and loop
         self._trials: WeakKeyDictionary[MatrixStore, dict[Spec, Trial]] = WeakKeyDictionary()
-        self._begun: Timed | None = None  # the product of the statement under way, if somebody asks what it takes
+        self.under_way: Timed | None = None  # the product of the statement under way, if somebody asks what it takes
         self._timed: list[Timed] = []  # others, which devices may not have ended
 
     def of(self, spec: Spec, map: RowMap, matrix: MatrixStore, own: bool) -> Shared | None:
@@ -137,13 +137,13 @@ class Sharing:
     def begin(self, decision: Decision | None, plain: float, trial: Trial | None = None) -> None:
         """A product is handed out, as was decided; owners were predicted to take `plain` seconds."""
         marks = [device.mark() for device in self.session.devices]
-        self._begun = one = Timed(decision is not None, plain, trial, marks, [])
+        self.under_way = one = Timed(decision is not None, plain, trial, marks, [])
         if decision is not None and self.session.watched is not None:
             self.session.watched.decision = partial(self._observed, decision, one)
 
-    def ended(self) -> None:
+    def done(self) -> None:
         """All of the statement under way has been handed out."""
-        one, self._begun = self._begun, None
+        one, self.under_way = self.under_way, None
         if one is not None:
             one.ended.extend(device.mark() for device in self.session.devices)
             if one.trial is not None and not one.trial.settled:
@@ -416,7 +416,7 @@ def _stolen(shares: Shares, plain: float, cost: float) -> Decision:
 
 def movable(map: RowMap) -> bool:
     """Whether blocks are rows of ascending ids, and so many that they may begin with whole words of presence."""
-    return map.order is None and map.heads is None and map.n >= map.p * WORD * WORD
+    return map.order is None and map.heads is None and in_words(map.n, map.p)
 
 
 def _entries(task: Task, offsets: list[np.ndarray]) -> tuple[int, int]:
