@@ -6,24 +6,24 @@ Each graph, made on the GPU, is divided into segments of equal rows, and searche
 social networks with few ties; crawl: most neighbours are near; bench/device_graphs.py). `push` is one product with a
 frontier of every second vertex of that segment. `balance="off"` leaves frontiers to their owners, "auto" deals them out
 (docs/balance.md), "hubs" does so with room for less than a block, so that others cache the rows of hubs, "far" with
-none, so that thieves read rows where they lie, in the memory of the other GPU; `one` is the first GPU alone. Medians of
-whole calls in ms, devices synchronised, copies made and loops captured before; results of all rows are compared. most:
-of all edges that pushes of one call looked at, the part of the fuller device; dealt: how many of its pushes were, and
-whether captured rounds of SSSP, of BFS, do so.
+none, so that thieves read rows where they lie, in the memory of the other GPU; `cuda:0` is one alone. Medians of whole
+calls in ms, in turns, devices synchronised, copies made and loops captured before; results of all rows are compared.
+most: of all edges that pushes of one call looked at, the part of the fuller device; dealt: how many of its pushes were,
+and whether captured rounds of SSSP, of BFS, do so.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-from typing import Any
 
 import numpy as np
 
 import algos
 import gbgpu as gb
 from bench.device_graphs import make
-from bench.record import RESULTS, SETTLED, interleaved, machine, synchronized
+from bench.experiments.turns import Calls, Side, in_turns, weighted
+from bench.record import RESULTS, SETTLED, machine
 from gbgpu.semiring import min_plus
 
 ROOM = 0.45  # of a weighted matrix, which is divided among two
@@ -43,34 +43,35 @@ def pushes(call) -> tuple[str, str]:
     return f"{100 * share:.0f}%", f"{sum(record.decision is not None for record in found)}{', rounds too' * there}"
 
 
-def measured(graph, devices: str, balance: str, rounds: int, warm: int, known: dict, searches: bool) -> list[str]:
-    """The cells of one row; `known` has what the first one computed."""
-    p = len(gb.init(devices).devices)
-    room = {"hubs": int(ROOM * 8 * graph.nnz), "far": 0}.get(balance, "auto")
-    kept = "off" if balance == "off" else "auto"
-    session = gb.init(devices, gb.partition.shares(*[1] * p), balance=kept, replicas=room)
-    A, W = (gb.Matrix.from_csr(graph.indptr, graph.indices, vals, ncols=graph.n) for vals in (True, graph.weights))
+def rows(graph, several: list[tuple[str, str]], rounds: int, warm: int, searches: bool) -> list[list[str]]:
+    """The rows of a graph, by devices and balance."""
     half = graph.n // 4  # of the segment: the first vertex from there on that has neighbours
     source = half + int((graph.indptr[half + 1 :] > graph.indptr[half]).argmax())
     ids = np.arange(0, graph.n // 2, 2)
-    q = gb.Vector.from_coo(ids, np.ones(ids.size, np.float32), size=graph.n)
-    calls = {
-        "push": lambda: min_plus(q @ W).new(direction="push"),
-        "SSSP": lambda: algos.sssp(W, source),
-        "BFS": lambda: algos.bfs_levels(A, source),
-    }
-    if balance == "far" or not searches:
-        del calls["SSSP"], calls["BFS"]
-    cells = {}
-    for name, call in calls.items():
-        cells[name] = f"{1e3 * interleaved([synchronized(call)], rounds, warm)[0]:.2f}"
-        found = call().to_coo()
-        for got, wanted in zip(found, known.setdefault(name, found), strict=True):
-            np.testing.assert_allclose(got, wanted, rtol=1e-6)
-    looked = {name: pushes(call) for name, call in calls.items()}
-    copies = f"{session.replicas.bytes() / 1e6:.0f}" if p > 1 else ""
-    (one, _), sssp, (_, dealt) = (looked.get(name, ("", "")) for name in ("push", "SSSP", "BFS"))
-    return [cells["push"], one, cells.get("SSSP", ""), *sssp, cells.get("BFS", ""), dealt, copies]
+
+    def side(devices: str, balance: str) -> Side:
+        def calls() -> Calls:
+            A, W = weighted(graph)
+            q = gb.Vector.from_coo(ids, np.ones(ids.size, np.float32), size=graph.n)
+            found = {"push": lambda: min_plus(q @ W).new(direction="push")}
+            if balance != "far" and searches:
+                found["SSSP"], found["BFS"] = lambda: algos.sssp(W, source), lambda: algos.bfs_levels(A, source)
+            return found
+
+        room = {"hubs": int(ROOM * 8 * graph.nnz), "far": 0}.get(balance, "auto")
+        kept = "off" if balance == "off" else "auto"
+        return Side(calls, devices, gb.partition.equal_rows(), balance=kept, replicas=room)
+
+    sides, found = [side(*how) for how in several], []
+    for how, one, took in zip(several, sides, in_turns(sides, rounds, warm, 1e-6, {}), strict=True):
+        with one as session:
+            looked = {name: pushes(call) for name, call in one.calls.items()}
+        (most, _), sssp, (_, dealt) = (looked.get(name, ("", "")) for name in ("push", "SSSP", "BFS"))
+        cells = [took["push"], most, took.get("SSSP", ""), *sssp, took.get("BFS", ""), dealt]
+        copies = f"{session.replicas.bytes() / 1e6:.0f}" if len(session.devices) > 1 else ""
+        found.append([graph.name, *how, *cells, copies])
+        session.close()
+    return found
 
 
 def main() -> None:
@@ -84,16 +85,11 @@ def main() -> None:
     given = parser.parse_args()
     lines = []
     for name in given.graphs:
-        graph = make(name)
-        known: dict[str, Any] = {}
-        several = [(given.devices, balance) for balance in given.balance]
-        for devices, balance in (("cuda:0", "off"), *several):
-            told = "one" if devices == "cuda:0" else devices
-            how = given.rounds, given.warm, known, not given.pushes
-            cells = [name, told, balance, *measured(graph, devices, balance, *how)]
+        several = [("cuda:0", "off"), *((given.devices, balance) for balance in given.balance)]
+        for cells in rows(make(name), several, given.rounds, given.warm, not given.pushes):
             lines.append(f"| {' | '.join(cells)} |")
             print(lines[-1], flush=True)
-            gc.collect()
+        gc.collect()
     about = machine()
     head = ["# Frontiers dealt out among GPUs", "", __doc__.split("\n\n", 1)[1].strip(), ""]
     head += [f"{', '.join(about['devices'])}; {about['when']}, commit {about['commit']}", ""]
