@@ -49,10 +49,11 @@ def interleaved(calls: Sequence[Callable[[], object]], rounds: int, warm: int = 
             call()
         if time.perf_counter() > until:
             break
-    nvrtc.settle()
     for _ in range(COMPILED):
+        nvrtc.settle()
         for call in calls:
             call()
+    nvrtc.settle()
     times: list[list[float]] = [[] for _ in calls]
     for _ in range(rounds):
         for call, kept in zip(calls, times, strict=True):

@@ -141,7 +141,7 @@ def test_slices_need_room_and_entries_that_are_far(device):
 
 
 def test_rows_are_taken_as_they_lie_where_memory_is_short(device, monkeypatch):
-    """Whatever there is no room for; what was made before that is there."""
+    """Whatever there is no room for; what was made before that is there, and the rest once there is room."""
     rng = np.random.default_rng(2)
     n, count, empty = 500, 40_000, device.empty
     A = sparse.coo_array((rng.random(count), rng.integers(0, n, (2, count))), shape=(n, n)).tocsr()
@@ -159,14 +159,28 @@ def test_rows_are_taken_as_they_lie_where_memory_is_short(device, monkeypatch):
         block = MatrixBlock(n, A.indptr, A.indices.astype(np.int32), A.data, 1, A.nnz, False)
         found = streams.streams_of(device, block, n, 4)
         kinds.add(len(found))
-        if found:
-            left[0] = 1 << 20
-            assert found == streams.streams_of(device, block, n, 4)
-            parts = zip(found, streams.values_of(device, block, found, True), strict=True)
+        assert found or streams.order_of(block) is None
+        left[0] = 1 << 20
+        again = streams.streams_of(device, block, n, 4)
+        assert len(again) == 2 and (again is found or len(found) < 2)
+        for some in filter(None, (found, again)):
+            parts = zip(some, streams.values_of(device, block, some, True), strict=True)
             assert abs(sum(entries(view, vals, A.shape) for view, vals in parts) - A).max() == 0
-        else:
-            assert streams.order_of(block) is None
     assert kinds == {0, 1, 2}
+
+
+def test_views_without_room_are_tried_less_and_less_often(device):
+    tries, views, found = [], {}, []
+
+    def make():
+        tries.append(len(found) + 1)
+        if len(tries) < 6:
+            raise OutOfMemory("expected more")
+        return "made"
+
+    while len(found) < 99:
+        found.append(streams._kept(device, views, "likely", make))
+    assert tries == [1, 2, 4, 8, 16, 32] and found == [None] * 31 + ["made"] * 68
 
 
 def test_values_follow_the_slices_of_each_type_of_x(device, monkeypatch):

@@ -214,7 +214,9 @@ def pull_seconds(
 def _used_first(session: Context, store: MatrixStore, turned: bool) -> bool:
     """Whether a pull finds the most used columns first in each row. (What ranks decide by all of them know.)"""
     held = store if not turned or store.symmetric else store.transposed
-    return session.ranks is None and held is not None and all(x.views.get("likely") is not None for x in held.blocks)
+    if session.ranks is not None or held is None:
+        return False
+    return all(x.views.get("likely", x.cols) is not x.cols for x in held.blocks)
 
 
 def push_seconds(costs: Costs, semiring: Any, store: MatrixStore, outer: RowMap, edges: int | None) -> float:

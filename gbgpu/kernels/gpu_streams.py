@@ -2,8 +2,9 @@
 some columns are used far more than others) columns by how much they are used, so that the values of x that most
 entries need lie side by side. Where x is larger than the cache, one stream for each slice of the columns."""
 
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from .. import settings
 from ..device.rows import Begun, joined, ranked
 from ..errors import in_room
 
+_T = TypeVar("_T")
 LONG = 128  # entries from which a row is spread over a block of threads
 
 SMALL = 1 << 16  # entries below which rows are not worth preparing
@@ -77,22 +79,29 @@ def streams_of(device: Any, block: Any, width: int, held: int) -> tuple[Stream, 
     kept with it; nothing for blocks that are not worth it, and where memory is short."""
     if block.nnz < SMALL or is_short(device, block, SHORT) or block.cols.dtype != np.int32:
         return ()
-    views = block.views
-    if 1 not in views:
-        with device.uncaptured():
-            views[1] = in_room(lambda: _whole(device, block, width)) or ()
-    if not views[1]:
+    whole = _kept(device, block.views, 1, lambda: _whole(device, block, width))
+    if whole is None:
         return ()
-    count = min(-(-views[1][0].high * held // (device.l2 // 2)), int(block.nnz / (EACH * block.n)))
+    count = min(-(-whole[0].high * held // (device.l2 // 2)), int(block.nnz / (EACH * block.n)))
     if count < 2:
-        return views[1]
-    if count not in views:
-        with device.uncaptured():
-            views[count] = in_room(lambda: _cut(device, block, views[1][0], count)) or views[1]
-    return views[count]
+        return whole
+    return _kept(device, block.views, count, lambda: _cut(device, block, whole[0], count)) or whole
 
 
-def _whole(device: Any, block: Any, width: int) -> tuple[Stream]:
+def _kept(device: Any, views: dict[Any, Any], key: Any, make: Callable[[], _T | None]) -> _T | None:
+    """What make() gives, kept under this key; None where memory is short, and then until twice as many have asked."""
+    found: _T | None = views.get(key)
+    if found is None:
+        asked = views[key, "asked"] = views.get((key, "asked"), 0) + 1
+        if asked & asked - 1 == 0:
+            with device.uncaptured():
+                found = in_room(make)
+            if found is not None:
+                views[key] = found
+    return found
+
+
+def _whole(device: Any, block: Any, width: int) -> tuple[Stream, ...]:
     codes, order = _coded(device, block, width)
     used = width if order is None else len(order)
     return (_laid_out(device, block.n, None, block.indptr, codes, order, 0, used),)
@@ -101,7 +110,7 @@ def _whole(device: Any, block: Any, width: int) -> tuple[Stream]:
 def order_of(block: Any) -> Any:
     """The columns by use, where pulls take streams and there is such an order."""
     made = block.views.get(1)
-    return made[0].order if made else None
+    return None if made is None else made[0].order
 
 
 def values_of(device: Any, block: Any, streams: tuple[Stream, ...], needed: bool) -> list[Any]:
@@ -129,27 +138,27 @@ def likely_first(device: Any, block: Any, width: int) -> Any:
     captured = device.journal is not None
     if asked < PAYS and not captured or block.nnz < SMALL or block.cols.dtype != np.int32:
         return None
-    if "likely" not in views:
-        with device.uncaptured():
-            room = device.memory()[0] > ROOM * (block.cols.nbytes + 32 * width)
-            views["likely"] = in_room(lambda: used_first(device, block, width)) if room else None
-    return views["likely"]
+    found = _kept(device, views, "likely", lambda: used_first(device, block, width))
+    return None if found is block.cols else found
 
 
 def used_first(device: Any, block: Any, width: int) -> Any:
-    """The columns with four that are used most first in each row, as far as some of the entries tell; None where few
-    are used more than others."""
+    """The columns with four that are used most first in each row, as far as some of the entries tell; as they are where
+    few are used more than others; None if room is short."""
+    if device.memory()[0] < ROOM * (block.cols.nbytes + 32 * width):
+        return None
     counts = device.counts(block.cols, width, LOOKED)
     top = ranked(device, counts, width // 16)[2]
     if top * LOOKED < SKEWED * block.nnz:
-        return None
+        return block.cols
     found = device.empty(block.cols.size, np.int32)
     device.run(f"used_first{block.indptr.itemsize}", 32 * block.n, (block.indptr, block.cols, counts, found, block.n))
     return found
 
 
 def _cut(device: Any, block: Any, whole: Stream, count: int) -> tuple[Stream, ...] | None:
-    """So many streams of columns side by side; None if most entries are in the first of them, or room is short."""
+    """So many streams of columns side by side; the whole one if most entries are in the first of them; None if room is
+    short."""
     edges = [whole.high * i // count for i in range(count + 1)]
     if device.memory()[0] < 16 * block.nnz:
         return None
@@ -157,7 +166,7 @@ def _cut(device: Any, block: Any, whole: Stream, count: int) -> tuple[Stream, ..
     for low, high in pairwise(edges):
         codes, firsts = device.cut(whole.codes, low, high, whole.codes, whole.begins, whole.ranks, whole.present)
         if not streams and len(codes) > (1 - SHARE) * block.nnz:
-            return None
+            return (whole,)
         if len(codes):
             before = streams[-1].words if streams else None
             streams.append(_laid_out(device, block.n, whole.rows, firsts, codes, whole.order, low, high, before))
