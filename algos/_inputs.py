@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from gbgpu import Matrix, Vector, binary, indexunary, settings
+from gbgpu import Matrix, Vector, agg, binary, indexunary, settings
 from gbgpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue, message
-from gbgpu.semiring import plus_pair
 
 
 def square(A: Any) -> int:
@@ -98,9 +97,7 @@ def rounds_are_cheap() -> bool:
 
 def row_lengths(A: Matrix) -> Any:
     """The expression of how many entries each row has (INT64), nothing where there is none: out-degrees."""
-    ones = Vector(int, size=A.ncols, name="ones")
-    ones[:] = 1
-    return plus_pair[int](A @ ones)
+    return A.reduce_rowwise(agg.count)
 
 
 def degrees(A: Matrix) -> Vector:
