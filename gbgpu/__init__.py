@@ -46,9 +46,10 @@ def init(
     `gb.partition`. `deterministic`: sums of floats are the same, bit for bit, from run to run and on any number of
     devices of one kind, and `any` takes the term of the lowest index in products with a vector; such products go by
     rows (pull) then, which costs time. `balance`: whether a device computes for another whose part of a frontier is
-    larger, "auto", "off" or a `gb.balance.Policy`; GPUs share pulls of all entries only (docs/balance.md). `replicas`:
-    bytes that copies may take: of whole matrices on the first of several GPUs, which then does by itself what others
-    would only delay, and of rows that others compute (docs/devices.md); "auto", as many as leave room, 0 for none.
+    larger, "auto", "off" or a `gb.balance.Policy`; GPUs share pulls of all entries, and wide pushes (docs/balance.md).
+    `replicas`: bytes that copies may take: of whole matrices on the first of several GPUs, which then does by itself
+    what others would only delay, and of rows that others compute (docs/devices.md); "auto", as many as leave room, 0
+    for none.
 
     In processes that mpiexec started the session has the devices of all of them (docs/clusters.md), each of which calls
     this; `ranks=False` gives each process a session of its own, and True is for what starts processes otherwise. Raises

@@ -76,9 +76,12 @@ class Record:
     @property
     def decision(self) -> Any:
         """Of a product, balance.Decision: who computed what, and what came of it; with the first device."""
-        if callable(self._decision):
-            self._decision = self._decision()
-        return self._decision
+        if not callable(self._decision):
+            return self._decision
+        found = self._decision()
+        if found.observed is not None:  # else devices have not come to the end of it
+            self._decision = found
+        return found
 
     def _settle(self) -> None:
         if self._stats is not None and not isinstance(self._stats, tuple):

@@ -340,12 +340,13 @@ def test_what_rounds_took_tells_which_way_they_go(monkeypatch):
 
 
 @pytest.mark.parametrize(("took", "deals"), [(0.5, True), (0.97, True), (0.99, False), (3.0, False)])
-@pytest.mark.parametrize(("late", "times"), [(0, 1), (0, 8), (3, 8)])
-def test_statements_deal_frontiers_out_where_that_takes_less(took, deals, late, times, monkeypatch):
-    """Once some pushes went both ways; devices tell of them `late` marks afterwards."""
+@pytest.mark.parametrize(("late", "times", "compiled"), [(0, 1, 0), (0, 8, 0), (3, 8, 0), (0, 1, 2)])
+def test_statements_deal_frontiers_out_where_that_takes_less(took, deals, late, times, compiled, monkeypatch):
+    """Once some pushes went both ways; devices tell of them `late` marks afterwards. In so many of them something was
+    compiled: what these took says nothing."""
     session, A = begin("off", "cpu:2", (1, 9))
     session.sharing = who = sharing.Sharing(session, Policy(overhead=0, patience=times))
-    done, marks, made = [], [], sharing.Sharing._dealt
+    done, marks, made, beside = [], [], sharing.Sharing._dealt, SimpleNamespace(seconds=0.0)
 
     def dealt(*given):
         found = made(*given)
@@ -358,7 +359,14 @@ def test_statements_deal_frontiers_out_where_that_takes_less(took, deals, late, 
             return None
         return 1e-3 * (took if done[one // 4] else 1.0) * (1.0 if device.index else 0.5)
 
-    monkeypatch.setattr(CpuDevice, "mark", lambda device: marks.append(device) or len(marks) - 1)
+    def mark(device):
+        marks.append(device)
+        if len(done) <= compiled:
+            beside.seconds += 1
+        return len(marks) - 1
+
+    monkeypatch.setattr(sharing, "beside", beside)
+    monkeypatch.setattr(CpuDevice, "mark", mark)
     monkeypatch.setattr(CpuDevice, "between", between)
     monkeypatch.setattr(sharing.Sharing, "_dealt", dealt)
     monkeypatch.setattr(sharing, "LAID", 0)
@@ -370,8 +378,8 @@ def test_statements_deal_frontiers_out_where_that_takes_less(took, deals, late, 
         once = found if once is None else once
         assert found.isequal(once)
     first = done.index(False)
-    assert times <= first <= times + late
-    assert done[-16:] == [deals] * 16 and len(marks) <= 4 * (2 * times + 2 * late)
+    assert times + compiled <= first <= times + compiled + late
+    assert done[-16:] == [deals] * 16 and len(marks) <= 4 * (2 * times + compiled + 2 * late)
     with gb.trace() as records:
         semiring.min_plus(q @ A).new(direction="push")
     found = [record.decision for record in records if record.decision is not None]
@@ -379,8 +387,14 @@ def test_statements_deal_frontiers_out_where_that_takes_less(took, deals, late, 
     for decision in found:
         told = [decision.observed, decision.gained]
         assert told == ([None, None] if late else pytest.approx([1e-3 * took, 1e-3 * (1 - took)]))
-    semiring.max_plus(q @ A).new(direction="push")  # of its own
-    assert len(who._trials[A._store]) == 2
+    if not deals:  # nothing is counted for it any more
+        monkeypatch.setattr(direction, "counted_edges", None)
+        assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
+        assert semiring.plus_times(q @ A).new(direction="push").nvals == once.nvals
+    monkeypatch.undo()
+    semiring.any_second(q @ A).new(direction="push")  # of its own
+    semiring.max_plus(q @ A).new(direction="push")
+    assert list(who._trials[A._store]) == [False, True]
 
 
 @pytest.mark.parametrize(("took", "wanted"), [(0.9, "alone"), (0.99, "apart"), (2.0, "apart")])

@@ -167,6 +167,11 @@ def test_rows_are_taken_as_they_lie_where_memory_is_short(device, monkeypatch):
             parts = zip(some, streams.values_of(device, block, some, True), strict=True)
             assert abs(sum(entries(view, vals, A.shape) for view, vals in parts) - A).max() == 0
     assert kinds == {0, 1, 2}
+    other = block.with_values(2 * A.data, 1)
+    monkeypatch.setattr(device, "cut", lambda *given: short())
+    left[0] = 0
+    found = streams.streams_of(device, other, n, 4)
+    assert len(found) == 2 and streams.values_of(device, other, found, True) is None
 
 
 def test_views_without_room_are_tried_less_and_less_often(device):

@@ -47,17 +47,17 @@ def in_words(n: int, p: int) -> bool:
     return n >= p * WORD * WORD
 
 
-def _cut(n: int, weights: np.ndarray) -> np.ndarray:
+def _cut(n: int, weights: np.ndarray, words: bool = True) -> np.ndarray:
     """Bounds of blocks whose sizes are as weights: each row goes to one block, sizes differ from the exact share by
-    less than one row, or by less than a word where there are many."""
+    less than one row, or (`words`) by less than a word where there are many."""
     share = np.cumsum(weights)[:-1] / weights.sum()
-    return _bounds(np.floor(share * n + 0.5).astype(np.int64), n)
+    return _bounds(np.floor(share * n + 0.5).astype(np.int64), n, words)
 
 
-def _bounds(inner: np.ndarray, n: int) -> np.ndarray:
-    """Bounds of blocks from those between them."""
-    if in_words(n, len(inner) + 1):
-        inner = inner // WORD * WORD
+def _bounds(inner: np.ndarray, n: int, words: bool = True) -> np.ndarray:
+    """Bounds of blocks from those between them; who is to have nothing has nothing."""
+    if words and in_words(n, len(inner) + 1):
+        inner = np.where(inner < n, inner // WORD * WORD, n)
     return np.concatenate([[0], inner, [n]]).astype(np.int64)
 
 
@@ -86,7 +86,7 @@ def _by_owner(owners: np.ndarray, p: int) -> tuple[np.ndarray, Order]:
 
 
 def equal_rows() -> Partition:
-    """The same number of rows for every device."""
+    """The same number of rows for every device; of 4096 for each and more, whole words of 64."""
     return Partition("equal_rows()", lambda rows, p: (_cut(rows.n, np.ones(p)), None))
 
 
@@ -136,7 +136,7 @@ def random(seed: int = 0) -> Partition:
         raise InvalidValue(message("a seed from 0 on", repr(seed)))
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
-        owners = np.repeat(np.arange(p), np.diff(_cut(rows.n, np.ones(p))))
+        owners = np.repeat(np.arange(p), np.diff(_cut(rows.n, np.ones(p), words=False)))
         return _by_owner(np.random.default_rng(seed).permutation(owners), p)
 
     return Partition(f"random({seed})", divide, permutes=True)
@@ -325,8 +325,8 @@ class RowMap:
         ascending = order is None or self.p == 1 or bool((order == np.arange(self.n)).all())
         self.order = None if ascending else np.asarray(order, np.int64)
         self._place = None if self.order is None else np.argsort(self.order)
-        # slots are the user ids
-        self.plain = self.order is None and bool((self.starts[:-1] == self.bounds[:-1]).all())
+        has = np.diff(self.bounds) > 0  # slots are the user ids, where there are any
+        self.plain = self.order is None and bool((self.starts[:-1] == self.bounds[:-1])[has].all())
         self.heads = None if delegates is None else RowMap(np.concatenate([[0], np.cumsum(delegates)]))
         self._bounds, self._starts = self.bounds.tolist(), self.starts.tolist()  # NumPy scalars are slow to pass around
         self._tables: dict[str, Tables] = {}

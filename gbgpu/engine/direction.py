@@ -67,20 +67,21 @@ def product_of(session: Context, statement: Any, held: VectorStore | None) -> tu
     edges = None
     if count is not None:
         edges = count * store.nvals // max(inner.n, 1)
-        hinted = direction == "pull" or direction is not None and not balanced(session, inner, edges)
+        pushed = _held(store, not pull_turned)
+        hinted = direction == "pull" or direction is not None and not balanced(session, expr.op, pushed, inner, edges)
         if hinted or max(pull, push_seconds(costs, expr.op, store, outer, None)) < COUNT + costs.step:
             tiny = not direction
         else:
-            edges, tallies = frontier_edges(session, x, count, store, not pull_turned, settled)
+            edges, tallies = frontier_edges(session, expr.op, x, count, store, not pull_turned, settled)
             if edges and ends_soon(expr.op.monoid):
                 first = _used_first(session, store, pull_turned)
                 pull = pull_seconds(costs, expr.op, store, outer, inner, count, allowed, edges, first)
     push = push_seconds(costs, expr.op, store, outer, edges)
     if direction is None:
         direction = _rented(session, matrix, x, store, pull_turned, pull, push)
-    pushed, alone = direction == "push", outer.p == 1 and not session.kernels.neutral
-    dense = pushed and edges is not None and DENSE * edges >= outer.n and session.ranks is None
-    straight = pushed and alone and not order_matters(expr.op.monoid)
+    pushes, alone = direction == "push", outer.p == 1 and not session.kernels.neutral
+    dense = pushes and edges is not None and DENSE * edges >= outer.n and session.ranks is None
+    straight = pushes and alone and not order_matters(expr.op.monoid)
     turn = pull_turned == (direction == "pull")
     found = session.oriented(matrix, turn)
     heads = None
@@ -213,7 +214,7 @@ def pull_seconds(
 
 def _used_first(session: Context, store: MatrixStore, turned: bool) -> bool:
     """Whether a pull finds the most used columns first in each row. (What ranks decide by all of them know.)"""
-    held = store if not turned or store.symmetric else store.transposed
+    held = _held(store, turned)
     if session.ranks is not None or held is None:
         return False
     return all(x.views.get("likely", x.cols) is not x.cols for x in held.blocks)
@@ -240,14 +241,23 @@ def ones_vector(session: Context, map: RowMap, dtype: Any) -> VectorStore:
     )
 
 
-def balanced(session: Context, map: RowMap, edges: int) -> bool:
+def _held(store: MatrixStore, turned: bool) -> MatrixStore | None:
+    """A matrix, or as it is by columns, if it is there."""
+    return store if not turned or store.symmetric else store.transposed
+
+
+def balanced(session: Context, op: Any, held: MatrixStore | None, map: RowMap, edges: int) -> bool:
     """Whether somebody may move a push of about so many edges from its owners to other devices."""
-    who = session.sharing if session.assigner is None else session.assigner
-    return who is not None and map.p > 1 and bool(who.cares(edges))
+    if map.p == 1:
+        return False
+    if session.assigner is not None:
+        return bool(session.assigner.cares(edges))
+    return session.sharing is not None and bool(session.sharing.cares(edges, op.monoid.is_any, held))
 
 
 def frontier_edges(
     session: Context,
+    op: Any,
     x: VectorStore,
     count: int,
     store: MatrixStore,
@@ -257,11 +267,11 @@ def frontier_edges(
     """Entries in the rows of the frontier: counted, or estimated by the mean degree, where counting needs a read and
     the frontier is small, or would go the same way with MORE times as many (`settled`). And their tallies, or the edges
     of each block before groups of rows and after the last one, where somebody decides by them."""
-    held = store if not turned or store.symmetric else store.transposed
+    held = _held(store, turned)
     if held is not None and x.map is not held.rowmap:
         held = None
     mean = count * store.nvals // max(x.map.n, 1)
-    matters = balanced(session, x.map, mean)
+    matters = balanced(session, op, held, x.map, mean)
     tells = session.assigner is not None and matters
     if x.form == "full":
         return store.nvals, tallied(session, x, held) if tells and held is not None else None

@@ -31,6 +31,7 @@ from ..distribute.needs import Transfer
 from ..distribute.partition import WORD, RowMap, Task, in_words
 from ..errors import in_room
 from ..kernels.interface import Spec, reads, sums_whole_rows
+from ..trace import beside
 from .assign import CHUNK, as_tasks, before_chunks, counting, grouping, pull_seconds_each
 from .context import Context
 from .dealing import ALONE, APART, DEALT, FEWEST, Dealt, DealtThere, Pace, Ran, Trial, of_hubs, slices
@@ -58,14 +59,29 @@ class Shared(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """A product: whether it was dealt out, seconds that are predicted of owners, the trial that it is of, and marks of
-    all devices before and after it."""
+    """A product: whether it was dealt out, seconds that are predicted of owners, the trial that it is of, what had been
+    compiled before, and marks of all devices before and after it."""
 
     dealt: bool
     plain: float
     trial: Trial | None
+    compiled: float
     begun: list[Any]
     ended: list[Any]
+
+    def took(self, devices: Sequence[Any]) -> float | None:
+        """Seconds; None if devices have not come to the end of it."""
+        marks = zip(devices, self.begun, self.ended, strict=False)
+        spent = [seconds for device, *pair in marks if (seconds := device.between(*pair)) is not None]
+        return max(spent) if len(spent) == len(self.begun) else None
+
+    def observed(self, devices: Sequence[Any], decision: Decision) -> Decision:
+        """The decision with what came of it, if that is known; waits for the devices."""
+        for device in devices:
+            device.synchronize()
+        seconds, apart = self.took(devices), None if self.trial is None else self.trial.apart
+        gained = None if seconds is None or apart is None else apart * self.plain - seconds
+        return replace(decision, observed=seconds, gained=gained)
 
 
 class Sharing:
@@ -75,7 +91,8 @@ class Sharing:
         self.session, self.policy = session, policy
         self._within = False  # whether the round that is captured may deal frontiers out
         self._paces: WeakKeyDictionary[MatrixStore, dict[Any, Pace]] = WeakKeyDictionary()  # by first matrix, and loop
-        self._trials: WeakKeyDictionary[MatrixStore, dict[Spec, Trial]] = WeakKeyDictionary()
+        # of pushes of a matrix, by whether any arrival is enough, as their costs are
+        self._trials: WeakKeyDictionary[MatrixStore, dict[bool, Trial]] = WeakKeyDictionary()
         self.under_way: Timed | None = None  # the product of the statement under way, if somebody asks what it takes
         self._timed: list[Timed] = []  # others, which devices may not have ended
 
@@ -108,9 +125,11 @@ class Sharing:
         """Whether there is any loop whose rounds may go another way."""
         return bool(self._paces)
 
-    def cares(self, edges: float) -> bool:
-        """Whether a push of about so many edges is worth that they are counted."""
-        return edges * self.session.kernels.costs.push_edge >= 2 * DEALS * self.policy.overhead
+    def cares(self, edges: float, first: bool, matrix: MatrixStore | None) -> bool:
+        """Whether a push of about so many edges is worth that they are counted. `first`: any arrival is enough."""
+        known = None if matrix is None else self._trials.get(matrix, {}).get(first)
+        worth = edges * self.session.kernels.costs.push_edge >= 2 * DEALS * self.policy.overhead
+        return worth and (known is None or known.deals or not known.settled)
 
     def push(
         self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[np.ndarray] | None
@@ -121,14 +140,14 @@ class Sharing:
             return self._there(spec, x, matrix)
         if found is None or x.form == "full" or not self.policy.steal:
             return None
-        given = self.session.kernels.costs
-        edge = given.push_first if spec.op.monoid.is_any else given.push_edge
+        given, first = self.session.kernels.costs, spec.op.monoid.is_any
+        edge = given.push_first if first else given.push_edge
         loads = np.array([int(one[-1]) for one in found])
         gain = edge * float(loads.max() - loads.mean()) - DEALS * self.policy.overhead
         if gain <= 0:
             return None
         self._hear()
-        trial = self._trials.setdefault(matrix, {}).setdefault(spec, Trial(self.policy.patience))
+        trial = self._trials.setdefault(matrix, {}).setdefault(first, Trial(self.policy.patience))
         dealt = self._dealt(spec, x, matrix, found, loads, edge, gain) if trial.deals else None
         if not trial.settled or dealt is not None and self.session.watched is not None:
             self.begin(None if dealt is None else dealt.decision, edge * int(loads.max()), trial)
@@ -136,42 +155,30 @@ class Sharing:
 
     def begin(self, decision: Decision | None, plain: float, trial: Trial | None = None) -> None:
         """A product is handed out, as was decided; owners were predicted to take `plain` seconds."""
-        marks = [device.mark() for device in self.session.devices]
-        self.under_way = one = Timed(decision is not None, plain, trial, marks, [])
+        devices = self.session.devices
+        self.under_way = one = Timed(
+            decision is not None, plain, trial, beside.seconds, [device.mark() for device in devices], []
+        )
         if decision is not None and self.session.watched is not None:
-            self.session.watched.decision = partial(self._observed, decision, one)
+            self.session.watched.decision = partial(one.observed, devices, decision)
 
     def done(self) -> None:
         """All of the statement under way has been handed out."""
         one, self.under_way = self.under_way, None
         if one is not None:
             one.ended.extend(device.mark() for device in self.session.devices)
-            if one.trial is not None and not one.trial.settled:
+            if one.trial is not None and not one.trial.settled and one.compiled == beside.seconds:
                 self._timed.append(one)
-
-    def _took(self, one: Timed) -> float | None:
-        """Seconds; None if devices have not come to the end of it."""
-        marks = zip(self.session.devices, one.begun, one.ended, strict=False)
-        spent = [seconds for device, *pair in marks if (seconds := device.between(*pair)) is not None]
-        return max(spent) if len(spent) == len(one.begun) else None
 
     def _hear(self) -> None:
         """What pushes on trial took."""
         timed, self._timed = self._timed, []
         for one in timed:
-            seconds = self._took(one)
+            seconds = one.took(self.session.devices)
             if seconds is None:
                 self._timed.append(one)
             elif one.trial is not None:
                 one.trial.hear(one.dealt, seconds / one.plain)
-
-    def _observed(self, decision: Decision, one: Timed) -> Decision:
-        """The decision with what came of it, if that is known; waits for the devices."""
-        for device in self.session.devices:
-            device.synchronize()
-        seconds, apart = self._took(one), None if one.trial is None else one.trial.apart
-        gained = None if seconds is None or apart is None else apart * one.plain - seconds
-        return replace(decision, observed=seconds, gained=gained)
 
     def _dealt(
         self,

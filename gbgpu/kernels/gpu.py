@@ -125,10 +125,12 @@ class GpuKernels:
         if block.whole and not masked and sums_whole_rows(spec) and gpu_streams.pays(device, block):
             views = gpu_streams.streams_of(device, block, width, spec.b.np_type.itemsize if reads_x and x.stride else 0)
             if views:
+                values = gpu_streams.values_of(device, block, views, reads_a)
+                if values is None:
+                    views, values = block.views[1], [block.vals]
                 if (order := getattr(x, "order", None)) is not None:
                     views = (views[0]._replace(order=order), *views[1:])
                 exact = spec if x.words is None else spec._replace(partial=True)
-                values = gpu_streams.values_of(device, block, views, reads_a)
                 return plain._replace(kind="pull_stream", spec=exact, rows=(views, block.cols, values, block.stride))
         if gpu_streams.is_short(device, block):
             return plain._replace(options={"short": True})

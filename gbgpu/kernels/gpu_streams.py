@@ -113,20 +113,18 @@ def order_of(block: Any) -> Any:
     return None if made is None else made[0].order
 
 
-def values_of(device: Any, block: Any, streams: tuple[Stream, ...], needed: bool) -> list[Any]:
-    """The block's values, in the order of each stream; those of slices are kept with it. All of them in any order if
-    they are not needed."""
+def values_of(device: Any, block: Any, streams: tuple[Stream, ...], needed: bool) -> list[Any] | None:
+    """The block's values, in the order of each stream; those of slices are kept with it, and None where memory is short
+    for them. All of them in any order if they are not needed."""
     if len(streams) == 1 or not (needed and block.stride):
         return [block.vals] * len(streams)
-    key = tuple((slice.low, slice.high) for slice in streams)
-    if key not in block.slices:
-        whole = block.views[1][0]
-        with device.uncaptured():
-            block.slices[key] = [
-                device.cut(whole.codes, slice.low, slice.high, block.vals, whole.begins, whole.ranks)[0]
-                for slice in streams
-            ]
-    return block.slices[key]
+    (whole,) = block.views[1]
+
+    def cut() -> list[Any]:
+        of_whole = whole.begins, whole.ranks
+        return [device.cut(whole.codes, slice.low, slice.high, block.vals, *of_whole)[0] for slice in streams]
+
+    return _kept(device, block.slices, tuple((slice.low, slice.high) for slice in streams), cut)
 
 
 def likely_first(device: Any, block: Any, width: int) -> Any:

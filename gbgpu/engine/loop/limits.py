@@ -105,7 +105,7 @@ def too_wide(session: Any, pushes: Iterable[tuple[Any, Any, MatrixStore]], bread
             wide = count * MANY > x.size
         else:
             most = min(_edges(session, op, held), breadth.edges(held) * (1 if breadth.few else len(held.blocks)))
-            wide = frontier_edges(session, x._store, count, held, False)[0] > most
+            wide = frontier_edges(session, op, x._store, count, held, False)[0] > most
         if wide:
             return True
     return False
