@@ -141,6 +141,33 @@ def test_rounds_that_compile_teach_nothing(compiled, monkeypatch):
     assert (state(mine)[:2] == before[:2]) == (compiled > 0)
 
 
+@pytest.mark.parametrize("action", ["leave", "steal"])
+def test_an_action_is_charged_the_time_of_deciding_on_it(action, monkeypatch):
+    mine, _ = arbiter(2)
+    who, clock, decide = assign.Assigner(None, mine.policy, mine.links), [0.0], balance.Arbiter.decide
+
+    def slowly(self, *given):
+        clock[0] += 5.0
+        return decide(self, *given)
+
+    monkeypatch.setattr(balance.Arbiter, "decide", slowly)
+    monkeypatch.setattr(assign, "now", lambda: clock[0])
+    monkeypatch.setattr(assign, "compiling", SimpleNamespace(last=-1.0))
+    loads = [THICK, THICK if action == "leave" else 0]
+    decision = who._decided("pull", [EDGE] * 2, loads, SimpleNamespace(entry_bytes=8))
+    clock[0] += 1.0
+    assert decision.action == action and who.done().observed == (1.0 if action == "leave" else 6.0)
+
+
+@pytest.mark.parametrize(("own", "loads"), [((1e-9, 1e-8), (10**7, 10**7)), ((1e-12, 1e-8), (10**6, 10**5))])
+def test_what_blocks_take_counts_and_not_their_edges(own, loads):
+    mine, _ = arbiter(2, fold=False)
+    costs = np.repeat(np.array(own)[:, None], 2, axis=1)
+    decision = mine.decide(costs, list(loads))
+    assert decision.action == "steal" and decision.predicted < 0.6 * decision.plain
+    assert mine.decide(costs, [int(1e-2 / each) for each in own]).action == "leave"  # they end together
+
+
 # ---------------------------------------------------------------- when folding begins
 
 

@@ -133,6 +133,25 @@ def test_equal_costs_leave_no_edge_behind(n):
         assert shares.seconds <= (shares.bound + costs[loads > 0].max(initial=0)) * (1 + 1e-9)
 
 
+EXTREMES = [
+    (np.full(6, 1e-11), [2**40, 2**59, 1, 0, 1000, 0]), ([1e-12, 1e12, 1e300], [2, 1, 5]),
+    ([1e3, 1e6, 1e-3, 1e-12], [2**59, 2**61, 10**9, 2**59]), (np.full(3, 1e-300), [2**60, 2**53 + 1, 0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("own", "loads"), EXTREMES)
+def test_equal_costs_of_any_size(own, loads):
+    n = len(loads)
+    found = balance.solve(np.repeat(np.array(own)[:, None], n, 1), loads)
+    assert (found.edges >= 0).all() and found.edges.sum(1).tolist() == loads
+
+
+def test_no_cost_is_too_small_beside_infinity():
+    costs = np.array([[np.inf, 1e-306, 1], [0, 1, 0], [np.inf, 0, 1]])
+    found = balance.solve(costs, [5, 2, 1000])
+    assert found.edges.sum(1).tolist() == [5, 2, 1000] and not found.edges[costs == np.inf].any()
+
+
 def splits(load, n):
     """All rows of n whole numbers that sum to `load`."""
     for bars in combinations(range(load + n - 1), n - 1):
@@ -459,6 +478,15 @@ def test_repartitioning_finds_blocks_of_equal_time(lengths, p, seed):
         bounds = found.bounds
     last = np.diff(true[bounds]).max()
     assert last <= max(first, true[-1] / p + 2 * weights.max()) + 1e-9
+
+
+def test_who_has_no_rows_only_waits():
+    """As long as the others compute, or no time at all: both say the same."""
+    prefix, bounds = np.arange(1001), [0, 1000, 1000]
+    for waited in (0.0, 1.0):
+        sums = balance.PartialSums(prefix)
+        found = balance.repartition(sums, prefix, bounds, [1.0, waited], 8.0, 1e9, rounds=10)
+        assert found.bounds.tolist() == [0, 500, 1000] and found.gain == pytest.approx(0.5) and found.worth
 
 
 def test_repartitioning_converges_and_weighs_its_cost():

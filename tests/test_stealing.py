@@ -510,7 +510,8 @@ def found_alone() -> list:
 @pytest.mark.parametrize("spec", ["cpu:4", "cuda:0*4", "cuda:0-1"])
 @pytest.mark.parametrize(("steal", "fold", "cached", "moved"), list(product([False, True], repeat=4)))
 def test_every_combination_of_actions_gives_the_same(spec, steal, fold, cached, moved, monkeypatch):
-    """By statements, and in loops that devices go round by themselves. GPUs fold by a replica on the first one."""
+    """By statements, all of whose frontiers are counted and pushed, and in loops that devices go round by themselves.
+    GPUs fold by a replica on the first one. Each action is taken."""
     cpu = spec.startswith("cpu")
     if not cpu and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
         pytest.skip("needs a GPU")
@@ -527,6 +528,8 @@ def test_every_combination_of_actions_gives_the_same(spec, steal, fold, cached, 
     if cpu and cached:
         session.assigner, session.sharing = None, sharing.Sharing(session, policy)
     A, rng = gb.io.generate.rmat(10, 8, seed=2, weights=(1, 9), dtype="INT64"), np.random.default_rng(4)
+    hand, of_hubs = dealing.Dealt.hand, []
+    monkeypatch.setattr(dealing.Dealt, "hand", lambda self, *of: of_hubs.append(self.hubs) or hand(self, *of))
     for recorded in (False, True, True, True):
         if moved:
             bounds = np.r_[0, np.sort(rng.integers(0, A.nrows + 1, len(session.devices) - 1)), A.nrows]
@@ -534,12 +537,39 @@ def test_every_combination_of_actions_gives_the_same(spec, steal, fold, cached, 
         if cached:
             store = session.matrix_store(A)
             session.sharing._cache(store.rowmap, store)
-        with nullcontext() if recorded else gb.trace() as records:
+        with nullcontext() if recorded else gb.trace() as records, monkeypatch.context() as patch:
+            if not recorded:
+                patch.setattr(direction, "COUNT", -1)
+                patch.setattr(direction, "pull_seconds", lambda *given: 1.0)
             found = found_by_all(A)
         for got, wanted in zip(found, expected, strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-9)
-        if records is not None and steal and not moved:
-            assert any(record.decision is not None for record in records)
+        assert not moved or np.array_equal(session.matrix_store(A).rowmap.bounds, bounds)
+        if not recorded:
+            taken = {record.decision.action for record in records if record.decision is not None} - {"leave"}
+            folds = fold and cpu and not cached
+            assert ("fold" in taken) == folds and (folds or ("steal" in taken) == steal)
+            assert not cached or any(hubs is not None for hubs in of_hubs) == steal
+
+
+def test_a_statement_that_fails_is_no_round(monkeypatch):
+    """What was decided for it is not charged what came afterwards."""
+    session, A = begin(STEADY, "cpu:2", (9, 1))
+    q = gb.Vector.from_coo(np.arange(0, A.nrows, 2), 1, size=A.nrows)
+    once = semiring.min_plus(q @ A).new(direction="push")
+    known = [len(arbiter.log) for arbiter in session.assigner.arbiters.values()]
+    with monkeypatch.context() as patch:
+
+        def short(*given):
+            assert session.assigner.under_way is not None
+            raise MemoryError
+
+        patch.setattr(products.Products, "_workspace", short)
+        with pytest.raises(exceptions.OutOfMemory):
+            semiring.min_plus(q @ A).new(direction="push")
+    assert session.assigner.under_way is None
+    assert [len(arbiter.log) for arbiter in session.assigner.arbiters.values()] == known
+    assert semiring.min_plus(q @ A).new(direction="push").isequal(once)
 
 
 def test_copies_of_blocks_are_given_back(monkeypatch):

@@ -34,8 +34,8 @@ def _number(name: str, value: object, least: float = 0.0) -> float:
 
 
 class Thresholds(NamedTuple):
-    """t1: edges of the fullest block and t2: its edges beyond the emptiest's, from which stealing is tried; t3: seconds
-    of a round, below which folding is; t4: entries of a row, from which it is a hub's."""
+    """Edges of the slowest block, t1: all, and t2: those for which the time of the fastest is not enough, from which
+    stealing is tried; t3: seconds of a round, below which folding is; t4: entries of a row that is a hub's."""
 
     t1: float
     t2: float
@@ -88,7 +88,7 @@ class Policy:
 
     def thresholds(self, edge_seconds: float, p: float, links: Topology, bytes_per_edge: float) -> Thresholds:
         """Those given, and for the others the points below which an action can't pay for itself. edge_seconds: of the
-        fullest block at home.
+        slowest block at home.
 
         Stealing saves at most the time from the mean load to the largest: t1 and t2 are the loads where that is the
         overhead. Folding saves at most the meeting of all devices but one, p (n - 1): a twentieth of a round of t3
@@ -174,11 +174,13 @@ class Arbiter:
         parts, loads = self._checked(costs, loads, traffic)
         self._round, costs = self._round + 1, parts[DEVICE]
         n, own = len(loads), costs.diagonal()
-        z, most = float((own * loads).max()), int(loads.argmax())
+        spent = own * loads
+        most = int(spent.argmax())
+        z, edge = float(spent[most]), float(own[most])
         plain, everyone = z + self.p * n, tuple(range(n))
         leave = Decision(self._round, "leave", everyone, None, z, plain, plain)
-        limits = self.policy.thresholds(float(own[most]), self.p, self.links, self.bytes_per_edge)
-        steal = self._may("steal") and loads[most] >= limits.t1 and loads[most] - loads.min() >= limits.t2
+        limits = self.policy.thresholds(edge, self.p, self.links, self.bytes_per_edge)
+        steal = self._may("steal") and loads[most] >= limits.t1 and z - spent.min() >= limits.t2 * edge
         overhead, before, self._folded = self.policy.overhead, self._folded, ()
         alone, lost, self._lost = None, self._lost, 0.0
         if self._may("fold") and plain < limits.t3:

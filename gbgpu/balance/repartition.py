@@ -96,7 +96,8 @@ def repartition(
         given = f"{bandwidth}, {bytes_per_edge} and {rounds}"
         raise InvalidValue(message("a bandwidth above 0, bytes an edge and rounds from 0 on", given))
     sums.observe(bounds, seconds)
-    bounds, seconds = whole(bounds), np.asarray(seconds, float)
+    bounds = whole(bounds)
+    seconds = np.where(np.diff(bounds) > 0, np.asarray(seconds, float), 0.0)  # who has nothing only waits
     new = sums.split(len(seconds))
     expected = np.diff(sums.at(new)) * seconds.sum()
     gain = float(seconds.max() - expected.max())

@@ -17,6 +17,7 @@ from .problem import DEVICE, DONE, HUGE, INTO, MOST, NEGATIVE, NOWHERE, OUT
 _GAP = 1e-7  # relative, of z and its bound, at which the search ends
 _TINY = 1e-11  # what counts as nothing beside coefficients of about 1
 _FAR = 1e7  # of z: where a whole load takes longer, less than its 1e-7th can go, which is not worth rounding errors
+_LEAST = 1e-280  # of a unit, so that loads below MOST are finite in it
 _SHIFT = 1e-9  # of the right sides, each another one: no two bases then tie, so none comes again
 
 _compiled = njit(nogil=True, cache=True, error_model="numpy")
@@ -54,7 +55,7 @@ def _scaled(costs, loads, p):
         for j in range(n):
             least = min(least, max(costs[DEVICE, i, j], costs[INTO, i, j], costs[OUT, i, j]))
         unit += least * loads[i] if loads[i] else 0.0
-    unit = unit or 1.0
+    unit = max(unit, _LEAST) if unit else 1.0
     for kind in range(3):
         for i in range(n):
             for j in range(n):

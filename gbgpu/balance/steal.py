@@ -45,10 +45,10 @@ def _anywhere(costs: list[float], loads: list[int]) -> Shares:
     mean = sum(spent) / n
     edges, room, thief = np.zeros((n, n), np.int64), [mean - mine for mine in spent], 0
     for i, (each, load) in enumerate(zip(costs, loads, strict=True)):
-        beyond = max(int(-room[i] / each), 0)
+        beyond = int(min(max(-room[i] / each, 0), load))
         edges[i, i], spent[i] = load - beyond, spent[i] - beyond * each
         while beyond and thief < n:
-            moved = min(beyond, max(int(room[thief] / each), 0))
+            moved = int(min(beyond, max(room[thief] / each, 0)))
             edges[i, thief] += moved
             spent[thief] += moved * each
             room[thief] -= moved * each
@@ -56,7 +56,7 @@ def _anywhere(costs: list[float], loads: list[int]) -> Shares:
             thief += beyond > 0
         while beyond:
             first = spent.index(min(spent))
-            moved = min(beyond, max(int((mean - spent[first]) / each), 1))
+            moved = int(min(beyond, max((mean - spent[first]) / each, -(-beyond // n))))
             edges[i, first] += moved
             spent[first] += moved * each
             beyond -= moved

@@ -162,8 +162,9 @@ class Assigner:
         width = matrix.entry_bytes
         if arbiter is None:
             arbiter = self._made(kind, float(width))
+        start = now()
         decision = arbiter.decide(costs(edge_seconds, self.links, width), np.array(loads))
-        self.under_way = arbiter, decision, now()
+        self.under_way = arbiter, decision, now() if decision.action == "leave" else start
         return decision
 
     def _made(self, kind: tuple[str, Spec], width: float) -> Arbiter:

@@ -323,8 +323,9 @@ class Session(Stores):
         except BaseException:
             self.pool.distrust()
             self.loops.clear()  # they use workspaces of the pool
-            if self.sharing is not None:
-                self.sharing.under_way = None
+            for who in (self.assigner, self.sharing):
+                if who is not None:
+                    who.under_way = None
             raise
         if self.sharing is not None:
             self.sharing.done()
