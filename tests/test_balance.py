@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.sparse import random_array
 
 import gbgpu as gb
+from bench.experiments import lux
 from bench.experiments.steal_solvers import SIZES, instances
 from gbgpu import balance
 from gbgpu.balance import simplex
@@ -478,6 +479,17 @@ def test_repartitioning_finds_blocks_of_equal_time(lengths, p, seed):
         bounds = found.bounds
     last = np.diff(true[bounds]).max()
     assert last <= max(first, true[-1] / p + 2 * weights.max()) + 1e-9
+
+
+def test_rates_are_those_of_rounds():
+    rates = lux.Rates(2e-9, 5e-10, 3e-10, 0.0)
+    cases = []
+    for n, m in product((10**4, 10**6), (1, 2, 4)):
+        one = lux.Case("g", m, 2, (16 * n, 8 * n), [n * m], (0.0, 0.0))
+        cases.append(one._replace(took=lux.predicted(rates, one)))
+    assert lux.fitted(cases) == pytest.approx(rates)
+    told = [(one, lux.predicted(rates, one)) for one in cases[:3]]
+    assert lux.chosen(told) == ("push on 4", "push on 4", 1.0)
 
 
 def test_who_has_no_rows_only_waits():

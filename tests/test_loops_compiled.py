@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 import weakref
+from contextlib import nullcontext
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -29,9 +30,10 @@ import gbgpu as gb
 from gbgpu import balance, binary, monoid, replace, select
 from gbgpu.device import nvrtc
 from gbgpu.device import rounds as on_gpus
+from gbgpu.device.cpu import CpuDevice
 from gbgpu.distribute.blocks import VectorStore
 from gbgpu.engine import dealing, direction, moving, sharing
-from gbgpu.engine.loop import captured, journal, kept, limits, tapes
+from gbgpu.engine.loop import captured, journal, kept, limits, solo, tapes
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
 from gbgpu.engine.loop.lent import Lent
@@ -461,6 +463,44 @@ def test_rounds_are_told(machine):
     first = dict((rounds, counts) for rounds, *counts in told[0][0])
     assert all(first[rounds] == counts for heard, *_ in told for rounds, *counts in heard)
     assert all(first[rounds][0] >= rounds for rounds in first)
+
+
+CHANGES = {
+    "a vector": lambda v, c, A, most: v << 5,
+    "all of a vector": lambda v, c, A, most: v[:] << 5,
+    "in place": lambda v, c, A, most: v(binary.plus) << 4,
+    "nothing left": lambda v, c, A, most: v.clear(),
+    "a number": lambda v, c, A, most: setattr(c, "value", 5),
+    "a matrix": lambda v, c, A, most: A << binary.plus(A, 4),
+    "an element": lambda v, c, A, most: operator.setitem(A, (3, 3), 7),
+    "a condition": lambda v, c, A, most: setattr(most, "value", 25),
+    "a guard": lambda v, c, A, most: setattr(most, "value", 2000),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_who_is_told_of_a_round_may_change_what_rounds_only_read(machine, change):
+    n, found = 50, []
+
+    def told(rounds):
+        if rounds == 20:
+            CHANGES[change](v, c, A, most)
+
+    for by_steps in (True, False):
+        ids = np.arange(n)
+        A = gb.Matrix.from_coo(ids, ids, 1, nrows=n, ncols=n)
+        x, v = gb.Vector.from_dense(np.zeros(n, int)), gb.Vector.from_dense(np.ones(n, int))
+        c, most = gb.Scalar.from_value(1, int), gb.Scalar.from_value(1000, int)
+        with gb.trace() if by_steps else nullcontext(), gb.loop(60, on_iteration=told) as it:
+            x << plus_times(A @ x)
+            x << binary.plus(x & v)
+            x << x + c
+            with it.when(most > 1500):
+                x << x + 100
+            it.until(it.index > most)
+        found.append((x.to_dict(), it.rounds))
+    assert by_itself(it) == (gb.settings.session().devices[0].kind == "cpu")
+    assert found[0] == found[1]
 
 
 def test_loops_are_explained(machine):
@@ -1399,6 +1439,60 @@ def test_conditions_that_read_what_is_not_there_leave_others_alone(machine):
             it.until(q.nvals == 0)
             it.until(s == 7)
         assert it.converged and it.rounds == depth and level.isequal(expected), it.how
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """From which round on loops of two CPU devices, which stand for GPUs, were left to the first one."""
+    gb.init("cpu:2")
+    monkeypatch.setattr(CpuDevice, "peers", SimpleNamespace(direct=True), raising=False)
+    monkeypatch.setattr(compiled, "_spent", 1e9)
+    monkeypatch.setattr(compiled, "SOON", 3)
+    monkeypatch.setattr(compiled, "IDLE", 1.0)
+    begun, go, found = compiled.DeviceLoop.__init__, compiled.DeviceLoop._gone_solo, []
+
+    def begin(self, *given):
+        begun(self, *given)
+        self.gpus, self.solo = 2, solo.Solo(self.session, self.loop)
+        found.append(None)
+
+    def gone(self, *given, **others):
+        left = go(self, *given, **others)
+        if left:
+            found[-1] = self.loop.rounds
+        return left
+
+    monkeypatch.setattr(compiled.DeviceLoop, "__init__", begin)
+    monkeypatch.setattr(compiled.DeviceLoop, "_gone_solo", gone)
+    return found
+
+
+def walked(A):
+    v = gb.Vector.from_dense(np.zeros(A.ncols))
+    with gb.loop(40):
+        v << plus_times(A @ v)
+
+
+@pytest.mark.parametrize("short", [0, 5])
+def test_a_loop_for_which_memory_was_short_is_left_to_the_first_gpu_later(alone, short, monkeypatch):
+    A = road(2000)
+    for call in range(8):
+        with monkeypatch.context() as patch:
+            if call == short:
+                patch.setattr(gb.settings.session().replicas, "fit", lambda *given: False)
+            walked(A)
+    assert alone[short] is None and all(first is not None for first in alone[:short])
+    assert alone[short + 1 :] == [0] * (7 - short)
+
+
+def test_a_kept_round_of_one_matrix_leaves_no_other_to_the_first_gpu(alone):
+    n, rng = 2000, np.random.default_rng(1)
+    rows, cols = np.repeat(np.arange(n), 500), rng.integers(0, n, 500 * n)
+    ids = np.r_[np.arange(n), (np.arange(n) + 1) % n], np.r_[(np.arange(n) + 1) % n, np.arange(n)]
+    thin, dense = (gb.Matrix.from_coo(*at, 1.0, nrows=n, ncols=n, dup_op="first") for at in (ids, (rows, cols)))
+    for A in (thin, thin, dense, dense, dense, thin):
+        walked(A)
+    assert alone[1] == alone[-1] == 0 and alone[2:5] == [None] * 3
 
 
 @threads_too

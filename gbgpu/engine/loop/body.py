@@ -26,6 +26,25 @@ def outputs(operations: list[Operation]) -> list[Any]:
     return [each.what if each.kind == "clear" else each.what.output for each in changes]
 
 
+def read_only(operations: list[Operation]) -> list[Any]:
+    """The handles that operations, guarded ones too, and their conditions read and do not change."""
+    found: dict[int, Any] = {}
+    changed = set(map(id, outputs(operations)))
+    for operation, _ in _each(operations):
+        what = operation.what
+        if operation.kind == "statement":
+            reads = reads_of(what)
+        else:
+            reads = handles(what.condition if operation.kind == "when" else what)
+        found.update((id(x), x) for x in reads if id(x) not in changed)
+    return list(found.values())
+
+
+def content(handle: Any) -> tuple[Any, Any]:
+    """What a handle holds: a store, or a number of the host's."""
+    return handle._store, getattr(handle, "_value", None)
+
+
 def drained(operations: list[Operation], changed: set[int]) -> Any:
     """The vector that a loop ends without entries of, if that is its only condition: `it.until(q.nvals == 0)`.
     `changed`: ids of the handles that it writes."""

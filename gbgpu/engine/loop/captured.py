@@ -21,7 +21,7 @@ from ...language.scalar import Scalar
 from ...trace import counters, listeners
 from ..dealing import ALONE, APART, DEALT, Ran
 from ..moving import moved
-from .body import drained, reads_of, round_of, written
+from .body import content, drained, read_only, reads_of, round_of, written
 from .buffers import (
     EITHER,
     addresses,
@@ -126,6 +126,8 @@ class Captured:
             for x, store in before:
                 x._store = store
         self.tape.finish()
+        # what is written down of handles that nothing here changes, but who is told of a round may
+        self._constants = [(x, content(x)) for x in read_only(loop.body)] if loop.told else []
         if self.key:
             self._keep(signature, [x for x, _ in before])
 
@@ -187,6 +189,11 @@ class Captured:
     def reads(self, signature: Signature) -> bool:
         """Whether it reads the matrices of a loop with this key."""
         return all(signature.handles[number]._store is (store and store()) for number, store in self._matrices)
+
+    def replicates(self, signature: Signature) -> bool:
+        """Whether it reads the replicas of these matrices, or matrices that lie on the first GPU."""
+        pairs = [(signature.handles[number]._store, store and store()) for number, store in self._matrices]
+        return all(mine is held or None not in (mine, held) and mine.replica is held for mine, held in pairs)
 
     def fits(self, signature: Signature, turns: Any = EITHER, after: "Captured | None" = None) -> bool:
         """Whether a loop with this key has what the round starts from, and no other loop is at it, or at the one that
@@ -581,7 +588,10 @@ class Captured:
     def _changed(self) -> bool:
         """Whether who was told of a round has given handles other content."""
         triples = zip(self.carried, self.places, self.blocks, strict=True)
-        return any(x._store is not place or held is not None and place.blocks != held for x, place, held in triples)
+        if any(x._store is not place or held is not None and place.blocks != held for x, place, held in triples):
+            return True
+        pairs = (zip(content(x), known, strict=True) for x, known in self._constants)
+        return any(one is not other for each in pairs for one, other in each)
 
     def _leave(self) -> None:
         """Handles get buffers that no graph writes any more."""

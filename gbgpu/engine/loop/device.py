@@ -77,6 +77,7 @@ class DeviceLoop:
         self.empties: dict[int, Any] = {}  # what scalars count as that a round leaves without a value, by their ids
         self.wide = 0  # how often it was left as it had got too wide
         self.thinned = False  # whether frontiers that had been wide are not any more
+        self.short = False  # whether the first of several GPUs had no room for it: the next one asks again
         self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
         self.solo = Solo(session, loop) if self.gpus > 1 else None
         self.begun = self.last = perf_counter()
@@ -199,7 +200,7 @@ class DeviceLoop:
             if self._seconds() > lost or self._grows and not self.thinned:
                 return False
         if not self.solo.fits():
-            self.solo = None
+            self.solo, self.short = None, True
             return False
         self.session.lock.acquire()  # until it is over: other threads' statements are planned for all devices
         try:
@@ -221,7 +222,7 @@ class DeviceLoop:
         """The loop is over."""
         if "signature" in vars(self):
             key, read, loops = self.signature.key, self._read, self.session.loops
-            folded = self.solo is not None and self.solo.entered and not loops.outgrown(key, read)
+            folded = (self.short or self.solo is not None and self.solo.entered) and not loops.outgrown(key, read)
             loops.ended(key, self.loop.rounds, read, folded)
         self._unfold()
 
@@ -295,10 +296,10 @@ class DeviceLoop:
         self.chances -= 1
         with self.session.lock:
             often = self._often
-            if self._folds:
+            if self._folds or self._folded:
                 self._gone_solo()
             captured = loops.find(loop, self.signature, way, often)
-            if captured is None and loops.alone(key, often) and self._gone_solo(surely=True):
+            if captured is None and loops.alone(self.signature, often) and self._gone_solo(surely=True):
                 captured = loops.find(loop, self.signature, way, often)
             if captured is not None and thin(self.session, captured.products(self.signature, "pull")):
                 other = loops.other(self.signature, captured.way, self.session.maps.alone)

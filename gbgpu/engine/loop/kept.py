@@ -38,9 +38,11 @@ class Kept:
         alike = self._captured.get(key, ())
         return bool(alike) if guards is None else any(one.way[0] == guards for one in alike)
 
-    def alone(self, key: Hashable, often: bool) -> bool:
-        """Whether there is one of the first of several GPUs; `often`: which takes wide frontiers."""
-        return any(one.alone and (one.often or not often) for one in self._captured.get(key, ()))
+    def alone(self, signature: Any, often: bool) -> bool:
+        """Whether there is one of the same matrices on the first of several GPUs; `often`: which takes wide
+        frontiers."""
+        alike = (one for one in self._captured.get(signature.key, ()) if one.alone and (one.often or not often))
+        return any(one.replicates(signature) for one in alike)
 
     def goes(self, key: Hashable, way: Any) -> bool:
         """Whether a round is kept that goes this way, or as many others as there may be."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...distribute.blocks import MatrixStore, VectorStore
 from ..moving import moved
-from .body import handles, outputs, reads_of, statements_of
+from .body import outputs, read_only
 
 
 class Solo:
@@ -17,14 +17,9 @@ class Solo:
 
     def __init__(self, session: Any, loop: Any):
         self._session = session
-        changed = outputs(loop.body)
-        found = {id(x): x for x in changed}
-        found.update((id(x), x) for statement in statements_of(loop.body) for x in reads_of(statement))
-        for operation in loop.body:
-            if operation.kind == "until":
-                found.update((id(x), x) for x in handles(operation.what))
-        self._changed = set(map(id, changed))
-        self._handles = [x for x in found.values() if x.ndim]
+        changed = {id(x): x for x in outputs(loop.body)}
+        self._changed = set(changed)
+        self._handles = [x for x in (*changed.values(), *read_only(loop.body)) if x.ndim]
         self._before: list[tuple[Any, Any]] | None = None  # outside
 
     @property
