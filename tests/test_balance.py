@@ -519,6 +519,19 @@ def test_repartitioning_converges_and_weighs_its_cost():
     assert np.diff(true[found.bounds]).max() < 1.02 * true[-1] / 4
 
 
+def test_numbers_that_are_none_are_refused():
+    costs, loads, host = np.ones((2, 2)), [4, 0], made("host", np.full((2, 2), 1e9))
+    assert balance.solve_exact(costs, loads, limit=np.inf, gap=0).seconds == 2
+    for wrong in ({"limit": np.nan}, {"limit": -1}, {"gap": -1}, {"gap": np.nan}, {"gap": np.inf}):
+        with pytest.raises(InvalidValue, match="a finite gap and a limit"):
+            balance.solve_exact(costs, loads, **wrong)
+    for wrong in (-1, 2):
+        with pytest.raises(InvalidValue, match="from 0 to 1"):
+            balance.costs([1e-9, 1e-9], host, 8.0, evicted=[wrong])
+    with pytest.raises(InvalidValue, match="one device or more"):
+        balance.predict(lux.Rates(1, 1, 1, 1), (1, 1), [1], [0], 0, 8)
+
+
 def test_what_repartitioning_refuses():
     sums = balance.PartialSums([0, 2, 5])
     for bounds, seconds in (([0, 1], [1.0]), ([0, 2, 1, 2], [1.0] * 3), ([0, 2], [-1.0]), ([0, 2], [np.nan])):

@@ -170,13 +170,17 @@ def costs(
     edge_seconds: Any, links: Topology, bytes_per_edge: float, replicas: Any = None, evicted: Iterable[int] = ()
 ) -> np.ndarray:
     """c_ij of a round (n, n), seconds an edge: link plus compute. edge_seconds: of blocks (n,), or of blocks on devices
-    (n, n) where devices differ; `evicted` devices cost infinitely much (GUM, section V-A)."""
+    (n, n) where devices differ; `evicted` devices, 0 .. n - 1, cost infinitely much (GUM, section V-A). Raises
+    DimensionMismatch, InvalidValue."""
     compute = np.asarray(edge_seconds, float)
     compute = compute[:, None] if compute.ndim == 1 else compute
     if compute.shape not in ((links.n, 1), (links.n, links.n)):
         raise DimensionMismatch(message(f"seconds an edge of {links.n} blocks", compute.shape))
     found = link_seconds(links, bytes_per_edge, replicas) + compute
-    found[:, list(evicted)] = np.inf
+    gone = list(evicted)
+    if not all(0 <= d < links.n for d in gone):
+        raise InvalidValue(message(f"devices from 0 to {links.n - 1} that are evicted", gone))
+    found[:, gone] = np.inf
     return found
 
 

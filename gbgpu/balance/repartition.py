@@ -132,7 +132,9 @@ def predict(
 ) -> Prediction:
     """Seconds of a round (Lux, section 6, equations 10 to 14). edges: that a pull and a push touch; inputs: vertices
     that the devices of each host read, those of two devices twice; updates: vertices that each host needs of others;
-    devices: of all hosts; width: bytes a vertex. Blocks are taken as balanced."""
+    devices: of all hosts, 1 or more; width: bytes a vertex. Blocks are taken as balanced. Raises InvalidValue."""
+    if devices < 1:
+        raise InvalidValue(message("one device or more", devices))
     moved = rates.transfer * width * sum(updates)
     load = rates.load * width * max(inputs, default=0)
     pull, push = (rate * count / devices for rate, count in zip((rates.pull, rates.push), edges, strict=True))

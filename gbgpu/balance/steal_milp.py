@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InvalidValue, message
 from .problem import DEVICE, INTO, OUT, Shares, Traffic, checked, seconds_of
 from .steal import solve
 
 # Of z: what whole loads add less than is left out. Coefficients that differ by more than SPREAD are beyond SCIP's
 # tolerances: then it is not asked what it has proven.
 _NOTHING, _SPREAD = 1e-9, 1e7
+_LONGEST = 1e20  # SCIP's infinity
 
 
 class Model:
@@ -46,7 +48,7 @@ class Model:
         unit = matter.min(initial=np.inf)  # SCIP's tolerances are for numbers of 1
         unit = max(unit, matter.max() / _SPREAD**2) if matter.size else 1.0
         with self._lock:
-            self._model.setParams({"limits/gap": gap, "limits/time": limit})
+            self._model.setParams({"limits/gap": gap, "limits/time": min(limit, _LONGEST)})
             self._fill(some / unit, loads)
             self._model.optimize()
             if self._model.getStatus() == "userinterrupt":  # SCIP takes Ctrl-C for itself
@@ -88,8 +90,11 @@ def solve_exact(
     """The best shares, by SCIP, which are no worse than those of `solve`; arguments and errors as there.
 
     gap: relative, of z and its bound, at which SCIP stops; a smaller one takes long and gives little, since constraints
-    hold to millionths. Dozens of edges on many devices take long too: after `limit` seconds it is the best found.
+    hold to millionths. Dozens of edges on many devices take long too: after `limit` seconds it is the best found, by
+    infinity never. Raises InvalidValue for a gap or a limit that is none, too.
     """
+    if not (0 <= gap < np.inf and limit >= 0):
+        raise InvalidValue(message("a finite gap and a limit in seconds, from 0 on", (gap, limit)))
     known = solve(costs, loads, traffic)
     loads, costs = checked(costs, loads, traffic)
     return _model(len(loads), traffic is not None).solve(costs, loads, known, gap, limit)
