@@ -17,7 +17,6 @@ from bench.experiments.turns import Calls, Side, in_turns, weighted
 from bench.record import RESULTS, SETTLED, machine
 
 COLUMNS = ["graph", "", "one", "folded", "apart", "folded / one", "apart / folded"]
-STEPS = ("BFS", "SSSP", "components", "PageRank")
 LONG = {("road24m", "SSSP"), ("trail24", "SSSP")}  # seconds a call
 
 

@@ -24,6 +24,7 @@ import gbgpu as gb
 from bench.device_graphs import Graph, make
 from bench.experiments.folding import LONG
 from bench.experiments.gum import table
+from bench.experiments.turns import weighted
 from bench.record import RESULTS, SETTLED, interleaved, machine, synchronized
 from gbgpu import Matrix, Vector, binary, replace
 from gbgpu.semiring import min_plus
@@ -41,8 +42,7 @@ def started(graph: Graph, gpus: list[str], **how: Any) -> tuple[Matrix, Matrix, 
     """The pattern and the weighted matrix in segments on these GPUs, and a source inside the first one."""
     gc.collect()
     gb.init(",".join(gpus), gb.partition.shares(*[1] * len(gpus)) if len(gpus) > 1 else None, **how)
-    A, W = (Matrix.from_csr(graph.indptr, graph.indices, vals, ncols=graph.n) for vals in (True, graph.weights))
-    return A, W, next((v for v in graph.sources if v < graph.n // len(gpus)), graph.sources[0])
+    return *weighted(graph), next((v for v in graph.sources if v < graph.n // len(gpus)), graph.sources[0])
 
 
 def pushed(W: Matrix, source: int, took: list[float] | None = None) -> Vector:

@@ -145,11 +145,9 @@ def chosen(group: list[tuple[Case, tuple[float, float]]]) -> tuple[str, str, flo
 
 def bars(found: dict[str, list[tuple[float, float, float, float]]], path: Path) -> None:
     """Iterations as in figure 18."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure((3.2 * len(found), 3.2), layout="constrained")
-    FigureCanvasAgg(figure)
     for axes, (name, each) in zip(figure.subplots(1, len(found), squeeze=False)[0], found.items(), strict=True):
         slowest, mean, deciding, moved = map(np.array, zip(*each, strict=True))
         at = np.arange(len(each))
@@ -164,11 +162,9 @@ def bars(found: dict[str, list[tuple[float, float, float, float]]], path: Path) 
 
 def points(known: list[tuple[Case, tuple[float, float]]], path: Path) -> None:
     """Predicted by observed, as in figure 20."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure((4.2, 3.8), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.subplots()
     for i, way in enumerate(("pull", "push")):
         axes.loglog([one.took[i] for one, _ in known], [told[i] for _, told in known], ".", label=way)
@@ -187,12 +183,12 @@ def main() -> None:
     given = parser.parse_args()
     gb.settings.tiered = False
     gb.init("cpu:1")
+    cpu = given.devices.startswith("cpu")
     arrays: dict[str, Any] = dict(graphs(given.scales, given.data))
     moves, seen = {}, []  # type: tuple[dict[str, Any], list[Case]]
     for name, csr in arrays.items():
-        here = given.devices.startswith("cpu")  # traces of GPUs have no seconds of each
-        if here and (name == f"rmat{given.scales[-1]}" or not name.startswith("rmat")):
-            moves[name] = repartitioned(csr, given.devices)
+        if cpu and (name == f"rmat{given.scales[-1]}" or not name.startswith("rmat")):
+            moves[name] = repartitioned(csr, given.devices)  # traces of GPUs have no seconds of each
         seen += cases(name, csr, given.devices)
         print(name, *(f"{pull:.2f} {push:.2f}" for *_, (pull, push) in seen[-2 * len(PARTS) :]), flush=True)
     trained = [f"rmat{scale}" for scale in given.scales[:-1]]
@@ -220,10 +216,8 @@ def main() -> None:
     command = (
         f"python -m bench.experiments.lux --devices {given.devices}{data} --scales {' '.join(map(str, given.scales))}"
     )
-    where = (
-        f"{about['cpu']}, {about['cores']} cores" if given.devices.startswith("cpu") else ", ".join(about["devices"])
-    )
-    name = "lux" if given.devices.startswith("cpu") else "lux-gpu"
+    where = f"{about['cpu']}, {about['cores']} cores" if cpu else ", ".join(about["devices"])
+    name = "lux" if cpu else "lux-gpu"
     if moves:
         bars(moves, RESULTS / f"{name}-repartitioning.png")
     points(known, RESULTS / f"{name}-model.png")

@@ -46,7 +46,7 @@ class PartialSums:
         with np.errstate(over="ignore"):
             if seconds.sum() == np.inf:
                 raise InvalidValue(message("seconds whose sum is finite", seconds.tolist()))
-        seconds = np.where(np.diff(bounds) > 0, seconds, 0.0)  # a block without vertices only waits
+        seconds = _busy(bounds, seconds)
         if not seconds.sum():
             return
         knots = np.union1d(self._vertices, bounds)
@@ -79,6 +79,11 @@ class Repartition(NamedTuple):
     worth: bool
 
 
+def _busy(bounds: np.ndarray, seconds: Any) -> np.ndarray:
+    """Seconds of blocks, but of those without vertices, which only wait."""
+    return np.where(np.diff(bounds) > 0, np.asarray(seconds, float), 0.0)
+
+
 def repartition(
     sums: PartialSums, prefix: Any, bounds: Any, seconds: Any, bytes_per_edge: float, bandwidth: float, rounds: float
 ) -> Repartition:
@@ -97,7 +102,7 @@ def repartition(
         raise InvalidValue(message("a bandwidth above 0, bytes an edge and rounds from 0 on", given))
     sums.observe(bounds, seconds)
     bounds = whole(bounds)
-    seconds = np.where(np.diff(bounds) > 0, np.asarray(seconds, float), 0.0)  # who has nothing only waits
+    seconds = _busy(bounds, seconds)
     new = sums.split(len(seconds))
     expected = np.diff(sums.at(new)) * seconds.sum()
     gain = float(seconds.max() - expected.max())

@@ -188,12 +188,16 @@ class Captured:
 
     def reads(self, signature: Signature) -> bool:
         """Whether it reads the matrices of a loop with this key."""
-        return all(signature.handles[number]._store is (store and store()) for number, store in self._matrices)
+        return all(mine is held for mine, held in self._pairs(signature))
 
     def replicates(self, signature: Signature) -> bool:
-        """Whether it reads the replicas of these matrices, or matrices that lie on the first GPU."""
-        pairs = [(signature.handles[number]._store, store and store()) for number, store in self._matrices]
+        """Whether it reads these, or their replicas."""
+        pairs = self._pairs(signature)
         return all(mine is held or None not in (mine, held) and mine.replica is held for mine, held in pairs)
+
+    def _pairs(self, signature: Signature) -> Iterator[tuple[Any, Any]]:
+        """Each matrix of a loop with this key, and the one that this round reads in its place."""
+        return ((signature.handles[number]._store, store and store()) for number, store in self._matrices)
 
     def fits(self, signature: Signature, turns: Any = EITHER, after: "Captured | None" = None) -> bool:
         """Whether a loop with this key has what the round starts from, and no other loop is at it, or at the one that
