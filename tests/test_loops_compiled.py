@@ -7,6 +7,7 @@ import gc
 import operator
 import os
 import signal
+import sys
 import threading
 import weakref
 from contextlib import nullcontext
@@ -828,6 +829,48 @@ def test_a_loop_without_end_is_stopped(machine):
     assert v.nvals == A.nrows
 
 
+@on([each for each in SETS if each[0] == "cpu:1"])
+def test_ctrl_c_anywhere_leaves_loops_as_they_were(machine):
+    """At every so many lines of what records loops and takes kept rounds. No round stays at a loop that is gone, no
+    thread records (but where Python enters `__exit__`, and at no line that calls nothing)."""
+    A, ours = road(200), (recording.__file__, captured.__file__, kept.__file__)
+    for _ in range(20):
+        it, right, _ = levels(A)
+    assert by_itself(it)
+    session, place, lines = gb.settings.session(), 0, []
+
+    def traced(frame, event, _):
+        if frame.f_code.co_filename not in ours:
+            return None
+        if event == "line":
+            lines.append(f"{Path(frame.f_code.co_filename).stem}, {frame.f_code.co_name}, {frame.f_lineno}")
+            if len(lines) == place:
+                signal.raise_signal(signal.SIGINT)
+        return traced
+
+    before, others = signal.signal(signal.SIGINT, signal.default_int_handler), sys.gettrace()
+    try:
+        while place <= len(lines):
+            place, lines = place + 3, []
+            sys.settrace(traced)
+            try:
+                levels(A)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.settrace(others)
+            where = lines[place - 1] if place <= len(lines) else "nowhere"
+            taken = [one for alike in session.loops._captured.values() for one in alike if one.loop is not None]
+            assert not taken, where
+            assert not session.recorders or "__exit__" in where or "__enter__" in where, where
+            session.recorders.clear()
+            it, found, _ = levels(A)
+            assert found.isequal(right) and by_itself(it), where
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert place > 200
+
+
 @threads_too
 def test_memory_stays(machine):  # of the process: tests beside it would show
     A = road(400)
@@ -896,13 +939,56 @@ def test_a_loop_that_was_captured_once_may_be_again():
     """Whatever was in the way in between, for want of room here."""
     loops, round = kept.Kept(), SimpleNamespace(key="a loop", way=((), ()), alone=False, bytes=0, room=1)
     for _ in range(4):
-        loops.refuse("a loop"), loops.refuse("a loop"), loops.add(round)
+        loops.refuse("a loop", "no room"), loops.refuse("a loop", "no room"), loops.add(round)
         assert loops.has("a loop") and not loops.refused("a loop")
         loops.clear()
+    tried = []
+    for loop in range(20):
+        if loops.refused("a loop") is None:
+            loops.refuse("a loop", f"no room for {loop}")
+            tried.append(loop)
+        else:
+            assert loops.refused("another") is None and loops._refused["a loop"][2] == f"no room for {tried[-1]}"
+    assert tried == [0, 1, 2, 5, 10, 19]
+
+
+def test_a_loop_that_could_not_be_captured_says_so_and_is_tried_again(machine, monkeypatch):
+    A, plain, there = road(), captured.Captured._capture, [False]
+
+    def capture(self, instead):
+        if not there[0]:
+            raise journal.NotCompiled("memory is short")
+        return plain(self, instead)
+
+    monkeypatch.setattr(captured.Captured, "_capture", capture)
+    for _ in range(4):
+        it, level, _ = levels(A)
+        assert it.how == "statements, as memory is short"
+    there[0] = True
     for _ in range(3):
-        assert not loops.refused("a loop")
-        loops.refuse("a loop")
-    assert loops.refused("a loop")
+        it, again, _ = levels(A)
+        assert again.isequal(level)
+    assert by_itself(it)
+
+
+def test_products_inside_expressions_go_as_statements_of_their_own_do(machine):
+    """In one direction, whether a product is the whole of an expression or a part."""
+    A, ways, found = road(), {}, []
+    for form in ("product", "inside", "of an expression", "both"):
+        d, q = gb.Vector("FP64", A.nrows), gb.Vector("FP64", A.nrows)
+        d[0], q[0] = 0, 0
+        with gb.loop() as it:
+            x = q if form in ("product", "inside") else q + 0
+            q << (min_plus(x @ A) + 0 if form in ("inside", "both") else min_plus(x @ A))
+            q(~d.S, replace) << q
+            d(q.S) << q
+            it.until(q.nvals == 0)
+        assert by_itself(it)
+        found.append((d.to_dict(), it.rounds))
+        products = [each for each in compiled.statements_of(it.body) if each.expr.kind == "product"]
+        ways[form] = [each.carried[1].direction for each in products]
+    assert all(each == found[0] for each in found)
+    assert ways == dict.fromkeys(ways, ways["product"])
 
 
 def test_loops_of_new_matrices_are_not_written_down_in_vain(monkeypatch):

@@ -5,6 +5,7 @@ from typing import Any
 from weakref import ref
 
 from ..language.expr import Bound, Expression, Third, Transposed, new_like, read, thunk
+from ..language.parts import inside
 from ..semiring._compose import compose, is_plain
 from ..semiring._scalar import in_order
 
@@ -14,7 +15,7 @@ _PAIRS = ("union", "intersect", "chain")  # of two vectors or three, row by row
 
 def flat(root: Expression) -> Expression:
     """The expression with handles as its operands, and numbers as its scalars."""
-    order = [(node, _inside(node)) for node in in_order(root, _inside)]
+    order = [(node, inside(node)) for node in in_order(root, inside)]
     uses: dict[int, int] = {}
     for _, parts in order:
         for inner in parts:
@@ -27,15 +28,6 @@ def flat(root: Expression) -> Expression:
             if not uses[id(inner)]:
                 del found[id(inner)]
     return found[id(root)]
-
-
-def _inside(node: Any) -> list[Any]:
-    """Operands of a node that have to be computed."""
-    if isinstance(node, Transposed):
-        return [node.matrix]
-    if not node.nested:
-        return []
-    return [x for x in (node.left, node.right) if x is not None and x.lazy]
 
 
 class _Found(dict[int, Any]):

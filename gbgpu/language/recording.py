@@ -12,11 +12,13 @@ from weakref import ref
 
 from .. import settings
 from ..errors import InvalidValue, message
+from ..interrupts import held as uninterrupted
 from ..semiring._operators import BinaryOp
 from ..semiring._types import BOOL, INT64, DataType
 from ..trace import counters
 from .expr import Lazy, Operand, Statement, _infix, new_like
 from .index import is_integer
+from .parts import parted
 
 BUILDS = {"build_vector", "build_matrix", "build_csr", "adopt_dense", "declare_symmetric", "draw_matrix"}
 _HINT = "it.until(condition) ends the loop, `with it.when(condition):` guards statements"
@@ -177,8 +179,12 @@ class Recorder:
                 number.stale = self._looks[0] = True
 
     def statement(self, statement: Statement) -> Statement:
+        """A statement, after those of the products inside it: each may go in a direction of its own."""
         session = self.session  # and not the recorder, which would hold itself
-        self.add("statement", statement, lambda: session.run(statement))
+        parts, statement.expr = parted(statement.expr)
+        every = [Statement(made, None, None, False, part, None, {}) for made, part in parts]
+        for each in (*every, statement):
+            self.add("statement", each, partial(session.run, each))
         return statement
 
     def run(self) -> None:
@@ -199,15 +205,22 @@ class Recorder:
         return self.add("build", what, lambda: method(session, what, *arguments, **keywords))
 
     def __enter__(self) -> "Recorder":
+        try:
+            uninterrupted(self._begin)
+        except BaseException:  # a Ctrl-C that came meanwhile: nothing ends what has not begun
+            self._end()
+            raise
+        return self
+
+    def _begin(self) -> None:
         self.above, self.thread, self.owner = recorder(self.session), get_ident(), current_thread()
         self.session.recorders[self.thread] = self
         if self.above is not None:
             self._fresh, self._looks = self.above._fresh, self.above._looks
             self._looks[0] = True
-        return self
 
-    def __exit__(self, kind: Any, *failure: Any) -> None:
-        """Raises InvalidValue where what was begun inside is still open, which goes on without this one."""
+    def _end(self) -> bool:
+        """Whether nothing that was begun inside is still open, which goes on without this one."""
         recorders = self.session.recorders
         inner = here = recorders.get(self.thread)
         while inner is not None and inner.above is not self:
@@ -218,7 +231,11 @@ class Recorder:
             recorders[self.thread] = self.above
         elif here is self:
             del recorders[self.thread]
-        if here is not self and kind is None:
+        return here is self
+
+    def __exit__(self, kind: Any, *failure: Any) -> None:
+        """Raises InvalidValue where what was begun inside is still open."""
+        if not uninterrupted(self._end) and kind is None:
             wanted, hint = "loops that end in the reverse order of their beginning", "generators do not yield in a body"
             raise InvalidValue(message(wanted, "one that ends while a later one is open, or was not begun", hint))
 
@@ -343,8 +360,8 @@ class Loop:
         self._session.check()
         if self._begun:
             raise InvalidValue(message("a loop that is new", "one whose body was recorded", "gb.loop() makes another"))
-        self._body.__enter__()
         self._begun = True
+        self._body.__enter__()
         return self
 
     def __exit__(self, kind: Any, *failure: Any) -> None:

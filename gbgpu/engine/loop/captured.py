@@ -237,6 +237,9 @@ class Captured:
 
     def bind(self, loop: Any, signature: Signature) -> None:
         """The loop that runs next: its content goes where the round finds it."""
+        uninterrupted(partial(self._bind, loop, signature))
+
+    def _bind(self, loop: Any, signature: Signature) -> None:
         if self.lent:
             with at_once(self.devices):
                 self.lent.recall()
@@ -302,7 +305,7 @@ class Captured:
             return self.device
         return next(device for device in self.devices if device.gpu == array.device.id)
 
-    def _give(self) -> None:
+    def give(self) -> None:
         """Handles get copies of what the round left, or are lent it, and are let go."""
         numbers = self._numbers[0] + self._numbers[1]
         try:
@@ -547,10 +550,9 @@ class Captured:
         """Run to the end, or to a frontier that is too wide; handles hold what the last round left. Or another round
         goes on where this one ended: what `heir` finds and binds. Returns the round, of those that are joined, in which
         it ended, and what goes on."""
-        loop, joined, noted, follows, ended = self.loop, self._joined, self.tape.noted, None, self
-        wide = done = False
-        while not (loop.over or wide or self._changed()):
-            before, start = loop.rounds, perf_counter()
+        loop, joined, follows, ended = self.loop, self._joined, None, self
+        while not (loop.over or ended.left or self._changed()):
+            start, done = perf_counter(), False
             try:
                 if joined is not None:
                     loop.how = joined.run(self, loop.rounds)
@@ -559,23 +561,34 @@ class Captured:
                     loop.how = self.tape.how
                 done = True
             finally:
-                self.session._watched += self._flagged
-                ended = self if joined is None else joined.ended
-                if ended is not self:
-                    ended.take(self)
-                loop.rounds, over, left = ended.tape.ended if joined is None else joined.state
-                if noted is not None:
-                    noted.tell()
-                loop.converged, wide, ended.left = bool(over), bool(left), left
-                edges, waited = (0, 0) if joined is not None else ended.tape.edges
-                way = ALONE if self.alone else DEALT if ended.tape.dealt else APART
-                ended.ran = Ran(loop.rounds - before, perf_counter() - start, edges, waited, way, ended.took)
-                ended._leave()
-                if self.key:
-                    follows = uninterrupted(partial(ended._end, heir if done else None))
+                ended, follows = uninterrupted(partial(self._stopped, start, heir if done else None))
             if self.key:
                 break
             loop.tell()
+        return ended, follows
+
+    def _stopped(self, start: float, heir: Callable[["Captured"], Any] | None) -> tuple["Captured", Any]:
+        """A launch, of which `start` is when, has ended or was broken off: as `run` returns."""
+        loop, joined, noted, ended = self.loop, self._joined, self.tape.noted, self
+        self.session._watched += self._flagged
+        if joined is not None and joined.ended is not self:
+            ended = joined.ended
+            ended.take(self)
+        before = loop.rounds
+        loop.rounds, over, ended.left = ended.tape.ended if joined is None else joined.state
+        loop.converged = bool(over)
+        edges, waited = (0, 0) if joined is not None else ended.tape.edges
+        way = ALONE if self.alone else DEALT if ended.tape.dealt else APART
+        ended.ran = Ran(loop.rounds - before, perf_counter() - start, edges, waited, way, ended.took)
+        ended._leave()
+        follows, told = None, noted is None
+        try:
+            if noted is not None:  # who listens may raise
+                noted.tell()
+            told = True
+        finally:
+            if self.key:
+                follows = ended._end(heir if told else None)
         return ended, follows
 
     def _end(self, heir: Callable[["Captured"], Any] | None) -> Any:
@@ -584,7 +597,7 @@ class Captured:
             follows = heir and heir(self)
         finally:
             if follows is None:
-                self._give()
+                self.give()
             else:
                 self._pass(follows)
         return follows

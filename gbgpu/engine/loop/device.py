@@ -9,7 +9,7 @@ leaves it. A frontier that grows too wide for its pushes ends the graph: stateme
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from time import perf_counter
 from typing import Any
 
@@ -128,7 +128,10 @@ class DeviceLoop:
             return False
         if not (self._one or self._together) or self._wide():
             return False
-        if _spent < self._price() or self.session.loops.refused(self.signature.key):
+        if _spent < self._price():
+            return False
+        if self._refused is not None:
+            self.loop.how = f"statements, as {self._refused}"
             return False
         gpus, cpu = 1 if self._one else self.gpus, self.device.kind == "cpu"
         seconds, each = self._seconds() / gpus, SPENT if cpu else KEPT_UP if gpus == 1 else HANDED * gpus
@@ -147,10 +150,18 @@ class DeviceLoop:
             with self.session.lock:  # what is launched now is captured; then the workspaces are the graph's
                 self._go()
         except NotCompiled as reason:
-            self.session.loops.refuse(self.signature.key)
-            self.tries, self.loop.how = _TRIES, f"statements, as {reason}"
+            self._refuse(str(reason))
+            self.tries = _TRIES
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
+
+    def _refuse(self, reason: str) -> None:
+        self.session.loops.refuse(self.signature.key, reason)
+        self.loop.how = f"statements, as {reason}"
+
+    @cached_property
+    def _refused(self) -> str | None:
+        return self.session.loops.refused(self.signature.key)
 
     def _wide(self) -> bool:
         """Whether a round that pushes would be too wide. (Where any arrival does, it is not much slower, once; and in
@@ -306,22 +317,24 @@ class DeviceLoop:
                 captured = other if other is not None and other.fits(self.signature) else captured
             if captured is None or captured.too_wide(self.signature):
                 return False
-            self._take(captured)
+            self._run(captured, bound=False)
         self.chances = CHANCES
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
 
-    def _take(self, captured: Captured) -> None:
-        captured.bind(self.loop, self.signature)
-        self._run(captured)
-
-    def _run(self, captured: Captured) -> None:
-        """Run a captured round, and kept ones that go on where one ends."""
+    def _run(self, captured: Captured, bound: bool = True) -> None:
+        """Run a captured round, which may have to be bound to this loop, and kept ones that go on where one ends."""
         self.left, self.turned = True, None
         gone = []
-        while captured is not None:
-            ended, captured = captured.run(self._heir)
-            gone.append(ended)
+        try:
+            if not bound:
+                captured.bind(self.loop, self.signature)
+            while captured is not None:
+                ended, captured = captured.run(self._heir)
+                gone.append(ended)
+        except BaseException:
+            uninterrupted(partial(self.session.loops.abandon, self.loop))
+            raise
         for ended in gone:
             self._waited(ended)
         if not self.loop.over:
@@ -390,13 +403,13 @@ class DeviceLoop:
             if forms == self._forms():
                 break
         else:
-            self.session.loops.refuse(self.signature.key)
+            self._refuse("its rounds leave other forms than they begin with")
             return
         way = way_of(self.loop, pinned)
         kept = None if self.loop.told else self.session.loops.find(self.loop, self.signature, way, self._often)
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
-            return self._take(kept)
+            return self._run(kept, bound=False)
         start, compiled = perf_counter(), beside.seconds
         captured = self._captured(pinned, way)
         took = perf_counter() - start

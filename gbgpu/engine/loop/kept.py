@@ -19,7 +19,7 @@ class Kept:
     def __init__(self) -> None:
         self._captured: OrderedDict[Hashable, list[Any]] = OrderedDict()
         self._rounds: OrderedDict[Hashable, int] = OrderedDict()
-        self._refused: OrderedDict[Hashable, int] = OrderedDict()
+        self._refused: OrderedDict[Hashable, tuple[int, int, str]] = OrderedDict()
         self._known: OrderedDict[Hashable, int] = OrderedDict()
         self._ended: OrderedDict[Hashable, tuple[int, bool, list[Any]]] = OrderedDict()
         self._took: OrderedDict[Hashable, float] = OrderedDict()
@@ -74,6 +74,12 @@ class Kept:
         for alike in self._captured.values():
             if captured in alike:
                 alike.remove(captured)
+
+    def abandon(self, loop: Any) -> None:
+        """A loop that was broken off leaves the rounds that it was at."""
+        for captured in [*chain(*self._captured.values())]:
+            if captured.loop is loop:
+                captured.give()
 
     def other(self, signature: Any, way: Any, alone: bool) -> Any:
         """A captured round of the same matrices that goes in other directions, with the same guards, and is not at
@@ -147,13 +153,18 @@ class Kept:
         """Whether no loop of these statements was asked about."""
         return _counted(self._known, key) == 1
 
-    def refuse(self, key: Hashable) -> None:
-        """A loop could not be captured."""
-        _counted(self._refused, key)
+    def refuse(self, key: Hashable, reason: str) -> None:
+        """A loop could not be captured. After several of them two do not try, after the next one four, eight, ..."""
+        times = self._refused.get(key, (0, 0, ""))[0] + 1
+        _kept(self._refused, key, (times, 1 << times - ALIKE + 1 if times >= ALIKE else 0, reason))
 
-    def refused(self, key: Hashable) -> bool:
-        """Whether none of several such loops could be captured, since one was."""
-        return key is not None and self._refused.get(key, 0) >= ALIKE and not self.has(key)
+    def refused(self, key: Hashable) -> str | None:
+        """Why such a loop, one more, is not to be captured; None if it may."""
+        times, left, reason = self._refused.get(key, (0, 0, ""))
+        if key is None or not left or self.has(key):
+            return None
+        self._refused[key] = times, left - 1, reason
+        return reason
 
 
 def _follows(direction: str | None, other: str | None) -> bool:
