@@ -20,13 +20,17 @@ from algos.results import check_folder
 from algos.sssp import sssp
 from gbgpu.balance import Polynomial, Tally, constant, features, train
 
-# Generated families, and graphs that training does not see.
+# Generated families and, in the project's folder, its real graphs: to learn from, and those that training does not see.
 FAMILIES = (
     *("rmat:12:16:1:1-255", "rmat:13:4:3:1-255", "rmat:13:32:4:1-255", "rmat:15:8:2:1-255"),
     *("uniform:12:32:3:1-255", "uniform:13:16:1:1-255", "uniform:14:3:4:1-255", "uniform:15:6:2:1-255"),
     *("road:80:0.9:3:1-99", "road:150:0.7:1:1-99"),
+    *filter(os.path.exists, ["data/PGPgiantcompo.mtx.gz"]),
 )
-UNSEEN = ("rmat:14:24:7:1-255", "uniform:14:12:7:1-255", "road:250:0.8:7:1-99")
+UNSEEN = (
+    *("rmat:14:24:7:1-255", "uniform:14:12:7:1-255", "road:250:0.8:7:1-99"),
+    *filter(os.path.exists, ["data/luxembourg_osm.mtx.gz"]),
+)
 RUNS: tuple[Callable[[gb.Matrix, int], Any], ...] = (
     bfs,
     sssp,
