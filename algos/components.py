@@ -124,8 +124,7 @@ def forest(n: int, sides: list, seen: Vector, labels: Vector) -> Vector:
         for side in sides:
             least(mask=rest, accum=binary.min) << min_first[dtype](grand @ side)
         parent(binary.min)[parent] << least
-        parent(binary.min) << least
-        parent(binary.min) << grand
+        parent(binary.min) << least  # which is no more than `grand`
         for _ in range(SHORTCUTS if rest is None else 0):
             parent << parent[parent]
         least << parent[parent]

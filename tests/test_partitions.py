@@ -3,6 +3,7 @@ random partition, see conftest.py; the long run takes the others too.)"""
 
 from __future__ import annotations
 
+import os
 import sys
 
 import numpy as np
@@ -18,6 +19,7 @@ from gbgpu.distribute.blocks import MatrixBlock
 from gbgpu.distribute.halo import near
 from gbgpu.distribute.partition import NAMED, Pattern, RowMap
 from gbgpu.engine import gate
+from gbgpu.engine.loop import device as compiled
 from gbgpu.engine.matrix.csr import Rows
 from gbgpu.exceptions import InvalidValue
 from gbgpu.io.generate import rmat
@@ -406,6 +408,36 @@ def test_loops_bring_what_blocks_read(eager):
         found.append(algos.pagerank(A, tol=1e-8).ranks.to_dense())
         verify.pagerank(A, gb.Vector.from_dense(found[-1]), tol=1e-6)
     assert np.allclose(*found, rtol=1e-12)
+
+
+@pytest.mark.parametrize("spec", ["cpu:3", "cuda:0*3", "cuda:0-1", "cuda:0-1*2", "cuda:0-3"])
+@pytest.mark.parametrize("repeat", [gb.loop, range])
+def test_single_values_are_brought_of_every_size(eager, spec, repeat, monkeypatch):
+    """GPUs take those of full vectors from where they lie, in loops, too."""
+    monkeypatch.setattr(compiled, "MET", -1)
+    monkeypatch.setattr(compiled, "_spent", 1e9)
+    if spec.startswith("cuda") and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
+        pytest.skip("needs GPUs")
+    eager(spec)
+    A = gb.io.generate.grid_road(70, 0.7, seed=1, dtype="BOOL")
+    n, (rows, cols) = A.nrows, A.to_coo(values=False)[:2]
+    for dtype in ("INT8", "INT16", "FP32", "FP64"):
+        x = gb.Vector.from_dense(np.arange(n) % 100, dtype=dtype)
+        expected = x.to_dense()
+        for _ in range(20):
+            other = np.full(n, 0, expected.dtype)
+            np.maximum.at(other, rows, expected[cols])
+            expected = np.where(other > 0, other, expected) % 64 + 1
+        if repeat is gb.loop:
+            with gb.loop(20):
+                x(gb.binary.second) << max_second(A @ x).new(direction="pull")
+                x << x % 64 + 1
+        else:
+            for _ in range(20):
+                x(gb.binary.second) << max_second(A @ x).new(direction="pull")
+                x << x % 64 + 1
+        np.testing.assert_array_equal(x.to_dense(), expected)
+        assert x._store.form == "full" and (A._store.halo is not None or A._store.near)
 
 
 def test_few_rows_are_brought_whole():

@@ -16,7 +16,7 @@ TEXT = BYTES + (Path(__file__).parent / "arrays.cu").read_text()
 
 def functions() -> list[str]:
     """The kernels of bytes.cu and arrays.cu, by names and sizes of what they take."""
-    sized = "fill", "copy", "take", "cut", "empties", "longest", "differ", "kept", "where"
+    sized = "fill", "copy", "take", "fetch", "cut", "empties", "longest", "differ", "kept", "where"
     names = [f"{work}{size}" for work in sized for size in (1, 2, 4, 8)]
     doubled = "checked", "counts", "lengths", "begun", "ranks", "before", "tiles", "scan", "used_first"
     names += [f"{work}{size}" for work in doubled for size in (4, 8)]
@@ -26,7 +26,7 @@ def functions() -> list[str]:
     return [*names, "falling", "ranked", "packed"]
 
 
-def _code(ids: Any) -> int:
+def id_code(ids: Any) -> int:
     """The type of ids, as bytes.cu has it."""
     return int(ids.itemsize) if ids.dtype.kind in "ub" else -int(ids.itemsize)
 
@@ -174,7 +174,7 @@ class Arrays(ABC):
         """(ids, with -1 in place of those outside 0 .. n - 1; whether there are any)."""
         slots, bad = self.empty(ids.size, dtype), self._flag_of_ids()
         if ids.size:
-            self.run(f"checked{slots.itemsize}", ids.size, (ids, _code(ids), ids.size, n, slots, bad))
+            self.run(f"checked{slots.itemsize}", ids.size, (ids, id_code(ids), ids.size, n, slots, bad))
         return slots, bad
 
     def at(self, vals: Any, ids: Any) -> Any:
@@ -184,7 +184,7 @@ class Arrays(ABC):
         """(vals[ids]; whether there are ids outside 0 .. n - 1, in whose place any value is)."""
         out, bad = self.empty(ids.size, vals.dtype), self._flag_of_ids()
         if ids.size:
-            self.run(f"take{vals.itemsize}", ids.size, (ids, _code(ids), ids.size, n, vals, out, bad))
+            self.run(f"take{vals.itemsize}", ids.size, (ids, id_code(ids), ids.size, n, vals, out, bad))
         return out, bad
 
     def _flag_of_ids(self) -> Any:

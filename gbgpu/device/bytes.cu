@@ -117,3 +117,22 @@ KERNEL take4(const void *ids, i64 code, i64 count, i64 n, const u32 *vals, u32 *
 KERNEL take8(const void *ids, i64 code, i64 count, i64 n, const u64 *vals, u64 *out, i64 *bad) {
     take(ids, code, count, n, vals, out, bad);
 }
+// Values of another owner, whose slots begin with `first`, into a vector over all slots.
+template <class T> DEVICE void fetch(const void *ids, i64 code, i64 n, i64 first, const T *vals, T *out) {
+    EACH(i, n) {
+        const i64 slot = id_at(ids, code, i);
+        out[slot] = vals[slot - first];
+    }
+}
+KERNEL fetch1(const void *ids, i64 code, i64 n, i64 first, const unsigned char *vals, unsigned char *out) {
+    fetch(ids, code, n, first, vals, out);
+}
+KERNEL fetch2(const void *ids, i64 code, i64 n, i64 first, const unsigned short *vals, unsigned short *out) {
+    fetch(ids, code, n, first, vals, out);
+}
+KERNEL fetch4(const void *ids, i64 code, i64 n, i64 first, const u32 *vals, u32 *out) {
+    fetch(ids, code, n, first, vals, out);
+}
+KERNEL fetch8(const void *ids, i64 code, i64 n, i64 first, const u64 *vals, u64 *out) {
+    fetch(ids, code, n, first, vals, out);
+}

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import DeviceError, OutOfMemory, in_room, message
 from ..interrupts import imported
 from ..trace import counters
-from .arrays import BLOCK, TEXT, Arrays, functions
+from .arrays import BLOCK, TEXT, Arrays, functions, id_code
 from .nvrtc import begin, compile_cubin
 from .turning import by_parts
 
@@ -316,6 +316,12 @@ class CudaDevice(Arrays):
         if n:
             with self.here(), self._reading(source) as source:
                 self.run(f"copy{target.itemsize}", n, (target, source, count, n))
+
+    def fetch(self, target: Any, slots: Any, source: Any, first: int) -> None:
+        """`target` gets at these slots what their owner has, whose slots begin with `first`, from where it lies."""
+        with self.here(), self._reading(source) as source:
+            args = slots, id_code(slots), slots.size, first, source, target
+            self.run(f"fetch{target.itemsize}", slots.size, args)
 
     def where(self, source: Any, words: Any) -> Any:
         target = self.empty(source.size, source.dtype)

@@ -157,6 +157,8 @@ class Products(Delegates):
         """A vector on every device, with what its block reads: owners pack the values, and bits, that they are asked
         for."""
         session, devices, map, dtype = self.session, self.session.devices, source.map, source.dtype
+        if source.form == "full" and not source.iso and session.kernels.kind == "cuda" and not session.brings:
+            return self._fetched(source, thin)
         full, unpack = source.form == "full", self.kernel("scatter", Spec(b=dtype, idx=map.slot_type()))
         sent = self._packed(source, thin)
         nothing: list[list[Any]] = [[] for _ in map.tasks]
@@ -186,6 +188,23 @@ class Products(Delegates):
         return session.over(
             map.tasks, arrived, map.nslots * dtype.np_type.itemsize * session.kernels.costs.byte / map.p
         )
+
+    def _fetched(self, source: VectorStore, thin: Halo) -> list[needs.Dense]:
+        """The same of a full vector where devices read each other's memory: each takes the values from where they
+        lie, by a kernel an owner in place of four for both."""
+        session, map, dtype = self.session, source.map, source.dtype.np_type
+
+        def fetched(task: Task) -> needs.Dense:
+            me, mine, slots = task.device, source.blocks[task.block], thin.placed[task.block][1]
+            device, lo = session.devices[me], map.first_slot(task.block)
+            vals = device.empty(map.nslots, dtype)
+            device.copy(vals[lo : lo + mine.n], mine.vals[: mine.n])
+            for owner, _, at, length in thin.pieces[task.block]:
+                device.fetch(vals, slots[at : at + length], source.blocks[owner].vals, map.first_slot(owner))
+            session.account(me, len(slots) * dtype().itemsize)
+            return needs.Dense(vals, 1, None)
+
+        return session.over(map.tasks, fetched, map.n * dtype().itemsize * session.kernels.costs.byte / map.p)
 
     def _pull(self, step: Step) -> VectorStore:
         source, matrix = self.registers[step.sources[1]], self.registers["A"]
