@@ -196,7 +196,8 @@ class Products(Delegates):
 
         def fetched(task: Task) -> needs.Dense:
             me, mine, slots = task.device, source.blocks[task.block], thin.placed[task.block][1]
-            device, lo = session.devices[me], map.first_slot(task.block)
+            device: Any = session.devices[me]  # a GPU
+            lo = map.first_slot(task.block)
             vals = device.empty(map.nslots, dtype)
             device.copy(vals[lo : lo + mine.n], mine.vals[: mine.n])
             for owner, _, at, length in thin.pieces[task.block]:
