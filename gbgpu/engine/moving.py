@@ -6,6 +6,7 @@ Lux repartitions like this: Jia et al., "A Distributed Multi-GPU System for Fast
 5.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,7 @@ def latest(map: RowMap) -> RowMap:
 def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorStore:
     """A vector in another form, or on other rows: full ones stay so, others are lists or bitmaps."""
     if map is not store.map and map.plain and store.map.plain and session.ranks is None:
-        dense = moved(session, store, "bitmap", store.map) if store.form == "list" else store
-        store = _sliced(session, dense, map)
+        return brought(session, [store], form, map)[0]
     key = "moved", store.form, store.iso, store.dtype, store.map, form, map
     plan = session.plans.get(key)  # of which those of a round that is written down are others
     if plan is None:
@@ -63,34 +63,50 @@ def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorSto
     return VectorStore(map, store.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in found.blocks])
 
 
-def _sliced(session: Any, store: VectorStore, map: RowMap) -> VectorStore:
-    """A full vector or a bitmap on other rows, where blocks of both maps begin with whole words: parts of the old ones,
-    one after the other."""
-    old, devices = store.map, session.devices
+def brought(session: Any, stores: Sequence[VectorStore], form: str | None, map: RowMap) -> list[VectorStore]:
+    """Vectors of one map on another one, where `moved` would bring each by itself. `form`: None for their own."""
+    if not (map.plain and stores[0].map.plain and session.ranks is None):
+        return [moved(session, store, form or store.form, map) for store in stores]
+    dense = [moved(session, store, "bitmap", store.map) if store.form == "list" else store for store in stores]
+    sliced = _sliced(session, dense, map)
+    return [moved(session, one, form or store.form, map) for one, store in zip(sliced, stores, strict=True)]
 
-    def part(task: Task) -> VectorBlock:
+
+def _sliced(session: Any, stores: Sequence[VectorStore], map: RowMap) -> list[VectorStore]:
+    """Full vectors and bitmaps of one map on other rows, where blocks of both maps begin with whole words: parts of the
+    old ones, one after the other."""
+    old, devices = stores[0].map, session.devices
+
+    def parts(task: Task) -> list[VectorBlock]:
         device, lo, n = devices[task.device], map.first(task.block), map.rows[task.block]
-        vals = device.empty(1 if store.iso else n, store.dtype.np_type)
-        words = None if store.form == "full" else device.empty((n + WORD - 1) // WORD, np.int64)
-        transfers = [Transfer(old.tasks[0].device, task.device, store.blocks[0].vals[:1], vals)] if store.iso else []
-        for source, block in zip(old.tasks, store.blocks, strict=True):
-            first = old.first(source.block)
-            begin, end = max(lo, first), min(lo + n, first + block.n)
-            pairs = []
-            if begin < end and not store.iso:
-                pairs.append((block.vals[begin - first : end - first], vals[begin - lo : end - lo]))
-            if begin < end and words is not None:
-                cut, into = ((begin - at) // WORD for at in (first, lo))
-                many = (end - begin + WORD - 1) // WORD
-                pairs.append((block.words[cut : cut + many], words[into : into + many]))
-            transfers += [Transfer(source.device, task.device, *pair) for pair in pairs]
-        with device.at_once():
-            session.carry(task.device, transfers)
-        count = None if words is None else device.set_bits(words)
-        return VectorBlock(n, vals, 0 if store.iso else 1, words, count=count)
+        transfers, blocks = [], []
+        for store in stores:
+            vals = device.empty(1 if store.iso else n, store.dtype.np_type)
+            words = None if store.form == "full" else device.empty((n + WORD - 1) // WORD, np.int64)
+            if store.iso:
+                transfers.append(Transfer(old.tasks[0].device, task.device, store.blocks[0].vals[:1], vals))
+            for source, block in zip(old.tasks, store.blocks, strict=True):
+                first = old.first(source.block)
+                begin, end = max(lo, first), min(lo + n, first + block.n)
+                pairs = []
+                if begin < end and not store.iso:
+                    pairs.append((block.vals[begin - first : end - first], vals[begin - lo : end - lo]))
+                if begin < end and words is not None:
+                    cut, into = ((begin - at) // WORD for at in (first, lo))
+                    many = (end - begin + WORD - 1) // WORD
+                    pairs.append((block.words[cut : cut + many], words[into : into + many]))
+                transfers += [Transfer(source.device, task.device, *pair) for pair in pairs]
+            blocks.append(VectorBlock(n, vals, 0 if store.iso else 1, words))
+        session.carry(task.device, transfers)
+        for block in blocks:
+            block.count = None if block.words is None else device.set_bits(block.words)
+        return blocks
 
-    made = session.over(map.tasks, part, map.n * session.kernels.costs.row / map.p)
-    return VectorStore(map, store.dtype, store.form, store.iso, made, store.nvals)
+    made = session.over(map.tasks, parts, len(stores) * map.n * session.kernels.costs.row / map.p)
+    return [
+        VectorStore(map, store.dtype, store.form, store.iso, list(blocks), store.nvals)
+        for store, blocks in zip(stores, zip(*made, strict=True), strict=True)
+    ]
 
 
 def _moving(store: VectorStore, form: str, map: RowMap) -> Plan:

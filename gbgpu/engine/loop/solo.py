@@ -8,7 +8,8 @@ This is folding as GUM has it (Meng et al., section 4), with all devices but one
 from typing import Any
 
 from ...distribute.blocks import MatrixStore, VectorStore
-from ..moving import moved
+from ...distribute.partition import RowMap
+from ..moving import brought, moved
 from .body import outputs, read_only
 
 
@@ -48,11 +49,16 @@ class Solo:
         session = self._session
         self._before = [(x, x._store) for x in self._handles]
         session.maps.alone = True
+        apart: dict[RowMap, list[Any]] = {}
         for x, store in self._before:
             if isinstance(store, MatrixStore):
                 x._store = session.replicas.of(store)
             elif store is not None and store.map is not session.maps.first(store.map.n):
-                x._store = moved(session, store, store.form, session.maps.first(store.map.n))
+                apart.setdefault(store.map, []).append(x)
+        for map, handles in apart.items():
+            stores = brought(session, [x._store for x in handles], None, session.maps.first(map.n))
+            for x, store in zip(handles, stores, strict=True):
+                x._store = store
 
     def leave(self) -> None:
         """What did not change is where it was, what did belongs to where others of its size are."""
