@@ -1,32 +1,24 @@
-"""One round of a loop as it is captured: what runs it again and again, from where to where its results go."""
+"""One round of a loop as it is captured: what runs it again and again, for one loop after another."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import product
-from math import inf
 from time import perf_counter
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
-from ...device.base import address
 from ...distribute.blocks import VectorStore
 from ...errors import OutOfMemory
 from ...interrupts import held as uninterrupted
-from ...interrupts import imported
-from ...language.expr import Operand, Statement
-from ...language.recording import Operation
-from ...language.scalar import Scalar
-from ...trace import counters, listeners
+from ...language.expr import Statement
+from ...trace import listeners
 from ..dealing import ALONE, APART, DEALT, Ran
 from ..moving import moved
-from .body import content, drained, read_only, reads_of, round_of, written
+from .body import content, drained, read_only
 from .buffers import (
     EITHER,
-    addresses,
     alike,
-    apart,
     at_once,
     blocks_of,
     copy_of,
@@ -34,33 +26,25 @@ from .buffers import (
     differing,
     emptied,
     most_rows,
-    owned,
     put_back,
     spread,
-    with_same,
     words_of,
 )
-from .condition import Condition
-from .journal import Invalidated, Journal, NotCompiled, OtherEmpty, OtherForm
+from .journal import Invalidated, NotCompiled
 from .lent import Lent
-from .limits import Breadth, going, limits, measure, products, too_wide
+from .limits import products, too_wide
 from .noted import Noted
 from .signature import Signature
-from .tapes import CpuTape
+from .writing import Written
 
 FRONTIERS = {"push": "list", "pull": "bitmap"}  # their forms, by the direction of what multiplies them
 SHARE = 1 / 16  # of the memory that what is kept of a loop may take
 
 
-class Reordered(Exception):
-    """What is captured twice does not make the same buffers in the same order: something was made for later uses."""
-
-
-class Captured:
-    """The captured round. `pinned`: the statements as they are captured, by those of the loop. Where the loop's
-    signature has a key, and its vectors are small beside the memory, other loops may take the round afterwards:
-    `fits`, `bind`, `run`. `way`: its guards and directions; `seconds`: predicted for its passes over rows; `often`: as
-    limits.Breadth has it. It shares the places of `like`, a round of the same loop in other directions."""
+class Captured(Written):
+    """The captured round. Where the loop's signature has a key, and its vectors are small beside the memory, others may
+    take the round afterwards: `fits`, `bind`, `run`. `way`: its guards and directions. It shares the places of `like`,
+    a round of the same loop in other directions."""
 
     def __init__(
         self,
@@ -74,11 +58,9 @@ class Captured:
         often: bool = False,
         empties: dict[int, Any] | None = None,
     ):
-        self.session, self.loop, self.device, self.pinned = session, loop, session.devices[0], pinned
+        super().__init__(session, loop, pinned, seconds, often, empties or {})
         self.alone = session.maps.alone  # on the first of several GPUs
-        self.way, self.often, self._seconds = way, often, inf if often else seconds  # all blocks work on wide lists
-        self._empties = empties or {}  # what scalars without a value count as, by ids, where rounds say so
-        self._sure: set[int] = set()  # ids of scalars that have a value before the first round
+        self.way = way
         self.joined: Any = None  # with a round of the other kind, as one kernel
         self.left = 0  # why it ended before the loop did, as condition.py has it
         self.took = 0.0  # seconds that it took to capture it, but for what was compiled
@@ -91,8 +73,6 @@ class Captured:
         def shared(handle: Any, store: Any) -> Any:
             return self._shared(places.get(signature.number(handle)), store) if places else store
 
-        self.operations, self.guards = round_of(loop)
-        self.carried, self.inside = written(self.operations)
         session.loops.recall(self.carried)  # what is lent to them is no place of theirs
         self.bytes = 16 * most_rows(session, signature.handles)  # that vectors take on a GPU
         self.key = signature.key if not loop.told and self.bytes < self.device.memory()[1] * SHARE else None
@@ -108,12 +88,7 @@ class Captured:
                 handle._store = shared(handle, place)
             self.places = [handle._store for handle in self.carried]
             self.blocks = [blocks_of(place) for place in self.places]
-            instead = self._capture({})
-            if instead:  # again, with results where the next round finds them
-                try:
-                    self._capture(instead)
-                except Reordered:
-                    self._capture({})  # results are copied to where the next round finds them
+            self._write_down()
         except NotCompiled:
             raise
         except (MemoryError, OutOfMemory) as error:
@@ -222,10 +197,6 @@ class Captured:
                 yield op, x, held
 
     @property
-    def breadth(self) -> Breadth:
-        return Breadth(self.tape.few, self.often)
-
-    @property
     def pushed(self) -> Any:
         """The matrix that all pushes of lists read; None if there are others, or none."""
         held = {id(store): store for *_, known in self._products["push"] if (store := known()) is not None}
@@ -329,220 +300,6 @@ class Captured:
                 if id(x) not in theirs:
                     x._store = copy_of(self.devices, x._store)
         self.let_go()
-
-    @property
-    def devices(self) -> Any:
-        """Those of the session: while a round is captured, others may stand for them."""
-        return self.session.devices
-
-    def _restored(self, before: list[Any]) -> None:
-        """Handles hold what lies in their places, others what they held before."""
-        for handle, store in zip(self.inside, before, strict=True):
-            handle._store = store
-        put_back(self.carried, self.places, self.blocks)
-
-    def _place(self, handle: Any) -> Any:
-        """Where a handle's content lies before and after each round: room for all of it, which nobody shares."""
-        store = handle._store
-        if handle.ndim == 0:
-            handle._store = self._scalar(handle)
-        elif store is None:
-            raise NotCompiled(f"{handle.name} is empty")
-        elif store.form != "bitmap" or store.iso:  # copies, diagonals, arrays of other libraries may share it
-            handle._store = owned(self.devices, store)
-        elif store.nvals is not None:
-            store.nvals = None  # it will change
-        return handle._store
-
-    def _scalar(self, handle: Any) -> Any:
-        if handle._store is not None:
-            mine, vals, empty = copy_of(self.devices, handle._store)
-            return mine, vals, self._empties.get(id(handle), empty)
-        if handle._value is None:
-            raise NotCompiled(f"{handle.name} is empty")
-        mine = self.devices[0].empty(2, np.int64)
-        self.devices[0].copy(mine, words_of(handle))
-        self._sure.add(id(handle))
-        return mine, mine.view(handle.dtype.np_type)[:1], self._empties.get(id(handle), 0)
-
-    # -- capturing
-
-    def _capture(self, instead: dict[int, Any]) -> dict[int, Any]:
-        """Capture a round; returns what may be given in place of which of its buffers."""
-        session, journal = self.session, Journal(instead)
-        cpu = self.device.kind == "cpu"
-        self.tape: Any = CpuTape(session) if cpu else imported("gbgpu.engine.loop.cuda_tape").CudaTape(session)
-        index = Scalar(int)
-        index._store = (self.device.full(2, -1, np.int64), self.tape.state[:1], 0)
-        condition, done = self.tape.condition(), []
-        pinned = list(self.pinned.values())
-        thin = any(products(session, pinned, "push", "list"))
-        for _, held in going(session, pinned, "push"):  # while it can be read
-            measure(session, held)
-        reads, before = counters.host_reads, [handle._store for handle in self.inside]
-        watched, session._watched = session._watched, []
-        session.loop_index = self.loop, index
-        try:
-            with self.tape.recording(journal, thin, self._seconds):
-                done = self._perform(self.operations, condition)
-                self._separate([*self.carried, *self.inside], self.carried, self.blocks)
-                better = self._replaceable(journal)
-                if instead and better:
-                    raise Reordered
-                pairs = list(self._brought(zip(self.carried, self.places, self.blocks, strict=True)))
-                copies = [(condition.array(to), condition.array(source), to.itemsize) for to, source in pairs]
-                self.flags = session._watched
-                unlike = self._unguarded(condition)
-                unlike += [f"{condition.array(flag)}[0] != 0" for _, flag, *_ in self.flags]
-                text = condition.kernel(done, copies, limits(session, pinned, condition, unlike, self.breadth))
-                self.tape.turn(text, condition.arrays, self.loop.max_iterations, [to for to, _ in pairs])
-        finally:
-            session.loop_index, session._watched = None, watched
-            inside = [handle._store for handle in self.inside]
-            uninterrupted(lambda: self._restored(before))
-        if counters.host_reads - reads != self.tape.aside:
-            raise NotCompiled("a statement reads from the device")
-        stores = () if self.key else (x._store for statement in self.pinned.values() for x in reads_of(statement))
-        self.kept = condition.arrays, inside, index, journal.held, [*stores]
-        pairs = [(journal.buffers[number], place) for number, place in better.items()]
-        if not self.tape.replaced(pairs):
-            return better
-        places = {id(buffer): place for buffer, place in pairs}
-        for block in (block for store in inside if isinstance(store, VectorStore) for block in store.blocks):
-            for name in ("slots", "vals", "words"):
-                setattr(block, name, places.get(id(getattr(block, name)), getattr(block, name)))
-        return {}
-
-    def _perform(self, operations: list[Operation], condition: Condition) -> list[str]:
-        """Write operations down; returns the texts of what ends the loop."""
-        done = []
-        for operation in operations:
-            if operation.kind == "statement":
-                statement = self.pinned[id(operation.what)]
-                if not (statement.output.ndim == 0 and self._assigned(statement)):
-                    self.session.run(statement)
-            elif operation.kind == "clear":
-                operation.what._store = None
-            elif operation.kind == "until":
-                present, condition.present = condition.present, []
-                done.append(condition.holds(condition.text(operation.what)))
-                condition.present = present
-            else:
-                self._guarded(operation.what)
-        return done
-
-    def _assigned(self, statement: Statement) -> bool:
-        """Write down the arithmetic of scalars, where that can be: `s << t + 1`."""
-        output, expr = statement.output, statement.expr
-        number = expr.option if expr.kind == "fill" else expr if expr.kind == "number" else None
-        if statement.accum is not None or not isinstance(number, Operand):
-            return False
-        condition = self.tape.number()
-        text = condition.cast(condition.text(number), number.dtype, output.dtype)
-        if condition.present:
-            raise NotCompiled(f"{output.name} may be empty")
-        both = self.tape.compute(output.dtype, condition, text)
-        output._store = both, both.view(output.dtype.np_type)[:1], 0
-        return True
-
-    def _guarded(self, inner: Any) -> None:
-        """What runs in some rounds: it leaves its results where they are if it does not run."""
-        changed, more = written(inner.operations)
-        changed += more
-        for handle in changed:
-            if handle._store is None:
-                raise NotCompiled(f"{handle.name} is empty or on the host")
-            handle._store = self._scalar(handle) if handle.ndim == 0 else self._own(handle)
-        places = [handle._store for handle in changed]
-        blocks = [blocks_of(place) for place in places]
-        condition = self.tape.number()
-        with self.tape.guarded(condition, condition.text(inner.condition)):
-            self._perform(inner.operations, condition)
-            for handle, place in zip(changed, places, strict=True):
-                if handle.ndim and handle._store is not None and {handle._store.form, place.form} == {"list", "bitmap"}:
-                    handle._store = moved(self.session, handle._store, place.form, handle._store.map)
-            self._separate(changed, changed, blocks)
-            pairs = list(self._brought(zip(changed, places, blocks, strict=True)))
-            device = self.devices[0]
-            values = [device.empty(1, source.dtype) for _, source in pairs]
-            for value, (_, source) in zip(values, pairs, strict=True):
-                device.copy(value, source)
-            for value, (to, _) in zip(values, pairs, strict=True):
-                device.copy(to, value)
-        put_back(changed, places, blocks)
-
-    def _own(self, handle: Any) -> VectorStore:
-        """What a handle holds, in buffers that no other one has. (Others than lists and those of one value never share
-        theirs.)"""
-        store = handle._store
-        if store.iso or store.form == "list" and not self._alone(handle):
-            return owned(self.devices, store)
-        return with_same(store)
-
-    def _alone(self, handle: Any) -> bool:
-        """Whether a list has room for all rows, and lies where nothing else does that the round knows."""
-        read = (x for statement in self.pinned.values() for x in reads_of(statement))
-        others = {id(x): x._store for x in (*self.carried, *self.inside, *read) if x is not handle and x.ndim == 1}
-        mine, store = addresses(handle._store.blocks), handle._store
-        if any(isinstance(other, VectorStore) and mine & addresses(other.blocks) for other in others.values()):
-            return False
-        return all(block.slots.size == store.map.nslots for block in store.blocks)
-
-    def _separate(self, changed: list[Any], carried: list[Any], blocks: list[Any]) -> None:
-        """What a handle took from the place of another one is copied, before that place changes: `a << b` shares, and
-        `a << it.index` shares the number of the round."""
-        places = {id(handle): addresses(held) for handle, held in zip(carried, blocks, strict=True)}
-        places[0] = {address(self.tape.state)}
-        for handle in changed:
-            made = handle._store
-            others = set().union(*(place for key, place in places.items() if key != id(handle)))
-            if handle.ndim and made is not None and addresses(made.blocks) & others:
-                handle._store = owned(self.devices, made)
-
-    def _brought(self, results: Any) -> Any:
-        """What was made of handles goes to their places: arrays by launches, pairs of single values are left to be
-        brought. `results`: (handle, place, its blocks: what is written in place has others now)."""
-        for handle, place, blocks in results:
-            made = handle._store
-            if handle.ndim == 0:
-                if made is None:
-                    raise NotCompiled(f"{handle.name} is on the host")
-                if made[2] != place[2]:
-                    raise OtherEmpty(handle, made[2], id(handle) in self._sure)
-                yield from ((place[0][:1], made[0][:1]), (place[0][1:], made[0][1:]))
-                continue
-            if made is None:
-                raise NotCompiled(f"{handle.name} is empty after a round")
-            if described(made) != described(place):
-                raise OtherForm(handle, made.form)
-            for triple in zip(self.devices, blocks, made.blocks, strict=False):
-                yield from differing(*triple, place)
-
-    def _replaceable(self, journal: Any) -> dict[int, Any]:
-        """The arrays of a round's results that are apart from their places, which nobody reads once they are made:
-        these places, by the number of the buffer."""
-        found: dict[int, Any] = {}
-        for handle, place, held in zip(self.carried, self.places, self.blocks, strict=True):
-            made = handle._store
-            if held is None or made is None or described(made) != described(place):
-                continue
-            blocks = list(zip(made.blocks, held, strict=True))
-            for (one, two), name in product(blocks, ("slots", "vals", "words")):
-                mine, other = getattr(one, name), getattr(two, name)
-                if mine is None or other is None or mine.size < 2 or not apart(mine, other):
-                    continue
-                number = journal.replaceable(mine, other)
-                if number is not None:
-                    found[number] = other
-        return found
-
-    def _unguarded(self, condition: Condition) -> list[str]:
-        """What tells that the next round begins otherwise than this one."""
-        condition.index, known = "(round + 1)", len(condition.present)
-        found = [condition.negated(condition.text(x), holds) for x, holds in self.guards]
-        if len(condition.present) > known:
-            raise NotCompiled("it.when reads what may be empty")
-        return found
 
     # -- running
 
