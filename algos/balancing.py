@@ -12,8 +12,8 @@ from rich.table import Table
 
 from algos.progress import Paper
 from algos.results import check_picture
-from gbgpu.balance import Outcome, Policy, Polynomial, Summary, Topology, constant, replay, rounds, summary, topology
-from gbgpu.balance.models import shipped
+from gbgpu.balance import Outcome, Policy, Summary, Topology, constant, replay, rounds, summary, topology
+from gbgpu.balance.models import by_direction, shipped
 from gbgpu.balance.replay import load
 
 POLICIES: dict[str, Policy | None] = {
@@ -39,7 +39,8 @@ def add_replay(commands: Any) -> None:
     command.add_argument("--policy", choices=POLICIES, action="append", help="may be given again (default: all)")
     rate = command.add_mutually_exclusive_group()
     rate.add_argument("--edge-seconds", type=cost, default=EDGE, metavar="S", help=f"of every edge (default: {EDGE})")
-    model = f"seconds an edge as train-balance learnt them: its file, or one that is shipped, {', '.join(shipped())}"
+    model = f"seconds an edge as train-balance learnt them: its file, or one that is shipped, {', '.join(shipped())}; "
+    model += "cpu or h100: of each round's direction"
     rate.add_argument("--model", metavar="FILE", help=model)
     command.add_argument("--bytes-per-edge", type=cost, default=BYTES, metavar="B", help=f"default: {BYTES:g}")
     meeting = f"seconds that a device adds to a round (default: {MEETING})"
@@ -61,7 +62,7 @@ def replay_trace(arguments: argparse.Namespace) -> int:
         check_picture(arguments.plot)
     recorded, host = load(arguments.trace), topology(arguments.topology)
     given = arguments.model is not None
-    model = Polynomial.load(arguments.model) if given else constant(arguments.edge_seconds)
+    model = by_direction(arguments.model) if given else constant(arguments.edge_seconds)
     names = arguments.policy or list(POLICIES)
     found = {
         name: replay(recorded, host, model, POLICIES[name], arguments.bytes_per_edge, arguments.meeting)

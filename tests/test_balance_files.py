@@ -14,7 +14,7 @@ import pytest
 import gbgpu as gb
 from algos import balancing, cli, pagerank, training
 from gbgpu import balance
-from gbgpu.balance.models import shipped
+from gbgpu.balance.models import by_direction, shipped
 from gbgpu.balance.replay import load
 from gbgpu.balance.topology import made
 from gbgpu.errors import DimensionMismatch, FileFormatError, InvalidValue
@@ -216,7 +216,20 @@ def test_shipped_models(name, call):
     assert (model([few, many]) > 1e-11).all() and (model([few, many]) < 1e-6).all() and 0 < model.error < 1
     Path("two.json").write_text('{"bandwidth": [[0, 5], [5, 0]]}')
     Path("t.json").write_text(trace(told(b3=1)))
-    assert call("replay", "t.json", "--topology", "two.json", "--model", name)[0] == 0
+    for given in (name, name.partition("-")[0]):
+        assert call("replay", "t.json", "--topology", "two.json", "--model", given)[0] == 0
+
+
+def test_rounds_are_priced_by_the_model_of_their_direction():
+    tallies = [balance.Tally.of(np.full(1000, 9))] * 2
+    both = [balance.Round("push", tuple(tallies)), balance.Round("pull", tuple(tallies))]
+    links = made("two", np.array([[0.0, 5e9], [5e9, 0.0]]))
+    models = {"push": balance.constant(1e-9), "pull": balance.constant(3e-9)}
+    one, other = (outcome.home[0] for outcome in balance.replay(both, links, models, None))
+    assert one == pytest.approx(9e-6) and other == pytest.approx(27e-6)
+    learnt = by_direction("cpu")
+    assert set(learnt) == {"push", "pull"} and learnt["pull"].error == balance.Polynomial.load("cpu-pull").error
+    assert isinstance(by_direction("cpu-push"), balance.Polynomial)
 
 
 def test_names_of_models(call):

@@ -82,6 +82,15 @@ class Polynomial:
             return cls(weights, lowest, highest, seconds, float(error))
 
 
+def by_direction(name: str | Path) -> Polynomial | dict[str, Polynomial]:
+    """What `Polynomial.load` gives; for the first part of the names of two that are shipped ("cpu", "h100") both, by
+    their directions, unless that is a file."""
+    names = {way: f"{name}-{way}" for way in ("push", "pull")}
+    if set(names.values()) <= shipped().keys() and not Path(name).exists():
+        return {way: Polynomial.load(each) for way, each in names.items()}
+    return Polynomial.load(name)
+
+
 def shipped() -> dict[str, Path]:
     """The models that come with the package, by name."""
     return {file.stem: file for file in sorted((Path(__file__).parent / "learnt").glob("*.json"))}

@@ -1,7 +1,7 @@
 """Recorded rounds through any policy on any host: what a trace says of frontiers is enough to decide again, and to
 predict what came of it. All seconds here are predictions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,13 +91,14 @@ def _grouped(steps: Iterable[_Step]) -> list[Round]:
 def replay(
     recorded: Sequence[Round],
     links: Topology,
-    model: Polynomial,
+    model: Polynomial | Mapping[str, Polynomial],
     policy: Policy | None,
     bytes_per_edge: float = 8.0,
     p: float = 20e-6,
 ) -> list[Outcome]:
     """Each round as `policy` (None: leave it) decides it on a host with these links, where an edge takes what `model`
-    says and each device that takes part adds `p` seconds. What devices send each other after a round is not in it.
+    says, or that of the round's direction, and each device that takes part adds `p` seconds. What devices send each
+    other after a round is not in it.
 
     Raises DimensionMismatch where rounds have other numbers of blocks than the host has devices.
     """
@@ -109,7 +110,8 @@ def replay(
         if len(round.tallies) != n:
             hint = f"record it on cpu:{n}"
             raise DimensionMismatch(message(f"rounds of {n} blocks for {links.name}", len(round.tallies), hint))
-        edge, loads = model(round.tallies), np.array([tally.edges for tally in round.tallies])
+        one = model if isinstance(model, Polynomial) else model[round.direction]
+        edge, loads = one(round.tallies), np.array([tally.edges for tally in round.tallies])
         each = costs(edge, links, bytes_per_edge)
         decision = arbiter.decide(each, loads, limits)
         edges = np.diag(loads) if decision.shares is None else decision.shares.edges
