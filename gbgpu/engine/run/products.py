@@ -202,10 +202,10 @@ class Products(Delegates):
             device.copy(vals[lo : lo + mine.n], mine.vals[: mine.n])
             for owner, _, at, length in thin.pieces[task.block]:
                 device.fetch(vals, slots[at : at + length], source.blocks[owner].vals, map.first_slot(owner))
-            session.account(me, len(slots) * dtype().itemsize)
+            session.account(me, len(slots) * dtype.itemsize)
             return needs.Dense(vals, 1, None)
 
-        return session.over(map.tasks, fetched, map.n * dtype().itemsize * session.kernels.costs.byte / map.p)
+        return session.over(map.tasks, fetched, map.n * dtype.itemsize * session.kernels.costs.byte / map.p)
 
     def _pull(self, step: Step) -> VectorStore:
         source, matrix = self.registers[step.sources[1]], self.registers["A"]
