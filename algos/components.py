@@ -114,15 +114,16 @@ def forest(n: int, sides: list, seen: Vector, labels: Vector) -> Vector:
     """The root of each vertex's tree, its smallest vertex; its label where the vertex was seen. Labels are no greater
     than the numbers of their vertices."""
     dtype = "UINT32" if n < 2**32 else "UINT64"
-    parent, least, grand = (Vector(dtype, size=n, name=name) for name in ("parent", "least", "grand"))
+    parent, least, grand, near = (Vector(dtype, size=n, name=name) for name in ("parent", "least", "grand", "near"))
     stale = Scalar(bool, name="stale")
     parent << labels
-    least << parent
     grand << parent
     rest = ~seen.S if seen.nvals else None
     with loop() as it:
-        for side in sides:
-            least(mask=rest, accum=binary.min) << min_first[dtype](grand @ side)
+        (near if rest is None else near(rest, replace)) << min_first[dtype](grand @ sides[0])
+        for side in sides[1:]:
+            near(mask=rest, accum=binary.min) << min_first[dtype](grand @ side)
+        least << binary.min(grand | near)  # which no round takes from the one before
         parent(binary.min)[parent] << least
         parent(binary.min) << least  # which is no more than `grand`
         for _ in range(SHORTCUTS if rest is None else 0):
