@@ -952,6 +952,22 @@ def test_a_loop_that_was_captured_once_may_be_again():
     assert tried == [0, 1, 2, 5, 10, 19]
 
 
+def test_rounds_of_all_devices_stand_for_none_of_the_first_one():
+    """Neither where one is due, nor where there are too many."""
+    loops, ways = kept.Kept(), [((), ("pull",)), ((), ("push",)), ((), (None,)), ((), ("pull", "push"))]
+    made = {
+        (way, alone): SimpleNamespace(key="a loop", way=way, alone=alone, bytes=0, room=1)
+        for way in ways
+        for alone in (False, True)
+    }
+    loops.add(made[ways[0], False])
+    assert loops.goes("a loop", ways[0], False) and not loops.goes("a loop", ways[0], True)
+    for way in ways:
+        loops.add(made[way, True])
+    assert not loops.goes("a loop", ways[1], False) and loops.goes("a loop", ways[1], True)
+    assert loops._captured["a loop"] == [made[ways[0], False], *(made[way, True] for way in ways[1:])]
+
+
 def test_a_loop_that_could_not_be_captured_says_so_and_is_tried_again(machine, monkeypatch):
     A, plain, there = road(), captured.Captured._capture, [False]
 

@@ -136,7 +136,7 @@ def test_slices_need_room_and_entries_that_are_far(device):
     for matrix, room, slices in ((A, 1 << 40, 2), (near.tocsr(), 1 << 40, 1), (A, 100, 1)):
         cols = matrix.indices.astype(np.int32)
         block = MatrixBlock(n, matrix.indptr, cols, matrix.data, 1, matrix.nnz, False)
-        device.memory = lambda room=room: (room, room)
+        device.has_room = lambda need, room=room: need < room
         assert len(streams.streams_of(device, block, n, 4)) == slices
 
 

@@ -120,6 +120,9 @@ class Device(Protocol):
     def memory(self) -> tuple[int, int]:
         """(free, total) bytes."""
 
+    def has_room(self, need: int) -> bool:
+        """Whether more than so many bytes are free."""
+
     def synchronize(self) -> None: ...
 
     def mark(self) -> Any:

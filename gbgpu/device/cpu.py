@@ -181,6 +181,9 @@ class CpuDevice:
     def memory(self) -> tuple[int, int]:
         return host_memory()
 
+    def has_room(self, need: int) -> bool:
+        return host_memory()[0] > need
+
     def synchronize(self) -> None:
         pass
 

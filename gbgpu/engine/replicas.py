@@ -34,7 +34,7 @@ class Replicas:
     def fit(self, stores: list[MatrixStore], beside: int) -> bool:
         """Whether there is room for replicas of these, and so many bytes beside."""
         need = sum(_bytes(store) for store in stores if store.replica is None and not _whole(store))
-        return self._allowed(need) and bool(ROOM * (need + beside) < self._session.devices[0].memory()[0])
+        return self._allowed(need) and self._session.devices[0].has_room(ROOM * (need + beside))
 
     def of(self, store: MatrixStore) -> MatrixStore:
         """The matrix whole on the first device."""
@@ -55,7 +55,7 @@ class Replicas:
     def room(self, bytes: list[int]) -> bool:
         """Whether devices may take so much for rows that others own."""
         pairs = zip(bytes, self._session.devices, strict=True)
-        return self._allowed(sum(bytes)) and all(ROOM * need <= device.memory()[0] for need, device in pairs)
+        return self._allowed(sum(bytes)) and all(device.has_room(ROOM * need) for need, device in pairs)
 
     def _allowed(self, need: int) -> bool:
         """Whether so many bytes more are no more than was said."""

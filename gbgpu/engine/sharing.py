@@ -352,7 +352,7 @@ class Sharing:
         """Whether each device has room for what it has then, beside what it has."""
         each = matrix.nvals * matrix.entry_bytes / max(matrix.rowmap.n, 1) + 8
         needs = np.diff(found.bounds) * each
-        return all(ROOM * need < device.memory()[0] for need, device in zip(needs, self.session.devices, strict=True))
+        return all(device.has_room(ROOM * need) for need, device in zip(needs, self.session.devices, strict=True))
 
     def _before(self, matrix: MatrixStore) -> Callable[[Task], np.ndarray]:
         def before(task: Task) -> np.ndarray:

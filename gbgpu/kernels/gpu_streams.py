@@ -143,7 +143,7 @@ def likely_first(device: Any, block: Any, width: int) -> Any:
 def used_first(device: Any, block: Any, width: int) -> Any:
     """The columns with four that are used most first in each row, as far as some of the entries tell; as they are where
     few are used more than others; None if room is short."""
-    if device.memory()[0] < ROOM * (block.cols.nbytes + 32 * width):
+    if not device.has_room(ROOM * (block.cols.nbytes + 32 * width)):
         return None
     counts = device.counts(block.cols, width, LOOKED)
     top = ranked(device, counts, width // 16)[2]
@@ -158,7 +158,7 @@ def _cut(device: Any, block: Any, whole: Stream, count: int) -> tuple[Stream, ..
     """So many streams of columns side by side; the whole one if most entries are in the first of them; None if room is
     short."""
     edges = [whole.high * i // count for i in range(count + 1)]
-    if device.memory()[0] < 16 * block.nnz:
+    if not device.has_room(16 * block.nnz):
         return None
     streams: list[Stream] = []
     for low, high in pairwise(edges):

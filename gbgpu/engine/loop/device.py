@@ -283,7 +283,7 @@ class DeviceLoop:
         way = way_of(self.loop)
         if not cpu and last is None and not self._pays(loops.price((key, way))):
             return self.loop.rounds + 1
-        return int(loops.goes(key, way))
+        return int(loops.goes(key, way, self.session.maps.alone))
 
     def _pays(self, price: float) -> bool:
         """Whether rounds by statements have taken as long as it takes to capture one; or will, where this loop goes on

@@ -9,7 +9,9 @@ from weakref import ref
 
 from .buffers import EITHER, EXACTLY, THINNER
 
-MOST, ALIKE = 8, 3  # loops that a session keeps, and captured rounds of one: from other forms, in other directions
+# Loops that a session keeps, and captured rounds of one, of all devices and of the first alone: from other forms, in
+# other directions.
+MOST, ALIKE = 8, 3
 SEEN = 256  # loops whose rounds are counted
 
 
@@ -44,9 +46,9 @@ class Kept:
         alike = (one for one in self._captured.get(signature.key, ()) if one.alone and (one.often or not often))
         return any(one.replicates(signature) for one in alike)
 
-    def goes(self, key: Hashable, way: Any) -> bool:
-        """Whether a round is kept that goes this way, or as many others as there may be."""
-        alike = self._captured.get(key, ())
+    def goes(self, key: Hashable, way: Any, alone: bool) -> bool:
+        """Whether a round is kept that goes this way, or as many others as there may be. `alone`: as `other` has it."""
+        alike = [captured for captured in self._captured.get(key, ()) if captured.alone is alone]
         return len(alike) >= ALIKE or any(captured.way == way for captured in alike)
 
     def clear(self) -> None:
@@ -57,7 +59,8 @@ class Kept:
         alike = self._captured.setdefault(captured.key, [])
         alike.append(captured)
         self._captured.move_to_end(captured.key)
-        del alike[:-ALIKE]
+        for old in [one for one in alike if one.alone is captured.alone][:-ALIKE]:
+            alike.remove(old)
         while len(self._captured) > 1 and (len(self._captured) > MOST or self._bytes() > captured.room):
             self._captured.popitem(last=False)
 
