@@ -117,7 +117,8 @@ class Cut:
             if frontier is not None and frontier.form == "list":
                 size, step = int(self.session.devices[task.device].get(frontier.blocks[task.block].count)[0]), 1
             each = -(-size // self.pieces // step) * step or step
-            ranges = [(lo, min(lo + each, size)) for lo in range(0, size, each)]
+            # Each device has a task, as steps leave the one value of all on each.
+            ranges = [(lo, min(lo + each, size)) for lo in range(0, size, each)] or [(0, 0)]
             alike = self.alike(task.device)
             tasks += [Task(alike[i % len(alike)], task.block, lo, hi) for i, (lo, hi) in enumerate(ranges)]
         return tasks
