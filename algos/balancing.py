@@ -97,11 +97,9 @@ def table(told: dict[str, Summary], count: int, host: Topology) -> Table:
 def plot(outcomes: Sequence[Outcome], path: str, title: str) -> None:
     """Two panels: what each device computes in the round that takes longest, left alone and as decided; and for every
     round its seconds and how many devices take part (GUM, figures 8 and 9). Needs matplotlib."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4), layout="constrained")
-    FigureCanvasAgg(figure)
     bars, lines = figure.subplots(1, 2, width_ratios=(2, 3))
     longest = max(outcomes, key=lambda outcome: outcome.decision.plain)
     devices = np.arange(len(longest.home))

@@ -115,11 +115,9 @@ def cells(name: str, row: list[float]) -> list[str]:
 
 
 def picture(found: dict[int, dict[str, list[float]]], path: Path) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 3.4), layout="constrained")
-    FigureCanvasAgg(figure)
     for axes, (title, place) in zip(figure.subplots(1, 3), {"pull": 3, "BFS": 4, "SSSP": 7}.items(), strict=True):
         for number, (scale, rows) in enumerate(found.items()):
             by = [rows[str(threshold)][place] / rows["edges"][place] for threshold in THRESHOLDS]

@@ -113,11 +113,9 @@ def predicted(found: list[dict]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def picture(found: list[dict], told: dict, path: Path) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 3.6), layout="constrained")
-    FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
     names = {"search": "search", "round": "round of PageRank"}
     for number, (key, name) in enumerate(names.items()):
