@@ -417,7 +417,7 @@ class CudaDevice(Arrays):
             return free + cupy.get_default_memory_pool().free_bytes(), total
 
     def has_room(self, need: int) -> bool:
-        with self.here():  # to ask the driver takes a tenth of a millisecond
+        with self.here():  # which spares a call of the driver, mostly
             pooled = cupy.get_default_memory_pool().free_bytes()
         return pooled > need or self.memory()[0] > need
 
