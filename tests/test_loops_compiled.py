@@ -34,7 +34,7 @@ from gbgpu.device import rounds as on_gpus
 from gbgpu.device.cpu import CpuDevice
 from gbgpu.distribute.blocks import VectorStore
 from gbgpu.engine import dealing, direction, moving, sharing
-from gbgpu.engine.loop import captured, journal, kept, limits, solo, tapes
+from gbgpu.engine.loop import captured, journal, kept, limits, solo, tapes, writing
 from gbgpu.engine.loop import condition as condition_module
 from gbgpu.engine.loop import device as compiled
 from gbgpu.engine.loop.lent import Lent
@@ -830,10 +830,11 @@ def test_a_loop_without_end_is_stopped(machine):
 
 
 @on([each for each in SETS if each[0] == "cpu:1"])
-def test_ctrl_c_anywhere_leaves_loops_as_they_were(machine):
-    """At every so many lines of what records loops and takes kept rounds. No round stays at a loop that is gone, no
-    thread records (but where Python enters `__exit__`, and at no line that calls nothing)."""
-    A, ours = road(200), (recording.__file__, captured.__file__, kept.__file__)
+@pytest.mark.parametrize("anew, step", [(False, 3), (True, 41)])
+def test_ctrl_c_anywhere_leaves_loops_as_they_were(machine, anew, step):
+    """At every so many lines of what records loops and takes kept rounds, or captures them. No round stays at a loop
+    that is gone, no thread records (but where Python enters `__exit__`, and at no line that calls nothing)."""
+    A, ours = road(200), [part.__file__ for part in (recording, captured, kept, *[compiled, writing] * anew)]
     for _ in range(20):
         it, right, _ = levels(A)
     assert by_itself(it)
@@ -851,7 +852,9 @@ def test_ctrl_c_anywhere_leaves_loops_as_they_were(machine):
     before, others = signal.signal(signal.SIGINT, signal.default_int_handler), sys.gettrace()
     try:
         while place <= len(lines):
-            place, lines = place + 3, []
+            place, lines = place + step, []
+            if anew:
+                session.loops.clear()
             sys.settrace(traced)
             try:
                 levels(A)

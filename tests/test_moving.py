@@ -73,7 +73,7 @@ def unsettled(monkeypatch):
     return moves
 
 
-@settings(max_examples=1000 if p.WIDE else 25)
+@settings(max_examples=1000 if p.WIDE else 40)
 @given(program=p.programs(KINDS["mixed"]))
 def test_random_statements(spec, unsettled, program):
     devices = Devices(spec)

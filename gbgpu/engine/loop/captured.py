@@ -338,7 +338,7 @@ class Captured(Written):
         way = ALONE if self.alone else DEALT if ended.tape.dealt else APART
         ended.ran = Ran(loop.rounds - before, perf_counter() - start, edges, waited, way, ended.took)
         ended._leave()
-        follows, told = None, noted is None
+        follows, told = None, False
         try:
             if noted is not None:  # who listens may raise
                 noted.tell()

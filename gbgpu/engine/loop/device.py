@@ -230,12 +230,16 @@ class DeviceLoop:
         return any(pulled(self.session, op, held) * (1 - 1 / self.gpus) > SPARED for op, held in wide)
 
     def close(self) -> None:
-        """The loop is over."""
-        if "signature" in vars(self):
-            key, read, loops = self.signature.key, self._read, self.session.loops
-            folded = (self.short or self.solo is not None and self.solo.entered) and not loops.outgrown(key, read)
-            loops.ended(key, self.loop.rounds, read, folded)
-        self._unfold()
+        """The loop is over, or was broken off."""
+        try:
+            if "signature" in vars(self):
+                key, read, loops = self.signature.key, self._read, self.session.loops
+                with self.session.lock:
+                    uninterrupted(partial(loops.abandon, key, self.loop))
+                folded = (self.short or self.solo is not None and self.solo.entered) and not loops.outgrown(key, read)
+                loops.ended(key, self.loop.rounds, read, folded)
+        finally:
+            self._unfold()
 
     def _unfold(self) -> None:
         """What lies on the first GPU goes to where it belongs."""
@@ -317,24 +321,22 @@ class DeviceLoop:
                 captured = other if other is not None and other.fits(self.signature) else captured
             if captured is None or captured.too_wide(self.signature):
                 return False
-            self._run(captured, bound=False)
+            self._take(captured)
         self.chances = CHANCES
         self.alike, self.plans, self.last = 0, None, perf_counter()
         return True
 
-    def _run(self, captured: Captured, bound: bool = True) -> None:
-        """Run a captured round, which may have to be bound to this loop, and kept ones that go on where one ends."""
+    def _take(self, captured: Captured) -> None:
+        captured.bind(self.loop, self.signature)
+        self._run(captured)
+
+    def _run(self, captured: Captured) -> None:
+        """Run a captured round, and kept ones that go on where one ends."""
         self.left, self.turned = True, None
         gone = []
-        try:
-            if not bound:
-                captured.bind(self.loop, self.signature)
-            while captured is not None:
-                ended, captured = captured.run(self._heir)
-                gone.append(ended)
-        except BaseException:
-            uninterrupted(partial(self.session.loops.abandon, self.loop))
-            raise
+        while captured is not None:
+            ended, captured = captured.run(self._heir)
+            gone.append(ended)
         for ended in gone:
             self._waited(ended)
         if not self.loop.over:
@@ -409,7 +411,7 @@ class DeviceLoop:
         kept = None if self.loop.told else self.session.loops.find(self.loop, self.signature, way, self._often)
         if kept is not None:  # only now things have the forms that it starts from
             self.tries -= 1
-            return self._run(kept, bound=False)
+            return self._take(kept)
         start, compiled = perf_counter(), beside.seconds
         captured = self._captured(pinned, way)
         took = perf_counter() - start

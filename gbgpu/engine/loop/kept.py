@@ -78,9 +78,9 @@ class Kept:
             if captured in alike:
                 alike.remove(captured)
 
-    def abandon(self, loop: Any) -> None:
-        """A loop that was broken off leaves the rounds that it was at."""
-        for captured in [*chain(*self._captured.values())]:
+    def abandon(self, key: Hashable, loop: Any) -> None:
+        """A loop that is over leaves the rounds that it is still at, as it was broken off."""
+        for captured in [*self._captured.get(key, ())]:
             if captured.loop is loop:
                 captured.give()
 

@@ -157,9 +157,10 @@ class Products(Delegates):
         """A vector on every device, with what its block reads: owners pack the values, and bits, that they are asked
         for."""
         session, devices, map, dtype = self.session, self.session.devices, source.map, source.dtype
-        if source.form == "full" and not source.iso and session.kernels.kind == "cuda" and not session.brings:
+        full = source.form == "full"
+        if full and not source.iso and session.kernels.kind == "cuda" and not session.brings:
             return self._fetched(source, thin)
-        full, unpack = source.form == "full", self.kernel("scatter", Spec(b=dtype, idx=map.slot_type()))
+        unpack = self.kernel("scatter", Spec(b=dtype, idx=map.slot_type()))
         sent = self._packed(source, thin)
         nothing: list[list[Any]] = [[] for _ in map.tasks]
         near = nothing if source.iso else near_values(session, map, parts_of(sent, "vals"), thin.pieces, dtype.np_type)
