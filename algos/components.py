@@ -4,10 +4,10 @@ vertices by passing labels on, all else by hooking and shortcutting.
 The search mostly finds the largest component within few levels. It is left out where no vertex has many neighbours (a
 road network), and given up where a level does not double what has been reached. The few vertices with arcs that it does
 not close are mostly in components of a handful: the labels of those that fell are passed on until none falls, or for
-so many rounds. Where more are left, or they have not come to rest, a forest is made: `parent` begins as each vertex
-itself. A round takes for every vertex the least grandparent among its neighbours, hooks that onto the vertex's parent
-and onto the vertex, and lets every vertex point to its grandparent. In the end all of a component point to its smallest
-vertex.
+so many rounds. Where more are left, or they have not come to rest, the labels become a forest: each is its vertex's
+parent. A round takes for every vertex the least parent among its neighbours, hooks that onto the vertex's parent and
+onto the vertex, and lets every vertex point to its grandparent, again and again. In the end all of a component point to
+its smallest vertex.
 Arcs count in both directions, so an unsymmetric matrix is used in both orientations.
 
 Source: Zhang, Azad, Hu, "FastSV: A Distributed-Memory Connected Component Algorithm with Fast Convergence", SIAM PP
@@ -30,7 +30,7 @@ from gbgpu.semiring import any_pair, min_first, plus_first, plus_second
 BUSY = 16  # neighbours without which no vertex is worth a search: a road network is not reached within few levels
 FEW, ROUNDS = 16, 32  # labels are passed on where less than a sixteenth is left, for so many rounds,
 STEPS = 16  # or where rounds cost what they reach: for so many that they go over as many arcs as there are, so often
-SHORTCUTS = 2  # more than FastSV has, where all vertices take part: they cost less than the rounds that they save
+SHORTCUTS = 3  # two more than FastSV has, where all vertices take part: they cost less than the rounds that they save
 
 
 def connected_components(A: Matrix) -> Vector:
@@ -40,7 +40,8 @@ def connected_components(A: Matrix) -> Vector:
     """
     n = square(A)
     sides = [A] if has_symmetric_pattern(A, n) else [A, A.T]
-    labels, degree = (Vector(int, size=n, name=name) for name in ("labels", "degree"))
+    labels = Vector("INT32" if n <= 2**31 else int, size=n, name="labels")
+    degree = Vector(int, size=n, name="degree")
     labels[:] = 0
     labels << indexunary.rowindex(labels, 0)
     degree << row_lengths(A)
@@ -48,8 +49,10 @@ def connected_components(A: Matrix) -> Vector:
     if seen.nvals:
         labels(seen.S) << binary.first(labels & seen).reduce(monoid.min).new().value
     if seen.nvals < n and not (seen.nvals and passed_on(sides, labels, degree, seen)):
-        labels << forest(n, sides, seen, labels)
-    return labels
+        grown(sides, seen, labels)
+    found = Vector(int, size=n, name="labels")
+    found << labels
+    return found
 
 
 def component_of_the_busiest(sides: list, labels: Vector, degree: Vector) -> Vector:
@@ -88,8 +91,8 @@ fallen = binary.register_anonymous(lambda x, known: x if x < known else -1, "fal
 def passed_on(sides: list, labels: Vector, degree: Vector, seen: Vector) -> bool:
     """Let labels of vertices that were not seen fall to the least of each component; whether they came to rest.
     `degree`, of arcs of the first side, gets those of the others too."""
-    n = labels.size
-    q, t = (Vector(int, size=n, name=name) for name in ("q", "t"))
+    n, dtype = labels.size, labels.dtype
+    q, t = (Vector(dtype, size=n, name=name) for name in ("q", "t"))
     for side in sides[1:]:
         degree(binary.plus) << row_lengths(side)
     q(~seen.S) << binary.second(degree & labels)
@@ -100,9 +103,9 @@ def passed_on(sides: list, labels: Vector, degree: Vector, seen: Vector) -> bool
         arcs = binary.first(degree & q).reduce(monoid.plus).new().value
         rounds = 1 << (STEPS * sides[0].nvals // arcs).bit_length() - 1  # few values: loops that are kept serve again
     with loop(rounds) as it:
-        t << min_first(q @ sides[0])
+        t << min_first[dtype](q @ sides[0])
         for side in sides[1:]:
-            t(binary.min) << min_first(q @ side)
+            t(binary.min) << min_first[dtype](q @ side)
         t << fallen(t & labels)
         q << select.valuege(t, 0)
         labels(binary.min) << q
@@ -110,29 +113,25 @@ def passed_on(sides: list, labels: Vector, degree: Vector, seen: Vector) -> bool
     return it.converged
 
 
-def forest(n: int, sides: list, seen: Vector, labels: Vector) -> Vector:
-    """The root of each vertex's tree, its smallest vertex; its label where the vertex was seen. Labels are no greater
-    than the numbers of their vertices."""
-    dtype = "UINT32" if n < 2**32 else "UINT64"
-    parent, least, grand, near = (Vector(dtype, size=n, name=name) for name in ("parent", "least", "grand", "near"))
+def grown(sides: list, seen: Vector, labels: Vector) -> None:
+    """Let labels, which are no greater than the numbers of their vertices, fall to the least of each component; those
+    of vertices that were seen are right."""
+    parent, dtype = labels, labels.dtype
+    before, near, least = (Vector(dtype, size=labels.size, name=name) for name in ("before", "near", "least"))
     stale = Scalar(bool, name="stale")
-    parent << labels
-    grand << parent
     rest = ~seen.S if seen.nvals else None
     with loop() as it:
-        (near if rest is None else near(rest, replace)) << min_first[dtype](grand @ sides[0])
+        before << parent
+        (near if rest is None else near(rest, replace)) << min_first[dtype](parent @ sides[0])
         for side in sides[1:]:
-            near(mask=rest, accum=binary.min) << min_first[dtype](grand @ side)
-        least << binary.min(grand | near)  # which no round takes from the one before
+            near(mask=rest, accum=binary.min) << min_first[dtype](parent @ side)
+        least << binary.min(parent | near)
         parent(binary.min)[parent] << least
-        parent(binary.min) << least  # which is no more than `grand`
-        for _ in range(SHORTCUTS if rest is None else 0):
+        parent(binary.min) << least
+        for _ in range(SHORTCUTS if rest is None else 1):
             parent << parent[parent]
-        least << parent[parent]
-        stale << binary.ne(grand & least).reduce(monoid.lor, allow_empty=False)
-        grand << least
+        stale << binary.ne(before & parent).reduce(monoid.lor, allow_empty=False)
         it.until(~stale)
-    return parent
 
 
 def has_symmetric_pattern(A: Matrix, n: int) -> bool:

@@ -528,10 +528,12 @@ REDUCES = [
 @pytest.mark.parametrize(("op", "b"), REDUCES)
 def test_reduce(pair, op, b):
     for n in (*SIZES, 100_000):
-        for form in FORMS:
+        for form in (*FORMS, k.PAIRED):
             rng = rng_of("reduce", n, form)
-            x = Sparse(rng, n, b, form, special=op.name == "min")
+            x = Sparse(rng, n, b, form & ~k.PAIRED, special=op.name == "min")
             call = dict(n=n, **{name: value for name, value in x.args().items() if name != "slots"}, flags=form)
+            if form == k.PAIRED:
+                call["xwords"] = rng.integers(0, 2, 2 * n)
             first, second = (
                 pair.run("reduce", Spec(op=op, b=b), **call, out_vals=np.zeros(1, op.dtype.np_type), out_words=one())
                 for _ in range(2)

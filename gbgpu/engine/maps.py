@@ -42,6 +42,10 @@ class Maps:
         map.successor, self.unsettled = default, True
         return True
 
+    def stays(self, map: RowMap) -> bool:
+        """Whether these rows are what a loop left on the first device."""
+        return not self.alone and map is self._first.get(map.n)
+
     def _default(self, n: int) -> RowMap:
         found = self._defaults.get(n)
         return found if found is not None else self._make(Pattern(n), n < self._whole)

@@ -16,6 +16,8 @@ from .direction import product_of
 from .matrix.mxm import choose
 from .plan import Chain, Reduced
 
+STAYING = ("copy", "apply", "select", "reduce")  # expressions that look at one vector, row by row
+
 
 def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]:
     """What the plan of a statement on vectors is made of and kept by; stores by register and values by parameter."""
@@ -27,6 +29,7 @@ def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]
     bound: dict[str, Any] = {}
     operands: list[tuple] = []
     placed, named = "", None  # named: a vector of ids, on one side of the statement
+    stays = False
     if statement.index is not None:
         bound["place"], named = statement.index, statement.index.vector
         placed = "rows" if named is None else "vector"
@@ -49,7 +52,7 @@ def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]
             if session.loop_index is None:  # buffers of rounds are used again
                 bound["sums"] = sums
         else:
-            x = session.content(expr.left)
+            x, stays = _operand(session, statement)
         bound["x"] = x
         operands.append(("x", x.form, x.dtype, x.iso, x.map))
         if expr.right is not None:
@@ -71,11 +74,11 @@ def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]
         elif kind == "extract":
             bound["ids"], named = option, option.vector
             detail = session.maps.of(len(option)) if named is None else None
-    w = output._store if output._store is None or not output.ndim else session.content(output)
+    w = output._store if output._store is None or not output.ndim or stays else session.content(output)
     if not output.ndim:
         target: tuple = ("w", None, output.dtype, True, None)
-    elif w is None:
-        target = ("w", "empty", output.dtype, False, session.maps.of(output.shape[0]))
+    elif w is None or stays:
+        target = ("w", "empty", output.dtype, False, x.map if stays else session.maps.of(output.shape[0]))
     else:
         bound["w"] = w
         target = ("w", w.form, w.dtype, w.iso, w.map)
@@ -136,6 +139,17 @@ def of_matrices(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]
     ends = mask, statement.accum, statement.replace, placed, None, None
     asked = kind, expr.op, expr.dtype, detail, target, operands, *ends
     return asked, bound
+
+
+def _operand(session: Context, statement: Any) -> tuple[VectorStore, bool]:
+    """The vector of a statement of one, and whether what is made of it stays where a loop left that: on the first
+    device, which has done it before the others would have their parts."""
+    x = statement.expr.left
+    alone = statement.mask is None and statement.accum is None and statement.index is None
+    if alone and statement.expr.kind in STAYING and x._store is not None and not session.looping:
+        if session.maps.stays(x._store.map):
+            return x._store, True
+    return session.content(x), False
 
 
 def _described(name: str, store: VectorStore | MatrixStore) -> tuple:

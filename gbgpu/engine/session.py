@@ -110,6 +110,7 @@ class Session(Stores):
         self.broken: str | None = None  # why nothing works any more
         self.lock = RLock()
         self.loop_index: tuple[Any, Any] | None = None  # the loop that is captured, and where its device counts rounds
+        self.looping: set[Any] = set()  # loops that run
         self.late: Callable[[Any, Any], Any] | None = None  # what stands for a scalar's value while a loop is captured
         self.blind = False  # plans are made as if counts were unknown: they hold for any
         self.writing = False  # a round of a loop is written down, for devices to do it by themselves

@@ -7,6 +7,7 @@ FLAGS = """
 SIX, LOW_BITS, ONCE = np.uintp(6), np.uintp(63), np.uintp(1)
 MASKED, COMPLEMENT, XFULL, TRACE, XLIST, TFULL, REPLACE, REGION = 1, 2, 4, 8, 16, 32, 64, 128
 CFULL, AFULL, BFULL, OUTFULL, VALUED, DENSE, TALLY = 256, 512, 1024, 2048, 4096, 8192, 16384
+PAIRED = 32768
 """
 
 POPCOUNT = """
@@ -441,6 +442,12 @@ BODIES = {
             {take_q}
             {stop}
         hit = size > 0
+    elif flags & PAIRED:
+        for r in range(n):
+            if xwords[2 * r] != 0:
+                hit = True
+                {take_r}
+                {stop}
     else:
         for w in range((n + 63) >> 6):
             rest = np.uint64(xwords[w])

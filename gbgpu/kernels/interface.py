@@ -49,6 +49,7 @@ BFULL = 1024  # every row of b is present
 OUTFULL = 2048  # the result is full: no words are written
 DENSE = 8192  # push: `touched` has no room, and is not filled; `touched_count` counts the slots all the same
 TALLY = 16384  # frontier_edges: sums on the way as well
+PAIRED = 32768  # reduce: x is present in row r where word 2 * r of xwords is not 0
 VALUED = 4096  # a value mask: the entry's value must be true as well
 A_ONLY, B_ONLY, BOTH = 1, 2, 4  # merge: which entries of two rows survive
 

@@ -32,9 +32,11 @@ def carry_out(session: Any, loop: Any) -> Any:
     if compiled is None or not compiled.known:
         _look_ahead(session, loop)
     try:
+        session.looping.add(loop)
         while not loop.over:
             if compiled is None or not compiled.advance():
                 loop.round()
     finally:
+        session.looping.discard(loop)
         if compiled is not None:
             compiled.close()

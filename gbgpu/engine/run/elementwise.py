@@ -204,10 +204,10 @@ class Elementwise(Steps):
                     device.copy(pairs[2 * b : 2 * b + 2], both)
                     if b != d:
                         session.account(d, both.nbytes)
-            words, (both, out, found) = device.zeros((p + 63) >> 6, np.int64), _single(device, monoid)
+            both, out, found = _single(device, monoid)
             vals, stride = pairs.view(out.dtype), 2 * pairs.itemsize // out.itemsize
-            self.kernel("mask_words", Spec(b=session.int64))(p, pairs[1:], 2, nil.words, k.XFULL, words)
-            self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(p, nil.words, vals, stride, words, 0, out, found)
+            given = p, nil.words, vals, stride, pairs[1:], k.PAIRED
+            self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(*given, out, found)
             return both, out
 
         return session.over(x.map.tasks[session.at :][:1], last, 0.0)[0]

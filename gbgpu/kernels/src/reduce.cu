@@ -3,7 +3,7 @@
 KERNEL reduce(i64 n, const i64 *count, const T_B *xvals, i64 xstride, const i64 *xwords, i64 flags, Z *out_vals,
               i64 *out_words, u64 *scratch) {
     const i64 total = flags & XLIST ? count[0] : n, words = (total + 63) >> 6;
-    const bool full = flags & (XLIST | XFULL);
+    const bool full = flags & (XLIST | XFULL | PAIRED);
     Z acc = START;
     bool have = false;
     // two words of rows a warp: four loads of each thread are under way at once
@@ -19,9 +19,11 @@ KERNEL reduce(i64 n, const i64 *count, const T_B *xvals, i64 xstride, const i64 
             if (q < total) x[i] = xvals[q * xstride];
         }
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (w * 64 + i * 32 + lane_id() < total && bits[i / 2] >> (i % 2 * 32 + lane_id()) & 1)
+        for (int i = 0; i < 4; i++) {
+            const i64 q = w * 64 + i * 32 + lane_id();
+            if (q < total && bits[i / 2] >> (i % 2 * 32 + lane_id()) & 1 && !(flags & PAIRED && !xwords[2 * q]))
                 join(acc, have, from_b(x[i]), true);
+        }
     }
     sum_blocks(acc, have, out_vals, out_words, scratch);
 }
