@@ -163,12 +163,13 @@ def test_parts_of_vectors(spec, form, one_value, dtype):
     else:
         v << gb.Vector.from_coo(places, values[0] if one_value else values, size=n, dtype=dtype)
     store = moving.moved(session, v._store, form, v._store.map)
+    store.nvals = len(places)
     for turn in range(6):
         inner = np.sort(rng.integers(0, 91, count - 1)) * 64
         map = session.maps.whole(n) if turn % 3 == 1 else RowMap(np.r_[0, inner, n])
         assert map.plain
         v._store = store = moving.moved(session, store, form, map)
-        assert (store.map, store.form) == (map, form)
+        assert (store.map, store.form, store.nvals) == (map, form, len(places))
         store.nvals = n if form == "full" else None  # counted anew
         got = v.to_coo()
         np.testing.assert_array_equal(got[0], places)

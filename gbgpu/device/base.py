@@ -32,6 +32,9 @@ class Device(Protocol):
 
     def full(self, n: int, value: Any, dtype: Any) -> Any: ...
 
+    def halves(self, words: Any, dtype: Any) -> tuple[Any, Any]:
+        """Of two words the first one, as a value of a type, and the second one."""
+
     def put(self, array: np.ndarray) -> Any:
         """A copy of a host array on the device."""
 

@@ -58,6 +58,9 @@ class CpuDevice:
         made.fill(value)
         return made
 
+    def halves(self, words: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+        return words[:1].view(dtype)[:1], words[1:]
+
     def put(self, array: np.ndarray) -> np.ndarray:
         return np.array(array)
 

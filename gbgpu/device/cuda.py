@@ -223,6 +223,9 @@ class CudaDevice(Arrays):
             self.run(f"fill{len(pattern)}", n, (buffer, bits, n))
         return buffer
 
+    def halves(self, words: Any, dtype: Any) -> tuple[Any, Any]:
+        return cupy.ndarray((1,), dtype, words.data), cupy.ndarray((1,), np.int64, words.data + 8)  # slices take longer
+
     def put(self, array: np.ndarray) -> Any:
         buffer = self.empty(array.size, array.dtype)
         if array.size:

@@ -59,6 +59,7 @@ def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorSto
         return store
     found: VectorStore = Run(session, plan, {"x": store}, "moved").go()
     if form != "full":
+        found.nvals = None if session.blind else store.nvals  # directions are chosen by it
         return found
     return VectorStore(map, store.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in found.blocks])
 

@@ -1,7 +1,7 @@
 """One or two vectors, row by row: union, intersection, apply, select, filter, reduce."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -164,56 +164,79 @@ class Elementwise(Steps):
         kernel = self.kernel("reduce")
         form = FORMS[x.form]
 
-        def work(task: Task) -> tuple[Any, Any]:
+        def one(task: Task, vals: Any, words: Any) -> None:
             b = task.block
             block, device, nil = x.blocks[b], session.devices[task.device], session.nil(task.device)
-            both, vals, words = _single(device, monoid)
             given, stride = (device.full(1, 1, x.dtype.np_type), 0) if counted else (block.vals, block.stride)
             room, count = (len(block.slots), block.count) if x.form == "list" else (block.n, nil.words)
             kernel(room, count, given, stride, self.words(block.words, b), form, vals, words)
-            return both, vals
 
-        return self._whole(x, session.over(x.map.tasks, work, self.entries(x)), monoid)
+        return self._whole(x, one, self.entries(x), monoid)
 
     def _fold(self, step: Step) -> tuple[Any, Any]:
         """What an elementwise expression gives, to one value; it is not kept."""
-        (x, given), session, monoid = self._together(step), self.session, step.spec.fold
+        x, given = self._together(step)
         kernel = self.kernel("fold")
+        return self._whole(x, lambda task, *out: kernel(*given(task.block, 0), *out), self.rows(x.map), step.spec.fold)
 
-        def work(task: Task) -> tuple[Any, Any]:
-            both, vals, words = _single(session.devices[task.device], monoid)
-            kernel(*given(task.block, 0), vals, words)
-            return both, vals
+    def _whole(
+        self, x: VectorStore, one: Callable[[Task, Any, Any], None], seconds: float, monoid: Any
+    ) -> tuple[Any, Any]:
+        """What blocks are reduced to, as one. `one`: brings the value of a block, and whether there is one."""
+        session, p, tasks, dtype = self.session, x.map.p, x.map.tasks, monoid.dtype.np_type
+        near = p > 1 and session.ranks is None and session.loop_index is None and not session.brings
+        if near:  # all write where the first device reads
+            key, home = ("pairs", p, dtype), session.home
+            pairs = session.once(key, lambda: _pairs(home, p, dtype))
+            session.over(tasks, lambda task: one(task, *pairs.places[task.block][1:]), seconds)
+        else:
 
-        return self._whole(x, session.over(x.map.tasks, work, self.rows(x.map)), monoid)
+            def work(task: Task) -> tuple[Any, Any]:
+                both, vals, words = _single(session.devices[task.device], dtype)
+                one(task, vals, words)
+                return both, vals
 
-    def _whole(self, x: VectorStore, parts: Any, monoid: Any) -> tuple[Any, Any]:
-        """What blocks were reduced to, as one."""
-        session = self.session
-        parts = near_scalars(session, x.map.tasks, parts, monoid.dtype.np_type)
-        if x.map.p == 1:
-            first: tuple[Any, Any] = parts[0]
-            return first
+            parts = near_scalars(session, tasks, session.over(tasks, work, seconds), dtype)
+            if p == 1:
+                first: tuple[Any, Any] = parts[0]
+                return first
 
         def last(task: Task) -> tuple[Any, Any]:
             d = task.device
-            device, nil, p = session.devices[d], session.nil(d), x.map.p
-            pairs = device.empty(2 * p, np.int64)
-            with device.at_once():
-                for b, (both, _) in enumerate(parts):
-                    device.copy(pairs[2 * b : 2 * b + 2], both)
-                    if b != d:
-                        session.account(d, both.nbytes)
-            both, out, found = _single(device, monoid)
-            vals, stride = pairs.view(out.dtype), 2 * pairs.itemsize // out.itemsize
-            given = p, nil.words, vals, stride, pairs[1:], k.PAIRED
-            self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(*given, out, found)
-            return both, out
+            device, nil = session.devices[d], session.nil(d)
+            vals, stride, words, places = pairs if near else _pairs(device, p, dtype)
+            if near:
+                for other in tasks:
+                    device.reach(session.nil(other.device).words)
+            else:
+                with device.at_once():
+                    for (place, *_), (part, _) in zip(places, parts, strict=True):
+                        device.copy(place, part)
+            session.account(d, (p - 1) * 2 * words.itemsize)
+            both, *out = _single(device, dtype)
+            self.kernel("reduce", Spec(op=monoid, b=monoid.dtype))(p, nil.words, vals, stride, words, k.PAIRED, *out)
+            return both, out[0]
 
-        return session.over(x.map.tasks[session.at :][:1], last, 0.0)[0]
+        return session.over(tasks[session.at :][:1], last, 0.0)[0]
 
 
-def _single(device: Any, monoid: Any) -> tuple[Any, Any, Any]:
+class Pairs(NamedTuple):
+    """Where there is a value of each block, and whether it has one: the values, so many elements from one to the next,
+    words of presence that are two apart, and the two words of each block as `_single` gives them."""
+
+    vals: Any
+    stride: int
+    words: Any
+    places: list[tuple[Any, Any, Any]]
+
+
+def _pairs(device: Any, p: int, dtype: Any) -> Pairs:
+    words = device.empty(2 * p, np.int64)
+    places = [(place, *device.halves(place, dtype)) for place in (words[2 * b : 2 * b + 2] for b in range(p))]
+    return Pairs(words.view(dtype), 2 * words.itemsize // np.dtype(dtype).itemsize, words[1:], places)
+
+
+def _single(device: Any, dtype: Any) -> tuple[Any, Any, Any]:
     """Two words: a value, and whether there is one; and each of them."""
     both = device.empty(2, np.int64)
-    return both, both.view(monoid.dtype.np_type)[:1], both[1:]
+    return both, *device.halves(both, dtype)
