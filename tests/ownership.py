@@ -16,7 +16,8 @@ from gbgpu.distribute import blocks
 
 # The arguments that may be what another device has.
 CROSSES = {"copy": {1}, "copy_counted": {1}, "where": {0}}
-READS = {"between": {0, 1, 2}, "combine": {0, 1, 2}, "write": {3, 5}}  # the same of kernels, once it is in reach
+# The same of kernels, once it is in reach: what they read, and where sums are written.
+REACHES = {"between": {0, 1, 2}, "combine": {0, 1, 2}, "write": {3, 5}, "reduce": {6, 7}, "fold": {15, 16}}
 MAKES = ("empty", "zeros", "full", "put", "owners", "checked", "take", "order", "transpose", "truths", *CROSSES)
 MAKES += ("get", "peek", "clear", "has_empty", "longest", "equal")
 
@@ -29,7 +30,7 @@ class Current:
 
     def __init__(self) -> None:
         self.device, self.broken = NOWHERE, []
-        self.reached: set[tuple[int, int | None]] = set()  # (device, owner) of what may be read in this step
+        self.reached: set[tuple[int, int | None]] = set()  # (device, owner) of what may be used in this step
 
     @contextmanager
     def on(self, device: int) -> Iterator[None]:
@@ -157,7 +158,7 @@ def several(shares: tuple[int, ...] = (1, 5, 3), partition: Any = None, direct: 
             def checked(*args: Any, **options: Any) -> Any:
                 def near(i: int, arg: Any) -> bool:
                     theirs = (current.device, getattr(arg, "at", None)) in current.reached
-                    return theirs and i in READS.get(kind, ())
+                    return theirs and i in REACHES.get(kind, ())
 
                 current.check(f"kernel {kind}", [arg for i, arg in enumerate(args) if not near(i, arg)])
                 return kernel(*map(bare, args), **options)

@@ -58,7 +58,7 @@ class Device(Protocol):
         """Copy the first count[0] elements; the count, of this device, stays where it is."""
 
     def reach(self, array: Any) -> None:
-        """What this device is given in this step may read an array of another one where it lies."""
+        """What this device is given in this step may read an array of another one where it lies, or write it."""
 
     def where(self, source: Any, words: Any) -> Any:
         """Elements at whose places bits are set in words of this device, anything elsewhere; source as in `copy`."""

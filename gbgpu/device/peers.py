@@ -1,8 +1,8 @@
 """What several GPUs of one process read of each other: in which order, and by which way.
 
-Each GPU does its work in the order of its own stream. A reader waits for all that the owner was given before the step
-began, and the owner goes on, to write or to free what was read, after the reader. In a step the tasks of all devices
-are given out before any owner waits, so that they run at the same time. All waiting is done by the GPUs.
+Each GPU does its work in the order of its own stream. A reader, or who writes there, waits for all that the owner was
+given before the step began, and the owner goes on, to read, to write or to free it, after that one. In a step the tasks
+of all devices are given out before any owner waits, so that they run at the same time. All waiting is done by the GPUs.
 """
 
 from collections.abc import Iterator, Sequence

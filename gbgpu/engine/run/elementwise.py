@@ -185,10 +185,15 @@ class Elementwise(Steps):
         """What blocks are reduced to, as one. `one`: brings the value of a block, and whether there is one."""
         session, p, tasks, dtype = self.session, x.map.p, x.map.tasks, monoid.dtype.np_type
         near = p > 1 and session.ranks is None and session.loop_index is None and not session.brings
-        if near:  # all write where the first device reads
+        if near:  # all write where the first device reads, which has its own part to do while others ask for the place
             key, home = ("pairs", p, dtype), session.home
             pairs = session.once(key, lambda: _pairs(home, p, dtype))
-            session.over(tasks, lambda task: one(task, *pairs.places[task.block][1:]), seconds)
+
+            def there(task: Task) -> None:
+                session.devices[task.device].reach(pairs.words)
+                one(task, *pairs.places[task.block][1:])
+
+            session.over(tasks[::-1], there, seconds)
         else:
 
             def work(task: Task) -> tuple[Any, Any]:
@@ -205,10 +210,7 @@ class Elementwise(Steps):
             d = task.device
             device, nil = session.devices[d], session.nil(d)
             vals, stride, words, places = pairs if near else _pairs(device, p, dtype)
-            if near:
-                for other in tasks:
-                    device.reach(session.nil(other.device).words)
-            else:
+            if not near:
                 with device.at_once():
                     for (place, *_), (part, _) in zip(places, parts, strict=True):
                         device.copy(place, part)
