@@ -1,6 +1,7 @@
 """One or two vectors, row by row: union, intersection, apply, select, filter, reduce."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,8 +187,7 @@ class Elementwise(Steps):
         session, p, tasks, dtype = self.session, x.map.p, x.map.tasks, monoid.dtype.np_type
         near = p > 1 and session.ranks is None and session.loop_index is None and not session.brings
         if near:  # all write where the first device reads, which has its own part to do while others ask for the place
-            key, home = ("pairs", p, dtype), session.home
-            pairs = session.once(key, lambda: _pairs(home, p, dtype))
+            pairs = session.once(("pairs", p, dtype), partial(_pairs, session.home, p, dtype))
 
             def there(task: Task) -> None:
                 session.devices[task.device].reach(pairs.words)
