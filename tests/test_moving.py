@@ -74,7 +74,7 @@ def unsettled(monkeypatch):
 
 
 @settings(max_examples=1000 if p.WIDE else 40)
-@given(program=p.programs(KINDS["mixed"]))
+@given(program=p.programs(KINDS["mixed"], sizes=p.ALL if p.WIDE else p.SIZES))  # interpreted
 def test_random_statements(spec, unsettled, program):
     devices = Devices(spec)
     note(devices.text())
@@ -196,8 +196,9 @@ def test_uneven_blocks_are_cut_anew(spec, near, monkeypatch):
     """Also where each device has been given what its own rows read, and nothing else."""
     monkeypatch.setattr(sharing, "LAID", 0)
     monkeypatch.setattr(sharing, "MOVED", 0)
-    session, A = uneven(spec, "off" if spec.startswith("cpu") else Policy(overhead=0), near)
     monkeypatch.setattr(gb.settings, "interpret", False)
+    monkeypatch.setattr(gb.settings, "tiered", False)  # the first calls would take seconds uncompiled
+    session, A = uneven(spec, "off" if spec.startswith("cpu") else Policy(overhead=0), near)
     entries, x = A.to_coo(), np.arange(1, A.ncols + 1)
     v, expected = gb.Vector.from_dense(x), A.to_scipy_sparse() @ x
     old = A._store.rowmap

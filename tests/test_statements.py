@@ -89,7 +89,7 @@ def test_extractions(devices, program):
 
 
 @examples
-@given(program=p.programs(KINDS["matrices of vectors"], small=True))
+@given(program=p.programs(KINDS["matrices of vectors"], sizes=p.SMALL))
 def test_matrices_of_vectors(devices, program):
     check(program, devices)
 
