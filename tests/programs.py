@@ -218,7 +218,7 @@ class Program:
 
 
 @st.composite
-def shapes(draw, sizes: list[int]) -> Shape:
+def shapes(draw, sizes: list[int] = ALL) -> Shape:
     nrows = draw(st.sampled_from(sizes))
     return Shape(nrows, nrows if draw(st.integers(0, 2)) else draw(st.sampled_from(sizes)))
 
