@@ -4,8 +4,10 @@ is left costs more time than the kernel that calls it."""
 import ast
 from collections import Counter
 from copy import deepcopy
+from functools import lru_cache
 
 
+@lru_cache(maxsize=1024)  # each session asks for the texts of its kernels
 def inlined(text: str) -> str:
     """The module with calls of its one-line functions replaced, where no argument but a plain name is read twice; and
     without the functions that nothing calls any more."""
