@@ -21,6 +21,7 @@ NP |= {f"{sign}INT{bits}": getattr(np, f"{sign.lower()}int{bits}") for sign in (
 SIZES = [0, 1, 2, 3, 5, 7, 8, 20, 33, 63, 64, 65, 70]
 LARGE = [127, 128, 129, 150, 200]  # several 64-bit words, on every one of seven devices
 SMALL, ALL = SIZES[:6], SIZES * 2 + LARGE
+INTERPRETED = ALL if WIDE else SIZES  # products of larger matrices take seconds where kernels are interpreted
 MILD = "mM"  # letters of objects whose values stay small and finite
 
 

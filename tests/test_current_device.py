@@ -29,7 +29,7 @@ def several(request):
 
 
 @settings(max_examples=500 if p.WIDE else 30)
-@given(program=p.programs(KINDS["mixed"], sizes=p.ALL if p.WIDE else p.SIZES))  # interpreted
+@given(program=p.programs(KINDS["mixed"], sizes=p.INTERPRETED))
 def test_random_statements(several, program):
     devices = Devices("cpu:3", several.partition)
     note(devices.text())

@@ -74,7 +74,7 @@ def unsettled(monkeypatch):
 
 
 @settings(max_examples=1000 if p.WIDE else 40)
-@given(program=p.programs(KINDS["mixed"], sizes=p.ALL if p.WIDE else p.SIZES))  # interpreted
+@given(program=p.programs(KINDS["mixed"], sizes=p.INTERPRETED))
 def test_random_statements(spec, unsettled, program):
     devices = Devices(spec)
     note(devices.text())

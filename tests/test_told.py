@@ -37,9 +37,6 @@ def plans_of(session, work) -> list:
     return plans
 
 
-SIZES = p.ALL if p.WIDE else p.SIZES  # products of larger matrices take seconds where kernels are interpreted
-
-
 @pytest.fixture
 def uncompiled(session, monkeypatch):
     """`devices` whose kernels are interpreted in the ordinary run: the steps are the same."""
@@ -51,7 +48,7 @@ def test_a_trace_has_the_steps_of_the_plans(uncompiled):
     compared = []
 
     @settings(max_examples=400 if p.WIDE else 40)
-    @given(program=p.programs(KINDS["mixed"], sizes=SIZES))
+    @given(program=p.programs(KINDS["mixed"], sizes=p.INTERPRETED))
     def run(program):
         space, session = namespace(gb, program), gb.settings.session()
         for statement in program.statements:
