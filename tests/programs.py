@@ -20,8 +20,6 @@ NP = {"BOOL": np.bool_, "FP32": np.float32, "FP64": np.float64}
 NP |= {f"{sign}INT{bits}": getattr(np, f"{sign.lower()}int{bits}") for sign in ("", "U") for bits in (8, 16, 32, 64)}
 SIZES = [0, 1, 2, 3, 5, 7, 8, 20, 33, 63, 64, 65, 70]
 LARGE = [127, 128, 129, 150, 200]  # several 64-bit words, on every one of seven devices
-SMALL, ALL = SIZES[:6], SIZES * 2 + LARGE
-INTERPRETED = ALL if WIDE else SIZES  # products of larger matrices take seconds where kernels are interpreted
 MILD = "mM"  # letters of objects whose values stay small and finite
 
 
@@ -219,9 +217,10 @@ class Program:
 
 
 @st.composite
-def shapes(draw, sizes: list[int] = ALL) -> Shape:
-    nrows = draw(st.sampled_from(sizes))
-    return Shape(nrows, nrows if draw(st.integers(0, 2)) else draw(st.sampled_from(sizes)))
+def shapes(draw, small: bool = False) -> Shape:
+    sizes = st.sampled_from(SIZES[:6] if small else SIZES * 2 + LARGE)
+    nrows = draw(sizes)
+    return Shape(nrows, nrows if draw(st.integers(0, 2)) else draw(sizes))
 
 
 @st.composite
@@ -239,9 +238,9 @@ def contents(draw, key: Key) -> Content:
 
 
 @st.composite
-def programs(draw, kinds, most: int = 8, sizes: list[int] = ALL) -> Program:
+def programs(draw, kinds, most: int = 8, small: bool = False) -> Program:
     """A program of one to `most` statements, each of one of `kinds` (functions of draw and shape)."""
-    shape = draw(shapes(sizes))
+    shape = draw(shapes(small))
     count = draw(st.integers(1, most))
     statements = tuple(draw(st.sampled_from(kinds))(draw, shape) for _ in range(count))
     keys = sorted({key for one in statements for key in one.uses})

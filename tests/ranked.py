@@ -108,10 +108,10 @@ def statements(examples: str, specs: str, *kinds: str) -> None:
     buffers that go as those of GPUs do, with a ! as those of GPUs without NCCL. Between | are the sets of one rank
     after another."""
     import oracle
-    import programs as p
     import test_statements as t
     from conftest import Devices
     from hypothesis import given, settings
+    from programs import programs
 
     for spec in specs.split(","):
         mine = spec.rstrip("+!").split("|")
@@ -121,7 +121,7 @@ def statements(examples: str, specs: str, *kinds: str) -> None:
         beside = ranks._direct = Beside() if spec.endswith("+") else None
         elsewhere = staged(ranks) if spec.endswith("!") else None
         for name in kinds or t.KINDS:
-            drawn = p.programs(t.KINDS[name], most=12, sizes=p.SMALL if name == "matrices of vectors" else p.ALL)
+            drawn = programs(t.KINDS[name], most=12, small=name == "matrices of vectors")
             run = given(program=drawn)(lambda program: oracle.Run(program, devices).all())  # noqa: B023
             settings(max_examples=int(examples), derandomize=True, database=None, deadline=None)(run)()
         assert beside is None or beside.moved > 10

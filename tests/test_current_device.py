@@ -29,7 +29,7 @@ def several(request):
 
 
 @settings(max_examples=500 if p.WIDE else 30)
-@given(program=p.programs(KINDS["mixed"], sizes=p.INTERPRETED))
+@given(program=p.programs(KINDS["mixed"]))
 def test_random_statements(several, program):
     devices = Devices("cpu:3", several.partition)
     note(devices.text())

@@ -83,7 +83,7 @@ def test_random_bodies(devices):
     @settings(max_examples=1500 if p.WIDE else 40)
     @given(data=st.data())
     def run(data):
-        program = data.draw(p.programs(KINDS, most=5, sizes=p.SMALL))
+        program = data.draw(p.programs(KINDS, most=5, small=True))
         chosen = certain(program) if "cuda" in devices.spec else program.statements  # CPUs take the same each time
         body = [(data.draw(st.sampled_from(GUARDS)), statement.text()) for statement in chosen]
         rounds = data.draw(st.integers(1, 3))
@@ -120,7 +120,7 @@ class Alone:
 def test_random_bodies_on_one_of_several_devices(data):
     gb.init("cpu:3", partition=gb.partition.shares(1, 5, 3))
     kinds = [kind for kind in KINDS if kind not in (s.mxm, s.outer, a.diag, a.setdiag)]
-    program = data.draw(p.programs(kinds, most=5, sizes=p.SMALL))
+    program = data.draw(p.programs(kinds, most=5, small=True))
     body = [("", each.text()) for each in certain(program) if len(each.target.space) < 2]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loops.DeviceLoop, "of", lambda session, loop: Alone(session, loop) if not loop.told else None)

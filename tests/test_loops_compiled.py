@@ -753,7 +753,7 @@ def test_random_bodies(machine):
     @settings(max_examples=1500 if p.WIDE else 25)
     @given(data=st.data())
     def run(data):
-        program = data.draw(p.programs([kind for kind in KINDS if kind not in MATRICES], most=4, sizes=p.SMALL))
+        program = data.draw(p.programs([kind for kind in KINDS if kind not in MATRICES], most=4, small=True))
         bodies = [statement.text() for statement in certain(program) if len(statement.target.space) < 2]
         body = [(data.draw(st.sampled_from(GUARDS)), text) for text in bodies]
         rounds = data.draw(st.integers(7, 12))

@@ -421,7 +421,7 @@ def test_single_values_are_brought_of_every_size(eager, spec, repeat, monkeypatc
     eager(spec)
     A = gb.io.generate.grid_road(70, 0.7, seed=1, dtype="BOOL")
     n, (rows, cols) = A.nrows, A.to_coo(values=False)[:2]
-    for dtype in ("INT8", "INT16", "FP32", "FP64") if spec.startswith("cuda") else ("FP64",):
+    for dtype in ("INT8", "INT16", "FP32", "FP64"):
         x = gb.Vector.from_dense(np.arange(n) % 100, dtype=dtype)
         expected = x.to_dense()
         for _ in range(20):

@@ -89,7 +89,7 @@ def test_extractions(devices, program):
 
 
 @examples
-@given(program=p.programs(KINDS["matrices of vectors"], sizes=p.SMALL))
+@given(program=p.programs(KINDS["matrices of vectors"], small=True))
 def test_matrices_of_vectors(devices, program):
     check(program, devices)
 

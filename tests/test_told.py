@@ -48,7 +48,7 @@ def test_a_trace_has_the_steps_of_the_plans(uncompiled):
     compared = []
 
     @settings(max_examples=400 if p.WIDE else 40)
-    @given(program=p.programs(KINDS["mixed"], sizes=p.INTERPRETED))
+    @given(program=p.programs(KINDS["mixed"], most=8))
     def run(program):
         space, session = namespace(gb, program), gb.settings.session()
         for statement in program.statements:
