@@ -6,8 +6,8 @@ Figure 18: blocks, the last one with three quarters of the rows, are multiplied 
 what each took gives new boundaries (section 5), and rows move where that is worth it. Figure 20: seconds of a product
 with a vector of which a part of the entries is there, by a pull and by a push, on the first device and on all: the
 rates of the model are fitted to RMAT graphs of all scales but the last, the others are predicted from them and the
-sizes of input sets. Medians of ms; DIR: graphs in Matrix Market files. Writes bench/results/lux.md and pictures beside
-it.
+sizes of input sets. Medians of ms; DIR: graphs in Matrix Market files; for GPUs only figure 20, of the graphs of
+bench/device_graphs.py (scales 18, 20, 22, 24). Writes bench/results/lux.md (GPUs: lux-gpu.md) and pictures beside it.
 """
 
 from __future__ import annotations
@@ -49,8 +49,15 @@ class Case(NamedTuple):
     took: tuple[float, float]
 
 
-def graphs(scales: list[int], data: Path | None) -> Iterator[tuple[str, tuple]]:
+def graphs(scales: list[int], data: Path | None, cpu: bool) -> Iterator[tuple[str, tuple]]:
     """Name and CSR arrays, FP32."""
+    if not cpu:
+        from bench.device_graphs import make
+
+        for name in (*(f"rmat{scale}" for scale in scales), "road2m", *(FILES if data else ())):
+            made = make(name, str(data))
+            yield name, (made.indptr.get(), made.indices.get(), made.weights.get())
+        return
     for scale in scales:
         yield f"rmat{scale}", gb.io.generate.rmat(scale, 16, seed=1, weights=(1, 255), dtype="FP32").to_csr()
     for name in FILES if data else ():
@@ -182,9 +189,9 @@ def main() -> None:
     parser.add_argument("--scales", type=int, nargs="+", default=[14, 16, 18])
     given = parser.parse_args()
     gb.settings.tiered = False
-    gb.init("cpu:1")
     cpu = given.devices.startswith("cpu")
-    arrays: dict[str, Any] = dict(graphs(given.scales, given.data))
+    gb.init("cpu:1" if cpu else "cuda:0")
+    arrays: dict[str, Any] = dict(graphs(given.scales, given.data, cpu))
     moves, seen = {}, []  # type: tuple[dict[str, Any], list[Case]]
     for name, csr in arrays.items():
         if cpu and (name == f"rmat{given.scales[-1]}" or not name.startswith("rmat")):

@@ -154,9 +154,12 @@ def vertex_sets(indptr: Any, indices: Any, bounds: Any, host: Any) -> tuple[list
     inputs, updates = [], []
     for h in range(int(hosts.max(initial=-1)) + 1):
         mine = np.flatnonzero(hosts == h)
-        read = [np.unique(indices[indptr[bounds[b]] : indptr[bounds[b + 1]]]) for b in mine]
-        union = np.unique(np.concatenate(read)) if read else np.empty(0, np.int64)
-        owner = hosts[np.searchsorted(bounds, union, side="right") - 1]
-        inputs.append(sum(len(part) for part in read))
-        updates.append(int((owner != h).sum()))
+        read = np.zeros((len(mine), bounds[-1]), bool)
+        for row, b in zip(read, mine, strict=True):
+            row[indices[indptr[bounds[b]] : indptr[bounds[b + 1]]]] = True
+        inputs.append(int(read.sum()))
+        others = read.any(axis=0)
+        for b in mine:
+            others[bounds[b] : bounds[b + 1]] = False
+        updates.append(int(others.sum()))
     return inputs, updates
