@@ -14,7 +14,7 @@ import numpy as np
 from algos import verify
 from algos._inputs import row_lengths, square, vertex
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
-from gbgpu import Matrix, Vector, binary, loop, monoid, replace
+from gbgpu import Matrix, Vector, binary, foldable, loop, monoid, replace
 from gbgpu.semiring import any_pair, any_secondi
 
 MANY = 14  # a frontier has many arcs from a fourteenth of all, as Beamer et al. have it
@@ -25,6 +25,7 @@ class Tree(NamedTuple):
     parents: Vector
 
 
+@foldable
 def bfs(A: Matrix, source: int, depth: int | None = None) -> Tree:
     """Levels and parents (INT64, A.nrows) from `source`: level 0 and parent `source` there, nothing where it does not
     reach, or not by `depth` arcs.
@@ -53,6 +54,7 @@ def rounds(depth: int | None) -> int | None:
     return None if depth is None else depth + 1
 
 
+@foldable
 def bfs_levels(A: Matrix, source: int, depth: int | None = None) -> Vector:
     """Levels alone, as `bfs` gives them, in fewer statements; errors as `bfs`."""
     n = square(A)

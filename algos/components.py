@@ -23,7 +23,7 @@ import numpy as np
 from algos import verify
 from algos._inputs import rounds_are_cheap, row_lengths, square
 from algos.runs import ALGORITHMS, Algorithm, Result
-from gbgpu import Matrix, Scalar, Vector, binary, indexunary, loop, monoid, replace, select, unary
+from gbgpu import Matrix, Scalar, Vector, binary, foldable, indexunary, loop, monoid, replace, select, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_pair, min_first, plus_first, plus_second
 
@@ -33,6 +33,7 @@ STEPS = 16  # or where rounds cost what they reach: for so many that they go ove
 SHORTCUTS = 3  # two more than FastSV has, where all vertices take part: they cost less than the rounds that they save
 
 
+@foldable
 def connected_components(A: Matrix) -> Vector:
     """Labels (INT64, every vertex): the smallest vertex number of the component, directions and values of A ignored.
 

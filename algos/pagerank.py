@@ -16,7 +16,7 @@ from algos import verify
 from algos._inputs import square
 from algos._iterations import check_limits, difference, flat
 from algos.runs import ALGORITHMS, WEIGHTED, Algorithm, Result, highest
-from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, select
+from gbgpu import Matrix, Scalar, Vector, binary, foldable, loop, monoid, select
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
 from gbgpu.semiring import plus_first, plus_pair, plus_second, plus_times
 
@@ -27,6 +27,7 @@ class Ranks(NamedTuple):
     converged: bool
 
 
+@foldable
 def pagerank(
     A: Matrix,
     damping: float = 0.85,

@@ -25,7 +25,7 @@ from algos import verify
 from algos._inputs import rounds_are_cheap, row_lengths, square, vertex
 from algos.bfs import bfs_levels, search
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
-from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, replace, select, unary
+from gbgpu import Matrix, Scalar, Vector, binary, foldable, loop, monoid, replace, select, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_eq, any_plus, min_plus
 
@@ -51,6 +51,7 @@ class Paths(NamedTuple):
     parents: Vector
 
 
+@foldable
 def sssp(A: Matrix, source: int) -> Vector:
     """Distances from `source`, nothing where it does not reach; 0 at the source.
 

@@ -13,6 +13,7 @@ from .distribute import partition
 from .distribute import ranks as _ranks
 from .distribute.sets import BlockSets
 from .distribute.topology import measured
+from .engine.calls import foldable
 from .engine.memory import Memory, of_matrix
 from .engine.session import Session
 from .interrupts import imported
@@ -259,6 +260,7 @@ __all__ = [
     "estimate_memory",
     "exceptions",
     "explain",
+    "foldable",
     "indexunary",
     "init",
     "io",

@@ -154,9 +154,9 @@ def vertex_sets(indptr: Any, indices: Any, bounds: Any, host: Any) -> tuple[list
     inputs, updates = [], []
     for h in range(int(hosts.max(initial=-1)) + 1):
         mine = np.flatnonzero(hosts == h)
-        read = np.zeros((len(mine), bounds[-1]), bool)
-        for row, b in zip(read, mine, strict=True):
-            row[indices[indptr[bounds[b]] : indptr[bounds[b + 1]]]] = True
+        read: Any = np.zeros((len(mine), bounds[-1]), bool)
+        for i, b in enumerate(mine):
+            read[i, indices[indptr[bounds[b]] : indptr[bounds[b + 1]]]] = True
         inputs.append(int(read.sum()))
         others = read.any(axis=0)
         for b in mine:

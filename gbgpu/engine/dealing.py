@@ -184,27 +184,27 @@ class Pace:
 
 
 class Trial:
-    """Whether statements deal frontiers out: they do, as is predicted, and do not for so many pushes each, and what
-    took less is for good."""
+    """Whether something is done, as statements that deal frontiers out: it is, as is predicted, and is not, for so many
+    times each, and what took less is for good."""
 
     def __init__(self, patience: float) -> None:
-        self.deals, self.settled, self._patience = True, patience == inf, patience
+        self.on, self.settled, self._patience = True, patience == inf, patience
         self._took: dict[bool, list[float]] = {True: [], False: []}  # as `hear` is told, of the last ones of each
 
     @property
     def apart(self) -> float | None:
-        """What owners took, as `hear` is told; None if nobody knows."""
+        """What it took without, as `hear` is told; None if nobody knows."""
         return median(self._took[False]) if self._took[False] else None
 
-    def hear(self, dealt: bool, took: float) -> None:
-        """A push, and all that was done with what it reached, took so many times what is predicted of owners."""
+    def hear(self, on: bool, took: float) -> None:
+        """With it, or without, it took so long; or so many times what is predicted without."""
         if self.settled:
             return
-        self._took[dealt].append(took)
-        del self._took[dealt][: -int(self._patience)]
+        self._took[on].append(took)
+        del self._took[on][: -int(self._patience)]
         short = [way for way, known in self._took.items() if len(known) < self._patience]
         self.settled = not short
-        self.deals = short[0] if short else median(self._took[True]) < USE * median(self._took[False])
+        self.on = short[0] if short else median(self._took[True]) < USE * median(self._took[False])
 
 
 def of_hubs(shares: Shares, parts: Sequence[float], edge: float) -> tuple[Shares, np.ndarray]:

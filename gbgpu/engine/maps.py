@@ -42,6 +42,12 @@ class Maps:
         map.successor, self.unsettled = default, True
         return True
 
+    def leave(self) -> None:
+        """All devices work again; what was made meanwhile belongs to where others of its size are."""
+        self.alone = False
+        for n in self._first:
+            self.left(n)
+
     def stays(self, map: RowMap) -> bool:
         """Whether these rows are what a loop left on the first device."""
         return not self.alone and map is self._first.get(map.n)

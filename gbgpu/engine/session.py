@@ -25,6 +25,7 @@ from ..semiring._types import INT64
 from ..trace import counters
 from . import forks, loop  # noqa: F401  (forks: registered by its import)
 from .assign import chosen
+from .calls import folding_of
 from .context import Context
 from .deterministic import settled
 from .filtering import filtered
@@ -101,6 +102,7 @@ class Session(Stores):
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
         self.plans: dict[Any, Plan] = {}
         self.loops, self.replicas = Kept(), Replicas(self, replicas)
+        self.folding = folding_of(self)
         for device in self.devices:
             if device.kind == "cuda":
                 device.relieve = WeakMethod(self._relieved)

@@ -129,7 +129,7 @@ class Sharing:
         """Whether a push of about so many edges is worth that they are counted. `first`: any arrival is enough."""
         known = None if matrix is None else self._trials.get(matrix, {}).get(first)
         worth = edges * self.session.kernels.costs.push_edge >= 2 * DEALS * self.policy.overhead
-        return worth and (known is None or known.deals or not known.settled)
+        return worth and (known is None or known.on or not known.settled)
 
     def push(
         self, spec: Spec, x: VectorStore, matrix: MatrixStore, found: list[np.ndarray] | None
@@ -148,7 +148,7 @@ class Sharing:
             return None
         self._hear()
         trial = self._trials.setdefault(matrix, {}).setdefault(first, Trial(self.policy.patience))
-        dealt = self._dealt(spec, x, matrix, found, loads, edge, gain) if trial.deals else None
+        dealt = self._dealt(spec, x, matrix, found, loads, edge, gain) if trial.on else None
         if not trial.settled or dealt is not None and self.session.watched is not None:
             self.begin(None if dealt is None else dealt.decision, edge * int(loads.max()), trial)
         return dealt

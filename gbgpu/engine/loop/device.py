@@ -78,7 +78,9 @@ class DeviceLoop:
         self.wide = 0  # how often it was left as it had got too wide
         self.thinned = False  # whether frontiers that had been wide are not any more
         self.short = False  # whether the first of several GPUs had no room for it: the next one asks again
-        self.gpus = 1 if self.device.kind == "cpu" else len({device.gpu for device in session.devices})
+        one = session.maps.alone or self.device.kind == "cpu"
+        self.gpus = 1 if one else len({device.gpu for device in session.devices})
+        self.sharing = None if session.maps.alone else session.sharing
         self.solo = Solo(session, loop) if self.gpus > 1 else None
         self.begun = self.last = perf_counter()
         self.look = 0  # the round from which it is asked again whether rounds keep the device busy
@@ -184,7 +186,7 @@ class DeviceLoop:
     @property
     def _folds(self) -> bool:
         """Whether wide rounds of such loops take least on one of several GPUs."""
-        sharing = None if self.solo is None else self.session.sharing
+        sharing = None if self.solo is None else self.sharing
         return sharing is not None and sharing.paced and sharing.way(self.signature.key, self._read) == ALONE
 
     @property
@@ -352,7 +354,7 @@ class DeviceLoop:
 
     def _waited(self, ended: Captured) -> None:
         """Where GPUs waited in wide rounds for what others pushed, the next ones may go another way."""
-        sharing, ran = self.session.sharing, ended.ran
+        sharing, ran = self.sharing, ended.ran
         if sharing is None or ran is None or not (ended.often and ended.key and ran.edges):
             return
         pushed, read = ended.pushed, self._read
@@ -481,7 +483,7 @@ class DeviceLoop:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        sharing = self.session.sharing
+        sharing = self.sharing
         self.session.writing = True
         try:
             with nullcontext() if sharing is None else sharing.dealing(self.signature.key, self._read):

@@ -1,0 +1,150 @@
+"""Functions whose calls the first of several GPUs may do by itself. A call of little work, of which each statement is
+handed out to all GPUs, takes them longer than it takes one: it is tried both ways, and what took less is for good.
+
+This is folding as GUM has it (Meng et al., VLDB 2023, section 4), with all devices but one evicted for a whole call;
+loops are folded by themselves (`loop/solo.py`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial, wraps
+from math import inf
+from time import perf_counter
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+from ..distribute.blocks import MatrixStore
+from ..interrupts import held
+from ..language.expr import Operand
+from ..language.matrix import Matrix
+from .dealing import Trial
+
+USUAL, TOLD = 8, 8  # calls of each way until they take what they will, as loops are captured by then; and that tell
+LONGEST = 0.02  # seconds of a call of which handing out statements is no tenth
+VECTORS = 8  # of the matrix's rows, 8 bytes each, for which there is to be room
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Calls:
+    """Of one function with one matrix."""
+
+    def __init__(self) -> None:
+        self._trial = Trial(TOLD)
+        self._gone, self._least = {True: 0, False: 0}, inf
+
+    @property
+    def folded(self) -> bool:
+        """Whether the next one is."""
+        return self._gone[False] >= USUAL and self._trial.on
+
+    @property
+    def settled(self) -> bool:
+        return self._trial.settled
+
+    def hear(self, folded: bool, seconds: float) -> None:
+        """What one took."""
+        self._gone[folded] += 1
+        if self._gone[folded] > USUAL:
+            return self._trial.hear(folded, seconds)
+        self._least = min(self._least, seconds)
+        if not folded and self._gone[folded] == USUAL and self._least > LONGEST:
+            self.stay()
+
+    def stay(self) -> None:
+        """With all devices, for good."""
+        self._trial.on, self._trial.settled = False, True
+
+
+class Folding:
+    """The calls of a session of several GPUs."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._calls: WeakKeyDictionary[MatrixStore, dict[Any, Calls]] = WeakKeyDictionary()  # by function
+
+    def call(self, function: Callable[..., R], args: Sequence[Any], kwargs: dict[str, Any]) -> R:
+        plain, matrices = partial(function, *args, **kwargs), self._matrices((*args, *kwargs.values()))
+        if not matrices:
+            return plain()
+        calls = self._calls.setdefault(matrices[0]._store, {}).setdefault(function, Calls())
+        if calls.folded and not self._fits(matrices):
+            calls.stay()
+        folded = calls.folded
+        work = partial(self._alone, plain, matrices) if folded else plain
+        if calls.settled:
+            return work()
+        self._synchronize()
+        start = perf_counter()
+        found = work()
+        self._synchronize()
+        calls.hear(folded, perf_counter() - start)
+        return found
+
+    def _matrices(self, given: Sequence[Any]) -> list[Matrix]:
+        """Those of a call that may be folded: one that is given matrices of all devices, and no vectors, and is part of
+        nothing else."""
+        session = self._session
+        found: list[Any] = [x for x in given if isinstance(x, Operand)]
+        if session.maps.alone or session.looping or session.recording or session.explaining:
+            return []
+        if not all(type(x) is Matrix and x._session is session and x._store is not None for x in found):
+            return []
+        return [] if all(session.matrix_store(x).rowmap.p == 1 for x in found) else found
+
+    def _fits(self, matrices: Sequence[Matrix]) -> bool:
+        rows = sum(A.nrows + A.ncols for A in matrices)
+        return bool(self._session.replicas.fit([A._store for A in matrices], VECTORS * 8 * rows))
+
+    def _alone(self, work: Callable[[], R], matrices: Sequence[Matrix]) -> R:
+        with self._session.lock, self._first(matrices):  # other threads' statements are planned for all devices
+            return work()
+
+    @contextmanager
+    def _first(self, matrices: Sequence[Matrix]) -> Iterator[None]:
+        """The first device has all of the matrices, and what is made inside."""
+        session, before = self._session, [(A, A._store) for A in matrices]
+        replicas: list[Any] = []
+
+        def leave() -> None:
+            session.maps.leave()
+            for (A, store), replica in zip(before, replicas, strict=False):
+                A._store = store if A._store is replica else A._store
+
+        try:
+            session.maps.alone = True
+            for A, store in before:
+                replicas.append(session.replicas.of(store))
+                A._store = replicas[-1]
+            yield
+        finally:
+            held(leave)
+
+    def _synchronize(self) -> None:
+        for device in self._session.devices:
+            device.synchronize()
+
+
+def foldable(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of matrices whose calls the first of several GPUs may do by itself, on replicas of these (see
+    docs/devices.md). It is called eight times as it is, then eight times so; the next eight of each are timed, with all
+    devices synchronised, and what took less, in the median, is for good, as long as the first matrix is not changed.
+    Calls of 20 ms and more stay with all devices, as do those with vectors among their arguments, or within a loop.
+
+    The function makes all vectors that it needs, from the arguments alone, and changes none of these. Other threads
+    wait while a call is left to one GPU."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        session = next((x._session for x in (*args, *kwargs.values()) if type(x) is Matrix), None)
+        folding = None if session is None else session.folding
+        return function(*args, **kwargs) if folding is None else folding.call(function, args, kwargs)
+
+    return call
+
+
+def folding_of(session: Any) -> Folding | None:
+    """Where several GPUs are, and replicas may be."""
+    gpus = {device.gpu for device in session.devices} if session.kernels.kind == "cuda" else set()
+    return Folding(session) if len(gpus) > 1 and session.ranks is None and session.replicas.most != 0 else None
