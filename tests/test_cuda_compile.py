@@ -66,7 +66,7 @@ def products() -> list[tuple[str, Spec]]:
     streamed = semiring.plus_times[FP32], semiring.plus_second[FP64], semiring.min_plus[INT64], semiring.lor_land[BOOL]
     for op in streamed:
         stream = Spec(op=op, a=op.multiply.dtypes[0], b=op.multiply.dtypes[1], out=op.return_type)
-        found += [("pull_stream", stream), ("pull_stream", stream._replace(partial=True))]
+        found += [("pull_stream", stream), ("pull_stream", stream._replace(partial=True)), ("pull_far", stream)]
     mixed = Spec(op=semiring.min_plus[FP64], a=INT32, b=FP32, out=FP32, ptr="int64", idx="int64")
     return [*found, ("pull", mixed), ("push", mixed._replace(out=None))]
 
@@ -174,7 +174,7 @@ LATE = ("late", "alate", "blate")
 
 def signature(kind: str) -> list[str]:
     text = gpu.source(kind, next(spec for of, spec in INSTANCES if of == kind))
-    parameters = re.search(rf"^KERNEL {kind}\(([^)]*)\)", text, re.MULTILINE)
+    parameters = re.search(rf"^KERNEL(?:_OF.*)? {kind}\(([^)]*)\)", text, re.MULTILINE)
     return [re.search(r"\w+$", p.strip())[0] for p in parameters[1].split(",")]
 
 
@@ -183,7 +183,8 @@ def test_kernels_take_the_arguments_of_the_contract(kind):
     """What a launcher adds comes after them."""
     names = signature(kind)
     assert tuple(names[: len(KINDS[kind])]) == KINDS[kind]
-    assert set(names[len(KINDS[kind]) :]) <= {"p", "lanes", "limit", "queue", "scratch", "kp", "jp", "total", *LATE}
+    more = {"p", "lanes", "limit", "queue", "scratch", "kp", "jp", "total", "far", *LATE}
+    assert set(names[len(KINDS[kind]) :]) <= more
     assert any(name in LATE for name in names) == (kind in gpu.WAIT)
 
 

@@ -11,6 +11,8 @@ from ..device.remote import AWAY
 from .blocks import MatrixStore, VectorStore
 from .partition import RowMap
 
+OWNERS = 16  # of a vector that is read where it lies, at most
+
 
 class Transfer(NamedTuple):
     """`into` (of device `target`) gets what `data` (of device `source`) has. `count`: only so many entries, a number
@@ -25,12 +27,24 @@ class Transfer(NamedTuple):
 
 class Dense(NamedTuple):
     """A whole vector over the slots of its map, in one device's memory. words is None if every row is present. `order`:
-    if not None, where it has what a pull reads of it (halo.Near), and nothing else."""
+    if not None, where it has what a pull reads of it (halo.Near), and nothing else. `far`: if not None, vals are the
+    device's own, and others' lie where they do."""
 
     vals: Any
     stride: int
     words: Any
     order: Any = None
+    far: "Far | None" = None
+
+
+class Far(NamedTuple):
+    """Slots from `lo` on are the device's own, n of them; those from first[b] on are owner b's, who has them in at[b],
+    if any of them is read (else None there, as beyond the owners that there are)."""
+
+    lo: int
+    n: int
+    first: tuple[int, ...]
+    at: tuple[Any, ...]
 
 
 class Bins(NamedTuple):

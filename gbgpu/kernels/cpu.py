@@ -41,6 +41,9 @@ class CpuKernels:
         plain = pull_by_rows(device, block, spec, x, masked)
         return plain._replace(spec=spec._replace(fixed=True)) if fixed and plain.kernel is None else plain
 
+    def reaches(self, block: Any, spec: Spec) -> bool:
+        return False
+
     def by_use(self, block: Any, spec: Spec, masked: bool) -> Any:
         return None
 

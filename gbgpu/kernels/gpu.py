@@ -7,6 +7,7 @@ interface.py, by position; pull, push and reduce add what they need for themselv
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tabl
 PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
 PARTIAL_SUMS = 512  # reduce: blocks at most
+_FAR = Struct("36q")  # pull_far, as in src/
 ABSENT = ("mxm_rows", "mxm_pattern")  # kinds of ways to multiply that GPUs do not offer
 WAIT = ("apply", "select", "select_list", "ewise", "fold")  # kinds whose numbers may be known only when they run
 
@@ -119,6 +121,8 @@ class GpuKernels:
         if plain.kernel is not None:
             return plain
         plain = plain._replace(heavy=gpu_streams.long_rows(device, block))
+        if (far := getattr(x, "far", None)) is not None:
+            return plain._replace(kind="pull_far", options={"far": far})
         if fixed:
             return plain._replace(options={"fixed": True})
         reads_a, reads_x = reads(spec)
@@ -140,6 +144,9 @@ class GpuKernels:
                 rows = block.indptr, likely, block.vals, block.stride
                 return plain._replace(rows=rows, options={"first": True})
         return plain
+
+    def reaches(self, block: Any, spec: Spec) -> bool:
+        return not spec.iso and reads(spec)[1] and gpu_streams.known_short(block)
 
     def by_use(self, block: Any, spec: Spec, masked: bool) -> Any:
         if masked or not block.whole or not sums_whole_rows(spec):
@@ -315,6 +322,19 @@ def _pull(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) 
     return launch
 
 
+def _pull_far(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
+    run, scalars = _run(device, module, kind), _scalars(kind, spec)
+    starts, xvals = (KINDS[kind].index(name) for name in ("starts", "xvals"))
+
+    def launch(*args: Any, far: Any) -> None:
+        """`far`: the slots that are here, as (first, how many), those of which owners have, and where."""
+        values, own = scalars(args), args[xvals]
+        told = _FAR.pack(far.lo, far.n, own.data.ptr, *far.first, *(0 if at is None else at.data.ptr for at in far.at))
+        run((values[0] // 2 + BLOCK - 1) // BLOCK, (*values, args[starts].size - 1, told))
+
+    return launch
+
+
 def _pull_stream(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """x into the order of use, if there is one; as many blocks as the multiprocessors hold, each with the table of
     hubs; then the rows that tiles share."""
@@ -455,6 +475,7 @@ _SPECIAL: dict[str, Any] = {
     "combine_runs": _runs,
     "pull": _pull,
     "pull_stream": _pull_stream,
+    "pull_far": _pull_far,
     "push": _push,
     **dict.fromkeys(("reduce", "fold"), _reduce),
 }

@@ -66,6 +66,11 @@ def is_short(device: Any, block: Any, most: float | None = None) -> bool:
     return block.nnz <= (ALONE if most is None else most) * block.n and not long_rows(device, block).size
 
 
+def known_short(block: Any) -> bool:
+    """Whether rows have so few entries (SHORT) that a thread takes each, as pulls before have found."""
+    return block.nnz <= SHORT * block.n and "long" in block.views and not block.views["long"].size
+
+
 def pays(device: Any, block: Any) -> bool:
     """Whether a block has been pulled from so often that streams of it pay; while a loop is captured they will, and
     once they are there."""

@@ -131,6 +131,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     # The same for a monoid that is not any, from streams of entries and the values of each; mask, ids and heavy are not
     # read. Only backends whose layout names it.
     "pull_stream": ("n", "streams", *_CSR[1:], *_X, "mwords", "flags", *_IDS, "heavy", *_OUT, "stats"),
+    # The same of short rows and a full x without a mask; xvals is the device's own part of it, and the last argument
+    # (not here) tells where others have theirs.
+    "pull_far": ("n", *_CSR, *_X, "mwords", "flags", *_IDS, "heavy", *_OUT, "stats"),
     # Present rows of x scatter into a workspace over all output slots (acc_words = 0 before; see Kernels.neutral). The
     # first arrival at a slot appends it to touched. Slots own_lo <= s < own_hi pass only if the mask of the own block
     # (bit s - own_lo) lets them. Unless DENSE, acc_vals and touched have one place more than there are slots.
@@ -238,7 +241,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 # Kinds whose Spec means the same, so that their texts are given the same names for its operators and types (by
 # cpu_source.py and gpu_source.py). Kinds that are in no row need none.
 _ROLES: dict[str, tuple[str, ...]] = {
-    "product": ("pull", "pull_stream", "push"),
+    "product": ("pull", "pull_stream", "pull_far", "push"),
     "combine": ("combine",),
     "drain": ("drain",),
     "write": ("write", "write_list"),
@@ -335,6 +338,10 @@ class Kernels(Protocol):
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
         """How to pull from a block. `x`: vals, stride, words of the vector over `width` slots, and where these are (see
         `by_use`); `fixed`: the order of a sum may depend on its row alone."""
+        ...
+
+    def reaches(self, block: Any, spec: Spec) -> bool:
+        """Whether a pull without a mask from a full vector may read the little that others have where it lies."""
         ...
 
     def by_use(self, block: Any, spec: Spec, masked: bool) -> Any:

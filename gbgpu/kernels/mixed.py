@@ -42,6 +42,9 @@ class MixedKernels:
         found: Layout = self._of[device.kind].pull_layout(device, block, spec, x, width, masked, fixed)
         return found
 
+    def reaches(self, block: Any, spec: Spec) -> bool:
+        return False
+
     def by_use(self, block: Any, spec: Spec, masked: bool) -> Any:
         return None
 

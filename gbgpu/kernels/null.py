@@ -22,7 +22,7 @@ class NullKernels:
         self.calls: Counter[str] = Counter()
 
     pull_layout, push_options, marks = CpuKernels.pull_layout, CpuKernels.push_options, CpuKernels.marks
-    ahead, by_use = CpuKernels.ahead, CpuKernels.by_use
+    ahead, by_use, reaches = CpuKernels.ahead, CpuKernels.by_use, CpuKernels.reaches
 
     def uncut(self, kernel: Any) -> bool:
         return True  # a launch

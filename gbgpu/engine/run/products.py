@@ -57,7 +57,7 @@ class Products(Delegates):
         apart = step.option.heads is not None and not (source.iso and source.form == "full")
         thin = self.registers["A"].apart.halo if apart else self._halo(source)
         if thin is not None:
-            return self._values_of(source, thin)
+            return self._reached(step, source, thin) or self._values_of(source, thin)
         source = near_vector(session, source)
         seconds = source.map.nslots * source.dtype.np_type.itemsize * session.kernels.costs.byte
         return session.over(source.map.tasks, lambda task: whole_vector(session, source, task.device), seconds)
@@ -189,6 +189,26 @@ class Products(Delegates):
         return session.over(
             map.tasks, arrived, map.nslots * dtype.np_type.itemsize * session.kernels.costs.byte / map.p
         )
+
+    def _reached(self, step: Step, source: VectorStore, thin: Halo) -> list[needs.Dense] | None:
+        """The same without anything brought, where the product itself reads single values of others: that has one
+        launch for each device. Statements alone: in loops, what is read is written down as arguments of kernels."""
+        session, map, matrix, kernels = self.session, source.map, self.registers["A"], self.session.kernels
+        full = source.form == "full" and not source.iso and not step.sources[1] and step.option.heads is None
+        alone = session.loop_index is None and session.watched is None and not session.brings
+        if not (full and alone) or matrix.pulls <= OFTEN or map.p > needs.OWNERS or by_rows(session, step.spec.op):
+            return None
+        if not all(kernels.reaches(block, step.spec) for block in matrix.blocks):
+            return None
+        first, found = (*map.starts.tolist(), *[map.nslots] * (needs.OWNERS - map.p)), []
+        for task, block, pieces in zip(map.tasks, source.blocks, thin.pieces, strict=True):
+            at = [None] * needs.OWNERS
+            for piece in pieces:
+                at[piece.owner] = source.blocks[piece.owner].vals
+            session.account(task.device, len(thin.placed[task.block][1]) * source.dtype.np_type.itemsize)
+            far = needs.Far(first[task.block], block.n, first, tuple(at))
+            found.append(needs.Dense(block.vals, 1, None, far=far))
+        return found
 
     def _fetched(self, source: VectorStore, thin: Halo) -> list[needs.Dense]:
         """The same of a full vector where devices read each other's memory: each takes the values from where they
