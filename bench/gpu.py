@@ -178,7 +178,8 @@ class Bench:
             self.shuffled()
         # A matrix often pulled from gets its columns in another order; loops become kernels, and several GPUs try ways.
         often = 24 if len(gb.device_info()) == 1 else SETTLED
-        warm = often if step.startswith(("bfs", "core", "sssp", "components")) else 4
+        several = len(gb.device_info()) > 1 and step.startswith("pagerank")
+        warm = often if several or step.startswith(("bfs", "core", "sssp", "components")) else 4
         times = [seconds * 1e3 for seconds in interleaved(calls, 3 if step in FEW else rounds, warm)]
         if verify:  # a call that goes as those that were timed
             self.check(step, call())

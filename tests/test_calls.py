@@ -89,14 +89,21 @@ def test_long_calls_stay(three, clock):
     assert clock.gone == "." * ALL
 
 
+def test_large_matrices_stay(three, clock, monkeypatch):
+    A, call = graph(), timed(clock, doubled)
+    monkeypatch.setattr(three.kernels, "costs", three.kernels.costs._replace(pull_edge=calls.LONGEST / (A.nvals - 1)))
+    for _ in range(USUAL + 1):
+        call(A)
+    assert clock.gone == "." * (USUAL + 1)
+
+
 def test_without_room_calls_stay(three, clock, monkeypatch):
     A, call = graph(), timed(clock, doubled)
-    for _ in range(USUAL + 3):
+    asked = []
+    monkeypatch.setattr(three.replicas, "fit", lambda *given: asked.append(given))
+    for _ in range(USUAL + 5):
         call(A)
-    monkeypatch.setattr(three.replicas, "fit", lambda stores, beside: False)
-    for _ in range(5):
-        call(A)
-    assert clock.gone == "." * USUAL + "1" * 3 + "." * 5
+    assert clock.gone == "." * (USUAL + 5) and len(asked) == 1
 
 
 def test_algorithms_left_to_one_device_compute_the_same(devices, monkeypatch):

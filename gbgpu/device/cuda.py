@@ -355,6 +355,10 @@ class CudaDevice(Arrays):
         return self.peers.reading(self.gpu, source)
 
     def reach(self, array: Any) -> None:
+        if self._has(array):
+            return
+        if self.peers.late:
+            return self.peers.reach(self.gpu, array)
         with self.here(), self._reading(array):
             pass
 

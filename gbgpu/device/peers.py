@@ -25,6 +25,10 @@ class Peers:
         self._waited: set[tuple[int, int]] = set()
         self._read: dict[int, set[int]] = {}  # who reads what an owner has
         self._held: list[Any] = []
+        self._contexts = {gpu: cupy.cuda.Device(gpu) for gpu in gpus}
+        # Of each, one that begins a step and one that ends it: to make events takes longer than to record them, and who
+        # waits does so for what was recorded by then.
+        self._events: dict[tuple[int, str], Any] = {}
 
     @property
     def direct(self) -> bool:
@@ -57,9 +61,9 @@ class Peers:
         finally:
             self._inside = False
             try:
-                done = {reader: _mark(reader) for reader in set().union(*self._read.values())}
+                done = {reader: self._mark(reader, "end") for reader in set().union(*self._read.values())}
                 for owner, readers in self._read.items():
-                    _wait(owner, *(done[reader] for reader in readers))
+                    self._wait(owner, *(done[reader] for reader in readers))
             finally:
                 for kept in (self._begun, self._waited, self._read, self._held):
                     kept.clear()
@@ -78,32 +82,41 @@ class Peers:
             yield cupy.asarray(host)
             return
         if not self._inside:
-            _wait(reader, _mark(owner))
+            self._wait(reader, self._mark(owner, "begin"))
             yield buffer
-            _wait(owner, _mark(reader))
+            self._wait(owner, self._mark(reader, "end"))
             return
-        if not self._begun:
-            self._begun = {gpu: _mark(gpu) for gpu in self.gpus}
-        if (reader, owner) not in self._waited:
-            self._waited.add((reader, owner))
-            _wait(reader, self._begun[owner])
+        self._reads(reader, owner)
         yield buffer
-        self._read.setdefault(owner, set()).add(reader)
         self._held.append(buffer)
 
+    def reach(self, reader: int, buffer: Any) -> None:
+        """GPU `reader` may read an array of another one, or write there, with what it is given in this step; `late`."""
+        self._reads(reader, buffer.device.id)
+        self._held.append(buffer)
 
-def _mark(gpu: int) -> Any:
-    """An event after all that a GPU was given until now."""
-    with cupy.cuda.Device(gpu):
-        return cupy.cuda.get_current_stream().record(cupy.cuda.Event(disable_timing=True))
+    def _reads(self, reader: int, owner: int) -> None:
+        if not self._begun:
+            self._begun = {gpu: self._mark(gpu, "begin") for gpu in self.gpus}
+        if (reader, owner) not in self._waited:
+            self._waited.add((reader, owner))
+            self._wait(reader, self._begun[owner])
+            self._read.setdefault(owner, set()).add(reader)
 
+    def _mark(self, gpu: int, at: str) -> Any:
+        """An event after all that a GPU was given until now."""
+        with self._contexts[gpu]:
+            event = self._events.get((gpu, at))
+            if event is None:
+                event = self._events[gpu, at] = cupy.cuda.Event(disable_timing=True)
+            return cupy.cuda.get_current_stream().record(event)
 
-def _wait(gpu: int, *events: Any) -> None:
-    """What follows on a GPU begins after the events."""
-    with cupy.cuda.Device(gpu):
-        stream = cupy.cuda.get_current_stream()
-        for event in events:
-            stream.wait_event(event)
+    def _wait(self, gpu: int, *events: Any) -> None:
+        """What follows on a GPU begins after the events."""
+        with self._contexts[gpu]:
+            stream = cupy.cuda.get_current_stream()
+            for event in events:
+                stream.wait_event(event)
 
 
 def _access(reader: int, owner: int) -> bool:

@@ -38,13 +38,13 @@ class Dense(NamedTuple):
 
 
 class Far(NamedTuple):
-    """Slots from `lo` on are the device's own, n of them; those from first[b] on are owner b's, who has them in at[b],
-    if any of them is read (else None there, as beyond the owners that there are)."""
+    """Slots from `lo` on are the device's own, n of them; those from first[b] on are owner b's. at: (b, where it has
+    them) of those of whom any is read."""
 
     lo: int
     n: int
-    first: tuple[int, ...]
-    at: tuple[Any, ...]
+    first: Sequence[int]
+    at: Sequence[tuple[int, Any]]
 
 
 class Bins(NamedTuple):

@@ -20,7 +20,7 @@ from ..language.matrix import Matrix
 from .dealing import Trial
 
 USUAL, TOLD = 8, 8  # calls of each way until they take what they will, as loops are captured by then; and that tell
-LONGEST = 0.02  # seconds of a call of which handing out statements is no tenth
+LONGEST = 0.02  # seconds of a call, or of one pull of all entries, of which handing out statements is no tenth
 VECTORS = 8  # of the matrix's rows, 8 bytes each, for which there is to be room
 
 P = ParamSpec("P")
@@ -68,7 +68,7 @@ class Folding:
         plain, matrices = partial(function, *args, **kwargs), self._matrices((*args, *kwargs.values()))
         if not matrices:
             return plain()
-        calls = self._calls.setdefault(matrices[0]._store, {}).setdefault(function, Calls())
+        calls = self._of(function, matrices)
         if calls.folded and not self._fits(matrices):
             calls.stay()
         folded = calls.folded
@@ -93,9 +93,20 @@ class Folding:
             return []
         return [] if all(session.matrix_store(x).rowmap.p == 1 for x in found) else found
 
+    def _of(self, function: Any, matrices: Sequence[Matrix]) -> Calls:
+        known = self._calls.setdefault(matrices[0]._store, {})
+        calls = known.get(function)
+        if calls is None:
+            calls = known[function] = Calls()
+            if sum(A._store.nvals for A in matrices) * self._session.kernels.costs.pull_edge > LONGEST:
+                calls.stay()
+        return calls
+
     def _fits(self, matrices: Sequence[Matrix]) -> bool:
-        rows = sum(A.nrows + A.ncols for A in matrices)
-        return bool(self._session.replicas.fit([A._store for A in matrices], VECTORS * 8 * rows))
+        """Whether there are replicas, or room for them."""
+        stores, rows = [A._store for A in matrices], sum(A.nrows + A.ncols for A in matrices)
+        there = all(store.replica is not None for store in stores)
+        return there or bool(self._session.replicas.fit(stores, VECTORS * 8 * rows))
 
     def _alone(self, work: Callable[[], R], matrices: Sequence[Matrix]) -> R:
         with self._session.lock, self._first(matrices):  # other threads' statements are planned for all devices
@@ -130,7 +141,8 @@ def foldable(function: Callable[P, R]) -> Callable[P, R]:
     """A function of matrices whose calls the first of several GPUs may do by itself, on replicas of these (see
     docs/devices.md). It is called eight times as it is, then eight times so; the next eight of each are timed, with all
     devices synchronised, and what took less, in the median, is for good, as long as the first matrix is not changed.
-    Calls of 20 ms and more stay with all devices, as do those with vectors among their arguments, or within a loop.
+    Calls of 20 ms and more stay with all devices, as do those with matrices of which one GPU takes as long for a pull
+    (from 1.7 billion entries on), with vectors among their arguments, or within a loop.
 
     The function makes all vectors that it needs, from the arguments alone, and changes none of these. Other threads
     wait while a call is left to one GPU."""

@@ -45,7 +45,9 @@ STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tabl
 PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
 PARTIAL_SUMS = 512  # reduce: blocks at most
-_FAR = Struct("36q")  # pull_far, as in src/
+OWNERS = 16  # pull_far, as in src/, and the words of what it is told of them
+FAR = 3 + OWNERS + 1 + OWNERS
+_FAR = Struct(f"{FAR}q")
 ABSENT = ("mxm_rows", "mxm_pattern")  # kinds of ways to multiply that GPUs do not offer
 WAIT = ("apply", "select", "select_list", "ewise", "fold")  # kinds whose numbers may be known only when they run
 
@@ -120,9 +122,9 @@ class GpuKernels:
         plain = pull_by_rows(device, block, spec, x, masked)
         if plain.kernel is not None:
             return plain
-        plain = plain._replace(heavy=gpu_streams.long_rows(device, block))
         if (far := getattr(x, "far", None)) is not None:
             return plain._replace(kind="pull_far", options={"far": far})
+        plain = plain._replace(heavy=gpu_streams.long_rows(device, block))
         if fixed:
             return plain._replace(options={"fixed": True})
         reads_a, reads_x = reads(spec)
@@ -327,10 +329,12 @@ def _pull_far(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Sp
     starts, xvals = (KINDS[kind].index(name) for name in ("starts", "xvals"))
 
     def launch(*args: Any, far: Any) -> None:
-        """`far`: the slots that are here, as (first, how many), those of which owners have, and where."""
-        values, own = scalars(args), args[xvals]
-        told = _FAR.pack(far.lo, far.n, own.data.ptr, *far.first, *(0 if at is None else at.data.ptr for at in far.at))
-        run((values[0] // 2 + BLOCK - 1) // BLOCK, (*values, args[starts].size - 1, told))
+        """`far`: whose the slots are, and where their values."""
+        values, told = scalars(args), [far.lo, far.n, args[xvals].data.ptr, *far.first]
+        told += [0] * (FAR - len(told))
+        for b, others in far.at:
+            told[b - OWNERS] = others.data.ptr
+        run((values[0] // 2 + BLOCK - 1) // BLOCK, (*values, args[starts].size - 1, _FAR.pack(*told)))
 
     return launch
 

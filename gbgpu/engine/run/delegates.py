@@ -128,9 +128,8 @@ class Delegates(Output):
         kernel, kind, exact, csr, heavy, options = layout(device, block, self.step.spec, x, inner.nslots, masked, fixed)
         assert getattr(x, "order", None) is None or kind == "pull_stream"
         if (far := getattr(x, "far", None)) is not None:
-            for values in far.at:
-                if values is not None:
-                    device.reach(values)
+            for _, values in far.at:
+                device.reach(values)
         given = x.vals, x.stride, nil.words if x.words is None else x.words
         flags |= traced | (k.XFULL if x.words is None else 0)
         ids = *inner.tables(device).ids, *rows

@@ -200,13 +200,10 @@ class Products(Delegates):
             return None
         if not all(kernels.reaches(block, step.spec) for block in matrix.blocks):
             return None
-        first, found = (*map.starts.tolist(), *[map.nslots] * (needs.OWNERS - map.p)), []
-        for task, block, pieces in zip(map.tasks, source.blocks, thin.pieces, strict=True):
-            at = [None] * needs.OWNERS
-            for piece in pieces:
-                at[piece.owner] = source.blocks[piece.owner].vals
-            session.account(task.device, len(thin.placed[task.block][1]) * source.dtype.np_type.itemsize)
-            far = needs.Far(first[task.block], block.n, first, tuple(at))
+        first, found, blocks, size = map.starts.tolist(), [], source.blocks, source.dtype.np_type.itemsize
+        for task, block, pieces, (_, slots) in zip(map.tasks, blocks, thin.pieces, thin.placed, strict=True):
+            session.account(task.device, len(slots) * size)
+            far = needs.Far(first[task.block], block.n, first, [(o, blocks[o].vals) for o, *_ in pieces])
             found.append(needs.Dense(block.vals, 1, None, far=far))
         return found
 
