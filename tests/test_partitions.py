@@ -438,8 +438,8 @@ def test_single_values_are_brought_of_every_size(eager, spec, repeat, monkeypatc
                 x << x % 64 + 1
         np.testing.assert_array_equal(x.to_dense(), expected)
         assert x._store.form == "full" and (A._store.halo is not None or A._store.near)
-    kinds = {kind for kind, _ in getattr(gb.settings.session().kernels, "_launchers", ())}
-    assert ("pull_far" in kinds) == (spec.startswith("cuda") and repeat is range)
+    if spec.startswith("cuda") and repeat is range:  # as statements do that are not captured
+        assert "pull_far" in {kind for kind, _ in gb.settings.session().kernels._launchers}
 
 
 def test_few_rows_are_brought_whole():
