@@ -1,6 +1,7 @@
-"""Loops of several GPUs that are left to one: python -m bench.experiments.folding [road2m ...] [--devices cuda:0-1]
+"""Work of several GPUs that is left to one: python -m bench.experiments.folding [road2m ...] [--devices cuda:0-1]
 
-Loops whose rounds are short run on one GPU, on a replica of the matrix, and what changed goes back (docs/devices.md).
+Loops whose rounds are short run on one GPU, on a replica of the matrix, and so do whole calls that take less so
+(docs/devices.md). `A @ x`, FP32, is a statement of all GPUs.
 Medians of whole calls in ms, in turns, devices synchronised, loops captured before: on `one` GPU; `folded`, as all GPUs
 by default; `apart`, all GPUs without replicas, so that each round is one of all. Results are compared.
 """
@@ -10,11 +11,15 @@ from __future__ import annotations
 import argparse
 import gc
 
+import numpy as np
+
 import algos
+import gbgpu as gb
 from bench.device_graphs import make
 from bench.experiments.gum import table
 from bench.experiments.turns import Calls, Side, in_turns, weighted
 from bench.record import RESULTS, SETTLED, machine
+from gbgpu.semiring import plus_times
 
 COLUMNS = ["graph", "", "one", "folded", "apart", "folded / one", "apart / folded"]
 LONG = {("road24m", "SSSP"), ("trail24", "SSSP")}  # seconds a call
@@ -25,10 +30,12 @@ def measured(graph, devices: str, rounds: int) -> list[dict[str, str]]:
 
     def calls() -> Calls:
         A, W = weighted(graph)
+        x = gb.Vector.from_dense(np.random.default_rng(0).random(graph.n, np.float32))
         found = {
             "BFS": lambda: algos.bfs_levels(A, graph.sources[0]),
             "SSSP": lambda: algos.sssp(W, graph.sources[1]),
             "components": lambda: algos.connected_components(A),
+            "A @ x": lambda: plus_times(W @ x).new(),
             "PageRank": lambda: algos.pagerank(A, tol=1e-6, dtype="FP32").ranks,
         }
         return {step: call for step, call in found.items() if (graph.name, step) not in LONG}
@@ -57,7 +64,7 @@ def main() -> None:
         gc.collect()
     about, names = machine(), " ".join(given.graphs)
     command = f"python -m bench.experiments.folding {names} --devices {given.devices}"
-    text = ["# Loops that are left to one GPU", ""]
+    text = ["# Loops and calls that are left to one GPU", ""]
     text.append(f"`{command}`, {about['when']}, commit {about['commit']}; {', '.join(about['devices'])}")
     text += ["", *__doc__.strip().split("\n")[2:], "", table("Milliseconds", COLUMNS, rows)]
     (RESULTS / "folding.md").write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
