@@ -422,5 +422,6 @@ def source(kind: str, spec: Spec) -> str:
         head.append(ROW_ID)
     if "place(" in body:  # numba looks whether an index is negative, unless its type says that it is not
         head.append("place = np.uintp")
-    signature = f"@_njit({contract}nogil=True, error_model='numpy')\ndef kernel({', '.join(KINDS[kind])}):"
+    decorator = f"@_njit({contract}nogil=True, error_model='numpy', no_cfunc_wrapper=True)"  # C code never calls it
+    signature = f"{decorator}\ndef kernel({', '.join(KINDS[kind])}):"
     return inlined("\n".join(head) + "\n\n" + "\n\n".join(parts.text) + "\n\n\n" + signature + body)
