@@ -39,12 +39,11 @@ demo: $(VENV)/installed-plot
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check gbgpu algos tests bench tools examples _gbgpu_nx.py
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -n $(JOBS) tests/test_layers.py
+	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -p no:xdist tests/test_layers.py && wait $$types
 
 # Kernels are compiled fast rather than fast kernels, and kept apart from those that are in use.
 test: lint
-	NUMBA_OPT=1 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' NUMBA_CACHE_DIR='$(CURDIR)/$(VENV)/numba' \
+	NUMBA_OPT=1 NUMBA_LOOP_VECTORIZE=0 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' NUMBA_CACHE_DIR='$(CURDIR)/$(VENV)/numba' \
 	  $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py --ignore=tests/suites
 
 # The same tests on the GPUs of this machine. PYTHON=... uses an interpreter that has everything, else .venv is made.
