@@ -126,6 +126,10 @@ class Recent:
     def __len__(self) -> int:
         return len(self._held)
 
+    def peek(self, key: Hashable) -> Any:
+        """The value of a key, or None."""
+        return self._held.get(key)
+
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """The value of a key, made at its first use."""
         with self._lock:

@@ -20,6 +20,7 @@ from .tiered import Tiered
 
 _compiled: WeakValueDictionary[str, Any] = WeakValueDictionary()  # by text, while somebody has them
 _recent = Recent()  # of all sessions; equal formulas, such as one lambda written twice, are one kernel
+_texts = Recent()  # by kind and Spec, with the numbers that the text lacks
 
 
 class CpuKernels:
@@ -62,6 +63,10 @@ class CpuKernels:
     def get(self, kind: str, spec: Spec) -> Any:
         kernel = self._loaded.get((kind, spec))
         if kernel is None:
+            text, numbers = _texts.peek((kind, spec)) or (None, ())
+            kernel = None if text is None else _recent.peek((self._make, text))
+            if kernel is not None:  # of a session before
+                return self._kept(kind, spec, kernel, numbers)
             kernel = apart(lambda: self._find(kind, spec))  # the threads of devices may ask together
         return kernel
 
@@ -73,8 +78,10 @@ class CpuKernels:
         return found if plain is kernel else Given(found, kernel.numbers)
 
     def _find(self, kind: str, spec: Spec) -> Any:
-        text, numbers = shared(source(kind, spec))
-        kernel = _recent.get((self._make, text), lambda: self._make(kind, text))
+        text, numbers = _texts.get((kind, spec), lambda: shared(source(kind, spec)))
+        return self._kept(kind, spec, _recent.get((self._make, text), lambda: self._make(kind, text)), numbers)
+
+    def _kept(self, kind: str, spec: Spec, kernel: Any, numbers: tuple) -> Any:
         if len(self._loaded) >= settings.kept_kernels:
             self._loaded.clear()  # each lambda makes specs of its own
         self._loaded[kind, spec] = found = Given(kernel, numbers) if numbers else kernel
