@@ -120,7 +120,7 @@ def test_algorithms_left_to_one_device_compute_the_same(devices, monkeypatch):
     count, labels = csgraph.connected_components(S, directed=False)
     first = np.array([np.flatnonzero(labels == label)[0] for label in range(count)])
     ranks = nx.pagerank(nx.from_scipy_sparse_array(S, create_using=nx.DiGraph), weight=None, tol=1e-9)
-    for _ in range(21):
+    for _ in range(14):
         levels = algos.bfs_levels(A, 3)
         np.testing.assert_array_equal(levels.to_dense(-1), np.where(hops < np.inf, hops, -1))
         tree = algos.bfs(A, 3)
@@ -204,8 +204,8 @@ def test_a_matrix_that_a_call_changes_keeps_what_it_got(three, clock, monkeypatc
 
 
 def test_who_folds():
+    """Several GPUs, as test_algorithms_... has them; not CPU devices, which statements cost little."""
     for devices in ("cpu:3", "cpu:1"):
         assert gb.init(devices).folding is None
-    A = graph()
     assert algos.bfs_levels.__name__ == "bfs_levels"
-    assert gb.foldable(len)([A]) == 1
+    assert gb.foldable(len)([1]) == 1

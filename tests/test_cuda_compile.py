@@ -15,6 +15,7 @@ from hypothesis import settings
 import gbgpu as gb
 from gbgpu import binary, indexunary, monoid, select, semiring, unary
 from gbgpu.device import arrays, cuda, entries, nvrtc, rows, store
+from gbgpu.distribute import needs
 from gbgpu.errors import Panic
 from gbgpu.kernels import ahead, gpu
 from gbgpu.kernels.gpu_source import SOURCES, atomic_form
@@ -186,6 +187,11 @@ def test_kernels_take_the_arguments_of_the_contract(kind):
     more = {"p", "lanes", "limit", "queue", "scratch", "kp", "jp", "total", "far", *LATE}
     assert set(names[len(KINDS[kind]) :]) <= more
     assert any(name in LATE for name in names) == (kind in gpu.WAIT)
+
+
+def test_all_agree_on_how_many_owners_a_vector_may_have():
+    text = gpu.source("pull_far", next(spec for of, spec in INSTANCES if of == "pull_far"))
+    assert f"const int OWNERS = {gpu.OWNERS};" in text and gpu.OWNERS == needs.OWNERS
 
 
 def test_numbers_may_wait_on_the_device():
