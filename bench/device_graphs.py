@@ -103,7 +103,6 @@ def trail(scale: int, factor: int, seed: int) -> tuple[int, cupy.ndarray, cupy.n
 
 GRAPHS: dict[str, Callable[[], tuple[int, cupy.ndarray, cupy.ndarray]]] = {
     "rmat18": lambda: rmat(18, 16, 1),
-    "rmat20": lambda: rmat(20, 16, 1),
     "rmat22": lambda: rmat(22, 16, 1),
     "rmat24": lambda: rmat(24, 16, 1),
     "rmat26": lambda: rmat(26, 16, 1),

@@ -177,9 +177,9 @@ class Bench:
         elif step.startswith("build"):
             self.shuffled()
         # A matrix often pulled from gets its columns in another order; loops become kernels, and several GPUs try ways.
-        often = 24 if len(gb.device_info()) == 1 else SETTLED
-        several = len(gb.device_info()) > 1 and step.startswith("pagerank")
-        warm = often if several or step.startswith(("bfs", "core", "sssp", "components")) else 4
+        one = len(gb.device_info()) == 1
+        trying = "bfs", "core", "sssp", "components", *(() if one else ("pagerank",))
+        warm = (24 if one else SETTLED) if step.startswith(trying) else 4
         times = [seconds * 1e3 for seconds in interleaved(calls, 3 if step in FEW else rounds, warm)]
         if verify:  # a call that goes as those that were timed
             self.check(step, call())

@@ -3,12 +3,11 @@ less."""
 
 from __future__ import annotations
 
-from threading import Thread
-
 import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse.csgraph as csgraph
+from test_moving import free
 
 import algos
 import gbgpu as gb
@@ -150,11 +149,7 @@ def test_what_a_call_raises_leaves_all_devices_at_work(three, clock, monkeypatch
         with pytest.raises(error):
             algos.sssp(A, source)
         assert A._store is store and not three.maps.alone
-    free = []
-    other = Thread(target=lambda: free.append(three.lock.acquire(timeout=5) and not three.lock.release()))
-    other.start()
-    other.join()
-    assert free == [True]
+    assert free(three) == [True]
 
     def broken(store):
         raise MemoryError("no room")

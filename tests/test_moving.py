@@ -283,16 +283,21 @@ def test_what_a_loop_leaves_on_the_first_device_moves_when_it_is_used(left_to_on
     assert set(x.to_dense()) == {1 + sum(range(40)) + 40 + sum(range(50)) + 50}
 
 
+def free(session) -> list[bool]:
+    """Whether another thread gets the session's lock."""
+    found = []
+    other = Thread(target=lambda: found.append(session.lock.acquire(timeout=5) and not session.lock.release()))
+    other.start()
+    other.join()
+    return found
+
+
 def test_loops_of_scalars_are_not_left_to_one_device(left_to_one):
     session, a = gb.settings.session(), gb.Scalar.from_value(0)
     with gb.loop(40):
         a << a + 1
     assert a.value == 40 and not session.maps.alone
-    free = []
-    other = Thread(target=lambda: free.append(session.lock.acquire(timeout=5) and not session.lock.release()))
-    other.start()
-    other.join()
-    assert free == [True]
+    assert free(session) == [True]
 
 
 def test_algorithms_that_are_left_to_one_device(left_to_one):

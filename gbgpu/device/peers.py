@@ -86,16 +86,13 @@ class Peers:
             yield buffer
             self._wait(owner, self._mark(reader, "end"))
             return
-        self._reads(reader, owner)
+        self.reach(reader, buffer)
         yield buffer
-        self._held.append(buffer)
 
     def reach(self, reader: int, buffer: Any) -> None:
         """GPU `reader` may read an array of another one, or write there, with what it is given in this step; `late`."""
-        self._reads(reader, buffer.device.id)
+        owner = buffer.device.id
         self._held.append(buffer)
-
-    def _reads(self, reader: int, owner: int) -> None:
         if not self._begun:
             self._begun = {gpu: self._mark(gpu, "begin") for gpu in self.gpus}
         if (reader, owner) not in self._waited:

@@ -126,15 +126,13 @@ class Recent:
     def __len__(self) -> int:
         return len(self._held)
 
-    def peek(self, key: Hashable) -> Any:
-        """The value of a key, or None."""
-        return self._held.get(key)
-
-    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """The value of a key, made at its first use."""
+    def get(self, key: Hashable, make: Callable[[], Any] | None = None) -> Any:
+        """The value of a key, made at its first use; None if it is not there and nothing makes it."""
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
+            elif make is None:
+                return None
             else:
                 self._held[key] = make()
                 while len(self._held) > settings.kept_kernels:

@@ -63,10 +63,10 @@ class CpuKernels:
     def get(self, kind: str, spec: Spec) -> Any:
         kernel = self._loaded.get((kind, spec))
         if kernel is None:
-            text, numbers = _texts.peek((kind, spec)) or (None, ())
-            kernel = None if text is None else _recent.peek((self._make, text))
+            known = _texts.get((kind, spec))
+            kernel = known and _recent.get((self._make, known[0]))
             if kernel is not None:  # of a session before
-                return self._kept(kind, spec, kernel, numbers)
+                return self._kept(kind, spec, kernel, known[1])
             kernel = apart(lambda: self._find(kind, spec))  # the threads of devices may ask together
         return kernel
 

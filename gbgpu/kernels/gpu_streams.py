@@ -68,7 +68,7 @@ def is_short(device: Any, block: Any, most: float | None = None) -> bool:
 
 def known_short(block: Any) -> bool:
     """Whether rows have so few entries (SHORT) that a thread takes each, as pulls before have found."""
-    return block.nnz <= SHORT * block.n and "long" in block.views and not block.views["long"].size
+    return "long" in block.views and is_short(None, block, SHORT)  # so no device is asked
 
 
 def pays(device: Any, block: Any) -> bool:
