@@ -195,7 +195,7 @@ def plot(records: Iterable[Any], path: Any, *, title: str = "") -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install matplotlib") from error
-    records = list(records)
+    records = [r for r in records if r.step != "call"]  # it is its steps
     lanes, products, rounds = len(_devices(records)), _products(records), _rounds(records)
     heights = [max(min(0.8, 6 / max(lanes, 1)), 0.2) * max(lanes, 1)] + [2.2] * (bool(products) + bool(rounds))
     figure = Figure(figsize=(11, sum(heights) + 1.6), layout="constrained")

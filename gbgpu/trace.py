@@ -40,6 +40,9 @@ class Record:
     Of loops that go round by themselves (`gb.trace(rounds=True)`) a record is one round, its step "round", "push round"
     or "pull round", its times those of the device.
 
+    Of calls that the first of several GPUs may do by itself (`gb.foldable`) one is the whole call, with the first
+    device, its step "call".
+
     On the device "host": what kept Python from the step whose records follow. `compile`: kernels were compiled, or
     loaded, or modules imported; `collect`: Python looked for garbage. Steps are without the time that their own
     thread spent on that.
@@ -75,7 +78,8 @@ class Record:
 
     @property
     def decision(self) -> Any:
-        """Of a product, balance.Decision: who computed what, and what came of it; with the first device."""
+        """Of a product, or a whole call: balance.Decision, who computed what, and what came of it; with the first
+        device."""
         if not callable(self._decision):
             return self._decision
         found = self._decision()

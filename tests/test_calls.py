@@ -3,6 +3,8 @@ less."""
 
 from __future__ import annotations
 
+import json
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from test_moving import free
 import algos
 import gbgpu as gb
 from algos import verify
+from gbgpu import report
+from gbgpu.balance import Policy
 from gbgpu.engine import calls
 from gbgpu.engine.calls import TOLD, USUAL, Folding
 from gbgpu.engine.loop import device as compiled
@@ -79,6 +83,36 @@ def test_what_took_less_is_for_good(alone, apart, left, three, clock):
     A[0, 0] = 5  # another matrix now
     call(A)
     assert clock.gone.endswith("..")
+
+
+@pytest.mark.parametrize(("alone", "apart"), [(1e-3, 2e-3), (2e-3, 1e-3)])
+def test_traces_have_calls_with_what_was_decided(alone, apart, three, clock, tmp_path):
+    A, call = graph(), timed(clock, doubled, alone, apart)
+
+    def traced():
+        with gb.trace() as records:
+            call(A)
+        (found,) = [record for record in records if record.step == "call"]
+        assert found is records[-1] and found.device == "cpu:0"
+        assert len({record.statement for record in records}) == 3
+        report.plot(records, tmp_path / "trace.svg")
+        assert "call " not in (tmp_path / "trace.svg").read_text()
+        (event,) = [event for event in report.chrome_trace(records)["traceEvents"] if event["name"] == "call"]
+        return found, json.loads(json.dumps(event["args"])).get("decision")
+
+    for _ in range(3):  # what is traced is no trial
+        found, told = traced()
+        assert found.decision is told is None and found.text == "call, all GPUs"
+    for _ in range(ALL):
+        call(A)
+    found, told = traced()
+    assert clock.gone == "." * (3 + USUAL) + "1" * (USUAL + TOLD) + "." * TOLD + ("1" if alone < apart else ".")
+    assert found.text == ("call, the first GPU" if alone < apart else "call, all GPUs")
+    (action, devices) = ("fold", [0]) if alone < apart else ("leave", [0, 1, 2])
+    assert told["action"] == action and told["devices"] == devices
+    least = pytest.approx(min(alone, apart))
+    assert told["plain"] == pytest.approx(apart) and told["predicted"] == told["observed"] == least
+    assert told["gained"] == pytest.approx(apart - min(alone, apart))
 
 
 def test_long_calls_stay(three, clock):
@@ -198,8 +232,18 @@ def test_a_matrix_that_a_call_changes_keeps_what_it_got(three, clock, monkeypatc
     np.testing.assert_allclose(doubled(A).to_dense(0), expected.sum(1))
 
 
-def test_who_folds():
+def test_who_folds(monkeypatch):
     """Several GPUs, as test_algorithms_... has them; not CPU devices, which statements cost little."""
+    session = gb.init("cpu:3")
+    monkeypatch.setattr(session.kernels, "kind", "cuda")
+    for number, device in enumerate(session.devices):
+        monkeypatch.setattr(device, "gpu", number, raising=False)
+    assert calls.folding_of(session) is not None
+    for balance, folds in (("off", False), (Policy(fold=False), False), (Policy(steal=False), True)):
+        assert gb.init("cpu:3", balance=balance).folds is folds
+    monkeypatch.setattr(session, "folds", False)
+    assert calls.folding_of(session) is None
+    monkeypatch.undo()
     for devices in ("cpu:3", "cpu:1"):
         assert gb.init(devices).folding is None
     assert algos.bfs_levels.__name__ == "bfs_levels"

@@ -720,6 +720,25 @@ def test_a_loop_that_was_left_to_the_first_gpu_begins_there(machine, monkeypatch
     assert begun[0] > 0 and begun[-5:] == [0] * 5
 
 
+@on([each for each in ORDINARY if each[0] in LEFT and "together" not in each[2]])
+@pytest.mark.parametrize("policy", ["off", balance.Policy(fold=False), balance.Policy(steal=False)])
+def test_policies_say_whether_the_first_gpu_is_left_anything(machine, policy):
+    """Whole loops, and calls of functions that are marked so."""
+    session = gb.init(machine, balance=policy)
+    A = road()
+    expected, depth = by_python(A)
+    for _ in range(2):
+        with gb.trace(rounds=True) as records:
+            it, level, _ = levels(A)
+        assert level.isequal(expected) and it.rounds == depth and by_itself(it), it.how
+    folds = policy == balance.Policy(steal=False)
+    there = {record.device for record in records if record.step.endswith("round")}
+    assert (len(there) == 1) is folds is (session.folding is not None)
+    with gb.trace() as records:
+        assert algos.bfs_levels(A, 0).isequal(expected)
+    assert sum(record.step == "call" for record in records) == folds
+
+
 @pytest.mark.parametrize("case", ["dealt", "alone", "no time lost", "no use"])
 def test_frontiers_that_others_wait_for_are_dealt_out(machine, case, monkeypatch):
     """Or left to the first GPU, where that is faster."""

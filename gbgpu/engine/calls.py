@@ -13,10 +13,12 @@ from time import perf_counter
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
+from ..balance.arbiter import Decision
 from ..distribute.blocks import MatrixStore
 from ..interrupts import held
 from ..language.expr import Operand
 from ..language.matrix import Matrix
+from ..trace import Record, counters, emit, listeners
 from .dealing import Trial
 
 USUAL, TOLD = 8, 8  # calls of each way until they take what they will, as loops are captured by then; and that tell
@@ -56,6 +58,15 @@ class Calls:
         """With all devices, for good."""
         self._trial.on, self._trial.settled = False, True
 
+    def decision(self, p: int, seconds: float) -> Decision | None:
+        """Who does the next one, on p devices, if it takes so long; None where either way was not timed yet."""
+        alone, apart = self._trial.took(True), self._trial.took(False)
+        if alone is None or apart is None:
+            return None
+        (action, devices, z) = ("fold", (0,), alone) if self.folded else ("leave", tuple(range(p)), apart)
+        number = sum(self._gone.values())
+        return Decision(number, action, devices, None, z, apart, z, observed=seconds, gained=apart - seconds)
+
 
 class Folding:
     """The calls of a session of several GPUs."""
@@ -73,14 +84,27 @@ class Folding:
             calls.stay()
         folded = calls.folded
         work = partial(self._alone, plain, matrices) if folded else plain
-        if calls.settled:
+        if calls.settled and not listeners:
             return work()
         self._synchronize()
         start = perf_counter()
         found = work()
         self._synchronize()
-        calls.hear(folded, perf_counter() - start)
+        end = perf_counter()
+        if listeners:  # then it takes longer than it does
+            self._tell(function, calls, start, end)
+        else:
+            calls.hear(folded, end - start)
         return found
+
+    def _tell(self, function: Callable[..., Any], calls: Calls, start: float, end: float) -> None:
+        """A record of a call."""
+        devices = self._session.devices
+        counters.statements += 1
+        text = f"{getattr(function, '__name__', function)}, {'the first GPU' if calls.folded else 'all GPUs'}"
+        record = Record(counters.statements, text, "call", devices[0].name, start=start, end=end)
+        record.decide(calls.decision(len(devices), end - start))
+        emit(record)
 
     def _matrices(self, given: Sequence[Any]) -> list[Matrix]:
         """Those of a call that may be folded: one that is given matrices of all devices, and no vectors, and is part of
@@ -159,4 +183,5 @@ def foldable(function: Callable[P, R]) -> Callable[P, R]:
 def folding_of(session: Any) -> Folding | None:
     """Where several GPUs are, and replicas may be."""
     gpus = {device.gpu for device in session.devices} if session.kernels.kind == "cuda" else set()
-    return Folding(session) if len(gpus) > 1 and session.ranks is None and session.replicas.most != 0 else None
+    here = len(gpus) > 1 and session.ranks is None
+    return Folding(session) if here and session.folds and session.replicas.most != 0 else None

@@ -191,10 +191,9 @@ class Trial:
         self.on, self.settled, self._patience = True, patience == inf, patience
         self._took: dict[bool, list[float]] = {True: [], False: []}  # as `hear` is told, of the last ones of each
 
-    @property
-    def apart(self) -> float | None:
-        """What it took without, as `hear` is told; None if nobody knows."""
-        return median(self._took[False]) if self._took[False] else None
+    def took(self, on: bool) -> float | None:
+        """What it took with it, or without, as `hear` is told; None if nobody knows."""
+        return median(self._took[on]) if self._took[on] else None
 
     def hear(self, on: bool, took: float) -> None:
         """With it, or without, it took so long; or so many times what is predicted without."""

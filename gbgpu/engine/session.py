@@ -43,7 +43,7 @@ from .rewrite import rewritten
 from .run import Run
 from .run.steps import cast
 from .runner import Runner
-from .sharing import shared_by
+from .sharing import folds, shared_by
 from .stores import STATEMENT, Stores
 from .watch import Watched
 
@@ -102,6 +102,7 @@ class Session(Stores):
         self.nil, self.once = self.pool.nils.__getitem__, self.pool.once
         self.plans: dict[Any, Plan] = {}
         self.loops, self.replicas = Kept(), Replicas(self, replicas)
+        self.folds = folds(balance)
         self.folding = folding_of(self)
         for device in self.devices:
             if device.kind == "cuda":

@@ -79,7 +79,7 @@ class Timed(NamedTuple):
         """The decision with what came of it, if that is known; waits for the devices."""
         for device in devices:
             device.synchronize()
-        seconds, apart = self.took(devices), None if self.trial is None else self.trial.apart
+        seconds, apart = self.took(devices), None if self.trial is None else self.trial.took(False)
         gained = None if seconds is None or apart is None else apart * self.plain - seconds
         return replace(decision, observed=seconds, gained=gained)
 
@@ -430,6 +430,11 @@ def _entries(task: Task, offsets: list[np.ndarray]) -> tuple[int, int]:
     """The first entry of a task's rows, and the one after the last."""
     before = offsets[task.block]
     return int(before[task.lo // CHUNK]), int(before[-(-task.hi // CHUNK)])
+
+
+def folds(balance: Any) -> bool:
+    """Whether `gb.init(balance=...)` lets the first of several GPUs do by itself what others would only delay."""
+    return balance.fold if isinstance(balance, Policy) else balance != "off"
 
 
 def shared_by(session: Any, balance: Any) -> Sharing | None:

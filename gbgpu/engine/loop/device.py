@@ -81,7 +81,7 @@ class DeviceLoop:
         one = session.maps.alone or self.device.kind == "cpu"
         self.gpus = 1 if one else len({device.gpu for device in session.devices})
         self.sharing = None if session.maps.alone else session.sharing
-        self.solo = Solo(session, loop) if self.gpus > 1 else None
+        self.solo = Solo(session, loop) if self.gpus > 1 and session.folds else None
         self.begun = self.last = perf_counter()
         self.look = 0  # the round from which it is asked again whether rounds keep the device busy
         # The share of its time that a GPU had nothing to do, as the last rounds tell; what the host had waited by then
