@@ -57,8 +57,8 @@ class Policy:
     `patience` times (1 or more) rests for `rest` rounds, and longer if it is tried in vain again. Infinity: what a
     threshold or the overhead allows never happens (t3: always may), patience never ends, an action rests for good.
 
-    On GPUs steal, fold, overhead, patience and t4 are used: pushes are dealt out `patience` times and left to their owners as
-    often, and what took less is for good; folding is of whole loops, and of calls.
+    On GPUs steal, fold (whole loops, and calls), overhead, patience and t4 are used: pushes are dealt out `patience`
+    times and left to their owners as often, and what took less is for good.
 
     Raises TypeError (steal and fold that are no bool; what is no number), InvalidValue (NaN, negative, or no whole
     number as patience and rest).
