@@ -137,8 +137,9 @@ FEWER_DEVICES = {
 
 
 # Files that share kernels, or operators that the oracle compiles: in the ordinary run one process takes the whole file,
-# or both would compile the same at the same time. They take longest, and begin first.
-WHOLE = {"test_algos", "test_loops_compiled", "test_operators", "test_statements"}
+# or all of these, or both would compile the same at the same time. They take longest, and begin first.
+ORACLES = {"test_operators", "test_operator_names", "test_language"}
+WHOLE = {"test_algos", "test_loops_compiled", "test_statements"} | ORACLES
 
 
 def pytest_collection_modifyitems(config, items) -> None:
@@ -204,7 +205,7 @@ def pytest_xdist_make_scheduler(config, log):
             file, name = test.partition("::")[0], test.partition(".py")[0].rpartition("/")[2]
             ordinary = settings.get_current_profile_name() == "ci" and chosen() == CPU
             if name == "test_operators" or ordinary and name in WHOLE:
-                return file
+                return "oracles" if ordinary and name in ORACLES else file
             return nodeid if "GBGPU_TEST_DEVICES" in os.environ else test  # GPU kernels are shared on disk
 
     config.option.loadscopereorder = False
