@@ -122,6 +122,21 @@ def test_long_calls_stay(three, clock):
     assert clock.gone == "." * ALL
 
 
+def test_a_trial_ends_where_one_device_is_busy_for_longer_than_all_took(three, clock, monkeypatch):
+    """Its second call alone settles that: the first one also copies the matrix."""
+    device = three.devices[0]
+    monkeypatch.setattr(device, "waited", 0.0, raising=False)
+
+    def busy(A):
+        device.waited += 3e-3 if three.maps.alone else 0.0
+        return doubled(A)
+
+    A, call = graph(), timed(clock, busy, 4e-3, 2e-3)
+    for _ in range(ALL):
+        call(A)
+    assert clock.gone == "." * USUAL + "11" + "." * (ALL - USUAL - 2)
+
+
 def test_large_matrices_stay(three, clock, monkeypatch):
     A, call = graph(), timed(clock, doubled)
     monkeypatch.setattr(three.kernels, "costs", three.kernels.costs._replace(pull_edge=calls.LONGEST / (A.nvals - 1)))
