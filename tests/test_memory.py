@@ -202,7 +202,7 @@ def test_the_host_says_what_is_free():
 
 def test_a_container_has_less_than_the_host(monkeypatch, tmp_path):
     free, total = host.memory()
-    monkeypatch.setattr(host, "GROUP", f"{tmp_path}/")
+    monkeypatch.setattr(host, "GROUP", tmp_path)
     stat = "anon 5\nactive_file 5000\ninactive_file 15000\nfile 1\n"
     for name, text in (("memory.current", "900000\n"), ("memory.stat", stat)):
         (tmp_path / name).write_text(text)
@@ -370,3 +370,61 @@ def test_rows_that_vectors_of_a_loop_take(spec, gpus, rows, monkeypatch):
         monkeypatch.setattr(device, "gpu", gpu, raising=False)
     assert most_rows(session, [v, few, s, A]) == rows
     assert most_rows(session, [s, A]) == 0
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_group_within_a_group_has_the_least_of_both(version, nested, monkeypatch, tmp_path):
+    """Of either version of control groups, where the group is mounted as such or as a part of others."""
+    _, total = host.memory()
+    (tmp_path / "cgroup").write_text(["7:cpu,memory:/job/task\n", "0::/job/task\n"][version - 1])
+    top = tmp_path / ("memory" if version == 1 else "")
+    limit, used, prefix = [
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"), ("memory.max", "memory.current", ""),
+    ][version - 1]
+    for folder, bytes in ((top / "job", 2_000_000), (top / "job/task", 1_000_000)) if nested else ((top, 1_000_000),):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / limit).write_text(f"{bytes}\n")
+        (folder / used).write_text(f"{900_000 + nested * (bytes - 1_000_000)}\n")
+        (folder / "memory.stat").write_text(f"{prefix}active_file 20000\n")
+    monkeypatch.setattr(host, "GROUP", tmp_path)
+    monkeypatch.setattr(host, "OWN", tmp_path)
+    assert host.memory() == (120_000, 1_000_000) and total > 1_000_000
+
+
+def test_a_limit_of_addresses_is_a_limit(monkeypatch):
+    free, _ = host.memory()
+    monkeypatch.setattr(host, "getrlimit", lambda kind: (free + (1 << 40), -1))
+    assert host.memory()[0] > 0
+    monkeypatch.setattr(host, "getrlimit", lambda kind: (1 << 20, -1))
+    assert host.memory() == (0, 1 << 20)
+
+
+def test_what_was_promised_and_not_touched_is_not_free():
+    n, promised = 1 << 27, host.promised
+    before, slack = promised.left(), 1 << 24
+    array = promised.allocate(lambda: np.empty(n, np.uint8))
+    assert promised.left() - before > n - slack
+    array[: n // 2] = 1
+    assert n // 2 - slack < promised.left() - before < n // 2 + slack
+    array[:] = 1
+    assert promised.left() - before < slack
+    del array
+    assert promised.left() <= before
+
+
+@pytest.mark.parametrize("spec", ["cpu:1", "cpu:3", "cpu:7"])
+def test_devices_of_one_memory_count_what_the_others_were_given(spec, monkeypatch):
+    """Each share fits, all of them do not: refused before the system would kill the process."""
+    gb.init(spec)
+    n = 1 << 27
+    w, m = gb.Vector("INT64", n), gb.Vector(bool, n)
+    m[0] = True
+    free = host.memory()[0]
+    room = int(5.5 * n)  # some blocks of 8 bytes a row
+    monkeypatch.setattr(cpu, "host_memory", lambda: (host.memory()[0] - free + room, 10**12))
+    with pytest.raises(gb.exceptions.OutOfMemory, match="bytes free"):
+        w(~m.S) << 1
+    assert w.nvals == 0
+    w[5] = 1
+    assert w.to_dict() == {5: 1}

@@ -14,6 +14,7 @@ import numpy as np
 from .. import settings
 from ..errors import OutOfMemory, message
 from ..host import memory as host_memory
+from ..host import promised
 from ..interrupts import held, here, imported
 from ..trace import counters
 from .base import cores
@@ -44,14 +45,15 @@ class CpuDevice:
         return nullcontext()
 
     def empty(self, n: int, dtype: Any) -> np.ndarray:
-        if n >= LARGE:
-            host_room(n * np.dtype(dtype).itemsize, f"{n} elements on {self.name}")
-        return np.empty(n, dtype)
+        return np.empty(n, dtype) if n < LARGE else self._large(np.empty, n, dtype)
 
     def zeros(self, n: int, dtype: Any) -> np.ndarray:
-        if n >= LARGE:
+        return np.zeros(n, dtype) if n < LARGE else self._large(np.zeros, n, dtype)
+
+    def _large(self, make: Callable[[int, Any], np.ndarray], n: int, dtype: Any) -> np.ndarray:
+        with promised.lock:  # devices share this memory: each is told of what the others were given
             host_room(n * np.dtype(dtype).itemsize, f"{n} elements on {self.name}")
-        return np.zeros(n, dtype)
+            return promised.allocate(lambda: make(n, dtype))
 
     def full(self, n: int, value: Any, dtype: Any) -> np.ndarray:
         made = self.empty(n, dtype)
