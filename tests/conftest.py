@@ -113,7 +113,7 @@ INTERPRETED = {
     f"test_{name}"
     for name in "centrality chains communities csgraph docs errors exact files hostile io language mixed names".split()
     + "nx operator_objects partitions regressions sparse transposed unchanged user_operators".split()
-    + ["delegates", "filter", "real_graphs", "trees"]
+    + ["backends", "delegates", "filter", "real_graphs", "trees"]
 }
 
 

@@ -145,7 +145,7 @@ if SETS:
 class Standing(CpuDevice):
     """What is asked of GPUs beyond CPU devices, by NumPy."""
 
-    kind = "cuda"
+    kind, shares_memory = "cuda", False
 
     def __init__(self, gpu: int, number: int):
         super().__init__(number)

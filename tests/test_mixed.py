@@ -25,7 +25,7 @@ from gbgpu.kernels.cpu import CpuKernels
 class Alone(CpuDevice):
     """It is given its tasks by the caller's thread, and the host does not see what it has."""
 
-    kind, gpu = "cuda", 0
+    kind, shares_memory, gpu = "cuda", False, 0
 
     def __init__(self):
         super().__init__(0)

@@ -19,6 +19,8 @@ class Device(Protocol):
     name: str  # "cpu:0", "cuda:0", "cuda:0/2" (the third logical device of GPU 0)
     model: str  # the product's name
     kind: str  # "cpu" or "cuda"; devices of one kind share a kernel backend
+    shares_memory: bool  # its memory is the host's, and that of all such devices
+    captures: str  # how rounds of loops are captured: "calls" of CPU kernels, a CUDA "graph", "" where they are not
     relieve: Any  # weak, or None: what gives memory back before an allocation fails, and says whether there was any
     xp: Any  # its array module, with NumPy's names: what is not worth a kernel of its own is written in it
 

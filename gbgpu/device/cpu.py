@@ -29,7 +29,7 @@ _BITS = np.array([number.bit_count() for number in range(256)], np.uint8)  # tha
 class CpuDevice:
     """A block owner on the host. Kernels run on its thread, or inline on the caller's when the work is small."""
 
-    kind = "cpu"
+    kind, shares_memory, captures = "cpu", True, "calls"
     model = "virtual device"
     relieve: Any = None
     xp: Any = np

@@ -136,7 +136,7 @@ class CudaDevice(Arrays):
     """A block owner on a GPU. `switch`: the machine has others, so calls select this one first. `peers`: those of the
     same set, if there are any."""
 
-    kind = "cuda"
+    kind, shares_memory, captures = "cuda", False, "graph"
     xp = cupy
 
     def __init__(self, gpu: int, name: str, switch: bool = False, peers: Any = None):

@@ -37,6 +37,7 @@ class RemoteDevice:
     """A device of another rank. Buffers of it are None here, and what is copied there or from there is copied there."""
 
     kind, model, xp = "remote", "device of another rank", None
+    shares_memory, captures = False, ""
 
     def __init__(self, name: str):
         self.name = name

@@ -263,7 +263,7 @@ def ascending(device: Device, indptr: Any, cols: Any, vals: Any, valued: bool, w
 
 def handed_over(device: Device, array: np.ndarray) -> Any:
     """A host array that nobody else keeps as the device's: on the CPU as it is, unless it must be padded."""
-    return array if device.kind == "cpu" and array.itemsize >= 4 else device.put(array)
+    return array if device.shares_memory and array.itemsize >= 4 else device.put(array)
 
 
 def matrix_block(

@@ -25,9 +25,10 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
     column = 4 if ncols < 2**31 else 8
     held = offset * nrows + (column + value) * nvals
     device = session.home
-    if device.kind == "cpu":
+    if device.shares_memory:
         return Memory(held, max(int(26.4 * nvals) + value * nvals + 14 * nrows, held))
-    own = [device.gpu for device in session.devices if device.kind == "cuda"]
+    # CPU devices beside GPUs hold what these have no room for; of other kinds each device is a processor of its own.
+    own = [getattr(each, "gpu", each.name) for each in session.devices if each.kind == device.kind]
     gpus = len(set(own))
     straight = gate.by_owners(session)
     parts, here = (p, len(own) // gpus) if straight else (1, 1)  # how many are sorted; of these, on one GPU

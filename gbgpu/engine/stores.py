@@ -126,7 +126,7 @@ class Stores(Reading):
             store is None
             or store.form != "full"
             or store.map.p > 1
-            or self.home.kind == "cpu"
+            or self.home.shares_memory
             or self.ranks is not None
         ):
             return None

@@ -25,7 +25,10 @@ def hindrance(session: Any, loop: Any, statements: list[Statement], matrices: li
         return "a trace records each step"
     if (found := _unlike(loop.body, statements)) is not None:
         return found
-    if session.devices[0].kind == "cpu":
+    captures = session.devices[0].captures
+    if not captures:
+        return f"devices of the kind {session.devices[0].kind} do not capture rounds"
+    if captures == "calls":
         return None if session.kernels.atomic else "kernels are interpreted"
     if loop.told:
         return "on_iteration hears of rounds"
