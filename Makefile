@@ -1,6 +1,7 @@
 # Nothing but make and Python 3.11 to 3.13 is needed; everything else goes into .venv.
 #   make demo    the algorithms on real graphs, each verified
 #   make test    lint, types, layers, tests
+#   make docs    the documentation site, in out/site
 #   make bench   CPU figures beside peers; DATA=dir holds graphs that the project may not ship
 
 VENV := .venv
@@ -11,10 +12,10 @@ export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-gpu check-gpus test-suites bench bench-gpu clean
+.PHONY: help demo test lint test-gpu check-gpus test-suites bench bench-gpu docs clean
 
 help:
-	@sed -n '2,4s/^# *//p' Makefile
+	@sed -n '2,5s/^# *//p' Makefile
 	@echo 'also: make lint | test-gpu | check-gpus | test-suites | bench-gpu | clean'
 
 # The newest Python that really runs and has venv (a name on the PATH may be a shim that only prints an error).
@@ -80,6 +81,9 @@ else
 bench-gpu: $(VENV)/installed-test,cuda12
 	$(BIN)/python -m bench.gpu $(GRAPHS) $(ARGS)
 endif
+
+docs: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis .ruff_cache .mypy_cache .benchmarks out
