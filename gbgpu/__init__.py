@@ -175,16 +175,6 @@ def _apart(rules: Any) -> Any:
         settings.install(before)
 
 
-@contextmanager
-def _planning():
-    session, text = settings.session(), Plans()
-    session.explain_into(text)
-    try:
-        yield text
-    finally:
-        session.explained()
-
-
 class PlanText(str):
     """A plan as text that a console shows as it is."""
 
@@ -209,7 +199,7 @@ def explain(what: Any = None) -> Any:
     as text: ...; print(text)`.
     """
     if what is None:
-        return _planning()
+        return settings.session().planning(Plans())
     if isinstance(what, Statement):
         return PlanText(f"{what!r}\n{what.plan}")
     if isinstance(what, Loop):
@@ -222,7 +212,7 @@ def explain(what: Any = None) -> Any:
                 "gb.explain(w << semiring(A @ v))",
             )
         )
-    with _planning() as text:
+    with settings.session().planning(Plans()) as text:
         Updater(new_like(what.shape, what.dtype, "w")) << what
     return PlanText(text)
 

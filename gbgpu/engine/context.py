@@ -52,8 +52,8 @@ class Context(Protocol):
         """Whether what it reads once has to be, too."""
 
     @property
-    def explaining(self) -> list[list[str]]:
-        """Where this thread wants plans in place of results."""
+    def explaining(self) -> Any:
+        """Where this thread wants plans in place of results, or None."""
 
     def over(
         self, tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float, whole: bool = False
