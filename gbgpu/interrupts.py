@@ -9,6 +9,7 @@ import sys
 from _signal import getsignal, signal, valid_signals  # the module signal wraps each in enumerations: ten times longer
 from collections.abc import Callable
 from importlib import import_module
+from itertools import compress
 from queue import SimpleQueue
 from threading import RLock, Thread, current_thread, main_thread
 from typing import Any
@@ -46,10 +47,10 @@ class _PutOff:
         return self.until is not None and self.until() is not None
 
     def begin(self) -> None:
-        for number, handler in zip(_SIGNALS, map(getsignal, _SIGNALS), strict=True):
-            if callable(handler):
-                self._handlers[number] = handler._handlers[number] if type(handler) is _PutOff else handler
-                signal(number, self)
+        found = tuple(map(getsignal, _SIGNALS))
+        for number, handler in compress(zip(_SIGNALS, found, strict=True), map(callable, found)):
+            self._handlers[number] = handler._handlers[number] if type(handler) is _PutOff else handler
+            signal(number, self)
 
     def release(self) -> None:
         """Call the handlers for what came, one after the other: also where one of them raises."""

@@ -3,8 +3,8 @@
 Ctrl-C, or a signal's handler that raises, may come before any step of the interpreter: also between the last statement
 of a `with` and its `__exit__`. So no mode relies on `__exit__`. A `with` keeps on the interpreter's stack what looking
 `__exit__` up has given it, and nothing else refers to that object: the token. Whatever ends the `with`, the token is
-gone. A mode has a weak reference to its token, and is over once that is dead. A traceback that is kept holds frames with
-their variables, but no token.
+gone. A mode has a weak reference to its token, and is over once that is dead. A traceback that is kept holds frames
+with their variables, but no token.
 """
 
 from collections.abc import Callable
@@ -33,8 +33,9 @@ class Exit:
 
 
 class Mode:
-    """A context whose `__exit__` is under `@Exit`, and whose `__enter__` binds something to `until_over()`. `__enter__` and
-    `__exit__` may be called by hand: then the object is the mode's end, if it is gone before `__exit__`."""
+    """A context whose `__exit__` is under `@Exit`, and whose `__enter__` makes something depend on `until_over()`.
+
+    Both may be called by hand: then the mode is over with `__exit__`, or once the object is gone."""
 
     _token: "ref[Any] | None" = None
     _own: Any = None

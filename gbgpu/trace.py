@@ -200,12 +200,14 @@ def asides() -> list[tuple[float, float, str]]:
 
 
 class _Listening(ref):
-    """Collects the records of a thread. As the weak reference to a token that it is, it takes itself off when a trace is
-    over."""
+    """Collects the records of a thread. A weak reference to the token of a trace: its callback takes it off the lists
+    when that is over."""
 
-    __slots__ = ("records", "thread")
+    records: list[Record]
+    thread: int
+    __eq__, __hash__ = object.__eq__, object.__hash__  # which those of dead references have not
 
-    def __call__(self, record: Record) -> None:
+    def __call__(self, record: Record) -> None:  # type: ignore[override]
         if get_ident() == self.thread:
             self.records.append(record)
 
@@ -213,9 +215,9 @@ class _Listening(ref):
 class _Collections(ref):
     """For gc.callbacks: long searches for garbage are asides. The records of a trace bring some about."""
 
-    __slots__ = ("under_way",)
+    under_way: Any = None
 
-    def __call__(self, phase: str, info: dict[str, int]) -> None:
+    def __call__(self, phase: str, info: dict[str, int]) -> None:  # type: ignore[override]
         if phase == "start" and info["generation"] == 2:
             self.under_way = aside("collect")
             self.under_way.__enter__()
@@ -231,16 +233,15 @@ class Trace(Mode):
         self._rounds = rounds
 
     def __enter__(self) -> list[Record]:
-        until, records, lists = self.until_over(), [], [listeners] if self._rounds else [listeners, by_steps]
+        records: list[Record] = []
+        until, lists = self.until_over(), [listeners] if self._rounds else [listeners, by_steps]
         if not listeners:
             _asides.clear()
         for found in lists:
             listening = _Listening(until(), found.discard)
             listening.records, listening.thread = records, get_ident()
             found.add(listening)
-        collections = _Collections(until(), gc.callbacks.remove)
-        collections.under_way = None
-        gc.callbacks.append(collections)
+        gc.callbacks.append(_Collections(until(), gc.callbacks.remove))
         return records
 
 
