@@ -1,7 +1,6 @@
 """gbgpu: graph algorithms as masked matrix products over semirings, on every GPU (or CPU core) a person has."""
 
 from collections.abc import Callable
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -24,6 +23,7 @@ from .language.recording import Loop, loop
 from .language.scalar import Scalar
 from .language.update import Updater
 from .language.vector import Vector
+from .modes import Changed
 from .trace import compiling, trace
 
 __version__ = "0.1.0"
@@ -152,27 +152,25 @@ def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int
     cuda = imported("gbgpu.device.cuda")
     if arch is None and not cuda.available():
         count = compiling.kernels
-        with _apart(ahead.compiled_at_once()):
-            program()
+        with ahead.compiled_at_once(), ahead.anew():
+            _apart(program)
         return compiling.kernels - count
     arch = cuda.info(0)["arch"] if arch is None else arch
     imported("gbgpu.device.nvrtc").check(arch)  # before the program runs for long
-    with _apart(ahead.rehearsed()) as asked:
-        program()
+    asked: ahead.Asked = {}
+    with ahead.rehearsed(asked):
+        _apart(program)
     return ahead.compile_all(asked, arch)
 
 
-@contextmanager
-def _apart(rules: Any) -> Any:
-    """Sessions that begin inside follow these rules, and end there."""
-    before = settings.install(None)
-    try:
-        with rules as given:
-            yield given
-    finally:
-        if settings._session is not None:
-            settings._session.close()
-        settings.install(before)
+def _apart(program: Callable[[], object]) -> None:
+    """program(), with a session of its own, which ends with it."""
+    with Changed(settings.changes, settings, _session=None):
+        try:
+            program()
+        finally:
+            if settings._session is not None:
+                settings._session.close()
 
 
 class PlanText(str):

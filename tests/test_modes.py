@@ -15,13 +15,15 @@ import pytest
 
 import gbgpu as gb
 from gbgpu import binary, interrupts, modes
+from gbgpu.kernels import ahead
 from gbgpu.language import recording
 from gbgpu.language.recording import recorder
 from gbgpu.trace import by_steps, listeners, now
 
 PACKAGE = str(Path(gb.__file__).parent)
 # In the ordinary run Ctrl-C comes in what begins and ends modes only.
-MACHINERY = modes.__file__, interrupts.__file__, recording.__file__, sys.modules["gbgpu.trace"].__file__
+TRACE = sys.modules["gbgpu.trace"]  # gb.trace is a function
+MACHINERY = tuple(module.__file__ for module in (gb, gb.settings, modes, interrupts, recording, TRACE))
 LONG = os.environ.get("GBGPU_TEST_PROFILE") == "long"
 PLACES, STRIDE = ((PACKAGE,), 23) if LONG else (MACHINERY, 19)
 
@@ -203,6 +205,24 @@ def test_what_a_generator_holds_open():
     del generator
     v << v + 1
     assert v.to_dense().tolist() == [1] * 3 and len(text) == 1 and listeners == heard
+
+
+def test_a_program_that_is_compiled_ahead_leaves_settings(monkeypatch):
+    """Also where Ctrl-C comes before any step of what begins and ends it, and for whoever makes a session next."""
+    monkeypatch.setattr(ahead, "compile_all", lambda asked, arch: len(asked))
+    session = gb.init("cpu:1")
+    usual = gb.settings.rehearsal, gb.settings.tiered, gb.settings.interpret
+
+    def work(v):
+        gb.compile_ahead(lambda: gb.init("cpu:1"), "sm_90")
+
+    k, failures, came = 1, [], True
+    while came:
+        came = cut(work, None, k, failures)
+        assert gb.settings.session() is session, k
+        assert (gb.settings.rehearsal, gb.settings.tiered, gb.settings.interpret) == usual, k
+        k += STRIDE
+    assert len(failures) > 10 and session.alive
 
 
 # -- signals
