@@ -1,7 +1,6 @@
 """gbgpu: graph algorithms as masked matrix products over semirings, on every GPU (or CPU core) a person has."""
 
 from collections.abc import Callable
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -24,6 +23,7 @@ from .language.recording import Loop, loop
 from .language.scalar import Scalar
 from .language.update import Updater
 from .language.vector import Vector
+from .modes import Changed
 from .trace import compiling, trace
 
 __version__ = "0.1.0"
@@ -152,37 +152,25 @@ def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int
     cuda = imported("gbgpu.device.cuda")
     if arch is None and not cuda.available():
         count = compiling.kernels
-        with _apart(ahead.compiled_at_once()):
-            program()
+        with ahead.compiled_at_once(), ahead.anew():
+            _apart(program)
         return compiling.kernels - count
     arch = cuda.info(0)["arch"] if arch is None else arch
     imported("gbgpu.device.nvrtc").check(arch)  # before the program runs for long
-    with _apart(ahead.rehearsed()) as asked:
-        program()
+    asked: ahead.Asked = {}
+    with ahead.rehearsed(asked):
+        _apart(program)
     return ahead.compile_all(asked, arch)
 
 
-@contextmanager
-def _apart(rules: Any) -> Any:
-    """Sessions that begin inside follow these rules, and end there."""
-    before = settings.install(None)
-    try:
-        with rules as given:
-            yield given
-    finally:
-        if settings._session is not None:
-            settings._session.close()
-        settings.install(before)
-
-
-@contextmanager
-def _planning():
-    session, text = settings.session(), Plans()
-    session.explain_into(text)
-    try:
-        yield text
-    finally:
-        session.explained()
+def _apart(program: Callable[[], object]) -> None:
+    """program(), with a session of its own, which ends with it."""
+    with Changed(settings.changes, settings, _session=None):
+        try:
+            program()
+        finally:
+            if settings._session is not None:
+                settings._session.close()
 
 
 class PlanText(str):
@@ -209,7 +197,7 @@ def explain(what: Any = None) -> Any:
     as text: ...; print(text)`.
     """
     if what is None:
-        return _planning()
+        return settings.session().planning(Plans())
     if isinstance(what, Statement):
         return PlanText(f"{what!r}\n{what.plan}")
     if isinstance(what, Loop):
@@ -222,7 +210,7 @@ def explain(what: Any = None) -> Any:
                 "gb.explain(w << semiring(A @ v))",
             )
         )
-    with _planning() as text:
+    with settings.session().planning(Plans()) as text:
         Updater(new_like(what.shape, what.dtype, "w")) << what
     return PlanText(text)
 

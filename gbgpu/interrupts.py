@@ -1,18 +1,20 @@
-"""Ctrl-C, and what it must not cut in two.
+"""Ctrl-C and other signals, and what they must not cut in two.
 
 Python runs signal handlers on the main thread only, between two steps of its interpreter. So Ctrl-C waits for one long
-call of compiled code, and comes anywhere between two short ones.
+call of compiled code, and comes anywhere between two short ones. The same holds for each signal whose handler raises:
+time limits by SIGALRM, or SIGTERM as SystemExit.
 """
 
 import sys
-from _signal import getsignal, signal  # the module signal wraps each call in enumerations, which takes ten times longer
+from _signal import getsignal, signal, valid_signals  # the module signal wraps each in enumerations: ten times longer
 from collections.abc import Callable
 from importlib import import_module
+from itertools import compress
 from queue import SimpleQueue
-from signal import SIGINT
 from threading import RLock, Thread, current_thread, main_thread
 from typing import Any
 
+from .modes import Exit, Mode
 from .trace import aside
 
 # Imports and compilers run one at a time. A fork waits for it, so that no child inherits half a module.
@@ -24,19 +26,83 @@ def here() -> bool:
     return current_thread() is main_thread()
 
 
+class _PutOff:
+    """The handler, for a while, of signals that have one in Python: notes what comes, until `release`, or until what
+    `until` refers to is gone. After that it puts the handlers back, if it is still there, and hands on to them."""
+
+    def __init__(self, until: Any):
+        self.until: Any = until
+        self._came: list[tuple[Any, ...]] = []
+        self._handlers: dict[int, Any] = {}
+
+    def __call__(self, number: int, frame: Any) -> None:
+        if self.open:
+            self._came.append((number, frame))
+        else:
+            self._put_back()
+            self._handlers[number](number, frame)
+
+    @property
+    def open(self) -> bool:
+        return self.until is not None and self.until() is not None
+
+    def begin(self) -> None:
+        found = tuple(map(getsignal, _SIGNALS))
+        for number, handler in compress(zip(_SIGNALS, found, strict=True), map(callable, found)):
+            self._handlers[number] = handler._handlers[number] if type(handler) is _PutOff else handler
+            signal(number, self)
+
+    def release(self) -> None:
+        """Call the handlers for what came, one after the other: also where one of them raises."""
+        self.until = None
+        self._put_back()
+        try:
+            while self._came:
+                number, frame = self._came.pop(0)
+                self._handlers[number](number, frame)
+        except BaseException:
+            self.release()
+            raise
+
+    def _put_back(self) -> None:
+        try:
+            for number, handler in self._handlers.items():
+                if getsignal(number) is self:
+                    signal(number, handler)
+        except BaseException:  # of a handler that is back already: the others come back all the same
+            self._put_back()
+            raise
+
+
+class _Held(Mode):
+    """A context at whose end the signals arrive that came inside."""
+
+    def __enter__(self) -> None:
+        global _now
+        self._put_off = _PutOff(self.until_over())
+        try:
+            self._put_off.begin()
+        except BaseException:
+            self._put_off.release()
+            raise
+        _now = self._put_off
+
+    @Exit
+    def __exit__(self, *failure: Any) -> None:
+        self._put_off.release()
+
+
+_SIGNALS = tuple(valid_signals())
+_now: _PutOff | None = None  # the last that began
+
+
 def held(work: Callable[[], Any]) -> Any:
-    """work(), with a Ctrl-C that comes meanwhile put off to its end."""
-    handler: Any = getsignal(SIGINT) if here() else None
-    if not callable(handler):
+    """work(), with signals that come meanwhile put off to its end: those with a handler in Python, which may raise, as
+    that of Ctrl-C does."""
+    if not here() or _now is not None and _now.open:
         return work()
-    came: list[Any] = []
-    try:
-        signal(SIGINT, lambda *what: came.append(what))
+    with _Held():
         return work()
-    finally:
-        signal(SIGINT, handler)
-        if came:
-            handler(*came[0])
 
 
 def apart(work: Callable[[], Any]) -> Any:

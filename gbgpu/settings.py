@@ -8,6 +8,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from .modes import Changed, restored
+
 
 def _number(name: str, default: int, least: int = 0) -> int:
     """A whole number of the environment; the default, and a warning, for what is none."""
@@ -99,6 +101,7 @@ def _unsafe(found: os.stat_result, others: int) -> str:
     return "other users can write there" if found.st_mode & others else ""
 
 
+changes: list[Changed] = []  # of settings, and of what is as wide, while a program is compiled ahead
 _session: Any = None
 _start: Any = None
 
@@ -111,6 +114,8 @@ def connect(start: Any) -> None:
 
 def session() -> Any:
     """The session in force; the first use starts the default one."""
+    if changes:
+        restored(changes)
     return _session if _session is not None else _first()
 
 
@@ -131,5 +136,6 @@ def install(new: Any) -> Any:
     """Make `new` the session in force (None: no session); returns the one before."""
     global _session
     with _starting:
+        restored(changes)
         old, _session = _session, new
     return old

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from threading import Lock, get_ident, local
 from time import perf_counter
 from typing import Any
+from weakref import ref
+
+from .modes import Mode
 
 
 @dataclass(slots=True)
@@ -162,8 +165,8 @@ class Compiling:
 
 counters = Counters()
 compiling = Compiling()
-listeners: list[Callable[[Record], None]] = []
-by_steps: list[Callable[[Record], None]] = []  # those of them for whom loops go statement by statement
+listeners: set[Callable[[Record], None]] = set()
+by_steps: set[Callable[[Record], None]] = set()  # those of them for whom loops go statement by statement
 beside = _Beside()
 _asides: deque[tuple[float, float, str]] = deque(maxlen=10_000)  # start, end and what, of all threads
 
@@ -196,47 +199,58 @@ def asides() -> list[tuple[float, float, str]]:
     return found
 
 
-def _collections() -> Callable[[str, dict[str, int]], None]:
+class _Listening(ref):
+    """Collects the records of a thread. A weak reference to the token of a trace: its callback takes it off the lists
+    when that is over."""
+
+    records: list[Record]
+    thread: int
+    __eq__, __hash__ = object.__eq__, object.__hash__  # which those of dead references have not
+
+    def __call__(self, record: Record) -> None:  # type: ignore[override]
+        if get_ident() == self.thread:
+            self.records.append(record)
+
+
+class _Collections(ref):
     """For gc.callbacks: long searches for garbage are asides. The records of a trace bring some about."""
-    under_way: list[Any] = []
 
-    def told(phase: str, info: dict[str, int]) -> None:
+    under_way: Any = None
+
+    def __call__(self, phase: str, info: dict[str, int]) -> None:  # type: ignore[override]
         if phase == "start" and info["generation"] == 2:
-            under_way.append(aside("collect"))
-            under_way[0].__enter__()
-        elif under_way:
-            under_way.pop().__exit__(None, None, None)
+            self.under_way = aside("collect")
+            self.under_way.__enter__()
+        elif self.under_way is not None:
+            under_way, self.under_way = self.under_way, None
+            under_way.__exit__(None, None, None)
 
-    return told
+
+class Trace(Mode):
+    """`with gb.trace() as records:` see trace."""
+
+    def __init__(self, rounds: bool):
+        self._rounds = rounds
+
+    def __enter__(self) -> list[Record]:
+        records: list[Record] = []
+        until, lists = self.until_over(), [listeners] if self._rounds else [listeners, by_steps]
+        if not listeners:
+            _asides.clear()
+        for found in lists:
+            listening = _Listening(until(), found.discard)
+            listening.records, listening.thread = records, get_ident()
+            found.add(listening)
+        gc.callbacks.append(_Collections(until(), gc.callbacks.remove))
+        return records
 
 
-@contextmanager
-def trace(*, rounds: bool = False) -> Iterator[list[Record]]:
+def trace(*, rounds: bool = False) -> Trace:
     """Collect the records of this thread's statements inside: `with gb.trace() as records: ...`.
 
     Loops go statement by statement, which takes longer than they do by themselves; with `rounds` they go as they do
     without a trace, and a round that devices go by themselves is one record."""
-    records: list[Record] = []
-    thread = get_ident()
-
-    def listen(record: Record) -> None:
-        if get_ident() == thread:
-            records.append(record)
-
-    if not listeners:
-        _asides.clear()
-    listeners.append(listen)
-    if not rounds:
-        by_steps.append(listen)
-    collections = _collections()
-    gc.callbacks.append(collections)
-    try:
-        yield records
-    finally:
-        gc.callbacks.remove(collections)
-        listeners.remove(listen)
-        if not rounds:
-            by_steps.remove(listen)
+    return Trace(rounds)
 
 
 def emit(record: Record) -> None:

@@ -31,7 +31,7 @@ from gbgpu.device import nvrtc
 from gbgpu.trace import by_steps
 
 if os.environ.get("GBGPU_TEST_LOOPS") == "statements":
-    by_steps.append(lambda record: None)
+    by_steps.add(lambda record: None)
 
 # Compilers leave hundreds of thousands of objects, and every full collection goes through all that are there.
 gc.set_threshold(10_000, 10, 100)

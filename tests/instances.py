@@ -29,7 +29,8 @@ def main(arch: str) -> None:
     from gbgpu.kernels.ahead import compile_all, rehearsed
 
     os.environ["GBGPU_TEST_DEVICES"] = "cpu:1 cpu:3"
-    with rehearsed() as asked:
+    asked = {}
+    with rehearsed(asked):
         failed = pytest.main(["-q", "-p", "no:cacheprovider", str(Path(__file__).with_name("test_statements.py"))])
     print(f"{compile_all(asked, arch)} kernels for {arch}")
     sys.exit(failed)

@@ -306,7 +306,7 @@ def test_rehearsals_push_into_bitmaps_as_gpus_do(monkeypatch):
     ids = np.arange(0, 400, 10)
     found = []
     for spec in ("cpu:1", "cuda:0"):
-        with ahead.rehearsed() if spec == "cuda:0" else nullcontext():
+        with ahead.rehearsed({}) if spec == "cuda:0" else nullcontext():
             session = gb.init(spec)
             monkeypatch.setattr(session.kernels, "costs", session.kernels.costs._replace(pull_edge=1.0))  # always push
             A = gb.Matrix.from_coo(rows, cols, 1, nrows=400, ncols=400, dup_op="first")

@@ -13,13 +13,14 @@ import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-EVERYONE = {"errors", "settings", "trace", "interrupts", "host"}  # these import nothing of ours
+EVERYONE = {"errors", "settings", "trace", "interrupts", "modes", "host"}  # these import nothing of ours
 USER = {"unary", "binary", "monoid", "select", "indexunary", "agg", "op", "dtypes", "exceptions", "ss"}
 MACHINERY = {"semiring", *USER, "device", "kernels", "distribute", "balance", "language"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in EVERYONE},
-    "interrupts": {"trace"},  # which tells how long compilers took
+    **{name: {"modes"} for name in ("settings", "trace")},
+    "interrupts": {"modes", "trace"},  # trace tells how long compilers took
     "semiring": set(),
     **{name: {"semiring"} for name in USER},
     "device": set(),

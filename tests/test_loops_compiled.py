@@ -852,12 +852,14 @@ def test_a_loop_without_end_is_stopped(machine):
 @pytest.mark.parametrize("anew, step", [(False, 3), (True, 41)])
 def test_ctrl_c_anywhere_leaves_loops_as_they_were(machine, anew, step):
     """At every so many lines of what records loops and takes kept rounds, or captures them. No round stays at a loop
-    that is gone, no thread records (but where Python enters `__exit__`, and at no line that calls nothing)."""
+    that is gone, no thread records, and the session is as it was."""
     A, ours = road(200), [part.__file__ for part in (recording, captured, kept, *[compiled, writing] * anew)]
     for _ in range(20):
         it, right, _ = levels(A)
     assert by_itself(it)
     session, place, lines = gb.settings.session(), 0, []
+    usual = "devices", "device_set", "kernels", "assigner", "blind", "writing", "loop_index", "late"
+    values = [getattr(session, name) for name in usual]
 
     def traced(frame, event, _):
         if frame.f_code.co_filename not in ours:
@@ -884,9 +886,10 @@ def test_ctrl_c_anywhere_leaves_loops_as_they_were(machine, anew, step):
             where = lines[place - 1] if place <= len(lines) else "nowhere"
             taken = [one for alike in session.loops._captured.values() for one in alike if one.loop is not None]
             assert not taken, where
-            assert not session.recorders or "__exit__" in where or "__enter__" in where, where
-            session.recorders.clear()
+            assert recording.recorder(session) is None, where
             it, found, _ = levels(A)
+            assert not session.changes and not session.looping, where
+            assert [getattr(session, name) for name in usual] == values, where
             assert found.isequal(right) and by_itself(it), where
     finally:
         signal.signal(signal.SIGINT, before)

@@ -36,7 +36,8 @@ class Context(Protocol):
     watched: Watched | None  # the step in hand, while somebody traces
     blind: bool  # plans hold for any counts: a round is about to be captured
     writing: bool  # a round of a loop is written down, for devices to do it by themselves
-    looping: set[Any]  # loops that run: what a round makes lies where it belongs, as it is handed on
+    changes: Any  # modes.Changed contexts under way: what they set is as it was before once they are over
+    looping: set[Any]  # an element a loop that runs: what a round makes lies where it belongs, as it is handed on
     loop_index: Any  # the loop that is captured, and where its device counts rounds; None at other times
     assigner: Any  # who computes what of a product (an assign.Assigner); None: each owner its block
     sharing: Any  # the same of pulls, once for all (a sharing.Sharing), or None
@@ -52,8 +53,8 @@ class Context(Protocol):
         """Whether what it reads once has to be, too."""
 
     @property
-    def explaining(self) -> list[list[str]]:
-        """Where this thread wants plans in place of results."""
+    def explaining(self) -> Any:
+        """Where this thread wants plans in place of results, or None."""
 
     def over(
         self, tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float, whole: bool = False

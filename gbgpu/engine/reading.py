@@ -12,7 +12,8 @@ from ..device.remote import AWAY
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..distribute.partition import Task
 from ..errors import DeviceError, InvalidValue, OutOfMemory, message
-from ..language.recording import BUILDS, Recorder, recorder
+from ..language.recording import BUILDS, recorder
+from ..modes import Changed, Threads, restored
 from . import build
 from .context import Context
 from .near import near_matrix
@@ -69,12 +70,17 @@ class Reading(Context):
     broken: str | None
     lock: Any
     made: list[Step] | None
-    recorders: dict[int, Recorder]
+    recorders: Threads
+    changes: list[Changed]
     blind: bool
     doubted: bool
     _watched: list[tuple[Device, Any, type[Exception], str]]
 
     def check(self) -> None:
+        """Raises InvalidValue for an ended session. What a statement that was cut short has left is undone."""
+        if self.changes:
+            with self.lock:
+                restored(self.changes)
         if not self.alive:
             if self.broken is not None:
                 raise DeviceError(self.broken)

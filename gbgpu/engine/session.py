@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from gc import collect
-from threading import RLock, get_ident
+from threading import RLock
 from typing import Any
 from weakref import WeakMethod
 
@@ -19,7 +19,8 @@ from ..distribute.ranks import Ranks, wanted, world
 from ..distribute.transport import carry
 from ..errors import InvalidValue, NotImplementedException, message
 from ..kernels.backends import open_devices
-from ..language.recording import Recorder, recorder
+from ..language.recording import recorder
+from ..modes import Changed, Open, Threads, Within
 from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
@@ -46,6 +47,13 @@ from .runner import Runner
 from .sharing import folds, shared_by
 from .stores import STATEMENT, Stores
 from .watch import Watched
+
+
+class Planning(Open):
+    """Statements of a thread are planned, and do not run; `text`: where their plans go."""
+
+    def __init__(self, text: list[str]):
+        self.text = text
 
 
 class Session(Stores):
@@ -107,18 +115,19 @@ class Session(Stores):
         for device in self.devices:
             if device.kind == "cuda":
                 device.relieve = WeakMethod(self._relieved)
-        self.recorders: dict[int, Recorder] = {}  # by thread: where the body of a loop is written down
-        self._explaining: dict[int, list[list[str]]] = {}
+        self.recorders = Threads()  # where the body of a loop is written down
+        self._planning = Threads()
         self.alive = True
         self.broken: str | None = None  # why nothing works any more
         self.lock = RLock()
         self.loop_index: tuple[Any, Any] | None = None  # the loop that is captured, and where its device counts rounds
-        self.looping: set[Any] = set()  # loops that run
+        self.looping: set[Any] = set()  # an element a loop that runs
         self.late: Callable[[Any, Any], Any] | None = None  # what stands for a scalar's value while a loop is captured
         self.blind = False  # plans are made as if counts were unknown: they hold for any
         self.writing = False  # a round of a loop is written down, for devices to do it by themselves
         self.made: list[Step] | None = None  # steps that the statement in hand took before its own
         self.watched: Watched | None = None  # the step in hand, while somebody traces
+        self.changes: list[Changed] = []  # of these, and of others, while a loop is captured
         self.doubted = False  # whether devices of any rank may have found something wrong since the last read
         self._watched: list[tuple[Device, Any, type[Exception], str]] = []
 
@@ -220,34 +229,32 @@ class Session(Stores):
         return recorder(self) is not None
 
     @property
-    def explaining(self) -> list[list[str]]:
-        """Where this thread wants plans in place of results: the innermost place last."""
-        return self._explaining.get(get_ident(), []) if self._explaining else []
+    def explaining(self) -> "Planning | None":
+        """Where this thread wants plans in place of results: the innermost place."""
+        return self._planning.here() if self._planning else None
 
-    def explain_into(self, text: list[str]) -> None:
-        """Plans instead of results for this thread's statements, until `explained`."""
-        self._explaining.setdefault(get_ident(), []).append(text)
-
-    def explained(self) -> None:
-        texts = self._explaining[get_ident()]
-        texts.pop()
-        if not texts:
-            del self._explaining[get_ident()]
+    def planning(self, text: list[str]) -> Within:
+        """A context in which this thread's statements are planned into `text`, and do not run; gives `text`."""
+        self.check()
+        return Within(self._planning, Planning(text), text)
 
     def run(self, statement: Any) -> Any:
         """Rewrite, plan (or find the plan) and run; returns the statement. Its plan has the steps of all statements
         that it took."""
         if self.recorders and (here := recorder(self)) is not None:
             return here.statement(statement)
+        taken = self.lock._is_owned()  # by this thread: the statement is a part of another
         try:
             with self.lock:
-                return self._run(statement)
+                return self._run(statement, taken)
         except MemoryError as error:
             raise out_of_memory(self, statement, error) from error
 
-    def _run(self, statement: Any) -> Any:
-        if not self.alive:
+    def _run(self, statement: Any, taken: bool) -> Any:
+        if self.changes or not self.alive:
             self.check()
+        if not taken:
+            self.made = self.watched = None  # what a statement that was cut short has left
         if self._watched:
             self.raise_watched()
         above, self.made = self.made, []
@@ -258,7 +265,7 @@ class Session(Stores):
             if self.deterministic and hasattr(inner.expr.op, "multiply"):
                 inner.expr = settled(inner.expr)
             # what a statement needs beside is computed, also where its plan is wanted
-            plans = self.explaining if self._explaining and above is None else ()
+            plans = self.explaining if self._planning and above is None else None
             if self.ranks is not None and above is None and not plans and statement.output.ndim:
                 self.ranks.does(*statement.outline)
             self._finish(inner, statement, plans)
@@ -338,7 +345,7 @@ class Session(Stores):
     def _tell(self, plan: Plan | str, title: Any, plans: Any) -> None:
         text = f"{title!r}\n{plan}"
         if plans:
-            plans[-1].append(text)
+            plans.text.append(text)
         elif settings.verbose & 3:
             print(text if settings.verbose & 2 else repr(title), file=sys.stderr)
 

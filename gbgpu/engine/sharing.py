@@ -12,8 +12,7 @@ frontiers are captured so that devices deal them out themselves, by the edges th
 are left to their owners.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -31,6 +30,7 @@ from ..distribute.needs import Transfer
 from ..distribute.partition import WORD, RowMap, Task, in_words
 from ..errors import in_room
 from ..kernels.interface import Spec, reads, sums_whole_rows
+from ..modes import Changed
 from ..trace import beside
 from .assign import CHUNK, as_tasks, before_chunks, counting, grouping, pull_seconds_each
 from .context import Context
@@ -241,14 +241,9 @@ class Sharing:
         found = [(d, b) for d in range(p) for b in range(p) if d != b]
         return found if matrix.hubs is not None else [pair for pair in found if pair not in matrix.copies]
 
-    @contextmanager
-    def dealing(self, key: Any, matrices: Sequence[Any]) -> Iterator[None]:
+    def dealing(self, key: Any, matrices: Sequence[Any]) -> Changed:
         """A round of such a loop, with these matrices, is captured inside."""
-        self._within = self.way(key, matrices) == DEALT
-        try:
-            yield
-        finally:
-            self._within = False
+        return Changed(self.session.changes, self, _within=self.way(key, matrices) == DEALT)
 
     def way(self, key: Any, matrices: Sequence[Any]) -> str:
         """Which way captured rounds of such a loop, with these matrices, go."""

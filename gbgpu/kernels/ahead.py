@@ -1,15 +1,14 @@
 """Kernels compiled before they are needed, into the on-disk cache. Those of GPUs also where no GPU is: a program is
 rehearsed on CPU devices that plan as GPUs do, and what it asked for is compiled. For CPUs the program just runs."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
 from .. import settings
 from ..device.base import cores
 from ..device.store import Recent
+from ..modes import Changed
 from ..trace import aside, compiling
 from . import cpu
 from .cpu import CpuKernels
@@ -39,26 +38,21 @@ class Rehearsal(CpuKernels):
         return super().get(kind, spec)
 
 
-@contextmanager
-def rehearsed() -> Iterator[Asked]:
-    """Sessions that begin inside are rehearsals, whatever devices they name; gives the instances asked for so far."""
-    asked: Asked = {}
-    settings.rehearsal = asked
-    try:
-        yield asked
-    finally:
-        settings.rehearsal = None
+def rehearsed(asked: Asked) -> Changed:
+    """A context in which sessions that begin are rehearsals, whatever devices they name; `asked` gets the instances
+    asked for."""
+    return Changed(settings.changes, settings, rehearsal=asked)
 
 
-@contextmanager
-def compiled_at_once() -> Iterator[None]:
-    """CPU kernels that are asked for inside are loaded or compiled at their first call, whatever was before."""
-    before = settings.tiered, settings.interpret, cpu._recent, cpu._compiled
-    settings.tiered, settings.interpret, cpu._recent, cpu._compiled = False, False, Recent(), WeakValueDictionary()
-    try:
-        yield
-    finally:
-        settings.tiered, settings.interpret, cpu._recent, cpu._compiled = before
+def compiled_at_once() -> Changed:
+    """A context in which CPU kernels that are asked for are loaded or compiled at their first call, if they are not
+    there already."""
+    return Changed(settings.changes, settings, tiered=False, interpret=False)
+
+
+def anew() -> Changed:
+    """A context in which CPU kernels are asked for as if none had been before."""
+    return Changed(settings.changes, cpu, _recent=Recent(), _compiled=WeakValueDictionary())
 
 
 def compile_all(asked: Asked, arch: str) -> int:

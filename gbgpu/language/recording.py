@@ -3,16 +3,14 @@ that only a run will know (`q.nvals`, `s.value`, `it.index`) are recorded scalar
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from operator import eq, ge, gt, le, lt, ne
-from threading import current_thread, get_ident
 from typing import Any, NamedTuple
 from weakref import ref
 
 from .. import settings
 from ..errors import InvalidValue, message
-from ..interrupts import held as uninterrupted
+from ..modes import Exit, Mode, Open, Within
 from ..semiring._operators import BinaryOp
 from ..semiring._types import BOOL, INT64, DataType
 from ..trace import counters
@@ -103,7 +101,7 @@ class Operation(NamedTuple):
     run: Callable[[], Any]
 
 
-class Recorder:
+class Recorder(Open):
     """The body of a loop, or what `it.when` guards, as it is written. `again`: whether all of it is done several times
     where it stands.
 
@@ -112,8 +110,6 @@ class Recorder:
 
     def __init__(self, session: Any, again: bool = False):
         self.session, self.again = session, again
-        self.above: Recorder | None = None  # the one that its thread was at when it began
-        self.thread, self.owner = 0, None  # type: int, Any
         self.operations: list[Operation] = []
         self.condition: Any = None  # of what `it.when` guards, and what tells whether it holds
         self.truth: Callable[[], bool] = bool
@@ -129,11 +125,11 @@ class Recorder:
             self.uses(what.expr)
         elif kind == "until":
             self.uses(what)
-        self.operations.append(Operation(kind, what, run))
         if kind == "statement":
             self._writes(what.output)
         elif kind in ("clear", "build"):
             self._writes(what)
+        self.operations.append(Operation(kind, what, run))  # last: whatever stops this, it is there or it is not
 
     def _around(self) -> Iterator["Recorder"]:
         """This one and those that it is in."""
@@ -204,40 +200,21 @@ class Recorder:
             raise unknown(f"the content of {getattr(what, 'name', what)}")
         return self.add("build", what, lambda: method(session, what, *arguments, **keywords))
 
-    def __enter__(self) -> "Recorder":
-        try:
-            uninterrupted(self._begin)
-        except BaseException:  # a Ctrl-C that came meanwhile: nothing ends what has not begun
-            self._end()
-            raise
-        return self
-
-    def _begin(self) -> None:
-        self.above, self.thread, self.owner = recorder(self.session), get_ident(), current_thread()
-        self.session.recorders[self.thread] = self
-        if self.above is not None:
-            self._fresh, self._looks = self.above._fresh, self.above._looks
+    def begin(self, until: Any) -> None:
+        """This thread's statements are written down here from now on, as long as what `until` refers to is there."""
+        if (above := recorder(self.session)) is not None:
+            self._fresh, self._looks = above._fresh, above._looks
             self._looks[0] = True
+        self.session.recorders.begin(self, until)
 
-    def _end(self) -> bool:
-        """Whether nothing that was begun inside is still open, which goes on without this one."""
-        recorders = self.session.recorders
-        inner = here = recorders.get(self.thread)
-        while inner is not None and inner.above is not self:
-            inner = inner.above
-        if inner is not None:
-            inner.above = self.above
-        elif here is self and self.above is not None:
-            recorders[self.thread] = self.above
-        elif here is self:
-            del recorders[self.thread]
-        return here is self
-
-    def __exit__(self, kind: Any, *failure: Any) -> None:
-        """Raises InvalidValue where what was begun inside is still open."""
-        if not uninterrupted(self._end) and kind is None:
+    def end(self, kind: Any) -> "Recorder | None":
+        """Where it stands, or None. Raises InvalidValue where what was begun inside is still open, unless an exception
+        of this kind ends it."""
+        above: Recorder | None = self.above
+        if not self.session.recorders.end(self) and kind is None:
             wanted, hint = "loops that end in the reverse order of their beginning", "generators do not yield in a body"
             raise InvalidValue(message(wanted, "one that ends while a later one is open, or was not begun", hint))
+        return above
 
 
 def _numbers(x: Any) -> list[Recorded]:
@@ -264,7 +241,7 @@ def _keep(number: Recorded | None) -> None:
     (what, x), read, before = number.source, number.read, number.place[1]
     if what in ("nvals", "value"):
         kept = new_like((), number.dtype, None)
-        with Recorder(number._session) as aside:
+        with Within(number._session.recorders, Recorder(number._session)) as aside:
             kept << (x if what == "value" else Recorded(x._session, number.dtype, number.text, read, number.source))
         operations = aside.operations
         number.read, number.source, number._text = lambda: kept.value, ("value", kept), kept.name
@@ -280,10 +257,7 @@ def _keep(number: Recorded | None) -> None:
 
 def recorder(session: Any) -> Recorder | None:
     """Where this thread's statements are recorded, if they are."""
-    found: Recorder | None = session.recorders.get(get_ident()) if session.recorders else None
-    if found is not None and found.owner is not current_thread():  # it is over, and a new one has its number
-        del session.recorders[get_ident()]
-        return None
+    found: Recorder | None = session.recorders.here() if session.recorders else None
     return found
 
 
@@ -298,7 +272,7 @@ def later(
     return here.told(Recorded(x._session, dtype, text, read, (what, x), beside))
 
 
-class Loop:
+class Loop(Mode):
     """`with gb.loop() as it:` records its body and then runs it, at least once, until the condition of `it.until` holds
     at the end of a round, or `max_iterations` rounds are done.
 
@@ -341,18 +315,9 @@ class Loop:
         self._conditions.append(condition)
         here.add("until", condition._node(), partial(_end, self._me, truth))
 
-    @contextmanager
-    def when(self, condition: Any) -> Iterator[None]:
+    def when(self, condition: Any) -> "When":
         """Statements inside run in the rounds in which `condition`, a recorded BOOL scalar, holds here."""
-        truth, here = _condition(condition, "it.when"), recorder(self._session)
-        if here is None:
-            raise InvalidValue(message("it.when inside the body of its loop", "it outside"))
-        here.uses(condition._node())
-        with Recorder(self._session) as inner:
-            inner.condition, inner.truth = condition._node(), truth
-            yield
-        inner.above = None
-        here.add("when", inner, lambda: inner.run() if truth() else None)
+        return When(self._session, condition)
 
     # -- recording, then running
 
@@ -361,20 +326,20 @@ class Loop:
         if self._begun:
             raise InvalidValue(message("a loop that is new", "one whose body was recorded", "gb.loop() makes another"))
         self._begun = True
-        self._body.__enter__()
+        self._body.begin(self.until_over())
         return self
 
+    @Exit
     def __exit__(self, kind: Any, *failure: Any) -> None:
-        self._body.__exit__(kind, *failure)
+        outer = self._body.end(kind)
         if kind is not None:
             return
         if not self._conditions and self.max_iterations is None:
             raise InvalidValue(message("a loop that ends", "no it.until and no max_iterations"))
-        if self._body.above is None:
+        if outer is None:
             self._session.carry_out(self)
         else:
-            self._body.above.add("loop", self, lambda: self._session.carry_out(self))
-            self._body.above = None
+            outer.add("loop", self, lambda: self._session.carry_out(self))
 
     # -- running, for the session
 
@@ -421,6 +386,29 @@ class Loop:
     def __repr__(self) -> str:
         most = "" if self.max_iterations is None else f"max_iterations={self.max_iterations}"
         return f"gb.loop({most})"
+
+
+class When(Mode):
+    """`with it.when(condition):` see Loop.when."""
+
+    def __init__(self, session: Any, condition: Any):
+        self._session, self._condition, self._truth = session, condition, _condition(condition, "it.when")
+        self._inner = Recorder(session)
+
+    def __enter__(self) -> None:
+        here, node = recorder(self._session), self._condition._node()
+        if here is None:
+            raise InvalidValue(message("it.when inside the body of its loop", "it outside"))
+        here.uses(node)
+        self._inner.condition, self._inner.truth = node, self._truth
+        self._inner.begin(self.until_over())
+
+    @Exit
+    def __exit__(self, kind: Any, *failure: Any) -> None:
+        inner, truth = self._inner, self._truth
+        here = inner.end(kind)
+        if kind is None and here is not None:
+            here.add("when", inner, lambda: inner.run() if truth() else None)
 
 
 def _end(loop: Any, truth: Callable[[], bool]) -> None:

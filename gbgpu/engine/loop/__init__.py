@@ -4,6 +4,7 @@ round by themselves."""
 from contextlib import suppress
 from typing import Any
 
+from ...modes import Listed
 from .body import statements_of
 from .device import DeviceLoop
 
@@ -15,12 +16,8 @@ def _look_ahead(session: Any, loop: Any) -> None:
     key = tuple((each.expr.kind, each.expr.op, each.output.dtype) for each in statements_of(loop.body))
     if not session.loops.new(key):
         return
-    session.explain_into([])
-    try:
-        with suppress(Exception):  # what is wrong is said where it runs
-            loop.planned()
-    finally:
-        session.explained()
+    with session.planning([]), suppress(Exception):  # what is wrong is said where it runs
+        loop.planned()
 
 
 def carry_out(session: Any, loop: Any) -> Any:
@@ -32,11 +29,10 @@ def carry_out(session: Any, loop: Any) -> Any:
     if compiled is None or not compiled.known:
         _look_ahead(session, loop)
     try:
-        session.looping.add(loop)
-        while not loop.over:
-            if compiled is None or not compiled.advance():
-                loop.round()
+        with Listed(session.looping):
+            while not loop.over:
+                if compiled is None or not compiled.advance():
+                    loop.round()
     finally:
-        session.looping.discard(loop)
         if compiled is not None:
             compiled.close()

@@ -14,6 +14,7 @@ from ...device.base import address
 from ...device.rounds import Rounds
 from ...kernels import resident
 from ...kernels.resident import Code, Order, Part, Program, Round, Unknown
+from ...modes import Changed
 from ...trace import aside
 from .condition import NOTES, PUSHED, UNEVEN, Condition, CudaCondition
 from .journal import Journal, NotCompiled
@@ -43,16 +44,12 @@ class CudaTape:
     @contextmanager
     def recording(self, journal: Journal, thin: bool, seconds: float = 0.0) -> Iterator[None]:
         """`thin`: most works on short lists, but for passes over rows that take so many seconds."""
-        session, before = self._session, self._session.late
         self._journal, self.few = journal, thin and seconds < PASSES
-        try:
-            with self._rounds.body(journal, self._device.processors if self.few else 0):
-                session.late = late
-                if self._rounds.others:
-                    journal.before = self._before
+        with self._rounds.body(journal, self._device.processors if self.few else 0):
+            if self._rounds.others:
+                journal.before = self._before
+            with Changed(self._session.changes, self._session, late=late):
                 yield
-        finally:
-            session.late = before
 
     def _before(self, part: tuple) -> None:
         """GPUs meet before one uses what another one has used."""

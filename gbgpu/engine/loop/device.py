@@ -8,7 +8,7 @@ leaves it. A frontier that grows too wide for its pushes ends the graph: stateme
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property, partial
 from time import perf_counter
 from typing import Any
@@ -22,6 +22,7 @@ from ...kernels.interface import ends_soon
 from ...kernels.tiered import price
 from ...language.expr import Statement
 from ...language.recording import Operation
+from ...modes import Changed
 from ...trace import beside
 from ..dealing import ALONE
 from ..direction import counted_edges, pull_seconds
@@ -447,7 +448,7 @@ class DeviceLoop:
     def _captured(self, pinned: dict[int, Statement], way: Way, tries: int = FORMS) -> Captured:
         """A round that is written down, from the forms that things have after one."""
         try:
-            with self._blind(), self._writing():
+            with self._blind(), self._writing(), self._dealing():
                 other = self._other(way)
                 seconds = self._seconds()
                 how = pinned, self.signature, way, seconds, other, self._often, self.empties
@@ -470,26 +471,16 @@ class DeviceLoop:
             unlike.handle._store = moved(self.session, store, unlike.form, store.map)
         return self._captured(pinned, way, tries - 1)
 
-    @contextmanager
-    def _blind(self) -> Iterator[None]:
-        assigner = self.session.assigner
-        if not self._steady:  # owners compute what any number takes
-            self.session.assigner = None
-        self.session.blind = True
-        try:
-            yield
-        finally:
-            self.session.blind, self.session.assigner = False, assigner
+    def _blind(self) -> Changed:
+        # owners compute what any number takes
+        values = {"blind": True} if self._steady else {"blind": True, "assigner": None}
+        return Changed(self.session.changes, self.session, **values)
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        sharing = self.sharing
-        self.session.writing = True
-        try:
-            with nullcontext() if sharing is None else sharing.dealing(self.signature.key, self._read):
-                yield
-        finally:
-            self.session.writing = False
+    def _writing(self) -> Changed:
+        return Changed(self.session.changes, self.session, writing=True)
+
+    def _dealing(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.sharing is None else self.sharing.dealing(self.signature.key, self._read)
 
     def _seconds(self, chosen: bool = False) -> float:
         """Predicted seconds of a round on the device, of its pulls and of passes over rows; `chosen`: without products

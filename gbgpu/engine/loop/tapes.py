@@ -12,9 +12,10 @@ from ... import settings
 from ...device.base import cores
 from ...device.cpu import CpuDevice
 from ...distribute.partition import Task
-from ...interrupts import held, imported
+from ...interrupts import imported
 from ...kernels.cpu import load
 from ...kernels.interface import Late
+from ...modes import Changed
 from ...semiring._types import INT64
 from .condition import Condition, CpuCondition
 from .journal import Journal, NotCompiled
@@ -43,22 +44,15 @@ class CpuTape:
         self.noted: Any = None  # who traces
         self.few = True  # threads work on lists
 
-    @contextmanager
-    def recording(self, journal: Journal, thin: bool, seconds: float = 0.0) -> Iterator[None]:
+    def recording(self, journal: Journal, thin: bool, seconds: float = 0.0) -> Changed:
         """Devices and kernels of the session write down what they are given; plans that have others are put aside."""
         session, replay = self._session, self._replay
         if seconds > SHARED:
             replay.threads, self._chunk = threads(session), min(_CHUNK, 1 + int(_PATIENCE / max(seconds, 1e-4)))
-        names = ("devices", "device_set", "kernels", "plans", "late")
-        before = [getattr(session, name) for name in names]
         devices = [_Writing(device, replay, journal) for device in session.devices]
-        kernels = _Kernels(session.kernels, replay, journal)
-        written: tuple[Any, ...] = devices, _Inline(devices, replay), kernels, {}, late
-        try:
-            _give(session, names, written)
-            yield
-        finally:
-            held(lambda: _give(session, names, before))
+        inline, kernels = _Inline(devices, replay), _Kernels(session.kernels, replay, journal)
+        written = {"devices": devices, "device_set": inline, "kernels": kernels, "plans": {}, "late": late}
+        return Changed(session.changes, session, **written)
 
     def turn(self, text: str, arrays: list[Any], most: int | None, changed: list[Any]) -> None:
         self._most = most or self._most
@@ -123,11 +117,6 @@ def within(condition: Any, state: Any) -> Any:
     """A condition that is looked at before the round is counted."""
     condition.index = f"{condition.array(state)}[0]"
     return condition
-
-
-def _give(session: Any, names: Sequence[str], values: Sequence[Any]) -> None:
-    for name, value in zip(names, values, strict=True):
-        setattr(session, name, value)
 
 
 def late(scalar: Any, dtype: Any) -> Late | None:

@@ -14,6 +14,7 @@ from ...interrupts import imported
 from ...language.expr import Operand, Statement
 from ...language.recording import Operation
 from ...language.scalar import Scalar
+from ...modes import Changed
 from ...trace import counters
 from ..moving import moved
 from .body import reads_of, round_of, written
@@ -114,10 +115,9 @@ class Written:
         for _, held in going(session, pinned, "push"):  # while it can be read
             measure(session, held)
         reads, before = counters.host_reads, [handle._store for handle in self.inside]
-        watched, session._watched = session._watched, []
-        session.loop_index = self.loop, index
+        captured = Changed(session.changes, session, loop_index=(self.loop, index), _watched=[])
         try:
-            with self.tape.recording(journal, thin, self._seconds):
+            with captured, self.tape.recording(journal, thin, self._seconds):
                 done = self._perform(self.operations, condition)
                 self._separate([*self.carried, *self.inside], self.carried, self.blocks)
                 better = self._replaceable(journal)
@@ -131,7 +131,6 @@ class Written:
                 text = condition.kernel(done, copies, limits(session, pinned, condition, unlike, self.breadth))
                 self.tape.turn(text, condition.arrays, self.loop.max_iterations, [to for to, _ in pairs])
         finally:
-            session.loop_index, session._watched = None, watched
             inside = [handle._store for handle in self.inside]
             uninterrupted(lambda: self._restored(before))
         if counters.host_reads - reads != self.tape.aside:
