@@ -41,9 +41,10 @@ def read_edgelist(
     `source` is a path, a file object, or several files (see `gb.io.read`); lines that begin with # or % are comments.
     `weighted` None: as the first edge is. Weights are INT64, or FP64 if one of them is not whole; an edge without
     weight has 1 (FP64), and naming it again changes nothing. `dtype` makes them of another type. With `directed=False`
-    each line is an edge both ways; `dup_op` combines the lines of an edge, either way, in their order. The size is `nrows`, or else the largest id + 1, or the number in a leading comment
-    `# Nodes: n` (the first one) if that is larger. `limit`: how many bytes the file may become, unpacked or as rows
-    without entries; by default 200 times its size, and 1 GiB at least.
+    each line is an edge both ways; `dup_op` combines the lines of an edge, either way, in their order. The size is
+    `nrows`, or else the largest id + 1, or the number in a leading comment `# Nodes: n` (the first one) if that is
+    larger. `limit`: how many bytes the file may have or become, unpacked or as rows without entries; by default 200
+    times its size, and 1 GiB at least.
 
     Raises FileFormatError and IndexOutOfBound (with the line number), ValueError (a weighted edge twice and no
     `dup_op`), InvalidValue (a weight outside `dtype`), OutOfMemory and OSError.

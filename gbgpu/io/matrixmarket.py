@@ -64,7 +64,7 @@ class _Header:
             diagonal=not skew,
             seen=entries.LARGE * unsigned | entries.NEGATIVE * skew,  # what is mirrored with its sign changed has one
             count=self.entries,
-            detect=entries.REAL * (self.field == "pattern"),  # SciPy, too, reads patterns with values, which count nothing
+            detect=entries.REAL * (self.field == "pattern"),  # values of a pattern are passed over, as SciPy does
         )
 
 
@@ -82,9 +82,10 @@ def mmread(
     `source` is a path, a file object, or several files (see `gb.io.read`) whose entries are those of one matrix.
     Coordinate and array form (all of whose values become entries); general, symmetric, skew-symmetric and real
     hermitian, which come out with both triangles, whichever triangle an entry is in. Fields: pattern (an FP64 matrix of
-    one value, 1, as python-graphblas reads it; values that follow the ids are passed over), integer (INT64, or UINT64 if a value needs it), unsigned-integer (UINT64), real and double (FP64).
-    `dup_op` combines entries that occur twice; in a symmetric file i j and j i are the same entry. `limit`: how many bytes the file may become, unpacked or as rows without
-    entries; by default 200 times its size, and 1 GiB at least.
+    one value, 1, as python-graphblas reads it; values after the ids are passed over), integer (INT64, or UINT64 if a
+    value needs it), unsigned-integer (UINT64), real and double (FP64). `dup_op` combines entries that occur twice; in a
+    symmetric file, i j and j i are the same entry. `limit`: how many bytes the file may have or become, unpacked or as
+    rows without entries; by default 200 times its size, and 1 GiB at least.
 
     `engine`: "auto" and "gbgpu" read here; "scipy" uses `scipy.io.mmread`, "fmm" or "fast_matrix_market" that package,
     to which `options` go; they raise errors of their own, and know no limit.
@@ -154,7 +155,8 @@ def _combined(read: Coordinates, dtype: Any, dup_op: Any) -> Coordinates:
         return values
 
     rows, cols = np.maximum(read.rows, read.cols), np.minimum(read.rows, read.cols)
-    values, shape = shares.alike(lower, "the lower triangle"), {"nrows": read.nrows, "ncols": read.ncols}
+    values = shares.alike(lower, "the lower triangle")
+    shape: dict[str, Any] = {"nrows": read.nrows, "ncols": read.ncols}
     once = Matrix.from_coo(rows, cols, values, dtype, dup_op=dup_op, local=True, **shape)
     rows, cols, values = once.to_coo(local=True)
     return replace(read, rows=rows, cols=cols, values=values)

@@ -294,9 +294,9 @@ def lines(text, at, prefix, comments, ids, first, bounds, diagonal, kind, count,
     """Read lines `[prefix] [row column] [value]` of `text` from the place `at` on.
 
     text (uint8) ends with a newline; `prefix` is a letter or 0, `comments` two letters that begin lines to skip (line
-    ends: none). Where `ids`, they count from `first`, are below `bounds` from there, and differ unless `diagonal`. Writes
-    ids from 0 and the 64 bits of each value from `count` on, until the text ends, or before a line that it cannot
-    settle, or has no room for.
+    ends: none). Where `ids`, they count from `first`, are below `bounds` from there, and differ unless `diagonal`.
+    Writes ids from 0 and the 64 bits of each value from `count` on, until the text ends, or before a line that it
+    cannot settle, or has no room for.
 
     Returns (place, lines passed, count, seen).
     """
