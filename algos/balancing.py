@@ -11,7 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from algos.progress import Paper
-from algos.results import check_picture
+from algos.results import check_outputs, check_picture
 from gbgpu.balance import Outcome, Policy, Summary, Topology, constant, replay, rounds, summary, topology
 from gbgpu.balance.models import by_direction, shipped
 from gbgpu.balance.replay import load
@@ -60,6 +60,7 @@ def cost(text: str) -> float:
 def replay_trace(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         check_picture(arguments.plot)
+    check_outputs({"--plot": arguments.plot}, [("TRACE", arguments.trace), ("--model", arguments.model)])
     recorded, host = load(arguments.trace), topology(arguments.topology)
     given = arguments.model is not None
     model = by_direction(arguments.model) if given else constant(arguments.edge_seconds)

@@ -40,6 +40,7 @@ GRAPH = f"a file ({FILE}) or {SPEC}, KIND {', '.join(KINDS)}"
 SYMMETRIC = "the graph is undirected: each arc gets its reverse; of two that differ, both have the larger value"
 ONCE = f"{SYMMETRIC}; a .mtx or an edge list that is written has each edge once"
 TWICE = "how arcs that the file has twice become one: plus, min, max, first, second, any, ... (default: an error)"
+LIMIT = "how many bytes the file may have or become, unpacked (default: 200 times its size, and 1 GiB at least)"
 PARTITION = f"how rows are divided among the devices: {', '.join(gb.partition.NAMED)} (default: edges)"
 BAD_INPUT = (
     OSError,
@@ -66,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
             return 128 + signal.SIGPIPE
         reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.filename else str(error)
         if "dup_op" in arguments:  # what the reader's keyword is called here
-            reason = reason.replace("`dup_op` BinaryOp", "--dup-op OP")
+            reason = reason.replace("`dup_op` BinaryOp", "--dup-op OP").replace("limit=", "--limit ")
         print(f"gbgpu: {' '.join(reason.split())}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:
@@ -98,6 +99,7 @@ def parser() -> argparse.ArgumentParser:
     info.add_argument("graph", nargs="?", metavar="GRAPH", help=GRAPH)
     info.add_argument("--symmetric", action="store_true", help=SYMMETRIC)
     info.add_argument("--dup-op", type=operator, metavar="OP", help=TWICE)
+    info.add_argument("--limit", type=positive, metavar="BYTES", help=LIMIT)
     info.add_argument("--topology", action="store_true", help="measure the links between the devices too")
     info.set_defaults(command=show_info)
     run = add_run(commands)
@@ -124,6 +126,7 @@ def add_run(commands: Any) -> argparse.ArgumentParser:
     run.add_argument("graph", metavar="GRAPH", help=GRAPH)
     run.add_argument("--symmetric", action="store_true", help=SYMMETRIC)
     run.add_argument("--dup-op", type=operator, metavar="OP", help=TWICE)
+    run.add_argument("--limit", type=positive, metavar="BYTES", help=LIMIT)
     for option, takers in runs.options().items():
         kind = {"type": option.type} if option.type else {"action": "store_const", "const": True}
         run.add_argument(f"--{option.name.replace('_', '-')}", **kind, help=option.help.format(" and ".join(takers)))
@@ -156,6 +159,7 @@ def add_convert(commands: Any) -> None:
     convert.add_argument("output", metavar="OUT", help=f"a file: {FILE}")
     convert.add_argument("--symmetric", action="store_true", help=ONCE)
     convert.add_argument("--dup-op", type=operator, metavar="OP", help=TWICE)
+    convert.add_argument("--limit", type=positive, metavar="BYTES", help=LIMIT)
     convert.add_argument("--dtype", type=dtype, metavar="TYPE", help="the type of the values, for example FP32")
 
 
@@ -228,7 +232,7 @@ def show_info(arguments: argparse.Namespace) -> int:
     links = gb.topology() if arguments.topology else None
     sets = None
     if arguments.graph is not None:
-        sets = gb.block_sets(load(arguments.graph, arguments.symmetric, arguments.dup_op))
+        sets = gb.block_sets(load(arguments.graph, arguments.symmetric, arguments.dup_op, arguments.limit))
     if arguments.json:
         found: dict[str, Any] = {"versions": versions, "devices": devices}
         if links is not None:
@@ -318,9 +322,10 @@ def compile_kernels(arguments: argparse.Namespace) -> int:
 
 def convert_graph(arguments: argparse.Namespace) -> int:
     check_form(arguments.output)
+    results.check_outputs({"OUT": arguments.output}, [("IN", arguments.input)])
     with Progress() as progress:
         progress.step(f"reading {arguments.input}")
-        A = load(arguments.input, arguments.symmetric, arguments.dup_op)
+        A = load(arguments.input, arguments.symmetric, arguments.dup_op, arguments.limit)
         if arguments.dtype is not None:
             A = fitting(A, gb.dtypes.lookup_dtype(arguments.dtype))
         progress.step("writing")
@@ -404,9 +409,8 @@ def check_options(arguments: argparse.Namespace) -> None:
             arguments.refuse(f"--{name.replace('_', '-')} is for {', '.join(algorithms)}")
     if arguments.output is not None:
         results.form_of(arguments.output)
-    for path in (arguments.output, arguments.trace, arguments.plot):
-        if path is not None:
-            results.check_folder(path)
+    outputs = {f"--{name}": getattr(arguments, name) for name in ("output", "trace", "plot")}
+    results.check_outputs(outputs, [("GRAPH", arguments.graph)])
     if arguments.plot is not None:
         results.check_picture(arguments.plot)
 
@@ -415,7 +419,7 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Report:
     """Read the graph, run, verify, trace: as the arguments ask."""
     progress.step(f"reading {arguments.graph}")
     start = now()
-    A = load(arguments.graph, arguments.symmetric, arguments.dup_op)
+    A = load(arguments.graph, arguments.symmetric, arguments.dup_op, arguments.limit)
     gb.synchronize()
     loading = now() - start - compiling.seconds(start)
     algorithm = runs.ALGORITHMS[arguments.algorithm]

@@ -34,16 +34,17 @@ KINDS = {
 SPEC = "KIND[:scale or side[:edge factor or p[:seed[:weights LO-HI]]]]"
 
 
-def load(graph: str, symmetric: bool = False, dup_op: str | None = None) -> gb.Matrix:
+def load(graph: str, symmetric: bool = False, dup_op: str | None = None, limit: int | None = None) -> gb.Matrix:
     """The matrix of a file or of a generator's spec. `symmetric`: with the reverse of each arc; where the reverse is
-    there and they differ, both have the larger value. `dup_op` combines arcs that a file has twice.
+    there and they differ, both have the larger value. `dup_op` combines arcs that a file has twice. `limit`: how many
+    bytes a file may have or become.
 
     Raises as `gb.io.read` and the generators do, InvalidValue for a file with a vector; texts begin with the file."""
     kind = graph.split(":")[0]
     if kind in KINDS and not os.path.exists(graph):
         A = from_spec(graph)
     else:
-        A = named(graph, lambda: _read(graph, dup_op))
+        A = named(graph, lambda: _read(graph, dup_op, limit))
     return named(graph, lambda: both_ways(A)) if symmetric else A
 
 
@@ -56,9 +57,9 @@ def named(path: str, work: Callable[[], Any]) -> Any:
         raise
 
 
-def _read(path: str, dup_op: str | None) -> gb.Matrix:
+def _read(path: str, dup_op: str | None, limit: int | None) -> gb.Matrix:
     twice = {} if dup_op is None or gb.io.form_of(path) == "gbgpu" else {"dup_op": dup_op}  # which has nothing twice
-    found = gb.io.read(path, name="A", **twice)
+    found = gb.io.read(path, name="A", limit=limit, **twice)
     if not isinstance(found, gb.Matrix):
         raise InvalidValue(message("a graph, a matrix", "a vector"))
     return found

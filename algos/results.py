@@ -13,6 +13,7 @@ import numpy as np
 from algos.runs import Result
 from gbgpu import Matrix, Vector, io
 from gbgpu.errors import InvalidValue, message
+from gbgpu.io.shares import files_of
 
 _LINES = 1 << 15  # written at once
 
@@ -59,6 +60,37 @@ def check_folder(path: str) -> None:
     """FileNotFoundError, before a long run, where a file could not be made."""
     if not os.path.isdir(os.path.dirname(path) or "."):
         raise FileNotFoundError(f"no folder for {path}")
+
+
+def check_outputs(outputs: dict[str, str | None], inputs: list[tuple[str, str | None]]) -> None:
+    """Before a long run: FileNotFoundError where a file could not be made, InvalidValue where it would replace one that
+    is read or written, too. Both by what they are called on the command line; None is no file. Graphs may be several
+    files, or none."""
+    taken = [(called, path) for called, source in inputs for path in _files(source)]
+    for called, path in outputs.items():
+        if path is None:
+            continue
+        check_folder(path)
+        for other, one in taken:
+            if _same(path, one):
+                hint = "what is written replaces a file"
+                raise InvalidValue(message(f"{called} to name another file than {other}, {one}", path, hint))
+        taken.append((called, path))
+
+
+def _files(source: str | None) -> list[str]:
+    """The files that are there of a graph: one, or those of a pattern or a folder."""
+    try:
+        return [] if source is None else files_of(source) or [source]
+    except (OSError, InvalidValue):  # reading tells what is wrong
+        return []
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two names are of one file, which may not be there yet; a device and a pipe are none."""
+    if os.path.exists(one) and os.path.exists(other):
+        return os.path.isfile(one) and os.path.samefile(one, other)
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def check_picture(path: str) -> None:

@@ -16,7 +16,7 @@ from algos.components import connected_components
 from algos.graphs import load, named
 from algos.pagerank import pagerank
 from algos.progress import Paper
-from algos.results import check_folder
+from algos.results import check_folder, check_outputs
 from algos.sssp import sssp
 from gbgpu.balance import Polynomial, Tally, constant, features, train
 
@@ -69,13 +69,15 @@ def seed(text: str) -> int:
 
 def train_balance(arguments: argparse.Namespace) -> int:
     check_model(arguments.output)
+    names = arguments.graph or FAMILIES, arguments.unseen or UNSEEN
+    read_from = [(called, name) for called, part in zip(("--graph", "--unseen"), names, strict=True) for name in part]
+    check_outputs({"FILE": arguments.output}, read_from)
     try:
         gb.init(arguments.devices, balance="off")
     except ImportError as error:
         raise gb.errors.InvalidValue(str(error)) from None
     if any(device["kind"] != "cpu" for device in gb.device_info()):
         raise gb.errors.NotImplementedException(gb.errors.message("CPU devices", arguments.devices))
-    names = arguments.graph or FAMILIES, arguments.unseen or UNSEEN
     read = {name: graph(name) for name in (*names[0], *names[1])}  # all, before a long training
     known, unseen = (sampled(((name, read[name]) for name in part), arguments.direction) for part in names)
     model = train(*known, seed=arguments.seed)

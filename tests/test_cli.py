@@ -15,7 +15,7 @@ import pytest
 import scipy.io
 
 import gbgpu as gb
-from algos import cli, eigenvector, hits, katz, pagerank, progress, runs
+from algos import cli, eigenvector, hits, katz, pagerank, progress, results, runs
 from algos.cli import main
 from algos.verify import VerificationError
 from gbgpu.device import cuda
@@ -574,6 +574,46 @@ def test_where_files_are_to_go_is_looked_at_first(tmp_path, capsys, monkeypatch)
     ):  # fmt: skip
         assert main(["run", "bfs", "rmat:4", option, str(tmp_path / wrong)]) == 3
         assert text in capsys.readouterr().err
+
+
+def test_no_output_replaces_what_is_read_or_written(call, tmp_path, monkeypatch):
+    """Whatever the file is called: by a relative name, a link or another link to the same content."""
+    monkeypatch.chdir(tmp_path)
+    text, trace = BAD.replace("one", "7"), '{"traceEvents": []}'
+    (tmp_path / "folder").mkdir()
+    Path("g.mtx").write_text(text)
+    Path("t.png").write_text(trace)
+    os.link("g.mtx", "hard.mtx")
+    os.symlink("g.mtx", "soft.mtx")
+    os.symlink("later.mtx", "dangling.mtx")
+    os.symlink("folder", "other")
+    Path("folder/A.part-0-of-1.mtx").write_text(text)
+    run = ["run", "bfs", "g.mtx"]
+    for words in (
+        *([*run, option, "g.mtx"] for option in ("--output", "--trace")),
+        *([*run, "--output", name] for name in ("./folder/../g.mtx", str(tmp_path / "g.mtx"), "hard.mtx", "soft.mtx")),
+        ["run", "bfs", "soft.mtx", "--output", "g.mtx"],
+        ["run", "bfs", "folder", "--output", "other/A.part-0-of-1.mtx"],
+        ["run", "bfs", "folder/A.part-*.mtx", "--output", "other/A.part-0-of-1.mtx"],
+        ["run", "bfs", "road:9", "--output", "new.txt", "--trace", "./new.txt"],
+        ["run", "bfs", "road:9", "--output", "dangling.mtx", "--trace", "later.mtx"],
+        ["run", "bfs", "road:9", "--plot", "other/new.png", "--trace", "folder/new.png"],
+        ["convert", "g.mtx", "hard.mtx"],
+        ["replay", "t.png", "--plot", "t.png"],
+        ["train-balance", "g.mtx", "--graph", "road:9", "--unseen", "soft.mtx"],
+    ):
+        code, out, err = call(*words)
+        assert (code, out) == (3, "") and "another file" in err and err.count("\n") == 1, (words, err)
+    assert Path("g.mtx").read_text() == text and Path("t.png").read_text() == trace
+    assert not any(Path(name).exists() for name in ("new.txt", "later.mtx", "folder/new.png"))
+    results.check_outputs({"--output": os.devnull, "--trace": os.devnull}, [("GRAPH", "none*.mtx"), ("GRAPH", None)])
+
+
+def test_the_limit_of_a_graph(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("empty.mtx").write_text(BAD.replace("2 2 1\n1 1 one", "1000 1000 0"))
+    assert "--limit 32000 (bytes)" in call("info", "empty.mtx", "--limit", "20000")[2]
+    assert call("info", "empty.mtx", "--limit", "32000")[0] == 0
 
 
 @pytest.mark.parametrize("operator", ["secondi", "firstj"])

@@ -12,6 +12,7 @@ import threading
 import tracemalloc
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import SimpleNamespace
 
 import networkx as nx
@@ -24,7 +25,7 @@ from hypothesis import strategies as st
 import gbgpu as gb
 from gbgpu.balance import constant
 from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue, NotImplementedException
-from gbgpu.io import binary
+from gbgpu.io import binary, files
 
 TYPES = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "FP32", "FP64"]
 
@@ -468,6 +469,95 @@ def test_what_a_packed_file_may_become_has_a_limit(packer, reader):
     found = read(io.BytesIO(data), limit=1_000_000)
     assert reader not in TEXTS or found.isequal(A)
     assert read(io.BytesIO(data)).nvals == found.nvals
+
+
+class Endless(io.RawIOBase):
+    """A file object that never ends, and counts what it gave."""
+
+    def __init__(self, piece: bytes):
+        self.piece, self.given = piece, 0
+
+    def readable(self):
+        return True
+
+    def read(self, size=-1):
+        assert size > 0, "all of it"
+        found = (self.piece * (size // len(self.piece) + 1))[:size]
+        self.given += len(found)
+        return found
+
+
+@pytest.mark.parametrize("reader", [*TEXTS, "load", "read_npz"])
+@pytest.mark.parametrize("piece", [b"\0", b"1 1 1\n", gzip.compress(b"")], ids=["line", "lines", "members"])
+def test_what_has_no_end_is_read_to_the_limit(reader, piece, monkeypatch):
+    read, source = getattr(gb.io, reader), Endless(piece)
+    with pytest.raises(FileFormatError, match="at most 200000 bytes.*limit="):
+        read(source, limit=200_000)
+    assert source.given < 400_000
+    monkeypatch.setattr(gb.io.files, "_LEAST", 300_000)
+    with pytest.raises(FileFormatError, match="at most 300000 bytes"):
+        read(Endless(piece))
+
+
+@pytest.mark.parametrize("reader", [*TEXTS, "load", "read_npz"])
+def test_devices_and_pipes_are_read_to_the_limit(reader, tmp_path):
+    def refused(source):
+        with pytest.raises(FileFormatError):
+            getattr(gb.io, reader)(source, limit=1 << 20)
+
+    with open("/dev/zero", "rb") as device:
+        for source in ("/dev/zero", device):
+            assert peak(lambda source=source: refused(source)) < 1 << 25
+    os.mkfifo(pipe := tmp_path / "pipe")
+    given = []
+
+    def endless():
+        with suppress(BrokenPipeError), open(pipe, "wb", buffering=0) as stream:
+            while True:
+                given.append(stream.write(b"%\n" * 5000))
+
+    thread = threading.Thread(target=endless)
+    thread.start()
+    refused(pipe)
+    thread.join()
+    assert sum(given) < 1 << 21
+
+
+def test_a_file_larger_than_the_limit_is_refused(tmp_path):
+    (tmp_path / "A.txt").write_text("0 1\n" * 1000)
+    for source in (tmp_path / "A.txt", bytes_of("0 1\n" * 1000)):
+        with pytest.raises(FileFormatError, match="at most 3999 bytes; came 4000"):
+            gb.io.read_edgelist(source, limit=3999)
+    with open(tmp_path / "A.txt") as file:
+        assert gb.io.read_edgelist(file, limit=4000).nvals == 1
+
+
+@pytest.mark.parametrize("error", [TimeoutError("late"), EOFError("late"), OSError("late"), ValueError("late")])
+@pytest.mark.parametrize("form", ["mtx", "mtx.gz", "mtx.xz", "gbgpu.gz", "npz"])
+def test_what_a_signal_raises_is_no_damage(tmp_path, monkeypatch, error, form):
+    """The handler runs while a read is under way, and what it raises is not the file's."""
+
+    def handler():
+        raise error
+
+    path = tmp_path / f"A.{form}"
+    gb.io.write(path, gb.io.rmat(4, 4, seed=1))
+    peeked = io.BufferedReader.read
+    assert gb.io.read(path).nrows == 16
+
+    class Interrupted(io.BufferedReader):
+        def read(self, *size):
+            handler()
+            return peeked(self, *size)
+
+        def readinto(self, room):
+            return handler()
+
+    monkeypatch.setattr(files.io, "BufferedReader", Interrupted)
+    monkeypatch.setattr(files, "open", lambda path, mode: Interrupted(io.FileIO(path)), raising=False)
+    with pytest.raises(type(error)) as caught:
+        gb.io.read(path)
+    assert caught.value is error
 
 
 def test_the_limit_is_in_proportion_to_the_file(monkeypatch):

@@ -222,7 +222,7 @@ def one_type(values: list, low: int = -(2**63)) -> None:
 def slow_mtx(text: str) -> tuple:
     lines = text.split("\n")
     banner = [word.lower() for word in split(lines[0])]
-    require(len(banner) == 5 and banner[:2] == ["%%matrixmarket", "matrix"])
+    require(len(banner) == 5 and banner[0] in ("%matrixmarket", "%%matrixmarket") and banner[1] == "matrix")
     form, field, symmetry = banner[2:]
     require(form in ("coordinate", "array") and field in ("pattern", "integer", "unsigned-integer", "real", "double"))
     require(symmetry in ("general", "symmetric", "skew-symmetric", "hermitian"))
@@ -245,11 +245,14 @@ def slow_mtx(text: str) -> tuple:
         places = [(i, j) for j in columns for i in range(0 if symmetry == "general" else j + skew, nrows)]
         require(len(body) == len(places))
     else:
-        require(len(body) == count[0] and all(len(words) == (2 if field == "pattern" else 3) for words in body))
+        width = 3 if field != "pattern" or (body and len(body[0]) == 3) else 2
+        require(len(body) == count[0] and all(len(words) == width for words in body))
         places = [(slow_id(words[0], 1, nrows), slow_id(words[1], 1, ncols)) for words in body]
-        require(symmetry == "general" or all(i >= j + skew for i, j in places))
+        require(not skew or all(i != j for i, j in places))
     values = [1.0] * len(places)
-    if field != "pattern":
+    if field == "pattern":
+        _ = [slow_value(word, False) for words in body for word in words[2:]]
+    else:
         values = [slow_value(words[-1], "integer" in field) for words in body]
     if "integer" in field:
         one_type(values, 0 if field[0] == "u" else -(2**63) + skew)
@@ -316,6 +319,8 @@ MTX = [
     HEAD + "coordinate integer general\n3 3 3\n1 1 5\n2 3 -7\n3 2 123456789012345678\n",
     HEAD + "coordinate pattern symmetric\n3 3 2\n2 1\n3 3\n",
     HEAD + "coordinate integer skew-symmetric\n3 3 2\n2 1 4\n3 1 -5\n",
+    HEAD[1:] + "coordinate real symmetric\n3 3 3\n1 2 4\n3 1 -5\n2 2 .5\n",
+    HEAD + "coordinate pattern general\n3 3 2\n1 2 4\n3 1 -.5\n",
     HEAD + "coordinate unsigned-integer general\n2 2 2\n1 1 18446744073709551615\n2 2 0\n",
     HEAD + "array real general\n2 2\n1\n2.5\n-3\ninf\n",
     HEAD + "array integer symmetric\n2 2\n1\n2\n-3\n",

@@ -68,6 +68,25 @@ def test_reads_what_scipy_reads(reader, field, symmetry):
     assert as_set(mine.rows, mine.cols, values) == as_set(*theirs.coords, theirs.data)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 3\n",
+        "%MatrixMarket matrix array real general\n1 2\n1\n2\n",
+        "%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 2 5.0\n2 2 7\n3 1 6\n",
+        "%%MatrixMarket matrix coordinate integer skew-symmetric\n3 3 2\n1 2 5\n3 1 6\n",
+        "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2 5.0\n2 1 -7\n",
+        "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 2 5.0\n3 3 2\n",
+    ],
+)
+def test_dialects_are_read_as_scipy_reads_them(reader, text):
+    mine, theirs = read(text), scipy.io.mmread(io.StringIO(text), spmatrix=False)
+    values = np.ones(mine.rows.size) if mine.values is None else mine.values
+    dense = np.zeros(theirs.shape)
+    dense[mine.rows, mine.cols] = values
+    np.testing.assert_array_equal(dense, theirs.toarray() if hasattr(theirs, "toarray") else theirs)
+
+
 @pytest.mark.parametrize("field", ["integer", "real"])
 @pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
 def test_reads_arrays_as_scipy_does(devices, field, symmetry):
@@ -274,7 +293,7 @@ def test_a_long_line_of_words_is_not_taken_apart():
 BAD = [
     ("", FileFormatError, 1),
     ("hello\n", FileFormatError, 1),
-    ("%MatrixMarket matrix coordinate real general\n1 1 0\n", FileFormatError, 1),
+    ("%%%MatrixMarket matrix coordinate real general\n1 1 0\n", FileFormatError, 1),
     ("%%MatrixMarket matrix coordinate quaternion general\n1 1 0\n", FileFormatError, 1),
     ("%%MatrixMarket matrix coordinate pattern skew-symmetric\n1 1 0\n", FileFormatError, 1),
     ("%%MatrixMarket matrix array pattern general\n1 1\n1\n", FileFormatError, 1),
@@ -288,7 +307,6 @@ BAD = [
     (ARRAY + "2 2\n1 2\n3 4\n", FileFormatError, 3),
     (ARRAY + "2 2\n1\n\n2\nx\n4\n", FileFormatError, 6),
     (ARRAY.replace("general", "symmetric") + "2 3\n1\n2\n3\n", FileFormatError, 2),
-    (GENERAL.replace("general", "symmetric") + "3 3 2\n2 1 5\n1 2 5\n", FileFormatError, 4),
     (GENERAL.replace("integer", "unsigned-integer") + "3 3 2\n1 1 5\n1 2 -7\n", FileFormatError, 4),
     (GENERAL.replace("integer", "unsigned-integer") + "3 3 1\n1 1 18446744073709551616\n", FileFormatError, 3),
     (GENERAL + "3 3 2\n1 1 -5\n1 2 9223372036854775808\n", FileFormatError, 4),
@@ -316,7 +334,9 @@ BAD = [
     (GENERAL.replace("integer", "real") + "3 3 1\n1.5 1 5\n", FileFormatError, 3),
     (GENERAL.replace("integer", "real") + "3 3 1\n1 1 1D3\n", FileFormatError, 3),
     (GENERAL.replace("integer", "real") + "3 3 1\n1 1 1_0\n", FileFormatError, 3),
-    (GENERAL.replace("integer", "pattern") + "3 3 1\n1 1 1\n", FileFormatError, 3),
+    (GENERAL.replace("integer", "pattern") + "3 3 1\n1 1 x\n", FileFormatError, 3),
+    (GENERAL.replace("integer", "pattern") + "3 3 2\n1 1 1\n1 2\n", FileFormatError, 4),
+    (GENERAL.replace("integer", "pattern") + "3 3 2\n1 1\n1 2 1\n", FileFormatError, 4),
     (GENERAL.replace("general", "skew-symmetric") + "3 3 1\n1 1 1\n", FileFormatError, 3),
 ]
 
@@ -762,6 +782,49 @@ def test_an_undirected_edge_twice_either_way(tmp_path):
     path.write_text("0 1 5\n2 1 3\n1 0 5\n")
     with pytest.raises(ValueError, match="lines 1 and 3"):
         gb.io.read_edgelist(path, directed=False)
+
+
+COMBINED = {
+    "first": lambda a, b: a, "second": lambda a, b: b, "plus": lambda a, b: a + b, "minus": lambda a, b: a - b,
+    "times": lambda a, b: a * b, "min": min, "max": max, "any": lambda a, b: a,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operator", COMBINED)
+@pytest.mark.parametrize("symmetry", ["list", "symmetric", "skew-symmetric"])
+def test_an_edge_has_one_value_whichever_way_it_is_named(devices, operator, symmetry):
+    """Edges of {i, j} are combined in the order of the file, as i, j with i > j, and then mirrored."""
+    random, skew = np.random.default_rng(len(operator)), symmetry == "skew-symmetric"
+    pairs = [(i, j) for i, j in random.integers(0, 6, (60, 2)).tolist() if i != j or not skew]
+    values = random.integers(-3, 4, len(pairs)).tolist()
+    model: dict[tuple[int, int], int] = {}
+    for (i, j), value in zip(pairs, values, strict=True):
+        edge, value = (max(i, j), min(i, j)), -value if skew and i < j else value
+        model[edge] = COMBINED[operator](model[edge], value) if edge in model else value
+    expected = np.zeros((6, 6), int)
+    for (i, j), value in model.items():
+        expected[i, j], expected[j, i] = value, -value if skew else value
+    base = symmetry != "list"
+    lines = "".join(f"{i + base} {j + base} {v}\n" for (i, j), v in zip(pairs, values, strict=True))
+    if symmetry == "list":
+        A = gb.io.read_edgelist(io.StringIO(lines), directed=False, dup_op=operator, nrows=6)
+    else:
+        head = f"%%MatrixMarket matrix coordinate integer {symmetry}\n6 6 {len(pairs)}\n"
+        A = mmread(io.StringIO(head + lines), dup_op=operator)
+    assert A.dtype == "INT64" and A._session.known_symmetric(A) == (not skew)
+    np.testing.assert_array_equal(A.to_dense(0), expected)
+
+
+def test_patterns_with_an_edge_both_ways_are_counted_once_each(devices):
+    A = gb.io.read_edgelist(io.StringIO("0 1\n1 0\n2 2\n"), directed=False, dup_op="plus")
+    assert A.to_dense(0).tolist() == [[0, 2, 0], [2, 0, 0], [0, 0, 1]]
+
+
+def test_a_symmetric_file_with_both_triangles_has_entries_twice(tmp_path):
+    path = tmp_path / "A.mtx"
+    path.write_text(GENERAL.replace("general", "symmetric") + "3 3 2\n2 1 5\n1 2 6\n")
+    with pytest.raises(ValueError, match="1 2 on lines 3 and 4"):
+        mmread(path)
 
 
 def test_commas_are_said_to_be_the_trouble(tmp_path):

@@ -180,8 +180,9 @@ def load(source: Any, *, limit: int | None = None, name: str | None = None) -> M
     """Read what `save` wrote: a Matrix or a Vector, of the type that it had.
 
     `source` is a path or a file object, plain or packed. Everything in it is checked before it is used. `limit`: how
-    many bytes a packed file may become; by default 200 times its size, and 1 GiB at least. Raises FileFormatError for a
-    file of another form or version, one that is damaged, changed, too short or too long; OutOfMemory; OSError.
+    many bytes a file may have or become, unpacked; by default 200 times its size, and 1 GiB at least. Raises
+    FileFormatError for a file of another form or version, one that is damaged, changed, too short or too long;
+    OutOfMemory; OSError.
     """
     checks.word("name", name, none=True)
     ranks = settings.session().ranks

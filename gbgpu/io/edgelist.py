@@ -41,9 +41,10 @@ def read_edgelist(
     `source` is a path, a file object, or several files (see `gb.io.read`); lines that begin with # or % are comments.
     `weighted` None: as the first edge is. Weights are INT64, or FP64 if one of them is not whole; an edge without
     weight has 1 (FP64), and naming it again changes nothing. `dtype` makes them of another type. With `directed=False`
-    each line is an edge both ways. The size is `nrows`, or else the largest id + 1, or the number in a leading comment
-    `# Nodes: n` (the first one) if that is larger. `limit`: how many bytes the file may become, unpacked or as rows
-    without entries; by default 200 times its size, and 1 GiB at least.
+    each line is an edge both ways; `dup_op` combines the lines of an edge, either way, in their order. The size is
+    `nrows`, or else the largest id + 1, or the number in a leading comment `# Nodes: n` (the first one) if that is
+    larger. `limit`: how many bytes the file may have or become, unpacked or as rows without entries; by default 200
+    times its size, and 1 GiB at least.
 
     Raises FileFormatError and IndexOutOfBound (with the line number), ValueError (a weighted edge twice and no
     `dup_op`), InvalidValue (a weight outside `dtype`), OutOfMemory and OSError.
@@ -61,19 +62,15 @@ def read_edgelist(
         return layout, (_stated_nodes(text), opened.limit)
 
     with checks.memory("the matrix of a file"):
-        # either direction of an edge may come first, wherever it stands, for operators that depend on the order
-        found, heads = shares.read(source, limit, begin, cut=directed or dup_op is None)
+        found, heads = shares.read(source, limit, begin)
         again = partial(shares.twice, source, limit, begin, found, 0, not directed, 0)
         if nrows is None:
             largest = max(int(ids.max()) + 1 if ids.size else 0 for ids in (found.rows, found.cols))
             nrows = max(*shares.of_all(largest, "ids of a file"), *(stated for stated, _ in heads))
             check_rows(max(limit for _, limit in heads), nrows, "edge list")
-        if not directed:
-            found = _both_ways(found)
-        symmetric = not directed and (found.values is None or dup_op is None)  # operators may meet repeats either way
         if found.values is None and dup_op is None:
             dup_op = "any"
-        return _matrix(found, nrows, dtype, dup_op, name, again, symmetric)
+        return _matrix(found, nrows, dtype, dup_op, name, again, mirror=int(not directed))
 
 
 def _stated_nodes(text: Text) -> int:
@@ -97,12 +94,6 @@ def _kind(dtype: Any) -> int:
     return entries.REAL if dtype is not None and dtypes.lookup_dtype(dtype).kind == "f" else entries.INTEGER
 
 
-def _both_ways(found: Entries) -> Entries:
-    off = np.flatnonzero(found.rows != found.cols)
-    rows, cols = np.concatenate((found.rows, found.cols[off])), np.concatenate((found.cols, found.rows[off]))
-    return Entries(rows, cols, None if found.values is None else np.concatenate((found.values, found.values[off])))
-
-
 def _matrix(
     found: Entries,
     n: int,
@@ -110,12 +101,12 @@ def _matrix(
     dup_op: Any,
     name: str | None,
     again: Callable[[], str],
-    symmetric: bool = False,
+    mirror: int = 0,
 ) -> Matrix:
     values = found.values
     if dtype is not None and values is not None:
         values = shares.alike(partial(checks.fitting, values, dtypes.lookup_dtype(dtype)), "values of a type")
-    read = Coordinates(n, n, found.rows, found.cols, values, symmetric)
+    read = Coordinates(n, n, found.rows, found.cols, values, mirror=mirror)
     return to_matrix(read, again, dtype=dtype, dup_op=dup_op, name=name)
 
 

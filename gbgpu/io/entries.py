@@ -11,7 +11,6 @@ from gbgpu.interrupts import imported
 from gbgpu.io.text import PARSE, Text, is_real, joined, malformed, passed, pays, shown, whole, words
 
 NONE, INTEGER, REAL = range(3)  # what stands after the ids, as in `parse.py`
-ANY = -(1 << 62)  # a `gap` that allows every entry
 UNBOUNDED = 1 << 60
 NEGATIVE, LARGE = 1, 2  # bits of `seen`, as in `parse.py`: an integer below 0, one above INT64
 _ROOM = 1 << 20  # entries that arrays begin with
@@ -29,7 +28,7 @@ class Layout:
     first: int = 1  # the lowest id
     nrows: int = UNBOUNDED
     ncols: int = UNBOUNDED
-    gap: int = ANY  # least row - column
+    diagonal: bool = True  # whether it may have entries
     seen: int = 0  # what counts as seen before: then values of the other kind are refused
     count: int | None = None  # how many entries there must be
     likely: int = 0  # how many there will be, about, if that is known
@@ -88,7 +87,7 @@ class _Reader:
         prefix = layout.prefix[0] if layout.prefix else 0
         bounds = layout.nrows, layout.ncols
         text.at, lines, self.count, self.seen = parse.lines(
-            text.array(), text.at, prefix, tuple(layout.comments), layout.ids, layout.first, bounds, layout.gap,
+            text.array(), text.at, prefix, tuple(layout.comments), layout.ids, layout.first, bounds, layout.diagonal,
             layout.kind, self.count, self.seen, self.rows, self.cols, self.words,
         )  # fmt: skip
         text.line += lines
@@ -168,9 +167,8 @@ class _Reader:
                 expected = f"a {what} id from {layout.first}{limit}"
                 hint = f"ids in this file begin at {layout.first}"
                 raise IndexOutOfBound(f"{self.text.where()}: " + message(expected, shown(word), hint))
-        if ids[0] - ids[1] < layout.gap:
-            part = "the lower triangle" if layout.gap == 0 else "the lower triangle, without the diagonal"
-            raise malformed(self.text.line, part, shown(text), "the other triangle follows from the symmetry")
+        if ids[0] == ids[1] and not layout.diagonal:
+            raise malformed(self.text.line, "no entry on the diagonal of a skew-symmetric matrix", shown(text))
         return ids[0], ids[1]
 
     def _word(self, word: bytes) -> Any:

@@ -18,6 +18,8 @@ from gbgpu.errors import FileFormatError, message
 from gbgpu.io import checks
 
 _DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)  # what reading a broken one raises
+# modules whose functions readers call
+_READING = "gbgpu numpy zipfile gzip bz2 lzma _compression compression ast struct tokenize".split()
 _NAMED = "a path or a file object"
 _RATIO = 200  # texts of numbers shrink to a tenth, seldom to a fiftieth; what is made to burst goes to a thousandth
 _LEAST = 1 << 30  # what any file may become, however small
@@ -43,11 +45,11 @@ def check_rows(limit: int, nrows: int, where: str) -> None:
 
 
 class _TooLargeError(Exception):
-    """More came out of a packed file than may."""
+    """More came out of a file than may."""
 
 
 class _Limited(io.RawIOBase):
-    """What a packed file holds, up to a number of bytes."""
+    """What a stream gives, up to a number of bytes."""
 
     def __init__(self, stream: Any, limit: int):
         self._stream, self._limit, self._got = stream, limit, 0
@@ -56,7 +58,7 @@ class _Limited(io.RawIOBase):
         return True
 
     def readinto(self, room: Any) -> int:
-        got: int = self._stream.readinto(room)
+        got: int = self._stream.readinto(memoryview(room)[: self._limit + 1 - self._got])
         self._got += got
         if self._got > self._limit:
             raise _TooLargeError(self._limit)
@@ -102,45 +104,83 @@ def open_bytes(source: Any, limit: int | None = None) -> Iterator[Source]:
     """The bytes of a path or of a file object (binary or text), unpacked if they begin like gzip, bzip2 or xz.
 
     A path is opened and closed here; a file object is read to its end and stays open. `limit`: how many bytes may be
-    made of them, by default 1 GiB, or 200 times as many as there are if that is more.
+    read, and how many may be made of them; by default 1 GiB, or 200 times as many as there are if that is more.
     """
     checks.whole("limit", limit, none=True)
     with contextlib.ExitStack() as stack:
         if hasattr(source, "read"):
-            data = source.read()
-            if isinstance(data, str):
-                data = data.encode("utf-8", "surrogateescape")
-            elif not isinstance(data, bytes | bytearray | memoryview):
-                raise TypeError(message("a file object that gives bytes or text", type(data).__name__))
+            data = _content(source, _LEAST if limit is None else limit)
             raw: Any = io.BufferedReader(io.BytesIO(data))
             size: int | None = len(data)
         else:
             raw = stack.enter_context(open(checks.path(source, _NAMED), "rb"))
             found = os.fstat(raw.fileno())
             size = found.st_size if stat.S_ISREG(found.st_mode) else None
+        if limit is not None and size is not None and size > limit:
+            raise _too_large("file", limit, size)
         limit = max(_LEAST, _RATIO * (size or 0)) if limit is None else limit
-        start = raw.peek(6)
+        if size is None:
+            raw = io.BufferedReader(_Limited(raw, limit))
+        with damage(lambda: "file"):
+            start = raw.peek(6)
         unpack: Any = next((known for magic, known in _PACKED.items() if start.startswith(magic)), None)
         if unpack:
             raw, size = io.BufferedReader(_Limited(stack.enter_context(unpack(raw)), limit)), None
         yield Source(raw, size, limit)
 
 
+def _content(source: Any, limit: int) -> bytes | bytearray:
+    """All that a file object gives. What gives more than lies in memory or in a file, such as a pipe, gives up to
+    `limit` bytes."""
+    ended = isinstance(source, io.BytesIO | io.StringIO) or _is_file(source)
+    held, piece = bytearray(), source.read() if ended else source.read(_PIECE)
+    while True:
+        if isinstance(piece, str):
+            piece = piece.encode("utf-8", "surrogateescape")
+        elif not isinstance(piece, bytes | bytearray | memoryview):
+            raise TypeError(message("a file object that gives bytes or text", type(piece).__name__))
+        if ended:
+            return bytes(piece) if isinstance(piece, memoryview) else piece
+        held += piece
+        if len(held) > limit:
+            raise _too_large("file", limit, "more")
+        if not piece:
+            return held
+        piece = source.read(_PIECE)
+
+
+def _is_file(source: Any) -> bool:
+    """Whether a file object is one that `open` gives of a regular file."""
+    source = getattr(source, "buffer", source)
+    raw = getattr(source, "raw", source)
+    return isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+
+
+def _too_large(where: str, limit: object, came: object) -> FileFormatError:
+    hint = "if you trust it, limit=..., a number of bytes, lets it"
+    return FileFormatError(f"{where}: " + message(f"at most {limit} bytes", came, hint))
+
+
+def from_outside(error: BaseException) -> bool:
+    """Whether an exception comes from a function that reading does not call: a signal's handler."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).split(".")[0] not in _READING
+
+
 @contextlib.contextmanager
 def damage(where: Callable[[], str]) -> Iterator[None]:
     """What a broken compressed file raises, or one that holds too much, becomes a FileFormatError; `where()` begins its
-    text."""
+    text. What a signal's handler raises meanwhile stays what it is."""
     try:
         yield
     except _TooLargeError as error:
-        hint = "made to burst? limit=..., a number of bytes, lets it"
-        raise FileFormatError(f"{where()}: " + message(f"at most {error} bytes, unpacked", "more", hint)) from error
-    except _DAMAGE as error:
-        raise FileFormatError(f"{where()}: the compressed file is damaged or truncated ({error})") from error
-    except OSError as error:
-        if error.errno is not None:
+        raise _too_large(where(), error, "more") from error
+    except (*_DAMAGE, OSError) as error:
+        if from_outside(error) or (isinstance(error, OSError) and error.errno is not None):
             raise
-        raise FileFormatError(f"{where()}: the compressed file is damaged ({error})") from error  # bzip2's
+        raise FileFormatError(f"{where()}: the compressed file is damaged or truncated ({error})") from error
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ _KINDS = {
     "real": entries.REAL,
     "double": entries.REAL,
 }
-_GAPS = {"general": entries.ANY, "symmetric": 0, "skew-symmetric": 1, "hermitian": 0}
+_MIRRORS = {"general": 0, "symmetric": 1, "skew-symmetric": -1, "hermitian": 1}
 _UNSIGNED = "pattern", "unsigned-integer"  # no fields of skew-symmetric files
 _OTHERS = ("scipy", "fmm", "fast_matrix_market")
 _BEFORE = re.compile(rb"(%[^\n]*\n)+[^%\n]+\n")  # comments and sizes
@@ -33,7 +33,7 @@ _DUPLICATES = "Duplicate indices found, must provide `dup_op` BinaryOp"
 
 @dataclass(frozen=True)
 class Coordinates:
-    """A parsed file: zero-based ids (int64) with both triangles present; `values` is None for a pattern."""
+    """A parsed file: zero-based ids (int64); `values` is None for a pattern."""
 
     nrows: int
     ncols: int
@@ -41,6 +41,7 @@ class Coordinates:
     cols: np.ndarray
     values: np.ndarray | None
     symmetric: bool = False  # surely; the comparison is spared
+    mirror: int = 0  # an entry stands for itself (0), for its mirror image too (1), with the sign changed there (-1)
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,10 @@ class _Header:
             ids=self.form == "coordinate",
             nrows=self.nrows,
             ncols=self.ncols,
-            gap=_GAPS[self.symmetry],
+            diagonal=not skew,
             seen=entries.LARGE * unsigned | entries.NEGATIVE * skew,  # what is mirrored with its sign changed has one
             count=self.entries,
+            detect=entries.REAL * (self.field == "pattern"),  # values of a pattern are passed over, as SciPy does
         )
 
 
@@ -79,10 +81,11 @@ def mmread(
 
     `source` is a path, a file object, or several files (see `gb.io.read`) whose entries are those of one matrix.
     Coordinate and array form (all of whose values become entries); general, symmetric, skew-symmetric and real
-    hermitian, which come out with both triangles. Fields: pattern (an FP64 matrix of one value, 1, as python-graphblas
-    reads it), integer (INT64, or UINT64 if a value needs it), unsigned-integer (UINT64), real and double (FP64).
-    `dup_op` combines entries that occur twice. `limit`: how many bytes the file may become, unpacked or as rows without
-    entries; by default 200 times its size, and 1 GiB at least.
+    hermitian, which come out with both triangles, whichever triangle an entry is in. Fields: pattern (an FP64 matrix of
+    one value, 1, as python-graphblas reads it; values after the ids are passed over), integer (INT64, or UINT64 if a
+    value needs it), unsigned-integer (UINT64), real and double (FP64). `dup_op` combines entries that occur twice; in a
+    symmetric file, i j and j i are the same entry. `limit`: how many bytes the file may have or become, unpacked or as
+    rows without entries; by default 200 times its size, and 1 GiB at least.
 
     `engine`: "auto" and "gbgpu" read here; "scipy" uses `scipy.io.mmread`, "fmm" or "fast_matrix_market" that package,
     to which `options` go; they raise errors of their own, and know no limit.
@@ -101,8 +104,8 @@ def mmread(
         raise TypeError(message("no more keywords for this engine", ", ".join(options), 'engine="fmm"'))
     with checks.memory("the matrix of a file"):
         found, header = _read(source, limit)
-        read = shares.alike(lambda: _coordinates(found, header), "the other triangle")
-        both = _GAPS[header.symmetry] != entries.ANY
+        read = shares.alike(lambda: _coordinates(found, header), "an array")
+        both = header.symmetry != "general"
         again = partial(shares.twice, source, limit, _begin, found, 1, both, 1)
         return to_matrix(read, again, dup_op=dup_op, name=name)
 
@@ -123,6 +126,10 @@ def to_matrix(
 def _matrix(read: Coordinates, dtype: Any, dup_op: Any, name: str | None) -> Matrix:
     shape: dict[str, Any] = {"nrows": read.nrows, "ncols": read.ncols, "name": name}
     iso = read.values is None and (dup_op is None or isinstance(dup_op, str) and dup_op == "any")
+    if read.mirror:
+        if dup_op is not None and not iso:
+            read = _combined(read, dtype, dup_op)
+        read = shares.alike(lambda: mirrored(read), "the other triangle")
     values: Any = 1.0 if iso else np.ones(read.rows.size) if read.values is None else read.values
     matrix = Matrix.from_coo(read.rows, read.cols, values, dtype, dup_op=dup_op, local=True, **shape)
     if iso and dup_op is None:  # the constructor may have found none to refuse
@@ -131,6 +138,40 @@ def _matrix(read: Coordinates, dtype: Any, dup_op: Any, name: str | None) -> Mat
     if read.symmetric:
         matrix._session.declare_symmetric(matrix)
     return matrix
+
+
+def _combined(read: Coordinates, dtype: Any, dup_op: Any) -> Coordinates:
+    """The entries of i, j and of j, i as one in the lower triangle. They are combined in the order of the file before
+    the other triangle follows: afterwards an operator such as first would take another one in each triangle."""
+
+    def lower() -> Any:
+        if read.values is None:
+            return np.ones(read.rows.size)
+        turned = np.flatnonzero(read.rows < read.cols) if read.mirror < 0 else read.rows[:0]
+        if not turned.size:
+            return read.values
+        values = read.values.copy()
+        values[turned] = _negated(values[turned])
+        return values
+
+    rows, cols = np.maximum(read.rows, read.cols), np.minimum(read.rows, read.cols)
+    values = shares.alike(lower, "the lower triangle")
+    shape: dict[str, Any] = {"nrows": read.nrows, "ncols": read.ncols}
+    once = Matrix.from_coo(rows, cols, values, dtype, dup_op=dup_op, local=True, **shape)
+    rows, cols, values = once.to_coo(local=True)
+    return replace(read, rows=rows, cols=cols, values=values)
+
+
+def mirrored(read: Coordinates) -> Coordinates:
+    """With the entries of both triangles, if each stands for two."""
+    rows, cols, values = read.rows, read.cols, read.values
+    if not read.mirror:
+        return read
+    off = np.flatnonzero(rows != cols)
+    if values is not None:
+        values = np.concatenate((values, _negated(values[off]) if read.mirror < 0 else values[off]))
+    rows, cols = np.concatenate((rows, cols[off])), np.concatenate((cols, rows[off]))
+    return Coordinates(read.nrows, read.ncols, rows, cols, values, read.mirror > 0)
 
 
 def _reader(engine: str) -> Any:
@@ -154,8 +195,9 @@ def _from_scipy(found: Any, dup_op: Any, name: str | None) -> Matrix:
 
 
 def read_coordinates(source: Any, limit: int | None = None) -> Coordinates:
-    """What a file holds, as arrays, of several ranks the share of this one; raises as `mmread` does."""
-    return _coordinates(*_read(source, limit))
+    """What a file holds, as arrays with both triangles, of several ranks the share of this one; raises as `mmread`
+    does."""
+    return mirrored(_coordinates(*_read(source, limit)))
 
 
 def _read(source: Any, limit: int | None) -> tuple[Entries, _Header]:
@@ -180,22 +222,25 @@ def _begin(text: Text, opened: Source) -> tuple[Layout, _Header]:
 
 
 def _coordinates(found: Entries, header: _Header) -> Coordinates:
-    return _unfold(found, header) if header.form == "array" else _mirror(found, header)
+    if header.form == "array":
+        return _unfold(found, header)
+    values = None if header.field == "pattern" else found.values
+    return Coordinates(header.nrows, header.ncols, found.rows, found.cols, values, mirror=_MIRRORS[header.symmetry])
 
 
 def _banner(text: bytes) -> _Header:
     found = [word.decode("latin-1").lower() for word in words(text)]
-    if len(found) != 5 or found[:2] != ["%%matrixmarket", "matrix"]:
+    if len(found) != 5 or found[:2] not in (["%%matrixmarket", "matrix"], ["%matrixmarket", "matrix"]):
         expected = '"%%MatrixMarket matrix <coordinate or array> <field> <symmetry>"'
         hint = f"{apart}.txt, an edge list" if (apart := joined(text)) else "is it a Matrix Market file?"
         raise malformed(1, expected, shown(text), hint)
     form, field, symmetry = found[2:]
     if field == "complex":
         raise NotImplementedException("line 1: " + message("real values", field, "no complex type is supported"))
-    known = form in ("coordinate", "array") and field in _KINDS and symmetry in _GAPS
+    known = form in ("coordinate", "array") and field in _KINDS and symmetry in _MIRRORS
     unsigned = field in _UNSIGNED and symmetry == "skew-symmetric"
     if not known or unsigned or (field == "pattern" and (form == "array" or symmetry == "hermitian")):
-        expected = f"coordinate or array, one of {', '.join(_KINDS)}, and one of {', '.join(_GAPS)}"
+        expected = f"coordinate or array, one of {', '.join(_KINDS)}, and one of {', '.join(_MIRRORS)}"
         raise malformed(1, expected, " ".join(found[2:]))
     return _Header(form, field, symmetry)
 
@@ -223,18 +268,6 @@ def _array_entries(nrows: int, ncols: int, symmetry: str) -> int:
     return nrows * (nrows - 1) // 2 if symmetry == "skew-symmetric" else nrows * (nrows + 1) // 2
 
 
-def _mirror(found: Entries, header: _Header) -> Coordinates:
-    """The other triangle of a symmetric file filled in."""
-    rows, cols, values = found.rows, found.cols, found.values
-    if header.symmetry != "general":
-        off = np.flatnonzero(rows != cols)
-        rows, cols = np.concatenate((rows, cols[off])), np.concatenate((cols, rows[off]))
-        if values is not None:
-            mirrored = _negated(values[off]) if header.symmetry == "skew-symmetric" else values[off]
-            values = np.concatenate((values, mirrored))
-    return Coordinates(header.nrows, header.ncols, rows, cols, values, _GAPS[header.symmetry] == 0)
-
-
 def _negated(values: np.ndarray) -> np.ndarray:
     if values.dtype == np.int64 and bool((values == (low := np.iinfo(np.int64).min)).any()):
         raise FileFormatError(message("values of a skew-symmetric matrix from -2**63 + 1 on", low, "2**63 is no INT64"))
@@ -247,7 +280,7 @@ def _unfold(found: Entries, header: _Header) -> Coordinates:
     n, m, values = header.nrows, header.ncols, found.values
     if values.size < header.entries:  # the first rank has all of them
         none = np.zeros(0, np.int64)
-        return Coordinates(n, m, none, none, values, _GAPS[header.symmetry] == 0)
+        return Coordinates(n, m, none, none, values, _MIRRORS[header.symmetry] > 0)
     full = np.zeros((n, m), values.dtype)
     if header.symmetry == "general":
         full[...] = values.reshape(m, n).T
@@ -256,7 +289,7 @@ def _unfold(found: Entries, header: _Header) -> Coordinates:
         full[cols, rows] = _negated(values) if header.symmetry == "skew-symmetric" else values
         full[rows, cols] = values
     rows, cols = (ids.ravel() for ids in np.indices((n, m)))
-    return Coordinates(n, m, rows, cols, full.ravel(), _GAPS[header.symmetry] == 0)
+    return Coordinates(n, m, rows, cols, full.ravel(), _MIRRORS[header.symmetry] > 0)
 
 
 def mmwrite(

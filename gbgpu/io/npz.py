@@ -11,14 +11,14 @@ from gbgpu import Matrix, dtypes
 from gbgpu.errors import FileFormatError, NotImplementedException, message
 from gbgpu.io import checks
 from gbgpu.io.convert import to_scipy_sparse
-from gbgpu.io.files import Source, check_rows, damage, open_bytes, writing
+from gbgpu.io.files import Source, check_rows, damage, from_outside, open_bytes, writing
 
 _Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
 
 
 def read_npz(source: Any, *, dup_op: Any = None, limit: int | None = None, name: str | None = None) -> Matrix:
-    """Read a Matrix that `scipy.sparse.save_npz` wrote. `limit`: how many bytes it may become, unpacked or as rows
-    without entries; by default 200 times its size, and 1 GiB at least.
+    """Read a Matrix that `scipy.sparse.save_npz` wrote. `limit`: how many bytes it may have or become, unpacked or as
+    rows without entries; by default 200 times its size, and 1 GiB at least.
 
     Raises FileFormatError for another file, a changed one, or one over the limit; ValueError for an entry that occurs
     twice, and no `dup_op`; NotImplementedException for a type that gbgpu has not; OutOfMemory; OSError.
@@ -35,9 +35,11 @@ def read_npz(source: Any, *, dup_op: Any = None, limit: int | None = None, name:
             form = parts["format"].item()
             rows, cols, values = _FORMS[form if isinstance(form, str) else form.decode()](parts, nrows, ncols)
             dtypes.lookup_dtype(values.dtype)
-        except (FileFormatError, NotImplementedException):
+        except (FileFormatError, NotImplementedException, MemoryError):
             raise
         except Exception as error:  # whatever a zip file, an array or a missing name raises
+            if from_outside(error):
+                raise
             came = f"{type(error).__name__}: {error}"
             raise FileFormatError("SciPy file: " + message("what scipy.sparse.save_npz wrote", came)) from error
         return Matrix.from_coo(rows, cols, values, nrows=nrows, ncols=ncols, dup_op=dup_op, name=name)

@@ -255,13 +255,13 @@ def _bits(number, power):
 
 
 @_inlined
-def _ids(text, at, first, bounds, gap):
+def _ids(text, at, first, bounds, diagonal):
     """(place after them, row, column), from 0; row -1 if they are none, or outside."""
     at, row = _id(text, at)
     at, col = _id(text, _skip(text, at))
     row -= first
     col -= first
-    outside = col < 0 or row >= bounds[0] or col >= bounds[1] or row - col < gap
+    outside = col < 0 or row >= bounds[0] or col >= bounds[1] or (row == col and not diagonal)
     return at, np.int64(-1) if outside else row, col
 
 
@@ -290,13 +290,13 @@ def passed(text, at, comments):
 
 @compiled_apart
 @_compiled
-def lines(text, at, prefix, comments, ids, first, bounds, gap, kind, count, seen, rows, cols, words):
+def lines(text, at, prefix, comments, ids, first, bounds, diagonal, kind, count, seen, rows, cols, words):
     """Read lines `[prefix] [row column] [value]` of `text` from the place `at` on.
 
     text (uint8) ends with a newline; `prefix` is a letter or 0, `comments` two letters that begin lines to skip (line
-    ends: none). Where `ids`, they count from `first`, are below `bounds` from there, and row - column >= gap. Writes
-    ids from 0 and the 64 bits of each value from `count` on, until the text ends, or before a line that it cannot
-    settle, or has no room for.
+    ends: none). Where `ids`, they count from `first`, are below `bounds` from there, and differ unless `diagonal`.
+    Writes ids from 0 and the 64 bits of each value from `count` on, until the text ends, or before a line that it
+    cannot settle, or has no room for.
 
     Returns (place, lines passed, count, seen).
     """
@@ -312,7 +312,7 @@ def lines(text, at, prefix, comments, ids, first, bounds, gap, kind, count, seen
                     break
                 here = _skip(text, here + 1)
             if ids:
-                here, row, col = _ids(text, here, first, bounds, gap)
+                here, row, col = _ids(text, here, first, bounds, diagonal)
                 if row < 0:
                     break
                 here = _skip(text, here)

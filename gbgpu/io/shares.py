@@ -64,9 +64,9 @@ def _skip(stream: IO[bytes], count: int) -> None:
         count -= len(piece)
 
 
-def read(source: Any, limit: int | None, begin: Begin, cut: bool = True) -> tuple[Entries, list[Any]]:
-    """The entries of this process, and the rest of each file (`files_of`: there may be several). `cut` False: one rank
-    must have them all. Raises alike on all ranks."""
+def read(source: Any, limit: int | None, begin: Begin) -> tuple[Entries, list[Any]]:
+    """The entries of this process, and the rest of each file (`files_of`: there may be several). Raises alike on
+    all ranks."""
     ranks = settings.session().ranks
     paths = alike(lambda: files_of(source), "the files to read")
 
@@ -78,9 +78,9 @@ def read(source: Any, limit: int | None, begin: Begin, cut: bool = True) -> tupl
 
     if ranks is None:
         return _joined(some(0, 1))
-    pieces = None if paths or not cut else _share(ranks, source, limit, begin)
+    pieces = None if paths else _share(ranks, source, limit, begin)
     if pieces is None:
-        shares = ranks.size if paths and cut else 1
+        shares = ranks.size if paths else 1
         pieces = ranks.alike(lambda: some(ranks.rank, shares) if ranks.rank < shares else [], "files")
     return _joined(pieces)
 
