@@ -52,8 +52,8 @@ def generations(A: Matrix, left: Vector) -> Vector:
     """For each vertex of `left` (BOOL) that no cycle within `left` leads to: the most arcs (INT64) of a way to it.
 
     The vertices without arcs from others are generation 0. They are removed, which leaves others without such arcs.
-    `waits` counts, for each vertex, the arcs from vertices that are not removed yet, so each arc is followed once (Kahn,
-    "Topological Sorting of Large Networks", Communications of the ACM 1962).
+    `waits` counts, for each vertex, the arcs from vertices that are not removed yet, so each arc is followed once
+    (Kahn, "Topological Sorting of Large Networks", Communications of the ACM 1962).
     """
     n = left.size
     waits, generation, q, t = (Vector(int, n, name=name) for name in ("waits", "generation", "q", "t"))
