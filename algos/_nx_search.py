@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 
 from algos._csgraph_paths import in_turn
-from algos._in_order import places, search_in_order
+from algos._in_order import Queue, search_in_order
 from algos._nx_graph import Arrays, DiGraph
 from algos._nx_offers import offer
 from algos.bfs import bfs, bfs_levels
@@ -50,15 +50,9 @@ def _depth(cutoff: float | None) -> int | None:
 # -- in the order of the queue
 
 
-def in_order(arrays: Arrays, seeds: np.ndarray, depth: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The levels after the seeds, and what found each vertex."""
-    R = arrays.kept("places", lambda: arrays.matrix(places(arrays.offsets)))
-    width = int(np.diff(arrays.offsets).max(initial=0))
-    if depth is None or depth > 0:
-        for count, level in enumerate(search_in_order(R, width, seeds), 1):
-            yield level
-            if depth is not None and count >= depth:
-                return
+def in_order(arrays: Arrays, seeds: np.ndarray, depth: int | None = None) -> Queue:
+    """The search from the seeds in the order of the queue."""
+    return search_in_order(arrays.pattern(), arrays.tails, arrays.heads, seeds, depth)
 
 
 def _edges(G: Any, source: Node, reverse: bool, depth_limit: int | None) -> Iterator[tuple[Node, Node]]:
@@ -67,8 +61,8 @@ def _edges(G: Any, source: Node, reverse: bool, depth_limit: int | None) -> Iter
     first = np.array([hashed(arrays, source, missing)])
 
     def edges() -> Iterator[tuple[Node, Node]]:
-        for level, tails in in_order(arrays, first, depth_limit):
-            yield from zip(arrays.labels(tails), arrays.labels(level), strict=True)
+        nodes, tails, _ = in_order(arrays, first, depth_limit)
+        yield from zip(arrays.labels(tails), arrays.labels(nodes[1:]), strict=True)
 
     return edges()
 
@@ -93,11 +87,10 @@ def bfs_tree(
         raise ValueError("None cannot be a node")
     arrays = _arrays(G, reverse)
     first = np.array([hashed(arrays, source, nx.NetworkXError(f"The node {source} is not in the graph."))])
-    levels = [(first, first), *in_order(arrays, first, depth_limit)]
-    nodes, tails = (np.concatenate(parts) for parts in zip(*levels, strict=True))
+    nodes, tails, _ = in_order(arrays, first, depth_limit)
     number = np.zeros(len(arrays), np.int64)
     number[nodes] = np.arange(len(nodes))
-    return DiGraph.of_arrays(Arrays.of_edges(arrays.labels(nodes), number[tails[1:]], number[nodes[1:]], True))
+    return DiGraph.of_arrays(Arrays.of_edges(arrays.labels(nodes), number[tails], number[nodes[1:]], True))
 
 
 @offer(only=("sort_neighbors",), parallel=True)
@@ -131,7 +124,8 @@ def bfs_layers(G: Any, sources: Any) -> Iterator[list]:
     def layers() -> Iterator[list]:
         if listed:
             yield listed
-            for level, _ in in_order(arrays, first):
+            nodes, _, starts = in_order(arrays, first)
+            for level in np.split(nodes, starts[1:])[1:]:
                 yield arrays.labels(level)
 
     return layers()
@@ -141,9 +135,9 @@ def _paths(arrays: Arrays, source: int, depth: int | None, backwards: bool = Fal
     """A shortest path to each node within reach, that which the queue finds."""
     label = arrays.nodes[source]
     paths = {label: [label]}
-    for level, tails in in_order(arrays, np.array([source]), depth):
-        for tail, head in zip(arrays.labels(tails), arrays.labels(level), strict=True):
-            paths[head] = [head, *paths[tail]] if backwards else [*paths[tail], head]
+    nodes, tails, _ = in_order(arrays, np.array([source]), depth)
+    for tail, head in zip(arrays.labels(tails), arrays.labels(nodes[1:]), strict=True):
+        paths[head] = [head, *paths[tail]] if backwards else [*paths[tail], head]
     return paths
 
 
@@ -172,7 +166,7 @@ def predecessor(
     arrays = G._arrays
     first = np.array([known(arrays, source, nx.NodeNotFound(f"Source {source} not in G"))])
     depth = _depth(max(cutoff, 1)) if cutoff else None  # NetworkX looks at it after a level, and not at 0
-    order = np.concatenate([first, *(level for level, _ in in_order(arrays, first, depth))])
+    order = in_order(arrays, first, depth).nodes
     place = np.full(len(arrays), -1)
     place[order] = np.arange(len(order))
     level = _levels(G, int(first[0]), False, depth)

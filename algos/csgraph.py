@@ -39,12 +39,11 @@ from algos._csgraph_inputs import (
     weighted,
 )
 from algos._csgraph_paths import NOBODY, among, check_cycles, check_diagonal, each, origins, squared
-from algos._in_order import places, search_in_order
+from algos._in_order import search_in_order
 from algos._inputs import vertex
 from algos.components import connected_components as weak_components
 from algos.forest import chosen_edges
 from algos.strong import heights, strongly_connected_components
-from gbgpu import binary
 
 __all__ = list(scipys.__all__)  # of the version that is installed
 
@@ -239,26 +238,21 @@ def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, retur
     start = vertex(int(i_start), n)
     if left(False):
         return scipys.breadth_first_order(csr, start, directed, return_predecessors)
-    levels, predecessors = [np.array([start])], np.full(n, NOBODY, np.int32)
-    for level, tails in search_in_order(*_places(csr, directed), levels[0]):
-        predecessors[level] = tails
-        levels.append(level)
-    nodes = np.concatenate(levels).astype(np.int32)
+    found, tails, _ = search_in_order(pattern(csr, directed), *_arcs(csr, directed), np.array([start]))
+    nodes, predecessors = found.astype(np.int32), np.full(n, NOBODY, np.int32)
+    predecessors[nodes[1:]] = tails
     return (nodes, predecessors) if return_predecessors else nodes
 
 
-def _places(csr: Any, directed: bool) -> tuple[Any, int]:
-    """A matrix with the place of each arc among those of its tail, arcs in their own direction first; and more than the
-    highest place."""
-
-    def of(csr: Any) -> tuple[Any, int]:
-        return matrix(csr, places(csr.indptr)), int(np.diff(csr.indptr).max(initial=0))
-
-    R, width = of(csr)
+def _arcs(csr: Any, directed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Tails and heads by tails, of each tail the arcs in their own direction first."""
+    tails, heads = rows_of(csr), csr.indices
     if directed:
-        return R, width + 1
-    back, more = of(csr.T.tocsr())
-    return binary.min(R | back.apply(binary.plus, right=width).new()).new(name="R"), width + more + 1
+        return tails, heads
+    back = np.argsort(heads, kind="stable")
+    tails, heads = np.append(tails, heads[back]), np.append(heads, tails[back])
+    order = np.argsort(tails, kind="stable")
+    return tails[order], heads[order]
 
 
 def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any:

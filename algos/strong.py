@@ -18,8 +18,8 @@ from algos import verify
 from algos._inputs import drawn, square
 from algos.components import _counts, _sizes
 from algos.runs import ALGORITHMS, Algorithm, Result
-from gbgpu import Matrix, Vector, binary, indexunary, loop, replace, select, unary
-from gbgpu.semiring import any_pair, max_plus, max_second, min_first
+from gbgpu import Matrix, Vector, binary, indexunary, loop, replace, select
+from gbgpu.semiring import any_pair, max_second, min_first, plus_pair
 
 
 def strongly_connected_components(A: Matrix) -> Vector:
@@ -43,17 +43,31 @@ def strongly_connected_components(A: Matrix) -> Vector:
 
 
 def trim(A: Matrix, left: Vector) -> None:
-    """Take out of `left` what lies on no cycle, as long as that is seen at neighbours."""
+    """Take out of `left` every vertex that no cycle leads to, then every one that leads to no cycle."""
+    for side in (A, A.T):
+        left(~generations(side, left).S, replace) << left
+
+
+def generations(A: Matrix, left: Vector) -> Vector:
+    """For each vertex of `left` (BOOL) that no cycle within `left` leads to: the most arcs (INT64) of a way to it.
+
+    The vertices without arcs from others are generation 0. They are removed, which leaves others without such arcs.
+    `waits` counts, for each vertex, the arcs from vertices that are not removed yet, so each arc is followed once
+    (Kahn, "Topological Sorting of Large Networks", Communications of the ACM 1962).
+    """
     n = left.size
-    before, after = Vector(bool, n, name="before"), Vector(bool, n, name="after")
-    count = left.nvals
-    while True:
-        before(left.S, replace) << any_pair[bool](left @ A)
-        after(before.S, replace) << any_pair[bool](A @ left)
-        left << after
-        if left.nvals == count:
-            return
-        count = left.nvals
+    waits, generation, q, t = (Vector(int, n, name=name) for name in ("waits", "generation", "q", "t"))
+    waits(left.S) << 0
+    waits(left.S, binary.plus) << plus_pair[int](left @ A)
+    q << select.valueeq(waits, 0)
+    with loop() as it:
+        generation(q.S) << it.index
+        t << plus_pair[int](q @ A)
+        t << binary.minus(waits & t)
+        waits(t.S) << t
+        q << select.valueeq(t, 0)
+        it.until(q.nvals == 0)
+    return generation
 
 
 def spread(A: Matrix, left: Vector, number: Vector) -> Vector:
@@ -102,17 +116,7 @@ def heights(A: Matrix, component: np.ndarray) -> np.ndarray:
     n, k = len(component), int(component.max(initial=-1)) + 1
     S = Matrix.from_coo(np.arange(n), component, True, nrows=n, ncols=k)
     C = select.offdiag(any_pair[bool](S.T @ any_pair[bool](A @ S).new()).new()).new()
-    ones = unary.one(C).new(dtype=int)
-    height, q, t = (Vector(int, k, name=name) for name in ("height", "q", "t"))
-    stale = Vector(bool, k, name="stale")
-    height[:] = q[:] = 0
-    with loop() as it:
-        t << max_plus[int](ones @ q)
-        stale << binary.le(t & height)
-        q(~stale.V, replace) << t
-        height(binary.max) << q
-        it.until(q.nvals == 0)
-    return height.to_dense(0)
+    return generations(C.T, Vector.from_scalar(True, k)).to_dense(0)
 
 
 ALGORITHMS["strong"] = Algorithm(
