@@ -8,7 +8,7 @@ import numpy as np
 
 from ..device.base import Device
 from ..device.cpu import LARGE, host_room
-from ..device.remote import AWAY
+from ..device.remote import AWAY, local_results
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..distribute.partition import Task
 from ..errors import DeviceError, InvalidValue, OutOfMemory, message
@@ -130,7 +130,7 @@ class Reading(Context):
 
     def total(self, counts: Sequence[Any], what: str) -> int:
         """The sum of what the host has counted for each task, of all ranks."""
-        mine = sum(count for count in counts if count is not AWAY)
+        mine = sum(map(int, local_results(counts)))
         return mine if self.ranks is None else self.ranks.total(mine, what)
 
     def room(self, n: int, each: int, what: Any) -> None:
