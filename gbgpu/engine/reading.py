@@ -38,7 +38,9 @@ def memory_checked(method: Callable[Concatenate[S, W, P], R]) -> Callable[Concat
             with session.lock:
                 if session.ranks is not None and method.__name__ in BUILDS:
                     made: Any = what
-                    session.ranks.does("a new object", type(made).__name__, made.dtype.name, made.shape)
+                    parts = keywords.get("local") or keywords.get("first") is not None  # of each rank its own
+                    given = () if parts else (*arguments, *keywords.values())
+                    session.ranks.does("a new object", type(made).__name__, made.dtype.name, made.shape, given=given)
                 return method(session, what, *arguments, **keywords)
         except MemoryError as error:
             raise out_of_memory(session, what, error) from error
@@ -249,6 +251,8 @@ class Reading(Context):
     def element(self, handle: Any, position: tuple[int, ...]) -> Any:
         """One value as a Python scalar, or None."""
         self.check()
+        if self.ranks is not None:
+            self.ranks.does("one value", given=position)
         self.raise_watched(reading=True)
         store = handle._store
         if store is None:
