@@ -41,6 +41,8 @@ hub_bytes = _number("GBGPU_HUB_BYTES", 148 << 10)
 staged = os.environ.get("GBGPU_STAGED", "0") != "0"
 # Whether processes that mpiexec started are ranks of one session: "auto", "1" (it is not seen that they are), "0".
 ranks = os.environ.get("GBGPU_RANKS", "auto")
+# Whether ranks compare the arrays, numbers, ids and file names that they are given, by checksums.
+rank_checks = os.environ.get("GBGPU_RANK_CHECKS", "1") != "0"
 # Whether one kernel runs a recorded loop of short lists on a GPU: "auto", once it is compiled, which goes on beside a
 # CUDA graph; "now": that is waited for; "always": so are others' loops run; "never".
 resident = os.environ.get("GBGPU_RESIDENT", "auto")

@@ -144,6 +144,92 @@ def algorithms(specs: str, *names: str) -> None:
     say(f"{len(names or ALGORITHMS)} algorithms")
 
 
+def large(spec: str, *graphs: str) -> None:
+    """Graphs on which kernels are compiled and edges counted before a direction is chosen, "GRAPH=NAME,NAME": the
+    algorithms of these names ("all"), each by its own verifier; random statements and loops. Results are those of one
+    process with as many devices."""
+    from algos.runs import ALGORITHMS
+
+    done = 0
+    for told in graphs:
+        graph, _, names = told.partition("=")
+        wanted = [*ALGORITHMS] if names == "all" else [name for name in names.split(",") if name]
+        devices = gb.init(spec).devices
+        found = _results(graph, wanted, verified=True)
+        if gb.rank() == 0:
+            gb.init(f"cpu:{len(devices)}", ranks=False)
+            for what, expected in _results(graph, wanted, verified=False).items():
+                _equal(found[what], expected, f"{what} of {graph}")
+                done += 1
+    gb.init(spec)
+    say(f"{done} results")
+
+
+def _graph(name: str) -> gb.Matrix:
+    """A file of the demo, or a generated graph with weights: rmat:SCALE, grid:SIDE."""
+    kind, _, size = name.partition(":")
+    if size:
+        given = {"seed": 1, "weights": (1, 9), "dtype": "INT64"}
+        return gb.io.rmat(int(size), 8, **given) if kind == "rmat" else gb.io.generate.grid_road(int(size), **given)
+    return gb.io.mmread(Path(__file__).parents[1] / "data" / f"{name}.mtx.gz").dup("INT64")
+
+
+def _results(graph: str, names: list[str], verified: bool) -> dict[str, list]:
+    """Of algorithms and of random statements on a graph, what anyone may compare: numbers and arrays."""
+    from algos.runs import ALGORITHMS
+
+    A, found = _graph(graph), {}
+    for name in names:
+        algorithm = ALGORITHMS[name]
+        chosen = algorithm.choose(A, {}).values()
+        try:
+            outcome = algorithm.run(A, *chosen)
+        except algos.ConvergenceError as error:
+            found[name] = [str(error)]
+            continue
+        if verified:
+            algorithm.verify(A, *chosen, outcome)
+        result = () if algorithm.result is None else algorithm.result.of(outcome).to_coo()
+        found[name] = [*algorithm.summary(outcome).values(), *result]
+    return found | {f"statements {seed}": _random(A, seed) for seed in range(8)}
+
+
+def _random(A: gb.Matrix, seed: int) -> list:
+    """What random products with a graph leave, one after the other, or round after round of a loop."""
+    random, n = np.random.default_rng(seed), A.nrows
+    x, w, reached = gb.Vector.from_dense(np.arange(n)), gb.Vector(int, n), gb.Vector(bool, n)
+    q = gb.Vector.from_coo(random.permutation(n)[: n >> random.integers(0, 14)], True, size=n)
+
+    def body() -> None:
+        order = np.random.default_rng(seed)
+        for kind in order.permutation(5)[:3]:
+            if kind == 0:
+                reached(~q.S, replace=order.random() < 0.5) << any_pair(q @ A)
+            elif kind == 1:
+                w("min") << min_plus(x @ A)
+            elif kind == 2:
+                w(mask=q.S if order.random() < 0.5 else None) << plus_times(A @ x)
+            elif kind == 3:
+                x("min") << min_plus(w @ A)
+            else:
+                q(~reached.S, replace=True) << any_pair(A @ q)
+
+    if seed % 2:
+        with gb.loop(3):
+            body()
+    else:
+        body()
+    return [array for v in (x, w, reached, q) for array in v.to_coo()]
+
+
+def _equal(found: list, expected: list, what: str) -> None:
+    assert len(found) == len(expected), what
+    for one, other in zip(map(np.asarray, found), map(np.asarray, expected), strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape, what
+        same = np.allclose(one, other, rtol=1e-6, atol=1e-12) if one.dtype.kind == "f" else np.array_equal(one, other)
+        assert same, f"{what}: {one} and {other}"
+
+
 def direct() -> None:
     """Pushes whose buffers go as those of GPUs do: few entries and many, beside NumPy's."""
     gb.init("cpu:1")
@@ -288,6 +374,10 @@ def _raises(A: gb.Matrix, x: gb.Vector) -> None:
     beyond = gb.Vector.from_dense(np.where(np.arange(n) == n - 1, n, 0))  # one rank's device sees it
     refused(exceptions.IndexOutOfBound, "ids from 0", lambda: x[beyond].new().nvals)
     refused(OSError, "", lambda: gb.io.write("/nowhere/A.gbgpu", A))
+    for name in ("A.mtx", "A.gbgpu", "A.npz", "A.gr", "A.txt"):
+        path = f"{tempfile.gettempdir()}/{gb.rank()}/{name}"
+        refused(exceptions.InvalidValue, "the same file to read", lambda path=path: gb.io.read(path))
+        refused(exceptions.InvalidValue, "the same file to write", lambda path=path: gb.io.write(path, A))
     assert plus_times(A @ x).new().nvals == (np.diff(A.to_csr()[0]) > 0).sum()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import gbgpu as gb
@@ -56,6 +58,28 @@ def test_two_ranks():
     assert int(statements.split()[0]) > 10 and int(delegates.split()[0]) > 10_000
 
 
+# Graphs on which kernels are compiled, and algorithms whose kernels other tests compile too; for the long run all
+LARGE = (
+    "PGPgiantcompo=bfs,sssp,pagerank,components,strong,triangles,cores,independent",
+    "rmat:15=bfs,sssp,pagerank,independent",
+    "luxembourg_osm=pagerank,triangles,cores,independent",
+)
+EVERY = "PGPgiantcompo=all", "rmat:15=all", "luxembourg_osm=all", "grid:100=all"
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_graphs_that_are_large_enough_for_compiled_kernels(count):
+    said = ranked(count, "large", "cpu:1", *LARGE, GBGPU_INTERPRET="0", seconds=300)
+    assert said == "40 results\n"
+
+
+@long
+@pytest.mark.parametrize("count", [2, 3, 4, 8])
+def test_all_algorithms_on_large_graphs(count):
+    said = ranked(count, "large", "cpu:1", *EVERY, GBGPU_INTERPRET="0", seconds=3600)
+    assert said == f"{len(EVERY) * (len(ALGORITHMS) + 8)} results\n"
+
+
 def test_ranks_that_are_bound_to_cores_take_the_gpus_in_turn(monkeypatch):
     """As Open MPI binds two: each has all of its cores, and one of the GPUs that both see."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
@@ -88,9 +112,9 @@ def test_many_texts(count):
     assert int(ranked(count, "texts", "2000", seconds=600).split()[0]) > 500
 
 
-def failed(count: int, how: str, at: int = 3) -> str:
+def failed(count: int, how: str, at: int = 3, **environment: str) -> str:
     """What is said of a rank that fails at its statement number `at`. The others would wait for it for ever."""
-    done = mpiexec(count, str(HERE / "ranked.py"), "failing", how, str(at))
+    done = mpiexec(count, str(HERE / "ranked.py"), "failing", how, str(at), **environment)
     assert done.returncode != 0
     return done.stdout + done.stderr
 
@@ -116,23 +140,60 @@ def test_a_rank_that_fails_where_sessions_begin_ends_all(script):
     assert done.returncode and re.search(BEFORE[script], done.stderr, re.S), done.stderr
 
 
-OTHER = {  # statements that are not those of all ranks, and what is told where these meet
+ALIKE = " given binary.plus[INT64], 1"
+OTHER = {  # statements that are not those of all ranks, or are given other things, and what is told where these meet
     "x = gb.Vector.from_scalar(1, 9); x(x.S if rank else x.V) << x + 1; x.reduce().new().value":
-        "'apply into INT64 (9,) through a mask .V', rank 1 at 'apply into INT64 (9,) through a mask .S'",
+        (f"apply into INT64 (9,) through a mask .V{ALIKE}", f"apply into INT64 (9,) through a mask .S{ALIKE}"),
+    "x = gb.Vector.from_scalar(1, 9); x << x + rank; x.nvals; x.to_coo()":
+        ("apply into INT64 (9,) given binary.plus[INT64], 0", f"apply into INT64 (9,){ALIKE}"),
+    "gb.Vector.from_coo([rank, 5], [1, 2], size=9).to_coo()": ("a new object Vector INT64 (9,)",) * 2,
     "x = gb.Vector.from_dense([1] * (9 + rank)); x.reduce().new().value":
-        "'a new object Vector INT64 (9,)', rank 1 at 'a new object Vector INT64 (10,)'",
-    "gb.io.rmat(5, 4, seed=rank)": "'a new graph rmat 0 32 128', rank 1 at 'a new graph rmat 1 32 128'",
+        ("a new object Vector INT64 (9,)", "a new object Vector INT64 (10,)"),
+    "gb.Vector.from_dense([1, 2 + rank]).reduce().new().value": ("a new object Vector INT64 (2,)",) * 2,
+    "gb.Matrix.from_csr([0, 1, 2], [0, rank]).to_coo()": ("a new object Matrix FP64 (2, 2)",) * 2,
+    "x = gb.Vector.from_scalar(1, 9); x[[rank, 7]] << 3; x.to_coo()": ("fill into INT64 (9,)",) * 2,
+    "x = gb.Vector.from_scalar(1, 9); x[[2 + rank, 7]].new().to_coo()": ("extract into INT64 (2,)",) * 2,
+    "x = gb.Vector.from_scalar(1, 9); x[rank].value": ("one value given 0", "one value given 1"),
+    "x = gb.Vector.from_scalar(1, 9); x.apply(lambda a: a * (2 + rank)).new().to_coo()":
+        ("apply into INT64 (9,)",) * 2,
+    "gb.io.rmat(5, 4, seed=rank)": ("a new graph rmat 0 32 128", "a new graph rmat 1 32 128"),
+    "gb.io.uniform(32, 3, seed=1, weights=(1, 5 + rank))": ("a new graph uniform 1 32 96",) * 2,
     "x = gb.Vector.from_scalar(1, 9); [x << x + 1 for _ in range(99 + rank)]; x.reduce().new().value":
-        "'none', rank 1 at 'apply into INT64 (9,)'",
+        ("none", f"apply into INT64 (9,){ALIKE}"),
     "x = gb.Vector(float if rank else int, 9); [x << x + 1 for _ in range(99)]; x.reduce().new().value":
-        "'apply into INT64 (9,)', rank 1 at 'apply into FP64 (9,)'",
+        ("apply into INT64 (9,)", "apply into FP64 (9,)"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("script", [pytest.param(each, marks=long if i > 1 else ()) for i, each in enumerate(OTHER)])
+def told_apart(script: str, **environment: str) -> re.Match | None:
+    """What the first rank says of itself and of the other one."""
+    begin = "import gbgpu as gb; gb.init('cpu:1'); rank = gb.rank(); "
+    done = mpiexec(2, "-c", begin + script, seconds=60, **environment)
+    assert bool(done.returncode) == ("the same statements on all ranks; came" in done.stderr), done.stderr
+    return re.search("the same statements on all ranks; came rank 0 at '(.*?)', rank 1 at '(.*?)'", done.stderr)
+
+
+@pytest.mark.parametrize("script", [pytest.param(each, marks=long if i > 2 else ()) for i, each in enumerate(OTHER)])
 def test_ranks_that_carry_out_other_statements_are_told(script):
-    done = mpiexec(2, "-c", f"import gbgpu as gb; gb.init('cpu:1'); rank = gb.rank(); {script}", seconds=30)
-    assert done.returncode and f"the same statements on all ranks; came rank 0 at {OTHER[script]}" in done.stderr
+    found = told_apart(script)
+    assert found and found[1] != found[2]
+    assert all(map(str.startswith, found.groups(), OTHER[script])), found.groups()
+
+
+def test_what_ranks_are_given_is_not_compared_where_nobody_wants_it():
+    assert told_apart("gb.Vector.from_dense([1, 2 + rank]).reduce().new().value", GBGPU_RANK_CHECKS="0") is None
+
+
+GIVEN = [[1, 2], [2, 1], [1.0, 2.0], [True, 2], ["1", 2], [[1], 2], [range(3)], [range(4)], [np.arange(3)],
+         [np.arange(4)], [np.arange(3.0)], [np.arange(6)], [np.arange(6).reshape(2, 3)], [np.arange(12)[::2]],
+         [-0.0], [0.0], [{"a": 1}], [{"a": 2}], [b"a"], [np.float32(0.1)], [0.1]]  # fmt: skip
+
+
+def test_checksums_tell_what_ranks_are_given_apart():
+    assert len({ranks.checksum(given) for given in GIVEN}) == len(GIVEN)
+    assert [ranks.checksum(given) for given in copy.deepcopy(GIVEN)] == [ranks.checksum(given) for given in GIVEN]
+    assert ranks.checksum([np.arange(12)[::2]]) == ranks.checksum([np.arange(0, 12, 2)])
+    assert ranks.checksum([None, gb.binary.plus, object()]) == 0
 
 
 def test_mpi_may_be_ended_by_the_program():
@@ -142,8 +203,8 @@ def test_mpi_may_be_ended_by_the_program():
 
 def test_ranks_that_hold_different_things_are_told():
     said = failed(2, "other")
-    assert "rank 0 at 'apply into INT64 (100,)', rank 1 at 'a new object Vector INT64 (90,)'" in said
-    said = failed(2, "iso")
+    assert "rank 0 at 'apply into INT64 (100,) given binary.plus[INT64], 1', rank 1 at 'a new object Vector" in said
+    said = failed(2, "iso", GBGPU_RANK_CHECKS="0")
     assert "bytes of what a push reached for rank" in said and "every rank holds the same" in said
 
 

@@ -30,6 +30,13 @@ class Away:
 
 
 AWAY: Any = Away()
+
+
+def local_results(results: Sequence[Any]) -> list[Any]:
+    """The results of this process's own tasks, of those that a step left for all tasks."""
+    return [each for each in results if each is not AWAY]
+
+
 _KNOWN = 64  # row maps whose tasks are remembered
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..device.base import Device
-from ..device.remote import AWAY
+from ..device.remote import local_results
 from .blocks import MatrixStore, VectorStore
 from .partition import RowMap
 
@@ -93,7 +93,7 @@ def messages(
     me = map.tasks[b].device
     lo, hi = map.first_slot(b), map.first_slot(b + 1)
     device, found, transfers = devices[me], [], []
-    bins = [part for part in bins if part is not AWAY]
+    bins = local_results(bins)
     value = next(part.vals for part in bins if part.device == me)  # the one of all, if they are iso
     for part in sorted(bins, key=lambda part: part.device != me):
         count = part.counts[b : b + 1]

@@ -16,7 +16,7 @@ import struct
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, lru_cache, wraps
 from itertools import pairwise
@@ -41,6 +41,9 @@ _YIELDS, _SLEEP = 2000, 1e-4  # looks at a request before one sleeps in between,
 _PATIENCE = 5  # seconds after which one that fails before it met the others is gone, if these don't come
 _GRACE = 1.0  # seconds that what a rank sent before it ended may take
 _MEET, _HEAD, _BODY, _END = 0, 1, 2, 3  # tags: where all meet, a message, what lies beside it, a rank's last words
+_PLAIN = bool, int, float, complex, str, bytes, range, np.generic, np.dtype  # what `repr` tells apart
+_NAMES = str, bytes, os.PathLike  # what names a file
+_SHOWN = 60  # letters of numbers that a message has of what a rank was given
 _REMEMBERED = 64  # statements that a rank can tell of where another carried out other ones
 _STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 P = ParamSpec("P")
@@ -257,10 +260,19 @@ class Ranks:
         """This rank broke off something that the others carry out: it meets them no more."""
         self._world.last_words(f"broke off with {type(error).__name__}: {error}")
 
-    def does(self, *what: Any) -> None:
-        """A statement, or what makes an object, which all ranks carry out: that they do shows where they meet next."""
-        self._done, self._marks = self._done + 1, self._marks + _mark(what) & 0x7FFFFFFF
-        self._last.append((self._done, what))
+    def does(self, *what: Any, given: Any = ()) -> None:
+        """A statement, or what makes an object, which all ranks carry out: that they do shows where they meet next.
+        `given`: numbers, texts and arrays that the user gave it; their checksum is compared too."""
+        mark, summed = _mark(what), checksum(given) if settings.rank_checks else 0
+        self._done, self._marks = self._done + 1, crc32(struct.pack("=QQ", mark, summed), self._marks) & 0x7FFFFFFF
+        self._last.append((self._done, (*what, f"given {_shown(given)}") if summed else what))
+
+    def agree_on(self, path: Any, what: str) -> None:
+        """Raises InvalidValue, on all ranks, unless all name the same file; file objects are not compared."""
+        if settings.rank_checks:
+            names = path if isinstance(path, (list, tuple)) else [path]
+            texts = [os.path.abspath(os.fsdecode(x)) if isinstance(x, _NAMES) else "a file object" for x in names]
+            self.same(", ".join(texts), what, hint="GBGPU_RANK_CHECKS=0 where ranks have one file under several names")
 
     # -- what ranks tell each other
 
@@ -483,6 +495,33 @@ def _first_unlike(known: Sequence[Mapping[int, tuple]]) -> list[str]:
         if len(set(texts)) > 1:
             return texts
     return ["none"] * len(known)
+
+
+def checksum(given: Any) -> int:
+    """Of numbers, texts and arrays, also in lists; 0 for what is none of these, such as operators and objects."""
+    if isinstance(given, (list, tuple)):
+        return _in_turn(map(checksum, given))
+    if isinstance(given, dict):
+        return checksum([*given.items()])
+    if hasattr(given, "__cuda_array_interface__"):
+        given = imported("gbgpu.device.cuda").as_host(given)
+    if isinstance(given, np.ndarray):
+        plain = np.ascontiguousarray(given)
+        return crc32(plain.view(np.uint8).data if plain.size else b"", crc32(repr((plain.dtype, plain.shape)).encode()))
+    return crc32(repr(given).encode()) if isinstance(given, _PLAIN) else 0
+
+
+def _in_turn(sums: Iterable[int]) -> int:
+    """One checksum of several in this order; 0 for nothing but 0."""
+    held = [*sums]
+    return crc32(struct.pack(f"={len(held)}I", *held)) if any(held) else 0
+
+
+def _shown(given: Any) -> str:
+    """What was given, for a message: a few numbers as they are, else a checksum."""
+    text = ", ".join(str(each) for each in given if isinstance(each, _PLAIN))
+    few = len(text) <= _SHOWN and not any(isinstance(each, np.ndarray) for each in given)
+    return text if text and few else f"values of checksum {checksum(given):08x}"
 
 
 @lru_cache(maxsize=4096)

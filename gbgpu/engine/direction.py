@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..device.remote import local_results
 from ..distribute.blocks import KNOWN, MatrixStore, VectorBlock, VectorStore
 from ..distribute.partition import RowMap
 from ..errors import in_room
@@ -300,10 +301,11 @@ def counted_edges(
         found = session.over(x.map.tasks, lambda task: block(task.block, 0, groups), count * session.kernels.costs.row)
         if seen:
             return found
-        return session.over(x.map.tasks, lambda task: session.devices[task.device].get(found[task.block]), 0.0)
+        read = session.over(x.map.tasks, lambda task: session.devices[task.device].get(found[task.block]), 0.0)
+        return local_results(read)
 
     each = session.aside(_counting(session, held, x.map), counted)
-    return session.total([int(one[0]) for one in each], "edges of a frontier"), each
+    return session.total([one[0] for one in each], "edges of a frontier"), each
 
 
 def _counting(session: Context, held: MatrixStore, map: RowMap) -> Step:

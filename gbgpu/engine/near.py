@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..device.remote import AWAY
+from ..device.remote import AWAY, local_results
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
 from ..distribute.halo import Piece
 from ..distribute.needs import Bins, Message
@@ -85,7 +85,7 @@ def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool) ->
     ranks, devices = session.ranks, session.devices
     if ranks is None:
         return found
-    mine = [part for part in bins if part is not AWAY]
+    mine = local_results(bins)
     away = [task.block for task in map.tasks if not ranks.here(task.device)]
     counts = np.zeros((ranks.most, map.p), np.int64)  # by device and block; of blocks of other ranks
     for row, part in zip(counts, mine, strict=False):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..device.base import Device
 from ..device.cpu import LARGE, host_room
-from ..device.remote import AWAY
+from ..device.remote import AWAY, local_results
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorStore
 from ..distribute.partition import Task
 from ..errors import DeviceError, InvalidValue, OutOfMemory, message
@@ -39,7 +39,9 @@ def memory_checked(method: Callable[Concatenate[S, W, P], R]) -> Callable[Concat
             with session.lock:
                 if session.ranks is not None and method.__name__ in BUILDS:
                     made: Any = what
-                    session.ranks.does("a new object", type(made).__name__, made.dtype.name, made.shape)
+                    parts = keywords.get("local") or keywords.get("first") is not None  # of each rank its own
+                    given = () if parts else (*arguments, *keywords.values())
+                    session.ranks.does("a new object", type(made).__name__, made.dtype.name, made.shape, given=given)
                 return method(session, what, *arguments, **keywords)
         except MemoryError as error:
             raise out_of_memory(session, what, error) from error
@@ -136,7 +138,7 @@ class Reading(Context):
 
     def total(self, counts: Sequence[Any], what: str) -> int:
         """The sum of what the host has counted for each task, of all ranks."""
-        mine = sum(count for count in counts if count is not AWAY)
+        mine = sum(map(int, local_results(counts)))
         return mine if self.ranks is None else self.ranks.total(mine, what)
 
     def room(self, n: int, each: int, what: Any) -> None:
@@ -255,6 +257,8 @@ class Reading(Context):
     def element(self, handle: Any, position: tuple[int, ...]) -> Any:
         """One value as a Python scalar, or None."""
         self.check()
+        if self.ranks is not None:
+            self.ranks.does("one value", given=position)
         self.raise_watched(reading=True)
         store = handle._store
         if store is None:

@@ -99,7 +99,8 @@ class Session(Stores):
                 raise NotImplementedException(
                     f"{spec!r} across ranks isn't there yet. Hint: GPUs, or CPUs, of each rank"
                 )
-            self.device_set = self.ranks.joined(own, (self.auto, self.deterministic, repr(partition)))
+            asked = self.auto, self.deterministic, repr(partition), settings.rank_checks
+            self.device_set = self.ranks.joined(own, asked)
         self.devices = self.device_set.devices
         self.at = next(d for d, device in enumerate(self.devices) if device.kind != "remote")
         self.assigner, self.sharing = chosen(self, balance), shared_by(self, balance)
@@ -267,7 +268,7 @@ class Session(Stores):
             # what a statement needs beside is computed, also where its plan is wanted
             plans = self.explaining if self._planning and above is None else None
             if self.ranks is not None and above is None and not plans and statement.output.ndim:
-                self.ranks.does(*statement.outline)
+                self.ranks.does(*statement.outline, given=statement.given)
             self._finish(inner, statement, plans)
             statement.carried = inner.carried
         finally:

@@ -188,6 +188,7 @@ def load(source: Any, *, limit: int | None = None, name: str | None = None) -> M
     ranks = settings.session().ranks
     with checks.memory("what a file holds"):
         if ranks is not None:
+            ranks.agree_on(source, "file to read")
             return _together(ranks, source, limit, name)
         header, offsets, ids, values = _whole(source, limit)
         if header.kind == _VECTOR:

@@ -190,13 +190,14 @@ def atomic_file(path: Any) -> Iterator[IO[bytes]]:
 
     The bytes go to a temporary file beside it, so a reader sees the old file or the whole new one, never a part. A file
     that is replaced keeps its permissions; a link is followed. Of several ranks the first writes it, and all go on when
-    it is there, or raise alike.
+    it is there, or raise alike. Raises InvalidValue if ranks name different files.
     """
     path, ranks = checks.path(path, _NAMED), settings.ranks_in_force()
     if ranks is None:
         with replaced(path) as stream:
             yield stream
         return
+    ranks.agree_on(path, "file to write")
     failure = None
     try:
         with contextlib.ExitStack() as stack:

@@ -242,11 +242,11 @@ class _Words:
     where somebody counted: before[k] numbers come before chunk k."""
 
     def __init__(self, n: int, seed: int):
-        self._n, self._seed, self.before = n, seed, np.zeros(1, np.int64)
+        self._n, self.seed, self.before = n, seed, np.zeros(1, np.int64)
 
     def _chunk(self, k: int, most: int) -> np.ndarray:
         """The numbers that a chunk, or its first words, give."""
-        pairs = _random(self._seed, k * _CHUNK // 2).bit_generator.random_raw(min(_CHUNK, most + most % 2) // 2)
+        pairs = _random(self.seed, k * _CHUNK // 2).bit_generator.random_raw(min(_CHUNK, most + most % 2) // 2)
         scaled = pairs.astype("<u8", copy=False).view("<u4") * np.uint64(self._n)
         return (scaled >> np.uint64(32))[scaled & _LOW >= np.uint64((1 << 32) % self._n)]
 
@@ -349,7 +349,9 @@ def _matrix(drawn: _Drawn, dtype: Any, name: str | None) -> Matrix:
         n, rows, cols, values = drawn.edges()
     else:
         share = ranks.rank, ranks.size
-        ranks.does("a new graph", *(drawn.recipe or (drawn.n,))[:4])
+        of: Any = drawn
+        told = drawn.recipe or ("uniform", of.words.seed, drawn.n, drawn.units, drawn.symmetric, drawn.weights)
+        ranks.does("a new graph", *told[:4], given=told[4:])
         if drawn.words is not None:
             counts = ranks.alike(lambda: drawn.counted(*share), "memory for a graph")
             drawn.words.before = np.cumsum([0, *np.concatenate(ranks.gathered(counts, "a random stream"))])

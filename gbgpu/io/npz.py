@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gbgpu import Matrix, dtypes
+from gbgpu import Matrix, dtypes, settings
 from gbgpu.errors import FileFormatError, NotImplementedException, message
 from gbgpu.io import checks
 from gbgpu.io.convert import to_scipy_sparse
@@ -25,6 +25,8 @@ def read_npz(source: Any, *, dup_op: Any = None, limit: int | None = None, name:
     """
     checks.word("name", name, none=True)
     with checks.memory("the matrix of a file"):
+        if (ranks := settings.session().ranks) is not None:
+            ranks.agree_on(source, "file to read")
         with open_bytes(source, limit) as opened, damage(lambda: "SciPy file"):
             held = opened.stream.read()
         try:

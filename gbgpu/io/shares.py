@@ -68,6 +68,8 @@ def read(source: Any, limit: int | None, begin: Begin) -> tuple[Entries, list[An
     """The entries of this process, and the rest of each file (`files_of`: there may be several). Raises alike on
     all ranks."""
     ranks = settings.session().ranks
+    if ranks is not None:
+        ranks.agree_on(source, "file to read")
     paths = alike(lambda: files_of(source), "the files to read")
 
     def some(share: int, shares: int) -> list[Piece]:

@@ -9,6 +9,8 @@ from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..errors import DimensionMismatch, EmptyObject, message
 from ..semiring._algebra import Monoid
 from ..semiring._operators import BinaryOp, UnaryOp, from_string
@@ -57,6 +59,27 @@ class Statement:
         said += ["accumulated"] * (self.accum is not None) + ["replace"] * self.replace
         return self.expr.kind, "into", self.output.dtype.name, self.output.shape, *said
 
+    @property
+    def given(self) -> list[Any]:
+        """What the user gave it beside objects: operators by their texts, numbers, and ids as arrays and ranges. Not
+        what is only known when it runs: values of scalars, numbers of a recorded loop."""
+        found: list[Any] = [_text_of(self.accum)]
+        waiting, seen = [self.index, self.expr], set()
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, Expression):
+                if id(node) not in seen:  # trees share branches
+                    seen.add(id(node))
+                    found.append(_text_of(node.op))
+                    waiting += [node.left, node.right, node.option]
+            elif isinstance(node, tuple):
+                waiting += node
+            elif isinstance(node, (bool, int, float, np.generic)):
+                found.append(node)
+            elif hasattr(node, "given"):  # an Index, a Place
+                found.append(node.given)
+        return [each for each in found if each is not None]
+
     def __repr__(self) -> str:
         arguments = [repr(self.mask)] if self.mask is not None else []
         arguments += [self.accum.name] if self.accum is not None else []
@@ -65,6 +88,13 @@ class Statement:
         pair = isinstance(self.index, tuple)
         part = "" if self.index is None else f"[{', '.join(map(repr, self.index)) if pair else repr(self.index)}]"
         return f"{target}{part} << {self.expr.text}"
+
+
+def _text_of(op: Any) -> str | None:
+    """An operator by its name; a function without one by what it computes."""
+    if op is None:
+        return None
+    return repr(op) if "<" not in op.name or not hasattr(op, "program") else op.program.key
 
 
 class Operand:

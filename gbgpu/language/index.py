@@ -64,6 +64,11 @@ class Index:
         return self._ids
 
     @property
+    def given(self) -> Any:
+        """The ids as they were given: a range, or an array; None for those of a Vector."""
+        return self._ids if self._range is None else self._range
+
+    @property
     def repeats(self) -> bool:
         """Whether an id may come more than once."""
         if self.vector is not None or self._range is not None:

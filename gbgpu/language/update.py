@@ -25,6 +25,12 @@ class Place:
     `full` with them (1 each), `ints` the int or None of each dimension."""
 
     __slots__ = ("parts", "ints", "shape", "full", "ndim")
+
+    @property
+    def given(self) -> list[Any]:
+        """The ids of each dimension as they were given."""
+        return [part.given for part in self.parts]
+
     ints: tuple[int | None, ...]
     parts: tuple[Index, ...]
     full: tuple[int, ...]
