@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from gc import collect
-from threading import RLock, get_ident
+from threading import get_ident
 from typing import Any
 from weakref import WeakMethod
 
@@ -45,6 +45,7 @@ from .run.steps import cast
 from .runner import Runner
 from .sharing import folds, shared_by
 from .stores import STATEMENT, Stores
+from .turns import Turns
 from .watch import Watched
 
 
@@ -111,7 +112,7 @@ class Session(Stores):
         self._explaining: dict[int, list[list[str]]] = {}
         self.alive = True
         self.broken: str | None = None  # why nothing works any more
-        self.lock = RLock()
+        self.lock = Turns()
         self.loop_index: tuple[Any, Any] | None = None  # the loop that is captured, and where its device counts rounds
         self.looping: set[Any] = set()  # loops that run
         self.late: Callable[[Any, Any], Any] | None = None  # what stands for a scalar's value while a loop is captured
@@ -148,6 +149,7 @@ class Session(Stores):
 
     def forked(self) -> None:
         """In a child process: the devices begin anew, if they can."""
+        self.lock.forked()
         self.broken = self.device_set.forked()
         self.alive = self.alive and self.broken is None
 
