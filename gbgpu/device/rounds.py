@@ -2,7 +2,7 @@
 stays there."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from ctypes import addressof, c_uint64, c_void_p
 from functools import lru_cache
@@ -225,8 +225,9 @@ class Rounds:
             with self._of[gpu].here():
                 stream.wait_event(self._all)
 
-    def launch(self, kind: int = 0) -> None:
-        """Run the loop to its end, from rounds of a kind on. Ctrl-C stops it within a few rounds."""
+    def launch(self, due: Callable[[float], bool], kind: int = 0) -> None:
+        """Run the loop to its end, from rounds of a kind on, or for a while: `due(start)` says whether what began then
+        is to stop. It does so within a few rounds, as with Ctrl-C."""
         if self._odd:
             self._begin_anew()
         if not self._cleared:
@@ -240,6 +241,8 @@ class Rounds:
             while not all(stream.done for stream in streams):
                 if time.perf_counter() - start > _ASKING:
                     time.sleep(5e-5)
+                if due(start):
+                    self._told[0] = 1
         except BaseException:
             self._told[0] = 1
             raise
@@ -251,7 +254,7 @@ class Rounds:
             names = ", ".join(self._of[gpu].name for gpu in lost)
             hint = "GBGPU_STAGED=1 runs loops of several GPUs by statements" if self.others else "GBGPU_RESIDENT=never"
             raise DeviceError(f"{names}: others did not come where a loop's rounds meet. Hint: {hint}")
-        self._odd = False
+        self._told[0], self._odd = 0, False
 
     def _begin_anew(self) -> None:
         """After a run that broke off in the middle."""

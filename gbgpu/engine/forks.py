@@ -1,25 +1,22 @@
 """What happens to a session where the process forks: children start threads of their own, or say why they can't."""
 
 import os
-from typing import Any
+from contextlib import ExitStack
 
 from .. import interrupts, settings
 
-_held: list[Any] = []  # the locks, while a fork is under way
+_held = ExitStack()  # the locks, while a fork is under way
 
 
 def _before() -> None:
     """A child inherits no half statement, and no half module."""
-    interrupts.loading.acquire()
-    _held.append(interrupts.loading)
+    _held.enter_context(interrupts.loading)
     if settings._session is not None:
-        settings._session.lock.acquire()
-        _held.append(settings._session.lock)
+        _held.enter_context(settings._session.lock)
 
 
 def _after() -> None:
-    while _held:
-        _held.pop().release()
+    _held.close()
 
 
 def _in_child() -> None:

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from gc import collect
-from threading import RLock
 from typing import Any
 from weakref import WeakMethod
 
@@ -46,6 +45,7 @@ from .run.steps import cast
 from .runner import Runner
 from .sharing import folds, shared_by
 from .stores import STATEMENT, Stores
+from .turns import Turns
 from .watch import Watched
 
 
@@ -120,7 +120,7 @@ class Session(Stores):
         self._planning = Threads()
         self.alive = True
         self.broken: str | None = None  # why nothing works any more
-        self.lock = RLock()
+        self.lock = Turns()
         self.loop_index: tuple[Any, Any] | None = None  # the loop that is captured, and where its device counts rounds
         self.looping: set[Any] = set()  # an element a loop that runs
         self.late: Callable[[Any, Any], Any] | None = None  # what stands for a scalar's value while a loop is captured
@@ -158,6 +158,7 @@ class Session(Stores):
 
     def forked(self) -> None:
         """In a child process: the devices begin anew, if they can."""
+        self.lock.forked()
         self.broken = self.device_set.forked()
         self.alive = self.alive and self.broken is None
 
@@ -244,7 +245,7 @@ class Session(Stores):
         that it took."""
         if self.recorders and (here := recorder(self)) is not None:
             return here.statement(statement)
-        taken = self.lock._is_owned()  # by this thread: the statement is a part of another
+        taken = self.lock.owned  # by this thread: the statement is a part of another
         try:
             with self.lock:
                 return self._run(statement, taken)

@@ -31,6 +31,8 @@ def carry_out(session: Any, loop: Any) -> Any:
     try:
         with Listed(session.looping):
             while not loop.over:
+                if session.lock.wanted:
+                    (session.lock if compiled is None else compiled).give_way()
                 if compiled is None or not compiled.advance():
                     loop.round()
     finally:

@@ -1,7 +1,7 @@
 """What a recorded body reads and writes, and which operations a round has."""
 
 from collections.abc import Iterator
-from operator import eq
+from operator import eq, is_
 from typing import Any, NamedTuple
 
 from ...language.expr import Expression, Operand
@@ -40,9 +40,16 @@ def read_only(operations: list[Operation]) -> list[Any]:
     return list(found.values())
 
 
-def content(handle: Any) -> tuple[Any, Any]:
-    """What a handle holds: a store, or a number of the host's."""
-    return handle._store, getattr(handle, "_value", None)
+def content(handle: Any) -> tuple[Any, ...]:
+    """What a handle holds: a store and its blocks, or a number of the host's."""
+    store = handle._store
+    return store, getattr(handle, "_value", None), *(getattr(store, "blocks", None) or ())
+
+
+def unchanged(handle: Any, known: tuple[Any, ...]) -> bool:
+    """Whether a handle holds the objects that `content` gave. (What is written in place is the same for all.)"""
+    now = content(handle)
+    return len(now) == len(known) and all(map(is_, now, known))
 
 
 def drained(operations: list[Operation], changed: set[int]) -> Any:

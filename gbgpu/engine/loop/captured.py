@@ -15,7 +15,7 @@ from ...language.expr import Statement
 from ...trace import listeners
 from ..dealing import ALONE, APART, DEALT, Ran
 from ..moving import moved
-from .body import content, drained, read_only
+from .body import content, drained, read_only, round_of, unchanged
 from .buffers import (
     EITHER,
     alike,
@@ -59,7 +59,7 @@ class Captured(Written):
         empties: dict[int, Any] | None = None,
     ):
         super().__init__(session, loop, pinned, seconds, often, empties or {})
-        self.alone = session.maps.alone  # on the first of several GPUs
+        self.alone, self.era = session.maps.alone, session.loops.era  # whether on the first of several GPUs; see Kept
         self.way = way
         self.joined: Any = None  # with a round of the other kind, as one kernel
         self.left = 0  # why it ended before the loop did, as condition.py has it
@@ -101,8 +101,9 @@ class Captured(Written):
             for x, store in before:
                 x._store = store
         self.tape.finish()
-        # what is written down of handles that nothing here changes, but who is told of a round may
-        self._constants = [(x, content(x)) for x in read_only(loop.body)] if loop.told else []
+        # what is written down of handles that nothing here changes, but others may between two launches
+        self._constants = [] if self.key else [(x, content(x)) for x in read_only(loop.body)]
+        self._rested: list[tuple[Any, ...]] = []  # what carried handles got between two launches
         if self.key:
             self._keep(signature, [x for x, _ in before])
 
@@ -216,17 +217,17 @@ class Captured(Written):
                 self.lent.recall()
         self.loop = loop
         self.carried, self.inside, self.read = ([signature.handles[i] for i in numbers] for numbers in self._numbers)
+        into = [*zip(self.carried, self.places, self.blocks, strict=True)]
+        into += [(x, place, blocks_of(place)) for x, place in zip(self.read, self.inputs, strict=True)]
         try:
-            self._fill()
+            self._fill(into)
         except BaseException:
             self.let_go()
             raise
         put_back(self.carried, self.places, self.blocks)
 
-    def _fill(self) -> None:
-        """What handles hold goes to their places."""
-        into = [*zip(self.carried, self.places, self.blocks, strict=True)]
-        into += [(x, place, blocks_of(place)) for x, place in zip(self.read, self.inputs, strict=True)]
+    def _fill(self, into: list[tuple]) -> None:
+        """What handles hold goes to their places. `into`: (handle, place, its blocks)."""
         for x, place, _ in into:
             if x._store is not None and x.ndim and x._store.form != place.form:
                 x._store = moved(self.session, x._store, place.form, place.map)
@@ -303,25 +304,21 @@ class Captured(Written):
 
     # -- running
 
-    def run(self, heir: Callable[["Captured"], Any]) -> tuple["Captured", Any]:
-        """Run to the end, or to a frontier that is too wide; handles hold what the last round left. Or another round
+    def run(self, heir: Callable[["Captured"], Any], due: Callable[[float], bool]) -> tuple["Captured", Any]:
+        """Run to the end, to a frontier that is too wide, to a round that somebody is told of, or until others are due:
+        `due(start)` says whether what began then is to stop. Handles hold what the last round left. Or another round
         goes on where this one ended: what `heir` finds and binds. Returns the round, of those that are joined, in which
         it ended, and what goes on."""
-        loop, joined, follows, ended = self.loop, self._joined, None, self
-        while not (loop.over or ended.left or self._changed()):
-            start, done = perf_counter(), False
-            try:
-                if joined is not None:
-                    loop.how = joined.run(self, loop.rounds)
-                else:
-                    self.tape.launch(loop.next_told)
-                    loop.how = self.tape.how
-                done = True
-            finally:
-                ended, follows = uninterrupted(partial(self._stopped, start, heir if done else None))
-            if self.key:
-                break
-            loop.tell()
+        loop, joined, start, done = self.loop, self._joined, perf_counter(), False
+        try:
+            if joined is not None:
+                loop.how = joined.run(self, loop.rounds, due)
+            else:
+                self.tape.launch(loop.next_told, due)
+                loop.how = self.tape.how
+            done = True
+        finally:
+            ended, follows = uninterrupted(partial(self._stopped, start, heir if done else None))
         return ended, follows
 
     def _stopped(self, start: float, heir: Callable[["Captured"], Any] | None) -> tuple["Captured", Any]:
@@ -346,6 +343,8 @@ class Captured(Written):
         finally:
             if self.key:
                 follows = ended._end(heir if told else None)
+            elif heir is not None and not (loop.over or self.left):
+                self._rest()
         return ended, follows
 
     def _end(self, heir: Callable[["Captured"], Any] | None) -> Any:
@@ -359,13 +358,29 @@ class Captured(Written):
                 self._pass(follows)
         return follows
 
-    def _changed(self) -> bool:
-        """Whether who was told of a round has given handles other content."""
+    def _rest(self) -> None:
+        """The round goes on later: handles get copies of what other handles may share meanwhile (VectorBlock)."""
+        with at_once(self.devices):
+            for x in (*self.carried, *self.inside):
+                if x.ndim == 0 or x._store is not None and (x._store.form == "list" or x._store.iso):
+                    x._store = copy_of(self.devices, x._store)
+        self._rested = list(map(content, self.carried))
+
+    def goes_on(self) -> bool:
+        """Whether the round may go on after a rest, from what its handles hold now; then it is ready to."""
+        same = self.alone is self.session.maps.alone and self.era is self.session.loops.era
+        same = same and all(unchanged(x, known) for x, known in self._constants)
+        same = same and tuple(guard.holds for guard in round_of(self.loop)[1]) == self.way[0]
+        if not (same and all(alike(x, place, EITHER) for x, place in zip(self.carried, self.places, strict=True))):
+            return False
+        uninterrupted(self._go_on)
+        return True
+
+    def _go_on(self) -> None:
         triples = zip(self.carried, self.places, self.blocks, strict=True)
-        if any(x._store is not place or held is not None and place.blocks != held for x, place, held in triples):
-            return True
-        pairs = (zip(content(x), known, strict=True) for x, known in self._constants)
-        return any(one is not other for each in pairs for one, other in each)
+        pairs = zip(triples, self._rested, strict=True)
+        self._fill([each for each, known in pairs if not unchanged(each[0], known)])
+        put_back(self.carried, self.places, self.blocks)
 
     def _leave(self) -> None:
         """Handles get buffers that no graph writes any more."""

@@ -227,17 +227,17 @@ class CudaTape:
             met = f"{self.one}, whose blocks meet {self.meetings} times a round"
             self._codes, self.how = [], met + self.between
 
-    def launch(self, until: int | None) -> None:
+    def launch(self, until: int | None, due: Callable[[float], bool]) -> None:
         self._ready()
         start = perf_counter()
-        self._rounds.launch()
+        self._rounds.launch(due)
         for code in self._codes:
             code.wanted(perf_counter() - start)
 
-    def run(self, kind: int, rounds: int) -> None:
+    def run(self, kind: int, rounds: int, due: Callable[[float], bool]) -> None:
         """One kernel, from rounds of a kind on."""
         self._rounds.expect(kind, rounds)
-        self._rounds.launch(kind)
+        self._rounds.launch(due, kind)
 
 
 def _megabytes(count: int) -> str:

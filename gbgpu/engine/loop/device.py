@@ -10,6 +10,7 @@ leaves it. A frontier that grows too wide for its pushes ends the graph: stateme
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property, partial
+from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -75,6 +76,10 @@ class DeviceLoop:
         self.plans: Any = None
         self.alike, self.tries, self.chances = 0, 0, CHANCES
         self.left, self.turned = False, None  # a captured round; how that went, if its pulls should be pushes
+        self.rests: Captured | None = None  # a captured round of this loop alone, which goes on
+        self.worth: float = inf  # the rounds from which on the capture that is under way was worth it
+        # Whether what began then is to let others have the session: not where this thread holds it for longer.
+        self.due = (lambda start: False) if session.lock.owned else session.lock.due
         self.empties: dict[int, Any] = {}  # what scalars count as that a round leaves without a value, by their ids
         self.wide = 0  # how often it was left as it had got too wide
         self.thinned = False  # whether frontiers that had been wide are not any more
@@ -106,12 +111,15 @@ class DeviceLoop:
 
     def advance(self) -> bool:
         global _spent
+        self.session.check()  # others may have ended it
         now = perf_counter()
         if self.device.kind == "cuda" and self.loop.rounds:
             waited = self.device.waited
             self.idle += 1 - (waited - self.waited) / max(now - self.last, 1e-9)
             self.idle, self.waited = self.idle / 2, waited
         _spent, self.last = _spent + now - self.last, now
+        if self.rests is not None:
+            return self._rested(self.rests)
         if self.left:  # what left off a captured round wants another one than it, by statements at first
             self.left = False
             return self.turned is not None and self.tries < _TRIES and self._gone()
@@ -149,14 +157,45 @@ class DeviceLoop:
 
     def _gone(self) -> bool:
         """Take rounds as they are captured now."""
+        self.tries += 1
         try:
-            with self.session.lock:  # what is launched now is captured; then the workspaces are the graph's
-                self._go()
+            pinned = self._settled()
+            if pinned is not None:
+                with self.session.lock:  # what is launched now is captured; then the workspaces are the graph's
+                    self.session.check()
+                    self._go(pinned)
+                self.loop.tell()
         except NotCompiled as reason:
             self._refuse(str(reason))
             self.tries = _TRIES
-        self.alike, self.plans, self.last = 0, None, perf_counter()
+        self._anew()
         return True
+
+    def _anew(self) -> None:
+        """No round was by statements yet, since now."""
+        self.alike, self.plans, self.last = 0, None, perf_counter()
+
+    def _rested(self, captured: Captured) -> bool:
+        """Go on with the round that this loop alone has; or by statements, where others changed what it starts from."""
+        self.rests = None
+        with self.session.lock:
+            self.session.check()
+            goes_on = captured.goes_on()
+            if goes_on:
+                self._run(captured)
+            else:
+                self._count()
+        if goes_on:
+            self.loop.tell()
+        self._anew()
+        return goes_on
+
+    def give_way(self) -> None:
+        """Let other threads that wait have the session. They may change anything that the loop reads."""
+        self._unfold()
+        self.session.lock.give_way()
+        vars(self).pop("signature", None)
+        self.last = perf_counter()
 
     def _refuse(self, reason: str) -> None:
         self.session.loops.refuse(self.signature.key, reason)
@@ -216,7 +255,7 @@ class DeviceLoop:
         if not self.solo.fits():
             self.solo, self.short = None, True
             return False
-        self.session.lock.acquire()  # until it is over: other threads' statements are planned for all devices
+        self.session.lock.__enter__()  # until it is over: other threads' statements are planned for all devices
         try:
             self.solo.enter()
         except BaseException:
@@ -326,7 +365,7 @@ class DeviceLoop:
                 return False
             self._take(captured)
         self.chances = CHANCES
-        self.alike, self.plans, self.last = 0, None, perf_counter()
+        self._anew()
         return True
 
     def _take(self, captured: Captured) -> None:
@@ -338,10 +377,16 @@ class DeviceLoop:
         self.left, self.turned = True, None
         gone = []
         while captured is not None:
-            ended, captured = captured.run(self._heir)
+            ended, captured = captured.run(self._heir, self.due)
             gone.append(ended)
         for ended in gone:
             self._waited(ended)
+        if self.loop.rounds > self.worth:
+            self.tries, self.worth = self.tries - 1, inf
+        if not (self.loop.over or ended.left):  # it goes on there, once others had their turn or were told
+            self.left, self.rests = False, None if ended.key else ended
+            return
+        self.worth = inf
         if not self.loop.over:
             self._count()
             self.thinned = self.thinned or ended.left == THINNED
@@ -393,23 +438,29 @@ class DeviceLoop:
 
     # -- one graph
 
-    def _go(self) -> None:
-        """Capture a round, and run it until the loop is over or the graph gives up."""
-        self.tries += 1
-        pinned, self.turned = self._pinned(), None
+    def _settled(self) -> dict[int, Statement] | None:
+        """Rounds that are planned blindly, until forms are those before one: its statements, by those of the loop. None
+        if they never are, or the loop is over."""
+        with self.session.lock:
+            pinned, self.turned = self._pinned(), None
         for _ in range(FORMS):
-            forms = self._forms()
-            with self._blind():
-                self._round(self.loop.body, pinned)
-            self.loop.rounds += 1
+            with self.session.lock:
+                self.session.check()
+                forms = self._forms()
+                with self._blind():
+                    self._round(self.loop.body, pinned)
+                self.loop.rounds += 1
+                settled = forms == self._forms()
             self.loop.tell()
             if self.loop.over:
-                return
-            if forms == self._forms():
-                break
-        else:
-            self._refuse("its rounds leave other forms than they begin with")
-            return
+                return None
+            if settled:
+                return pinned
+        self._refuse("its rounds leave other forms than they begin with")
+        return None
+
+    def _go(self, pinned: dict[int, Statement]) -> None:
+        """Capture a round, and run it until the loop is over, the graph gives up or others wait."""
         way = way_of(self.loop, pinned)
         kept = None if self.loop.told else self.session.loops.find(self.loop, self.signature, way, self._often)
         if kept is not None:  # only now things have the forms that it starts from
@@ -422,11 +473,9 @@ class DeviceLoop:
         self.session.loops.took((self.signature.key, way), took)
         for statement in self.statements:  # for who asks for plans
             statement.carried = pinned[id(statement)].carried or statement.carried
-        before = self.loop.rounds
+        self.worth = self.loop.rounds + WORTH
         captured.begin()
         self._run(captured)
-        if self.loop.rounds - before > WORTH:
-            self.tries -= 1
 
     def _pinned(self) -> dict[int, Statement]:
         """Statements in the directions that they took; those that pull from thin frontiers push them instead."""

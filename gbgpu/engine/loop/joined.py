@@ -1,6 +1,7 @@
 """Rounds of one loop in two kinds, whose products go in different directions, as one kernel of a GPU: it goes from one
 kind to the other by counts that it has there."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ...kernels.resident import Unknown
@@ -47,8 +48,8 @@ class Joined:
             if tape is not start.tape:
                 tape.clear()
 
-    def run(self, start: Captured, rounds: int) -> str:
-        self._tape.run(self.both.index(start), rounds)
+    def run(self, start: Captured, rounds: int, due: Callable[[float], bool]) -> str:
+        self._tape.run(self.both.index(start), rounds, due)
         return self._how
 
     def _cross(self, tape: CudaTape, one: Captured, other: Captured) -> None:

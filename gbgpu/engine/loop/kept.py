@@ -20,6 +20,7 @@ class Kept:
 
     def __init__(self) -> None:
         self._captured: OrderedDict[Hashable, list[Any]] = OrderedDict()
+        self.era = object()  # until all are dropped: what is captured later uses other workspaces
         self._rounds: OrderedDict[Hashable, int] = OrderedDict()
         self._refused: OrderedDict[Hashable, tuple[int, int, str]] = OrderedDict()
         self._known: OrderedDict[Hashable, int] = OrderedDict()
@@ -52,6 +53,7 @@ class Kept:
         return len(alike) >= ALIKE or any(captured.way == way for captured in alike)
 
     def clear(self) -> None:
+        self.era = object()
         self._captured = OrderedDict()  # what goes with the old one may ask here to be forgotten
 
     def add(self, captured: Any) -> None:

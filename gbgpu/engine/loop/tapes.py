@@ -20,7 +20,7 @@ from ...semiring._types import INT64
 from .condition import Condition, CpuCondition
 from .journal import Journal, NotCompiled
 
-_CHUNK, _PATIENCE = 64, 0.02  # rounds, at first, and seconds for which Ctrl-C waits
+_CHUNK, _PATIENCE = 64, 5e-3  # rounds, at first, and seconds for which Ctrl-C and other threads wait
 SHARED = 1e-4  # seconds of a round on each device from which several threads go through it
 
 
@@ -96,9 +96,10 @@ class CpuTape:
     def ended(self) -> Sequence[int]:
         return self.state[:3].tolist()
 
-    def launch(self, until: int | None) -> None:
-        """Some rounds at a time: Ctrl-C waits for compiled code of its own thread."""
-        state, chunk, most = self.state, self._chunk, min(until or self._most, self._most)
+    def launch(self, until: int | None, due: Callable[[float], bool]) -> None:
+        """Some rounds at a time, as Ctrl-C waits for compiled code of its own thread; as many as the loop has, or as
+        are done when `due(start)` says that what began then is to stop."""
+        state, chunk, begun, most = self.state, self._chunk, perf_counter(), min(until or self._most, self._most)
         together = self._together if self._replay.threads > 1 else None
         while not (state[1] or state[2] or state[0] >= most):
             start, many = perf_counter(), chunk if self.noted is None else 1
@@ -107,6 +108,8 @@ class CpuTape:
                 self.noted.add(state, self._seen)
             elif perf_counter() - start < _PATIENCE:
                 chunk *= 2
+            if due(begun):
+                break
 
     def _together(self, work: Callable[[int], Any]) -> list[Any]:
         tasks = [Task(thread, thread, 0, 0) for thread in range(self._replay.threads)]

@@ -1,0 +1,62 @@
+"""The lock of a session, for which threads take turns."""
+
+from threading import RLock
+from time import perf_counter, sleep
+from typing import Any
+
+SLICE = 5e-3  # seconds that a captured loop keeps the session for while another thread waits
+_MOMENT = 1e-4  # seconds between two looks at whether those have had it who waited
+_AT_ONCE, _SOME_TIME = (False,), (True,)
+_Reentrant: Any = type(RLock())  # in C: Ctrl-C does not come between what `with` gives up and the end of it
+
+
+class Turns(_Reentrant):
+    """A reentrant lock that tells whether threads wait for it. Whoever holds it for long asks `due`, gives it up and
+    calls `give_way`: then all who waited have had it before it is taken again."""
+
+    def __init__(self) -> None:
+        self._waiting: set[object] = set()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether another thread waits."""
+        return bool(self._waiting)
+
+    @property
+    def owned(self) -> bool:
+        """Whether this thread holds it."""
+        return bool(self._is_owned())
+
+    def due(self, start: float) -> bool:
+        """Whether another thread waits, and the one that has held it since `start` has had its turn."""
+        return bool(self._waiting) and perf_counter() - start > SLICE
+
+    def __enter__(self) -> bool:
+        taken: list[bool] = []
+        try:  # one call of C takes it and notes that: Ctrl-C comes before or after both
+            taken.extend(map(self.acquire, _AT_ONCE))
+            if not taken[0]:
+                self._wait(taken)
+        except BaseException:
+            if True in taken:
+                self.release()
+            raise
+        return True
+
+    def _wait(self, taken: list[bool]) -> None:
+        me = object()
+        try:
+            self._waiting.add(me)
+            taken.extend(map(self.acquire, _SOME_TIME))
+        finally:
+            self._waiting.discard(me)
+
+    def give_way(self) -> None:
+        """Return when all who wait now have had it; at once if this thread holds it."""
+        for one in () if self.owned else list(self._waiting):
+            while one in self._waiting:
+                sleep(_MOMENT)
+
+    def forked(self) -> None:
+        """In a child process no other thread waits."""
+        self._waiting.clear()
