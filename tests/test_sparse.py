@@ -248,6 +248,27 @@ def test_expressions(devices, table):
         agree(text)
 
 
+EXTREMES = {
+    **{dtype: [np.iinfo(dtype).min, 1, np.iinfo(dtype).max - 1, np.iinfo(dtype).max]
+       for dtype in (np.int8, np.int64, np.uint64)},
+    np.float64: [0, 2.0**53, 2.0**63, -1],
+}  # fmt: skip
+NUMBERS = [-(2**70), -(2**63), -129, -1, 2, 255, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, True, 1.5, np.inf]
+NUMBERS += [np.int8(-1), np.int64(2**63 - 1), np.uint64(2**63), np.uint64(2**64 - 1), np.float32(2**24)]
+
+
+@pytest.mark.parametrize("dtype", EXTREMES)
+def test_comparisons_with_a_scalar_beyond_the_type_are_numpys(first, dtype):
+    """Python's numbers and NumPy's: integers are compared exactly."""
+    values = np.array([EXTREMES[dtype]], dtype)
+    A = gs.csr_array(values)
+    for k, number in enumerate(NUMBERS):
+        for compare in ("==", "!=", "<", "<=", ">", ">="):
+            text = f"A {compare} number" if k % 4 else f"number {compare} A"
+            found, wanted = (evaluated(text, gs, A=x, number=number) for x in (A, values))
+            assert found is wanted or found.toarray().tolist() == wanted.tolist(), (text, number)
+
+
 def test_matrices_multiply_as_scipy_s(devices):
     """Beside arrays the left side says what `*` means; results are what the left side is."""
     for text in expressions(MATRICES):

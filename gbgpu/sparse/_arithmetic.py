@@ -325,8 +325,7 @@ class Arithmetic:
             if other != other:  # only `ne` gets here
                 return self._inverted(self._classes[self._format](self.shape, dtype=bool)).asformat(self.format)
             return self._inverted(self._against_scalar(_NEGATED.get(name) or _inverse(name), other))
-        dtype = _common_type(self.dtype, other)
-        A = self._A.apply(operator(name, dtype), dtype.type(other)).new(bool)
+        A = self._A.apply(getattr(gb.binary, name), _compared_with(self.dtype, other)).new(bool)
         return self._made(zeroless(A), self._format if other == other else self.format, self.shape)
 
     def _inverted(self, truths: Any) -> Any:
@@ -425,11 +424,14 @@ def _array(x: Any) -> np.ndarray | None:
     return None if array.dtype == object else array
 
 
-def _common_type(dtype: np.dtype, scalar: Any) -> np.dtype:
-    """The type in which values are compared with a scalar exactly."""
-    if isinstance(scalar, int) and not isinstance(scalar, bool) and dtype.kind in "iu":
-        return np.promote_types(dtype, np.min_scalar_type(scalar))
-    return checked_dtype(np.result_type(dtype, scalar))
+def _compared_with(dtype: np.dtype, scalar: Any) -> Any:
+    """A scalar as NumPy compares values of `dtype` with it: integers exactly, others in the common type."""
+    scalar = scalar[()] if isinstance(scalar, np.ndarray) else scalar
+    if dtype.kind in "iu" and isinstance(scalar, (int, np.integer, np.bool_)):
+        return scalar
+    if dtype.kind == "f" and type(scalar) is int:  # of any size
+        return dtype.type(scalar)
+    return checked_dtype(np.result_type(dtype, scalar)).type(scalar)
 
 
 def _broadcast(one: tuple, two: tuple, shapes: tuple) -> tuple[int, int]:
