@@ -249,7 +249,10 @@ def trace(*, rounds: bool = False) -> Trace:
     """Collect the records of this thread's statements inside: `with gb.trace() as records: ...`.
 
     Loops go statement by statement, which takes longer than they do by themselves; with `rounds` they go as they do
-    without a trace, and a round that devices go by themselves is one record."""
+    without a trace, and a round that devices go by themselves is one record.
+    Raises TypeError unless `rounds` is True or False."""
+    if not isinstance(rounds, bool):
+        raise TypeError(f"expected rounds=True or False; came {rounds!r}")
     return Trace(rounds)
 
 

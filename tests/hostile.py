@@ -78,7 +78,7 @@ v("min")[1:]; v.ss; A.ss; v.reposition(1); h + h; H.T; Q.T; n + s; v.outer(w);
 A.kronecker(B)""".replace("\n", " ").split("; ")
 
 
-ARRAYS = sparse.csr_array, sparse.csc_array, sparse.coo_array
+ARRAYS = sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix
 MODULES = [gb, gb.io, gb.ss, sparse]
 # these end the session, write files, or take long
 NOT_CALLED = {"init", "compile_ahead", "explain", "trace", "TransposedMatrix", "load_npz", "save_npz"}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
 import gbgpu as gb
-from gbgpu.dtypes import lookup_dtype
+from gbgpu.dtypes import BOOL, lookup_dtype
 
 TOP = 2**64 - 1
 
@@ -155,6 +157,26 @@ def test_scalars_of_operators():
 
 
 NO_IDS = [[0.5], [True], ["1"], [None], None, [[0], [1, 2]], [1j], object(), "1", b"1"]
+
+
+@pytest.mark.parametrize("dtype", ["INT64", "UINT64", "INT8"])
+def test_comparisons_of_integers_with_a_number_are_exact(first, dtype):
+    """Where no type of integers holds both sides, too: FP64 has 2**53 for 2**53 + 1."""
+    info = np.iinfo(lookup_dtype(dtype).np_type)
+    values = [x for x in (info.min, 0, 2**53, 2**53 + 1, info.max - 1, info.max) if x <= info.max]
+    v = gb.Vector.from_coo(range(len(values)), values, dtype)
+    numbers = [-(2**63), -1, 2**53 + 1, 2**63 - 1, 2**63, TOP, np.int64(2**53 + 1), np.uint64(2**53), np.uint64(TOP)]
+    for number in numbers:
+        for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+            compare = getattr(operator, name)
+            wanted = [compare(x, int(number)) for x in values]
+            assert compare(v, number).new().to_dense().tolist() == wanted, (name, number)
+            kept = [x for x, keep in zip(values, wanted, strict=True) if keep]
+            assert v.select(f"value{name}", number).new().to_coo()[1].tolist() == kept, (name, number)
+            mirrored = [compare(int(number), x) for x in values]
+            assert getattr(gb.binary, name)(number, v).new().to_dense().tolist() == mirrored, (name, number)
+    for late in (gb.Scalar.from_value(np.uint64(TOP)), np.uint64(TOP)):  # a Scalar has its type, whatever it holds
+        assert (v < late).new().dtype is BOOL
 
 
 @pytest.mark.parametrize("ids", NO_IDS, ids=lambda ids: type(ids).__name__)

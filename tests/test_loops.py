@@ -210,7 +210,9 @@ CONDITIONS = [
     "v.get(0, 5) == 5", "v.get(1) > 6", "v.reduce('max') == 9", "gb.agg.mean(v) > 7.9", "v.is_empty", "s.nvals == 1",
     "none.nvals == 0", "none.get(2) == 2", "~(s < 2)", "(s > 1) & (t > 1)", "(s > 5) | (t < 2)", "(u @ v) > 3",
     "s % 2 == 1", "binary.max(s | t) == 3", "(v * u).nvals == 2", "s.select('>', 2).nvals == 1", "A.nvals == 3",
-    "A[0, 1] == 2", "A.T.nvals == 3", "A.reduce_scalar() == 9", "it.index + s > 3", "v.isequal is None or s == 3",
+    "A[0, 1] == 2", "A.T.nvals == 3", "A.reduce_scalar() == 9",
+    "((s > 5) & (t > 1)) | (t < 2)", "(s > 2) & ((t > 2) | ~(s < 2))", "(s > 2) ^ (t > 1) | (t > 2) & (s < 0)",
+    "it.index + s > 3", "v.isequal is None or s == 3",
 ]  # fmt: skip
 
 
@@ -231,6 +233,30 @@ def test_conditions_mean_what_they_mean_outside(devices, text):
 
     expected = eval(text, space | {"it": now})
     assert met.value == bool(expected) and it.rounds == 1
+
+
+MIXTURES = [
+    "(a & b) | c", "a & (b | c)", "a | b & c", "a & b | c", "~(a & b) | c", "~a & b | ~c", "(a ^ b) & c", "a ^ (b & c)",
+    "(a | b) ^ c", "a ^ b | c", "~(a | b) & ~c", "(a & b) | (b & c)", "(a | b) & (b | c)", "~((a & b) | c) ^ b",
+]  # fmt: skip
+
+
+def test_conditions_of_both_kinds_mean_what_they_mean_of_booleans(first):
+    """Python's precedence; in it.when all of them, in it.until one after another."""
+    for k in range(8):
+        truths = dict(zip("abc", (np.bool_(k >> i & 1) for i in range(3)), strict=True))
+        for ending in MIXTURES[k::8]:
+            v, met = gb.Vector(int, 5), {text: gb.Scalar.from_value(False) for text in MIXTURES}
+            with gb.loop(2) as it:
+                v << 1
+                recorded = {name: v.nvals == (5 if holds else 0) for name, holds in truths.items()}
+                for text, scalar in met.items():
+                    with it.when(eval(text, recorded.copy())):
+                        scalar << True
+                it.until(eval(ending, recorded.copy()))
+            wanted = {text: bool(eval(text, truths.copy())) for text in MIXTURES}
+            assert {text: scalar.value for text, scalar in met.items()} == wanted, truths
+            assert it.rounds == (1 if wanted[ending] else 2), (ending, truths)
 
 
 REFUSED = [
@@ -262,6 +288,13 @@ def test_loops_that_would_not_end(devices):
     for most in (0, -1, 1.5, True, "3"):
         with pytest.raises(gb.exceptions.InvalidValue, match="max_iterations"):
             gb.loop(most)
+    for every in (0, -1, 1.5, True, None):
+        with pytest.raises(gb.exceptions.InvalidValue, match=f"every.*came {every}"):
+            gb.loop(3, every=every)
+    with pytest.raises(TypeError, match="on_iteration.*came 3"):
+        gb.loop(3, on_iteration=3)
+    with pytest.raises(TypeError, match="rounds=True or False; came 'no'"), gb.trace(rounds="no"):
+        pass
     with gb.loop(7) as it:
         v << it.index
         it.until(v.nvals == 4)

@@ -1202,7 +1202,9 @@ def used() -> int:
 
 CONDITIONS = [
     "q.nvals == 0", "q.nvals < it.index - 30", "v.reduce(monoid.max) > 1e30", "binary.plus(s | 0.5) > 1e9",
-    "~(s < 2.0**40)", "(it.index > 50) | (q.nvals == 0)", "s > float('inf')", "abs(s) < 0",
+    "~(s < 2.0**40)", "(it.index > 50) | (q.nvals == 0)",
+    "((q.nvals == 0) & (s > 2)) | (it.index > 50)", "((it.index > 50) | (q.nvals == 0)) & ((s > 2) ^ (s < 0))",
+    "s > float('inf')", "abs(s) < 0",
     "v.reduce(monoid.lor['BOOL']) == False", "v.reduce(monoid.plus['INT8']) == 77",
     "(s > 1e9) & (v.reduce('plus') > 1e9)", "s % 2.5 == 2.25",
     "q.reduce(monoid.min, allow_empty=True) == v.reduce(monoid.min, allow_empty=True)",

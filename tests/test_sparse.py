@@ -18,6 +18,7 @@ from gbgpu import sparse as gs
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning"),
+    pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore:Input has data type:FutureWarning"),  # of `diags` without a type
 ]
 
@@ -40,7 +41,8 @@ def kept(x):
         # SciPy adds entries to 0, which turns -0.0 into 0.0
         return (type(x).__name__, x.shape, x.dtype, x.nnz, digits(data), digits(x.toarray() + 0))
     if isinstance(x, (np.ndarray, np.generic)):
-        return isinstance(x, np.ndarray) or type(x).__name__, x.shape, x.dtype, digits(x)
+        kind = isinstance(x, np.ndarray) or type(x).__name__
+        return kind, isinstance(x, np.matrix), x.shape, x.dtype, digits(x)
     return tuple(map(kept, x)) if isinstance(x, tuple) else x
 
 
@@ -198,6 +200,38 @@ np.random.seed(3) or sp.random(4, 5, 0.4).toarray() | np.random.seed(3) or sp.ra
 sp.random(4, 5, 0.4, dtype=np.int8, random_state=np.random.RandomState(4)).toarray()
 sp.random_array((4, 5), density=0.4, random_state=4, data_sampler=lambda size: np.arange(size))
 """
+MATRICES = """
+M * M.T | M.T * M | S * S | M * S | S * M | M * [1, 2, 3] | [1, 2] * M | M * np.ones(3) | np.ones(2) * M
+M * np.ones(2) | M * np.ones((3, 1)) | np.ones((1, 2)) * M | M * np.matrix([[1], [2], [3]]) | np.matrix([1, 2]) * M
+M @ np.matrix(np.eye(3)) | np.matrix([1, 2]) @ A | A @ np.matrix([[1], [2], [3]]) | S * 2 | 2.5 * S | S * True
+S * np.int8(2) | M.dot(2) | M.dot(S) | S.dot(M) | S ** 1 | S ** 2 | S ** 5 | S ** 0.5 | S ** -1 | M ** 2 | S ** [2]
+S ** S | (S ** 0).toarray() | S ** 'a' | S ** np.int64(3) | S ** 2.0 | S ** np.array(2) | S ** True | S.power(2)
+S.power(2.5) | M.multiply(M) | M.multiply(A) | A.multiply(M) | M.multiply([1, 2, 3]) | M.multiply(M.toarray())
+M.multiply(A[0]) | A[0].multiply(M) | M * A.T | A * M | A.T @ M | M.T @ A | A.T * M | M + A | A + M | M - A | A - M
+M == A | A != M | M / A | A / M | M * A[0] | A[0] @ M.T | M.maximum(A) | A.minimum(M) | M * sp.csc_matrix(A.T)
+M + M.toarray() | M.toarray() - M | M > M.toarray() | M.maximum(np.ones((2, 3))) | M / M | M / 2 | 2 / M
+M / M.toarray() | M.sum(0) | M.sum(1) | M.sum() | M.sum(axis=0, dtype=np.int8) | M.sum(0, out=np.zeros(3, int))
+M.mean(0) | M.mean(-1) | M.sum(0, out=np.matrix([[0, 0, 0]])) | M.max(0) | M.min(1) | M.nanmax(axis=1) | M.argmax(0)
+M.argmin(1) | M.argmax() | M.diagonal() | M.getnnz(0) | M.count_nonzero(axis=1) | M.trace() | M.todense() | M.toarray()
+M.imag | M.nonzero() | M[0] | M[:, 0] | M[0, 1] | M[0, :2] | M[[0, 1], [0, 1]] | M[0, [0, 1]] | M[[0, 1], 0]
+M[None, 0] | M[None, 0, 1] | M[None] | M[0, None, :] | M[M > 1] | M[[[0, 1], [1, 0]], [[0, 1], [0, 1]]] | M[[], []]
+M[..., 0] | M.tocsc()[0] | list(M)[1] | M[[0]] | M.tocoo()[0] | list(M.tocoo()) | M.tocsc()[0, 1] | M.reshape(6)
+M.reshape((3, 2)) | M.reshape(1, 6) | M.getrow(1) | M.getcol(0) | M.tocsc().getcol(1) | M.tocsc().getrow(0)
+M.tocoo().getcol(1) | M.getH() | M.getformat() | M.get_shape() | M.asfptype() | M.H | abs(-M) | np.sin(M) | M.T
+M.tocoo().T | M.astype(float) | M.copy() | repr(M) | str(M) | hash(M) | sp.csr_matrix((3,)) | sp.csr_matrix([1, 2, 3])
+sp.csr_matrix(5) | sp.coo_matrix(([1, 2], ([0, 1],))) | sp.csr_matrix(A) | sp.csr_array(M) | sp.csc_matrix([1, 2])
+sp.coo_matrix(([1, 2], ([0, 1], [1, 1]))) | sp.csr_matrix((2, 3), dtype=np.int8) | sp.eye(2, format='csr') * S
+sp.identity(2, format='csc') | sp.diags([1, 2], format='csr') | sp.bmat([[M], [M]]) | sp.bmat([[A], [M]])
+sp.hstack([M, M]) | sp.hstack([M, A]) | sp.vstack([M, M.tocsc()]) | sp.block_diag([M, M]) | sp.block_diag([M, A])
+sp.block_array([[M, M]]) | sp.kron(M, M, format='csr') | sp.kron(M, A, format='csr')
+sp.kron([[1, 2]], [[3]], format='csr') | sp.tril(M) | sp.tril(A) | sp.triu([[1, 2]]) | sp.random(2, 2, 1, rng=1)
+sp.find(M) | sp.kron(sp.coo_array([1.0, 2]), sp.coo_array([3.0]), format='csr')
+sp.kron(sp.coo_array([1, 2]), A, format='csr') | sp.kron(A, sp.coo_array([1, 2, 0]), format='csr')
+sp.kron(sp.coo_array((3,)), sp.coo_array((2,))) | sp.isspmatrix(M) | sp.isspmatrix(A) | sp.issparse(M)
+sp.isspmatrix_csr(M) | sp.isspmatrix_csr(M.T) | sp.isspmatrix_csc(M.T) | sp.isspmatrix_coo(M.tocoo())
+isinstance(M, sp.csr_array) | isinstance(M, sp.sparray) | isinstance(M, sp.spmatrix) | isinstance(A, sp.sparray)
+isinstance(A, sp.spmatrix) | isinstance(A, sp.csr_matrix) | isinstance(M, sp.csr_matrix)
+"""
 
 
 def expressions(*tables):
@@ -212,6 +246,50 @@ def expressions(*tables):
 def test_expressions(devices, table):
     for text in expressions(table):
         agree(text)
+
+
+EXTREMES = {
+    **{dtype: [np.iinfo(dtype).min, 1, np.iinfo(dtype).max - 1, np.iinfo(dtype).max]
+       for dtype in (np.int8, np.int64, np.uint64)},
+    np.float64: [0, 2.0**53, 2.0**63, -1],
+}  # fmt: skip
+NUMBERS = [-(2**70), -(2**63), -129, -1, 2, 255, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, True, 1.5, np.inf]
+NUMBERS += [np.int8(-1), np.int64(2**63 - 1), np.uint64(2**63), np.uint64(2**64 - 1), np.float32(2**24)]
+
+
+@pytest.mark.parametrize("dtype", EXTREMES)
+def test_comparisons_with_a_scalar_beyond_the_type_are_numpys(first, dtype):
+    """Python's numbers and NumPy's: integers are compared exactly."""
+    values = np.array([EXTREMES[dtype]], dtype)
+    A = gs.csr_array(values)
+    for k, number in enumerate(NUMBERS):
+        for compare in ("==", "!=", "<", "<=", ">", ">="):
+            text = f"A {compare} number" if k % 4 else f"number {compare} A"
+            found, wanted = (evaluated(text, gs, A=x, number=number) for x in (A, values))
+            assert found is wanted or found.toarray().tolist() == wanted.tolist(), (text, number)
+
+
+def test_matrices_multiply_as_scipy_s(devices):
+    """Beside arrays the left side says what `*` means; results are what the left side is."""
+    for text in expressions(MATRICES):
+        agree(text, M=lambda module: module.csr_matrix(DENSE), S=lambda module: module.csr_matrix([[1, 2], [3, 4]]))
+
+
+def test_matrices_of_scipy_beside_ours(devices):
+    theirs, square = sp.csr_matrix([[1, 2], [3, 4]]), np.array([[1, 2], [3, 4]])
+    mine, array = gs.csr_matrix(square), gs.csr_array(square)
+    assert isinstance(mine.to_scipy(), sp.csr_matrix) and type(gs.csr_array(theirs)) is gs.csr_array
+    for product in (theirs * mine, mine * theirs, theirs * array, theirs @ mine, mine * sp.csr_array(square)):
+        assert product.toarray().tolist() == [[7, 10], [15, 22]] and gs.isspmatrix(product)
+    for values in (array * theirs, array * mine, sp.csr_array(square) * mine):
+        assert values.toarray().tolist() == [[1, 4], [9, 16]] and isinstance(values, gs.csr_array)
+    again = pickle.loads(pickle.dumps(mine))
+    again.shape = (1, 4)
+    assert type(again) is gs.csr_matrix and again.toarray().tolist() == [[1, 2, 3, 4]]
+    with pytest.raises(ValueError):
+        again.shape = (3, 3)
+    with pytest.raises(AttributeError):
+        array.shape = (1, 4)
 
 
 # -- in place
@@ -523,7 +601,7 @@ def test_indices_that_are_assigned_say_what_to_write(devices, format, part):
         setattr(A, part, [0, 1])
     B = A.to_scipy()
     setattr(B, part, getattr(B, part))
-    assert kept(type(A)(B)) == kept(A) and type(A).__dict__[part].__doc__.endswith("read to the host.")
+    assert kept(type(A)(B)) == kept(A) and getattr(type(A), part).__doc__.endswith("read to the host.")
 
 
 def test_scipy_and_gbgpu_take_each_other(devices):

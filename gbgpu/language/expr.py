@@ -162,7 +162,7 @@ class Operand:
             return _select_inside(x, op)
         if x.ndim == 0:
             return _kinds["scalar"]._selected(x, op, thunk)
-        found, fixed = selected(op, x.dtype, like(thunk))
+        found, fixed = selected(op, x.dtype, like(thunk), not isinstance(thunk, Operand))
         return Expression("select", found, x, None, x.dtype, x.shape, thunk if isinstance(thunk, Operand) else fixed)
 
     def _apply_unary(self, op: Any, right: Any = None, *, left: Any = None) -> "Expression":
@@ -334,8 +334,8 @@ def like(value: Any) -> Any:
 
 def bound(op: Any, dtype: DataType, right: Any, left: Any) -> "tuple[Any, Bound]":
     """(typed operator, scalar) of `x.apply(op, right, left=left)`; a scalar operand stays one."""
-    found, (side, thunk) = applied(op, dtype, like(right), like(left))
     scalar = right if left is None else left
+    found, (side, thunk) = applied(op, dtype, like(right), like(left), not isinstance(scalar, Operand))
     return found, Bound(side, scalar if isinstance(scalar, Operand) and len(found.dtypes) > 1 else thunk)
 
 

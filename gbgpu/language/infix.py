@@ -72,19 +72,22 @@ class Infix(Shaped):
 
     @property
     def text(self) -> str:
-        left, right = (getattr(x, "text", None) or getattr(x, "name", repr(x)) for x in (self.left, self.right))
-        return f"{left} {self.sign} {right}"
+        return f"{self._side(self.left)} {self.sign} {self._side(self.right)}"
+
+    def _side(self, x: Any) -> str:
+        text = getattr(x, "text", None) or getattr(x, "name", repr(x))
+        return f"({text})" if isinstance(x, Infix) and x.sign != self.sign else text
 
 
 def _ewise_shape(sign: str, left: Any, right: Any) -> tuple[int, ...]:
-    for x in (left, right):
-        if isinstance(x, Infix) and x.sign in "|&" and x.sign != sign:
-            raise TypeError(f"`|` beside `&` is ambiguous: `{x.text}`. Hint: give one of them its operator")
     if not is_tensor(left) or not is_tensor(right):
         if is_tensor(left) or is_tensor(right):
             other = right if is_tensor(left) else left
             raise TypeError(message(f"a Vector or a Matrix on both sides of {sign}", type(other).__name__))
-        return ()
+        return ()  # conditions: Python's precedence, as of its booleans
+    for x in (left, right):
+        if isinstance(x, Infix) and x.sign in "|&" and x.sign != sign:
+            raise TypeError(f"`|` beside `&` is ambiguous: `{x.text}`. Hint: give one of them its operator")
     if left.shape == right.shape:
         return left.shape
     if left.ndim == right.ndim or left.shape[-1 if left.ndim == 2 else 0] != right.shape[0 if right.ndim == 2 else -1]:

@@ -287,9 +287,12 @@ class Loop(Mode):
     condition and without `max_iterations`, and for bodies that do not end in the reverse order of their beginning."""
 
     def __init__(self, max_iterations: int | None, on_iteration: Callable[[int], Any] | None, every: int):
-        for name, value in (("max_iterations", max_iterations), ("every", every)):
-            if value is not None and (not is_integer(value) or value < 1):
+        given = {"every": every} if max_iterations is None else {"max_iterations": max_iterations, "every": every}
+        for name, value in given.items():
+            if not is_integer(value) or value < 1:
                 raise InvalidValue(message(f"{name}: a whole number of at least 1", repr(value)))
+        if on_iteration is not None and not callable(on_iteration):
+            raise TypeError(message("on_iteration: a function of the rounds that are done", repr(on_iteration)))
         self.max_iterations = None if max_iterations is None else int(max_iterations)
         self._call, self._every = on_iteration, int(every)
         self._session = settings.session()

@@ -170,7 +170,7 @@ class Scalar(Handle):
 
     @staticmethod
     def _selected(x: Any, op: Any, limit: Any) -> Expression:
-        found, fixed = selected(op, x.dtype, like(limit))
+        found, fixed = selected(op, x.dtype, like(limit), not isinstance(limit, Operand))
         limit = limit if isinstance(limit, Operand) else fixed
         return _kept(x, lambda value: _call(found, value, 0, 0, read(limit, found.dtypes[1])), repr(found))
 

@@ -3,10 +3,12 @@
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from ..errors import DomainMismatch, message
 from ..semiring._algebra import get_semiring
 from ..semiring._operators import BinaryOp, SelectOp, UnaryOp, resolve
-from ..semiring._types import DataType, exact, lookup_dtype, of_value, unify
+from ..semiring._types import UINT64, DataType, exact, lookup_dtype, of_value, unify
 
 
 def typed(op: Any, first: DataType, second: DataType) -> Any:
@@ -93,8 +95,26 @@ def _applicable(op: Any, kind: str) -> Any:
         raise error from None
 
 
-def applied(op: Any, dtype: DataType, right: Any, left: Any) -> tuple[Any, tuple[str, Any]]:
-    """(typed operator, (side of the bound scalar, thunk)) of `x.apply(op, right, left=left)`."""
+_COMPARISONS = {f"{prefix}{name}" for prefix in ("", "value") for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+
+
+def comparable(op: Any, dtype: DataType, value: Any) -> Any:
+    """The number that integers of `dtype` are compared with, so that the answer is exact; of other operators and types
+    the number as it is. INT64 and UINT64 have no common type of integers: in FP64 2**53 would equal 2**53 + 1."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or dtype.kind not in "iu" or hasattr(op, "op") or op.name not in _COMPARISONS:
+        return value
+    bounds, number = np.iinfo(dtype.np_type), int(value)
+    if isinstance(value, int) and -(2**63) <= value < 2**63 and dtype is not UINT64:
+        return value  # a type of integers holds both
+    if bounds.min <= number <= bounds.max:
+        return dtype.np_type.type(number)
+    return np.float64(-(2.0**65) if number < 0 else 2.0**65)  # beyond every integer, as the number is beyond these
+
+
+def applied(op: Any, dtype: DataType, right: Any, left: Any, known: bool = True) -> tuple[Any, tuple[str, Any]]:
+    """(typed operator, (side of the bound scalar, thunk)) of `x.apply(op, right, left=left)`. `known`: whether the
+    scalar is the number itself, not one that speaks for its type."""
     if left is not None and right is not None:
         raise TypeError("expected left or right, one bound scalar; came both. Hint: x.apply(op, right=2)")
     value, side = (right, "right") if left is None else (left, "left")
@@ -106,6 +126,7 @@ def applied(op: Any, dtype: DataType, right: Any, left: Any) -> tuple[Any, tuple
     indexed = kind_of(op) in ("indexunary", "select")
     if indexed and left is not None:
         raise TypeError("Do not pass `left` when applying an index-unary operator. Hint: the thunk is `right`")
+    value = comparable(op, dtype, value) if known else value
     first, second = (dtype, of_value(value)) if side == "right" else (of_value(value), dtype)
     found = typed(op, first, second)
     if found.is_positional and not indexed:  # the scalar has no position: that of the entry
@@ -118,10 +139,11 @@ def _position(op: Any) -> Any:
     return UnaryOp.registry[f"position{untyped(op).name.removeprefix('first').removeprefix('second')}"][op.dtypes[0]]
 
 
-def selected(op: Any, dtype: DataType, thunk: Any) -> tuple[Any, Any]:
-    """(typed select operator, thunk) of `x.select(op, thunk)`."""
+def selected(op: Any, dtype: DataType, thunk: Any, known: bool = True) -> tuple[Any, Any]:
+    """(typed select operator, thunk) of `x.select(op, thunk)`. `known`: as in `applied`."""
     thunk = False if thunk is None else thunk
     op = op if kind_of(op) == "select" else resolve(op, "select")
+    thunk = comparable(op, dtype, thunk) if known else thunk
     found = typed(op, dtype, of_value(thunk))
     return found, exact(thunk, found.dtypes[1])
 

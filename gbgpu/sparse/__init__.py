@@ -4,13 +4,27 @@ Results, dtypes, formats and stored zeros are SciPy's; integers, bools and float
 CPU and GPU. `.matrix` is the gbgpu.Matrix behind an array, `.to_scipy()` the SciPy array. SciPy is imported only
 there and for .npz files.
 
-`csr_matrix`, `csc_matrix` and `coo_matrix` make these arrays too: `*` is elementwise, `@` the product."""
+`csr_matrix`, `csc_matrix` and `coo_matrix` are their older kind, as SciPy's: `*` is the product, `**` the matrix power,
+and everything has two dimensions."""
 
 from typing import NoReturn
 
-from gbgpu.sparse._base import SparseArray, coo_array, csc_array, csr_array
+from gbgpu.sparse._base import SparseArray
+from gbgpu.sparse._classes import (
+    coo_array,
+    coo_matrix,
+    csc_array,
+    csc_matrix,
+    csr_array,
+    csr_matrix,
+    isspmatrix,
+    isspmatrix_coo,
+    isspmatrix_csc,
+    isspmatrix_csr,
+    sparray,
+    spmatrix,
+)
 from gbgpu.sparse._common import issparse
-from gbgpu.sparse._common import issparse as isspmatrix
 from gbgpu.sparse._construct import (
     block_array,
     block_diag,
@@ -32,8 +46,6 @@ from gbgpu.sparse._construct import (
     vstack,
 )
 
-csr_matrix, csc_matrix, coo_matrix = csr_array, csc_array, coo_array
-
 __all__ = [
     "SparseArray",
     "block_array",
@@ -54,11 +66,16 @@ __all__ = [
     "identity",
     "issparse",
     "isspmatrix",
+    "isspmatrix_coo",
+    "isspmatrix_csc",
+    "isspmatrix_csr",
     "kron",
     "load_npz",
     "random",
     "random_array",
     "save_npz",
+    "sparray",
+    "spmatrix",
     "tril",
     "triu",
     "vstack",
@@ -73,8 +90,6 @@ _INSTEAD = {
     "rand": "random_array((m, n), density=0.01)",
     "spdiags": "diags_array",
     "kronsum": "kron",
-    "sparray": "SparseArray",
-    "spmatrix": "SparseArray",
 }  # fmt: skip
 
 

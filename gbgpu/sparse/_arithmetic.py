@@ -10,7 +10,7 @@ import numpy as np
 import gbgpu as gb
 from gbgpu.errors import message
 
-from ._common import checked_dtype, formats, is_scalar, issparse, made, operator, products, sparse, united, zeroless
+from ._common import checked_dtype, is_scalar, issparse, matrix_classes, operator, products, sparse, united, zeroless
 
 _NEGATED = {"eq": "ne", "le": "gt", "ge": "lt"}
 _COLUMNS = 2  # dense matrices of at most so many columns are multiplied column by column
@@ -38,6 +38,9 @@ class Arithmetic:
     astype: Any
     transpose: Any
     _become: Any
+    _made: Any
+    _wrapped: Any
+    _classes: Any
     sum: Any
 
     @property
@@ -147,7 +150,11 @@ class Arithmetic:
             raise NotImplementedError(f"{name}: a nonzero scalar and a sparse array would give a dense one")
         if not _sparse(other):
             array = _array(other)
-            return NotImplemented if array is None else dense(self.toarray(), np.broadcast_to(array, self.shape))
+            return (
+                NotImplemented
+                if array is None
+                else self._wrapped(dense(self.toarray(), np.broadcast_to(array, self.shape)))
+            )
         other = sparse(other)
         if other.shape != self.shape:
             raise ValueError(f"inconsistent shapes: {self.shape} and {other.shape}")
@@ -155,7 +162,7 @@ class Arithmetic:
 
     def _united(self, name: str, other: Any) -> Any:
         dtype = np.promote_types(self.dtype, other.dtype)
-        return made(united(name, self._A, other._A, dtype), self._format, self.shape)
+        return self._made(united(name, self._A, other._A, dtype), self._format, self.shape)
 
     # -- products of values
 
@@ -171,23 +178,25 @@ class Arithmetic:
     def __mul__(self, other: Any) -> Any:
         return self.multiply(other)
 
-    __rmul__ = __mul__
+    def __rmul__(self, other: Any) -> Any:
+        return sparse(other) * self if issparse(other) else self.multiply(other)  # the left side says what `*` means
 
     def _multiplied(self, other: Any) -> Any:
         if other.shape == self.shape:
             return self._united("multiply", other)
         one, two = self._shape2, other._shape2
         if np.prod(two) == 1:
-            scaled = made(self._scaled(other.sum().astype(other.dtype))._A, self._format, self.shape)
+            scaled = self._made(self._scaled(other.sum().astype(other.dtype))._A, self._format, self.shape)
             return scaled.reshape(np.broadcast_shapes(self.shape, other.shape))
         if np.prod(one) == 1:
             return other._scaled(self.sum().astype(self.dtype))
         shape = _broadcast(one, two, (self.shape, other.shape))
         if one == shape or two == shape:
             A = _along(self._A, other._A) if one == shape else _along(other._A, self._A)
-            return made(zeroless(A), self._format if one == shape else other._format)
+            whole = self if one == shape else other
+            return whole._made(zeroless(A), whole._format)
         column, row = (self, other) if one[1] == 1 else (other, self)
-        return made(zeroless(_matmul(column._A, row._A, np.promote_types(self.dtype, other.dtype))), self._format)
+        return self._made(zeroless(_matmul(column._A, row._A, np.promote_types(self.dtype, other.dtype))), self._format)
 
     def _times_dense(self, array: np.ndarray) -> Any:
         """Stored entries keep their places, also where a product is 0."""
@@ -203,7 +212,7 @@ class Arithmetic:
         if self._shape2 != shape:
             A = A[_repeats(self._shape2[0], shape[0]), _repeats(self._shape2[1], shape[1])].new()
         A = operator("multiply", dtype)(_beside(A, array.reshape(two), shape)).new() if 0 not in shape else A.dup(dtype)
-        return made(A, "coo", shape if max(self.ndim, array.ndim) == 2 else self.shape)
+        return self._made(A, "coo", shape if max(self.ndim, array.ndim) == 2 else self.shape)
 
     def __truediv__(self, other: Any) -> Any:
         """By a scalar sparse; by a dense array a COO array of this one's entries; by a sparse one dense."""
@@ -222,7 +231,7 @@ class Arithmetic:
         if other.shape != self.shape:
             raise ValueError(f"inconsistent shapes: {self.shape} and {other.shape}")
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.true_divide(self.toarray().astype(np.float64), other.toarray())
+            return self._wrapped(np.true_divide(self.toarray().astype(np.float64), other.toarray()))
 
     # -- products of arrays
 
@@ -236,7 +245,10 @@ class Arithmetic:
         if _sparse(other):
             return self._matmul_sparse(sparse(other))
         array = other if hasattr(other, "__cuda_array_interface__") else _array(other)
-        return NotImplemented if array is None else self._matmul_dense(array)
+        if array is None:
+            return NotImplemented
+        found = self._matmul_dense(array)
+        return self._wrapped(found) if isinstance(other, np.matrix) else found
 
     def __rmatmul__(self, other: Any) -> Any:
         if is_scalar(other):
@@ -247,7 +259,8 @@ class Arithmetic:
         if array is None:
             return NotImplemented
         found = self.transpose() @ array.T
-        return found.T if found.ndim > 1 else found
+        found = found.T if found.ndim > 1 else found
+        return self._wrapped(found) if isinstance(other, np.matrix) else found
 
     def dot(self, other: Any) -> Any:
         """`self * other` for a scalar, else `self @ other`."""
@@ -282,11 +295,15 @@ class Arithmetic:
         dtype = np.promote_types(self.dtype, other.dtype)
         A = zeroless(_matmul(self._A, other._A if other.ndim == 2 else other._A.T, dtype))
         shape = self.shape[: self.ndim - 1] + other.shape[1:]
+        if len(shape) == 1 and self._classes is matrix_classes:
+            raise ValueError(
+                message("a matrix of two dimensions beside a matrix", f"shape {other.shape}", "A @ x.toarray()")
+            )
         if len(shape) == 2:
-            return made(A, self._format)
+            return self._made(A, self._format)
         if not shape:
             return np.array(A.get(0, 0, 0), dtype)
-        return made(A if self.ndim == 1 else A.T, "coo", shape)
+        return self._made(A if self.ndim == 1 else A.T, "coo", shape)
 
     # -- comparisons
 
@@ -295,7 +312,7 @@ class Arithmetic:
             return self._against_scalar(name, other)
         if not _sparse(other):
             array = _array(other)
-            return NotImplemented if array is None else getattr(python, name)(self.toarray(), array)
+            return NotImplemented if array is None else self._wrapped(getattr(python, name)(self.toarray(), array))
         other = sparse(other)
         if other.shape != self.shape:
             if name in ("eq", "ne"):
@@ -306,17 +323,16 @@ class Arithmetic:
     def _against_scalar(self, name: str, other: Any) -> Any:
         if getattr(python, name)(0, other):
             if other != other:  # only `ne` gets here
-                return self._inverted(formats[self._format](self.shape, dtype=bool)).asformat(self.format)
+                return self._inverted(self._classes[self._format](self.shape, dtype=bool)).asformat(self.format)
             return self._inverted(self._against_scalar(_NEGATED.get(name) or _inverse(name), other))
-        dtype = _common_type(self.dtype, other)
-        A = self._A.apply(operator(name, dtype), dtype.type(other)).new(bool)
-        return made(zeroless(A), self._format if other == other else self.format, self.shape)
+        A = self._A.apply(getattr(gb.binary, name), _compared_with(self.dtype, other)).new(bool)
+        return self._made(zeroless(A), self._format if other == other else self.format, self.shape)
 
     def _inverted(self, truths: Any) -> Any:
         """True wherever `truths` has no entry. The result is full of entries: SciPy warns."""
         A = gb.Matrix(bool, *self._shape2)
         A(~truths._A._materialized().S) << True
-        return made(A, self._format, self.shape)
+        return self._made(A, self._format, self.shape)
 
     def __eq__(self, other: object) -> Any:
         return self._compared("eq", other)
@@ -347,12 +363,12 @@ class Arithmetic:
     def _extreme_of(self, name: str, function: Any, other: Any) -> Any:
         if is_scalar(other):
             if function(0, other):
-                return formats[self.format](function(self.toarray(), other))
+                return self._classes[self.format](function(self.toarray(), other))
             dtype = checked_dtype(function(np.ones(1, self.dtype), other).dtype)
             found = self._mapped(operator(name, dtype), dtype, dtype.type(other))
-            return made(zeroless(found._A), self._format, self.shape)
+            return self._made(zeroless(found._A), self._format, self.shape)
         if not _sparse(other):
-            return function(self.toarray(), np.asarray(other))
+            return self._wrapped(function(self.toarray(), np.asarray(other)))
         other = sparse(other)
         if other.shape != self.shape:
             raise ValueError(f"inconsistent shapes {self.shape} and {other.shape}")
@@ -408,11 +424,14 @@ def _array(x: Any) -> np.ndarray | None:
     return None if array.dtype == object else array
 
 
-def _common_type(dtype: np.dtype, scalar: Any) -> np.dtype:
-    """The type in which values are compared with a scalar exactly."""
-    if isinstance(scalar, int) and not isinstance(scalar, bool) and dtype.kind in "iu":
-        return np.promote_types(dtype, np.min_scalar_type(scalar))
-    return checked_dtype(np.result_type(dtype, scalar))
+def _compared_with(dtype: np.dtype, scalar: Any) -> Any:
+    """A scalar as NumPy compares values of `dtype` with it: integers exactly, others in the common type."""
+    scalar = scalar[()] if isinstance(scalar, np.ndarray) else scalar
+    if dtype.kind in "iu" and isinstance(scalar, (int, np.integer, np.bool_)):
+        return scalar
+    if dtype.kind == "f" and type(scalar) is int:  # of any size
+        return dtype.type(scalar)
+    return checked_dtype(np.result_type(dtype, scalar)).type(scalar)
 
 
 def _broadcast(one: tuple, two: tuple, shapes: tuple) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 import sys
 from math import prod
-from typing import Any, NoReturn
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -11,7 +11,7 @@ import gbgpu as gb
 from gbgpu.errors import message
 
 from ._arithmetic import Arithmetic
-from ._common import checked_dtype, class_of, formats, issparse, made, summing, zeroless
+from ._common import array_classes, checked_dtype, class_of, issparse, made, matrix_classes, summing, zeroless
 from ._reduce import Reductions
 from ._subscript import Subscripts
 
@@ -81,6 +81,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
     """
 
     format = ""
+    _classes = array_classes  # those that results are of
     __array_priority__ = 10.1
     __hash__ = None  # type: ignore[assignment]  # as `==` compares elements
 
@@ -100,10 +101,28 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
             self._take_tuple(arg1, shape, dtype)
         else:
             self._take_dense(arg1, shape, dtype)
+        if len(self._shape) == 1 and self._classes is matrix_classes:
+            if isinstance(arg1, tuple):
+                raise ValueError(
+                    message("a matrix of two dimensions", f"shape {self._shape}", "csr_array has one, too")
+                )
+            self._shape = self._shape2
         if len(self._shape) == 1 and self.format == "csc":
             raise ValueError("Cannot convert. CSC format must be 2D. Got 1D")
         if dtype is not None and self.dtype != dtype:
             self._become(self._A.dup(dtype))
+
+    def _made(self, A: Any, format: str, shape: tuple | None = None) -> Any:
+        """An array or a matrix, as this one is, over an operand of gbgpu."""
+        return made(A, format, shape, self._classes)
+
+    def _wrapped(self, dense: np.ndarray) -> Any:
+        """A dense result as SciPy gives it."""
+        return dense
+
+    def _line(self, values: np.ndarray, axis: int) -> Any:
+        """One value for each column (axis 0) or row (1), as SciPy gives them."""
+        return values
 
     # -- construction
 
@@ -151,10 +170,11 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
         if self.format == "coo":
             self._given = row.copy(), coords[-1].copy(), data.copy()
         else:
-            self._built = _summed(row, coords[-1], data, self._shape2)
+            self._built = summed(row, coords[-1], data, self._shape2)
 
     def _take_dense(self, arg: Any, shape: Any, dtype: Any) -> None:
         array = np.asarray(arg, dtype)
+        array = np.atleast_2d(array) if self._classes is matrix_classes else array
         if array.ndim not in (1, 2):
             raise ValueError(message("an array of 1 or 2 dimensions", f"{array.ndim}"))
         if shape is not None and _checked_shape(shape) != array.shape:
@@ -162,7 +182,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
         checked_dtype(array.dtype)
         self._shape = _checked_shape(array.shape)
         where = np.nonzero(np.atleast_2d(array))
-        self._built = _summed(where[0], where[1], np.atleast_2d(array)[where], self._shape2)
+        self._built = summed(where[0], where[1], np.atleast_2d(array)[where], self._shape2)
 
     # -- the entries
 
@@ -175,7 +195,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
         """The entries as an operand of gbgpu, duplicates summed."""
         if self._built is None:
             row, col, data = self._given
-            self._built = _summed(row, col, data, self._shape2)
+            self._built = summed(row, col, data, self._shape2)
         return self._built
 
     def _in(self, dtype: Any) -> Any:
@@ -184,7 +204,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
             return self._A
         if self._given is not None and np.can_cast(self.dtype, dtype, "safe"):
             row, col, data = self._given
-            return _summed(row, col, data.astype(dtype), self._shape2)
+            return summed(row, col, data.astype(dtype), self._shape2)
         return self._A.dup(dtype)
 
     def _become(self, A: Any) -> None:
@@ -274,7 +294,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
         """This array in a format: "csr", "csc", "coo"."""
         if format is None or format == self.format:
             return self.copy() if copy else self
-        return class_of(format)(self)
+        return class_of(format, self._classes)(self)
 
     def tocsr(self, copy: bool = False) -> Any:
         return self.asformat("csr", copy)
@@ -295,14 +315,16 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
             return out
         return np.asarray(dense, order=order)
 
-    todense = toarray
+    def todense(self, order: Any = None, out: Any = None) -> Any:
+        """The dense NumPy array; of a `*_matrix` a numpy.matrix."""
+        return self._wrapped(self.toarray(order, out))
 
     def to_scipy(self) -> Any:
         """The SciPy array of the same format and index dtype."""
         import scipy.sparse as sp
 
         first, second, data = (x.copy() for x in self._arrays())
-        cls = getattr(sp, f"{self.format}_array")
+        cls = getattr(sp, type(self).__name__)
         if self.format == "coo":
             return cls((data, (first, second) if self.ndim == 2 else (second,)), shape=self._shape)
         return cls((data, second, first), shape=self._shape)
@@ -331,7 +353,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     def _same(self, A: Any, format: str | None = None) -> Any:
         """An array of this format and shape over other entries."""
-        return made(A, format or self.format, self._shape)
+        return self._made(A, format or self.format, self._shape)
 
     def transpose(self, axes: Any = None, copy: bool = False) -> Any:
         """The transpose: of CSR a CSC array and the other way round. Nothing moves."""
@@ -344,8 +366,8 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
         turned = {"csr": "csc", "csc": "csr", "coo": "coo"}[self.format]
         if self._given is not None:
             row, col, data = self._given
-            return formats["coo"]((data, (col, row)), shape=self._shape[::-1])
-        return made(self._A.T, turned)
+            return self._classes["coo"]((data, (col, row)), shape=self._shape[::-1])
+        return self._made(self._A.T, turned)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:
         """A COO array (of the same format, if the shape does not change). Computed on the host."""
@@ -356,7 +378,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
             raise ValueError(f"cannot reshape array of size {prod(self._shape)} into shape {new}")
         flat = np.ravel_multi_index([c.astype(np.int64) for c in self._coords], self._shape, order=order)  # type: ignore
         data = self.tocoo()._arrays()[2]
-        return formats["coo"]((data, np.unravel_index(flat, new, order=order)), shape=new)  # type: ignore
+        return self._classes["coo"]((data, np.unravel_index(flat, new, order=order)), shape=new)  # type: ignore
 
     # -- in place
 
@@ -408,7 +430,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     def __repr__(self) -> str:
         return (
-            f"<{_NAMES[self.format]} sparse array of dtype '{self.dtype}'\n"
+            f"<{_NAMES[self.format]} sparse {type(self).__name__[4:]} of dtype '{self.dtype}'\n"
             f"\twith {self.nnz} stored elements and shape {self._shape}>"
         )
 
@@ -435,7 +457,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     def __reduce__(self) -> Any:
         data = self.tocoo()
-        return _restored, (self.format, data._arrays()[2], data._coords, self._shape)
+        return _restored, (type(self), data._arrays()[2], data._coords, self._shape)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -452,63 +474,6 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
         found = np.empty((), object)
         found[()] = self
         return found if dtype is None else found.astype(dtype)
-
-
-def _indices(k: int, name: str, doc: str) -> property:
-    """An array of indices that is read to the host. To assign one raises AttributeError, which says what to write."""
-
-    def refuse(array: Any, value: Any) -> NoReturn:
-        hint = f"B = A.to_scipy() has {name} that can be assigned, and {array.format}_array(B) brings it back"
-        raise AttributeError(message("A.data, the only array that can be assigned", f"A.{name}", hint))
-
-    return property(lambda array: array._arrays()[k], refuse, doc=f"{doc}, read to the host.")
-
-
-class csr_array(SparseArray):  # noqa: N801 (SciPy's name)
-    __doc__ = f"Compressed sparse rows. {SparseArray.__doc__}"
-    format = "csr"
-
-    indptr = _indices(0, "indptr", "Where each row begins in `indices`")
-    indices = _indices(1, "indices", "The column of each entry")
-
-    def _read(self) -> tuple:
-        return self._A.to_csr()
-
-    def _rebuilt(self, data: np.ndarray) -> Any:
-        return gb.Matrix.from_csr(self.indptr, self.indices, data, ncols=self._shape2[1])
-
-
-class csc_array(SparseArray):  # noqa: N801
-    __doc__ = f"Compressed sparse columns. {SparseArray.__doc__}"
-    format = "csc"
-
-    indptr = _indices(0, "indptr", "Where each column begins in `indices`")
-    indices = _indices(1, "indices", "The row of each entry")
-
-    def _read(self) -> tuple:
-        return self._A.to_csc()
-
-    def _rebuilt(self, data: np.ndarray) -> Any:
-        return gb.Matrix.from_csr(self.indptr, self.indices, data, ncols=self._shape2[0]).T
-
-
-class coo_array(SparseArray):  # noqa: N801
-    __doc__ = f"Coordinates. {SparseArray.__doc__}"
-    format = "coo"
-
-    row = _indices(0, "row", "The row of each entry")
-    col = _indices(1, "col", "The column of each entry")
-
-    coords = SparseArray._coords
-
-    def _read(self) -> tuple:
-        return self._A.to_coo()
-
-    def _rebuilt(self, data: np.ndarray) -> Any:
-        return _summed(self.row, self.col, data, self._shape2)
-
-
-formats.update(csr=csr_array, csc=csc_array, coo=coo_array)
 
 
 # -- checks
@@ -560,7 +525,7 @@ def _content(A: Any) -> Any:
     return getattr(A, "matrix", A)._store
 
 
-def _summed(row: Any, col: Any, data: np.ndarray, shape: tuple[int, int]) -> Any:
+def summed(row: Any, col: Any, data: np.ndarray, shape: tuple[int, int]) -> Any:
     row, col = (np.asarray(x, np.int64) for x in (row, col))
     return gb.Matrix.from_coo(row, col, data, nrows=shape[0], ncols=shape[1], dup_op=summing(data.dtype))
 
@@ -586,9 +551,9 @@ def _compressed(data: Any, indices: Any, indptr: Any, shape: tuple, format: str)
     if np.all((np.diff(rows) > 0) | (np.diff(indices.astype(np.int64)) > 0)):
         A = gb.Matrix.from_csr(indptr, indices, data, ncols=minor)
     else:
-        A = _summed(rows, indices, data, (major, minor))
+        A = summed(rows, indices, data, (major, minor))
     return A if format == "csr" else A.T
 
 
-def _restored(format: str, data: np.ndarray, coords: tuple, shape: tuple) -> Any:
-    return formats["coo"]((data, coords), shape=shape).asformat(format)
+def _restored(cls: Any, data: np.ndarray, coords: tuple, shape: tuple) -> Any:
+    return cls(cls._classes["coo"]((data, coords), shape=shape))

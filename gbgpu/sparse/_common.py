@@ -7,7 +7,8 @@ import numpy as np
 import gbgpu as gb
 from gbgpu.errors import message
 
-formats: dict[str, Any] = {}  # "csr", "csc", "coo" -> class
+array_classes: dict[str, Any] = {}  # "csr", "csc", "coo" -> class
+matrix_classes: dict[str, Any] = {}
 
 # NumPy's operation -> the operator of numbers, and the one of booleans
 _OPERATORS = {
@@ -54,28 +55,34 @@ def issparse(x: Any) -> bool:
     return hasattr(x, "tocoo") and hasattr(x, "format") and hasattr(x, "nnz")
 
 
-def class_of(format: str) -> Any:
+def class_of(format: str, classes: dict[str, Any] = array_classes) -> Any:
     """The class of a format. Raises ValueError for one that there is none of."""
-    if format not in formats:
-        raise ValueError(message(f"a format among {', '.join(formats)}", repr(format)))
-    return formats[format]
+    if format not in classes:
+        raise ValueError(message(f"a format among {', '.join(classes)}", repr(format)))
+    return classes[format]
 
 
-def made(A: Any, format: str = "csr", shape: tuple | None = None) -> Any:
-    """A sparse array over an operand of gbgpu. `shape` (n,): A is one row."""
-    array = object.__new__(class_of(format))
+def made(A: Any, format: str = "csr", shape: tuple | None = None, classes: dict[str, Any] = array_classes) -> Any:
+    """A sparse array (or matrix, by `classes`) over an operand of gbgpu. `shape` (n,): A is one row."""
+    array = object.__new__(class_of(format, classes))
     array._built, array._given, array._host = A, None, None
-    array._shape = A.shape if shape is None else shape
+    array._shape = A.shape if shape is None or classes is matrix_classes else shape
     return array
 
 
+def kind_of(x: Any) -> dict[str, Any]:
+    """The classes of arrays, or of matrices, by the name of the class: without importing SciPy or CuPy."""
+    return matrix_classes if type(x).__name__.endswith("_matrix") else array_classes
+
+
 def sparse(x: Any) -> Any:
-    """Something sparse as an array of ours."""
+    """Something sparse as an array or matrix of ours."""
     if isinstance(x, gb.Matrix):
         return made(x)
-    if isinstance(x, tuple(formats.values())):
+    if isinstance(x, (*array_classes.values(), *matrix_classes.values())):
         return x
-    return formats[x.format if x.format in formats else "coo"](x)
+    classes = kind_of(x)
+    return classes[x.format if x.format in classes else "coo"](x)
 
 
 def zeroless(A: Any) -> Any:

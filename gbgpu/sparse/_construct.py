@@ -9,14 +9,28 @@ import numpy as np
 import gbgpu as gb
 from gbgpu.errors import message
 
-from ._common import checked_dtype, formats, made, operator, sparse
+from ._common import array_classes, checked_dtype, made, matrix_classes, operator, sparse
 
 _FLOATS: Any = object()  # for `dtype`: the type of floats that NumPy finds for the values
 
 
 def _any(x: Any) -> Any:
     """A sparse array of anything."""
-    return sparse(x) if hasattr(x, "tocoo") or isinstance(x, gb.Matrix) else formats["csr"](x)
+    return sparse(x) if _is_sparse(x) else array_classes["csr"](x)
+
+
+def _is_sparse(x: Any) -> bool:
+    return hasattr(x, "tocoo") or isinstance(x, gb.Matrix)
+
+
+def _classes_of(*operands: Any) -> dict[str, Any]:
+    """The classes of a result: arrays if an operand is one, else matrices, as SciPy has it."""
+    arrays = any(_is_sparse(x) and sparse(x)._classes is array_classes for x in operands)
+    return array_classes if arrays else matrix_classes
+
+
+def _as_matrix(x: Any) -> Any:
+    return matrix_classes[x.format](x)
 
 
 def eye_array(m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, format: str | None = None) -> Any:
@@ -29,13 +43,13 @@ def eye_array(m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, f
 
 
 def eye(m: int, n: int | None = None, k: int = 0, dtype: Any = float, format: str | None = None) -> Any:
-    """`eye_array`, as older code calls it."""
-    return eye_array(m, n, k=k, dtype=dtype, format=format)
+    """`eye_array`, as a matrix: `*` is the product."""
+    return _as_matrix(eye_array(m, n, k=k, dtype=dtype, format=format))
 
 
 def identity(n: int, dtype: Any = "d", format: str | None = None) -> Any:
-    """The identity of n x n."""
-    return eye_array(n, dtype=dtype, format=format)
+    """The identity of n x n, as a matrix."""
+    return eye(n, dtype=dtype, format=format)
 
 
 def diags_array(
@@ -66,12 +80,12 @@ def diags_array(
     row, col, data = (np.concatenate(part) for part in zip(*parts, strict=True))
     if format is not None:  # SciPy converts what it has by diagonals, without zeros
         row, col, data = (part[data != 0] for part in (row, col, data))
-    return formats["csr"]((data, (row, col)), shape=shape, dtype=dtype).asformat(format)
+    return array_classes["csr"]((data, (row, col)), shape=shape, dtype=dtype).asformat(format)
 
 
 def diags(diagonals: Any, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = _FLOATS) -> Any:
-    """`diags_array`, as older code calls it."""
-    return diags_array(diagonals, offsets=offsets, shape=shape, format=format, dtype=dtype)
+    """`diags_array`, as a matrix: `*` is the product."""
+    return _as_matrix(diags_array(diagonals, offsets=offsets, shape=shape, format=format, dtype=dtype))
 
 
 def _diagonal(values: np.ndarray, k: int, shape: tuple) -> tuple:
@@ -109,7 +123,7 @@ def random_array(
         data = integers(np.iinfo(dtype).min, np.iinfo(dtype).max, size, dtype=dtype)
     else:
         data = drawn.uniform(size=size)
-    return formats["coo"]((np.asarray(data).astype(dtype), places), shape=shape).asformat(format)
+    return array_classes["coo"]((np.asarray(data).astype(dtype), places), shape=shape).asformat(format)
 
 
 def _generator(rng: Any, random_state: Any) -> Any:
@@ -125,40 +139,45 @@ def random(
     m: int, n: int, density: float = 0.01, format: str = "coo", dtype: Any = None, rng: Any = None,
     data_rvs: Any = None, *, random_state: Any = None,
 ) -> Any:  # fmt: skip
-    """`random_array`, as older code calls it; `data_rvs(k)` gives k values."""
+    """`random_array`, as a matrix; `data_rvs(k)` gives k values."""
     sampler = None if data_rvs is None else lambda size: data_rvs(size)
-    return random_array(
+    drawn = random_array(
         (m, n), density=density, format=format, dtype=dtype, rng=rng, data_sampler=sampler, random_state=random_state
     )
+    return _as_matrix(drawn)
 
 
 def kron(A: Any, B: Any, format: str | None = None) -> Any:
-    """The Kronecker product."""
-    A, B = _any(A), _any(B)
+    """The Kronecker product, of the larger number of dimensions; a matrix unless A or B is an array."""
+    classes = _classes_of(A, B)
+    A, B = (_any(x) if _is_sparse(x) else classes["csr"](x) for x in (A, B))
+    whole = tuple(a * b for a, b in zip(A._shape2, B._shape2, strict=True))
+    shape = whole[2 - max(A.ndim, B.ndim) :] if classes is array_classes else whole
     if not A.nnz or not B.nnz:
-        return formats["coo"](tuple(np.multiply(A._shape2, B._shape2))).asformat(format)
+        return classes["coo"](shape).asformat(format)
     dtype = np.promote_types(A.dtype, B.dtype)
-    return made(A._in(dtype).kronecker(B._in(dtype), operator("multiply", dtype)).new()).asformat(format)
+    C = A._in(dtype).kronecker(B._in(dtype), operator("multiply", dtype)).new()
+    return made(C, "csr", shape, classes).asformat(format)
 
 
 def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
     """The entries on and below the k'th diagonal."""
-    return made(_any(A)._A.select("tril", k).new(), "coo").asformat(format)
+    return made(_any(A)._A.select("tril", k).new(), "coo", None, _classes_of(A)).asformat(format)
 
 
 def triu(A: Any, k: int = 0, format: str | None = None) -> Any:
     """The entries on and above the k'th diagonal."""
-    return made(_any(A)._A.select("triu", k).new(), "coo").asformat(format)
+    return made(_any(A)._A.select("triu", k).new(), "coo", None, _classes_of(A)).asformat(format)
 
 
 def hstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
-    """Arrays side by side."""
-    return block_array([list(blocks)], format=format, dtype=dtype)
+    """Blocks side by side; a matrix unless one is an array."""
+    return bmat([list(blocks)], format=format, dtype=dtype)
 
 
 def vstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
-    """Arrays one below the other."""
-    return block_array([[block] for block in blocks], format=format, dtype=dtype)
+    """Blocks one below the other; a matrix unless one is an array."""
+    return bmat([[block] for block in blocks], format=format, dtype=dtype)
 
 
 def block_array(blocks: Any, *, format: str | None = None, dtype: Any = None) -> Any:
@@ -185,8 +204,10 @@ def block_array(blocks: Any, *, format: str | None = None, dtype: Any = None) ->
 
 
 def bmat(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
-    """`block_array`, as older code calls it."""
-    return block_array(blocks, format=format, dtype=dtype)
+    """`block_array`, but a matrix unless a block is an array."""
+    grid = [list(row) for row in blocks]
+    whole = block_array(grid, format=format, dtype=dtype)
+    return whole if _classes_of(*(x for row in grid for x in row)) is array_classes else _as_matrix(whole)
 
 
 def _extent(line: list, axis: int, where: str) -> int:
@@ -197,10 +218,12 @@ def _extent(line: list, axis: int, where: str) -> int:
 
 
 def block_diag(mats: Any, format: str | None = None, dtype: Any = None) -> Any:
-    """Arrays along the diagonal, numbers too."""
-    mats = [_any(x if hasattr(x, "tocoo") or isinstance(x, gb.Matrix) else np.atleast_2d(x)) for x in mats]
+    """Blocks along the diagonal, numbers too; a matrix unless one is an array."""
+    classes = _classes_of(*(mats := list(mats)))
+    mats = [_any(x if _is_sparse(x) else np.atleast_2d(x)) for x in mats]
     grid = [[x if i == j else None for j in range(len(mats))] for i, x in enumerate(mats)]
-    return block_array(grid, format=format or "coo", dtype=dtype)
+    whole = block_array(grid, format=format or "coo", dtype=dtype)
+    return whole if classes is array_classes else _as_matrix(whole)
 
 
 def find(A: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ import numpy as np
 
 import gbgpu as gb
 
-from ._common import checked_dtype, formats, given
+from ._common import checked_dtype, given
 
 
 class Reductions:
@@ -24,6 +24,8 @@ class Reductions:
     astype: Any
     tocoo: Any
     coords: Any
+    _classes: Any
+    _line: Any
 
     def _axis(self, axis: Any) -> int | None:
         """None, 0 or 1. Raises ValueError."""
@@ -55,7 +57,7 @@ class Reductions:
         plus = gb.monoid.lor if wide == np.bool_ else gb.monoid.plus[wide]
         if axis is None:
             return given(wide.type(A.reduce_scalar(plus, allow_empty=False).new().value), out)
-        total = self._lines(A, axis, plus).to_dense(0, wide)
+        total = self._line(self._lines(A, axis, plus).to_dense(0, wide), axis)
         return given(total if dtype is None else total.astype(dtype), out)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
@@ -126,7 +128,7 @@ class Reductions:
         if not explicit:
             holes = self._counts(self._A, axis) < self.shape[axis]
             best[holes] = function(zero, best[holes])
-        return formats["coo"](best)
+        return self._classes["coo"](self._line(best, axis))
 
     def argmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Where the maximum is first: an int (of the flattened array), or an array for an axis. Computed on the
@@ -146,7 +148,7 @@ class Reductions:
         A = self._A.T if axis == 0 else self._A
         row, col, vals = A.to_coo()
         if axis is not None:
-            return _first_places(row, col, vals, A.shape, function, better, explicit)
+            return self._line(_first_places(row, col, vals, A.shape, function, better, explicit), axis)
         if explicit and not len(vals):
             raise ValueError(f"Cannot apply {name} to zero matrix when explicit=True.")
         flat, shape = row * A.shape[1] + col, (1, prod(self.shape))

@@ -6,7 +6,7 @@ import numpy as np
 
 import gbgpu as gb
 
-from ._common import formats, issparse, made, sparse
+from ._common import array_classes, issparse, matrix_classes, sparse
 
 
 class Subscripts:
@@ -21,6 +21,9 @@ class Subscripts:
     _A: Any
     _shape2: Any
     _become: Any
+    _made: Any
+    _wrapped: Any
+    _classes: Any
 
     def __getitem__(self, key: Any) -> Any:
         keys, new = _keys(key, self.shape)
@@ -36,15 +39,18 @@ class Subscripts:
             found = self.dtype.type(self._A.get(*keys, 0))
             if new == ():
                 return found
-            whole = np.full(new, found)
-            return formats[self.format](whole) if self.ndim == 1 or self.format == "coo" else whole
+            whole = np.full(new, found) if self.ndim == 1 or self._classes is array_classes else np.full((1, 1), found)
+            return self._classes[self.format](whole) if self.ndim == 1 or self.format == "coo" else whole
         A = self._A[tuple([k] if isinstance(k, int) else k for k in keys)].new()
         if not any(ints):
-            shape, found = A.shape, made(A, self.format)
+            shape, found = A.shape, self._made(A, self.format)
+        elif self._classes is matrix_classes:
+            shape, found = A.shape, self._made(A, self.format)
+            new = None if new is None else (1,) * (2 - len(new)) + new
         else:
             format = self.format if self.ndim == 1 else "coo"
             shape = (max(A.shape) if 0 not in A.shape else 0,)
-            found = made(A if ints[0] else A.T, format, shape)
+            found = self._made(A if ints[0] else A.T, format, shape)
         return found if new is None or new == shape else found.reshape(new).asformat(self.format)
 
     def _elements(self, i: np.ndarray, j: np.ndarray) -> Any:
@@ -58,9 +64,9 @@ class Subscripts:
         if len(at):
             hit = at[place] == wanted
             found[hit] = vals[place[hit]]
-        if i.ndim == 2 or self.format == "coo":
-            return formats[self.format](found)
-        return found
+        if i.ndim == 2 or self.format == "coo" or not i.size:
+            return self._classes[self.format](found)
+        return self._wrapped(found)
 
     def __setitem__(self, key: Any, x: Any) -> None:
         """Assign a scalar, a dense array (all of it is stored, zeros too) or a sparse one; both are broadcast."""
