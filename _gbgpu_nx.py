@@ -66,7 +66,7 @@ NOTES = {
     "average_shortest_path_length": "Methods of all pairs are left to NetworkX.",
     "betweenness_centrality": "weight and endpoints are left to NetworkX.",
     "edge_betweenness_centrality": "weight and multigraphs are left to NetworkX.",
-    "hits": "By iteration: up to ten times max_iter rounds; nstart and normalized=False are left to NetworkX.",
+    "hits": "nstart and normalized=False are left to NetworkX. Of several results it is one without negative numbers.",
     **dict.fromkeys("katz_centrality eigenvector_centrality".split(), "nstart is left to NetworkX."),
     "pagerank": "Multigraphs and negative weights are left to NetworkX.",
     "kosaraju_strongly_connected_components": "source is left to NetworkX.",

@@ -148,8 +148,8 @@ class Arrays:
         return Matrix.from_csr(self.offsets, heads, ordered, ncols=len(self), name="A")
 
     def weights(self, weight: Any, combine: Callable[[Iterable], Any] = sum) -> np.ndarray:
-        """The number at each arc (INT64 or FP64): the attribute `weight` where there is one, else 1; None: 1. A
-        function is called with both ends and what NetworkX holds of the edge. Parallel edges are combined.
+        """The number at each arc (INT64 or FP64): the attribute `weight` where there is one, else 1; None: 1. Parallel
+        edges are combined. A function is the name of an attribute like any other object, as in NetworkX's matrices.
 
         NotImplementedError for values that are no numbers."""
         values, hidden = self.seen(weight, combine)
@@ -157,11 +157,14 @@ class Arrays:
             raise NotImplementedError("numbers as the weights of edges, not None")
         return values
 
-    def seen(self, weight: Any, combine: Callable[[Iterable], Any]) -> tuple[np.ndarray, np.ndarray]:
-        """The same, and where it is None, which hides an edge."""
-        key = weight, combine
-        if callable(weight) or key not in self._weights:
-            values, hidden = self.values(weight, combine)
+    def seen(
+        self, weight: Any, combine: Callable[[Iterable], Any], calls: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same, and where it is None, which hides an edge. `calls`: a function is called with both ends and what
+        NetworkX holds of the edge, as NetworkX's paths do."""
+        called, key = calls and callable(weight), (weight, combine)
+        if called or key not in self._weights:  # of functions none is kept
+            values, hidden = self.values(weight, combine, called)
             whole = values.dtype.kind in "biu" and not (values.dtype == np.uint64 and values.max(initial=0) >> 63)
             if not (whole or values.dtype.kind == "f") or values.ndim != 1:
                 raise NotImplementedError(f"numbers of 64 bits as the weights of edges; {weight!r} has other values")
@@ -171,14 +174,17 @@ class Arrays:
             self._weights[key] = found
         return self._weights[key]
 
-    def values(self, weight: Any, combine: Callable[[Iterable], Any] = sum) -> tuple[np.ndarray, np.ndarray]:
-        """The values as they are, of whatever type; 0 where they are None, and where that is."""
+    def values(
+        self, weight: Any, combine: Callable[[Iterable], Any] = sum, called: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The values as they are, of whatever type; 0 where they are None, and where that is. `called`: `weight` is a
+        function to call, and there are dictionaries."""
         none = np.zeros(len(self.heads), bool)
         if weight is None:
             return self.parallel if combine is sum else np.ones(len(self.heads), np.int64), none
         if self.rows is None:
             return self.attributes.get(weight, np.ones(len(self.heads), np.int64)), none
-        if callable(weight):
+        if called:
             pairs = zip(self.nodes, self.rows, strict=True)
             found = [weight(u, v, data) for u, row in pairs for v, data in row.items()]
         elif self.multigraph:
@@ -305,7 +311,9 @@ class _Both:
 
     @property
     def _cache(self: Any) -> dict:
-        if self.__networkx_cache__ is None:  # somebody wants none
+        """What is kept until the graph changes. A view keeps nothing: it changes with its graph, and with its filter,
+        and is not told of either."""
+        if self.__networkx_cache__ is None or is_view(self):  # None: somebody wants none
             return {}
         return self.__networkx_cache__
 
@@ -333,8 +341,8 @@ class _Both:
                 cache["gbgpu backwards"] = Arrays.read(arrays.nodes, self._pred, self.is_multigraph(), self._lent)
         return cache["gbgpu backwards"]
 
-    def _told(self: Any, weight: Any) -> Arrays:
-        """The arcs, with what a weight that is a function looks at."""
+    def _called(self: Any, weight: Any) -> Arrays:
+        """The arcs, with the dictionaries that a weight is given where it is a function."""
         if callable(weight):
             self._adj  # noqa: B018
         return self._arrays
@@ -358,6 +366,13 @@ class _Both:
 
     def to_undirected_class(self: Any) -> type:
         return MultiGraph if self.is_multigraph() else Graph
+
+    def __copy__(self: Any) -> Any:
+        """Another object on the same dictionaries, with the same cache: a change of one is a change of both."""
+        self._adj  # noqa: B018
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
 
     def __getstate__(self: Any) -> dict:
         self._adj  # noqa: B018  matrices stay with their session
@@ -397,27 +412,41 @@ def convertible(graph: Any) -> bool:
     return isinstance(graph, nx.Graph) and type(graph).__getitem__ is nx.Graph.__getitem__
 
 
+def is_view(graph: Any) -> bool:
+    """Whether the graph shows another one: `subgraph`, `reverse(copy=False)`, `to_directed(as_view=True)` and so on."""
+    return getattr(graph, "_graph", None) is not None
+
+
+def as_it_is(graph: Any) -> Any:
+    """The graph, or for a view of one of the backend a graph on its dictionaries for one call: its arrays are read
+    once."""
+    return from_networkx(graph) if isinstance(graph, _Both) and is_view(graph) else graph
+
+
 def from_networkx(graph: Any) -> Any:
     """A graph of the backend on the dictionaries of one of NetworkX's. Arrays are shared with conversions of the same
-    graph that NetworkX keeps."""
+    graph that NetworkX keeps, if it is to use them."""
     if not convertible(graph):
         raise NotImplementedError(f"a graph of NetworkX's, which a {type(graph).__name__} is not")
     new = CLASSES[graph.is_directed(), graph.is_multigraph()]._empty()
     new._lent = True
-    kept = (getattr(graph, "__networkx_cache__", None) or {}).get("backends", {}).get("gbgpu", {})
+    cache = getattr(graph, "__networkx_cache__", None) if nx.config.cache_converted_graphs else None
+    kept = (cache or {}).get("backends", {}).get("gbgpu", {})
     earlier = next((found for found in kept.values() if isinstance(found, _Both)), None)
     if earlier is not None:
         new.__networkx_cache__ = earlier.__networkx_cache__
-    if getattr(graph, "_graph", None) is not None:
+    if is_view(graph):
         graph.__networkx_cache__ = None  # of a view, which changes with its graph, NetworkX is to keep no conversion
     _share(graph, new)
     return new
 
 
 def to_networkx(graph: Any) -> Any:
-    """The same graph of NetworkX's class, on the same dictionaries."""
+    """The same graph of NetworkX's class, on the same dictionaries. A change of one is a change of both, so they
+    share the cache that a change clears."""
     new = PLAIN[type(graph)]()
     _share(graph, new)
+    new.__networkx_cache__ = graph.__networkx_cache__
     return new
 
 

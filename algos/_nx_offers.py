@@ -8,7 +8,7 @@ from typing import Any
 
 from networkx.utils import create_py_random_state
 
-from algos._nx_graph import convertible
+from algos._nx_graph import as_it_is, convertible
 
 # How much work NetworkX has: "pass", a look at each edge, which a conversion has too; "linear", a few operations for
 # each edge; "more", many.
@@ -26,6 +26,12 @@ class Offer:
     parallel: bool
     refuses: Callable[[dict[str, Any]], str | None]
     signature: Signature
+
+    def call(self, *arguments: Any, **keywords: Any) -> Any:
+        """What NetworkX calls. The first argument is the graph, or G is."""
+        if "G" in keywords:
+            keywords["G"] = as_it_is(keywords["G"])
+        return self.run(*map(as_it_is, arguments[:1]), *arguments[1:], **keywords)
 
     def can(self, arguments: tuple, keywords: dict[str, Any]) -> bool | str:
         """True, or why not."""

@@ -21,11 +21,12 @@ from gbgpu import select
 
 
 class _Weighted:
-    """A graph with weights, and the paths that were asked of it."""
+    """A graph with weights, and the paths that were asked of it. `calls`: whether NetworkX calls a weight that is a
+    function; else it is an attribute's name."""
 
-    def __init__(self, G: Any, weight: Any, *, negative: bool = False):
-        self.arrays: Arrays = G._told(weight)
-        found, hidden = self.arrays.seen(weight, min)
+    def __init__(self, G: Any, weight: Any, *, negative: bool = False, calls: bool = True):
+        self.arrays: Arrays = G._called(weight) if calls else G._arrays
+        found, hidden = self.arrays.seen(weight, min, calls)
         self.whole = found.dtype.kind == "i"
         self.lowest = found.min(initial=0)
         if self.lowest < 0 and not negative:
@@ -299,14 +300,14 @@ def negative_edge_cycle(G: Any, weight: Any = "weight", heuristic: bool = True) 
 @offer("more", parallel=True)
 def floyd_warshall(G: Any, weight: Any = "weight") -> dict:
     """As a dictionary of dictionaries, with inf where no path leads."""
-    graph = _Weighted(G, weight)
+    graph = _Weighted(G, weight, calls=False)
     nodes = graph.arrays.nodes
     return {nodes[i]: graph.arrays.by_node(found.distances) for i, found in graph.every(False)}
 
 
 @offer("more", parallel=True)
 def floyd_warshall_numpy(G: Any, nodelist: Any = None, weight: Any = "weight") -> np.ndarray:
-    graph = _Weighted(G, weight)
+    graph = _Weighted(G, weight, calls=False)
     order = np.arange(len(graph.arrays))
     if nodelist is not None:
         listed = list(nodelist)

@@ -8,7 +8,8 @@ import networkx as nx
 import numpy as np
 
 from algos import similarity
-from algos._iterations import ConvergenceError
+from algos._iterations import ConvergenceError, products
+from algos._lanczos import top_eigenvector
 from algos._nx_graph import Arrays
 from algos._nx_offers import offer
 from algos._nx_search import known
@@ -16,7 +17,6 @@ from algos._nx_structure import no_loops
 from algos.betweenness import betweenness, edge_betweenness
 from algos.coloring import greedy_color as colors
 from algos.eigenvector import eigenvector
-from algos.hits import hits as hubs_and_authorities
 from algos.katz import katz
 from algos.labels import label_propagation
 from algos.pagerank import pagerank as ranks
@@ -49,17 +49,18 @@ def pagerank(
     arrays = G._arrays
     if not len(arrays):
         return {}
-    weights = G._told(weight).weights(weight)
+    weights = G._arrays.weights(weight)
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise NotImplementedError("weights of at least 0")
-    if not 0 <= alpha < 1 or max_iter < 1 or tol <= 0:
-        raise NotImplementedError("alpha in [0, 1), max_iter and tol above 0")
+    if not 0 <= alpha < 1:
+        raise NotImplementedError("alpha in [0, 1)")
     if personalization is not None and not any(personalization.get(node, 0) for node in arrays.nodes):
         raise ZeroDivisionError
     given = (personalization, dangling, nstart)
     if any(value < 0 for values in given if values for value in values.values()):
         raise NotImplementedError("distributions of numbers of at least 0")
     jumps, lost, start = (None if values is None else _vector(arrays, values) for values in given)
+    _rounds(max_iter, tol)
     even = bool((weights == weights[:1]).all() and weights[:1].all())  # where all are 0, all nodes dangle
     found = ranks(
         arrays.pattern() if even else arrays.matrix(weights.astype(float)),
@@ -177,7 +178,7 @@ def transitivity(G: Any) -> float:
 
 def _weighted(G: Any, weight: Any) -> tuple[Matrix, bool]:
     """The adjacency matrix, and whether its values count."""
-    weights = G._told(weight).weights(weight)
+    weights = G._arrays.weights(weight)
     if not np.isfinite(weights).all():
         raise NotImplementedError("finite weights")
     if (weights == 1).all():
@@ -185,30 +186,48 @@ def _weighted(G: Any, weight: Any) -> tuple[Matrix, bool]:
     return G._arrays.matrix(weights.astype(float)), True
 
 
-def _limits(given: dict[str, Any]) -> str | None:
-    good = given.get("max_iter", 1) >= 1 and given.get("tol", 1) >= 0
-    return None if good else "max_iter of at least 1 and tol of at least 0"
+def _rounds(max_iter: int, tol: float) -> None:
+    """PowerIterationFailedConvergence without a round, or if no change is below tol."""
+    if max_iter < 1 or not tol > 0:
+        raise nx.PowerIterationFailedConvergence(max_iter)
 
 
-@offer(only=("nstart", "normalized"), parallel=True, refuses=_limits)
+@offer(only=("nstart", "normalized"), parallel=True)
 def hits(
     G: Any, max_iter: int = 100, tol: float = 1e-8, nstart: dict | None = None, normalized: bool = True
 ) -> tuple[dict[Node, float], dict[Node, float]]:
-    """By rounds, each of less effect than one of NetworkX's solver: there may be ten times as many."""
-    if not len(G):
+    """By Lanczos steps, as NetworkX's solver: power iterations need too many rounds where the largest singular values
+    are close. Where several are the largest, what equal hubs lead to."""
+    n = len(G)
+    if not n:
         return {}, {}
     A, weighted = _weighted(G, "weight")
     if weighted and A.reduce_scalar("min").new().value < 0:
         raise NotImplementedError("weights of at least 0")
-    try:
-        found = hubs_and_authorities(A, tol, 10 * max_iter, weighted=weighted)
-    except ConvergenceError:
-        raise nx.PowerIterationFailedConvergence(max_iter) from None
-    hubs, authorities = (G._arrays.by_node(v.to_dense(0.0)) for v in found)
-    return hubs, authorities
+    if max_iter <= 0:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+
+    along = products(weighted)
+
+    def pointing(authorities: np.ndarray) -> Vector:
+        return along(A @ Vector.from_dense(authorities)).new()
+
+    def pointed(hubs: Vector) -> np.ndarray:
+        return along(A.T @ hubs).new().to_dense(0.0)
+
+    start = pointed(Vector.from_dense(np.ones(n)))
+    if n == 1 or not start.any():
+        raise NotImplementedError("at least two nodes, and an arc whose weight is not 0")
+    if not tol >= 0:
+        raise ValueError(f"expected tol of at least 0; came {tol}")
+    authorities = top_eigenvector(lambda v: pointed(pointing(v)), start, tol**2, max_iter)
+    if authorities is None:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    hubs = pointing(authorities).to_dense(0.0)
+    return G._arrays.by_node(hubs / hubs.sum()), G._arrays.by_node(authorities / authorities.sum())
 
 
-@offer(only=("nstart",), refuses=_limits)
+@offer(only=("nstart",))
 def katz_centrality(
     G: Any,
     alpha: float = 0.1,
@@ -229,6 +248,7 @@ def katz_centrality(
     elif not isinstance(beta, int | float):
         raise NotImplementedError("a number as beta, or a dictionary")
     A, weighted = _weighted(G, weight)
+    _rounds(max_iter, tol)
     try:
         found = katz(A, alpha, beta, tol, max_iter, normalized=normalized, weighted=weighted)
     except ConvergenceError:
@@ -236,13 +256,14 @@ def katz_centrality(
     return arrays.by_node(found.to_dense(0.0))
 
 
-@offer(only=("nstart",), refuses=_limits)
+@offer(only=("nstart",))
 def eigenvector_centrality(
     G: Any, max_iter: int = 100, tol: float = 1e-6, nstart: dict | None = None, weight: Any = None
 ) -> dict[Node, float]:
     if not len(G):
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
-    A, weighted = _weighted(G, weight)
+    A, weighted = _weighted(G, weight or None)  # NetworkX takes no name that is empty
+    _rounds(max_iter, tol)
     try:
         return G._arrays.by_node(eigenvector(A, tol, max_iter, weighted=weighted).to_dense(0.0))
     except ConvergenceError:

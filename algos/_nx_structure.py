@@ -180,7 +180,7 @@ def is_branching(G: Any) -> bool:
 
 def _spanning(G: Any, weight: Any, largest: bool, ignore_nan: bool) -> tuple[list, list]:
     """The ends of the edges of a spanning forest in the order of weights, those that Kruskal's algorithm takes."""
-    arrays = G._told(weight)
+    arrays = G._arrays
     tails, heads, values = arrays.tails, arrays.heads, arrays.weights(weight)
     first = _listed(tails, heads)
     tails, heads, values = tails[first], heads[first], values[first]

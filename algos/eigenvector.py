@@ -24,7 +24,7 @@ def eigenvector(A: Matrix, tol: float = 1e-6, max_iterations: int = 1000, *, wei
     ConvergenceError."""
     n = square(A)
     check_limits(tol, max_iterations)
-    x, t = flat(n, max(n, 1) ** -0.5, "x"), flat(n, 0, "t")
+    x, t = flat(n, 1 / max(n, 1), "x"), flat(n, 0, "t")  # summing to 1, as NetworkX begins: the first change counts
     change, length = Scalar(float, name="change"), Scalar(float, name="length")
     if n == 0:
         return x

@@ -31,7 +31,7 @@ class Backend:
 
     def __getattr__(self, name: str) -> Any:
         if name in OFFERS:
-            return OFFERS[name].run
+            return OFFERS[name].call
         raise AttributeError(name)
 
     def __dir__(self) -> list[str]:
