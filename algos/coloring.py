@@ -27,7 +27,7 @@ from algos.runs import ALGORITHMS, Algorithm, Result
 from algos.triangles import upward
 from gbgpu import Matrix, Vector, binary, loop, monoid, replace, select, unary
 from gbgpu.errors import DimensionMismatch, InvalidValue, message
-from gbgpu.semiring import any_pair, bor_first, bor_second
+from gbgpu.semiring import bor_first, bor_second, plus_pair
 
 COLORS = 32  # in a word
 # Of more than SMALL vertices the first one of SHARE in the order, and what a word of colours left, if it is less than
@@ -96,26 +96,33 @@ def speculated(first: Matrix, order: Vector) -> Iterator[Vector]:
 
 
 def in_turn(first: Matrix, order: Vector) -> Iterator[Vector]:
-    """The same; whoever has nobody before it that is left is next. Who finds nothing free is not waited for."""
+    """The same; whoever has nobody before it that is left is next. Who finds nothing free is not waited for.
+
+    `waits` counts, for each vertex, those before it that have not had their turn, so each arc is followed once."""
     n = first.nrows
-    bits, taken, free = (Vector("UINT32", n, name=name) for name in ("bits", "taken", "free"))
-    left, ahead, waits = (Vector(bool, n, name=name) for name in ("left", "ahead", "waits"))
+    bits, taken, free, t = (Vector("UINT32", n, name=name) for name in ("bits", "taken", "free", "t"))
+    waits, q, fewer = (Vector(int, n, name=name) for name in ("waits", "q", "fewer"))
+    left = Vector(bool, n, name="left")
     left[:] = True
     while True:
-        bits.clear()
         taken[:] = 0
-        ahead << left
+        waits(left.S, replace) << 0
+        waits(left.S, binary.plus) << plus_pair[int](first @ left)
+        q << select.valueeq(waits, 0)
         with loop() as it:
-            free << lowest_free(binary.second(ahead & taken))
-            free << select.valuene(free, 0)
-            waits(free.S, replace) << any_pair(first @ ahead)
-            ahead(waits.S, replace) << ahead
-            free(~waits.S, replace) << free
+            free << lowest_free(binary.second(q & taken))
             bits(free.S) << free
-            taken(ahead.S, binary.bor) << bor_first["UINT32"](free @ first.T)
-            it.until(ahead.nvals == 0)
-        yield bits
-        left(~bits.S, replace) << left
+            t << bor_first["UINT32"](free @ first.T)
+            taken(binary.bor) << t
+            fewer << plus_pair[int](q @ first.T)
+            fewer << binary.minus(waits & fewer)
+            waits(fewer.S) << fewer
+            q << select.valueeq(fewer, 0)
+            it.until(q.nvals == 0)
+        found = select.valuene(bits, 0).new(name="found")
+        yield found
+        left(~found.S, replace) << left
+        bits.clear()
 
 
 def among(vertices: np.ndarray, first: Matrix, order: Vector) -> tuple[Matrix, Vector]:
