@@ -24,13 +24,23 @@ def left(worth: bool) -> bool:
 def on_host(graph: Any) -> Any:
     """What SciPy would be given: a Matrix, an array of gbgpu.sparse, one of CuPy are brought to the host."""
     if hasattr(graph, "to_scipy_sparse") or isinstance(graph, Matrix):
-        return graph.to_scipy_sparse("csr")
+        return _narrow(graph.to_scipy_sparse("csr"))
     if hasattr(graph, "to_scipy"):
-        return graph.to_scipy()
+        return _narrow(graph.to_scipy())
     if on_gpu(graph):
         return graph.get()
     if getattr(graph, "ndim", 0) == 2 and hasattr(graph, "new"):
         return on_host(graph.new())
+    return graph
+
+
+def _narrow(graph: Any) -> Any:
+    """With ids of 32 bits where they fit, as SciPy's own graphs have them: some of its functions take no others."""
+    if max(*graph.shape, graph.nnz) < 2**31:
+        for name in ("coords",) if graph.format == "coo" else ("indices", "indptr"):
+            held = getattr(graph, name)
+            ids = [part.astype(np.int32, copy=False) for part in (held if name == "coords" else (held,))]
+            setattr(graph, name, tuple(ids) if name == "coords" else ids[0])
     return graph
 
 

@@ -38,7 +38,8 @@ def predicate_filter(
         raise InvalidValue(message("a segment of 1 to 2**31 - 1 values", segment))
     arrays = iter(values if isinstance(values, Iterable) and not isinstance(values, np.ndarray) else (values,))
     first = next(arrays, np.zeros(0))
-    dtype = lookup_dtype(_of_one_dimension(first).dtype)
+    first = _of_one_dimension(first)
+    dtype = lookup_dtype(first.dtype)
     kept = Vector(dtype, 1).select(predicate, thunk)
     if kept.kind != "select":
         raise TypeError(message("a select operator", type(predicate).__name__, "gbgpu.select.valuegt, or '>'"))
@@ -50,14 +51,14 @@ def _of_one_dimension(values: Any) -> np.ndarray:
     if not isinstance(values, np.ndarray) or values.ndim != 1:
         came = f"{values.ndim} dimensions" if isinstance(values, np.ndarray) else type(values).__name__
         raise TypeError(message("NumPy arrays of one dimension", came))
-    return values
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def _segments(arrays: Iterable[Any], dtype: np.dtype, most: int) -> Iterator[tuple[int, np.ndarray]]:
     """(index of the first value, values) of pieces of at most so many."""
     before = 0
-    for array in arrays:
-        if _of_one_dimension(array).dtype != dtype:
+    for array in map(_of_one_dimension, arrays):
+        if array.dtype != dtype:
             raise TypeError(message(f"arrays of one type, {dtype}", array.dtype))
         for lo in range(0, len(array), most):
             yield before + lo, array[lo : lo + most]

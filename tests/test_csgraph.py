@@ -377,6 +377,50 @@ def test_starts_that_are_not_there(devices, start):
         ours.breadth_first_order(GRAPH, start)
 
 
+FIRST = {  # what functions take beside the graph
+    "breadth_first_order": (0,), "depth_first_order": (0,), "breadth_first_tree": (0,), "depth_first_tree": (0,),
+    "maximum_flow": (0, 1), "yen": (0, 1, 2),
+}  # fmt: skip
+OTHERS = {"NegativeCycleError", "construct_dist_matrix", "reconstruct_path"}  # of more than a graph
+OTHERS |= {"csgraph_from_dense", "csgraph_from_masked", "csgraph_masked_from_dense"}  # of arrays
+
+
+def answer(function, *given):
+    """What a call gives, in plain words, or raises."""
+
+    def plain(found):
+        if isinstance(found, tuple):
+            return [plain(part) for part in found]
+        if hasattr(found, "flow_value"):
+            return int(found.flow_value), plain(found.flow)
+        if hasattr(found, "toarray"):
+            return found.shape, found.dtype.name, found.toarray().tolist()
+        return np.shape(found), getattr(found, "dtype", type(found)), str(np.ma.asarray(found).tolist())
+
+    try:
+        return plain(function(*given))
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("name", sorted(set(theirs.__all__) - OTHERS))
+def test_the_smallest_graphs(monkeypatch, name):
+    """One vertex or a few, no edge or one, of every type: of a Matrix as of SciPy's array of the same entries."""
+    for own, dtype in ((True, "float64"), (False, "float64"), (False, "int32")):
+        monkeypatch.setattr(_csgraph_inputs, "OWN", own)
+        for n, arcs in ((1, []), (1, [0]), (3, []), (3, [2])):
+            dense = np.zeros((n, n), dtype)
+            dense[0, arcs] = 1
+            rows, cols = np.nonzero(dense)
+            expected = answer(getattr(theirs, name), sp.csr_array(dense), *FIRST.get(name, ()))
+            matrix = gb.Matrix.from_coo(rows, cols, dense[rows, cols], dtype, nrows=n, ncols=n)
+            for graph in (matrix,) if own else (matrix, gb.sparse.csr_array(dense)):
+                assert answer(getattr(ours, name), graph, *FIRST.get(name, ())) == expected, (own, n, arcs, dtype)
+        if name not in FIRST:
+            expected = answer(getattr(theirs, name), sp.csr_array((0, 0)))
+            assert answer(getattr(ours, name), gb.Matrix(float, 0, 0)) == expected
+
+
 def test_names_and_signatures():
     assert sorted(ours.__all__) == sorted(theirs.__all__)
     for name in ours.__all__:

@@ -9,6 +9,8 @@ import pytest
 from programs import WIDE
 
 import gbgpu as gb
+from algos import predicate_filter
+from gbgpu.engine import build
 from gbgpu.language.expr import Lazy
 
 # python-graphblas computes operands that are expressions only when it is told to; gbgpu always does
@@ -618,3 +620,63 @@ def test_diagonals_scale(devices, text, mask):
 def test_plans_of_diagonals(devices):
     A = gb.Matrix.from_coo([0, 1], [1, 0], [1.5, 2.5])
     assert "scale" in str(gb.explain(gb.semiring.plus_times(gb.Vector.from_scalar(2.0, 2).diag() @ A)))
+''
+
+@pytest.mark.parametrize("dtype", [">f8", ">i2", "<f4"])
+def test_arrays_of_the_other_byte_order(dtype):
+    """They are converted where they come in: values, ids, offsets, scalars and types by their names."""
+    given, ids, offsets = np.array([1, 2], dtype), np.array([0, 1], ">i4"), np.array([0, 1, 2], ">i8")
+    matrix, vector, sparse = gb.Matrix, gb.Vector, gb.sparse
+    v, A = vector.from_dense([1.0, 2.0]), sparse.csr_array(np.eye(2))
+
+    def placed(x, *places):
+        x[places if len(places) > 1 else places[0]] = given
+        return x
+
+    filled = vector(dtype, 2)
+    filled.build(ids, given)
+    for made, expected in (
+        *((each, [[1, 0], [0, 2]]) for each in (
+            matrix.from_coo(ids, ids, given), matrix.from_csr(offsets, ids, given),
+            matrix.from_csc(offsets, ids, given),
+            matrix.from_dense(np.diag(given), missing_value=0), matrix.from_edgelist(np.stack([ids, ids], 1), given),
+            vector.from_dense(given).diag(), sparse.coo_array((given, (ids, ids))), sparse.diags_array(given),
+            sparse.csr_array((given, ids, offsets), shape=(2, 2)), sparse.csc_array(np.diag(given)), A * given,
+            sparse.csr_array([[1, 0], [0, 2]], dtype=dtype), A @ np.diag(given), A.multiply(given),
+            placed(sparse.csr_array((2, 2), dtype=dtype), ids, ids),
+        )),
+        *((each, [1, 2]) for each in (
+            vector.from_coo(ids, given), vector.from_dense(given), filled, v.dup(np.dtype(dtype)), v[ids].new(),
+            A @ given, vector.from_dense([1, 2], dtype=dtype), placed(v.dup(), ids),
+            sparse.coo_array((given, (ids, ids))).data,
+        )),
+        (gb.binary.plus(v, given[1]).new(), [3, 4]), (v.select(">", given[0]).new(), [0, 2]),
+        (vector.from_coo([1], given[1], size=2), [0, 2]),
+        (vector.from_coo([1], [2.0], size=2).to_dense(given[0]), [1, 2]),
+        (A.astype(dtype), [[1, 0], [0, 1]]),
+    ):  # fmt: skip
+        dense = made.to_dense(0) if hasattr(made, "to_dense") else made.toarray() if hasattr(made, "toarray") else made
+        assert dense.tolist() == expected and dense.dtype.isnative
+    assert gb.dtypes.lookup_dtype(dtype) is gb.dtypes.lookup_dtype(np.dtype(dtype).newbyteorder("="))
+    assert predicate_filter(np.array([1, 5, 9], dtype), ">", 3).tolist() == [5, 9]
+
+
+@pytest.mark.parametrize("bits", [0, 1, 20, 31, 45, 59])
+def test_entries_are_sorted_as_numpy_sorts_them(monkeypatch, bits):
+    """By rows, then columns; of equal places in the order in which they came. Words are sorted, not their order, up to
+    the sizes that 64 bits hold."""
+    random, size = np.random.default_rng(bits), 1 << bits
+    for count in (0, 1, 2, 500):
+        for spread in (size, min(size, 20)):
+            rows, cols = (random.integers(size - spread, size, count) for _ in range(2))
+            order, one = np.lexsort((cols, rows)), np.argsort(rows, kind="stable")
+            expected = rows[order].tolist(), cols[order].tolist(), order.tolist()
+            with monkeypatch.context() as patched:
+                patched.setattr(np, "lexsort", None)
+                if bits < 55:
+                    patched.setattr(np, "argsort", None)
+                for kind in ("int64", "int32") if bits <= 31 else ("int64",):
+                    found = build._by_rows(rows.astype(kind), cols.astype(kind), size, size)
+                    assert tuple(part.tolist() for part in found) == expected
+                    assert [part.dtype.name for part in found] == [kind, kind, "int64"]
+                assert build._stable(rows, size).tolist() == one.tolist()

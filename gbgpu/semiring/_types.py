@@ -87,6 +87,7 @@ _NAMES = ", ".join(dtype.name for dtype in SUPPORTED)
 
 def lookup_dtype(key: object) -> DataType:
     """The DataType for a DataType, NumPy dtype or scalar type, `bool` / `int` / `float`, or a string ("INT64", "i8").
+    The order of bytes counts for nothing: arrays are converted where they come in.
 
     Raises NotImplementedException for a real type that gbgpu doesn't have yet, TypeError for None and for arrays,
     ValueError for anything else.
@@ -115,6 +116,7 @@ def _search(key: object) -> DataType:
         np_type = None
     if key is None or np_type is None or np_type.kind == "O":
         raise _unknown(key)
+    np_type = np_type.newbyteorder("=")
     if np_type not in _BY_NP:
         raise NotImplementedException(f"dtype {np_type} isn't supported yet; supported are {_NAMES}")
     return _BY_NP[np_type]

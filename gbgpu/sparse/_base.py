@@ -160,7 +160,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
                 raise ValueError("cannot infer dimensions from zero sized index arrays")
             shape = tuple(int(c.max()) + 1 for c in coords)
         self._shape = _checked_shape(shape)
-        checked_dtype(data.dtype)
+        data = data.astype(checked_dtype(data.dtype), copy=False)
         if len(coords) != len(self._shape) or any(len(c) != len(data) for c in coords):
             raise ValueError("row, column, and data array must all be the same length")
         coords = tuple(map(_whole, coords))

@@ -40,7 +40,7 @@ def products(dtype: Any) -> Any:
 
 def checked_dtype(dtype: Any) -> np.dtype:
     """A NumPy dtype that gbgpu has. Raises ValueError for others, such as complex ones."""
-    found = np.dtype(dtype)
+    found = np.dtype(dtype).newbyteorder("=")
     if found.kind not in "biuf" or found.itemsize > 8 or found == np.float16:
         raise ValueError(message("a dtype among bool, (u)int8 to (u)int64, float32, float64", found))
     return found
