@@ -2,7 +2,8 @@
 hint."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from operator import attrgetter
+from typing import Any, NoReturn, TypeVar
 
 _T = TypeVar("_T")
 
@@ -92,3 +93,13 @@ def in_room(work: Callable[[], _T]) -> _T | None:
         return work()
     except (MemoryError, OutOfMemory):
         return None
+
+
+def fixed(name: str, hint: str = "", doc: str | None = None) -> Any:
+    """An attribute that users read and only gbgpu writes, as `_name`. To assign or delete it raises AttributeError."""
+
+    def refuse(x: Any, *value: Any) -> NoReturn:
+        text = f"{type(x).__name__}.{name} can't be assigned or deleted"
+        raise AttributeError(f"{text}. Hint: {hint}" if hint else text)
+
+    return property(attrgetter("_" + name), refuse, refuse, doc)

@@ -500,3 +500,36 @@ def test_hints_name_what_to_write():
     for x, hint in ((csr_array((2, 2)), "from_scipy_sparse"), (np.eye(2), "from_dense"), (ours, ".matrix")):
         with pytest.raises(TypeError, match=hint):
             algos.pagerank(x)
+
+
+ASSIGNED = {  # object -> names that may be assigned
+    "v": {"name"}, "A": {"name"}, "s": {"name", "value"}, "A.T": set(), "v.S": set(), "~A.V": set(),
+}  # fmt: skip
+FIXED = {
+    "it": ["index", "rounds", "converged", "how", "max_iterations"], "it.index": ["dtype", "shape"],
+    "v + v": ["dtype", "shape"], "v | v": ["dtype", "shape"], "A @ v": ["dtype", "shape"], "v[0]": ["dtype", "shape"],
+    "gb.sparse.csr_array(A)": ["shape", "format", "dtype", "nnz", "has_sorted_indices", "indptr", "matrix"],
+    "gb.sparse.coo_matrix(A)": ["format", "dtype", "nnz", "has_canonical_format", "row", "T"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [*ASSIGNED, *FIXED])
+def test_what_an_object_is_cannot_be_assigned(first, text):
+    """Assigned, a shape would be told by a handle that holds another."""
+    v, A = gb.Vector.from_dense([1, 2, 3]), gb.Matrix.from_coo([0, 1], [1, 2], [1, 2], nrows=3, ncols=3)
+    with gb.loop(1) as it:
+        v << v + 1
+    x = eval(text, {"v": v, "A": A, "s": gb.Scalar.from_value(3), "it": it, "gb": gb})
+    names = FIXED.get(text) or [name for name in dir(x) if not name.startswith("_") and name not in ASSIGNED[text]]
+    assert {"shape", "parent", "rounds"} & set(names) or "format" in names
+    for name in names:
+        with pytest.raises(AttributeError):
+            setattr(x, name, None)
+        with pytest.raises(AttributeError):
+            delattr(x, name)
+    for name in ASSIGNED.get(text, ()):
+        setattr(x, name, getattr(x, name))
+    with pytest.raises(AttributeError, match=r"Vector.shape can't be assigned.*Hint: x.resize"):
+        v.shape = (9,)
+    v.resize(9)
+    assert v.shape == (9,) and v.nvals == 3

@@ -1,4 +1,4 @@
-"""GUM's experiments with stealing and folding (VLDB 2023, section VI), on a simulated DGX-1 of eight V100s.
+"""GUM's experiments with stealing and folding (ICDE 2023, section VI), on a simulated DGX-1 of eight V100s.
 
     python -m bench.experiments.gum [--data DIR] [--times 64]
 

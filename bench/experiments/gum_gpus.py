@@ -1,4 +1,4 @@
-"""GUM's experiments with stealing and folding (VLDB 2023, section VI) on the GPUs of this machine.
+"""GUM's experiments with stealing and folding (ICDE 2023, section VI) on the GPUs of this machine.
 
     python -m bench.experiments.gum_gpus [twins24 ...] [--devices cuda:0-3] [--rounds 5]
 

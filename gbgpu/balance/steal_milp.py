@@ -1,5 +1,5 @@
-"""The problem of `steal.py` solved exactly, by SCIP (as GUM does, section III-C): milliseconds a call, for tests,
-experiments and rounds that last long enough. The only file that imports PySCIPOpt."""
+"""The problem of `steal.py` solved exactly, by SCIP (as GUM does, section III-C): milliseconds a call. Tests and
+experiments compare `steal.py` with it; no round uses it. The only file that imports PySCIPOpt."""
 
 from functools import cache
 from threading import Lock

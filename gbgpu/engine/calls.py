@@ -1,8 +1,8 @@
 """Functions whose calls the first of several GPUs may do by itself. A call of little work, of which each statement is
 handed out to all GPUs, takes them longer than it takes one: it is tried both ways, and what took less is for good.
 
-This is folding as GUM has it (Meng et al., VLDB 2023, section 4), with all devices but one evicted for a whole call;
-loops are folded by themselves (`loop/solo.py`).
+GUM (Meng and others, ICDE 2023, section IV) chooses before each round how many devices take part. Here a call runs on
+all devices or on the first one alone, and both are timed; loops are decided by themselves (`loop/solo.py`).
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,8 @@
 """The rows of hubs, cached on all devices: where memory is short for copies of whole blocks, thieves of frontiers have
 these, as few rows have many of a social network's entries.
 
-Source: Meng and others, "Efficient Multi-GPU Graph Processing with Remote Work Stealing" (GUM), VLDB 2023, section V.
+Source: Meng and others, "Efficient Multi-GPU Graph Processing with Remote Work Stealing" (GUM), ICDE
+2023, pages 191 to 204, section V.
 """
 
 from math import ceil, inf

@@ -2,8 +2,8 @@
 moves to it at its next use in a statement, vectors and matrices alike, so that nothing waits for what nobody asks for.
 Vectors that a loop left on the first of several devices (`loop/solo.py`) move likewise.
 
-Lux repartitions like this: Jia et al., "A Distributed Multi-GPU System for Fast Graph Processing", VLDB 2017, section
-5.
+What differs from Lux (Jia and others, VLDB 2017, section 5), which repartitions at once, between two iterations: here
+objects follow one by one. `balance/repartition.py` finds the boundaries.
 """
 
 from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import DimensionMismatch, EmptyObject, message
+from ..errors import DimensionMismatch, EmptyObject, fixed, message
 from ..semiring._algebra import Monoid
 from ..semiring._operators import BinaryOp, UnaryOp, from_string
 from ..semiring._types import BOOL, DataType, exact, lookup_dtype, of_value
@@ -580,12 +580,13 @@ class Expression(Shaped):
     or None, `chain` Third, `reduce` Whole, `extract` an Index (of a matrix two), `line` a Place, `concat` the tiles,
     `diag` and `diagonal` which one, `fill` the value, `deferred` and `number` Composed."""
 
-    __slots__ = ("kind", "op", "left", "right", "dtype", "shape", "_session", "option", "nested")
+    __slots__ = ("kind", "op", "left", "right", "_dtype", "_shape", "_session", "option", "nested")
     nested: bool
+    dtype, shape = fixed("dtype", "x.new(dtype)"), fixed("shape")
 
     def __init__(self, kind: str, op: Any, left: Any, right: Any, dtype: DataType, shape: tuple, option: Any = None):
         self.kind, self.op, self.left, self.right = kind, op, left, right
-        self.dtype, self.shape, self.option = dtype, shape, option
+        self._dtype, self._shape, self.option = dtype, shape, option
         self._session, self.nested = left._session, left.lazy
         if right is not None:
             one_session(right, self._session)
@@ -704,12 +705,13 @@ def aggregator_of(op: Any) -> Any:
 class Transposed(Operand):
     """A matrix with rows and columns exchanged; nothing moves until a product needs the other orientation."""
 
-    __slots__ = ("matrix", "dtype", "shape", "_session")
+    __slots__ = ("_matrix", "_dtype", "_shape", "_session")
     ndim = 2
+    matrix, dtype, shape = fixed("matrix"), fixed("dtype"), fixed("shape")
 
     def __init__(self, matrix: Any):
-        self.matrix, self.dtype, self._session = matrix, matrix.dtype, matrix._session
-        self.shape = matrix.shape[::-1]
+        self._matrix, self._dtype, self._session = matrix, matrix.dtype, matrix._session
+        self._shape = matrix.shape[::-1]
 
     @property
     def lazy(self) -> bool:  # type: ignore[override]

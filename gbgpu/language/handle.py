@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..errors import DimensionMismatch, checked_text, message
+from ..errors import DimensionMismatch, checked_text, fixed, message
 from ..semiring._operators import BinaryOp
 from ..semiring._types import BOOL, INT64, lookup_dtype, of_value
 from . import formatting
@@ -22,13 +22,15 @@ _numbers = count()
 class Handle(Operand):
     """An object of the session: what it holds lies on the devices."""
 
-    __slots__ = ("_session", "_store", "_name", "_made_as", "dtype", "shape", "__weakref__")
+    __slots__ = ("_session", "_store", "_name", "_made_as", "_dtype", "_shape", "__weakref__")
     ndim = 0
+    dtype = fixed("dtype", "x.dup(dtype) makes an object of another type")
+    shape = fixed("shape", "x.resize(...) changes it")
 
     def __init__(self, dtype: Any, shape: tuple, name: str | None):
         self._session = settings.session()
-        self.dtype = lookup_dtype(dtype)
-        self.shape = shape
+        self._dtype = lookup_dtype(dtype)
+        self._shape = shape
         self._name, self._made_as = name, next(_numbers)
         self._store: Any = None
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..errors import DimensionMismatch, message
+from ..errors import DimensionMismatch, fixed, message
 from ..semiring._algebra import Monoid, find_semiring
 from ..semiring._types import BOOL, DataType
 from .expr import Expression, Shaped, _kinds, dtype_of, ewise, is_tensor
@@ -13,11 +13,12 @@ class Infix(Shaped):
     """`a @ b`, `a | b` or `a & b`: `semiring(a @ b)`, `binary(a | b)`. Without an operator `@` means plus_times, and
     the others `lor` and `land` of BOOL objects. `plus(a | b | c)` is plus(plus(a | b) | c)."""
 
-    __slots__ = ("sign", "left", "right", "shape")
+    __slots__ = ("sign", "left", "right", "_shape")
+    shape = fixed("shape")
 
     def __init__(self, sign: str, left: Any, right: Any):
         self.sign, self.left, self.right = sign, left, right
-        self.shape = _product_shape(left, right) if sign == "@" else _ewise_shape(sign, left, right)
+        self._shape = _product_shape(left, right) if sign == "@" else _ewise_shape(sign, left, right)
 
     def _sides(self, op: Any, **defaults: Any) -> tuple[Any, Any]:
         """Both operands; those made by the same sign through the same operator."""
@@ -76,7 +77,7 @@ class Infix(Shaped):
 
     def _side(self, x: Any) -> str:
         text = getattr(x, "text", None) or getattr(x, "name", repr(x))
-        return f"({text})" if isinstance(x, Infix) and x.sign != self.sign else text
+        return f"({text})" if isinstance(x, Infix) and x.sign != self.sign else f"{text}"
 
 
 def _ewise_shape(sign: str, left: Any, right: Any) -> tuple[int, ...]:

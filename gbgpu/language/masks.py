@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..errors import DimensionMismatch, InvalidValue, message
+from ..errors import DimensionMismatch, InvalidValue, fixed, message
 from ..semiring._operators import BinaryOp, SelectOp, UnaryOp
 from ..semiring._types import BOOL
 
@@ -25,11 +25,12 @@ class Mask:
 
     `parent`: the Vector or Matrix; `structural`; `complement`."""
 
-    __slots__ = ("parent", "structural", "complement")
+    __slots__ = ("_parent", "_structural", "_complement")
     __array_ufunc__ = None
+    parent, structural, complement = fixed("parent"), fixed("structural", "x.S or x.V"), fixed("complement", "~mask")
 
     def __init__(self, parent: Any, structural: bool, complement: bool = False):
-        self.parent, self.structural, self.complement = parent, structural, complement
+        self._parent, self._structural, self._complement = parent, structural, complement
 
     structure = property(lambda self: self.structural)
     value = property(lambda self: not self.structural)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from .. import settings
-from ..errors import InvalidValue, message
+from ..errors import InvalidValue, fixed, message
 from ..modes import Exit, Mode, Open, Within
 from ..semiring._operators import BinaryOp
 from ..semiring._types import BOOL, INT64, DataType
@@ -26,14 +26,15 @@ class Recorded(Lazy):
     """A number that is known when the loop runs: what it was where it is written. Arithmetic and comparisons make
     others."""
 
-    __slots__ = ("dtype", "_text", "read", "_session", "source", "of", "place", "stale", "__weakref__")
+    __slots__ = ("_dtype", "_text", "read", "_session", "source", "of", "place", "stale", "__weakref__")
     ndim = 0
     shape = ()
+    dtype = fixed("dtype")
 
     def __init__(
         self, session: Any, dtype: DataType, text: str, read: Callable[[], Any], source: tuple, beside: tuple = ()
     ):
-        self._session, self.dtype, self._text, self.read = session, dtype, text, read
+        self._session, self._dtype, self._text, self.read = session, dtype, text, read
         # what it is, for who computes it elsewhere: ("nvals", handle), ("value", scalar), ("index", a weak reference to
         # the loop), ("", handle)
         self.source = source
@@ -286,6 +287,10 @@ class Loop(Mode):
     values (`to_coo`, `int(v.nvals)`, Python's `if`) raises TypeError. Raises InvalidValue for a loop without a
     condition and without `max_iterations`, and for bodies that do not end in the reverse order of their beginning."""
 
+    index = fixed("index")
+    rounds, converged, how = fixed("rounds"), fixed("converged", "it.until(condition)"), fixed("how")
+    max_iterations = fixed("max_iterations", "gb.loop(max_iterations)")
+
     def __init__(self, max_iterations: int | None, on_iteration: Callable[[int], Any] | None, every: int):
         given = {"every": every} if max_iterations is None else {"max_iterations": max_iterations, "every": every}
         for name, value in given.items():
@@ -293,15 +298,15 @@ class Loop(Mode):
                 raise InvalidValue(message(f"{name}: a whole number of at least 1", repr(value)))
         if on_iteration is not None and not callable(on_iteration):
             raise TypeError(message("on_iteration: a function of the rounds that are done", repr(on_iteration)))
-        self.max_iterations = None if max_iterations is None else int(max_iterations)
+        self._max_iterations = None if max_iterations is None else int(max_iterations)
         self._call, self._every = on_iteration, int(every)
         self._session = settings.session()
         self._body, self._begun = Recorder(self._session, again=True), False
         self._conditions: list[Any] = []
-        self.rounds, self.converged, self.how = 0, False, "statements"
+        self._rounds, self._converged, self._how = 0, False, "statements"
         # Nothing that a body has may hold its loop: its vectors would wait for Python's search for garbage.
         self._me = ref(self)
-        self.index = Recorded(self._session, INT64, "it.index", partial(_index, self._me), ("index", self._me))
+        self._index = Recorded(self._session, INT64, "it.index", partial(_index, self._me), ("index", self._me))
 
     def _number(self) -> int:
         captured = self._session.loop_index
@@ -360,12 +365,12 @@ class Loop(Mode):
         return self.converged or self.rounds == self.max_iterations
 
     def begin(self) -> None:
-        self.rounds, self.converged, self.how = 0, False, "statements"
+        self._rounds, self._converged, self._how = 0, False, "statements"
 
     def round(self) -> None:
         """One round, statement by statement."""
         self._body.run()
-        self.rounds += 1
+        self._rounds += 1
         self.tell()
 
     def tell(self) -> None:
@@ -417,7 +422,7 @@ class When(Mode):
 def _end(loop: Any, truth: Callable[[], bool]) -> None:
     """A loop ends with this round if something is true."""
     me = loop()
-    me.converged = truth() or me.converged
+    me._converged = truth() or me.converged
 
 
 def _index(loop: Any) -> int:

@@ -44,7 +44,7 @@ class Arithmetic:
     sum: Any
 
     @property
-    def _format(self) -> str:
+    def _result_format(self) -> str:
         """The format of results: COO computes in CSR."""
         return "csr" if self.format == "coo" else self.format
 
@@ -162,7 +162,7 @@ class Arithmetic:
 
     def _united(self, name: str, other: Any) -> Any:
         dtype = np.promote_types(self.dtype, other.dtype)
-        return self._made(united(name, self._A, other._A, dtype), self._format, self.shape)
+        return self._made(united(name, self._A, other._A, dtype), self._result_format, self.shape)
 
     # -- products of values
 
@@ -186,7 +186,7 @@ class Arithmetic:
             return self._united("multiply", other)
         one, two = self._shape2, other._shape2
         if np.prod(two) == 1:
-            scaled = self._made(self._scaled(other.sum().astype(other.dtype))._A, self._format, self.shape)
+            scaled = self._made(self._scaled(other.sum().astype(other.dtype))._A, self._result_format, self.shape)
             return scaled.reshape(np.broadcast_shapes(self.shape, other.shape))
         if np.prod(one) == 1:
             return other._scaled(self.sum().astype(self.dtype))
@@ -194,9 +194,11 @@ class Arithmetic:
         if one == shape or two == shape:
             A = _along(self._A, other._A) if one == shape else _along(other._A, self._A)
             whole = self if one == shape else other
-            return whole._made(zeroless(A), whole._format)
+            return whole._made(zeroless(A), whole._result_format)
         column, row = (self, other) if one[1] == 1 else (other, self)
-        return self._made(zeroless(_matmul(column._A, row._A, np.promote_types(self.dtype, other.dtype))), self._format)
+        return self._made(
+            zeroless(_matmul(column._A, row._A, np.promote_types(self.dtype, other.dtype))), self._result_format
+        )
 
     def _times_dense(self, array: np.ndarray) -> Any:
         """Stored entries keep their places, also where a product is 0."""
@@ -300,7 +302,7 @@ class Arithmetic:
                 message("a matrix of two dimensions beside a matrix", f"shape {other.shape}", "A @ x.toarray()")
             )
         if len(shape) == 2:
-            return self._made(A, self._format)
+            return self._made(A, self._result_format)
         if not shape:
             return np.array(A.get(0, 0, 0), dtype)
         return self._made(A if self.ndim == 1 else A.T, "coo", shape)
@@ -323,16 +325,16 @@ class Arithmetic:
     def _against_scalar(self, name: str, other: Any) -> Any:
         if getattr(python, name)(0, other):
             if other != other:  # only `ne` gets here
-                return self._inverted(self._classes[self._format](self.shape, dtype=bool)).asformat(self.format)
+                return self._inverted(self._classes[self._result_format](self.shape, dtype=bool)).asformat(self.format)
             return self._inverted(self._against_scalar(_NEGATED.get(name) or _inverse(name), other))
         A = self._A.apply(getattr(gb.binary, name), _compared_with(self.dtype, other)).new(bool)
-        return self._made(zeroless(A), self._format if other == other else self.format, self.shape)
+        return self._made(zeroless(A), self._result_format if other == other else self.format, self.shape)
 
     def _inverted(self, truths: Any) -> Any:
         """True wherever `truths` has no entry. The result is full of entries: SciPy warns."""
         A = gb.Matrix(bool, *self._shape2)
         A(~truths._A._materialized().S) << True
-        return self._made(A, self._format, self.shape)
+        return self._made(A, self._result_format, self.shape)
 
     def __eq__(self, other: object) -> Any:
         return self._compared("eq", other)
@@ -366,7 +368,7 @@ class Arithmetic:
                 return self._classes[self.format](function(self.toarray(), other))
             dtype = checked_dtype(function(np.ones(1, self.dtype), other).dtype)
             found = self._mapped(operator(name, dtype), dtype, dtype.type(other))
-            return self._made(zeroless(found._A), self._format, self.shape)
+            return self._made(zeroless(found._A), self._result_format, self.shape)
         if not _sparse(other):
             return self._wrapped(function(self.toarray(), np.asarray(other)))
         other = sparse(other)

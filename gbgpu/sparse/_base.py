@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 
 import gbgpu as gb
-from gbgpu.errors import message
+from gbgpu.errors import fixed, message
 
 from ._arithmetic import Arithmetic
 from ._common import array_classes, checked_dtype, class_of, issparse, made, matrix_classes, summing, zeroless
@@ -80,7 +80,6 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
     Raises ValueError for other types and for indices out of range.
     """
 
-    format = ""
     _classes = array_classes  # those that results are of
     __array_priority__ = 10.1
     __hash__ = None  # type: ignore[assignment]  # as `==` compares elements
@@ -219,7 +218,8 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     # -- attributes
 
-    shape = property(lambda self: self._shape)
+    shape = fixed("shape", "A.reshape(shape) makes another array, A.resize(shape) changes this one")
+    format = fixed("format", "A.asformat(format) makes another array")
     ndim = property(lambda self: len(self._shape))
     real = property(lambda self: self.copy(), doc="This array: there are no complex ones.")
     imag = property(lambda self: self._zeros(), doc="Zeros, as many as there are entries.")
@@ -286,7 +286,10 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
         """Whether entries are sorted, without duplicates; only a COO array as it was given may not be."""
         return self._given is None
 
-    has_sorted_indices = True
+    @property
+    def has_sorted_indices(self) -> bool:
+        """True: entries are always sorted."""
+        return True
 
     # -- conversions
 

@@ -22,7 +22,7 @@ def _indices(k: int, name: str, doc: str) -> property:
 
 
 class _Rows(SparseArray):
-    format = "csr"
+    _format = "csr"
 
     indptr = _indices(0, "indptr", "Where each row begins in `indices`")
     indices = _indices(1, "indices", "The column of each entry")
@@ -35,7 +35,7 @@ class _Rows(SparseArray):
 
 
 class _Columns(SparseArray):
-    format = "csc"
+    _format = "csc"
 
     indptr = _indices(0, "indptr", "Where each column begins in `indices`")
     indices = _indices(1, "indices", "The row of each entry")
@@ -48,7 +48,7 @@ class _Columns(SparseArray):
 
 
 class _Coordinates(SparseArray):
-    format = "coo"
+    _format = "coo"
 
     row = _indices(0, "row", "The row of each entry")
     col = _indices(1, "col", "The column of each entry")

@@ -84,9 +84,9 @@ class Subscripts:
             places = tuple([k] if isinstance(k, int) else k for k in _flat(keys))
             shape = tuple(len(range(n)[k]) if isinstance(k, slice) else _length(k)
                           for k, n in zip(places, self._shape2, strict=True))  # fmt: skip
+            value = _value(x, shape, ints, self.dtype)  # refused too where nothing is selected
             if 0 in shape:
                 return
-            value = _value(x, shape, ints, self.dtype)
             A[places] << (_over(A[places].new(), value) if issparse(x) or isinstance(x, gb.Matrix) else value)
         self._become(A)
 

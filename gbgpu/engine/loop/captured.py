@@ -312,10 +312,10 @@ class Captured(Written):
         loop, joined, start, done = self.loop, self._joined, perf_counter(), False
         try:
             if joined is not None:
-                loop.how = joined.run(self, loop.rounds, due)
+                loop._how = joined.run(self, loop.rounds, due)
             else:
                 self.tape.launch(loop.next_told, due)
-                loop.how = self.tape.how
+                loop._how = self.tape.how
             done = True
         finally:
             ended, follows = uninterrupted(partial(self._stopped, start, heir if done else None))
@@ -329,8 +329,8 @@ class Captured(Written):
             ended = joined.ended
             ended.take(self)
         before = loop.rounds
-        loop.rounds, over, ended.left = ended.tape.ended if joined is None else joined.state
-        loop.converged = bool(over)
+        loop._rounds, over, ended.left = ended.tape.ended if joined is None else joined.state
+        loop._converged = bool(over)
         edges, waited = (0, 0) if joined is not None else ended.tape.edges
         way = ALONE if self.alone else DEALT if ended.tape.dealt else APART
         ended.ran = Ran(loop.rounds - before, perf_counter() - start, edges, waited, way, ended.took)

@@ -101,7 +101,7 @@ class DeviceLoop:
         reason = hindrance(session, loop, statements, matrices)
         if reason is None:
             return cls(session, loop, statements, matrices)
-        loop.how = f"statements, as {reason}"
+        loop._how = f"statements, as {reason}"
         return None
 
     @property
@@ -142,14 +142,14 @@ class DeviceLoop:
         if _spent < self._price():
             return False
         if self._refused is not None:
-            self.loop.how = f"statements, as {self._refused}"
+            self.loop._how = f"statements, as {self._refused}"
             return False
         gpus, cpu = 1 if self._one else self.gpus, self.device.kind == "cpu"
         seconds, each = self._seconds() / gpus, SPENT if cpu else KEPT_UP if gpus == 1 else HANDED * gpus
         busy = max(BUSY if gpus == 1 and not cpu else 0.0, each * len(self.statements))
         keeps_busy = seconds > busy and self.idle < IDLE and not self._steady
         if keeps_busy and (seconds > WIDE or self._other(way_of(self.loop)) is None):
-            self.loop.how, self.alike, self.plans = "statements, as a round keeps the device busy", 0, None
+            self.loop._how, self.alike, self.plans = "statements, as a round keeps the device busy", 0, None
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
                 self.look = 2 * self.loop.rounds
             return False
@@ -199,7 +199,7 @@ class DeviceLoop:
 
     def _refuse(self, reason: str) -> None:
         self.session.loops.refuse(self.signature.key, reason)
-        self.loop.how = f"statements, as {reason}"
+        self.loop._how = f"statements, as {reason}"
 
     @cached_property
     def _refused(self) -> str | None:
@@ -449,7 +449,7 @@ class DeviceLoop:
                 forms = self._forms()
                 with self._blind():
                     self._round(self.loop.body, pinned)
-                self.loop.rounds += 1
+                self.loop._rounds += 1
                 settled = forms == self._forms()
             self.loop.tell()
             if self.loop.over:

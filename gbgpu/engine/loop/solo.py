@@ -2,7 +2,8 @@
 exchange than to do, so the first GPU does it all: on replicas of matrices, which are kept, and on vectors brought
 together. What it changed stays there until somebody uses it, which may be another such loop, or nobody.
 
-This is folding as GUM has it (Meng et al., section 4), with all devices but one evicted for a whole loop.
+GUM (Meng and others, ICDE 2023, section IV) chooses before each round how many devices take part. Here a loop runs on
+all devices or on the first one alone, and measured times of loops like it decide.
 """
 
 from typing import Any
