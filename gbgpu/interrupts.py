@@ -9,7 +9,6 @@ import sys
 from _signal import getsignal, signal, valid_signals  # the module signal wraps each in enumerations: ten times longer
 from collections.abc import Callable
 from importlib import import_module
-from itertools import compress
 from queue import SimpleQueue
 from threading import RLock, Thread, current_thread, main_thread
 from typing import Any
@@ -47,8 +46,7 @@ class _PutOff:
         return self.until is not None and self.until() is not None
 
     def begin(self) -> None:
-        found = tuple(map(getsignal, _SIGNALS))
-        for number, handler in compress(zip(_SIGNALS, found, strict=True), map(callable, found)):
+        for number, handler in _handled():
             self._handlers[number] = handler._handlers[number] if type(handler) is _PutOff else handler
             signal(number, self)
 
@@ -92,7 +90,18 @@ class _Held(Mode):
         self._put_off.release()
 
 
+def _handled() -> list[tuple[int, Any]]:
+    """The signals that have handlers in Python, and these."""
+    global _known
+    found, (known, pairs) = tuple(map(getsignal, _SIGNALS)), _known
+    if found != known:
+        pairs = [pair for pair in zip(_SIGNALS, found, strict=True) if callable(pair[1])]
+        _known = found, pairs
+    return pairs
+
+
 _SIGNALS = tuple(valid_signals())
+_known: tuple[tuple[Any, ...], list[tuple[int, Any]]] = ((), [])  # the handlers of all signals when last looked at
 _now: _PutOff | None = None  # the last that began
 
 

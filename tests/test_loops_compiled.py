@@ -28,7 +28,7 @@ from test_loops import KINDS, agree, certain, numbers
 import algos
 import algos.verify
 import gbgpu as gb
-from gbgpu import balance, binary, monoid, replace, select
+from gbgpu import balance, binary, interrupts, modes, monoid, replace, select
 from gbgpu.device import nvrtc
 from gbgpu.device import rounds as on_gpus
 from gbgpu.device.cpu import CpuDevice
@@ -853,7 +853,8 @@ def test_a_loop_without_end_is_stopped(machine):
 def test_ctrl_c_anywhere_leaves_loops_as_they_were(machine, anew, step):
     """At every so many lines of what records loops and takes kept rounds, or captures them. No round stays at a loop
     that is gone, no thread records, and the session is as it was."""
-    A, ours = road(200), [part.__file__ for part in (recording, captured, kept, *[compiled, writing] * anew)]
+    parts = recording, captured, kept, interrupts, modes, *[compiled, writing] * anew
+    A, ours = road(200), [part.__file__ for part in parts]
     for _ in range(20):
         it, right, _ = levels(A)
     assert by_itself(it)
