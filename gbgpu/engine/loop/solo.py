@@ -3,7 +3,7 @@ exchange than to do, so the first GPU does it all: on replicas of matrices, whic
 together. What it changed stays there until somebody uses it, which may be another such loop, or nobody.
 
 GUM (Meng and others, ICDE 2023, section IV) chooses before each round how many devices take part. Here a loop runs on
-all devices or on the first one alone, and measured times of loops like it decide.
+all devices or on the first one alone; `device.py` decides.
 """
 
 from typing import Any
