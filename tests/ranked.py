@@ -146,8 +146,8 @@ def algorithms(specs: str, *names: str) -> None:
 
 def large(spec: str, *graphs: str) -> None:
     """Graphs on which kernels are compiled and edges counted before a direction is chosen, "GRAPH=NAME,NAME": the
-    algorithms of these names ("all"), each by its own verifier; random statements and loops. Results are those of one
-    process with as many devices."""
+    algorithms of these names ("all": of all), each by its own verifier; random statements and loops. Results are those
+    of one process with as many devices."""
     from algos.runs import ALGORITHMS
 
     done = 0

@@ -519,9 +519,8 @@ def _in_turn(sums: Iterable[int]) -> int:
 
 def _shown(given: Any) -> str:
     """What was given, for a message: a few numbers as they are, else a checksum."""
-    text = ", ".join(str(each) for each in given if isinstance(each, _PLAIN))
-    few = len(text) <= _SHOWN and not any(isinstance(each, np.ndarray) for each in given)
-    return text if text and few else f"values of checksum {checksum(given):08x}"
+    text = ", ".join(map(str, given)) if all(isinstance(each, _PLAIN) for each in given) else ""
+    return text if 0 < len(text) <= _SHOWN else f"values of checksum {checksum(given):08x}"
 
 
 @lru_cache(maxsize=4096)
