@@ -52,9 +52,19 @@ class Stores(Reading):
         """A new or cleared handle: no content."""
         self.check()
         if self.recorders and (here := recorder(self)) is not None:
-            here.add("clear", handle, lambda: self.attach(handle))
+            here.add("clear", handle, lambda: self.clear(handle))
         else:
             handle._store = None
+
+    def clear(self, handle: Any) -> None:
+        """No content any more."""
+        with self.lock:
+            self.attach(handle)
+
+    def take(self, handle: Any, made: Any) -> None:
+        """A handle takes the shape and the content of another one that was made for it."""
+        with self.lock:
+            handle._shape, handle._store = made.shape, made._store
 
     def check_empty(self, handle: Any) -> None:
         if handle.nvals:

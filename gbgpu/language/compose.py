@@ -187,7 +187,7 @@ def resize(x: Any, shape: tuple) -> None:
     if shape != x.shape:
         windows = tuple(_window(0, old, new) for old, new in zip(x.shape, shape, strict=True))
         moved = _moved(x, windows, shape)
-        x._shape, x._store = shape, moved._store
+        x._session.take(x, moved)
 
 
 # -- diagonals

@@ -206,7 +206,7 @@ class Tensor(Handle):
 
     def clear(self) -> None:
         """Delete all entries."""
-        self._session.attach(self)
+        self._session.clear(self)
 
     def dup(
         self, dtype: Any = None, *, clear: bool = False, mask: Any = None, name: str | None = None, **hints: Any

@@ -409,7 +409,7 @@ class Matrix(MatrixFace, Tensor):
         if self._session.recording:  # it is built when the loop runs
             self << built
         else:
-            self._shape, self._store = built.shape, built._store
+            self._session.take(self, built)
 
     # -- what a transpose does not have
 

@@ -64,7 +64,8 @@ class Scalar(Handle):
             found: Any = value if value.ndim else value._computed()  # plain refuses vectors and matrices
             value = None if not found.ndim and found.value is None else plain(found)
         held = None if value is None else exact(value, self.dtype).item()
-        self._store, self._value = None, held
+        with self._session.lock:  # a captured loop of another thread may be at it
+            self._store, self._value = None, held
 
     @property
     def waits(self) -> bool:

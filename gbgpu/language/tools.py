@@ -301,7 +301,7 @@ class MatrixTools(_Tools):
         made = _folded(flat, nrows, ncols, order, name)
         if not inplace:
             return made
-        self._parent.shape, self._parent._store = made.shape, made._store
+        self._parent._session.take(self._parent, made)
         return None
 
     def selectk(self, how: str, k: int, order: str = "rowwise", *, name: str | None = None) -> Any:

@@ -126,7 +126,7 @@ class Vector(Readable, Tensor):
         if self._session.recording:  # it is built when the loop runs
             self << built
         else:
-            self._shape, self._store = built.shape, built._store
+            self._session.take(self, built)
 
     # -- reading
 

@@ -311,6 +311,7 @@ class Captured(Written):
         it ended, and what goes on."""
         loop, joined, start, done = self.loop, self._joined, perf_counter(), False
         try:
+            self._leave()  # what others know of values and counts is old from now on: they wait, and are told
             if joined is not None:
                 loop._how = joined.run(self, loop.rounds, due)
             else:
