@@ -1364,14 +1364,14 @@ def test_what_pulls_goes_on_where_a_transpose_has_no_room(machine, monkeypatch):
         monkeypatch.setattr(kind, "transpose", short)
     monkeypatch.setattr(direction, "push_seconds", lambda *_: 1.0)
     monkeypatch.setattr(direction, "pull_seconds", lambda *_: 2.0)
-    go, asked = compiled.DeviceLoop._go, []
+    settled, asked = compiled.DeviceLoop._settled, []
 
     def turned(self):
         self.turned = compiled.way_of(self.loop)
         asked.append(self.turned[1])
-        go(self)
+        return settled(self)
 
-    monkeypatch.setattr(compiled.DeviceLoop, "_go", turned)
+    monkeypatch.setattr(compiled.DeviceLoop, "_settled", turned)
     n = 400
     A = gb.Matrix.from_coo(np.arange(1, n), np.arange(n - 1), True, nrows=n, ncols=n)
     for _ in range(3):

@@ -19,6 +19,20 @@ from gbgpu.exceptions import InvalidValue
 N, MANY, SECONDS = 300, 2000, 100
 
 
+@pytest.fixture(autouse=True)
+def bounded():
+    """What waits for ever fails: the main thread hears of the alarm while it waits for a lock."""
+
+    def late(*_) -> None:
+        raise AssertionError(f"it took more than {SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
 @pytest.fixture(params=["cpu:1", "cpu:3"])
 def session(request):
     return gb.init(request.param)
