@@ -99,7 +99,7 @@ def in_turn(first: Matrix, order: Vector) -> Iterator[Vector]:
     """The same; whoever has nobody before it that is left is next. Who finds nothing free is not waited for.
 
     `waits` counts, for each vertex, those before it that have not had their turn, so each arc is followed once."""
-    n = first.nrows
+    n, later = first.nrows, first.T.new(name="later")
     bits, taken, free, t = (Vector("UINT32", n, name=name) for name in ("bits", "taken", "free", "t"))
     waits, q, fewer = (Vector(int, n, name=name) for name in ("waits", "q", "fewer"))
     left = Vector(bool, n, name="left")
@@ -112,9 +112,9 @@ def in_turn(first: Matrix, order: Vector) -> Iterator[Vector]:
         with loop() as it:
             free << lowest_free(binary.second(q & taken))
             bits(free.S) << free
-            t << bor_first["UINT32"](free @ first.T)
+            t << bor_first["UINT32"](free @ later)
             taken(binary.bor) << t
-            fewer << plus_pair[int](q @ first.T)
+            fewer << plus_pair[int](q @ later)
             fewer << binary.minus(waits & fewer)
             waits(fewer.S) << fewer
             q << select.valueeq(fewer, 0)
