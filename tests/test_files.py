@@ -838,7 +838,7 @@ CALLS = {
     "precision": (lambda: gb.io.mmwrite(io.BytesIO(), gb.Matrix(float, 1, 1), precision="3"), TypeError),
     "precision, too much": (lambda: gb.io.mmwrite(io.BytesIO(), gb.Matrix(float, 1, 1), precision=50), InvalidValue),
     "symmetry": (lambda: gb.io.mmwrite(io.BytesIO(), gb.Matrix(float, 1, 1), symmetry=1), TypeError),
-    "a file object of numbers": (lambda: gb.io.mmread(type("Odd", (), {"read": lambda _: 5})()), TypeError),
+    "a file object of numbers": (lambda: gb.io.mmread(type("Odd", (), {"read": lambda *_: 5})()), TypeError),
     "what is no graph": (lambda: gb.io.from_networkx(3), TypeError),
     "what is no matrix": (lambda: gb.io.to_networkx(3), TypeError),
     "what is no matrix for SciPy": (lambda: gb.io.to_scipy_sparse(3), TypeError),
