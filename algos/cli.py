@@ -36,7 +36,7 @@ from gbgpu.io import checks
 from gbgpu.trace import compiling, now
 
 FILE = f"{gb.io.SUFFIXES}, or one of them and .gz, .bz2 or .xz"
-GRAPH = f"a file ({FILE}) or {SPEC}, KIND {', '.join(KINDS)}"
+GRAPH = f"a file ({FILE}; .csv, .edges, .e and out.NAME are read, too) or {SPEC}, KIND {', '.join(KINDS)}"
 SYMMETRIC = "the graph is undirected: each arc gets its reverse; of two that differ, both have the larger value"
 ONCE = f"{SYMMETRIC}; a .mtx or an edge list that is written has each edge once"
 TWICE = "how arcs that the file has twice become one: plus, min, max, first, second, any, ... (default: an error)"

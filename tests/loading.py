@@ -177,6 +177,8 @@ def together() -> None:
             for directed in (True, False):
                 for operator in (None, "plus", "first", "minus"):
                     makes.append(partial(gb.io.read, path, dup_op=operator, directed=directed))
+        table = written(here / "table.csv", "\n".join(["a,b,c", *(line.replace(" ", ",") for line in lines)]).encode())
+        makes += [partial(gb.io.read, table, dup_op="first"), partial(gb.io.read, table, columns=(0, 1))]
         large = written(here / "large.txt", b"0 1 5\n1 2 300\n")
         makes += [partial(gb.io.read, path, dtype="INT8", dup_op="max") for path in (wide, large)]
         makes.append(partial(gb.io.read, here / "none.mtx"))

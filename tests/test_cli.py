@@ -139,8 +139,8 @@ BAD = "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 one\n"
         (["bfs", "flat.mtx"], "square"),
         (["bfs", "flat.mtx", "--symmetric"], "flat.mtx: expected a square"),
         (["bfs", "twice.mtx"], "twice.mtx: Duplicate indices found, must provide --dup-op OP: 1 1 on lines 3 and 4"),
-        (["bfs", "comma.csv"], "comma.csv: line 1: expected"),
-        (["bfs", "comma.csv"], "not by commas: tr ',' ' ' <FILE >NEW.txt"),
+        (["bfs", "comma.dat"], "comma.dat: line 1: expected"),
+        (["bfs", "comma.dat"], "not by commas: tr ',' ' ' <FILE >NEW.txt"),
         (["bfs", "road:9", "--output", "levels.doc"], "levels.doc"),
         (["bfs", "road:9", "--output", "none/levels.txt"], "none/levels.txt"),
         (["bfs", "rmat:x"], "rmat:x"),
@@ -163,7 +163,7 @@ def test_bad_input_exits_with_3_and_one_line(call, tmp_path, monkeypatch, words,
     Path("bad.mtx").write_text(BAD)
     Path("flat.mtx").write_text(BAD.replace("2 2 1\n1 1 one", "2 3 1\n1 1 1"))
     Path("twice.mtx").write_text(BAD.replace("2 2 1\n1 1 one", "2 2 2\n1 1 1\n1 1 1"))
-    Path("comma.csv").write_text("0,1,2\n1,2,3\n")
+    Path("comma.dat").write_text("0,1,2\n1,2,3\n")
     Path("nan.mtx").write_text(BAD.replace("integer", "real").replace("one", "nan"))
     path = "\n".join(f"{i + 2} {i + 1}" for i in range(899))
     Path("path.mtx").write_text(f"%%MatrixMarket matrix coordinate pattern symmetric\n900 900 899\n{path}\n")

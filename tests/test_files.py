@@ -622,7 +622,7 @@ def test_other_files_and_newer_versions_are_refused(monkeypatch):
         gb.io.save(io.BytesIO(), 3)
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.txt", "a.mtx", "a.gr", "a"])
+@pytest.mark.parametrize("name", ["a.dat", "a.txt.gz", "a.txt", "a.mtx", "a.gr", "a"])
 @pytest.mark.parametrize(("sign", "word"), [(",", "commas"), (";", "semicolons")])
 def test_lists_with_commas_say_how_to_go_on(reader, tmp_path, name, sign, word):
     pack = gzip.compress if name.endswith(".gz") else bytes
@@ -838,7 +838,7 @@ CALLS = {
     "precision": (lambda: gb.io.mmwrite(io.BytesIO(), gb.Matrix(float, 1, 1), precision="3"), TypeError),
     "precision, too much": (lambda: gb.io.mmwrite(io.BytesIO(), gb.Matrix(float, 1, 1), precision=50), InvalidValue),
     "symmetry": (lambda: gb.io.mmwrite(io.BytesIO(), gb.Matrix(float, 1, 1), symmetry=1), TypeError),
-    "a file object of numbers": (lambda: gb.io.mmread(type("Odd", (), {"read": lambda _: 5})()), TypeError),
+    "a file object of numbers": (lambda: gb.io.mmread(type("Odd", (), {"read": lambda *_: 5})()), TypeError),
     "what is no graph": (lambda: gb.io.from_networkx(3), TypeError),
     "what is no matrix": (lambda: gb.io.to_networkx(3), TypeError),
     "what is no matrix for SciPy": (lambda: gb.io.to_scipy_sparse(3), TypeError),
@@ -983,3 +983,68 @@ def test_an_unsigned_matrix_without_entries_may_be_skew_symmetric():
 def test_a_number_of_nodes_is_whole_or_none(text):
     assert gb.io.read_edgelist(bytes_of(f"# Nodes: {text}\n0 1\n")).shape == (2, 2)
     assert gb.io.read_edgelist(bytes_of("# Nodes: 9, Edges: 1\n0 1\n")).shape == (9, 9)
+
+
+TABLES = [
+    ("A.csv", "src,dst,w\n0,1,2.5\n# more\n1, 2 ,3\r\n", {}, {0: {1: 2.5}, 1: {2: 3.0}}),
+    ("edge.csv.gz", "0,1\n1,2\n", {}, {0: {1: 1.0}, 1: {2: 1.0}}),
+    ("A.csv", "0;1;4\n", {"delimiter": ";"}, {0: {1: 4}}),
+    ("A.csv", "id,a,b,name,w\n9,1,2,New York,7\n9,2,3,,8\n", {"base": 1, "columns": (1, 2, 4)}, {0: {1: 7}, 1: {2: 8}}),
+    ("A.tsv", "0\t1\t\t5\n", {"delimiter": "\t", "columns": (0, 1, 3)}, {0: {1: 5}}),
+    ("A.txt", "a 0 b 1 7 x\nb 1 b 2 8.5\n", {"columns": (1, 3, 4)}, {0: {1: 7.0}, 1: {2: 8.5}}),
+    ("A.edges", "% sym\n0 1\n", {}, {0: {1: 1.0}}),
+    ("A.e", "1 2 .5\n", {"directed": False}, {1: {2: 0.5}, 2: {1: 0.5}}),
+    ("out.karate", "% sym unweighted\n% 1 3 3\n1 2\n", {}, {0: {1: 1.0}, 1: {0: 1.0}}),
+    ("out.mail.gz", "% asym positive\n1 2 3 100\n2 1 4 101\n", {}, {0: {1: 3}, 1: {0: 4}}),
+    ("out.mail", "% asym\n1 2 3 100\n1 2 4 101\n", {"dup_op": "second", "directed": False}, {0: {1: 4}, 1: {0: 4}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "options", "expected"), TABLES)
+def test_edge_lists_of_other_forms(reader, tmp_path, name, text, options, expected):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    assert gb.io.read(path, **options).to_dicts() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "line"),
+    [
+        ("0,1\n0,,1\n", {}, 2), ("0,1\n0 1,2\n", {}, 2), ("0,1,5\n0,1,\n", {}, 2), ("0,1\n1,2,3\n", {}, 2),
+        ("a,b\nc,d\n", {}, 2), ("0,1\n0,1 2,5\n", {"columns": (0, 1)}, 2), ("0,1\n", {"columns": (0, 1, 2)}, 1),
+        ("0,1\n0\x1f1\n", {}, 2),
+    ],
+)  # fmt: skip
+def test_malformed_tables_name_the_line(reader, text, options, line):
+    with pytest.raises(FileFormatError, match=rf"^line {line}\b"):
+        gb.io.read_edgelist(bytes_of(text), delimiter=",", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"delimiter": ",,"}, InvalidValue), ({"delimiter": "1"}, InvalidValue), ({"delimiter": 1}, TypeError),
+        ({"columns": (1, 0)}, InvalidValue), ({"columns": (0,)}, InvalidValue), ({"columns": 2}, TypeError),
+        ({"columns": (0, 1), "weighted": True}, InvalidValue), ({"base": 2}, InvalidValue),
+    ],
+)  # fmt: skip
+def test_options_of_tables_are_checked(options, error):
+    with pytest.raises(error):
+        gb.io.read_edgelist(bytes_of("0 1\n"), **options)
+
+
+def test_forms_that_are_refused_say_what_reads_them(tmp_path):
+    (tmp_path / "A.graph").write_text("% METIS\n3 2\n2\n1 3\n2\n")
+    with pytest.raises(NotImplementedException, match="METIS") as caught:
+        gb.io.read(tmp_path / "A.graph")
+    found = {"gb": gb, "FILE": tmp_path / "A.graph"}
+    assignment, call = str(caught.value).partition("Hint: ")[2].split("; ")
+    exec(assignment, found)
+    assert eval(call, found).to_dicts() == {0: {1: 1}, 1: {0: 1, 2: 1}, 2: {1: 1}}
+    (tmp_path / "out.sides").write_text("% bip unweighted\n1 1\n2 1\n")
+    with pytest.raises(FileFormatError, match="line 1: .*bip") as refused:
+        gb.io.read(tmp_path / "out.sides")
+    found |= {"np": np, "FILE": tmp_path / "out.sides"}
+    assignment, call = str(refused.value).partition("Hint: ")[2].split("; ")
+    exec(assignment, found)
+    assert eval(call, found).to_dicts() == {0: {0: 1.0}, 1: {0: 1.0}}

@@ -17,10 +17,11 @@ from gbgpu.io import checks, entries, shares
 from gbgpu.io.entries import Entries, Layout
 from gbgpu.io.files import Source, check_rows
 from gbgpu.io.matrixmarket import Coordinates, to_matrix
-from gbgpu.io.text import Text, joined, malformed, shown, whole, words
+from gbgpu.io.text import MOST, Text, joined, malformed, shown, whole, words
 
 _COMMENTS = b"#%"
 _NODES = re.compile(rb"^[ \t\r]*[#%][^\n]*?\bnodes:[ \t]*([0-9]+)(?![0-9]|[.,][0-9])", re.IGNORECASE | re.MULTILINE)
+_HEAD = re.compile(rb"[A-Za-z_\"']")  # what an id in the head of a table begins with
 _LEADING = 1 << 16  # bytes of comments in which it is sought
 _LINES = 1 << 15  # lines formatted at once
 
@@ -32,6 +33,9 @@ def read_edgelist(
     weighted: bool | None = None,
     directed: bool = True,
     nrows: int | None = None,
+    base: int = 0,
+    delimiter: str | None = None,
+    columns: Any = None,
     dup_op: Any = None,
     limit: int | None = None,
     name: str | None = None,
@@ -46,6 +50,11 @@ def read_edgelist(
     larger. `limit`: how many bytes the file may have or become, unpacked or as rows without entries; by default 200
     times its size, and 1 GiB at least.
 
+    `base`: the lowest id in the file, 0 or 1. `delimiter`: one character between the fields of a line, such as a comma
+    (None: blanks); the first line may then be a head, whose first id begins with a letter or a quote. `columns`: the
+    positions, from 0 and ascending, of both ids, and of the weight if there is one; other fields of a line are passed
+    over (None: the ids come first, and no field but a weight follows).
+
     Raises FileFormatError and IndexOutOfBound (with the line number), ValueError (a weighted edge twice and no
     `dup_op`), InvalidValue (a weight outside `dtype`), OutOfMemory and OSError.
     """
@@ -53,17 +62,31 @@ def read_edgelist(
     checks.flag("directed", directed)
     checks.word("name", name, none=True)
     nrows = checks.whole("nrows", nrows, 0, entries.UNBOUNDED - 1, none=True)
+    base, sign, places = checks.whole("base", base, 0, 1), _delimiter(delimiter), _columns(columns)
+    if places:
+        if weighted is not None and weighted != (len(places) == 3):
+            raise InvalidValue(message(f"columns for weighted={weighted}: {2 + weighted}", len(places)))
+        weighted = len(places) == 3
     size = entries.UNBOUNDED if nrows is None else nrows
 
     def begin(text: Text, opened: Source) -> tuple[Layout, tuple[int, int]]:
-        layout = Layout(comments=_COMMENTS, first=0, nrows=size, ncols=size, widen=dtype is None)
+        layout = Layout(comments=_COMMENTS, first=base, nrows=size, ncols=size, widen=dtype is None)
+        layout.delimiter, layout.columns = sign, places
         layout.kind = _kind(dtype) if weighted else entries.NONE
         layout.detect = _kind(dtype) if weighted is None else entries.NONE
-        return layout, (_stated_nodes(text), opened.limit)
+        text.delimit(sign)
+        stated = _stated_nodes(text)
+        if sign:
+            text.skip(_COMMENTS)
+            if _HEAD.match(b"".join(layout.fields(text.peek())[:1])):
+                text.drop()
+        return layout, (stated, opened.limit)
 
     with checks.memory("the matrix of a file"):
         found, heads = shares.read(source, limit, begin)
-        again = partial(shares.twice, source, limit, begin, found, 0, not directed, 0)
+        again: Callable[[], str] = partial(shares.twice, source, limit, begin, found, base, not directed, 0)
+        if sign or places:  # whose lines are not looked through again
+            again = str
         if nrows is None:
             largest = max(int(ids.max()) + 1 if ids.size else 0 for ids in (found.rows, found.cols))
             nrows = max(*shares.of_all(largest, "ids of a file"), *(stated for stated, _ in heads))
@@ -71,6 +94,26 @@ def read_edgelist(
         if found.values is None and dup_op is None:
             dup_op = "any"
         return _matrix(found, nrows, dtype, dup_op, name, again, mirror=int(not directed))
+
+
+def _delimiter(given: Any) -> bytes:
+    """A delimiter as one byte; none for None."""
+    checks.word("delimiter", given, none=True)
+    if given is not None and (len(given) != 1 or not given.isascii() or given.isalnum() or given in "+-.#% \r\n"):
+        raise InvalidValue(message("a delimiter of one character, such as ',' or ';'", repr(given), "None: blanks"))
+    return b"" if given is None else given.encode()
+
+
+def _columns(given: Any) -> tuple[int, ...]:
+    """The positions of two ids, and of a weight; none for None."""
+    if given is None:
+        return ()
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise TypeError(message("columns: two or three positions", repr(given), "columns=(0, 1)"))
+    found = tuple(checks.whole("columns", each, 0, MOST - 1) for each in given)
+    if len(found) not in (2, 3) or list(found) != sorted(set(found)):
+        raise InvalidValue(message("two or three positions that ascend", found, "columns=(0, 1, 2)"))
+    return found
 
 
 def _stated_nodes(text: Text) -> int:

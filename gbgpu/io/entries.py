@@ -8,7 +8,7 @@ import numpy as np
 
 from gbgpu.errors import IndexOutOfBound, message
 from gbgpu.interrupts import imported
-from gbgpu.io.text import PARSE, Text, is_real, joined, malformed, passed, pays, shown, whole, words
+from gbgpu.io.text import PARSE, Text, fields, is_real, joined, malformed, passed, pays, shown, whole, words
 
 NONE, INTEGER, REAL = range(3)  # what stands after the ids, as in `parse.py`
 UNBOUNDED = 1 << 60
@@ -34,6 +34,22 @@ class Layout:
     likely: int = 0  # how many there will be, about, if that is known
     detect: int = NONE  # what values are if the first entry shows one
     widen: bool = False  # the first value that is not an integer makes all of them reals
+
+    delimiter: bytes = b""  # between fields; else blanks are
+    columns: tuple[int, ...] = ()  # the fields of row, column and value, if there are others
+
+    @property
+    def steps(self) -> tuple[int, int, int, int]:
+        """As `parse.lines` takes them."""
+        row, col, *value = self.columns or (0, 1, 2)
+        return row, col - row, value[0] - col if value else 1, int(bool(self.columns))
+
+    def fields(self, text: bytes) -> list[bytes]:
+        """The fields of a line that are read; none if one of them is missing."""
+        found = fields(text) if self.delimiter else words(text)
+        if not self.columns or not found:
+            return found
+        return [found[k] for k in self.columns] if max(self.columns) < len(found) else []
 
     @property
     def text(self) -> str:
@@ -88,15 +104,16 @@ class _Reader:
         bounds = layout.nrows, layout.ncols
         text.at, lines, self.count, self.seen = parse.lines(
             text.array(), text.at, prefix, tuple(layout.comments), layout.ids, layout.first, bounds, layout.diagonal,
-            layout.kind, self.count, self.seen, self.rows, self.cols, self.words,
+            layout.kind, self.count, self.seen, self.rows, self.cols, self.words, bool(layout.delimiter), layout.steps,
         )  # fmt: skip
         text.line += lines
 
     def _read_line(self, text: bytes) -> bool:
         """Read or refuse one line; False if it only changed what is expected of lines."""
-        layout, found = self.layout, words(text)
-        if passed(found, layout.comments):
+        layout = self.layout
+        if passed(words(text), layout.comments):
             return True
+        found = layout.fields(text)
         if layout.count is not None and self.count == layout.count:
             raise malformed(self.text.line, f"the end of the file after {layout.count} entries", shown(text))
         if self.count == max(len(self.rows), len(self.words)):
@@ -129,7 +146,7 @@ class _Reader:
         if layout.detect and self.count == 0 and len(found) == layout.width + 1:
             layout.detect, layout.kind, self.words = NONE, layout.detect, np.empty(len(self.rows), np.uint64)
             return True
-        value = found[-1]
+        value = found[-1] if found else b""
         if not (layout.widen and layout.kind == INTEGER and is_real(value) and len(found) == layout.width):
             return False
         if self._fits(whole(value)):

@@ -8,6 +8,7 @@ from gbgpu import Matrix, Vector
 from gbgpu.errors import InvalidValue, message
 from gbgpu.io import checks
 from gbgpu.io.binary import load, save
+from gbgpu.io.dialects import read_csv, read_konect, refuse_adjacency
 from gbgpu.io.edgelist import read_dimacs, read_edgelist, write_dimacs, write_edgelist
 from gbgpu.io.matrixmarket import mmread, mmwrite
 from gbgpu.io.npz import read_npz, write_npz
@@ -20,28 +21,44 @@ _FORMS: dict[str, tuple[Callable[..., Any], Callable[..., None]]] = {
     "edgelist": (read_edgelist, write_edgelist),
     "npz": (read_npz, write_npz),
 }
+_READ_ONLY: dict[str, Callable[..., Any]] = {"csv": read_csv, "konect": read_konect, "metis": refuse_adjacency}
 _SUFFIXES = {".mtx": "mtx", ".gbgpu": "gbgpu", ".gr": "dimacs", ".npz": "npz"} | dict.fromkeys(
     (".txt", ".tsv", ".el", ".wel"), "edgelist"
 )
+_ALSO_READ = {".csv": "csv", ".edges": "edgelist", ".e": "edgelist", ".graph": "metis"}
 _PACKED = (".gz", ".bz2", ".xz")
 SUFFIXES = ", ".join(_SUFFIXES)
 
 
 def form_of(path: Any) -> str | None:
     """The form that a file's name stands for: "mtx", "gbgpu", "dimacs", "edgelist" or "npz"; None for another name."""
+    return _SUFFIXES.get(_suffix(path))
+
+
+def _suffix(path: Any) -> str:
     stem, last = os.path.splitext(checks.path(path).lower())
-    return _SUFFIXES.get(os.path.splitext(stem)[1] if last in _PACKED else last)
+    return os.path.splitext(stem)[1] if last in _PACKED else last
+
+
+def _reader(path: Any) -> Callable[..., Any]:
+    """What reads a file of this name. KONECT's begin with "out.", and end in the name of the graph."""
+    if os.path.basename(checks.path(path)).startswith("out.") and _suffix(path) not in _SUFFIXES | _ALSO_READ:
+        return _READ_ONLY["konect"]
+    form = form_of(path) or _ALSO_READ.get(_suffix(path), "mtx")
+    return _READ_ONLY.get(form) or _FORMS[form][0]
 
 
 def read(path: Any, **options: Any) -> Matrix | Vector:
     """Read a file by its name: .mtx Matrix Market, .gbgpu gbgpu's own, .gr DIMACS, .txt .tsv .el .wel edge lists, .npz
-    SciPy's; .gz, .bz2 or .xz may follow. Any other name is taken for Matrix Market. Texts may be several files of one
-    form: a sequence of names, a folder of parts, or a pattern such as "A.part-*.mtx".
+    SciPy's; .csv, .edges, .e and KONECT's out.NAME edge lists that are not written; .gz, .bz2 or .xz may follow. Any
+    other name is taken for Matrix Market. Texts may be several files of one form: a sequence of names, a folder of
+    parts, or a pattern such as "A.part-*.mtx".
 
-    `options` go to the reader of the form, and it raises what it raises.
+    `options` go to the reader of the form, and it raises what it raises. NotImplementedException for .graph, METIS's
+    adjacency lists.
     """
     several = alike(lambda: files_of(path), "the files to read")
-    return _FORMS[form_of(several[0] if several else path) or "mtx"][0](several or path, **options)
+    return _reader(several[0] if several else path)(several or path, **options)
 
 
 def write(path: Any, what: Matrix | Vector, **options: Any) -> None:

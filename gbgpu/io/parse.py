@@ -18,6 +18,7 @@ NONE, INTEGER, REAL = range(3)  # what stands after the two ids of a line
 NEGATIVE, LARGE = 1, 2  # bits of `seen`: an integer below 0, one above INT64
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _POINT, _ZERO, _E = 9, 10, 13, 32, 43, 45, 46, 48, 101
+_BETWEEN = 31  # stands for the delimiter of fields
 _LONGEST = 19  # decimal digits that always fit 64 bits
 _TEN_19 = np.uint64(10**19)
 _TOP = np.uint64(1 << 63)
@@ -254,11 +255,43 @@ def _bits(number, power):
     return _nearest(number, power)
 
 
+@_compiled
+def _later(text, at, apart, count):
+    """The field that begins `count` fields after the end of one, or the end of the line. Where fields stand `apart`,
+    byte 31 is between them, else blanks are."""
+    while text[at] != _NEWLINE:
+        at = _skip(text, at)
+        if apart:
+            if text[at] != _BETWEEN:
+                return _line_end(text, at)
+            at = _skip(text, at + 1)
+        count -= 1
+        if count == 0:
+            break
+        at = _end(text, at, apart)
+    return at
+
+
+@_compiled
+def _end(text, at, apart):
+    """Where the field at a place ends."""
+    while text[at] != _NEWLINE and (text[at] != _BETWEEN if apart else text[at] > 32):
+        at += 1
+    return at
+
+
+@_compiled
+def _line_end(text, at):
+    while text[at] != _NEWLINE:
+        at += 1
+    return at
+
+
 @_inlined
-def _ids(text, at, first, bounds, diagonal):
+def _ids(text, at, first, bounds, diagonal, apart, between):
     """(place after them, row, column), from 0; row -1 if they are none, or outside."""
     at, row = _id(text, at)
-    at, col = _id(text, _skip(text, at))
+    at, col = _id(text, _later(text, at, apart, between))
     row -= first
     col -= first
     outside = col < 0 or row >= bounds[0] or col >= bounds[1] or (row == col and not diagonal)
@@ -290,13 +323,14 @@ def passed(text, at, comments):
 
 @compiled_apart
 @_compiled
-def lines(text, at, prefix, comments, ids, first, bounds, diagonal, kind, count, seen, rows, cols, words):
+def lines(text, at, prefix, comments, ids, first, bounds, diagonal, kind, count, seen, rows, cols, words, apart, steps):
     """Read lines `[prefix] [row column] [value]` of `text` from the place `at` on.
 
     text (uint8) ends with a newline; `prefix` is a letter or 0, `comments` two letters that begin lines to skip (line
     ends: none). Where `ids`, they count from `first`, are below `bounds` from there, and differ unless `diagonal`.
-    Writes ids from 0 and the 64 bits of each value from `count` on, until the text ends, or before a line that it
-    cannot settle, or has no room for.
+    Fields stand `apart` by byte 31, or by blanks. steps: the field of the row, how many fields after it the column
+    comes, how many after that the value, and 1 if fields follow that are passed. Writes ids from 0 and the 64 bits of
+    each value from `count` on, until the text ends, or before a line that it cannot settle, or has no room for.
 
     Returns (place, lines passed, count, seen).
     """
@@ -312,16 +346,23 @@ def lines(text, at, prefix, comments, ids, first, bounds, diagonal, kind, count,
                     break
                 here = _skip(text, here + 1)
             if ids:
-                here, row, col = _ids(text, here, first, bounds, diagonal)
+                if steps[0]:
+                    here = _later(text, _end(text, here, apart), apart, steps[0])
+                here, row, col = _ids(text, here, first, bounds, diagonal, apart, steps[1])
                 if row < 0:
                     break
-                here = _skip(text, here)
+                here = _later(text, here, apart, steps[2]) if kind else _skip(text, here)
             if kind:
                 here, word, found = _value(text, here, kind)
                 if here < 0 or (found | seen) == NEGATIVE | LARGE:
                     break
                 seen |= found
                 words[count] = word
+            if steps[3]:
+                here = _skip(text, here)
+                if apart and text[here] != _BETWEEN and text[here] != _NEWLINE:
+                    break
+                here = _line_end(text, here)
             after = _skip(text, here) + 1
             if text[after - 1] != _NEWLINE:
                 break

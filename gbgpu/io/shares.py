@@ -21,7 +21,7 @@ from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue, message
 from gbgpu.io import checks, entries, repeats
 from gbgpu.io.entries import Entries, Layout
 from gbgpu.io.files import Source, open_bytes, replaced, writing
-from gbgpu.io.text import CHUNK, Text, words
+from gbgpu.io.text import CHUNK, Text
 
 Begin = Callable[[Text, Source], tuple[Layout, Any]]  # reads what comes before the entries: their layout, and the rest
 Piece = tuple[Entries, Any]  # entries that are here, and the rest of their file
@@ -160,7 +160,7 @@ def _share(ranks: Any, source: Any, limit: int | None, begin: Begin) -> list[Pie
             text = Text(opened.stream)
             layout, head = begin(text, opened)
             text.skip(layout.comments)
-            if layout.detect and len(words(text.peek())) == layout.width + 1:
+            if layout.detect and len(layout.fields(text.peek())) == layout.width + 1:
                 layout.kind = layout.detect
             first, end = text.place, opened.size
             if end is None and ranks.rank == 0 and layout.ids:  # packed: nobody else counts
@@ -178,7 +178,9 @@ def _share(ranks: Any, source: Any, limit: int | None, begin: Begin) -> list[Pie
 
     def body() -> Entries | None:
         with contextlib.suppress(*_BAD), open_bytes(source, limit) as opened:
-            return entries.read_entries(Text(_Lines(opened.stream, lo, hi)), layout)  # type: ignore[arg-type]
+            text = Text(_Lines(opened.stream, lo, hi))  # type: ignore[arg-type]
+            text.delimit(layout.delimiter)
+            return entries.read_entries(text, layout)
         return None
 
     found = ranks.alike(body, "a share of a file")

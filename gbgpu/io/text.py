@@ -18,8 +18,9 @@ _REAL = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-
 PARSE = "gbgpu.io.parse"  # which imports numba
 _SMALL = 1 << 19  # bytes, or entries, that Python goes through in less time than that takes
 _NEWLINE = 10
+_BETWEEN = b"\x1f"  # as in `parse.py`
 _MARK = b"\xef\xbb\xbf".decode("latin-1")  # of UTF-8's beginning, as some editors put it there
-_MOST = 24  # words looked at in a line; no form has as many
+MOST = 24  # words looked at in a line; no form has as many
 _BEYOND = 10**20  # stands for every number of more digits than 64 bits have
 
 
@@ -34,7 +35,11 @@ class Text:
     def __init__(self, stream: IO[bytes]):
         self._stream, self.data = stream, bytearray(CHUNK)
         self.at = self.end = self._held = self._before = 0
-        self.line = 1
+        self.line, self._table = 1, b""
+
+    def delimit(self, sign: bytes) -> None:
+        """Have byte 31, which ends a word and is no blank, in place of a delimiter. Called before anything is read."""
+        self._table = bytes.maketrans(b"\x1f" + sign, b"\x01\x1f") if sign else b""
 
     def more(self) -> bool:
         """Whether a line is left; the next piece is read where one ends."""
@@ -52,6 +57,8 @@ class Text:
         while not self.end:
             free = memoryview(self.data)[self._held : -1]  # the last byte ends a last line that has no end
             got = self._stream.readinto(free)  # type: ignore[attr-defined]
+            if self._table:
+                free[:got] = bytes(free[:got]).translate(self._table)
             self._held += got
             if not got and self._held and self.data[self._held - 1] != _NEWLINE:
                 self.data[self._held] = _NEWLINE
@@ -112,7 +119,12 @@ class Text:
 
 def words(text: bytes) -> list[bytes]:
     """The first words of a line."""
-    return [found[0] for found in islice(_WORDS.finditer(text), _MOST)]
+    return [found[0] for found in islice(_WORDS.finditer(text), MOST)]
+
+
+def fields(text: bytes) -> list[bytes]:
+    """The first fields of a line with delimiters."""
+    return [field.strip(b" \t\r\n") for field in text.split(_BETWEEN, MOST)] if text.strip(b" \t\r\n") else []
 
 
 def passed(found: list[bytes], comments: bytes) -> bool:
@@ -149,4 +161,4 @@ def joined(text: bytes) -> str:
 
 
 def shown(text: bytes) -> str:
-    return repr(text[:60].decode("latin-1").strip(" \t\r\n"))
+    return repr(text[:60].decode("latin-1").replace(_BETWEEN.decode(), ",").strip(" \t\r\n"))
