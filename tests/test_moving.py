@@ -63,11 +63,11 @@ def unsettled(monkeypatch):
     """All rows move before every other statement, and some vectors to one device; the list of how many maps did."""
     rng, run, moves = np.random.default_rng(5), Session._run, []
 
-    def unsettled(session, statement):
+    def unsettled(session, statement, *more):
         if session.made is None and session.loop_index is None and not session.maps.alone and rng.random() < 0.5:
             moves.append(move_all(session, rng))
             leave(session, statement, rng)
-        return run(session, statement)
+        return run(session, statement, *more)
 
     monkeypatch.setattr(Session, "_run", unsettled)
     return moves
