@@ -77,7 +77,8 @@ def color_classes(A: Matrix) -> list[np.ndarray]:
     n = A.nrows
     degree = degrees(A).to_dense()
     order = Vector.from_dense(degree * n + n - 1 - np.arange(n))
-    color = greedy_color(A, order=order).to_dense()
+    # Speculation repeats a round for each vertex of a chain whose numbers ascend.
+    color = greedy_color(A, "jones-plassmann", order=order).to_dense()
     return [np.flatnonzero((color == c) & (degree > 0)) for c in range(int(color.max(initial=-1)) + 1)]
 
 

@@ -101,6 +101,7 @@ DEEP = {
     "strong components, a cycle": lambda n: algos.strongly_connected_components(chain(n, True)),
     "in order": lambda n: _in_order.search_in_order(chain(n), np.arange(n - 1), np.arange(1, n), np.array([0])),
     "colors": lambda n: algos.greedy_color(both(chain(n)), "jones-plassmann", order=descending(n)),
+    "labels": lambda n: algos.label_propagation(both(chain(n))),
 }
 
 
