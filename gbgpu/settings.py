@@ -29,8 +29,9 @@ inline_seconds = (
 long_seconds = 10e-3  # predicted work from which "auto" leaves the main thread free for Ctrl-C
 # Threads of CPU devices stay on a core each; the caller moves freely.
 pin = os.environ.get("GBGPU_PIN", "1") != "0"
-# CPU kernels run as plain Python, uncompiled: for debuggers, and for tests of small objects.
-interpret = os.environ.get("GBGPU_INTERPRET", "0") != "0"
+# CPU kernels run as plain Python, uncompiled: for debuggers, and for tests of small objects. So they do where numba is
+# told to compile nothing, as coverage tools need it.
+interpret = any(os.environ.get(name, "0") not in ("", "0") for name in ("GBGPU_INTERPRET", "NUMBA_DISABLE_JIT"))
 # CPU kernels run uncompiled until that has cost as much as compiling; else they are compiled at once, for benchmarks.
 tiered = os.environ.get("GBGPU_TIERED", "1") != "0"
 rehearsal: Any = None  # where sessions note the kernels that they ask for: gbgpu.kernels.ahead

@@ -113,15 +113,18 @@ INTERPRETED = {
     f"test_{name}"
     for name in "centrality chains communities csgraph docs errors exact files hostile io language mixed names".split()
     + "nx operator_objects partitions regressions sparse transposed unchanged user_operators".split()
-    + ["backends", "delegates", "filter", "real_graphs", "trees"]
+    + ["backends", "delegates", "filter", "nx_changes", "real_graphs", "trees"]
 }
+
+
+INTERPRET = gb.settings.interpret  # as the environment says
 
 
 @pytest.fixture(scope="module", autouse=True)
 def interpreted(request) -> None:
     """Whether CPU kernels run uncompiled in the sessions that this file starts (GBGPU_INTERPRET: in all)."""
     here = request.path.stem in INTERPRETED and settings.get_current_profile_name() == "ci"
-    gb.settings.interpret = here or os.environ.get("GBGPU_INTERPRET", "0") != "0"
+    gb.settings.interpret = here or INTERPRET
     gb.init("cpu:1")  # nothing stays of the session before
     gc.collect()
     gc.freeze()

@@ -452,6 +452,30 @@ def test_handles_of_an_ended_session():
     assert fresh["w"].to_coo()[1].tolist() == [7, 8] and fresh["A"].nvals == 3
 
 
+def test_objects_of_an_ended_session_are_shown_in_words():
+    """As notebooks and logs do, which nobody asked for values."""
+    gb.init("cpu:1")
+    made = objects()
+    made["S"] = gb.sparse.csr_array(np.eye(3))
+    made["S1"] = gb.sparse.coo_array(np.arange(3.0))
+    with gb.loop(2) as it:
+        made["w"] << made["v"]
+        made["count"] = made["w"].nvals
+    texts = ["A", "v", "s", "A.T", "v[1]", "A[0, :]", "v | v", "A.T @ x", "semiring.min_plus(x @ A)", "v == v", "S"]
+    texts += ["S1", "v.reduce(monoid.plus)", "A.reduce_rowwise(monoid.plus)", "v.apply(binary.plus, right=s)"]
+    kept = {text: eval(text, globals() | made) for text in texts}
+    others = [made["v"].S, ~made["v"].V, made["w"](made["v"].S), it, made["count"], made["A"].ss]
+    before = {text: repr(thing) for text, thing in kept.items()}
+    assert "(needs an operator)" in before["v | v"] and "session" not in before["v | v"]
+    gb.init("cpu:2")
+    for text, thing in kept.items():
+        for shown in (repr(thing), str(thing), f"{thing}"):
+            assert "a session that has ended" in shown and before[text] not in shown, text
+        if hasattr(thing, "_repr_html_"):
+            assert "a session that has ended" in thing._repr_html_() and thing._repr_html_().startswith("<p>")
+    assert all(map(repr, others)) and all(map(str, others))
+
+
 def test_operators_never_raise_on_nan(devices):
     nan = float("nan")
     x = gb.Vector.from_coo([0, 1, 2], [nan, 1.0, nan], dtype="FP64", size=3)

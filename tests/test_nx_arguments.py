@@ -79,9 +79,9 @@ def weighted(G):
 
 
 FAMILIES = {
-    "lattice": lambda: nx.convert_node_labels_to_integers(nx.triangular_lattice_graph(6, 13)),
+    "lattice": lambda: nx.convert_node_labels_to_integers(nx.triangular_lattice_graph(5, 9)),
     "grid": lambda: nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 5)),
-    "small world": lambda: nx.connected_watts_strogatz_graph(90, 6, 0.01, seed=1),
+    "small world": lambda: nx.connected_watts_strogatz_graph(40, 6, 0.02, seed=1),
     "star": lambda: nx.star_graph(6),
     "path": lambda: nx.path_graph(7),
     "three": lambda: nx.complete_graph(3),

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from oracle import Run
 
 import gbgpu as gb
+from algos.runs import ALGORITHMS
 from gbgpu.device import store
 from gbgpu.kernels import alike, cpu, tiered
 from gbgpu.kernels.interface import KINDS, XFULL, XLIST
@@ -32,6 +33,21 @@ q = gb.Vector(bool, size=9)
 q[0] = True
 q << any_pair(q @ A)
 print(q.nvals, *algos.bfs(A, 0)[0].to_dense(-1), *algos.connected_components(A).to_dense(), "numba" in sys.modules)
+"""
+
+
+UNCOMPILED = """
+import sys, gbgpu as gb, algos
+from algos.runs import ALGORITHMS
+gb.init("cpu:2")
+A = gb.io.read(sys.argv[1], directed=False)
+for name, algorithm in ALGORITHMS.items():
+    options = algorithm.choose(A, {})
+    algorithm.verify(A, *options.values(), algorithm.run(A, *options.values()))
+q = gb.Vector.from_coo([0], [True], size=A.nrows)
+with gb.loop(2) as it:
+    q << gb.semiring.any_pair(A @ q)
+print(len(ALGORITHMS), q.nvals > 0)
 """
 
 
@@ -65,6 +81,16 @@ def test_the_readme_never_imports_the_compiler(tmp_path):
     given = dict(capture_output=True, text=True, env=environment, check=True, cwd=ROOT)
     done = subprocess.run([sys.executable, "-c", program], **given)
     assert done.stdout.split()[-3:] == ["10680", "22", "False"]
+
+
+def test_everything_runs_where_numba_compiles_nothing(tmp_path):
+    """NUMBA_DISABLE_JIT, which people set to measure what their tests cover: functions of numba's have no attributes
+    of compiled ones."""
+    (tmp_path / "a.el").write_text("0 1\n1 2\n2 0\n2 3\n3 4\n4 5\n5 3\n6 7\n")
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "GBGPU_TIERED": "0", "GBGPU_INTERPRET": "0"}
+    given = dict(capture_output=True, text=True, env=environment)
+    done = subprocess.run([sys.executable, "-c", UNCOMPILED, str(tmp_path / "a.el")], **given)
+    assert done.stdout.split() == [str(len(ALGORITHMS)), "True"], done.stderr
 
 
 def test_a_kernel_is_compiled_when_that_pays(begun, monkeypatch):

@@ -20,10 +20,26 @@ def facts(x: Any) -> tuple[str, list[str], list[str]]:
     return kind, ["nvals", "nrows", "ncols", "dtype"], [str(x.nvals), str(x.nrows), str(x.ncols), x.dtype.name]
 
 
+def unreadable(session: Any) -> str:
+    """Why an object of the session has no values to show; nothing if it has."""
+    if not session.alive:
+        return "of a session that has ended: make it again"
+    return "in a loop that is being recorded" if session.recording else ""
+
+
+def _session_of(expr: Any) -> Any:
+    """The session of an expression, also of one that means nothing yet, as `x | y` without an operator."""
+    try:
+        return expr._node()._session
+    except TypeError:
+        return next(_session_of(side) for side in (expr.left, expr.right) if hasattr(side, "_node"))
+
+
 def handle(x: Any) -> str:
     """The facts, then the values of a small object."""
-    if x._session.recording:
-        return f"{x.name}: gb.{type(x).__name__} of {x.dtype}, shape {x.shape}, in a loop that is being recorded"
+    why = unreadable(x._session)
+    if why:
+        return f"{x.name}: gb.{type(x).__name__} of {x.dtype}, shape {x.shape}, {why}"
     kind, names, values = facts(x)
     text = _aligned([[f'"{x.name}"', *names], [kind, *values]])
     grid = table(x)
@@ -34,7 +50,7 @@ def handle(x: Any) -> str:
 
 def handle_html(x: Any) -> str:
     """The same as HTML tables."""
-    if x._session.recording:
+    if unreadable(x._session):
         return f"<p>{escape(handle(x))}</p>"
     kind, names, values = facts(x)
     rows = [[kind, *names], [x.name, *values]]
@@ -114,8 +130,9 @@ def _dtype(expr: Any) -> str:
 
 def expression(expr: Any, small: bool) -> str:
     """The expression, its shape and type; its result if that is small; and how to compute it."""
-    if expr._node()._session.recording:
-        return f"{expr.text}, in a loop that is being recorded"
+    why = unreadable(_session_of(expr))
+    if why:
+        return f"{expr.text}, {why}"
     described = _described(expr)
     head = _aligned([[name for name, _ in described], [value for _, value in described]])
     parts = [expr.text, head]
@@ -126,6 +143,9 @@ def expression(expr: Any, small: bool) -> str:
 
 def expression_html(expr: Any, small: bool) -> str:
     """The same for notebooks."""
+    why = unreadable(_session_of(expr))
+    if why:
+        return f"<p>{escape(f'{expr.text}, {why}')}</p>"
     described = _described(expr)
     head = _html_table([[name for name, _ in described], [value for _, value in described]])
     computable = small and described[-1][1] != "(needs an operator)"

@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 
 import gbgpu as gb
-from gbgpu.errors import fixed, message
+from gbgpu.errors import DeviceError, InvalidValue, fixed, message
 
 from ._arithmetic import Arithmetic
 from ._common import array_classes, checked_dtype, class_of, issparse, made, matrix_classes, summing, zeroless
@@ -432,13 +432,18 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
     # -- as text, as truth
 
     def __repr__(self) -> str:
-        return (
-            f"<{_NAMES[self.format]} sparse {type(self).__name__[4:]} of dtype '{self.dtype}'\n"
-            f"\twith {self.nnz} stored elements and shape {self._shape}>"
-        )
+        try:
+            held = f"with {self.nnz} stored elements and shape {self._shape}"
+        except (InvalidValue, DeviceError):
+            held = f"of shape {self._shape}, of a session that has ended: make it again"
+        return f"<{_NAMES[self.format]} sparse {type(self).__name__[4:]} of dtype '{self.dtype}'\n\t{held}>"
 
     def __str__(self) -> str:
-        text, rows = repr(self), [c.tolist() for c in self._coords]
+        text = repr(self)
+        try:
+            rows = [c.tolist() for c in self._coords]
+        except (InvalidValue, DeviceError):
+            return text
         lines = [
             f"  {at}\t{value}" for at, value in zip(zip(*rows, strict=True), self.tocoo()._arrays()[2], strict=True)
         ]
