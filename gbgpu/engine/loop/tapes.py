@@ -168,7 +168,7 @@ class _Kernels:
         return getattr(self._kernels, name)
 
     def get(self, kind: str, spec: Any) -> Callable[..., None]:
-        kernel = self._kernels.settled(kind, spec)
+        kernel = self._kernels.get(kind, spec)
 
         def written(*arguments: Any) -> None:
             self._replay.call(kernel, arguments, kind)
