@@ -103,8 +103,8 @@ class Replay:
         self._add("begin", [address(flag)], [_Use(0, flag.nbytes, False)], flag, all=True)
 
     def end(self) -> None:
-        self.meet()
         self._add("end", [], [], all=True)
+        self.meet()  # also where it was passed over: the flag may change next
 
     def meet(self) -> None:
         """All threads have come here before one goes on."""
