@@ -138,7 +138,7 @@ def test_rounds_that_keep_devices_busy(monkeypatch):
         ranks, rounds, _ = algos.pagerank(A, tol=0, max_iterations=40)
     (captured,) = (one for alike in gb.settings.session().loops._captured.values() for one in alike)
     shape = captured.tape._replay._shape()
-    assert captured.tape._replay.threads == 2 and {thread for _, thread in shape} == {None, 0, 1} and rounds == 40
+    assert captured.tape._replay.threads == 2 and {thread for _, thread, _ in shape} == {None, 0, 1} and rounds == 40
     found = ranks.to_dense()
     gb.init("cpu:1")
     expected = algos.pagerank(gb.io.rmat(13, seed=3), tol=0, max_iterations=40)

@@ -16,7 +16,8 @@ from ..device import store
 from ..interrupts import held
 
 ASSEMBLY = "; LLVM"  # so begin texts that are no Python
-START = 1.0  # seconds until a process has imported numba
+COMPILE = 0.3  # seconds for a kernel, until one was compiled
+START = 1.0  # until a process has imported numba
 _SERVE = "import sys; sys.path[:] = {path!r}\nfrom gbgpu.kernels.background import serve; serve()"
 _LENGTH = struct.Struct("<Q")
 
@@ -46,12 +47,11 @@ class Compiler:
         self._change = Condition()
         self._thread: Thread | None = None
         self._process: Any = None
-        self._began, self._up = 0.0, False
+        self._each, self._up = COMPILE, False
 
-    @property
-    def starting(self) -> float:
-        """Seconds until it compiles."""
-        return 0.0 if self._up else START if self._thread is None else max(0.0, self._began + START - perf_counter())
+    def price(self, kernels: int = 1) -> float:
+        """Seconds until so many kernels are compiled, as the last one was."""
+        return kernels * self._each + START * (not self._up) if kernels else 0.0
 
     def request(self, *what: Any) -> Request:
         """A kernel that is compiled in the background: its kind, text, types and file."""
@@ -60,7 +60,6 @@ class Compiler:
             self._requests.insert(0, request)
             self._change.notify_all()
             if self._thread is None:
-                self._began = perf_counter()
                 self._thread = Thread(target=self._work, name="gbgpu compiling", daemon=True)  # it mostly waits
                 held(self._thread.start)
         return request
@@ -80,12 +79,16 @@ class Compiler:
                 while not self._requests:
                     self._change.wait()
                 request = self._in_hand = self._requests.pop()
-            object = None
+            object, start = None, perf_counter()
             with suppress(OSError, EOFError):
                 self._process = self._process or _begun()
                 _send(self._process.stdin, pickle.dumps(request.what))
                 object = _receive(self._process.stdout) or None
+            if object is not None:
+                store.put("numba", request.what[-1], object)
             with self._change:
+                if self._up:  # the first one waited for the process
+                    self._each = perf_counter() - start
                 self._up, request.object, request.failed = True, object, object is None
                 self._change.notify_all()
 
@@ -110,15 +113,13 @@ compiler = Compiler()
 os.register_at_fork(after_in_child=compiler.forked)
 
 
-def machine_code(kind: str, text: str, types: tuple[str, ...], file: str) -> bytes:
-    """The object file of a kernel, compiled here and kept on disk."""
+def machine_code(kind: str, text: str, types: tuple[str, ...]) -> bytes:
+    """The object file of a kernel, compiled here."""
     from .compiled import assembled, compiled  # numba takes a second to import
 
     if settings.verbose & 4:
         print(text, file=sys.stderr)
-    object = assembled(text) if text.startswith(ASSEMBLY) else compiled(kind, text, types)
-    store.put("numba", file, object)
-    return object
+    return assembled(text) if text.startswith(ASSEMBLY) else compiled(kind, text, types)
 
 
 def serve() -> None:
@@ -127,14 +128,17 @@ def serve() -> None:
     os.dup2(2, 1)  # what libraries print is no answer
     from . import compiled  # noqa: F401
 
-    with suppress(EOFError, BrokenPipeError):
+    with suppress(EOFError):
         while True:
-            what = pickle.loads(_receive(taken))
+            *what, file = pickle.loads(_receive(taken))
             try:
                 object = machine_code(*what)
             except Exception:
                 object = b""  # who asked compiles it, and shows the error
-            _send(given, object)
+            try:
+                _send(given, object)
+            except BrokenPipeError:  # nobody asks any more
+                return store.put("numba", file, object) if object else None
 
 
 def _send(pipe: BinaryIO, content: bytes) -> None:

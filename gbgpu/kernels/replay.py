@@ -11,7 +11,6 @@ what another one has written, and where a round ends.
 import ctypes
 import platform
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,7 +155,7 @@ class Replay:
         for word, place in self._late:
             table[word] = address(table) + 8 * place
         program = self._program(address(table))
-        run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64)(_runner().replay)
+        run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64)(RUNNER.code(()).replay)
         self._meeting = np.zeros(_MEETING, np.int64)
         at = [ctypes.c_void_p(address(array)) for array in (program, self.state, self._meeting)]
         self._held.append((table, program))
@@ -201,14 +200,6 @@ def _bits(value: Any) -> int:
     if isinstance(value, np.floating):
         return int.from_bytes(value.tobytes(), "little")
     return _bits(np.float64(value)) if isinstance(value, float) else int(value)
-
-
-@cache
-def _runner() -> Any:
-    """The function that goes through a program, for (program, state, meeting, thread)."""
-    pause = "call void @llvm.x86.sse2.pause()" if platform.machine() in ("x86_64", "AMD64") else ""
-    declared = "declare void @llvm.x86.sse2.pause()" if pause else ""
-    return Kernel("replay", f"{ASSEMBLY}\n{declared}\n{_RUN}{_MEET.replace('PAUSE', pause)}").code(())
 
 
 # The words of a call: where its code is, and its arguments. Of "over" none: word 3 of the state says whether to go on.
@@ -349,3 +340,6 @@ end:
 declare i32 @sched_yield()
 declare i32 @usleep(i32)
 """
+_PAUSE = "call void @llvm.x86.sse2.pause()" if platform.machine() in ("x86_64", "AMD64") else ""
+# The function that goes through a program, for (program, state, meeting, thread).
+RUNNER = Kernel("replay", f"{ASSEMBLY}\n{_PAUSE.replace('call', 'declare')}\n{_RUN}{_MEET.replace('PAUSE', _PAUSE)}")

@@ -28,7 +28,6 @@ from .link import Code
 # Seconds that plain Python takes for an element; for an operation on each of all rows. Once so many elements were
 # looked at, what they took is known.
 ELEMENT, OPERATION, KNOWN = 1.5e-6, 1.5e-7, 1000
-COMPILE = 0.3  # seconds for a kernel
 _HOMES = 256
 _FORM = 1  # of entry points: another one with each change of entry.py
 
@@ -57,7 +56,9 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> None:
         types = entry.types_of(arguments)
-        code = self.codes.get(types) or self._ready(types)
+        code = self.codes.get(types) or self.ready(types)
+        if code is None and not settings.tiered:
+            code = self.code(types)
         if code is None:
             elements, dense = work(self.kind, arguments)
             if self._pays(types, self._predicted(elements, int(arguments[0]) if dense else 0)):
@@ -80,11 +81,11 @@ class Kernel:
 
     def _pays(self, types: entry.Types, seconds: float) -> bool:
         """Whether the machine code is there sooner than plain Python would have done this call and those before."""
-        return self.seconds + seconds > COMPILE + compiler.starting
+        return self.seconds + seconds > compiler.price()
 
     def code(self, types: entry.Types) -> Code:
         """The machine code for arguments of these types, which is waited for."""
-        found = self.codes.get(types) or self._ready(types)
+        found = self.codes.get(types) or self.ready(types)
         if found is None:
             request = self._requests.get(types)
             with aside("compile"):
@@ -92,8 +93,8 @@ class Kernel:
                 found = self._made(types) if object is None else self._linked(types, object)
         return found
 
-    def _ready(self, types: entry.Types) -> Code | None:
-        """The machine code, if it has come; else it is asked for."""
+    def ready(self, types: entry.Types) -> Code | None:
+        """The machine code, if it is on disk or has come; else it is asked for."""
         request = self._requests.get(types)
         if request is not None:
             return self._linked(types, request.object) if request.object is not None else None
@@ -113,10 +114,15 @@ class Kernel:
             found = self.codes.get(types)
             if found is None:
                 compiling.kernel(self.kind)
-                found = self._linked(types, machine_code(self.kind, self.text, types, self._file(types)))
+                found = self._linked(types, self._compiled(types))
             return found
 
         return apart(make)
+
+    def _compiled(self, types: entry.Types) -> bytes:
+        object = machine_code(self.kind, self.text, types)
+        store.put("numba", self._file(types), object)
+        return object
 
     def _linked(self, types: entry.Types, object: bytes) -> Code:
         found = self.codes[types] = Code(object, self)
@@ -172,8 +178,8 @@ def kernel_of(kernel: Any) -> Any:
 
 
 def price(kernels: Iterable[Any]) -> float:
-    """Seconds that it takes to compile those that are not yet compiled."""
-    return COMPILE * sum(type(kernel) is Kernel and not kernel.codes for kernel in map(bare, kernels))
+    """Seconds until those are compiled that run uncompiled as yet."""
+    return compiler.price(sum(type(kernel) is Kernel and not kernel.codes for kernel in map(bare, kernels)))
 
 
 def work(kind: str, arguments: tuple) -> tuple[int, bool]:
@@ -198,4 +204,4 @@ def work(kind: str, arguments: tuple) -> tuple[int, bool]:
     return max(longest, int(lengths[cols].sum()) if len(lengths) else 0), False
 
 
-__all__ = ["COMPILE", "Kernel", "kernel_of", "price", "work"]
+__all__ = ["Kernel", "kernel_of", "price", "work"]

@@ -19,7 +19,8 @@ from ...errors import in_room
 from ...interrupts import held as uninterrupted
 from ...interrupts import imported
 from ...kernels.interface import ends_soon
-from ...kernels.tiered import price
+from ...kernels.replay import RUNNER
+from ...kernels.tiered import Kernel, kernel_of, price
 from ...language.expr import Statement
 from ...language.recording import Operation
 from ...trace import beside
@@ -542,9 +543,13 @@ class DeviceLoop:
         return int(entries * held.rowmap.n / max(held.nvals, 1))
 
     def _price(self) -> float:
-        """Seconds that it takes to load or to compile what the loop has run uncompiled."""
+        """Seconds until what the loop has run uncompiled is compiled, and what runs its rounds."""
         ran = (statement for statement in self.statements if statement.carried is not None)
-        return price(kernel for statement in ran for step in statement.steps for kernel in step.kernels.values())
+        kernels = [kernel for statement in ran for step in statement.steps for kernel in step.kernels.values()]
+        if settings.tiered and any(type(kernel_of(kernel)) is Kernel for kernel in kernels):
+            RUNNER.ready(())
+            kernels.append(RUNNER)
+        return price(kernels) if settings.tiered else 0.0
 
     def _round(self, operations: list[Operation], pinned: dict[int, Statement]) -> None:
         """A round by statements that are planned blindly."""

@@ -12,9 +12,10 @@ from ... import settings
 from ...device.base import cores
 from ...device.cpu import CpuDevice
 from ...distribute.partition import Task
-from ...interrupts import held, imported
+from ...interrupts import held
 from ...kernels.cpu import load
 from ...kernels.interface import Late
+from ...kernels.replay import Replay
 from ...semiring._types import INT64
 from .condition import Condition, CpuCondition
 from .journal import Journal, NotCompiled
@@ -36,7 +37,7 @@ class CpuTape:
 
     def __init__(self, session: Any):
         self._session = session
-        self._replay = imported("gbgpu.kernels.replay").Replay()
+        self._replay = Replay()
         self.state, self._seen = self._replay.state, np.empty(2)
         self.condition: type[Condition] = CpuCondition
         self._most, self._chunk, self._devices = 2**62, _CHUNK, session.device_set
