@@ -80,3 +80,9 @@ def imported(name: str) -> Any:
         module = apart(lambda: import_module(name))
     return module
 
+
+def compiled_apart(function: Any) -> Any:
+    """A function of numba's that looks at arguments of new types, and compiles for them, on a thread of its own."""
+    compile = function._compile_for_args
+    function._compile_for_args = lambda *arguments: apart(lambda: compile(*arguments))
+    return function

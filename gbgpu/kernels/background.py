@@ -2,10 +2,9 @@
 interpreter's lock, for which each call of compiled code waits when it returns."""
 
 import os
-import pickle
 import struct
-import subprocess
 import sys
+from ast import literal_eval
 from contextlib import suppress
 from threading import Condition, Thread
 from time import perf_counter
@@ -28,7 +27,8 @@ class Request:
     __slots__ = "what", "object", "failed", "_compiler"
 
     def __init__(self, what: tuple, compiler: "Compiler"):
-        self.what, self.object, self.failed, self._compiler = what, None, False, compiler
+        self.what, self.failed, self._compiler = what, False, compiler
+        self.object: bytes | None = None
 
     def wait(self) -> bytes | None:
         """The object file; None if the other process could not make it."""
@@ -79,10 +79,11 @@ class Compiler:
                 while not self._requests:
                     self._change.wait()
                 request = self._in_hand = self._requests.pop()
-            object, start = None, perf_counter()
+            object: bytes | None = None
+            start = perf_counter()
             with suppress(OSError, EOFError):
                 self._process = self._process or _begun()
-                _send(self._process.stdin, pickle.dumps(request.what))
+                _send(self._process.stdin, repr(request.what).encode())
                 object = _receive(self._process.stdout) or None
             if object is not None:
                 store.put("numba", request.what[-1], object)
@@ -104,6 +105,8 @@ class Compiler:
 
 def _begun() -> Any:
     """A process that Ctrl-C does not come to. Its input ends when this process does."""
+    import subprocess  # late: most processes need none
+
     command = [sys.executable, "-c", _SERVE.format(path=sys.path)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -130,7 +133,7 @@ def serve() -> None:
 
     with suppress(EOFError):
         while True:
-            *what, file = pickle.loads(_receive(taken))
+            *what, file = literal_eval(_receive(taken).decode())
             try:
                 object = machine_code(*what)
             except Exception:

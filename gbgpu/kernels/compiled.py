@@ -1,6 +1,5 @@
 """CPU kernels as numba compiles them: object files, which link.py makes callable in this process or another one."""
 
-import weakref
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -38,7 +37,7 @@ def compiled(kind: str, text: str, given: entry.Types) -> bytes:
 
 
 def _object(kernel: Any, given: entry.Types) -> bytes:
-    flags = compiler.Flags()
+    flags: Any = compiler.Flags()
     kernel.targetdescr.options.parse_as_flags(flags, kernel.targetoptions)
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True  # `entry` has what calls it
     typing, target = kernel.targetdescr.typing_context, kernel.targetdescr.target_context
@@ -58,7 +57,7 @@ def _object(kernel: Any, given: entry.Types) -> bytes:
 
 def _type(given: str) -> Any:
     if given[0] in "CA":
-        return types.Array(from_dtype(np.dtype(given[1:])), 1, given[0])
+        return types.Array(from_dtype(np.dtype(given[1:])), 1, "C" if given[0] == "C" else "A")
     return _NUMBERS.get(given) or from_dtype(np.dtype(given))
 
 

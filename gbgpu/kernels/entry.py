@@ -1,8 +1,8 @@
 """How machine code of CPU kernels is called: the types that a call has, and the entry points beside each kernel.
 
-An object file has the kernel and two entry points. `call` is a C function of Python: it checks the types of its arguments,
-takes arrays and numbers apart, releases the GIL and calls the kernel. Arguments of other types go to the callable that
-it is bound to. `replay` takes its arguments from words of a table.
+An object file has the kernel and two entry points. `call` is a C function of Python: it checks the types of its
+arguments, takes arrays and numbers apart, releases the GIL and calls the kernel. Arguments of other types go to the
+callable that it is bound to. `replay` takes its arguments from words of a table.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,10 @@ import numpy as np
 HEADER = object.__basicsize__  # bytes of an object before its own fields: the last 8 are its type
 _C_CONTIGUOUS = 1  # NumPy's flag
 _NUMBERS = {int: "int", float: "float", bool: "bool"}
-WORDS = 7  # of an array in a table
 
-Types = tuple[str, ...]  # "C<f8": a contiguous array; "A<f8": a strided one; "<f8": a NumPy scalar; "int", "float", "bool"
+# Of each argument: "C<f8" for a contiguous array, "A<f8" for a strided one, "<f8" for a NumPy scalar, "int", "float" or
+# "bool" for a number of Python's.
+Types = tuple[str, ...]
 
 
 def types_of(arguments: Sequence[Any]) -> Types:

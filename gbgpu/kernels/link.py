@@ -35,7 +35,8 @@ class Code:
 
     def __init__(self, object: bytes, other: Any):
         linked = link(object)
-        self.replay, self._memory, self.call = linked.names["replay"], linked.memory, None
+        self.replay, self._memory = linked.names["replay"], linked.memory
+        self.call: Any = other
         if "call" in linked.names:
             method = _Method(b"kernel", linked.names["call"], _FASTCALL, None)
             self.call = _new_function(ctypes.byref(method), other, (method, linked.memory))  # which keeps these two
@@ -84,7 +85,7 @@ class _Elf:
         self._object = object
         (table,), (size, count) = struct.unpack_from("<Q", object, 40), struct.unpack_from("<HH", object, 58)
         fields = (struct.unpack_from("<IIQQQQIIQQ", object, table + i * size) for i in range(count))
-        self._sections = [_Section(*f[:3], *f[4:8], max(f[8], 1)) for f in fields]
+        self._sections = [_Section(f[0], f[1], f[2], f[4], f[5], f[6], f[7], max(f[8], 1)) for f in fields]
         self._at: dict[int, int] = {}  # of sections: their addresses
 
     def linked(self) -> Linked:
@@ -118,7 +119,7 @@ class _Elf:
         return found
 
     def _layout(self, symbols: list[tuple[str, int, int, int]]) -> int:
-        """Give sections their places: what is not written, and on pages of its own what is. Returns the bytes of all."""
+        """Give sections their places, those that are written on pages of their own. Returns the bytes of all."""
         end, self._common = 0, 0
         names = self._sections[struct.unpack_from("<H", self._object, 62)[0]].begin
         loaded = [

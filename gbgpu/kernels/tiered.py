@@ -7,7 +7,6 @@ import platform
 import sys
 from collections.abc import Iterable
 from functools import cache
-from importlib.metadata import version
 from time import perf_counter
 from types import BuiltinFunctionType
 from typing import Any
@@ -33,8 +32,9 @@ _FORM = 1  # of entry points: another one with each change of entry.py
 
 
 class Kernel:
-    """A kernel of which the machine code, by types of arguments, is loaded or compiled at the first call. `homes`: where
-    it is kept, by key; the first machine code takes its place there."""
+    """A kernel of which the machine code, by types of arguments, is loaded or compiled at the first call.
+
+    `homes`: where it is kept, and by which key; the first machine code takes its place there."""
 
     __slots__ = "kind", "text", "name", "seconds", "rows", "codes", "homes", "_plain", "_requests", "__weakref__"
 
@@ -49,9 +49,9 @@ class Kernel:
 
     @property
     def plain(self) -> Any:
-        """The kernel as plain Python."""
+        """The kernel as plain Python. (Python 3.11 fails where several threads parse at once.)"""
         if self._plain is None:
-            self._plain = interpreted(self.kind, self.text)
+            self._plain = apart(lambda: self._plain or interpreted(self.kind, self.text))
         return self._plain
 
     def __call__(self, *arguments: Any) -> None:
@@ -153,6 +153,8 @@ class Kernel:
 @cache
 def _compiler_and_processor() -> tuple:
     """What machine code depends on, besides its text and types."""
+    from importlib.metadata import version  # which imports e-mail's parsers
+
     versions = [version(name) for name in ("numba", "llvmlite")]
     chosen = sorted((name, value) for name, value in os.environ.items() if name in _CHOSEN)
     return _FORM, *versions, sys.version, entry.HEADER, platform.machine(), _processor(), *chosen
