@@ -29,7 +29,7 @@ long_seconds = 10e-3  # predicted work from which "auto" leaves the main thread 
 pin = os.environ.get("GBGPU_PIN", "1") != "0"
 # CPU kernels run as plain Python, uncompiled: for debuggers, and for tests of small objects.
 interpret = os.environ.get("GBGPU_INTERPRET", "0") != "0"
-# CPU kernels run uncompiled until that has cost as much as compiling; else they are compiled at once, for benchmarks.
+# CPU kernels run uncompiled while another process compiles them; else they are compiled at once, for benchmarks.
 tiered = os.environ.get("GBGPU_TIERED", "1") != "0"
 rehearsal: Any = None  # where sessions note the kernels that they ask for: gbgpu.kernels.ahead
 # Bytes of shared memory for the columns that a matrix uses most; GPUs only.
