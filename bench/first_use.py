@@ -113,7 +113,7 @@ def main() -> None:
         "Fresh processes on README's graph (PGPgiantcompo, 48,632 entries), medians of five; kernel caches as said.",
     ]
     lines += [
-        "Written by `python bench/first_use.py` on a shared machine of two cores: user CPU time is the steadier figure.",
+        "Written by `python bench/first_use.py` on a shared machine of two cores: CPU time is the steadier figure.",
         "",
     ]
     lines += ["| what | wall ms | CPU ms |", "| --- | --- | --- |"]

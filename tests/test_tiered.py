@@ -231,6 +231,7 @@ import sys, time
 import numpy as np
 import gbgpu as gb
 from gbgpu.kernels import tiered
+from gbgpu.semiring import plus_times
 
 made = []
 compile = tiered.machine_code
@@ -238,6 +239,9 @@ tiered.machine_code = lambda kind, *rest: made.append(kind) or compile(kind, *re
 for k in (2, 3):  # captured numbers, twice: the second kernel has them as arguments
     w = gb.Vector.from_dense(np.arange(100.0)).apply(lambda x: x * k + 0.5).new()
     np.testing.assert_array_equal(w.to_dense(), np.arange(100.0) * k + 0.5)
+A = gb.Matrix.from_coo([0, 0, 1, 2], [2, 1, 3, 0], [1.0, 2.0, 3.0, 4.0], nrows=4, ncols=4)
+B = plus_times(A @ A).new()  # one of its kernels sorts
+assert sorted(zip(*map(np.ndarray.tolist, B.to_coo()))) == [(0, 0, 4.0), (0, 3, 6.0), (2, 1, 8.0), (2, 2, 4.0)]
 kernels = {id(kernel): kernel for kernel in gb.settings.session().kernels._loaded.values()}
 while sys.argv[1:] and any(kernel._requests for kernel in map(tiered.kernel_of, kernels.values())):
     for kernel in map(tiered.kernel_of, kernels.values()):

@@ -177,7 +177,8 @@ done:
 other:
   %made = call ptr @PyObject_Vectorcall(ptr %self, ptr %given, i64 %count, ptr null)
   ret ptr %made"""
-# What numba's code calls for memory of its own. The fields of numba's MemInfo: uses, two of a destructor, the data, and
+# What numba's code calls for memory of its own: arrays, and the list of numbers, never enlarged, that sorting takes.
+# The fields of numba's MemInfo: uses, two of a destructor, the data, and
 # two more, in 48 bytes. An alignment is at least 16.
 _DECLARED = """declare ptr @malloc(i64)
 declare void @free(ptr)
@@ -199,6 +200,10 @@ done:
   %data = getelementptr i8, ptr %past, i64 %back
   %field = getelementptr i8, ptr %made, i64 24
   store ptr %data, ptr %field
+  ret ptr %made
+}
+define ptr @NRT_MemInfo_new_varsize_dtor(i64 %size, ptr %unused) {
+  %made = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 16)
   ret ptr %made
 }
 define void @NRT_MemInfo_call_dtor(ptr %held) {

@@ -185,7 +185,8 @@ def symbol(name: str) -> int:
     for library in (ctypes.pythonapi, ctypes.CDLL(None)):
         with suppress(AttributeError):
             return int(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0)
-    imported("numba.core.registry")  # a function of numba's or LLVM's, which no kernel of ours is known to call
+    # A function of numba's or LLVM's, which no kernel of ours is known to call. numba's runtime begins with its context.
+    getattr(imported("numba.core.registry").cpu_target, "target_context")  # noqa: B009
     from llvmlite import binding
 
     found = binding.address_of_symbol(name)

@@ -28,7 +28,7 @@ from .link import Code
 # looked at, what they took is known.
 ELEMENT, OPERATION, KNOWN = 1.5e-6, 1.5e-7, 1000
 _HOMES = 256
-_FORM = 1  # of entry points: another one with each change of entry.py
+_FORM = 2  # of entry points: another one with each change of entry.py
 
 
 class Kernel:
