@@ -296,7 +296,7 @@ def test_without_another_process_kernels_are_compiled_here(monkeypatch):
     waiting = background.Request((), compiler)
     compiler._requests.append(waiting)
     compiler.forked()
-    assert waiting.failed and compiler.price() == background.COMPILE + background.START
+    assert waiting.failed and compiler.price == background.COMPILE + background.START
 
 
 def test_a_push_from_a_list_costs_the_entries_of_its_rows():

@@ -49,9 +49,10 @@ class Compiler:
         self._process: Any = None
         self._each, self._up = COMPILE, False
 
-    def price(self, kernels: int = 1) -> float:
-        """Seconds until so many kernels are compiled, as the last one was."""
-        return kernels * self._each + START * (not self._up) if kernels else 0.0
+    @property
+    def price(self) -> float:
+        """Seconds until a kernel is compiled, as the last one was."""
+        return self._each + START * (not self._up)
 
     def request(self, *what: Any) -> Request:
         """A kernel that is compiled in the background: its kind, text, types and file."""

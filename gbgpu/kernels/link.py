@@ -185,7 +185,7 @@ def symbol(name: str) -> int:
     for library in (ctypes.pythonapi, ctypes.CDLL(None)):
         with suppress(AttributeError):
             return int(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0)
-    # A function of numba's or LLVM's, which no kernel of ours is known to call. numba's runtime begins with its context.
+    # A function of numba's or LLVM's, which no kernel of ours is known to call. numba's runtime begins with it.
     getattr(imported("numba.core.registry").cpu_target, "target_context")  # noqa: B009
     from llvmlite import binding
 

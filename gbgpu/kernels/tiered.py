@@ -81,7 +81,7 @@ class Kernel:
 
     def _pays(self, types: entry.Types, seconds: float) -> bool:
         """Whether the machine code is there sooner than plain Python would have done this call and those before."""
-        return self.seconds + seconds > compiler.price()
+        return self.seconds + seconds > compiler.price
 
     def code(self, types: entry.Types) -> Code:
         """The machine code for arguments of these types, which is waited for."""
@@ -179,9 +179,9 @@ def kernel_of(kernel: Any) -> Any:
     return kernel.__self__ if type(kernel) is BuiltinFunctionType else kernel
 
 
-def price(kernels: Iterable[Any]) -> float:
-    """Seconds until those are compiled that run uncompiled as yet."""
-    return compiler.price(sum(type(kernel) is Kernel and not kernel.codes for kernel in map(bare, kernels)))
+def ready(kernels: Iterable[Any]) -> bool:
+    """Whether none of them runs uncompiled as yet."""
+    return all(type(kernel) is not Kernel or bool(kernel.codes) for kernel in map(bare, kernels))
 
 
 def work(kind: str, arguments: tuple) -> tuple[int, bool]:
@@ -206,4 +206,4 @@ def work(kind: str, arguments: tuple) -> tuple[int, bool]:
     return max(longest, int(lengths[cols].sum()) if len(lengths) else 0), False
 
 
-__all__ = ["Kernel", "kernel_of", "price", "work"]
+__all__ = ["Kernel", "kernel_of", "ready", "work"]

@@ -20,7 +20,7 @@ from ...interrupts import held as uninterrupted
 from ...interrupts import imported
 from ...kernels.interface import ends_soon
 from ...kernels.replay import RUNNER
-from ...kernels.tiered import Kernel, kernel_of, price
+from ...kernels.tiered import Kernel, kernel_of, ready
 from ...language.expr import Statement
 from ...language.recording import Operation
 from ...trace import beside
@@ -131,7 +131,7 @@ class DeviceLoop:
             return False
         if not (self._one or self._together) or self._wide():
             return False
-        if _spent < self._price():
+        if not self._ready():
             return False
         if self._refused is not None:
             self.loop.how = f"statements, as {self._refused}"
@@ -542,14 +542,16 @@ class DeviceLoop:
         entries = held.nvals - entries if mask.complement else entries
         return int(entries * held.rowmap.n / max(held.nvals, 1))
 
-    def _price(self) -> float:
-        """Seconds until what the loop has run uncompiled is compiled, and what runs its rounds."""
+    def _ready(self) -> bool:
+        """Whether what the loop has run is compiled, and what runs its rounds: it does not wait for the compiler."""
         ran = (statement for statement in self.statements if statement.carried is not None)
         kernels = [kernel for statement in ran for step in statement.steps for kernel in step.kernels.values()]
-        if settings.tiered and any(type(kernel_of(kernel)) is Kernel for kernel in kernels):
+        if not settings.tiered:
+            return True
+        if any(type(kernel_of(kernel)) is Kernel for kernel in kernels):
             RUNNER.ready(())
             kernels.append(RUNNER)
-        return price(kernels) if settings.tiered else 0.0
+        return ready(kernels)
 
     def _round(self, operations: list[Operation], pinned: dict[int, Statement]) -> None:
         """A round by statements that are planned blindly."""
