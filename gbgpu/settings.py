@@ -32,7 +32,7 @@ pin = os.environ.get("GBGPU_PIN", "1") != "0"
 # CPU kernels run as plain Python, uncompiled: for debuggers, and for tests of small objects. So they do where numba is
 # told to compile nothing, as coverage tools need it.
 interpret = any(os.environ.get(name, "0") not in ("", "0") for name in ("GBGPU_INTERPRET", "NUMBA_DISABLE_JIT"))
-# CPU kernels run uncompiled until that has cost as much as compiling; else they are compiled at once, for benchmarks.
+# CPU kernels run uncompiled while another process compiles them; else they are compiled at once, for benchmarks.
 tiered = os.environ.get("GBGPU_TIERED", "1") != "0"
 rehearsal: Any = None  # where sessions note the kernels that they ask for: gbgpu.kernels.ahead
 # Bytes of shared memory for the columns that a matrix uses most; GPUs only.

@@ -6,35 +6,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
 import algos
 import gbgpu as gb
 from gbgpu.device.cpu import CpuDevice, CpuDevices
 from gbgpu.distribute.partition import Task
 from gbgpu.engine.loop import device, tapes
+from gbgpu.kernels.cpu import load
 from gbgpu.kernels.interface import KINDS, written
 from gbgpu.kernels.replay import Replay
 
 SIZE = 6  # words of a buffer
 
 
-@njit(nogil=True)
-def turn(state):
-    state[0] += 1
-    state[3] = state[0] < state[4]
-
-
-@njit(nogil=True)
-def mix(target, source):
+HEAD = "import numpy as np\nfrom numba import njit as _njit\n\n\n@_njit(nogil=True)\ndef kernel"
+MIX = """(target, source):
     for i in range(len(target)):
         target[i] = target[i] * 3 + source[-1 - i] + 1
-
-
-@njit(nogil=True)
-def fail(target, source):
-    if target[0] >= 0:
-        raise ValueError
+"""
+turn = load("turn", HEAD + "(state):\n    state[0] += 1\n    state[3] = state[0] < state[4]\n")
+mix = load("mix", HEAD + MIX)
+fail = load("fail", HEAD + "(target, source):\n    if target[0] >= 0:\n        raise ValueError\n")
 
 
 def together(threads):
@@ -81,9 +73,9 @@ def test_as_if_one_thread_did_all(calls, threads, rounds):
             elif what == "clear":
                 a[:] = 0
             elif what == "mix" or what == "guard" and a[0]:
-                mix.py_func(a, b)
+                mix.plain(a, b)
             elif what == "part":
-                mix.py_func(a[: SIZE // 2], b[SIZE // 2 :])
+                mix.plain(a[: SIZE // 2], b[SIZE // 2 :])
     devices, all = together(threads)
     replay.rounds(rounds, all)
     devices.close()
@@ -146,7 +138,7 @@ def test_rounds_that_keep_devices_busy(monkeypatch):
         ranks, rounds, _ = algos.pagerank(A, tol=0, max_iterations=40)
     (captured,) = (one for alike in gb.settings.session().loops._captured.values() for one in alike)
     shape = captured.tape._replay._shape()
-    assert captured.tape._replay.threads == 2 and {thread for _, thread in shape} == {None, 0, 1} and rounds == 40
+    assert captured.tape._replay.threads == 2 and {thread for _, thread, _ in shape} == {None, 0, 1} and rounds == 40
     found = ranks.to_dense()
     gb.init("cpu:1")
     expected = algos.pagerank(gb.io.rmat(13, seed=3), tol=0, max_iterations=40)

@@ -1,4 +1,4 @@
-"""Kernels that run uncompiled until that has cost as much as compiling them: the same results, before and after."""
+"""Kernels that run uncompiled until they are compiled, and those that are on disk: the same results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import numpy as np
 import programs as p
@@ -19,7 +20,7 @@ from oracle import Run
 import gbgpu as gb
 from algos.runs import ALGORITHMS
 from gbgpu.device import store
-from gbgpu.kernels import alike, cpu, tiered
+from gbgpu.kernels import alike, background, cpu, tiered
 from gbgpu.kernels.interface import KINDS, XFULL, XLIST
 from gbgpu.semiring import min_plus, plus_times
 
@@ -59,7 +60,22 @@ def begun(devices, monkeypatch):
     monkeypatch.setattr(gb.settings, "tiered", True)
     monkeypatch.setattr(gb.settings, "interpret", False)
     monkeypatch.setattr(cpu, "_recent", store.Recent())  # what other sessions have compiled is not theirs
+    monkeypatch.setattr(cpu, "_compiled", WeakValueDictionary())
     devices.start()
+
+
+def here(monkeypatch, made: list) -> None:
+    """Nothing is on disk or compiled in the background: what is waited for is compiled here, and noted."""
+    monkeypatch.setattr(tiered.Kernel, "ready", lambda kernel, types: None)
+    compile = tiered.machine_code
+    monkeypatch.setattr(tiered, "machine_code", lambda kind, *rest: made.append(kind) or compile(kind, *rest))
+
+
+def on_disk(kernel, types, ready=tiered.Kernel.ready):
+    """The machine code if it is there, which nobody is asked for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gb.settings, "tiered", False)
+        return ready(kernel, types)
 
 
 def square(n: int, seed: int = 1) -> scipy.sparse.csr_array:
@@ -95,11 +111,8 @@ def test_everything_runs_where_numba_compiles_nothing(tmp_path):
 
 def test_a_kernel_is_compiled_when_that_pays(begun, monkeypatch):
     A, made = square(40), []
-    compile = tiered.Tiered._settle
-    monkeypatch.setattr(tiered.Tiered, "_settle", lambda kernel: made.append(kernel.kind) or compile(kernel))
-    monkeypatch.setattr(tiered, "COMPILE", 0.001)
-    monkeypatch.setattr(tiered, "LOAD", 0.001)
-    monkeypatch.setattr(tiered, "IMPORT", 0.0)
+    here(monkeypatch, made)
+    monkeypatch.setattr(tiered.Kernel, "_pays", lambda kernel, types, seconds: kernel.seconds + seconds > 0.001)
     B, x = gb.Matrix.from_scipy_sparse(A), np.arange(40.0)
     v, w = gb.Vector.from_dense(x), gb.Vector(float, size=40)
     for _ in range(300):
@@ -116,15 +129,10 @@ def test_a_kernel_is_compiled_when_that_pays(begun, monkeypatch):
 
 def test_what_is_large_is_compiled_at_once(begun, monkeypatch):
     made = []
-    monkeypatch.setattr(tiered.Tiered, "_settle", lambda kernel: made.append(kernel.kind) or _compiled(kernel))
-    monkeypatch.setattr(tiered, "_spent", 0.0)
+    here(monkeypatch, made)
     v = gb.Vector.from_dense(np.arange(1_500_000.0))
     w = v.apply(lambda a: a * 1.5).new()
     assert made and w[1_499_999].value == 1_499_999 * 1.5
-
-
-def _compiled(kernel) -> None:
-    kernel.compiled = kernel.compile()
 
 
 def test_the_work_of_products_is_their_terms(begun, monkeypatch):
@@ -138,6 +146,7 @@ def test_the_work_of_products_is_their_terms(begun, monkeypatch):
             arrays.append(max(getattr(one, "size", 1) for one in given))
         return 0, False
 
+    here(monkeypatch, [])
     monkeypatch.setattr(tiered, "work", noted)
     A, B = square(30), square(30, 2)
     ours = min_plus(gb.Matrix.from_scipy_sparse(A) @ gb.Matrix.from_scipy_sparse(B)).new(method="hash")
@@ -155,7 +164,8 @@ def test_random_statements_before_and_after(devices, program):
         pytest.skip("kernels of GPUs are compiled")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gb.settings, "tiered", True)
-        patch.setattr(tiered.Tiered, "_pays", lambda kernel, seconds: kernel.seconds > 0)
+        patch.setattr(tiered.Kernel, "ready", lambda kernel, types: on_disk(kernel, types) if kernel.seconds else None)
+        patch.setattr(tiered.Kernel, "_pays", lambda kernel, types, seconds: kernel.seconds > 0)
         devices.start()
         Run(program, devices).all()
 
@@ -170,8 +180,9 @@ def test_rows_of_one_value_count_as_work():
     assert tiered.work("reduce", tuple(arguments))[0] == 1
 
 
-def test_rows_cost_what_is_done_to_them(begun):
+def test_rows_cost_what_is_done_to_them(begun, monkeypatch):
     """Sixty operations on each of a hundred thousand rows ran uncompiled for two seconds."""
+    here(monkeypatch, [])
     for function in (lambda x: (x ^ x >> 3) * 5 - (x ^ x >> 7) * 3 | x, lambda x: -x):
         gb.Vector.from_dense(np.arange(9)).apply(function).new()
     kernels = {k.plain.operations: k for k in gb.settings.session().kernels._loaded.values() if k.kind == "apply"}
@@ -191,10 +202,8 @@ def scaled(k):
 def test_functions_that_capture_other_numbers_share_a_kernel(begun, monkeypatch, dtype):
     """The second one is compiled with the number as an argument, others find that."""
     made, np_type = [], gb.dtypes.lookup_dtype(dtype).np_type
-    compile = tiered.Tiered._settle
-    monkeypatch.setattr(tiered.Tiered, "_settle", lambda kernel: made.append(kernel.kind) or compile(kernel))
-    for name in ("COMPILE", "LOAD", "IMPORT"):
-        monkeypatch.setattr(tiered, name, 0.0)
+    here(monkeypatch, made)
+    monkeypatch.setattr(tiered.Kernel, "_pays", lambda kernel, types, seconds: True)
     x, y = (np.arange(start, start + 90).astype(np_type) for start in (1, 20))
     v, w = gb.Vector.from_dense(x), gb.Vector.from_dense(y)
     for k in (1, 2, 3, 5, 7, 5, 1):
@@ -243,25 +252,82 @@ def test_numbers_in_loops_that_a_function_of_machine_code_runs(monkeypatch):
         assert "calls a round" in it.how
 
 
-def test_processes_go_on_where_others_end(tmp_path, monkeypatch):
-    """What one has spent on a kernel counts in the next one, which compiles it sooner."""
-    monkeypatch.setattr(gb.settings, "cache_directory", lambda: tmp_path)
-    monkeypatch.setattr(tiered, "_all", tiered.WeakSet())
+MADE = """
+import sys, time
+import numpy as np
+import gbgpu as gb
+from gbgpu.kernels import tiered
+from gbgpu.semiring import plus_times
 
-    def begun(name: str) -> tiered.Tiered:
-        store._starts.cache_clear()
-        return tiered.Tiered("ewise", None, lambda: None, name)
+made = []
+compile = tiered.machine_code
+tiered.machine_code = lambda kind, *rest: made.append(kind) or compile(kind, *rest)
+for k in (2, 3):  # captured numbers, twice: the second kernel has them as arguments
+    w = gb.Vector.from_dense(np.arange(100.0)).apply(lambda x: x * k + 0.5).new()
+    np.testing.assert_array_equal(w.to_dense(), np.arange(100.0) * k + 0.5)
+A = gb.Matrix.from_coo([0, 0, 1, 2], [2, 1, 3, 0], [1.0, 2.0, 3.0, 4.0], nrows=4, ncols=4)
+B = plus_times(A @ A).new()  # one of its kernels sorts
+assert sorted(zip(*map(np.ndarray.tolist, B.to_coo()))) == [(0, 0, 4.0), (0, 3, 6.0), (2, 1, 8.0), (2, 2, 4.0)]
+kernels = {id(kernel): kernel for kernel in gb.settings.session().kernels._loaded.values()}
+while sys.argv[1:] and any(kernel._requests for kernel in map(tiered.kernel_of, kernels.values())):
+    for kernel in map(tiered.kernel_of, kernels.values()):
+        for types in [*kernel._requests]:
+            kernel.code(types)
+codes = sum(len(kernel.codes) for kernel in map(tiered.kernel_of, kernels.values()))
+print(len(made), "numba" in sys.modules, "llvmlite" in sys.modules, codes)
+"""
 
-    names = ["a" * 32, "b" * 32, "c" * 32]
-    for name, seconds in zip(names, (0.2, 0.001, 0.4), strict=True):
-        kernel = begun(name)
-        kernel.seconds += seconds
-        kernel.compiled = len if seconds == 0.4 else None
-        tiered._tell()
-    assert [begun(name).seconds for name in names] == [0.2, 0.0, 0.0]
-    kernel, before = begun(names[0]), [path.stat().st_mtime_ns for path in (tmp_path / "spent").iterdir()]
-    monkeypatch.setattr(tiered, "_spent", 1.0)
-    assert kernel._pays(0.15) and not kernel._pays(0.05) and not begun(names[1])._pays(0.15)
-    tiered._tell()  # nothing new
-    assert [path.stat().st_mtime_ns for path in (tmp_path / "spent").iterdir()] == before
-    store._starts.cache_clear()
+
+def test_what_is_on_disk_is_loaded_without_the_compiler(tmp_path):
+    """The first process has its kernels compiled by another one; the second one loads them at their first call."""
+    environment = {**os.environ, "GBGPU_CACHE_DIR": str(tmp_path), "GBGPU_TIERED": "1", "GBGPU_INTERPRET": "0"}
+
+    def run(*arguments: str) -> list[str]:
+        command = [sys.executable, "-c", MADE, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout.split()
+
+    made, numba, llvm, codes = run("wait")
+    assert (made, numba, llvm) == ("0", "False", "False") and int(codes) >= 2
+    assert run() == ["0", "False", "False", codes]
+
+
+def test_calls_of_other_types(begun, monkeypatch):
+    """Machine code checks the types of its arguments: others have machine code of their own."""
+    monkeypatch.setattr(gb.settings, "tiered", False)
+    text = "from numba import njit as _njit\n\n@_njit(nogil=True)\ndef kernel(x, y, k):\n    x[0] = y[0] * k\n"
+    kernel = tiered.Kernel("test", text)
+    x, y = np.zeros(1), np.arange(1.0, 9)
+    kernel(x, y, 2)
+    call = next(iter(kernel.codes.values())).call
+    whole, strided = np.arange(3, 9), y[1::2]
+    others = [(y, 3), (y, 0.5), (y, True), (whole, 3), (strided, 3), (whole.astype(np.int32)[::3], np.float32(0.5))]
+    others += [(y.astype("q"), np.int8(-3)), (y.astype(np.longlong), np.uint64(9)), (y.view(np.memmap), 2)]
+    for values, k in others:
+        for run in (call, kernel):
+            run(x, values, k)
+            assert x[0] == values[0] * k
+    assert len(kernel.codes) == len({tiered.entry.types_of((x, *other)) for other in others})
+    with pytest.raises(TypeError, match="one dimension"):
+        call(x, y.reshape(2, 4), 2)
+    with pytest.raises(TypeError, match="arrays and numbers; came str"):
+        call(x, y, "2")
+
+
+def test_without_another_process_kernels_are_compiled_here(monkeypatch):
+    """Nor does a child of a fork wait for its parent's."""
+    compiler = background.Compiler()
+    monkeypatch.setattr(background, "_begun", lambda: open("/nowhere/at/all"))
+    request = compiler.request("test", "", (), "file")
+    assert request.wait() is None and request.failed
+    waiting = background.Request((), compiler)
+    compiler._requests.append(waiting)
+    compiler.forked()
+    assert waiting.failed and compiler.price == background.COMPILE + background.START
+
+
+def test_a_push_from_a_list_costs_the_entries_of_its_rows():
+    """Not those of the matrix."""
+    arguments = dict.fromkeys(KINDS["push"], np.ones(1, np.int64))
+    arguments |= {"n": 4, "flags": XLIST, "count": np.array([2]), "slots": np.array([1, 3, 0, 0], np.int32)}
+    arguments |= {"indptr": np.array([0, 100, 103, 200, 207]), "cols": np.zeros(207, np.int32)}
+    assert tiered.work("push", tuple(arguments.values())) == (3 + 7 + 2 + 1, False)

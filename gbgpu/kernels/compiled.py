@@ -1,42 +1,71 @@
-"""CPU kernels as numba compiles them: modules that live in memory, with their machine code in the store on disk."""
+"""CPU kernels as numba compiles them: object files, which link.py makes callable in this process or another one."""
 
-import platform
-import sys
-import weakref
 from functools import cache
-from pickle import loads
 from types import ModuleType
 from typing import Any
 
-import llvmlite
-import numba
+import numpy as np
+from llvmlite import binding
 from llvmlite.binding import newpassmanagers
-from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
+from numba import from_dtype
+from numba.core import compiler, types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
 from numba.core.targetconfig import TargetConfig
 from numba.core.types import Boolean, Function, Number
 
-from ..device import store
-from ..trace import compiling
+from . import entry
 from .cpu_bodies import POPCOUNT
 
 OPERATORS = 1024  # uses of an operator, by types of arguments, that are known
-_VERSIONS = numba.__version__, llvmlite.__version__, platform.python_version()
+_NUMBERS = {"int": types.int64, "float": types.float64, "bool": types.boolean}
 
 
-def compiled(kind: str, text: str) -> Any:
-    """The function `kernel` of a module text; machine code is loaded or made when it is first called."""
-    stored = store.code_name(text)  # its files begin so
-    module = ModuleType(f"gbgpu_{kind}_{stored}")
+def compiled(kind: str, text: str, given: entry.Types) -> bytes:
+    """The object file of the function `kernel` of a module text for arguments of these types."""
+    module = ModuleType(f"gbgpu_{kind}")
     exec(compile(text, f"<{module.__name__}>", "exec"), module.__dict__)  # our own text
     if "popcount" in module.__dict__:
         module.__dict__["popcount"] = _popcount()
     # numba's tables hold the globals of what it compiled: with the kernel among them it would stay for ever.
     kernel = module.__dict__.pop("kernel")
-    weakref.finalize(kernel, _forget, module).atexit = False
-    kernel._cache = _Stored(kind, stored, module)
-    return kernel
+    try:
+        with global_compiler_lock:
+            return _object(kernel, given)
+    finally:
+        module.__dict__.clear()
+
+
+def _object(kernel: Any, given: entry.Types) -> bytes:
+    flags: Any = compiler.Flags()
+    kernel.targetdescr.options.parse_as_flags(flags, kernel.targetoptions)
+    flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True  # `entry` has what calls it
+    typing, target = kernel.targetdescr.typing_context, kernel.targetdescr.target_context
+    signature = tuple(map(_type, given))
+    typing.refresh()
+    target.refresh()
+    made = compiler.compile_extra(typing, target, kernel.py_func, signature, None, flags, {})
+    library, name = made.library, made.fndesc.llvm_func_name
+    library._finalize_final_module = lambda: None  # numba's own engine never runs it
+    library.finalize()
+    function = target.call_conv.get_function_type(made.signature.return_type, signature)
+    arguments = ["ptr" if kind.is_pointer else str(kind) for kind in function.args[2:]]
+    final = library._final_module
+    final.link_in(binding.parse_assembly(entry.text(name, given, arguments)))
+    return library.codegen._tm.emit_object(final)
+
+
+def _type(given: str) -> Any:
+    if given[0] in "CA":
+        return types.Array(from_dtype(np.dtype(given[1:])), 1, "C" if given[0] == "C" else "A")
+    return _NUMBERS.get(given) or from_dtype(np.dtype(given))
+
+
+def assembled(text: str) -> bytes:
+    """The object file of a module in LLVM's text."""
+    with global_compiler_lock:
+        codegen = cpu_target.target_context.codegen()
+        return codegen._tm.emit_object(binding.parse_assembly(text))
 
 
 @cache
@@ -45,34 +74,6 @@ def _popcount() -> Any:
     held: dict[str, Any] = {}
     exec("import numpy as np\nfrom numba import njit as _njit\nnjit = _njit(nogil=True)" + POPCOUNT, held)
     return held["popcount"]
-
-
-def _forget(module: ModuleType) -> None:
-    """The module of a kernel that is gone."""
-    if sys.modules.get(module.__name__) is module:
-        del sys.modules[module.__name__]
-    module.__dict__.clear()
-
-
-class _Stored(NullCache):
-    """Where numba looks for the machine code of one kernel, and leaves it."""
-
-    def __init__(self, kind: str, name: str, module: ModuleType) -> None:
-        self._kind, self._of_text, self._module = kind, name, module
-
-    def _name(self, sig: Any, codegen: Any) -> str:
-        """Of the text, the types of the arguments, the processor and the compiler."""
-        return f"{self._of_text}-{store.code_name(repr((str(sig), codegen.magic_tuple(), _VERSIONS)))}.code"
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        compiling.kernel(self._kind)
-        sys.modules[self._module.__name__] = self._module  # numba asks there for the globals of what it loads
-        target_context.refresh()
-        found = store.get("numba", self._name(sig, target_context.codegen()))
-        return None if found is None else CompileResult._rebuild(target_context, *loads(found))
-
-    def save_overload(self, sig: Any, cres: Any) -> None:
-        store.put("numba", self._name(sig, cres.codegen), dumps(cres._reduce()))
 
 
 def _free_pass_managers() -> None:

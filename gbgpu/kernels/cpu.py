@@ -1,7 +1,5 @@
-"""The CPU backend: kernel instances as generated modules, compiled by numba at first use; the machine code is kept on
-disk."""
+"""The CPU backend: kernel instances as generated modules, compiled by numba; the machine code is kept on disk."""
 
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 from weakref import WeakValueDictionary
@@ -9,16 +7,16 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from .. import settings
-from ..device.store import Recent, code_name
-from ..interrupts import apart, compiled_apart
+from ..device.store import Recent
+from ..interrupts import apart
 from .alike import Given, bare, shared
 from .cpu_source import source
 from .interface import Costs, Layout, Spec, mxm_room
 from .interpreted import interpreted
 from .lengths import pull_by_rows
-from .tiered import Tiered
+from .tiered import Kernel
 
-_compiled: WeakValueDictionary[str, Any] = WeakValueDictionary()  # by text, while somebody has them
+_compiled: WeakValueDictionary[str, Kernel] = WeakValueDictionary()  # by text, while somebody has them
 _recent = Recent()  # of all sessions; equal formulas, such as one lambda written twice, are one kernel
 _texts = Recent()  # by kind and Spec, with the numbers that the text lacks
 
@@ -36,7 +34,7 @@ class CpuKernels:
     def __init__(self, interpret: bool | None = None) -> None:
         self._loaded: dict[tuple[str, Spec], Any] = {}
         self.atomic = not (settings.interpret if interpret is None else interpret)
-        self._make = interpreted if not self.atomic else _tiered if settings.tiered else load
+        self._make = load if self.atomic else interpreted
 
     def pull_layout(self, device: Any, block: Any, spec: Spec, x: Any, width: int, masked: bool, fixed: bool) -> Layout:
         plain = pull_by_rows(device, block, spec, x, masked)
@@ -58,7 +56,7 @@ class CpuKernels:
         """Nothing: numba compiles one kernel after the other."""
 
     def uncut(self, kernel: Any) -> bool:
-        return self.atomic and type(bare(kernel)) is not Tiered
+        return self.atomic and type(bare(kernel)) is not Kernel
 
     def get(self, kind: str, spec: Spec) -> Any:
         kernel = self._loaded.get((kind, spec))
@@ -70,13 +68,6 @@ class CpuKernels:
             kernel = apart(lambda: self._find(kind, spec))  # the threads of devices may ask together
         return kernel
 
-    def settled(self, kind: str, spec: Spec) -> Any:
-        """The compiled kernel, even if it has not paid yet."""
-        kernel = self.get(kind, spec)
-        plain = bare(kernel)
-        found = plain.settled() if type(plain) is Tiered else plain
-        return found if plain is kernel else Given(found, kernel.numbers)
-
     def _find(self, kind: str, spec: Spec) -> Any:
         text, numbers = _texts.get((kind, spec), lambda: shared(source(kind, spec)))
         return self._kept(kind, spec, _recent.get((self._make, text), lambda: self._make(kind, text)), numbers)
@@ -85,22 +76,14 @@ class CpuKernels:
         if len(self._loaded) >= settings.kept_kernels:
             self._loaded.clear()  # each lambda makes specs of its own
         self._loaded[kind, spec] = found = Given(kernel, numbers) if numbers else kernel
-        if type(found) is Tiered:
-            kernel.kept(self._loaded, (kind, spec))
+        if type(kernel) is Kernel:
+            kernel.kept(*((found, "kernel") if numbers else (self._loaded, (kind, spec))))
         return found
 
 
-def _tiered(kind: str, text: str) -> Any:
-    return Tiered(kind, interpreted(kind, text), lambda: load(kind, text), code_name(text))
-
-
 def load(kind: str, text: str) -> Any:
-    """The kernel of a text, to be compiled when it is first called."""
-    from .compiled import compiled  # numba takes a second to import
-
-    found = _compiled.get(text)  # one at most: its machine code finds what it refers to by its name
+    """The kernel of a text, the machine code of which is loaded or compiled when it is first called."""
+    found = _compiled.get(text)
     if found is None:
-        if settings.verbose & 4:
-            print(text, file=sys.stderr)
-        found = _compiled[text] = compiled_apart(compiled(kind, text))
+        found = _compiled[text] = Kernel(kind, text)
     return found

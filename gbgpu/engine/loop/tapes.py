@@ -12,9 +12,9 @@ from ... import settings
 from ...device.base import cores
 from ...device.cpu import CpuDevice
 from ...distribute.partition import Task
-from ...interrupts import imported
 from ...kernels.cpu import load
 from ...kernels.interface import Late
+from ...kernels.replay import Replay
 from ...modes import Changed
 from ...semiring._types import INT64
 from .condition import Condition, CpuCondition
@@ -37,7 +37,7 @@ class CpuTape:
 
     def __init__(self, session: Any):
         self._session = session
-        self._replay = imported("gbgpu.kernels.replay").Replay()
+        self._replay = Replay()
         self.state, self._seen = self._replay.state, np.empty(2)
         self.condition: type[Condition] = CpuCondition
         self._most, self._chunk, self._devices = 2**62, _CHUNK, session.device_set
@@ -160,7 +160,7 @@ class _Kernels:
         return getattr(self._kernels, name)
 
     def get(self, kind: str, spec: Any) -> Callable[..., None]:
-        kernel = self._kernels.settled(kind, spec)
+        kernel = self._kernels.get(kind, spec)
 
         def written(*arguments: Any) -> None:
             self._replay.call(kernel, arguments, kind)
