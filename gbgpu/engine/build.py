@@ -98,9 +98,9 @@ def _by_rows(rows: np.ndarray, cols: np.ndarray, nrows: int, ncols: int) -> tupl
     words <<= middle
     words |= cols.astype(np.uint64, copy=False)
     places = _sorted_words(words, low)
-    cols = (words & ((1 << middle) - 1)).astype(cols.dtype)
+    cols = (words & ((1 << middle) - 1)).view(np.int64).astype(cols.dtype, copy=False)
     words >>= middle
-    return words.astype(rows.dtype), cols, places
+    return words.view(np.int64).astype(rows.dtype, copy=False), cols, places
 
 
 def _stable(ids: np.ndarray, size: int) -> np.ndarray:
@@ -121,7 +121,7 @@ def _sorted_words(words: np.ndarray, low: int) -> np.ndarray:
     words <<= low
     words |= np.arange(len(words), dtype=np.uint64)
     words.sort()
-    places = (words & ((1 << low) - 1)).astype(np.int64)
+    places = (words & ((1 << low) - 1)).view(np.int64)
     words >>= low
     return places
 
