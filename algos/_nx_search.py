@@ -50,9 +50,9 @@ def _depth(cutoff: float | None) -> int | None:
 # -- in the order of the queue
 
 
-def in_order(arrays: Arrays, seeds: np.ndarray, depth: int | None = None) -> Queue:
+def in_order(arrays: Arrays, seeds: np.ndarray, depth: float | None = None) -> Queue:
     """The search from the seeds in the order of the queue."""
-    return search_in_order(arrays.pattern(), arrays.tails, arrays.heads, seeds, depth)
+    return search_in_order(arrays.pattern(), arrays.tails, arrays.heads, seeds, _depth(depth))
 
 
 def _edges(G: Any, source: Node, reverse: bool, depth_limit: int | None) -> Iterator[tuple[Node, Node]]:

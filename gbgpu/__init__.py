@@ -152,7 +152,7 @@ def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int
     cuda = imported("gbgpu.device.cuda")
     if arch is None and not cuda.available():
         count = compiling.kernels
-        with ahead.compiled_at_once(), ahead.anew():
+        with ahead.compiled_at_once(), ahead.anew(), ahead.anew_in_loops():
             _apart(program)
         return compiling.kernels - count
     arch = cuda.info(0)["arch"] if arch is None else arch

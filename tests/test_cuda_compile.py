@@ -323,10 +323,10 @@ def test_without_a_gpu_and_an_architecture_cpu_kernels_are_compiled(tmp_path, mo
     session, interpret = gb.init("cpu:2"), gb.settings.interpret
     monkeypatch.setattr(gb.settings, "tiered", True)
     count = gb.compile_ahead(small_program)
-    names = {path.name for path in (tmp_path / "numba").glob("*.code")}
+    names = {path.name for path in (tmp_path / "numba").glob("*.o")}
     assert 4 < count == len(names) and not (tmp_path / "cuda").exists()
     assert gb.compile_ahead(small_program) == count  # from the cache
-    assert names == {path.name for path in (tmp_path / "numba").glob("*.code")}
+    assert names == {path.name for path in (tmp_path / "numba").glob("*.o")}
     assert gb.settings.session() is session and (gb.settings.tiered, gb.settings.interpret) == (True, interpret)
 
 

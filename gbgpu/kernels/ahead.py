@@ -14,6 +14,7 @@ from . import cpu
 from .cpu import CpuKernels
 from .gpu import GpuKernels, compile
 from .interface import Spec, sums_whole_rows
+from .replay import RUNNER
 
 Asked = dict[tuple[str, Spec], None]
 
@@ -53,6 +54,11 @@ def compiled_at_once() -> Changed:
 def anew() -> Changed:
     """A context in which CPU kernels are asked for as if none had been before."""
     return Changed(settings.changes, cpu, _recent=Recent(), _compiled=WeakValueDictionary())
+
+
+def anew_in_loops() -> Changed:
+    """The same of the kernel that goes through captured loops."""
+    return Changed(settings.changes, RUNNER, codes={})
 
 
 def compile_all(asked: Asked, arch: str) -> int:

@@ -87,6 +87,9 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
     def __init__(
         self, arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False, *, maxprint: int | None = None
     ):
+        if not hasattr(self, "_format"):
+            hint = "gbgpu.sparse.csr_array, csc_array, coo_array and the matrices of these formats are"
+            raise TypeError(message("a class with a format", type(self).__name__, hint))
         self._built: Any = None  # the entries
         self._given: Any = None  # COO: (row, col, data) as given, perhaps with duplicates
         self._host: Any = None  # what has been read from the devices, and of which content
