@@ -10,9 +10,11 @@ from typing import Any
 
 import llvmlite
 import numba
+import numpy.ma  # noqa: F401  (numba asks for it, on the main thread, where it first sees an array)
 from llvmlite.binding import newpassmanagers
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 from numba.core.targetconfig import TargetConfig
 from numba.core.types import Boolean, Function, Number
@@ -120,3 +122,6 @@ def _operators_typed_once() -> None:
 _free_pass_managers()
 _flags_at_once()
 _operators_typed_once()
+# numba imports what it knows of NumPy when it first compiles: a second, for which others would wait.
+cpu_target.typing_context.refresh()
+cpu_target.target_context.refresh()

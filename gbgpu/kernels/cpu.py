@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import settings
 from ..device.store import Recent, code_name
-from ..interrupts import apart, compiled_apart
+from ..interrupts import apart, compiled_apart, imported
 from .alike import Given, bare, shared
 from .cpu_source import source
 from .interface import Costs, Layout, Spec, mxm_room
@@ -96,11 +96,9 @@ def _tiered(kind: str, text: str) -> Any:
 
 def load(kind: str, text: str) -> Any:
     """The kernel of a text, to be compiled when it is first called."""
-    from .compiled import compiled  # numba takes a second to import
-
     found = _compiled.get(text)  # one at most: its machine code finds what it refers to by its name
     if found is None:
         if settings.verbose & 4:
             print(text, file=sys.stderr)
-        found = _compiled[text] = compiled_apart(compiled(kind, text))
+        found = _compiled[text] = compiled_apart(imported("gbgpu.kernels.compiled").compiled(kind, text))
     return found

@@ -24,6 +24,7 @@ from numba.core.registry import cpu_target
 from ..device.base import address
 from ..device.store import Recent
 from ..interrupts import apart
+from . import compiled  # noqa: F401  (then numba has loaded what it compiles with)
 from .alike import Given
 from .interface import Late, written
 
