@@ -147,9 +147,7 @@ def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int
     CPU kernels are compiled: the program runs as ever, but for kernels that are compiled at their first call. Raises
     DeviceError without NVRTC for a GPU, InvalidValue for an `arch` that it does not know.
     """
-    from .kernels import ahead
-
-    cuda = imported("gbgpu.device.cuda")
+    ahead, cuda = imported("gbgpu.kernels.ahead"), imported("gbgpu.device.cuda")
     if arch is None and not cuda.available():
         count = compiling.kernels
         with ahead.compiled_at_once(), ahead.anew(), ahead.anew_in_loops():
@@ -157,7 +155,7 @@ def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int
         return compiling.kernels - count
     arch = cuda.info(0)["arch"] if arch is None else arch
     imported("gbgpu.device.nvrtc").check(arch)  # before the program runs for long
-    asked: ahead.Asked = {}
+    asked: dict[Any, None] = {}
     with ahead.rehearsed(asked):
         _apart(program)
     return ahead.compile_all(asked, arch)

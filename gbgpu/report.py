@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .interrupts import imported
+
 # A colour for each kind of step: products warm, movement blue, values mauve, writes green, what prepares sand and grey.
 _COLOURS = {
     "push": "#c8373f",
@@ -93,9 +95,7 @@ def _statements(records: Iterable[Any]) -> list[list[Any]]:
 
 def table(records: Iterable[Any], title: str = "") -> Any:
     """The summary as a rich Table."""
-    from rich.table import Table
-
-    result = Table(title=title or None)
+    result = imported("rich.table").Table(title=title or None)
     result.add_column("statement", overflow="fold", min_width=12)
     for name in ("runs", "ms", "push/pull", "edges", "rows", "bytes", "reads", "launches"):
         result.add_column(name, justify="right", no_wrap=True)
@@ -191,15 +191,14 @@ def plot(records: Iterable[Any], path: Any, *, title: str = "") -> None:
     two pixels of time; white is time without a step. Needs matplotlib (ImportError with a hint without it).
     """
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        agg, figures = imported("matplotlib.backends.backend_agg"), imported("matplotlib.figure")
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install matplotlib") from error
     records = [r for r in records if r.step != "call"]  # it is its steps
     lanes, products, rounds = len(_devices(records)), _products(records), _rounds(records)
     heights = [max(min(0.8, 6 / max(lanes, 1)), 0.2) * max(lanes, 1)] + [2.2] * (bool(products) + bool(rounds))
-    figure = Figure(figsize=(11, sum(heights) + 1.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = figures.Figure(figsize=(11, sum(heights) + 1.6), layout="constrained")
+    agg.FigureCanvasAgg(figure)
     axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     clock = _Clock.of(records)
     _draw_lanes(axes[0], records, clock)
@@ -237,8 +236,7 @@ class _Clock(NamedTuple):
 
 
 def _draw_lanes(ax: Any, records: list[Any], clock: _Clock) -> None:
-    from matplotlib.patches import Patch
-
+    patch = imported("matplotlib.patches").Patch
     kinds, devices = _kinds(records), _devices(records)
     one_by_one = len(records) <= _BARS * len(devices)
     totals = dict.fromkeys(kinds, 0.0)
@@ -260,7 +258,7 @@ def _draw_lanes(ax: Any, records: list[Any], clock: _Clock) -> None:
     ax.set_ylabel("" if one_by_one else "share of time")
     ax.tick_params(axis="y", length=0)
     _bare(ax)
-    handles = [Patch(color=kinds[kind], label=f"{kind} {_number(time)} {clock.unit}") for kind, time in totals.items()]
+    handles = [patch(color=kinds[kind], label=f"{kind} {_number(time)} {clock.unit}") for kind, time in totals.items()]
     if handles:
         _legend(ax, handles, 6)
 
@@ -291,12 +289,11 @@ def _draw_shares(ax: Any, lane: int, spans: dict[str, np.ndarray], kinds: dict[s
     """The share of time of each kind in each bin, on top of each other: a column of an image, whose pixels are of one
     colour each (polygons side by side would let white shine through). What is rounded off goes to the next columns,
     so that thin shares are seen in as many of them as is right."""
-    from matplotlib.colors import to_rgba_array
-
     edges = np.linspace(0, clock.length, _BINS + 1)
     rows = [np.cumsum(_shares(found, edges) * _ROWS).round() for found in spans.values()]
     tops = np.cumsum(np.diff(rows, axis=1, prepend=0), axis=0)
-    colours = (to_rgba_array([*(kinds[kind] for kind in spans), "#ffffff00"]) * 255).round().astype(np.uint8)
+    rgba = imported("matplotlib.colors").to_rgba_array
+    colours = (rgba([*(kinds[kind] for kind in spans), "#ffffff00"]) * 255).round().astype(np.uint8)
     image = colours[sum((np.arange(_ROWS)[:, None] >= top).astype(int) for top in tops)]
     box = 0, clock.length, lane + _HALF, lane - _HALF
     ax.imshow(image, extent=box, origin="lower", aspect="auto", interpolation="nearest")
@@ -313,8 +310,7 @@ def _shares(spans: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 def _draw_products(ax: Any, products: dict[str, list[_Product]], clock: _Clock) -> None:
     """Dots for entries written, coloured by direction, a shape for each product; behind them the edges, grey."""
-    from matplotlib.lines import Line2D
-
+    line = imported("matplotlib.lines").Line2D
     dots: dict[str, Any] = {"linestyle": "", "markeredgewidth": 0}
     everything = sorted((p for found in products.values() for p in found), key=lambda p: p.time)
     size = 4.5 if len(everything) <= _BARS else 2.5
@@ -329,11 +325,11 @@ def _draw_products(ax: Any, products: dict[str, list[_Product]], clock: _Clock) 
             times, entries = clock.at([p.time for p in points]), [p.entries for p in points]
             ax.plot(times, entries, marker=shape, color=colour, markersize=size, **dots)
         label = text if len(text) <= 60 else f"{text[:59]}…"
-        handles.append(Line2D([], [], marker=shape, color=_INK, markersize=5, label=label, **dots))
+        handles.append(line([], [], marker=shape, color=_INK, markersize=5, label=label, **dots))
     ways = {p.direction for p in everything}
     marks = {f"entries written, by {way}": colour for way, colour in _DIRECTIONS.items() if way in ways}
     marks |= {"edges looked at": _GREY} if known else {}
-    first = [Line2D([], [], marker="s", color=colour, label=label, **dots) for label, colour in marks.items()]
+    first = [line([], [], marker="s", color=colour, label=label, **dots) for label, colour in marks.items()]
     ax.set_yscale("symlog", linthresh=1)
     ax.set_ylim(-0.2, 3 * max(max(p.entries, p.edges or 1, 1) for p in everything))
     ax.set_ylabel("count per product")

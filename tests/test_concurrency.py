@@ -20,6 +20,8 @@ import gbgpu as gb
 from gbgpu import binary, interrupts, monoid, settings
 from gbgpu.device.cpu import CpuDevice, CpuDevices
 from gbgpu.distribute.partition import Task
+from gbgpu.engine.loop import device as device_loop
+from gbgpu.engine.loop import tapes
 from gbgpu.semiring import plus_times
 from gbgpu.trace import counters
 
@@ -474,6 +476,47 @@ class _Slow:
     def _compile_for_args(self, *arguments):
         assert self.go.wait(60)
         self.signatures.append(arguments)
+
+
+def test_statements_and_loops_import_nothing_on_the_main_thread():
+    """Ctrl-C would cut it: numba, too, asks for modules of NumPy where it first sees an array."""
+    program = """
+        import _frozen_importlib as importing, threading
+        import numpy as np, gbgpu as gb
+        from gbgpu import settings
+        plain, found = importing._find_and_load, []
+        def look(name, *arguments):
+            if threading.current_thread() is threading.main_thread():
+                found.append(name)
+            return plain(name, *arguments)
+        settings.tiered = settings.interpret = False
+        gb.init("cpu:2")
+        importing._find_and_load = look
+        w, even = gb.Vector.from_dense(np.zeros(50, int)), gb.Vector.from_coo([0, 2], True, size=50)
+        w(even.S, gb.binary.plus) << 1
+        with gb.loop(60) as it:
+            w << w + 1
+        print(found, it.how, w[0].new().value)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split(maxsplit=1)[:1] == ["[]"], done.stdout + done.stderr
+
+
+def test_a_loop_brings_the_compiler_before_it_takes_the_session(monkeypatch):
+    """Others have the session meanwhile: that takes seconds."""
+    session, brought = gb.init("cpu:1"), []
+
+    def imported(name):
+        brought.append((name, session.lock.owned))
+        return interrupts.imported(name)
+
+    for module in (device_loop, tapes):
+        monkeypatch.setattr(module, "imported", imported)
+    w = gb.Vector.from_dense(np.zeros(50, int))
+    with gb.loop(300) as it:
+        w << w + 1
+    assert "calls a round" in it.how
+    assert ("gbgpu.kernels.replay", False) in brought[:1]
 
 
 def test_ctrl_c_leaves_a_compiler_to_end_in_peace(ctrl_c):

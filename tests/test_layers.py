@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -70,8 +71,13 @@ def absolute(node: ast.ImportFrom, path: Path) -> str:
     return ".".join([*base, node.module] if node.module else base)
 
 
-def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
+@cache
+def imports(path: Path) -> list[tuple[str, int, bool]]:
     """(module or module.name, line, inside a function) of every import."""
+    return [*found_imports(path)]
+
+
+def found_imports(path: Path) -> Iterator[tuple[str, int, bool]]:
     tree = ast.parse(path.read_text(), str(path))
     functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     inner = {id(child) for node in ast.walk(tree) if isinstance(node, functions) for child in ast.walk(node)}
@@ -202,3 +208,17 @@ def test_import_is_small():
     code = "import sys, numpy; before = set(sys.modules); import gbgpu; print(*set(sys.modules) - before)"
     foreign = [name for name in run(code).split() if not name.startswith(("gbgpu", "numpy.random"))]
     assert len(foreign) <= 50, sorted(foreign)
+
+
+def test_what_functions_import_is_there_or_comes_on_a_thread_of_its_own():
+    """Ctrl-C cuts what the main thread imports: a lock of Python's may be held for ever then. `imported` imports
+    elsewhere."""
+    there = set(run("import sys, gbgpu; print(*sys.modules)").split())
+    late = [
+        (f"{path.name}:{line}", name)
+        for path in sources()
+        if package_of(path) != "algos"
+        for name, line, inner in imports(path)
+        if inner and name not in there and name.rpartition(".")[0] not in there
+    ]
+    assert not late, late

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidValue, message
+from ..interrupts import imported
 from .problem import DEVICE, INTO, OUT, Shares, Traffic, checked, seconds_of
 from .steal import solve
 
@@ -21,21 +22,20 @@ class Model:
     """The program for n devices, with or without links; made once, its numbers changed for every call."""
 
     def __init__(self, n: int, linked: bool) -> None:
-        from pyscipopt import Model, quicksum
-
+        scip = imported("pyscipopt")
         self._lock, self._n = Lock(), n  # SCIP's state is the model's
-        self._model = model = Model()
+        self._model = model = scip.Model()
         model.hideOutput()
         model.setParam("presolving/maxrounds", 1)  # there is little to find, and it takes longer than the rest
         model.setParam("parallel/maxnthreads", 1)
         z = self._z = model.addVar("z", vtype="C", lb=0, obj=1)
         self._x = [[model.addVar(f"x{i},{j}", vtype="I", lb=0) for j in range(n)] for i in range(n)]
-        self._sums = [model.addCons(quicksum(row) == 0) for row in self._x]
+        self._sums = [model.addCons(scip.quicksum(row) == 0) for row in self._x]
         self._full = {}
         for kind in (DEVICE, INTO, OUT) if linked else (DEVICE,):
             for at in range(n):
                 line = self._x[at] if kind == OUT else [row[at] for row in self._x]
-                self._full[kind, at] = model.addCons(quicksum(line) - z <= 0)
+                self._full[kind, at] = model.addCons(scip.quicksum(line) - z <= 0)
         model.setObjective(z)
 
     def solve(self, costs: np.ndarray, loads: np.ndarray, known: Shares, gap: float, limit: float) -> Shares:

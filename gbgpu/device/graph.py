@@ -9,12 +9,13 @@ from functools import cache
 from typing import Any
 
 from ..errors import DeviceError
+from ..interrupts import imported
 
 
 @cache
 def bindings() -> Any:
     try:
-        from cuda.bindings import driver
+        driver = imported("cuda.bindings.driver")
     except ImportError:
         return None
     return driver if hasattr(driver, "cuStreamBeginCaptureToGraph") else None
@@ -48,8 +49,7 @@ class WhileGraph:
     handle of `condition()`."""
 
     def __init__(self, device: Any):
-        from .cuda import cupy
-
+        cupy = imported("gbgpu.device.cuda").cupy
         self.device, self._driver, self._cupy = device, bindings(), cupy
         self._runs: Any = None
         # Where a capture was broken off by a call that streams can't capture, the driver (CUDA 13.0) has destroyed the

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DeviceError, InvalidValue, Panic, message
+from ..interrupts import imported
 from . import store
 from .base import cores
 
@@ -137,9 +138,7 @@ def _library() -> Any:
 
 def _open() -> Any:
     try:
-        from cuda.pathfinder import load_nvidia_dynamic_lib
-
-        return ctypes.CDLL(load_nvidia_dynamic_lib("nvrtc").abs_path)
+        return ctypes.CDLL(imported("cuda.pathfinder").load_nvidia_dynamic_lib("nvrtc").abs_path)
     except Exception:  # not installed, or it finds none: the system's search path is next
         pass
     for name in NAMES:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceError
+from ..interrupts import imported
 from ..trace import counters
 from .graph import WhileGraph, bindings, checked
 from .nvrtc import compile_ptx
@@ -30,8 +31,7 @@ class Rounds:
     the end of the loop: graphs, or after `stay` a kernel on each GPU."""
 
     def __init__(self, devices: Sequence[Any]):
-        from .cuda import cupy
-
+        cupy = imported("gbgpu.device.cuda").cupy
         self._cupy, self._devices = cupy, devices
         self._of = {device.gpu: device for device in reversed(devices)}  # one of each GPU
         self.gpus = list(dict.fromkeys(device.gpu for device in devices))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..device.base import Device
 from ..errors import InvalidValue, message
+from ..interrupts import imported
 
 WORD = 64  # rows of a presence word; every block starts on one
 FEW = 16  # rows for each device below which METIS is not asked
@@ -244,7 +245,7 @@ def metis(seed: int = 0) -> Partition:
     if _number(seed, 0) is None or seed >= 1 << 31:
         raise InvalidValue(message("a seed from 0 to 2**31 - 1", repr(seed)))
     try:
-        import pymetis
+        pymetis = imported("pymetis")
     except ImportError as error:
         raise ImportError("gb.partition.metis needs pymetis: pip install pymetis") from error
 

@@ -7,6 +7,7 @@ import numpy as np
 from ..device.base import Device
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock
 from ..kernels.interface import Spec
+from ..semiring._lower import to_python
 from .matrix.csr import entries_of
 
 
@@ -18,8 +19,6 @@ def spec_of(store: MatrixStore) -> Spec:
 def _combine(vals: np.ndarray, first: np.ndarray, dup_op: Any) -> np.ndarray:
     """One value for each run of equal positions; `first` marks where runs begin, entries of a run are combined in input
     order."""
-    from ..semiring._lower import to_python
-
     starts = np.flatnonzero(first)
     ufunc = {"plus": np.add, "times": np.multiply, "lor": np.logical_or, "land": np.logical_and}.get(dup_op.name)
     if dup_op.name in ("first", "any"):

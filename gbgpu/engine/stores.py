@@ -22,6 +22,7 @@ from ..distribute.partition import RowMap, Task
 from ..distribute.ranks import Ranks
 from ..distribute.sets import BlockSets, block_sets
 from ..errors import OutputNotEmpty, message
+from ..interrupts import imported
 from ..kernels.interface import Spec
 from ..language.recording import recorder
 from ..language.typed import accumulator
@@ -44,9 +45,7 @@ class Stores(Reading):
 
     def host_of(self, array: Any) -> np.ndarray:
         """A copy on the host of an array of any library that lies on a GPU, whatever devices the session has."""
-        from ..device.cuda import as_host
-
-        return as_host(array)
+        return imported("gbgpu.device.cuda").as_host(array)
 
     def attach(self, handle: Any) -> None:
         """A new or cleared handle: no content."""

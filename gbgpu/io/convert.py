@@ -6,6 +6,7 @@ import numpy as np
 
 from gbgpu import Matrix, Vector, dtypes
 from gbgpu.errors import InvalidValue, checked_text, message
+from gbgpu.interrupts import imported
 
 _NUMBERS = (int, float, np.number, np.bool_)
 _FORMATS = ("bsr", "csr", "csc", "coo", "lil", "dia", "dok")
@@ -13,10 +14,9 @@ _FORMATS = ("bsr", "csr", "csc", "coo", "lil", "dia", "dok")
 
 def _networkx() -> Any:
     try:
-        import networkx
+        return imported("networkx")
     except ImportError as error:
         raise ImportError("graphs of NetworkX need it: pip install networkx") from error
-    return networkx
 
 
 def from_networkx(
@@ -94,8 +94,7 @@ def to_scipy_sparse(A: Any, format: str = "csr") -> Any:
         if getattr(A, "ndim", 0) != 2 or not hasattr(A, "new"):
             raise TypeError(message("a Matrix or a Vector", type(A).__name__))
         return A.new().to_scipy_sparse(format)
-    from scipy.sparse import csc_array, csr_array
-
+    sp = imported("scipy.sparse")
     ids, values = A.to_coo()
-    make, shape = (csc_array, (A.size, 1)) if format == "csc" else (csr_array, (1, A.size))
+    make, shape = (sp.csc_array, (A.size, 1)) if format == "csc" else (sp.csr_array, (1, A.size))
     return make((values, ids, np.array([0, len(ids)])), shape=shape).asformat(format)

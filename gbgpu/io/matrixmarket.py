@@ -12,6 +12,7 @@ import numpy as np
 
 from gbgpu import Matrix, dtypes
 from gbgpu.errors import FileFormatError, InvalidValue, NotImplementedException, message
+from gbgpu.interrupts import imported
 from gbgpu.io import checks, entries, shares
 from gbgpu.io.entries import Entries, Layout
 from gbgpu.io.files import Source, check_rows, writing
@@ -176,13 +177,15 @@ def mirrored(read: Coordinates) -> Coordinates:
 
 def _reader(engine: str) -> Any:
     if engine == "scipy":
-        from scipy.io import mmread as read
-    else:
-        try:
-            from fast_matrix_market import mmread as read
-        except ImportError as error:
-            raise ImportError(f'engine="{engine}" needs fast_matrix_market: pip install fast-matrix-market') from error
-    return read
+        return imported("scipy.io").mmread
+    return _fast(engine).mmread
+
+
+def _fast(engine: str) -> Any:
+    try:
+        return imported("fast_matrix_market")
+    except ImportError as error:
+        raise ImportError(f'engine="{engine}" needs fast_matrix_market: pip install fast-matrix-market') from error
 
 
 def _from_scipy(found: Any, dup_op: Any, name: str | None) -> Matrix:
@@ -351,10 +354,9 @@ def mmwrite(
         return f"%%MatrixMarket matrix coordinate {field} {symmetry}\n{notes}{sizes}".encode()
 
     def body(stream: IO[bytes]) -> None:
-        from scipy.sparse import coo_array
-
         if len(rows):
-            write(_Body(stream), coo_array((values, (rows, cols)), shape=matrix.shape), field=field)
+            found = imported("scipy.sparse").coo_array((values, (rows, cols)), shape=matrix.shape)
+            write(_Body(stream), found, field=field)
 
     shares.write(target, len(rows), head, body, parts)
 
@@ -379,13 +381,8 @@ class _Body:
 def _writer(engine: str) -> Any:
     """SciPy's or fast_matrix_market's writer: both format numbers in C++."""
     if engine in ("fmm", "fast_matrix_market"):
-        try:
-            from fast_matrix_market import mmwrite as write
-        except ImportError as error:
-            raise ImportError(f'engine="{engine}" needs fast_matrix_market: pip install fast-matrix-market') from error
-    else:
-        from scipy.io import mmwrite as write
-    return write
+        return _fast(engine).mmwrite
+    return imported("scipy.io").mmwrite
 
 
 def _lower_triangle(A: Matrix, rows: Any, cols: Any, values: Any, sign: int) -> np.ndarray:

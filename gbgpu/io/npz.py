@@ -9,6 +9,7 @@ import numpy as np
 
 from gbgpu import Matrix, dtypes, settings
 from gbgpu.errors import FileFormatError, NotImplementedException, message
+from gbgpu.interrupts import imported
 from gbgpu.io import checks
 from gbgpu.io.convert import to_scipy_sparse
 from gbgpu.io.files import Source, check_rows, damage, from_outside, open_bytes, writing
@@ -121,12 +122,10 @@ _FORMS = {"coo": _listed, "csr": _compressed, "csc": _by_columns, "bsr": _blocks
 
 def write_npz(target: Any, matrix: Matrix) -> None:
     """Write a Matrix as `scipy.sparse.load_npz` reads it."""
-    from scipy.sparse import save_npz
-
     if not isinstance(matrix, Matrix):
         raise TypeError(message("a Matrix", type(matrix).__name__, "a Vector is kept by gb.io.save"))
     with writing(target) as stream:
-        save_npz(_Forward(stream), to_scipy_sparse(matrix))
+        imported("scipy.sparse").save_npz(_Forward(stream), to_scipy_sparse(matrix))
 
 
 class _Forward:

@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from .. import settings
 from ..device.base import DeviceSet, cores
+from ..device.cpu import CpuDevices
 from ..errors import DeviceError, message
 from ..interrupts import imported
+from .cpu import CpuKernels
 from .interface import Kernels
 
 _EXAMPLES = 'such as "auto", "cpu:4", "cuda:0", "cuda:0-1", "cuda:0*3", "cuda:0,cpu:2"'
@@ -30,9 +32,6 @@ class Part(NamedTuple):
 
 def _cpu(parts: list[Part], spec: str) -> tuple[DeviceSet, Kernels]:
     """cpu:k is k virtual devices."""
-    from ..device.cpu import CpuDevices
-    from .cpu import CpuKernels
-
     if len(parts) > 1 or parts[0].last != parts[0].first or parts[0].copies != 1 or not 1 <= parts[0].first <= 1024:
         raise DeviceError(message("cpu:k with k from 1 to 1024", repr(spec)))
     return CpuDevices(parts[0].first), CpuKernels()
@@ -49,11 +48,9 @@ def _cuda(parts: list[Part], spec: str) -> tuple[DeviceSet, Kernels]:
         raise DeviceError(message(f"a device string {_EXAMPLES}, each GPU once", repr(spec)))
     if max(gpus) >= found:
         raise DeviceError(message(f"a GPU that exists ({found} found)", repr(spec), "gb.init('cpu:4') needs none"))
-    from .gpu import GpuKernels
-
     pairs = [(gpu, i) for part in parts for gpu in range(part.first, part.last + 1) for i in range(part.copies)]
     devices = cuda.CudaDevices(pairs)
-    return devices, GpuKernels(devices)
+    return devices, imported("gbgpu.kernels.gpu").GpuKernels(devices)
 
 
 def _mixed(parts: list[Part], spec: str) -> tuple[DeviceSet, Kernels]:
@@ -63,21 +60,16 @@ def _mixed(parts: list[Part], spec: str) -> tuple[DeviceSet, Kernels]:
         raise DeviceError(message("GPUs before CPUs in a device string", repr(spec), "cuda:0,cpu:2"))
     gpu_set, gpu_kernels = _cuda(gpus, spec)
     cpu_set, cpu_kernels = _cpu(cpus, spec)
-    from ..device.mixed import MixedDevices
-    from .mixed import MixedKernels
-
-    return MixedDevices(gpu_set, cpu_set), MixedKernels(gpu_kernels, cpu_kernels)  # type: ignore[arg-type]
+    devices, kernels = imported("gbgpu.device.mixed"), imported("gbgpu.kernels.mixed")
+    return devices.MixedDevices(gpu_set, cpu_set), kernels.MixedKernels(gpu_kernels, cpu_kernels)
 
 
 def _rehearsal(copies: int) -> tuple[DeviceSet, Kernels]:
     """As many CPU devices as the string names logical ones, which tell as little as GPUs; kernels are noted."""
-    from ..device.cpu import CpuDevices
-    from .ahead import Rehearsal
-
     devices = CpuDevices(copies)
     for device in devices.devices:
         device.peek = lambda buffer: None  # type: ignore[method-assign, assignment, return-value]
-    return devices, Rehearsal(settings.rehearsal)
+    return devices, imported("gbgpu.kernels.ahead").Rehearsal(settings.rehearsal)
 
 
 BACKENDS: dict[str, Callable[[list[Part], str], tuple[DeviceSet, Kernels]]] = {"cpu": _cpu, "cuda": _cuda}

@@ -5,6 +5,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import numpy.ma  # noqa: F401  (numba asks for it, on the main thread, where it first sees an array)
 from llvmlite import binding
 from llvmlite.binding import newpassmanagers
 from numba import from_dtype
@@ -121,3 +122,6 @@ def _operators_typed_once() -> None:
 _free_pass_managers()
 _flags_at_once()
 _operators_typed_once()
+# numba imports what it knows of NumPy when it first compiles: a second, for which others would wait.
+cpu_target.typing_context.refresh()
+cpu_target.target_context.refresh()

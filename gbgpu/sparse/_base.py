@@ -9,6 +9,7 @@ import numpy as np
 
 import gbgpu as gb
 from gbgpu.errors import DeviceError, InvalidValue, fixed, message
+from gbgpu.interrupts import imported
 
 from ._arithmetic import Arithmetic
 from ._common import array_classes, checked_dtype, class_of, issparse, made, matrix_classes, summing, zeroless
@@ -327,10 +328,8 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
 
     def to_scipy(self) -> Any:
         """The SciPy array of the same format and index dtype."""
-        import scipy.sparse as sp
-
         first, second, data = (x.copy() for x in self._arrays())
-        cls = getattr(sp, type(self).__name__)
+        cls = getattr(imported("scipy.sparse"), type(self).__name__)
         if self.format == "coo":
             return cls((data, (first, second) if self.ndim == 2 else (second,)), shape=self._shape)
         return cls((data, second, first), shape=self._shape)

@@ -8,6 +8,7 @@ import numpy as np
 
 import gbgpu as gb
 from gbgpu.errors import message
+from gbgpu.interrupts import imported
 
 from ._common import array_classes, checked_dtype, made, matrix_classes, operator, sparse
 
@@ -236,13 +237,9 @@ def find(A: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def save_npz(file: Any, matrix: Any, compressed: bool = True) -> None:
     """Write SciPy's .npz file of a sparse array."""
-    from scipy.sparse import save_npz as save
-
-    save(file, _any(matrix).to_scipy(), compressed)
+    imported("scipy.sparse").save_npz(file, _any(matrix).to_scipy(), compressed)
 
 
 def load_npz(file: Any) -> Any:
     """Read SciPy's .npz file. Raises ValueError for a file of another kind."""
-    from scipy.sparse import load_npz as load
-
-    return sparse(load(file))
+    return sparse(imported("scipy.sparse").load_npz(file))
