@@ -553,17 +553,63 @@ def test_scipy_s_solvers_take_ours(devices):
     np.testing.assert_allclose(la.spsolve(A.to_scipy().tocsc(), b), la.spsolve(S.tocsc(), b))
 
 
-def test_scipy_s_constructors_name_to_scipy(devices):
-    from scipy.sparse.linalg import spsolve
+FUNCTIONS = """
+la.spsolve(A, b) | la.splu(A) | la.spilu(A) | la.factorized(A) | la.spsolve_triangular(A, b) | la.expm(A)
+la.expm_multiply(A, b) | la.matrix_power(A, 2) | la.onenormest(A) | la.lsmr(A, b)[0] | la.bicgstab(A, b)[0]
+la.lobpcg(A, np.ones((5, 2))) | la.is_sptriangular(A) | la.spbandwidth(A)
+csgraph.connected_components(A) | csgraph.dijkstra(A) | csgraph.laplacian(A) | csgraph.minimum_spanning_tree(A)
+csgraph.breadth_first_order(A, 0) | csgraph.shortest_path(A) | csgraph.csgraph_from_dense(A)
+dense.inv(A) | dense.expm(A) | dense.norm(A) | dense.solve(A, b) | dense.eigh(A) | dense.svd(A)
+np.linalg.norm(A) | np.linalg.inv(A) | np.asarray(A) | np.array([A, A]) | np.asarray(A, float) | np.dot(A, b)
+np.sum(A) | np.sum(A, axis=0) | np.mean(A) | np.max(A) | np.prod(A) | np.any(A) | np.diag(A) | np.transpose(A)
+np.add.reduce(A) | np.array_equal(A, A) | np.allclose(A, A) | np.vstack([A, A]) | np.where(A) | np.nonzero(A)
+np.array([A, A], dtype=object).shape | np.float64(2) / A | np.add(A, A, where=True)
+np.abs(A) | np.negative(A) | np.sqrt(A) | np.square(A) | np.conjugate(A) | np.exp(A) | np.isfinite(A)
+np.add(A, A) | b * A | np.subtract(0, A) | np.power(A, 2) | b < A | 2.0 / A
+sp.csr_array(A) | sp.csc_matrix(A) | sp.coo_array(A) | sp.vstack([A, A]) | sp.hstack([A, S]) | sp.block_diag([A, A])
+sp.kron(A, A) | sp.tril(A) | sp.find(A) | sp.block_array([[A, S]])
+S + A | S - A | S @ A | S * A | S / A | S.dot(A) | S.multiply(A) | S.maximum(A) | f"{A}"
+"""
 
-    A = gs.csr_array(np.eye(2))
-    for call in (
-        lambda: sp.csr_array(A), lambda: sp.coo_array(A), lambda: sp.csc_matrix(A), lambda: sp.vstack([A, A]),
-        lambda: spsolve(A, np.ones(2)),
-    ):  # fmt: skip
-        with pytest.raises((TypeError, ValueError)) as raised:
-            call()
-        assert "A.to_scipy()" in f"{raised.value} {raised.value.__cause__}"
+
+@pytest.mark.filterwarnings("ignore:The problem size 5")  # of lobpcg
+def test_functions_of_scipy_and_numpy_give_their_value_or_name_the_conversion(devices):
+    import scipy.linalg as dense
+    import scipy.sparse.linalg as la
+    from scipy.sparse import csgraph
+
+    S = sp.csr_array(4.0 * np.eye(5) + np.diag([1.0, 0, 2, 1], 1) + np.diag([1.0, 0, 2, 1], -1))
+    names = {"S": S, "b": np.arange(1.0, 6), "la": la, "csgraph": csgraph, "dense": dense, "sp": sp, "np": np}
+    worked = []
+    for text in expressions(FUNCTIONS):
+        try:
+            found = eval(text, {**names, "A": gs.csr_array(S)})
+        except Exception as error:
+            assert re.search(r"A\.to_scipy\(\)|A\.toarray\(\)|\(A != B\)", str(error).splitlines()[-1]), (text, error)
+        else:
+            worked.append(text)
+            found, wanted = (x if isinstance(x, tuple) else (x,) for x in (found, eval(text, {**names, "A": S})))
+            for mine, theirs in zip(found, wanted, strict=True):
+                mine, theirs = (x.toarray() if hasattr(x, "toarray") else x for x in (mine, theirs))
+                equal = np.testing.assert_equal if isinstance(mine, str) else np.testing.assert_allclose
+                equal(mine, theirs, err_msg=text)
+    assert {"np.sqrt(A)", "b * A", "b < A", "np.sum(A)", "S / A", "la.expm_multiply(A, b)"} <= {*worked}
+
+
+def test_ufuncs_that_scipy_s_arrays_do_not_have(devices):
+    A, x = gs.csr_array(DENSE), np.array([1, 2, 3])
+    for function in (np.maximum, np.minimum, np.less, np.greater_equal, np.equal, np.multiply):
+        for one, two in ((A, A), (A, 2), (2, A)):
+            wanted = function(*(DENSE if y is A else y for y in (one, two)))
+            np.testing.assert_equal(function(one, two).toarray(), wanted)
+    np.testing.assert_equal(np.matmul(A, x), DENSE @ x)
+    np.testing.assert_equal(np.multiply(x, A).toarray(), x * DENSE)
+    for function in (np.sign, np.floor, np.rint):
+        np.testing.assert_equal(function(-A / 2).toarray(), function(-DENSE / 2))
+    with pytest.raises(TypeError, match=r"came add with these operands.*x = x \+ A for x \+= A"):
+        x += A
+    with pytest.raises(TypeError, match="came power with these operands"):
+        np.power(2, A)
 
 
 @pytest.mark.parametrize(

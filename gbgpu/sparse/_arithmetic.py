@@ -14,7 +14,7 @@ from ._common import checked_dtype, is_scalar, issparse, matrix_classes, operato
 
 _NEGATED = {"eq": "ne", "le": "gt", "ge": "lt"}
 _COLUMNS = 2  # dense matrices of at most so many columns are multiplied column by column
-_UFUNCS = (
+UFUNCS = (
     "sin tan arcsin arctan sinh tanh arcsinh arctanh rint sign expm1 log1p deg2rad rad2deg floor ceil trunc sqrt"
 ).split()
 
@@ -392,7 +392,7 @@ def _ufunc(name: str) -> Any:
     return method
 
 
-for _name in _UFUNCS:
+for _name in UFUNCS:
     setattr(Arithmetic, _name, _ufunc(_name))
 
 

@@ -1,6 +1,5 @@
 """The three classes: constructors, attributes, conversions, changes in place."""
 
-import sys
 from math import prod
 from typing import Any
 from weakref import ref
@@ -13,6 +12,7 @@ from gbgpu.interrupts import imported
 
 from ._arithmetic import Arithmetic
 from ._common import array_classes, checked_dtype, class_of, issparse, made, matrix_classes, summing, zeroless
+from ._numpy import NumpyProtocols
 from ._reduce import Reductions
 from ._subscript import Subscripts
 
@@ -68,7 +68,7 @@ def _plain(x: Any) -> Any:
 _NAMES = {"csr": "Compressed Sparse Row", "csc": "Compressed Sparse Column", "coo": "COOrdinate"}
 
 
-class SparseArray(Arithmetic, Reductions, Subscripts):
+class SparseArray(Arithmetic, Reductions, Subscripts, NumpyProtocols):
     """A SciPy-like sparse array whose entries lie on the session's devices, as a gbgpu.Matrix.
 
     Made from (data, indices, indptr), (data, (row, col)), anything dense, another sparse array (SciPy's too), a
@@ -456,7 +456,10 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
     def __bool__(self) -> bool:
         if self._shape == (1, 1):
             return self.nnz != 0
-        raise ValueError("The truth value of an array with more than one element is ambiguous. Hint: .nnz, .sum()")
+        raise ValueError(
+            "The truth value of an array with more than one element is ambiguous. Hint: .nnz, .sum(); "
+            "(A != B).nnz == 0 for equal arrays"
+        )
 
     def __len__(self) -> int:
         raise TypeError("sparse array length is ambiguous; use .nnz or .shape[0]")
@@ -474,16 +477,6 @@ class SparseArray(Arithmetic, Reductions, Subscripts):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         hint = _INSTEAD.get(name, "A.to_scipy() has all that SciPy's arrays have")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}. Hint: {hint}")
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        """An array of this one object, as NumPy makes of SciPy's: operators then leave the work to its methods. SciPy's
-        constructors would only find an array without a shape: they get an error that says more."""
-        caller = sys._getframe(1)
-        if caller.f_code.co_name == "__init__" and caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
-            raise TypeError(message("SciPy's sparse array", f"{type(self).__name__} of gbgpu", "A.to_scipy()"))
-        found = np.empty((), object)
-        found[()] = self
-        return found if dtype is None else found.astype(dtype)
 
 
 # -- checks
