@@ -159,8 +159,6 @@ class DeviceLoop:
     def _gone(self) -> bool:
         """Take rounds as they are captured now."""
         self.tries += 1
-        if self.device.kind == "cpu":
-            imported("gbgpu.kernels.replay")  # for seconds, in which other threads have the session
         try:
             pinned = self._settled()
             if pinned is not None:
