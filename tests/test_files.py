@@ -1033,6 +1033,26 @@ def test_options_of_tables_are_checked(options, error):
         gb.io.read_edgelist(bytes_of("0 1\n"), **options)
 
 
+@pytest.mark.parametrize("head", ["% SYM weighted\n", "\n% sym\n", "# sym\n"])
+def test_konect_tells_the_direction_in_other_spellings(tmp_path, head):
+    (tmp_path / "out.few").write_text(head + "1 2 5\n")
+    assert gb.io.read(tmp_path / "out.few").to_dicts() == {0: {1: 5}, 1: {0: 5}}
+
+
+@pytest.mark.parametrize("head", ["", "% undirected\n", "% 3 2 2\n% sym\n", "%sym%\n"])
+def test_konect_without_a_direction_is_refused(tmp_path, head):
+    (tmp_path / "out.few").write_text(head + "1 2 5\n")
+    with pytest.raises(FileFormatError, match="% sym.*directed=True"):
+        gb.io.read(tmp_path / "out.few")
+    assert gb.io.read(tmp_path / "out.few", directed=True).to_dicts() == {0: {1: 5}}
+
+
+def test_quoted_ids_are_no_head_of_a_table(tmp_path):
+    (tmp_path / "few.csv").write_text('"1","2"\n')
+    with pytest.raises(FileFormatError, match="line 1: expected a row id"):
+        gb.io.read(tmp_path / "few.csv")
+
+
 def test_forms_that_are_refused_say_what_reads_them(tmp_path):
     (tmp_path / "A.graph").write_text("% METIS\n3 2\n2\n1 3\n2\n")
     with pytest.raises(NotImplementedException, match="METIS") as caught:

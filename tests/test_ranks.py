@@ -144,6 +144,8 @@ def test_a_rank_that_fails_where_sessions_begin_ends_all(script):
 
 ALIKE = " given binary.plus[INT64], 1"
 OTHER = {  # statements that are not those of all ranks, or are given other things, and what is told where these meet
+    "x = gb.Vector.from_scalar(1, 9); x.reduce('max' if rank else 'plus').new(); x.to_coo()":
+        ("reduce into INT64 () given monoid.plus[INT64], False", "reduce into INT64 () given monoid.max[INT64], False"),
     "x = gb.Vector.from_scalar(1, 9); x(x.S if rank else x.V) << x + 1; x.reduce().new().value":
         (f"apply into INT64 (9,) through a mask .V{ALIKE}", f"apply into INT64 (9,) through a mask .S{ALIKE}"),
     "x = gb.Vector.from_scalar(1, 9); x << x + rank; x.nvals; x.to_coo()":
@@ -158,6 +160,8 @@ OTHER = {  # statements that are not those of all ranks, or are given other thin
     "x = gb.Vector.from_scalar(1, 9); x[rank].value": ("one value given 0", "one value given 1"),
     "x = gb.Vector.from_scalar(1, 9); x.apply(lambda a: a * (2 + rank)).new().to_coo()":
         ("apply into INT64 (9,)",) * 2,
+    "s = gb.Scalar.from_value(3 + rank); x = gb.Vector.from_scalar(1, 9); x << x * s; x.to_coo()":
+        ("apply into INT64 (9,) given binary.times[INT64], 3", "apply into INT64 (9,) given binary.times[INT64], 4"),
     "gb.io.rmat(5, 4, seed=rank)": ("a new graph rmat 0 32 128", "a new graph rmat 1 32 128"),
     "gb.io.uniform(32, 3, seed=1, weights=(1, 5 + rank))": ("a new graph uniform 1 32 96",) * 2,
     "x = gb.Vector.from_scalar(1, 9); [x << x + 1 for _ in range(99 + rank)]; x.reduce().new().value":
@@ -175,7 +179,7 @@ def told_apart(script: str, **environment: str) -> re.Match | None:
     return re.search("the same statements on all ranks; came rank 0 at '(.*?)', rank 1 at '(.*?)'", done.stderr)
 
 
-@pytest.mark.parametrize("script", [pytest.param(each, marks=long if i > 2 else ()) for i, each in enumerate(OTHER)])
+@pytest.mark.parametrize("script", [pytest.param(each, marks=long if i > 3 else ()) for i, each in enumerate(OTHER)])
 def test_ranks_that_carry_out_other_statements_are_told(script):
     found = told_apart(script)
     assert found and found[1] != found[2]
@@ -196,6 +200,32 @@ def test_checksums_tell_what_ranks_are_given_apart():
     assert [ranks.checksum(given) for given in copy.deepcopy(GIVEN)] == [ranks.checksum(given) for given in GIVEN]
     assert ranks.checksum([np.arange(12)[::2]]) == ranks.checksum([np.arange(0, 12, 2)])
     assert ranks.checksum([None, gb.binary.plus, object()]) == 0
+
+
+FUNCTIONS = {  # of one name, by what they do with a number that differs
+    "unary": lambda k: gb.unary.register_anonymous(lambda a: a * k, "g"),
+    "binary": lambda k: gb.binary.register_anonymous([lambda a, b: a + b, lambda a, b: a * b][k], "g"),
+    "indexunary": lambda k: gb.indexunary.register_anonymous(lambda a, i, j, t: a + k, "g"),
+    "select": lambda k: gb.select.register_anonymous(lambda a, i, j, t: a > k, "g"),
+}
+CALLS = {  # statements that are given a function of a name, or a scalar
+    "apply": lambda x, A, k: x << x.apply(FUNCTIONS["unary"](k)),
+    "intersection": lambda x, A, k: x << x.ewise_mult(x, FUNCTIONS["binary"](k)),
+    "accumulator": lambda x, A, k: x(FUNCTIONS["binary"](k)) << x,
+    "monoid": lambda x, A, k: x << x.ewise_add(x, gb.monoid.register_anonymous(FUNCTIONS["binary"](k), k)),
+    "semiring": lambda x, A, k: x << gb.semiring.register_anonymous(gb.monoid.plus, FUNCTIONS["binary"](k))(A @ x),
+    "places": lambda x, A, k: x << FUNCTIONS["indexunary"](k)(x, 0),
+    "select": lambda x, A, k: x << FUNCTIONS["select"](k)(x, 0),
+    "scalar": lambda x, A, k: x << x * gb.Scalar.from_value(3 + k),
+    "element": lambda x, A, k: x[2].update(gb.Scalar.from_value(3 + k)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_statements_are_given_tells_functions_of_one_name_and_scalars_apart(call):
+    x, A = gb.Vector.from_dense(np.arange(9)), gb.Matrix.from_coo([1, 2], [3, 4], [5, 6], nrows=9, ncols=9)
+    one, same, other = (ranks.checksum(CALLS[call](x, A, k).given) for k in (0, 0, 1))
+    assert one == same != other
 
 
 def test_mpi_may_be_ended_by_the_program():

@@ -268,7 +268,8 @@ class Session(Stores):
                 inner.expr = settled(inner.expr)
             # what a statement needs beside is computed, also where its plan is wanted
             plans = self.explaining if self._planning and above is None else None
-            if self.ranks is not None and above is None and not plans and statement.output.ndim:
+            meets = statement.output.ndim or getattr(statement.expr.left, "ndim", 0)  # scalars alone: each rank's own
+            if self.ranks is not None and above is None and not plans and meets:
                 self.ranks.does(*statement.outline, given=statement.given)
             self._finish(inner, statement, plans)
             statement.carried = inner.carried

@@ -10,7 +10,7 @@ from gbgpu.errors import FileFormatError, NotImplementedException, message
 from gbgpu.io import shares
 from gbgpu.io.edgelist import read_edgelist
 from gbgpu.io.files import damage, open_bytes
-from gbgpu.io.text import Text, words
+from gbgpu.io.text import Text, malformed, shown, words
 
 _TWO_SIDES = "i, j = np.loadtxt(FILE, int, comments='%', usecols=(0, 1)).T; gb.Matrix.from_coo(i - 1, j - 1, 1.0)"
 _ADJACENCY = (
@@ -30,7 +30,7 @@ def read_konect(source: Any, *, limit: int | None = None, **options: Any) -> Mat
     are passed over. The first comment tells whether edges have a direction.
 
     `options` go to `read_edgelist`, which raises what is wrong. FileFormatError for a graph whose two sides have ids of
-    their own.
+    their own, and where neither the first comment nor `directed=` tells the direction.
     """
     if hasattr(source, "read"):
         with open_bytes(source, limit) as opened, damage(lambda: "KONECT file"):
@@ -39,7 +39,8 @@ def read_konect(source: Any, *, limit: int | None = None, **options: Any) -> Mat
     def head() -> tuple[list[bytes], int]:
         with open_bytes(source, limit) as opened:
             text = Text(opened.stream)
-            first = words(text.peek().lstrip(b" \t%"))
+            text.skip(b"  ")  # blank lines
+            first = [word.lower() for word in words(text.peek().lstrip(b" \t%#"))]
             text.skip(b"%%")
             return first, len(words(text.peek()))
 
@@ -54,6 +55,9 @@ def read_konect(source: Any, *, limit: int | None = None, **options: Any) -> Mat
     if told[:1] == [b"bip"]:
         came = "bip: each side has ids of its own"
         raise FileFormatError("line 1: " + message("a graph of one kind of vertices", came, _TWO_SIDES))
+    if told[:1] not in ([b"sym"], [b"asym"]) and "directed" not in options:
+        came = shown(b" ".join(told[:1]))
+        raise malformed(1, '"% sym", "% asym" or "% bip"', came, "directed=True or directed=False tells it instead")
     found = {"base": 1, "directed": told[:1] != [b"sym"]} | ({"columns": (0, 1, 2)} if width > 3 else {})
     return read_edgelist(source, limit=limit, **(found | options))
 

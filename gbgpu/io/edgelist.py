@@ -21,7 +21,7 @@ from gbgpu.io.text import MOST, Text, joined, malformed, shown, whole, words
 
 _COMMENTS = b"#%"
 _NODES = re.compile(rb"^[ \t\r]*[#%][^\n]*?\bnodes:[ \t]*([0-9]+)(?![0-9]|[.,][0-9])", re.IGNORECASE | re.MULTILINE)
-_HEAD = re.compile(rb"[A-Za-z_\"']")  # what an id in the head of a table begins with
+_HEAD = re.compile(rb"[A-Za-z_]|[\"'](?![+-]?[0-9])")  # what an id in the head of a table begins with; no quoted id
 _LEADING = 1 << 16  # bytes of comments in which it is sought
 _LINES = 1 << 15  # lines formatted at once
 

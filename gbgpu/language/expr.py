@@ -62,7 +62,7 @@ class Statement:
     @property
     def given(self) -> list[Any]:
         """What the user gave it beside objects: operators by their texts, numbers, and ids as arrays and ranges. Not
-        what is only known when it runs: values of scalars, numbers of a recorded loop."""
+        what is only known when it runs: scalars whose values lie on the devices, numbers of a recorded loop."""
         found: list[Any] = [_text_of(self.accum)]
         waiting, seen = [self.index, self.expr], set()
         while waiting:
@@ -76,6 +76,8 @@ class Statement:
                 waiting += node
             elif isinstance(node, (bool, int, float, np.generic)):
                 found.append(node)
+            elif isinstance(node, _kinds["scalar"]):
+                found.append(None if node.waits else node._value)
             elif hasattr(node, "given"):  # an Index, a Place
                 found.append(node.given)
         return [each for each in found if each is not None]
@@ -91,10 +93,12 @@ class Statement:
 
 
 def _text_of(op: Any) -> str | None:
-    """An operator by its name; a function without one by what it computes."""
+    """An operator by its name, and what the users' functions in it compute: a name tells nothing of them."""
     if op is None:
         return None
-    return repr(op) if "<" not in op.name or not hasattr(op, "program") else op.program.key
+    parts = (op.monoid.binary, op.multiply) if hasattr(op, "multiply") else (getattr(op, "binary", op),)
+    functions = [part.program.key for part in parts if getattr(getattr(part, "op", None), "_user", False)]
+    return " ".join([repr(op), *functions])
 
 
 class Operand:
