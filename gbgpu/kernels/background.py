@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from .. import settings
 from ..device import store
-from ..interrupts import held
+from ..interrupts import held, imported
 
 ASSEMBLY = "; LLVM"  # so begin texts that are no Python
 COMPILE = 0.3  # seconds for a kernel, until one was compiled
@@ -106,8 +106,7 @@ class Compiler:
 
 def _begun() -> Any:
     """A process that Ctrl-C does not come to. Its input ends when this process does."""
-    import subprocess  # late: most processes need none
-
+    subprocess = imported("subprocess")  # late: most processes need none
     command = [sys.executable, "-c", _SERVE.format(path=sys.path)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -119,11 +118,10 @@ os.register_at_fork(after_in_child=compiler.forked)
 
 def machine_code(kind: str, text: str, types: tuple[str, ...]) -> bytes:
     """The object file of a kernel, compiled here."""
-    from .compiled import assembled, compiled  # numba takes a second to import
-
+    made = imported("gbgpu.kernels.compiled")  # numba takes a second to import
     if settings.verbose & 4:
         print(text, file=sys.stderr)
-    return assembled(text) if text.startswith(ASSEMBLY) else compiled(kind, text, types)
+    return made.assembled(text) if text.startswith(ASSEMBLY) else made.compiled(kind, text, types)
 
 
 def serve() -> None:

@@ -187,17 +187,14 @@ def symbol(name: str) -> int:
             return int(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0)
     # A function of numba's or LLVM's, which no kernel of ours is known to call. numba's runtime begins with it.
     getattr(imported("numba.core.registry").cpu_target, "target_context")  # noqa: B009
-    from llvmlite import binding
-
-    found = binding.address_of_symbol(name)
+    found = imported("llvmlite.binding").address_of_symbol(name)
     if found is None:
         raise Unlinkable(name)
     return int(found)
 
 
 def _by_llvm(object: bytes) -> Linked:
-    from llvmlite import binding
-
+    binding = imported("llvmlite.binding")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     for name, at in _objects().items():

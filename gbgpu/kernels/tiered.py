@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import settings
 from ..device import store
-from ..interrupts import apart
+from ..interrupts import apart, imported
 from ..trace import aside, compiling
 from . import entry
 from .alike import bare
@@ -153,8 +153,7 @@ class Kernel:
 @cache
 def _compiler_and_processor() -> tuple:
     """What machine code depends on, besides its text and types."""
-    from importlib.metadata import version  # which imports e-mail's parsers
-
+    version = imported("importlib.metadata").version  # late: it imports e-mail's parsers
     versions = [version(name) for name in ("numba", "llvmlite")]
     chosen = sorted((name, value) for name, value in os.environ.items() if name in _CHOSEN)
     return _FORM, *versions, sys.version, entry.HEADER, platform.machine(), _processor(), *chosen
