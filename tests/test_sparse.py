@@ -269,6 +269,22 @@ def test_comparisons_with_a_scalar_beyond_the_type_are_numpys(first, dtype):
             assert found is wanted or found.toarray().tolist() == wanted.tolist(), (text, number)
 
 
+FORMATS = """
+A[[], []] | A.tocsc()[[], []] | A.tocoo()[[], []] | A[[0], []] | A[[[]], [[]]] | A[0][[]] | sp.csr_matrix(A)[[], []]
+A.tocoo() / np.array([2]) | A.tocoo() * [[2]] | np.array([2]) * A.tocoo() | A.tocoo()[0] * [2] | A.tocoo()[0] / [2]
+A.tocsc() / np.array([2]) | A[0] * [[2]] | A.tocoo() / [[2]] | sp.coo_matrix([[1, 2]]).multiply([2])
+A @ sp.csr_array([1, 2, 3]) | A @ sp.coo_array([1, 2, 3]) | A.tocoo() @ sp.csr_array([1, 2, 0])
+A.tocsc() @ sp.coo_array([1, 2, 3]) | sp.csr_array([1, 2]) @ A | sp.coo_array([1, 2]) @ A
+sp.csr_array((2.0, 3)) | sp.csc_array((2.0, 3)) | sp.coo_array((2.0, 3))
+sp.csr_array((2, 3, 4)) | sp.csc_array((2, 3, 4))
+"""
+
+
+def test_formats_and_errors_of_small_operands(devices):
+    for text in expressions(FORMATS):
+        agree(text)
+
+
 def test_matrices_multiply_as_scipy_s(devices):
     """Beside arrays the left side says what `*` means; results are what the left side is."""
     for text in expressions(MATRICES):
@@ -565,7 +581,7 @@ np.sum(A) | np.sum(A, axis=0) | np.mean(A) | np.max(A) | np.prod(A) | np.any(A) 
 np.add.reduce(A) | np.array_equal(A, A) | np.allclose(A, A) | np.vstack([A, A]) | np.where(A) | np.nonzero(A)
 np.array([A, A], dtype=object).shape | np.float64(2) / A | np.add(A, A, where=True)
 np.abs(A) | np.negative(A) | np.sqrt(A) | np.square(A) | np.conjugate(A) | np.exp(A) | np.isfinite(A)
-np.add(A, A) | b * A | np.subtract(0, A) | np.power(A, 2) | b < A | 2.0 / A
+np.add(A, A) | b * A | np.subtract(0, A) | np.power(A, 2) | b < A
 sp.csr_array(A) | sp.csc_matrix(A) | sp.coo_array(A) | sp.vstack([A, A]) | sp.hstack([A, S]) | sp.block_diag([A, A])
 sp.kron(A, A) | sp.tril(A) | sp.find(A) | sp.block_array([[A, S]])
 S + A | S - A | S @ A | S * A | S / A | S.dot(A) | S.multiply(A) | S.maximum(A) | f"{A}"

@@ -205,7 +205,8 @@ class Arithmetic:
         if array.ndim > 2:
             return np.multiply(self.toarray(), array)
         if array.size == 1:
-            return self._scaled(array.flat[0]).reshape(np.broadcast_shapes(self.shape, array.shape))
+            scaled = self._scaled(array.flat[0]).asformat(self._result_format)
+            return scaled.reshape(np.broadcast_shapes(self.shape, array.shape))
         if np.prod(self._shape2) == 1:
             return np.multiply(self.toarray(), array)
         two = array.shape if array.ndim == 2 else (1, *array.shape)

@@ -146,6 +146,8 @@ class SparseArray(Arithmetic, Reductions, Subscripts, NumpyProtocols):
             raise ValueError(f"inconsistent shapes: {self._shape} and {tuple(shape)}")
 
     def _take_tuple(self, arg: tuple, shape: Any, dtype: Any) -> None:
+        if len(arg) in (2, 3) and all(np.ndim(part) == 0 for part in arg):
+            raise ValueError(message("a shape of one or two ints, or a tuple of arrays", repr(arg)))
         if len(arg) == 2:
             data, coords = arg
             self._take_triple(np.atleast_1d(np.asarray(data, dtype)), tuple(coords), shape)

@@ -65,7 +65,8 @@ class Subscripts:
             hit = at[place] == wanted
             found[hit] = vals[place[hit]]
         if i.ndim == 2 or self.format == "coo" or not i.size:
-            return self._classes[self.format](found)
+            one = i.ndim == 1 and self.ndim == 2 and self._classes is array_classes
+            return self._classes["coo" if one else self.format](found)
         return self._wrapped(found)
 
     def __setitem__(self, key: Any, x: Any) -> None:
