@@ -18,7 +18,6 @@ from gbgpu import report
 from gbgpu.balance import Policy
 from gbgpu.engine import calls
 from gbgpu.engine.calls import TOLD, USUAL, Folding
-from gbgpu.engine.loop import device as compiled
 from gbgpu.semiring import plus_times
 
 ALL = 2 * (USUAL + TOLD)  # calls until it is settled
@@ -159,7 +158,6 @@ def test_algorithms_left_to_one_device_compute_the_same(devices, monkeypatch):
     session, gone = gb.settings.session(), []
     session.folding = Folding(session)
     monkeypatch.setattr(gb.settings, "interpret", False)
-    monkeypatch.setattr(compiled, "_spent", 1e9)
     monkeypatch.setattr(calls.Calls, "folded", property(lambda self: len(gone) % 7 > 2))
     A = graph()
     S, store = A.to_scipy_sparse(), A._store

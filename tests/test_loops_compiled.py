@@ -82,7 +82,6 @@ def machine(request, monkeypatch):
         monkeypatch.setattr(tapes, "cores", lambda: [0, 1])
     monkeypatch.setattr(gb.settings, "resident", resident.split(" ")[0])
     monkeypatch.setattr(resident_kernels, "SOON", not p.WIDE)
-    monkeypatch.setattr(compiled, "_spent", 1e9)
     gb.init(spec, partition=shares and gb.partition.shares(*shares))
     return spec
 
@@ -1038,7 +1037,6 @@ def test_loops_of_new_matrices_are_not_written_down_in_vain(monkeypatch):
     made, plain = [], captured.Captured.__init__
     monkeypatch.setattr(captured.Captured, "__init__", lambda self, *rest: made.append(self) or plain(self, *rest))
     monkeypatch.setattr(gb.settings, "interpret", False)
-    monkeypatch.setattr(compiled, "_spent", 1e9)
     gb.init("cpu:1")
     for _ in range(20):
         it, level, q = levels(gb.io.generate.rmat(8, 8, seed=1, dtype="BOOL"))
@@ -1217,7 +1215,6 @@ CONDITIONS = [
 def test_conditions_are_written_for_both(text, monkeypatch):
     """Once compiled they mean what they mean to statements, on CPU devices; as CUDA text they compile."""
     monkeypatch.setattr(gb.settings, "interpret", False)
-    monkeypatch.setattr(compiled, "_spent", 1e9)
     gb.init("cpu:1")
     A, done, seen = road(200), [], []
     text_of, kernel_of = tapes.CpuCondition.text, tapes.CpuCondition.kernel
@@ -1576,7 +1573,6 @@ def alone(monkeypatch):
     """From which round on loops of two CPU devices, which stand for GPUs, were left to the first one."""
     gb.init("cpu:2")
     monkeypatch.setattr(CpuDevice, "peers", SimpleNamespace(direct=True), raising=False)
-    monkeypatch.setattr(compiled, "_spent", 1e9)
     monkeypatch.setattr(compiled, "SOON", 3)
     monkeypatch.setattr(compiled, "IDLE", 1.0)
     begun, go, found = compiled.DeviceLoop.__init__, compiled.DeviceLoop._gone_solo, []

@@ -92,7 +92,6 @@ def test_algorithms(spec, unsettled):
 def test_loops_go_on_by_themselves(spec, monkeypatch):
     """Rounds that were kept for the old rows are not taken; others are captured on the new ones."""
     monkeypatch.setattr(gb.settings, "interpret", False)
-    monkeypatch.setattr(compiled, "_spent", 1e9)
     monkeypatch.setattr(compiled, "MET", -1)  # GPUs go round together
     session, rng = gb.init(spec), np.random.default_rng(3)
     A = road()
@@ -247,7 +246,6 @@ class LeftToOne(compiled.DeviceLoop):
 def left_to_one(monkeypatch):
     monkeypatch.setattr(engine_loop, "DeviceLoop", LeftToOne)
     monkeypatch.setattr(gb.settings, "interpret", False)
-    monkeypatch.setattr(compiled, "_spent", 1e9)
     gb.init("cpu:3")
 
 

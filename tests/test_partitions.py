@@ -415,7 +415,6 @@ def test_loops_bring_what_blocks_read(eager):
 def test_single_values_are_brought_of_every_size(eager, spec, repeat, monkeypatch):
     """GPUs take those of full vectors from where they lie, in loops, too."""
     monkeypatch.setattr(compiled, "MET", -1)
-    monkeypatch.setattr(compiled, "_spent", 1e9)
     if spec.startswith("cuda") and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
         pytest.skip("needs GPUs")
     eager(spec)

@@ -11,7 +11,7 @@ import algos
 import gbgpu as gb
 from gbgpu.device.cpu import CpuDevice, CpuDevices
 from gbgpu.distribute.partition import Task
-from gbgpu.engine.loop import device, tapes
+from gbgpu.engine.loop import tapes
 from gbgpu.kernels.cpu import load
 from gbgpu.kernels.interface import KINDS, written
 from gbgpu.kernels.replay import Replay
@@ -130,7 +130,6 @@ def test_rounds_that_keep_devices_busy(monkeypatch):
     """Each thread works on the rows of its device; and others' rows, where one has more work."""
     monkeypatch.setattr(gb.settings, "interpret", False)
     monkeypatch.setattr(gb.settings, "tiered", False)
-    monkeypatch.setattr(device, "_spent", 1e9)
     monkeypatch.setattr(tapes, "cores", lambda: [0, 1])
     gb.init("cpu:2", partition=gb.partition.shares(1, 3))
     A = gb.io.rmat(13, seed=3)

@@ -121,7 +121,6 @@ def test_loops_pull_as_shared(sharers, monkeypatch):
     """Also while they run on the devices, and in the loops that come after them."""
     session, A = sharers
     monkeypatch.setattr(compiled, "MET", -1)  # GPUs go round together
-    monkeypatch.setattr(compiled, "_spent", 1e9)
     entries = A.to_coo()
     for _ in range(4):
         ranks = pagerank(A, tol=0, max_iterations=30).ranks.to_dense()
@@ -435,7 +434,6 @@ def test_captured_rounds_deal_frontiers_out(sharers, name, monkeypatch):
     """An entry that two devices take, or none, would show in how many walks there are."""
     session, _ = sharers
     monkeypatch.setattr(compiled, "MET", -1)  # GPUs go round together
-    monkeypatch.setattr(compiled, "_spent", 1e9)
     monkeypatch.setattr(sharing.Sharing, "dealing", within)
     monkeypatch.setattr(direction, "pull_seconds", lambda *given: 1.0)  # all is pushed
     n, rng = 700, np.random.default_rng(1)
@@ -516,7 +514,6 @@ def test_every_combination_of_actions_gives_the_same(spec, steal, fold, cached, 
     if not cpu and spec not in os.environ.get("GBGPU_TEST_DEVICES", "").split():
         pytest.skip("needs a GPU")
     expected = found_alone()
-    monkeypatch.setattr(compiled, "_spent", 1e9)
     monkeypatch.setattr(sharing, "LAID", 0)
     monkeypatch.setattr(sharing, "MOVED", np.inf)
     monkeypatch.setattr(sharing.Sharing, "dealing", within)

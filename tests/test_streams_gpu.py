@@ -114,7 +114,6 @@ def test_pulls_by_use_bring_what_they_read(spec, shape, first, monkeypatch):
     kernels = gb.init(spec, gb.partition.shares(*range(1, p + 1))).kernels
     monkeypatch.setattr(kernels, "costs", kernels.costs._replace(link=1e-6))
     monkeypatch.setattr(loops_of_devices, "MET", -1)  # loops are never left to one GPU,
-    monkeypatch.setattr(loops_of_devices, "_spent", 1e9)  # and captured as soon as may be
     rng = np.random.default_rng(7)
     rows, cols = where(rng)
     what = rng.integers(0, 50, len(rows)).astype(np.float32)

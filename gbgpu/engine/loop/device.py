@@ -63,7 +63,6 @@ FORMS = 4  # blind rounds after which forms are those before one; parts that a g
 SELDOM = 0.1  # rounds in which a guard holds, as a guess
 _THIN = ("scalar", "spread", "borrow", "move", "mask", "count", "push", "exchange", "combine", "write_list")
 Way = tuple[tuple[bool, ...], tuple[str | None, ...]]
-_spent = 0.0  # seconds by all loops of the process, by statements
 OUTGROWN = 4  # times that a loop leaves a captured round, as a frontier is too wide, before it is captured for such
 _TRIES, WORTH = 3, 50  # captures of one loop that fail, or give up after so few rounds
 
@@ -111,14 +110,13 @@ class DeviceLoop:
         return bool(self.session.loops) and self.session.loops.has(self.signature.key)
 
     def advance(self) -> bool:
-        global _spent
         self.session.check()  # others may have ended it
         now = perf_counter()
         if self.device.kind == "cuda" and self.loop.rounds:
             waited = self.device.waited
             self.idle += 1 - (waited - self.waited) / max(now - self.last, 1e-9)
             self.idle, self.waited = self.idle / 2, waited
-        _spent, self.last = _spent + now - self.last, now
+        self.last = now
         if self.rests is not None:
             return self._rested(self.rests)
         if self.left:  # what left off a captured round wants another one than it, by statements at first
