@@ -99,7 +99,6 @@ def test_the_transpose_of_a_symmetric_matrix_goes_with_its_entries(devices):
 
 def test_what_is_not_there_is_deleted_for_nothing(devices):
     A = gb.Matrix.from_coo([0, 1], [1, 0], 2.0, nrows=3, ncols=3)
-    A.ss  # noqa: B018
     store = A._store
     del A[2, 2], A[0, 0]
     assert A.nvals == 2 and A._store is store
