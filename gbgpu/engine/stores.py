@@ -314,7 +314,7 @@ class Stores(Reading):
                 if not log:  # another thread has read it
                     return store
                 base = self._without_entries(matrix) if store is None else store
-                text = f"{len(log)} entries of {matrix.name}, set or deleted one by one"
+                text = f"entries of {matrix.name} that were set or deleted one by one: {len(log)}"
                 step = Step("elements", Value(matrix.name, "csr", base.dtype, False, base.rowmap), (), Spec(), text)
                 made = self.aside(step, partial(with_elements, self, base, log))
                 matrix._held = made, None

@@ -187,7 +187,7 @@ class Matrix(MatrixFace, Tensor):
     """A sparse matrix: CSR row blocks on the session's devices. Without a value array (iso) if all values are one. Arc
     i -> j is A[i, j]."""
 
-    __slots__ = ("_held",)  # the content, and the log of single entries that it does not have yet; one is None or both
+    __slots__ = ("_held",)  # (the content or None, the log of single entries that it does not have yet or None)
     __networkx_backend__ = "gbgpu"
 
     @property
