@@ -124,7 +124,7 @@ def maps() -> list[tuple[str, Spec]]:
 
 def forms() -> list[tuple[str, Spec]]:
     kinds = ("mask_words", "list_words", "mask_list", "between", "scatter", "compact", "gather")
-    numbers = [(kind, Spec()) for kind in ("frontier_edges", "row_edges", "deal")]
+    numbers = [(kind, Spec()) for kind in ("frontier_edges", "row_edges", "deal", "unwrite")]
     return [*numbers, *((kind, Spec(b=TYPES[i % 5])) for i, kind in enumerate(kinds * 2))]
 
 

@@ -337,6 +337,16 @@ def test_write_list(pair, op, a, b):
                 same(ours[name], theirs[name])
 
 
+def test_unwrite(pair):
+    for n in SIZES:
+        rng = rng_of("unwrite", n, 0)
+        t, c = Sparse(rng, n, INT64, k.XLIST), random_words(rng, n)
+        given = {"tcount": t.count, "tslots": t.slots, "cwords": c, "count": np.array([bits_of(c).sum()])}
+        ours, theirs = pair.run("unwrite", Spec(), **given)
+        for name in ("cwords", "count"):
+            same(ours[name], theirs[name])
+
+
 EWISE = [
     (binary.plus[INT32], INT32, INT32, INT32),
     (binary.minus[FP64], FP32, INT64, FP64),

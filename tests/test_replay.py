@@ -110,6 +110,7 @@ def test_what_kernels_write():
     assert results["pull"] == ["out_vals", "out_words", "count", "stats"]
     assert results["push"] == ["acc_vals", "acc_words", "touched", "touched_count", "stats"]
     assert results["write"] == results["write_list"] == ["cvals", "cwords", "count"]
+    assert results["unwrite"] == ["cwords", "count"]
     assert results["ewise"] == ["out_vals", "out_words", "count"] and results["reduce"] == ["out_vals", "out_words"]
     assert results["combine"] == ["acc_vals", "acc_words", "touched", "touched_count"]
     assert results["apply"] == ["out_vals"] and results["frontier_edges"] == ["out"]

@@ -4,7 +4,7 @@ other operands are computed by statements of their own, each once and freed afte
 from typing import Any
 from weakref import ref
 
-from ..language.expr import Bound, Expression, Third, Transposed, new_like, read, thunk
+from ..language.expr import Bound, Expression, Third, Transposed, read, thunk
 from ..language.parts import inside
 from ..semiring._compose import compose, is_plain
 from ..semiring._scalar import in_order
@@ -120,8 +120,8 @@ def _folded(inner: Any, node: Expression) -> Expression | None:
 
 
 def filling(node: Expression, scalar: Any) -> Expression:
-    """One value everywhere; an empty scalar deletes, as an empty vector does. A vector is filled with what still lies
-    on the devices."""
+    """One value everywhere; an empty scalar, which deletes, is None. A vector is filled with what still lies on the
+    devices."""
     if isinstance(scalar, Expression) and scalar.kind != "number":
         scalar = scalar.new()
     captured = node._session.loop_index
@@ -135,10 +135,7 @@ def filling(node: Expression, scalar: Any) -> Expression:
     if value is not None:
         value = scalar.dtype.np_type.type(value)
         return Expression("fill", None, node.left, None, node.dtype, node.shape, value)
-    if not node.shape:
-        return Expression("fill", None, node.left, None, node.left.dtype, (), None)
-    empty = new_like(node.shape, node.left.dtype)
-    return Expression("copy", None, empty, None, empty.dtype, empty.shape)
+    return Expression("fill", None, node.left, None, node.left.dtype, node.shape)
 
 
 def _option(node: Expression) -> Any:

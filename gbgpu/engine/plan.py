@@ -417,6 +417,11 @@ class Planner:
         t = Value("t", None, dtype, True, self.asked.output.map)
         return self.emit("scalar", t, (), Spec(), f"{dtype}", self.asked.dtype, ("value",))
 
+    def _unwrite(self) -> Value:
+        w = self._into(self.values["w"], False)
+        spec, text = Spec(idx=w.map.slot_type()), "indexed rows lose their entries, bitmap"
+        return self.emit("unwrite", w, (), spec, text, None, ("place",))
+
     # -- the write rule
 
     def _write(self, t: Value) -> None:

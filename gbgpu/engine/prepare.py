@@ -46,6 +46,8 @@ def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]
         operands.append(("A", "csr", matrix.dtype, matrix.iso, matrix.rowmap))
     elif kind == "fill":
         bound["value"] = option
+        if option is None:
+            kind = "unwrite"
     else:
         if kind == "reduce" and expr.left.ndim == 2:
             x, sums = _values(session, expr.left)
@@ -93,6 +95,8 @@ def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]
 
 def of_matrices(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]:
     """The same of a statement whose output is a matrix. Its content "w" is bound where the plan needs it."""
+    if _is_element(statement):
+        return _element(session, statement)
     expr, output, given = statement.expr, statement.output, statement.mask
     kind, option = expr.kind, expr.option
     detail: Any = None
@@ -100,12 +104,16 @@ def of_matrices(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]
     if given is not None:
         bound["m"] = session.matrix_store(given.parent)
     if kind == "fill":
-        bound["value"], like = option, session.matrix_store(output)
-        maps = like.rowmap, like.colmap
-        if statement.index is not None:
-            rows, cols = statement.index
-            maps = session.maps.pair(len(rows), len(cols), like.rowmap.p)
-        detail = expr.dtype, maps
+        bound["value"] = option
+        if option is None:
+            kind = "unwrite"
+        else:
+            like = session.matrix_store(output)
+            maps = like.rowmap, like.colmap
+            if statement.index is not None:
+                rows, cols = statement.index
+                maps = session.maps.pair(len(rows), len(cols), like.rowmap.p)
+            detail = expr.dtype, maps
     elif expr.left.ndim == 1:
         bound["x"], bound["diagonal"] = session.content(expr.left), option
     else:
@@ -128,9 +136,6 @@ def of_matrices(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]
         bound["y"] = _by_rows(session, expr.right)
     if statement.index is not None:
         bound["place"] = statement.index
-        named = all(len(index) == 1 and index.vector is None for index in statement.index)
-        if kind == "fill" and named and given is None and statement.accum is None:
-            kind, detail = "element", None
     operands = tuple(_described(name, bound[name]) for name in ("m", "x", "y") if name in bound)
     mask = None if given is None else (given.structural, given.complement, False)
     fresh = output._store is None or output._store.nvals == 0
@@ -139,6 +144,21 @@ def of_matrices(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]
     ends = mask, statement.accum, statement.replace, placed, None, None
     asked = kind, expr.op, expr.dtype, detail, target, operands, *ends
     return asked, bound
+
+
+def _is_element(statement: Any) -> bool:
+    """Whether it sets or deletes one entry of a matrix, whatever that holds."""
+    index = statement.index
+    plain = statement.expr.kind == "fill" and index is not None and statement.mask is None and statement.accum is None
+    return plain and all(len(part) == 1 and part.vector is None for part in index)
+
+
+def _element(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]:
+    """The plan's key does not have what the matrix holds, which is not looked at."""
+    expr, output = statement.expr, statement.output
+    target = "w", "csr", output.dtype, False, session.maps.of(output.shape[0])
+    asked = "element", None, expr.dtype, expr.option is None, target, (), None, None, False, "rows", None, None
+    return asked, {"value": expr.option, "place": statement.index, "output": output}
 
 
 def _operand(session: Context, statement: Any) -> tuple[VectorStore, bool]:

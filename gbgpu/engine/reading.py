@@ -260,7 +260,13 @@ class Reading(Context):
         if self.ranks is not None:
             self.ranks.does("one value", given=position)
         self.raise_watched(reading=True)
-        store = handle._store
+        if handle.ndim == 2:
+            store, log = handle._held
+            if log and position in log:
+                value = log[position]
+                return None if value is None else handle.dtype.np_type.type(value).item()
+        else:
+            store = handle._store
         if store is None:
             return None
         map = store.map if handle.ndim == 1 else store.rowmap

@@ -34,6 +34,8 @@ def rewritten(statement: Any) -> Any:
         return _again(statement, Expression("fill", None, statement.output, None, expr.dtype, (), expr._read()))
     if expr.nested:
         return _again(statement, filling(expr, expr.option) if expr.kind == "fill" else flat(expr), index)
+    if expr.kind == "fill" and expr.option is None and expr.shape and not _deletes(statement):
+        return _again(statement, _copy(_new(expr.shape, expr.dtype)), index)
     if expr.kind in _COMPOSED:
         return _COMPOSED[expr.kind](statement)
     if _names(index) or expr.kind == "extract" and _names(expr.option):
@@ -45,6 +47,14 @@ def rewritten(statement: Any) -> Any:
     if expr.kind == "extract" and isinstance(expr.option, Index) and expr.option.vector is not None:
         return None if _takes(expr) else _extract(statement)
     return None
+
+
+def _deletes(statement: Any) -> bool:
+    """Whether a statement without a value only deletes the entries at places that the host knows: no mask or
+    accumulator says otherwise."""
+    index = statement.index
+    plain = statement.mask is None and statement.accum is None and index is not None
+    return plain and (statement.output.ndim == 2 or index.vector is None)
 
 
 def _names(index: Any) -> bool:

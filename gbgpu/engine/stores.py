@@ -28,10 +28,11 @@ from ..language.recording import recorder
 from ..language.typed import accumulator
 from ..trace import listeners
 from . import build, gate
+from .matrix.elements import with_elements
 from .matrix.transpose import same, transpose
 from .moving import settled
 from .plan import Plan, Step, Value
-from .reading import Reading, memory_checked
+from .reading import Reading, memory_checked, out_of_memory
 from .runner import Runner
 
 SORTED = 2e-8  # seconds an entry that is sorted on the host
@@ -291,23 +292,55 @@ class Stores(Reading):
             return True
         return False if one.ndim == 2 and a.transposed is b and a.symmetric is False else None
 
+    def waits(self, matrix: Any, place: tuple[int, int], value: Any) -> MatrixStore | None:
+        """One entry of a matrix is set, or (None) deleted, when the matrix is next read; then all that wait are, in one
+        pass. Of several ranks at once, as one may read what others don't: the content then."""
+        store, log = matrix._held
+        if self.ranks is not None:
+            return with_elements(self, self.matrix_store(matrix), {place: value})
+        if log:
+            log[place] = value
+        else:
+            matrix._held = store, {place: value}
+        return None
+
+    def arrived(self, matrix: Any) -> MatrixStore:
+        """The content of a matrix, with the entries that waited."""
+        try:
+            with self.lock:
+                self.check()
+                store, log = matrix._held
+                if not log:  # another thread has read it
+                    return store
+                base = self._without_entries(matrix) if store is None else store
+                text = f"entries of {matrix.name} that were set or deleted one by one: {len(log)}"
+                step = Step("elements", Value(matrix.name, "csr", base.dtype, False, base.rowmap), (), Spec(), text)
+                made = self.aside(step, partial(with_elements, self, base, log))
+                matrix._held = made, None
+                return made
+        except MemoryError as error:
+            raise out_of_memory(self, matrix, error) from error
+
     def matrix_store(self, matrix: Any) -> MatrixStore:
         """The matrix's content; an empty one gets its blocks now."""
         if matrix._store is None:
-            self.room(matrix.shape[0], BUILD, matrix)
-            nrows, ncols = matrix.shape
-            rowmap, colmap = self.maps.of_matrix(nrows, ncols, 0, np.zeros(0, np.int64))
-
-            def block(task: Task) -> MatrixBlock:
-                device, n = self.devices[task.device], rowmap.rows[task.block]
-                cols, vals = device.empty(0, colmap.slot_type()), device.zeros(1, matrix.dtype.np_type)
-                return matrix_block(device, device.zeros(n + 1, np.int32), cols, vals, 0, 0)
-
-            numbers = MatrixNumbers(rowmap, colmap, matrix.dtype, True, "int32", (0,) * rowmap.p, nrows > 0)
-            matrix._store = MatrixStore(numbers, self.over(rowmap.tasks, block, 0.0))
+            matrix._store = self._without_entries(matrix)
         if self.maps.unsettled:
             self._settle(matrix)
         return matrix._store
+
+    def _without_entries(self, matrix: Any) -> MatrixStore:
+        self.room(matrix.shape[0], BUILD, matrix)
+        nrows, ncols = matrix.shape
+        rowmap, colmap = self.maps.of_matrix(nrows, ncols, 0, np.zeros(0, np.int64))
+
+        def block(task: Task) -> MatrixBlock:
+            device, n = self.devices[task.device], rowmap.rows[task.block]
+            cols, vals = device.empty(0, colmap.slot_type()), device.zeros(1, matrix.dtype.np_type)
+            return matrix_block(device, device.zeros(n + 1, np.int32), cols, vals, 0, 0)
+
+        numbers = MatrixNumbers(rowmap, colmap, matrix.dtype, True, "int32", (0,) * rowmap.p, nrows > 0)
+        return MatrixStore(numbers, self.over(rowmap.tasks, block, 0.0))
 
     def _settle(self, handle: Any) -> None:
         """What a handle holds goes to the rows where it belongs, unless a loop is captured, or has the first device."""

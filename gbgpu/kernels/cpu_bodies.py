@@ -370,6 +370,16 @@ BODIES = {
             found += 1
     count[0] += found
 """,
+    "unwrite": """
+    lost = 0
+    for q in range(tcount[0]):
+        r = np.intp(tslots[q])
+        bit = 1 << (r & 63)
+        if cwords[r >> 6] & bit != 0:
+            cwords[r >> 6] ^= bit
+            lost += 1
+    count[0] -= lost
+""",
     "ewise": f"""
     found = 0
     {_PAIRS}

@@ -57,7 +57,7 @@ LONG_RUNS |= {"mxm_dot", "mxm_dense", "mxm_expand"}
 ENTRIES = ("matrix_select", "matrix_apply", "matrix_scale")  # kinds that take entries of matrices, not rows
 
 # Steps whose Spec is that of the kernel of this name.
-_TOLD = {"push", "pull", "drain", "combine", "write", "write_list", "reduce", "fold"}
+_TOLD = {"push", "pull", "drain", "combine", "write", "write_list", "unwrite", "reduce", "fold"}
 _TOLD |= {"ewise", "ewise_list", "apply", "select", "select_list"}
 
 Launch = Callable[..., None]

@@ -164,6 +164,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     # T is a list: entries that pass the mask are accumulated or stored; nothing is deleted. count is C's own and
     # grows by new entries.
     "write_list": ("tcount", "tslots", "tvals", "tstride", "mwords", "flags", "cvals", "cwords", "count"),
+    # The rows of the list T lose their entries; count is C's own and shrinks by them.
+    "unwrite": ("tcount", "tslots", "cwords", "count"),
     # -- elementwise. op: typed binary; rows with both get op(a, b), those with one what Spec.lone says. With Spec.then,
     # what this gives (of op's type) and c are combined in rows that have both.
     "ewise": (*_PAIR, *_OUT),
@@ -264,7 +266,8 @@ ROLES = {kind: role for role, kinds in _ROLES.items() for kind in kinds}
 def written(kind: str) -> frozenset[int]:
     """The places of the arguments that a kernel writes, or may write."""
     names = KINDS[kind]
-    changed = {"out", "stats", "marks", "progress", *_SPACE, *(("cvals", "cwords") if kind.startswith("write") else ())}
+    content = ("cvals", "cwords") if kind in ("write", "write_list", "unwrite") else ()
+    changed = {"out", "stats", "marks", "progress", *_SPACE, *content}
     counts = names[-2:].index("count") + len(names) - 2 if "count" in names[-2:] else -1  # others are read
     return frozenset(i for i, name in enumerate(names) if i == counts or name in changed or name.startswith("out_"))
 

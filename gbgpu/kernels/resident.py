@@ -44,6 +44,7 @@ _WORD = (1 << 64) - 1
 _OWN: dict[str, tuple[str, ...]] = {
     "drain": ("touched", "out_slots", "out_vals"),
     "write_list": ("tslots", "tvals"),
+    "unwrite": ("tslots",),
     "frontier_edges": ("slots",),
     "list_words": ("slots",),
     **dict.fromkeys(("scatter", "select_list", "mask_list"), ("slots", "xvals")),

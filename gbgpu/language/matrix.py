@@ -187,8 +187,18 @@ class Matrix(MatrixFace, Tensor):
     """A sparse matrix: CSR row blocks on the session's devices. Without a value array (iso) if all values are one. Arc
     i -> j is A[i, j]."""
 
-    __slots__ = ()
+    __slots__ = ("_held",)  # (the content or None, the log of single entries that it does not have yet or None)
     __networkx_backend__ = "gbgpu"
+
+    @property
+    def _store(self) -> Any:
+        """The content, which takes what the log has."""
+        store, log = self._held
+        return self._session.arrived(self) if log else store
+
+    @_store.setter
+    def _store(self, store: Any) -> None:
+        self._held = store, None
 
     def __init__(self, dtype: Any = float, nrows: int = 0, ncols: int = 0, *, name: str | None = None):
         super().__init__(dtype, (checked_size(nrows), checked_size(ncols)), name)

@@ -45,9 +45,11 @@ class MatrixRun(Runner):
         blocks = [block.with_values(one, 0) for block, one in zip(store.blocks, ones, strict=True)]
         return as_symmetric(revalued(store, dtype, True, blocks), store)
 
-    def _element(self, step: Step) -> MatrixStore:
-        (i, j), value = (int(index.ids()[0]) for index in self.registers["place"]), self.registers["value"]
-        return shapes.with_element(self.session, self.registers["w"], i, j, cast(value, *step.option))
+    def _element(self, step: Step) -> MatrixStore | None:
+        """It waits for the next read of the matrix."""
+        i, j = (int(index.ids()[0]) for index in self.registers["place"])
+        value = None if step.option is None else cast(self.registers["value"], *step.option)
+        return self.session.waits(self.registers["output"], (i, j), value)
 
     def _copy(self, step: Step) -> MatrixStore:
         return self.registers[step.sources[0]]

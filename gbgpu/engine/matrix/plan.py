@@ -62,7 +62,7 @@ class MatrixPlanner:
         taken = output.dtype if asked.accum is None else asked.accum.dtypes[-1]
         if asked.dtype is not taken and asked.kind != "element":
             self.emit("cast", ("t",), f"{asked.dtype} -> {taken}", UnaryOp.registry["identity"][taken])
-        if asked.placed and asked.kind != "element":
+        if asked.placed and asked.kind not in ("element", "unwrite"):
             self._place()
         if asked.accum is not None:
             self.emit("merge", ("w", "t"), f"union with the output by {asked.accum!r}", Merge(UNION, asked.accum))
@@ -112,8 +112,14 @@ class MatrixPlanner:
         self.inside = self.placed = within
 
     def _element(self) -> None:
-        types = self.asked.dtype, self.asked.output.dtype
-        self.emit("element", ("w",), f"one value, {types[1]}", types, parameters=("value", "place"))
+        """`detail`: whether it is deleted."""
+        types = None if self.asked.detail else (self.asked.dtype, self.asked.output.dtype)
+        text = "one entry is deleted" if types is None else f"one value, {types[1]}"
+        text += ", when the matrix is next read"
+        self.emit("element", (), text, types, parameters=("value", "place", "output"))
+
+    def _unwrite(self) -> None:
+        self.emit("region", ("w",), "the output's entries in other places", False, parameters=("place",))
 
     def _copy(self) -> None:
         self.emit("copy", ("x",), "shared, as content never changes in place")

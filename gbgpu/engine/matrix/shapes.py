@@ -321,45 +321,6 @@ def place(
     return store_of(session, like.rowmap, like.colmap, store.dtype, store.iso, parts)
 
 
-def with_element(session: Any, store: MatrixStore, i: int, j: int, value: Any) -> MatrixStore:
-    """The matrix with one value set. Blocks of other rows are shared."""
-    rowmap = store.rowmap
-    b, slot = int(rowmap.owner(i)), int(store.colmap.slots(np.array([j]))[0])
-    row = int(rowmap.places(np.array([i]))[0]) - rowmap.first(b)
-    ptr = np.promote_types(store.ptr, offset_type(store.lengths[b] + 1))  # one type in all blocks
-
-    def of(task: Task) -> Any:
-        device, block = session.devices[task.device], store.blocks[b]
-        begin, end = device.get(block.indptr[row : row + 2]).tolist()
-        held = device.get(block.cols[begin:end])
-        at = begin + int(np.searchsorted(held, slot))
-        old = at < end and held[at - begin] == slot
-        vals = device.full(block.nnz + (not old), value, store.dtype.np_type)
-        vals[:at], vals[at + 1 :] = (
-            (block.vals[:at], block.vals[at + old : block.nnz]) if block.stride else (block.vals[:1], block.vals[:1])
-        )
-        if old:
-            return block.with_values(vals, 1)
-        cols, indptr = device.empty(block.nnz + 1, store.idx), device.empty(block.n + 1, ptr)
-        cols[:at], cols[at + 1 :] = block.cols[:at], block.cols[at : block.nnz]
-        cols[at : at + 1] = slot
-        indptr[: row + 1] = block.indptr[: row + 1]
-        device.xp.add(block.indptr[row + 1 :], 1, out=indptr[row + 1 :])
-        return matrix_block(device, indptr, cols, vals, 1, block.nnz + 1)
-
-    def alike(task: Task) -> MatrixBlock:
-        """A value for each entry, and offsets of the type of all."""
-        block = of(task) if task.block == b else store.blocks[task.block]
-        if block.stride and block.indptr.dtype == ptr:
-            return block
-        vals = block.vals if block.stride else session.devices[task.device].xp.repeat(block.vals[:1], block.nnz + 1)
-        indptr, rest = block.indptr.astype(ptr, copy=False), (block.nnz, block.empty_rows)
-        return MatrixBlock(block.n, indptr, block.cols, vals, 1, *rest)
-
-    blocks = session.over(rowmap.tasks, alike, rowmap.n * session.kernels.costs.row / rowmap.p)
-    return assembled(rowmap, store.colmap, store.dtype, False, blocks, session.told)
-
-
 def _counted(device: Device, line: Any, n: int) -> Any:
     """Offsets of rows from the ascending rows of entries."""
     return device.xp.searchsorted(line, device.xp.arange(n + 1), side="left")

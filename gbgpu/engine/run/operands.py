@@ -7,7 +7,7 @@ import numpy as np
 
 from ...device.base import Device
 from ...distribute.blocks import VectorBlock, VectorStore
-from ...distribute.partition import Task
+from ...distribute.partition import RowMap, Task
 from ...kernels import interface as k
 from ...kernels.interface import Spec
 from ...language.index import distinct
@@ -220,15 +220,20 @@ class Operands(Steps):
         return self.registers[step.sources[0]]
 
     def _place_scalar(self, step: Step) -> VectorStore:
-        value, map, devices = self.registers[step.sources[0]], step.into.map, self.session.devices
-        ids = self.registers["place"].ids()
-        ids, _ = distinct(map.places(ids))
-        blocks = []
-        for b, (block, mine) in enumerate(zip(value.blocks, map.by_block(ids), strict=True)):
-            slots = devices[b].full(1, mine[0], mine.dtype) if len(mine) == 1 else devices[b].put(mine)
-            count = self.session.pool.scalar(b, len(mine), np.int64)
+        value, map = self.registers[step.sources[0]], step.into.map
+        (lists, total), blocks = self.named(map), []
+        for block, (slots, count) in zip(value.blocks, lists, strict=True):
             blocks.append(VectorBlock(block.n, block.vals, 0, slots=slots, count=count))
-        return VectorStore(map, value.dtype, "list", True, blocks, len(ids))
+        return VectorStore(map, value.dtype, "list", True, blocks, total)
+
+    def named(self, map: RowMap) -> tuple[list[tuple[Any, Any]], int]:
+        """For each block the rows that an index names, each once, and their number on the device; the number of all."""
+        devices, pool, lists = self.session.devices, self.session.pool, []
+        rows, _ = distinct(map.places(self.registers["place"].ids()))
+        for b, mine in enumerate(map.by_block(rows)):
+            slots = devices[b].full(1, mine[0], mine.dtype) if len(mine) == 1 else devices[b].put(mine)
+            lists.append((slots, pool.scalar(b, len(mine), np.int64)))
+        return lists, len(rows)
 
     def _region(self, step: Step) -> list[tuple[Any, int]]:
         """Bits of the rows that an index names."""

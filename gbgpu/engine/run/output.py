@@ -72,6 +72,14 @@ class Output(Operands):
             calls.append((*given.listed, mwords, flags | (k.CFULL if full else 0), *into))
         return self._changed(w, kernel, calls, w.blocks, self.entries(t))
 
+    def _unwrite(self, step: Step) -> VectorStore:
+        """Rows that an index names lose their entries."""
+        w, kernel, calls = self._target(step), self.kernel("unwrite"), []
+        lists, total = self.named(w.map)
+        for (slots, count), block in zip(lists, w.blocks, strict=True):
+            calls.append((count, slots, block.words, block.count))
+        return self._changed(w, kernel, calls, w.blocks, total * self.session.kernels.costs.row / w.map.p)
+
     def _write(self, step: Step) -> VectorStore:
         (full, tfull, replace), (source, mask, region), session = step.option, step.sources, self.session
         w, kernel = self._target(step), self.kernel("write")
