@@ -13,6 +13,8 @@ import numpy as np
 
 VECTORS = 20  # of the basis, as SciPy asks ARPACK for
 NOTHING = 1e-13  # times the eigenvalue: a remainder so small is rounding
+# Relative difference of values that are one: rounding brings further vectors of the largest eigenvalue into a basis.
+SAME = 1e-10
 
 
 def top_eigenvector(
@@ -44,8 +46,9 @@ def top_eigenvector(
         values, vectors = np.linalg.eigh(T[: step + 1, : step + 1])
         best = vectors[:, -1]
         if ended or length * abs(best[-1]) <= max(tol, np.finfo(float).eps) * values[-1]:
-            found = best @ V[: step + 1]
-            return found / np.linalg.norm(found) * np.sign(found @ start)
+            top = vectors[:, values >= values[-1] * (1 - SAME)]
+            found = top @ (top.T @ (V[: step + 1] @ start)) @ V[: step + 1]
+            return found / np.linalg.norm(found)
         kept = size // 2
         V[:kept], V[kept] = vectors[:, -kept:].T @ V[:size], V[size]
         T[:] = 0

@@ -224,6 +224,8 @@ def hits(
     if authorities is None:
         raise nx.PowerIterationFailedConvergence(max_iter)
     hubs = pointing(authorities).to_dense(0.0)
+    if min(hubs.sum(), authorities.sum()) <= 0:
+        raise NotImplementedError("hubs and authorities with a positive sum")
     return G._arrays.by_node(hubs / hubs.sum()), G._arrays.by_node(authorities / authorities.sum())
 
 

@@ -20,8 +20,6 @@ import gbgpu as gb
 from gbgpu import binary, interrupts, monoid, settings
 from gbgpu.device.cpu import CpuDevice, CpuDevices
 from gbgpu.distribute.partition import Task
-from gbgpu.engine.loop import device as device_loop
-from gbgpu.engine.loop import tapes
 from gbgpu.semiring import plus_times
 from gbgpu.trace import counters
 
@@ -500,23 +498,6 @@ def test_statements_and_loops_import_nothing_on_the_main_thread():
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120)
     assert done.stdout.split(maxsplit=1)[:1] == ["[]"], done.stdout + done.stderr
-
-
-def test_a_loop_brings_the_compiler_before_it_takes_the_session(monkeypatch):
-    """Others have the session meanwhile: that takes seconds."""
-    session, brought = gb.init("cpu:1"), []
-
-    def imported(name):
-        brought.append((name, session.lock.owned))
-        return interrupts.imported(name)
-
-    for module in (device_loop, tapes):
-        monkeypatch.setattr(module, "imported", imported)
-    w = gb.Vector.from_dense(np.zeros(50, int))
-    with gb.loop(300) as it:
-        w << w + 1
-    assert "calls a round" in it.how
-    assert ("gbgpu.kernels.replay", False) in brought[:1]
 
 
 def test_ctrl_c_leaves_a_compiler_to_end_in_peace(ctrl_c):

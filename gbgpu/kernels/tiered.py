@@ -153,8 +153,8 @@ class Kernel:
 @cache
 def _compiler_and_processor() -> tuple:
     """What machine code depends on, besides its text and types."""
-    version = imported("importlib.metadata").version  # late: it imports e-mail's parsers
-    versions = [version(name) for name in ("numba", "llvmlite")]
+    metadata = imported("importlib.metadata")
+    versions = apart(lambda: [metadata.version(name) for name in ("numba", "llvmlite")])  # imports parsers of e-mail
     chosen = sorted((name, value) for name, value in os.environ.items() if name in _CHOSEN)
     return _FORM, *versions, sys.version, entry.HEADER, platform.machine(), _processor(), *chosen
 
