@@ -1,6 +1,6 @@
 """The lock of a session, for which threads take turns."""
 
-from threading import RLock
+from threading import RLock, get_ident
 from time import perf_counter, sleep
 from typing import Any
 
@@ -16,6 +16,8 @@ class Turns(_Reentrant):
 
     def __init__(self) -> None:
         self._waiting: set[object] = set()
+        self._last = 0  # the thread that had it last
+        self.turns = 0  # how often another thread than the one before has taken it
 
     @property
     def wanted(self) -> bool:
@@ -37,6 +39,8 @@ class Turns(_Reentrant):
             taken.extend(map(self.acquire, _AT_ONCE))
             if not taken[0]:
                 self._wait(taken)
+            if self._last != get_ident():
+                self._last, self.turns = get_ident(), self.turns + 1
         except BaseException:
             if True in taken:
                 self.release()

@@ -75,6 +75,7 @@ class DeviceLoop:
         self.statements, self.matrices = statements, matrices  # that they read
         self.plans: Any = None
         self.alike, self.tries, self.chances = 0, 0, CHANCES
+        self._signed: tuple[int, Signature] | None = None  # by how many turns of the lock it was made
         self.left, self.turned = False, None  # a captured round; how that went, if its pulls should be pushes
         self.rests: Captured | None = None  # a captured round of this loop alone, which goes on
         self.worth: float = inf  # the rounds from which on the capture that is under way was worth it
@@ -193,7 +194,6 @@ class DeviceLoop:
         """Let other threads that wait have the session. They may change anything that the loop reads."""
         self._unfold()
         self.session.lock.give_way()
-        vars(self).pop("signature", None)
         self.last = perf_counter()
 
     def _refuse(self, reason: str) -> None:
@@ -273,8 +273,8 @@ class DeviceLoop:
     def close(self) -> None:
         """The loop is over, or was broken off."""
         try:
-            if "signature" in vars(self):
-                key, read, loops = self.signature.key, self._read, self.session.loops
+            if self._signed is not None:
+                key, read, loops = self._signed[1].key, self._read, self.session.loops
                 with self.session.lock:
                     uninterrupted(partial(loops.abandon, key, self.loop))
                 folded = (self.short or self.solo is not None and self.solo.entered) and not loops.outgrown(key, read)
@@ -290,11 +290,15 @@ class DeviceLoop:
             finally:
                 self.session.lock.release()
 
-    @cached_property
+    @property
     def signature(self) -> Signature:
-        found = Signature(self.loop)
-        found.key = self.session.loops.same(found.key)
-        return found
+        """Made anew once other threads had the session: they may have given scalars other values."""
+        turns = self.session.lock.turns
+        if self._signed is None or self._signed[0] != turns:
+            found = Signature(self.loop)
+            found.key = self.session.loops.same(found.key)
+            self._signed = turns, found
+        return self._signed[1]
 
     def _other(self, way: Way) -> Captured | None:
         """A captured round of the same loop in other directions, which one kernel may have with this one's."""
