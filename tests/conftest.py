@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
@@ -174,6 +176,14 @@ def devices(session: Devices) -> Devices:
     """A running session on each set of devices in turn. Kernels stay compiled from one session to the next."""
     session.start()
     return session
+
+
+@pytest.fixture
+def terminal() -> Iterator[None]:
+    """Ctrl-C as a terminal has it: a job in the background starts with it ignored, and so would its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -46,12 +46,7 @@ def together(*works):
 # -- threads
 
 
-@pytest.fixture(autouse=True)
-def heard():
-    """Ctrl-C as a terminal has it: a job in the background starts with it ignored, and so would its children."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("terminal")
 
 
 def tasks(p):

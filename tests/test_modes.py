@@ -28,12 +28,7 @@ LONG = os.environ.get("GBGPU_TEST_PROFILE") == "long"
 PLACES, STRIDE = ((PACKAGE,), 23) if LONG else (MACHINERY, 19)
 
 
-@pytest.fixture(autouse=True)
-def ctrl_c():
-    """Ctrl-C as a terminal has it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("terminal")
 
 
 def looped(v):
