@@ -13,7 +13,6 @@ from queue import SimpleQueue
 from threading import RLock, Thread, current_thread, main_thread
 from typing import Any
 
-from .modes import Exit, Mode
 from .trace import aside
 
 # Imports and compilers run one at a time. A fork waits for it, so that no child inherits half a module.
@@ -26,24 +25,25 @@ def here() -> bool:
 
 
 class _PutOff:
-    """The handler, for a while, of signals that have one in Python: notes what comes, until `release`, or until what
-    `until` refers to is gone. After that it puts the handlers back, if it is still there, and hands on to them."""
+    """The handler, while `held` goes on, of signals that have one in Python: notes what comes until `release`. Should
+    that have been cut short, the next signal puts the handlers back and goes to its own."""
 
-    def __init__(self, until: Any):
-        self.until: Any = until
-        self._came: list[tuple[Any, ...]] = []
+    __slots__ = "_came", "_handlers"
+
+    def __init__(self) -> None:
+        self._came: list[tuple[int, Any]] = []
         self._handlers: dict[int, Any] = {}
 
     def __call__(self, number: int, frame: Any) -> None:
-        if self.open:
-            self._came.append((number, frame))
-        else:
-            self._put_back()
-            self._handlers[number](number, frame)
+        self._came.append((number, frame))
+        if not self.under_way(frame):
+            self.release()
 
-    @property
-    def open(self) -> bool:
-        return self.until is not None and self.until() is not None
+    def under_way(self, frame: Any) -> bool:
+        """Whether `frame` was called, through others, by the `held` that this is for."""
+        while frame is not None and not (frame.f_code is held.__code__ and frame.f_locals.get("put_off") is self):
+            frame = frame.f_back
+        return frame is not None
 
     def begin(self) -> None:
         for number, handler in _handled():
@@ -52,7 +52,8 @@ class _PutOff:
 
     def release(self) -> None:
         """Call the handlers for what came, one after the other: also where one of them raises."""
-        self.until = None
+        global _now
+        _now = None
         self._put_back()
         try:
             while self._came:
@@ -72,26 +73,9 @@ class _PutOff:
             raise
 
 
-class _Held(Mode):
-    """A context at whose end the signals arrive that came inside."""
-
-    def __enter__(self) -> None:
-        global _now
-        self._put_off = _PutOff(self.until_over())
-        try:
-            self._put_off.begin()
-        except BaseException:
-            self._put_off.release()
-            raise
-        _now = self._put_off
-
-    @Exit
-    def __exit__(self, *failure: Any) -> None:
-        self._put_off.release()
-
-
 def _handled() -> list[tuple[int, Any]]:
-    """The signals that have handlers in Python, and these."""
+    """The signals that have handlers in Python, and these. Real-time signals are left out: nobody's handler of one
+    raises."""
     global _known
     found, (known, pairs) = tuple(map(getsignal, _SIGNALS)), _known
     if found != known:
@@ -100,18 +84,23 @@ def _handled() -> list[tuple[int, Any]]:
     return pairs
 
 
-_SIGNALS = tuple(valid_signals())
+_SIGNALS = tuple(number for number in valid_signals() if number < 32)  # looked at by each `held`
 _known: tuple[tuple[Any, ...], list[tuple[int, Any]]] = ((), [])  # the handlers of all signals when last looked at
-_now: _PutOff | None = None  # the last that began
+_now: _PutOff | None = None
 
 
 def held(work: Callable[[], Any]) -> Any:
     """work(), with signals that come meanwhile put off to its end: those with a handler in Python, which may raise, as
     that of Ctrl-C does."""
-    if not here() or _now is not None and _now.open:
+    global _now
+    if not here() or _now is not None and _now.under_way(sys._getframe()):
         return work()
-    with _Held():
+    put_off = _now = _PutOff()
+    try:
+        put_off.begin()
         return work()
+    finally:
+        put_off.release()
 
 
 def apart(work: Callable[[], Any]) -> Any:

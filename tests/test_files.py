@@ -13,6 +13,7 @@ import tracemalloc
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from types import SimpleNamespace
 
 import networkx as nx
@@ -23,6 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gbgpu as gb
+import gbgpu.io.text
 from gbgpu.balance import constant
 from gbgpu.errors import FileFormatError, IndexOutOfBound, InvalidValue, NotImplementedException
 from gbgpu.io import binary, files
@@ -1068,3 +1070,58 @@ def test_forms_that_are_refused_say_what_reads_them(tmp_path):
     assignment, call = str(refused.value).partition("Hint: ")[2].split("; ")
     exec(assignment, found)
     assert eval(call, found).to_dicts() == {0: {0: 1.0}, 1: {0: 1.0}}
+
+
+class Trickle(io.RawIOBase):
+    """A stream that gives a few bytes at a time."""
+
+    def __init__(self, content: bytes, rng):
+        self._content, self._rng = content, rng
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room) -> int:
+        count = min(len(room), int(self._rng.integers(1, 6)), len(self._content))
+        room[:count], self._content = self._content[:count], self._content[count:]
+        return count
+
+
+def test_lines_end_as_pythons_do(monkeypatch):
+    """In a newline, a carriage return or both, wherever a piece of the text ends between the two."""
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        lines = [bytes(rng.choice(list(b"ab "), rng.integers(6)).tolist()) for _ in range(rng.integers(12))]
+        content = b"".join(line + rng.choice([b"\r", b"\n", b"\r\n"]) for line in lines) + b"x"
+        monkeypatch.setattr(gbgpu.io.text, "CHUNK", int(rng.choice([8, 16, 32])))
+        text, found = gbgpu.io.text.Text(Trickle(content, rng)), []
+        while text.more():
+            found.append(text.peek().rstrip(b"\r\n"))
+            text.drop()
+        assert found == content.splitlines()
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n\r"])
+@pytest.mark.parametrize(
+    ("read", "content"),
+    [
+        (gb.io.read_edgelist, "# Nodes: 7\n1 2 5\n# more\n\n3 1 7\n"),
+        (partial(gb.io.read_edgelist, delimiter=","), "source,target,weight\n1,2,5\n3,1,7\n"),
+        (gb.io.mmread, "%%MatrixMarket matrix coordinate integer general\n% few\n3 3 2\n1 2 5\n3 1 7\n"),
+        (gb.io.read_dimacs, "c few\np sp 3 2\na 1 2 5\na 3 1 7\n"),
+    ],
+)
+def test_ends_of_lines_of_other_systems(reader, read, content, end):
+    assert read(bytes_of(content.replace("\n", end))).isequal(read(bytes_of(content)), check_dtype=True)
+
+
+@pytest.mark.parametrize(
+    ("head", "columns"),
+    [("id,source,target", "(1, 2)"), ("source,weight,target", "(0, 2)"), ("ID,'From','To'", "(1, 2)"),
+     ("target,source", "(0, 1).*then .T")],
+)  # fmt: skip
+def test_a_head_with_ids_elsewhere_is_refused(head, columns):
+    with pytest.raises(FileFormatError, match="line 1: .*columns=" + columns.replace("(", r"\(").replace(")", r"\)")):
+        gb.io.read_edgelist(bytes_of(head + "\n1,2,3\n"), delimiter=",")
+    given = eval(columns.partition(".")[0])
+    assert gb.io.read_edgelist(bytes_of(head + "\n1,2,3\n"), delimiter=",", columns=given).nvals == 1

@@ -194,8 +194,12 @@ def require(holds: object) -> None:
         raise Refused
 
 
+def lines_of(text: str) -> list[str]:
+    return re.split(r"\r\n|\r|\n", text)
+
+
 def split(line: str) -> list[str]:
-    return [word for word in re.split(r"[ \t\r]", line) if word]
+    return [word for word in re.split(r"[ \t]", line) if word]
 
 
 def slow_id(word: str, first: int, size: int) -> int:
@@ -220,7 +224,7 @@ def one_type(values: list, low: int = -(2**63)) -> None:
 
 
 def slow_mtx(text: str) -> tuple:
-    lines = text.split("\n")
+    lines = lines_of(text)
     banner = [word.lower() for word in split(lines[0])]
     require(len(banner) == 5 and banner[0] in ("%matrixmarket", "%%matrixmarket") and banner[1] == "matrix")
     form, field, symmetry = banner[2:]
@@ -280,7 +284,7 @@ def slow_weights(words: list[str]) -> list:
 
 
 def slow_dimacs(text: str) -> tuple:
-    lines = [words for line in text.split("\n") if (words := split(line)) and words[0][0] != "c"]
+    lines = [words for line in lines_of(text) if (words := split(line)) and words[0][0] != "c"]
     require(lines and lines[0][:2] == ["p", "sp"] and len(lines[0]) == 4)
     require(all(size.isascii() and size.isdigit() and len(size.lstrip("0")) < 19 for size in lines[0][2:]))
     n, count = map(int, lines[0][2:])
@@ -292,7 +296,7 @@ def slow_dimacs(text: str) -> tuple:
 
 
 def slow_edgelist(text: str) -> tuple:
-    stated, lines = 0, text.split("\n")
+    stated, lines = 0, lines_of(text)
     for line in lines:
         if split(line) and split(line)[0][0] not in "#%":
             break

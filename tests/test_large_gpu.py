@@ -66,7 +66,7 @@ def test_the_session_goes_on_after_running_out_of_memory():
     with pytest.raises(OutOfMemory, match=r"bytes.*bytes free"):
         for _ in range(8):
             held.append(A.apply(gb.indexunary.rowindex).new())
-    assert 1 < len(held) < 8
+    assert held  # at most three of 37 GB, fewer beside other processes
     del held
     v = gb.Vector.from_coo([3], True, size=N)
     assert semiring.any_pair(v @ A).new(direction="push").nvals == 1100

@@ -21,6 +21,7 @@ from gbgpu.io.text import MOST, Text, joined, malformed, shown, whole, words
 
 _COMMENTS = b"#%"
 _NODES = re.compile(rb"^[ \t\r]*[#%][^\n]*?\bnodes:[ \t]*([0-9]+)(?![0-9]|[.,][0-9])", re.IGNORECASE | re.MULTILINE)
+_ENDS = ("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v")  # as tables name them
 _HEAD = re.compile(rb"[A-Za-z_]|[\"'](?![+-]?[0-9])")  # what an id in the head of a table begins with; no quoted id
 _LEADING = 1 << 16  # bytes of comments in which it is sought
 _LINES = 1 << 15  # lines formatted at once
@@ -78,7 +79,10 @@ def read_edgelist(
         stated = _stated_nodes(text)
         if sign:
             text.skip(_COMMENTS)
-            if _HEAD.match(b"".join(layout.fields(text.peek())[:1])):
+            names = layout.fields(text.peek())
+            if _HEAD.match(b"".join(names[:1])):
+                if not places:
+                    _check_ends(text.line, names)
                 text.drop()
         return layout, (stated, opened.limit)
 
@@ -94,6 +98,16 @@ def read_edgelist(
         if found.values is None and dup_op is None:
             dup_op = "any"
         return _matrix(found, nrows, dtype, dup_op, name, again, mirror=int(not directed))
+
+
+def _check_ends(line: int, names: list[bytes]) -> None:
+    """Refuse a head that has the ends of edges in other columns than the first two."""
+    lowered = [name.strip(b"\"' ").lower() for name in names]
+    for ends in _ENDS:
+        at = tuple(lowered.index(end.encode()) for end in ends if end.encode() in lowered)
+        if len(at) == 2 and at != (0, 1):
+            hint = f"columns={tuple(sorted(at))}, or with a third one of weights" + ", then .T" * (at[0] > at[1])
+            raise malformed(line, "ids in the first two columns", f"a head with {' and '.join(ends)} elsewhere", hint)
 
 
 def _delimiter(given: Any) -> bytes:

@@ -1,4 +1,5 @@
-"""Texts in large pieces of whole lines, and their words. Blanks are space, tab, carriage return; no other byte is."""
+"""Texts in large pieces of whole lines, and their words. Lines end in a newline, a carriage return, or both. Blanks are
+space, tab, carriage return; no other byte is."""
 
 import re
 import sys
@@ -17,7 +18,8 @@ _WHOLE = re.compile(rb"([+-]?)(?=[0-9])0*+([0-9]*+)")
 _REAL = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 PARSE = "gbgpu.io.parse"  # which imports numba
 _SMALL = 1 << 19  # bytes, or entries, that Python goes through in less time than that takes
-_NEWLINE = 10
+_NEWLINE, _RETURN = 10, 13
+_ALONE = re.compile(rb"\r(?=[^\n])", re.DOTALL)
 _BETWEEN = b"\x1f"  # as in `parse.py`
 _MARK = b"\xef\xbb\xbf".decode("latin-1")  # of UTF-8's beginning, as some editors put it there
 MOST = 24  # words looked at in a line; no form has as many
@@ -59,6 +61,7 @@ class Text:
             got = self._stream.readinto(free)  # type: ignore[attr-defined]
             if self._table:
                 free[:got] = bytes(free[:got]).translate(self._table)
+            self._end_lines(self._held, got)
             self._held += got
             if not got and self._held and self.data[self._held - 1] != _NEWLINE:
                 self.data[self._held] = _NEWLINE
@@ -69,6 +72,14 @@ class Text:
                     return
                 if not self.end:
                     self.data = self.data + bytearray(len(self.data))
+
+    def _end_lines(self, start: int, got: int) -> None:
+        """A carriage return ends a line, too. One at the end of what came may have its newline still to come."""
+        if got and start and self.data[start - 1] == _RETURN and self.data[start] != _NEWLINE:
+            self.data[start - 1] = _NEWLINE
+        came = slice(start, start + got)
+        if self.data.count(b"\r", start, came.stop) > self.data.count(b"\r\n", start, came.stop):
+            self.data[came] = _ALONE.sub(b"\n", self.data[came])
 
     @property
     def place(self) -> int:
