@@ -167,7 +167,7 @@ def add_generate(commands: Any) -> None:
     generate = commands.add_parser("generate", help="write a generated graph to a file")
     kinds = generate.add_subparsers(required=True, dest="kind", metavar="KIND")
     for name, kind in KINDS.items():
-        options = kinds.add_parser(name)
+        options = kinds.add_parser(name, help=kind.what)
         options.set_defaults(command=write_graph)
         for option, convert, default in zip(kind.names, kind.types, kind.defaults, strict=True):
             options.add_argument(f"--{option}", type=convert, default=default, help=f"default: {default}")

@@ -12,8 +12,9 @@ from gbgpu.errors import GraphblasException, InvalidValue, message
 
 @dataclass(frozen=True)
 class Kind:
-    """A generator: its two numbers with their defaults, and how it is called."""
+    """A generator: what it makes, its two numbers with their defaults, and how it is called."""
 
+    what: str
     names: tuple[str, str]
     types: tuple[type, type]
     defaults: tuple[Any, Any]
@@ -27,9 +28,27 @@ def _uniform(scale: int, degree: int, **keywords: Any) -> gb.Matrix:
 
 
 KINDS = {
-    "rmat": Kind(("scale", "edge-factor"), (int, int), (14, 16), gb.io.rmat),
-    "uniform": Kind(("scale", "edge-factor"), (int, int), (14, 16), _uniform),
-    "road": Kind(("side", "p"), (int, float), (200, 0.7), gb.io.grid_road),
+    "rmat": Kind(
+        "few vertices with most edges, as in social networks: 2^scale vertices",
+        ("scale", "edge-factor"),
+        (int, int),
+        (14, 16),
+        gb.io.rmat,
+    ),
+    "uniform": Kind(
+        "edges between any two vertices alike: 2^scale vertices",
+        ("scale", "edge-factor"),
+        (int, int),
+        (14, 16),
+        _uniform,
+    ),
+    "road": Kind(
+        "a grid with a share p of its edges, as in road maps: side x side vertices",
+        ("side", "p"),
+        (int, float),
+        (200, 0.7),
+        gb.io.grid_road,
+    ),
 }
 SPEC = "KIND[:scale or side[:edge factor or p[:seed[:weights LO-HI]]]]"
 

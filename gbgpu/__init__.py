@@ -24,7 +24,7 @@ from .language.scalar import Scalar
 from .language.update import Updater
 from .language.vector import Vector
 from .modes import Changed
-from .trace import compiling, trace
+from .trace import Records, compiling, trace
 
 __version__ = "0.1.0"
 
@@ -230,6 +230,8 @@ def __getattr__(name: str) -> Any:
 
 from . import io  # noqa: E402  (made of the public names above)
 
+Records.table = lambda records: str(imported("gbgpu.report").text(records))
+
 __all__ = [
     "MAX_SIZE",
     "Matrix",
@@ -237,6 +239,7 @@ __all__ = [
     "TransposedMatrix",
     "Vector",
     "agg",
+    "balance",
     "binary",
     "block_sets",
     "compile_ahead",
@@ -258,6 +261,7 @@ __all__ = [
     "replace",
     "select",
     "semiring",
+    "settings",
     "sparse",
     "ss",
     "synchronize",
@@ -265,3 +269,7 @@ __all__ = [
     "trace",
     "unary",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,6 +5,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from io import StringIO
 from itertools import cycle
 from typing import Any, NamedTuple
 
@@ -104,6 +105,13 @@ def table(records: Iterable[Any], title: str = "") -> Any:
         counts = (_short(row[key]) for key in ("edges", "rows", "bytes", "host_reads", "launches"))
         result.add_row(row["text"].replace("[", r"\["), str(row["count"]), f"{row['seconds'] * 1e3:.2f}", ways, *counts)
     return result
+
+
+def text(records: Iterable[Any]) -> str:
+    """The table in plain letters."""
+    out = StringIO()
+    imported("rich.console").Console(file=out, width=120, color_system=None).print(table(records))
+    return out.getvalue().rstrip()
 
 
 def _short(count: int) -> str:

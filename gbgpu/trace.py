@@ -226,14 +226,23 @@ class _Collections(ref):
             under_way.__exit__(None, None, None)
 
 
+class Records(list[Record]):
+    """What a trace collects: a list. Its repr is a table, one row for each statement."""
+
+    table: Callable[["Records"], str] = list.__repr__  # the package has a better one, which stands above this file
+
+    def __repr__(self) -> str:
+        return Records.table(self) if self else "no records"
+
+
 class Trace(Mode):
     """`with gb.trace() as records:` see trace."""
 
     def __init__(self, rounds: bool):
         self._rounds = rounds
 
-    def __enter__(self) -> list[Record]:
-        records: list[Record] = []
+    def __enter__(self) -> Records:
+        records = Records()
         until, lists = self.until_over(), [listeners] if self._rounds else [listeners, by_steps]
         if not listeners:
             _asides.clear()
@@ -246,7 +255,8 @@ class Trace(Mode):
 
 
 def trace(*, rounds: bool = False) -> Trace:
-    """Collect the records of this thread's statements inside: `with gb.trace() as records: ...`.
+    """Collect the records of this thread's statements inside: `with gb.trace() as records: ...`. `print(records)` shows
+    a table of the statements: how often each ran, its time, its edges, the bytes between devices.
 
     Loops go statement by statement, which takes longer than they do by themselves; with `rounds` they go as they do
     without a trace, and a round that devices go by themselves is one record.

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -339,6 +340,11 @@ def test_nobody_reads_on():
 def test_an_architecture_that_is_none(call):
     code, out, err = call("compile", "--arch", "foo")
     assert (code, out, err.count("\n")) == (3, "", 1) and "such as sm_90; came -arch=foo" in err
+
+
+def test_the_help_of_generate_lists_kinds(call):
+    code, out, _ = call("generate", "--help")
+    assert code == 0 and all(re.search(rf"^ +{kind} +\w+", out, re.MULTILINE) for kind in ("rmat", "uniform", "road"))
 
 
 def test_generate_says_what_is_out_of_range(call, tmp_path):

@@ -21,7 +21,7 @@ MACHINERY = {"semiring", *USER, "device", "kernels", "distribute", "balance", "l
 MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in EVERYONE},
     **{name: {"modes"} for name in ("settings", "trace")},
-    "interrupts": {"modes", "trace"},  # trace tells how long compilers took
+    "interrupts": {"trace"},  # trace tells how long compilers took
     "semiring": set(),
     **{name: {"semiring"} for name in USER},
     "device": set(),

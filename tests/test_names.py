@@ -182,3 +182,7 @@ def test_config():
     with pytest.raises(KeyError):
         gb.config.set(no_such_option=1)
     assert gb.MAX_SIZE == pg.MAX_SIZE
+
+
+def test_public_names_are_what_dir_shows():
+    assert dir(gb) == sorted(gb.__all__) and all(hasattr(gb, name) for name in gb.__all__)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import gbgpu as gb
 from gbgpu import report
 
 
@@ -230,3 +231,16 @@ def test_full_outputs_and_the_edges_of_products_are_seen_whole(tmp_path, monkeyp
     assert sorted(points[:, 1]) == sorted([70_000] * 9 + [1000 * k for k in range(9)])
     for low, high, values in ((*ax.get_xlim(), points[:, 0]), (*ax.get_ylim(), points[:, 1])):
         assert low < values.min() and values.max() < high
+
+
+def test_a_trace_is_shown_as_its_table(devices):
+    v = gb.Vector.from_dense([1, 2, 3])
+    with gb.trace() as records:
+        v << v + 1
+        v << v * 2
+    header, *rows = [line for line in repr(records).splitlines() if line[0] in "┃│"]
+    assert header.split()[1] == "statement" and all(f"binary.{name}" in "".join(rows) for name in ("plus", "times"))
+    assert repr(records) == str(records) and len(records) > 1
+    with gb.trace() as records:
+        pass
+    assert repr(records) == "no records" and records == []
