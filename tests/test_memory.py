@@ -114,6 +114,25 @@ def test_estimates_are_near(devices, n, dtype):
     assert 0.85 < estimate.held / held < 1.15 and 0.85 < estimate.peak / peak < 1.15, (held, peak, estimate)
 
 
+@pytest.mark.parametrize(("n", "dtype"), [(6_666, "FP64"), (400_000, "BOOL")])
+def test_estimates_are_near_where_rows_have_an_order_of_their_own(n, dtype, monkeypatch):
+    """Blocks are copies then, which takes more memory than sorting the entries."""
+    monkeypatch.setattr(gb.settings, "inline", "auto")
+    gb.init("cpu:2", gb.partition.degree_sorted())
+    (held, peak), estimate = build(Host(), n, 200_000, dtype)
+    assert 0.85 < estimate.held / held < 1.15 and 0.85 < estimate.peak / peak < 1.15, (held, peak, estimate)
+
+
+def test_estimates_are_of_the_order_that_rows_have():
+    size = 100_000, 100_000, 200_000
+    peaks = []
+    for partition in (gb.partition.equal_rows(), gb.partition.degree_separated(1000)):
+        gb.init("cpu:2", partition)
+        peaks.append(gb.estimate_memory(*size).peak)
+    gb.Matrix.from_coo([5], [7], 1.0, nrows=100_000, ncols=100_000)  # no row is a delegate: they keep their order
+    assert gb.estimate_memory(*size).peak == peaks[0] < peaks[1]
+
+
 if cuda.available():  # host arrays are sorted at once
 
     @pytest.mark.parametrize("dtype", KINDS)

@@ -11,6 +11,7 @@ from ..errors import InvalidValue, message
 from ..interrupts import imported
 
 WORD = 64  # rows of a presence word; every block starts on one
+PIECE = 1 << 16  # ids that are translated at once, so that they stay in the caches
 FEW = 16  # rows for each device below which METIS is not asked
 FAR = 1 << 62  # kernels/interface.py: `row0` of rows that have an order of their own
 
@@ -388,15 +389,21 @@ class RowMap:
         return [(places[cuts[b] : cuts[b + 1]] - self.bounds[b]).astype(dtype) for b in range(self.p)]
 
     def to_slots(self, ids: np.ndarray) -> None:
-        """Turn user ids into slots where they lie, a piece that stays in the caches after another."""
+        """Turn user ids into slots where they lie, one piece after another."""
+        pieces = (ids[at : at + PIECE] for at in range(0, len(ids), PIECE))
         if self.order is not None:
-            ids[:] = self.slots(ids)
+            slots: Callable[[np.ndarray], np.ndarray] = self.slots
+            if len(ids) > self.n:  # each id is looked up once
+                table = np.arange(self.n)
+                self.to_slots(table)
+                slots = table.__getitem__
+            for part in pieces:
+                part[:] = slots(part)
             return
         shifts = self.starts[:-1] - self.bounds[:-1]
         steps = [(self.bounds[b], np.int8(shifts[b] - shifts[b - 1])) for b in range(self.p - 1, 0, -1)]
         steps = [(ids.dtype.type(bound), step) for bound, step in steps if step]
-        for at in range(0, len(ids) if steps else 0, 1 << 16):
-            part = ids[at : at + (1 << 16)]
+        for part in pieces if steps else ():
             for bound, step in steps:  # from the last block, so that what was moved stays above the other bounds
                 part += (part >= bound).view(np.int8) * step
 
