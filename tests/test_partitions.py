@@ -65,10 +65,10 @@ def test_every_row_has_one_place(name, n, p, monkeypatch):
     assert (map.starts % 64 == 0).all() and np.array_equal(map.users(slots), ids)
     assert map.order is None or p > 1
     monkeypatch.setattr("gbgpu.distribute.partition.PIECE", 50)
-    for given in (ids, np.concatenate([ids, ids[::-1]])):
-        moved = given.astype(map.slot_type())
+    for asked in (ids, np.concatenate([ids, ids[::-1]])):
+        moved = asked.astype(map.slot_type())
         map.to_slots(moved)
-        assert np.array_equal(moved, slots[given])
+        assert np.array_equal(moved, slots[asked])
     for b in range(p):
         mine = ids[map.part(b)]
         assert (map.owner(mine) == b).all()
