@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import re
 import tracemalloc
 from functools import partial
 from types import SimpleNamespace
@@ -16,6 +17,8 @@ import pytest
 import gbgpu as gb
 from gbgpu import host
 from gbgpu.device import cpu, cuda
+from gbgpu.distribute import partition
+from gbgpu.distribute.partition import NAMED
 from gbgpu.engine import direction, gate, reading
 from gbgpu.engine.loop.buffers import most_rows
 from gbgpu.errors import InvalidValue
@@ -200,6 +203,24 @@ def test_what_does_not_fit_is_refused_before_it_is_touched(monkeypatch, text, sp
         with pytest.raises(gb.exceptions.OutOfMemory, match=r"expected \d+ bytes .*came 4000 of 100000 bytes free"):
             exec(text, {"gb": gb, "np": np, "pickle": pickle, "N": N} | made)
     assert [x.nvals for x in made.values()] == [0, 2, 2, N] and made["C"].shape == (N, N)
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_orders_of_rows_that_do_not_fit_are_refused(monkeypatch, name):
+    gb.init("cpu:2", NAMED[name]())
+    monkeypatch.setattr(partition, "LARGE", 1000)
+    monkeypatch.setattr(cpu, "host_memory", lambda: (100_000, 10**6))
+    n, room = 5000, r"came 100000 of 1000000 bytes free"
+    made = [lambda: gb.Vector.from_scalar(1, n), lambda: gb.Matrix.from_coo([0, 1], [1, 0], 1, nrows=n, ncols=n)]
+    refused = []
+    for make in made:
+        try:
+            make()
+        except gb.exceptions.OutOfMemory as error:
+            assert re.search(room, str(error))
+            refused.append(make)
+    learns = name in ("metis", "degree_separated")  # from the first square matrix
+    assert refused == ([] if name in ("rows", "edges") else made[1:] if learns else made)
 
 
 def test_huge_vectors_of_few_entries_take_no_room():
