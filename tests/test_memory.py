@@ -129,8 +129,8 @@ def test_estimates_are_near_where_rows_have_an_order_of_their_own(n, dtype, monk
 def test_estimates_are_of_the_order_that_rows_have():
     size = 100_000, 100_000, 200_000
     peaks = []
-    for partition in (gb.partition.equal_rows(), gb.partition.degree_separated(1000)):
-        gb.init("cpu:2", partition)
+    for chosen in (gb.partition.equal_rows(), gb.partition.degree_separated(1000)):
+        gb.init("cpu:2", chosen)
         peaks.append(gb.estimate_memory(*size).peak)
     gb.Matrix.from_coo([5], [7], 1.0, nrows=100_000, ncols=100_000)  # no row is a delegate: they keep their order
     assert gb.estimate_memory(*size).peak == peaks[0] < peaks[1]
