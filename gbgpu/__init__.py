@@ -125,7 +125,8 @@ def estimate_memory(
     `iso`: one value for all entries. `replica`: with a copy of all of it on the first of several GPUs, which loops of
     little work leave there (docs/devices.md). A product that needs the transpose holds a second matrix like it, unless
     the matrix is symmetric; on GPUs, products with a vector may keep columns in another order as well (4 bytes an
-    entry). Raises InvalidValue for a negative size.
+    entry). Not counted: what a partition takes once for a size, where it gives rows an order of their own. Raises
+    InvalidValue for a negative size.
     """
     if min(nrows, ncols, nvals) < 0:
         raise errors.InvalidValue(errors.message("sizes from 0 on", (nrows, ncols, nvals)))

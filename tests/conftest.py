@@ -69,8 +69,8 @@ class Devices:
 
     @property
     def permutes(self) -> bool:
-        """Whether rows are in an order of their own, which takes memory as they do: those of any matrix."""
-        return bool(self.partition) and self.name.split()[1] not in ("shares", "degree_separated")
+        """Whether rows have an order of their own, which takes memory as they do, before a square matrix is known."""
+        return bool(self.partition) and self.name.split()[1] not in ("shares", "degree_separated", "metis")
 
     def text(self) -> str:
         """The call that starts this session."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import re
 import tracemalloc
 from functools import partial
 from types import SimpleNamespace
@@ -16,6 +17,8 @@ import pytest
 import gbgpu as gb
 from gbgpu import host
 from gbgpu.device import cpu, cuda
+from gbgpu.distribute import partition
+from gbgpu.distribute.partition import NAMED
 from gbgpu.engine import direction, gate, reading
 from gbgpu.engine.loop.buffers import most_rows
 from gbgpu.errors import InvalidValue
@@ -114,6 +117,25 @@ def test_estimates_are_near(devices, n, dtype):
     assert 0.85 < estimate.held / held < 1.15 and 0.85 < estimate.peak / peak < 1.15, (held, peak, estimate)
 
 
+@pytest.mark.parametrize(("n", "dtype"), [(6_666, "FP64"), (400_000, "BOOL")])
+def test_estimates_are_near_where_rows_have_an_order_of_their_own(n, dtype, monkeypatch):
+    """Blocks are copies then, which takes more memory than sorting the entries."""
+    monkeypatch.setattr(gb.settings, "inline", "auto")
+    gb.init("cpu:2", gb.partition.degree_sorted())
+    (held, peak), estimate = build(Host(), n, 200_000, dtype)
+    assert 0.85 < estimate.held / held < 1.15 and 0.85 < estimate.peak / peak < 1.15, (held, peak, estimate)
+
+
+def test_estimates_are_of_the_order_that_rows_have():
+    size = 100_000, 100_000, 200_000
+    peaks = []
+    for chosen in (gb.partition.equal_rows(), gb.partition.degree_separated(1000)):
+        gb.init("cpu:2", chosen)
+        peaks.append(gb.estimate_memory(*size).peak)
+    gb.Matrix.from_coo([5], [7], 1.0, nrows=100_000, ncols=100_000)  # no row is a delegate: they keep their order
+    assert gb.estimate_memory(*size).peak == peaks[0] < peaks[1]
+
+
 if cuda.available():  # host arrays are sorted at once
 
     @pytest.mark.parametrize("dtype", KINDS)
@@ -181,6 +203,24 @@ def test_what_does_not_fit_is_refused_before_it_is_touched(monkeypatch, text, sp
         with pytest.raises(gb.exceptions.OutOfMemory, match=r"expected \d+ bytes .*came 4000 of 100000 bytes free"):
             exec(text, {"gb": gb, "np": np, "pickle": pickle, "N": N} | made)
     assert [x.nvals for x in made.values()] == [0, 2, 2, N] and made["C"].shape == (N, N)
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_orders_of_rows_that_do_not_fit_are_refused(monkeypatch, name):
+    gb.init("cpu:2", NAMED[name]())
+    monkeypatch.setattr(partition, "LARGE", 1000)
+    monkeypatch.setattr(cpu, "host_memory", lambda: (100_000, 10**6))
+    n, room = 5000, r"came 100000 of 1000000 bytes free"
+    made = [lambda: gb.Vector.from_scalar(1, n), lambda: gb.Matrix.from_coo([0, 1], [1, 0], 1, nrows=n, ncols=n)]
+    refused = []
+    for make in made:
+        try:
+            make()
+        except gb.exceptions.OutOfMemory as error:
+            assert re.search(room, str(error))
+            refused.append(make)
+    learns = name in ("metis", "degree_separated")  # from the first square matrix
+    assert refused == ([] if name in ("rows", "edges") else made[1:] if learns else made)
 
 
 def test_huge_vectors_of_few_entries_take_no_room():

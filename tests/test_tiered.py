@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event, Thread
+from types import SimpleNamespace
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -133,6 +135,34 @@ def test_what_is_large_is_compiled_at_once(begun, monkeypatch):
     v = gb.Vector.from_dense(np.arange(1_500_000.0))
     w = v.apply(lambda a: a * 1.5).new()
     assert made and w[1_499_999].value == 1_499_999 * 1.5
+
+
+def test_calls_of_other_threads_count_while_they_run(monkeypatch):
+    """Threads of several devices take turns in plain Python: what they take together decides."""
+    compiled, started, end = [], Event(), Event()
+
+    def plain(*_):
+        if not started.is_set():
+            started.set()
+            end.wait(60)
+
+    kernel = tiered.Kernel("apply", "")
+    kernel._plain = plain
+    monkeypatch.setattr(gb.settings, "tiered", True)
+    monkeypatch.setattr(tiered, "work", lambda *_: (1, False))
+    monkeypatch.setattr(tiered.Kernel, "ready", lambda *_: None)
+    monkeypatch.setattr(tiered.Kernel, "_predicted", lambda *_: 0.6 * tiered.compiler.price)
+    monkeypatch.setattr(tiered.Kernel, "code", lambda *_: SimpleNamespace(call=compiled.append))
+    other = Thread(target=kernel, args=(1,))
+    other.start()
+    assert started.wait(60)
+    kernel(2)
+    end.set()
+    other.join()
+    assert compiled == [2]
+    kernel.seconds = 0.0  # as if what the other call took were little
+    kernel(3)
+    assert compiled == [2]
 
 
 def test_the_work_of_products_is_their_terms(begun, monkeypatch):

@@ -217,37 +217,41 @@ def split_matrix(
     which a rank needs the entries of its own rows. `session`: has `devices`, `over` and `told`, as engine/context.py.
 
     `own`: nobody else keeps the arrays, so blocks may be parts of them."""
-    if rowmap.order is not None:
-        indptr, (cols, *moved) = taken_rows(indptr, rowmap.order, cols, *() if iso else (vals,))
-        vals, own = vals if iso else moved[0], True
+    slots = cols.astype(colmap.slot_type(), copy=not own)
+    colmap.to_slots(slots)
+    own = own or rowmap.order is not None  # what is taken of the rows in another order is a copy
     put = handed_over if own and not iso else lambda device, array: device.put(array)
-    if own:
-        slots = cols.astype(colmap.slot_type(), copy=False)
-        colmap.to_slots(slots)
-    else:
-        slots = colmap.slots(cols).astype(colmap.slot_type(), copy=False)
-    ptr = offset_type(max(session.told(rowmap.tasks, np.diff(indptr[rowmap.bounds]).tolist(), "entries of new rows")))
+    lengths = np.diff(indptr)
+    counts = [int(lengths[rowmap.part(task.block)].sum()) for task in rowmap.tasks]
+    ptr = offset_type(max(session.told(rowmap.tasks, counts, "entries of new rows")))
+    del lengths
 
     def block(task: Task) -> MatrixBlock:
-        device, (lo, hi) = session.devices[task.device], rowmap.bounds[task.block : task.block + 2]
-        first, last = int(indptr[lo]), int(indptr[hi])
-        local = (indptr[lo : hi + 1] - first).astype(ptr)
-        lengths, mine = np.diff(local), vals if iso else vals[first:last]
+        device = session.devices[task.device]
+        local, (columns, *rest) = taken_rows(indptr, rowmap.part(task.block), slots, *() if iso else (vals,))
+        local, nnz, mine = local.astype(ptr, copy=False), len(columns), vals if iso else rest[0]
+        lengths, offsets = np.diff(local), handed_over(device, local)
         held = put(device, mine) if len(mine) else device.zeros(1, vals.dtype)
-        offsets = handed_over(device, local)
-        columns = handed_over(device, slots[first:last]) if own else device.put(slots[first:last])
+        columns = handed_over(device, columns) if own else device.put(columns)
+        del local, rest, mine
         if colmap.order is not None:
             columns, held = ascending(device, offsets, columns, held, not iso, colmap.nslots)
-        return matrix_block(device, offsets, columns, held, 0 if iso else 1, last - first, lengths)
+        return matrix_block(device, offsets, columns, held, 0 if iso else 1, nnz, lengths)
 
     return assembled(rowmap, colmap, dtype, iso, session.over(rowmap.tasks, block, 0.0), session.told)
 
 
-def taken_rows(indptr: np.ndarray, rows: np.ndarray, *entries: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Rows of a host CSR in another order: offsets, and the arrays that have something for each entry."""
-    lengths = np.diff(indptr)[rows]
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    places = np.repeat(indptr[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+def taken_rows(indptr: np.ndarray, rows: Any, *entries: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Rows of a host CSR, a slice or where they are: offsets, and what the arrays have for their entries."""
+    if isinstance(rows, slice):
+        first, last = indptr[rows.start], indptr[rows.stop]
+        return indptr[rows.start : rows.stop + 1] - first, [array[first:last] for array in entries]
+    begins, offsets = indptr[rows], np.zeros(len(rows) + 1, np.int64)
+    lengths = indptr[1:][rows] - begins
+    np.cumsum(lengths, out=offsets[1:])
+    begins -= offsets[:-1]
+    places = np.repeat(begins, lengths)
+    places += np.arange(offsets[-1])
     return offsets, [array[places] for array in entries]
 
 

@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..device.base import Device
+from ..device.cpu import LARGE, host_room
 from ..errors import InvalidValue, message
 from ..interrupts import imported
 
 WORD = 64  # rows of a presence word; every block starts on one
+PIECE = 1 << 16  # ids that are translated at once, so that they stay in the caches
+ORDER = 32  # bytes a row, at most, that an order of rows takes while it is made
 FEW = 16  # rows for each device below which METIS is not asked
 FAR = 1 << 62  # kernels/interface.py: `row0` of rows that have an order of their own
 
@@ -80,6 +83,12 @@ def _cut_work(rows: Pattern, p: int, weights: np.ndarray) -> np.ndarray:
     return _bounds(np.minimum(inner, n).astype(np.int64), n)
 
 
+def _room(n: int) -> None:
+    """Raises OutOfMemory unless the host can hold an order of `n` rows."""
+    if n >= LARGE:
+        host_room(ORDER * n, f"an order of {n} rows", "equal_rows, equal_edges and shares keep the order of ids")
+
+
 def _by_owner(owners: np.ndarray, p: int) -> tuple[np.ndarray, Order]:
     """Rows by the block that each belongs to, in a block by id."""
     sizes = np.bincount(owners, minlength=p)
@@ -137,6 +146,7 @@ def random(seed: int = 0) -> Partition:
         raise InvalidValue(message("a seed from 0 on", repr(seed)))
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
+        _room(rows.n)
         owners = np.repeat(np.arange(p), np.diff(_cut(rows.n, np.ones(p), words=False)))
         return _by_owner(np.random.default_rng(seed).permutation(owners), p)
 
@@ -155,6 +165,7 @@ def segments(each: int = 8) -> Partition:
     each = count
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
+        _room(rows.n)
         count = p * min(each, max(rows.n, 1))
         cuts = _cut_work(rows, count, np.ones(count))
         return _by_owner(np.repeat(np.arange(count) % p, np.diff(cuts)), p)
@@ -167,6 +178,7 @@ def degree_sorted() -> Partition:
     of entries; and the rows of a device stay in this order, so that its hubs are neighbours in memory."""
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
+        _room(rows.n)
         ranked = np.argsort(-_work(rows), kind="stable")
         turn = np.arange(rows.n) % (2 * p)
         bounds, order = _by_owner(np.minimum(turn, 2 * p - 1 - turn), p)
@@ -196,6 +208,7 @@ def degree_separated(threshold: int | str = "auto") -> Partition:
     def divide(rows: Pattern, p: int) -> Division:
         if rows.cols is None or p == 1 or rows.lengths is None or not rows.lengths.any():
             return equal_edges().divide(rows, p)
+        _room(rows.n)
         degrees = np.maximum(rows.lengths, np.bincount(rows.cols(), minlength=rows.n))
         apart = degrees > (_least_moved(degrees, p) if auto else threshold)
         if not apart.any():
@@ -253,6 +266,7 @@ def metis(seed: int = 0) -> Partition:
         few = rows.n < FEW * p  # METIS wants vertices for each part, and says so on stdout
         if rows.cols is None or p == 1 or rows.lengths is None or not rows.lengths.any() or few:
             return _cut_work(rows, p, np.ones(p)), None
+        _room(rows.n)
         graph = pymetis.CSRAdjacency(*_undirected(rows.lengths, rows.cols()))
         options = pymetis.Options(seed=seed)
         _, owners = pymetis.part_graph(p, graph, vweights=_work(rows), options=options, recursive=False)
@@ -388,15 +402,21 @@ class RowMap:
         return [(places[cuts[b] : cuts[b + 1]] - self.bounds[b]).astype(dtype) for b in range(self.p)]
 
     def to_slots(self, ids: np.ndarray) -> None:
-        """Turn user ids into slots where they lie, a piece that stays in the caches after another."""
+        """Turn user ids into slots where they lie, one piece after another."""
+        pieces = (ids[at : at + PIECE] for at in range(0, len(ids), PIECE))
         if self.order is not None:
-            ids[:] = self.slots(ids)
+            slots: Callable[[np.ndarray], np.ndarray] = self.slots
+            if len(ids) > self.n:  # each id is looked up once
+                table = np.arange(self.n)
+                self.to_slots(table)
+                slots = table.__getitem__
+            for part in pieces:
+                part[:] = slots(part)
             return
         shifts = self.starts[:-1] - self.bounds[:-1]
         steps = [(self.bounds[b], np.int8(shifts[b] - shifts[b - 1])) for b in range(self.p - 1, 0, -1)]
         steps = [(ids.dtype.type(bound), step) for bound, step in steps if step]
-        for at in range(0, len(ids) if steps else 0, 1 << 16):
-            part = ids[at : at + (1 << 16)]
+        for part in pieces if steps else ():
             for bound, step in steps:  # from the last block, so that what was moved stays above the other bounds
                 part += (part >= bound).view(np.int8) * step
 

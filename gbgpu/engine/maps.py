@@ -65,6 +65,13 @@ class Maps:
         """Whether rows may have another order than their ids."""
         return self._partition is not None and self._partition.permutes
 
+    def reorders(self, nrows: int, ncols: int, nvals: int) -> bool:
+        """Whether rows or columns of a new matrix of these sizes have another order than their ids, or may get one."""
+        if self._p == 1 or not self.permutes or max(nrows, ncols) + nvals < self._whole:
+            return False
+        maps = map(self._defaults.get, (nrows, ncols))
+        return any(found is None or found.p == 1 or found.order is not None for found in maps)
+
     def succeed(self, old: RowMap, new: RowMap) -> None:
         """Where objects were made on one map, they are made on another one of their size."""
         self.unsettled = True

@@ -26,7 +26,12 @@ def of_matrix(session: Any, nrows: int, ncols: int, nvals: int, dtype: Any, iso:
     held = offset * nrows + (column + value) * nvals
     device = session.home
     if device.shares_memory:  # NumPy 2.5 takes 4 bytes an entry more than 2.4 while it sorts: this lies between
-        return Memory(held, max(int(28.4 * nvals) + value * nvals + 14 * nrows, held))
+        sorting = (28.4 + value) * nvals + 14 * nrows
+        placing = 0.0  # sorted arrays and slots; blocks that are done; three times the entries of the one in hand
+        if session.maps.reorders(nrows, ncols, nvals):
+            entries = 8 + column + value + (column + value) * (1 - 1 / p) + 3 * (column + max(value, 1)) / p
+            placing = entries * nvals + (16 + 8 / p) * nrows
+        return Memory(held, int(max(sorting, placing, held)))
     # CPU devices beside GPUs hold what these have no room for; of other kinds each device is a processor of its own.
     own = [getattr(each, "gpu", each.name) for each in session.devices if each.kind == device.kind]
     gpus = len(set(own))

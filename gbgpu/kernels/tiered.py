@@ -37,11 +37,15 @@ class Kernel:
 
     `homes`: where it is kept, and by which key; the first machine code takes its place there."""
 
-    __slots__ = "kind", "text", "name", "seconds", "rows", "codes", "homes", "_plain", "_requests", "__weakref__"
+    __slots__ = (
+        *("kind", "text", "name", "seconds", "rows", "codes", "homes", "_begun", "_plain", "_requests"),
+        "__weakref__",
+    )
 
     def __init__(self, kind: str, text: str):
         self.kind, self.text, self.name = kind, text, store.code_name(text)
         self.seconds = 0.0  # uncompiled
+        self._begun: list[float] = []  # predicted seconds of the calls in hand, of several threads
         self.rows = 0, 0.0  # passes over all rows: elements, seconds
         self.codes: dict[entry.Types, Code] = {}
         self.homes: list[tuple[Any, Any]] = []
@@ -60,17 +64,26 @@ class Kernel:
         code = self.codes.get(types) or self.ready(types)
         if code is None and not settings.tiered:
             code = self.code(types)
-        if code is None:
-            elements, dense = work(self.kind, arguments)
-            if self._pays(types, self._predicted(elements, int(arguments[0]) if dense else 0)):
-                code = self.code(types)
         if code is not None:
             return code.call(*map(entry.plain, arguments))
+        elements, dense = work(self.kind, arguments)
+        seconds = self._predicted(elements, int(arguments[0]) if dense else 0)
+        self._begun.append(seconds)  # first, so that one of several threads sees all
+        try:
+            # Threads take turns in plain Python, so each call waits for all.
+            if not self._pays(types, sum(self._begun)):
+                return self._uncompiled(arguments, elements if dense else 0)
+        finally:
+            self._begun.remove(seconds)
+        self.code(types).call(*map(entry.plain, arguments))
+
+    def _uncompiled(self, arguments: tuple, elements: int) -> None:
+        """One call as plain Python. `elements`: those of a pass over all rows."""
         start = perf_counter()
         self.plain(*arguments)
         took = perf_counter() - start
         self.seconds += took
-        if dense:
+        if elements:
             self.rows = self.rows[0] + elements, self.rows[1] + took
 
     def _predicted(self, elements: int, rows: int) -> float:
@@ -81,7 +94,8 @@ class Kernel:
         return elements * ELEMENT + rows * OPERATION * float(self.plain.operations)
 
     def _pays(self, types: entry.Types, seconds: float) -> bool:
-        """Whether the machine code is there sooner than plain Python would have done this call and those before."""
+        """Whether the machine code is there sooner than plain Python would have done the calls in hand, which take
+        `seconds`, and those before."""
         return self.seconds + seconds > compiler.price
 
     def code(self, types: entry.Types) -> Code:
