@@ -110,8 +110,14 @@ def apart(work: Callable[[], Any]) -> Any:
         return _apart(work)
 
 
+def in_turn(work: Callable[[], Any]) -> Any:
+    """work(), which takes a moment, by one thread at a time; signals wait for its end."""
+    with aside("compile"):
+        return held(lambda: _alone(work))
+
+
 def _apart(work: Callable[[], Any]) -> Any:
-    if not here():
+    if not here() or loading._is_owned():  # type: ignore[attr-defined]
         return _alone(work)
     found: SimpleQueue = SimpleQueue()
 

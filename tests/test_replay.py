@@ -26,7 +26,7 @@ MIX = """(target, source):
 """
 turn = load("turn", HEAD + "(state):\n    state[0] += 1\n    state[3] = state[0] < state[4]\n")
 mix = load("mix", HEAD + MIX)
-fail = load("fail", HEAD + "(target, source):\n    if target[0] >= 0:\n        raise ValueError\n")
+fail = load("fail", HEAD + "(target, source):\n    if target[0] >= 0:\n        raise ValueError()\n")
 
 
 def together(threads):

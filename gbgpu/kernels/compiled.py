@@ -17,6 +17,7 @@ from numba.core.types import Boolean, Function, Number
 
 from . import entry
 from .cpu_bodies import POPCOUNT
+from .inline import inlined
 
 OPERATORS = 1024  # uses of an operator, by types of arguments, that are known
 _NUMBERS = {"int": types.int64, "float": types.float64, "bool": types.boolean}
@@ -25,7 +26,7 @@ _NUMBERS = {"int": types.int64, "float": types.float64, "bool": types.boolean}
 def compiled(kind: str, text: str, given: entry.Types) -> bytes:
     """The object file of the function `kernel` of a module text for arguments of these types."""
     module = ModuleType(f"gbgpu_{kind}")
-    exec(compile(text, f"<{module.__name__}>", "exec"), module.__dict__)  # our own text
+    exec(compile(inlined(text), f"<{module.__name__}>", "exec"), module.__dict__)  # our own text
     if "popcount" in module.__dict__:
         module.__dict__["popcount"] = _popcount()
     # numba's tables hold the globals of what it compiled: with the kernel among them it would stay for ever.

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import settings
 from ..device.store import Recent
-from ..interrupts import apart
+from ..interrupts import in_turn
 from .alike import Given, bare, shared
 from .cpu_source import source
 from .interface import Costs, Layout, Spec, mxm_room
@@ -65,7 +65,7 @@ class CpuKernels:
             kernel = known and _recent.get((self._make, known[0]))
             if kernel is not None:  # of a session before
                 return self._kept(kind, spec, kernel, known[1])
-            kernel = apart(lambda: self._find(kind, spec))  # the threads of devices may ask together
+            kernel = in_turn(lambda: self._find(kind, spec))  # the threads of devices may ask together
         return kernel
 
     def _find(self, kind: str, spec: Spec) -> Any:

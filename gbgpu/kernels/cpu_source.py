@@ -20,7 +20,6 @@ from .cpu_bodies import (
     SPREAD_LOOP,
     USER_ID,
 )
-from .inline import inlined
 from .interface import KINDS, ROLES, Spec
 
 _CHEAP = ("first", "second", "pair", "plus", "times", "min", "max")  # defined for whatever bits an absent value has
@@ -424,4 +423,4 @@ def source(kind: str, spec: Spec) -> str:
         head.append("place = np.uintp")
     decorator = f"@_njit({contract}nogil=True, error_model='numpy', no_cfunc_wrapper=True)"  # C code never calls it
     signature = f"{decorator}\ndef kernel({', '.join(KINDS[kind])}):"
-    return inlined("\n".join(head) + "\n\n" + "\n\n".join(parts.text) + "\n\n\n" + signature + body)
+    return "\n".join(head) + "\n\n" + "\n\n".join(parts.text) + "\n\n\n" + signature + body

@@ -1,5 +1,5 @@
-"""Small functions of a generated module put in place of their calls: numba compiles each function apart, and one that
-is left costs more time than the kernel that calls it."""
+"""Small functions of a generated module put in place of their calls, as it is compiled or interpreted: numba compiles
+each function apart, and one that is left costs more time than the kernel that calls it."""
 
 import ast
 from collections import Counter

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..semiring._lower import _NumpyMath
+from .inline import inlined
 
 
 class _Bits(ast.NodeTransformer):
@@ -46,7 +47,7 @@ _BIT = [np.uint64(1 << i).astype(np.int64) for i in range(64)]
 
 def interpreted(kind: str, text: str) -> Any:
     """The kernel of this text, uncompiled."""
-    text = text.replace("import math\n", "").replace("from numba import njit as _njit\n", "")
+    text = inlined(text).replace("import math\n", "").replace("from numba import njit as _njit\n", "")
     text = text.replace("place = np.uintp\n", "place = int\n").replace("from gbgpu.kernels.fetch import fetch\n", "")
     tree = ast.fix_missing_locations(_Bits().visit(ast.parse(text)))
     space: dict[str, Any] = {"math": _NumpyMath, "_njit": lambda **options: lambda function: function, "_bit": _BIT}
