@@ -9,6 +9,7 @@ import sys
 from _signal import getsignal, signal, valid_signals  # the module signal wraps each in enumerations: ten times longer
 from collections.abc import Callable
 from importlib import import_module
+from operator import is_
 from queue import SimpleQueue
 from threading import RLock, Thread, current_thread, main_thread
 from typing import Any
@@ -51,14 +52,17 @@ class _PutOff:
             signal(number, self)
 
     def release(self) -> None:
-        """Call the handlers for what came, one after the other: also where one of them raises."""
+        """Call the handlers for what came, one after the other: also where one of them raises. A handler that another
+        one has put aside meanwhile is not called."""
         global _now
         _now = None
-        self._put_back()
         try:
+            self._put_back()
             while self._came:
                 number, frame = self._came.pop(0)
-                self._handlers[number](number, frame)
+                handler = getsignal(number)
+                if callable(handler):
+                    handler(number, frame)
         except BaseException:
             self.release()
             raise
@@ -78,7 +82,7 @@ def _handled() -> list[tuple[int, Any]]:
     raises."""
     global _known
     found, (known, pairs) = tuple(map(getsignal, _SIGNALS)), _known
-    if found != known:
+    if len(known) != len(found) or not all(map(is_, found, known)):  # handlers may be equal and do other things
         pairs = [pair for pair in zip(_SIGNALS, found, strict=True) if callable(pair[1])]
         _known = found, pairs
     return pairs

@@ -538,7 +538,7 @@ def test_what_to_write_can_be_told(devices, tmp_path):
         mmwrite(path, gb.Vector(int, 3))
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path):
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "file.txt.gz"
     path.write_bytes(b"old")
     with pytest.raises(RuntimeError), atomic_file(path) as stream:
@@ -549,6 +549,18 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     with pytest.raises(FileNotFoundError) as error, atomic_file(tmp_path / "none" / "file"):
         pass
     assert error.value.filename == str(tmp_path / "none" / "file")
+    with pytest.raises(NotADirectoryError) as error, atomic_file(path / "file"):
+        pass
+    assert error.value.filename == str(path / "file")
+
+    def cut(*arguments):
+        open(*arguments).close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gbgpu.io.files.open", cut, raising=False)
+    with pytest.raises(KeyboardInterrupt), atomic_file(path):  # between making the new file and knowing of it
+        pass
+    assert os.listdir(tmp_path) == ["file.txt.gz"]
 
 
 # -- generated graphs

@@ -270,12 +270,14 @@ def test_all_signals_wait_for_the_end_of_a_write(handled):
 
 
 def test_a_signal_while_handlers_are_put_back(handled):
-    """The others are put back all the same."""
+    """The others are put back all the same, and what came before arrives."""
+    came = []
 
     def handler(number, frame):
+        came.append(number)
         raise TimeoutError
 
-    for number in (signal.SIGUSR1, signal.SIGUSR2):
+    for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):
         handled(number, handler)
     plain, put = interrupts.signal, []
 
@@ -287,9 +289,35 @@ def test_a_signal_while_handlers_are_put_back(handled):
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(TimeoutError):
         patch.setattr(interrupts, "signal", puts)
-        interrupts.held(lambda: None)
-    assert put and signal.getsignal(signal.SIGUSR1) is signal.getsignal(signal.SIGUSR2) is handler
+        interrupts.held(lambda: signal.raise_signal(signal.SIGTERM))
+    assert came == [*put, signal.SIGTERM]
+    assert signal.getsignal(signal.SIGUSR1) is signal.getsignal(signal.SIGUSR2) is handler
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_handlers_that_change_handlers(handled):
+    """What came for a handler that is ignored now is ignored, as Python has it."""
+    came = []
+    handled(signal.SIGUSR1, lambda *_: signal.signal(signal.SIGUSR2, signal.SIG_IGN))
+    handled(signal.SIGUSR2, lambda *_: came.append("old"))
+    interrupts.held(lambda: list(map(signal.raise_signal, (signal.SIGUSR1, signal.SIGUSR2))))
+    assert came == [] and signal.getsignal(signal.SIGUSR2) is signal.SIG_IGN
+
+
+def test_handlers_that_are_equal(handled):
+    """Each is put back as the one that it was."""
+
+    class Equal:
+        def __eq__(self, other):
+            return np.ones(2, bool)
+
+        def __call__(self, number, frame):
+            pass
+
+    for handler in (Equal(), Equal()):
+        handled(signal.SIGUSR1, handler)
+        interrupts.held(lambda: None)
+        assert signal.getsignal(signal.SIGUSR1) is handler
 
 
 @pytest.mark.parametrize("spec", ["cpu:1", "cpu:3"])

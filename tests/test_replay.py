@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +16,7 @@ from gbgpu.distribute.partition import Task
 from gbgpu.engine.loop import tapes
 from gbgpu.kernels.cpu import load
 from gbgpu.kernels.interface import KINDS, written
-from gbgpu.kernels.replay import Replay
+from gbgpu.kernels.replay import RUNNER, Replay
 
 SIZE = 6  # words of a buffer
 
@@ -102,6 +104,20 @@ def test_who_waits_hears_of_a_failure(failing):
     with pytest.raises(MemoryError):
         replay.rounds(5, all)
     devices.close()
+
+
+def test_the_machine_code_stays_while_something_runs_it(monkeypatch):
+    """Loops that are captured later ask for it again, and `gb.compile_ahead` has it made anew."""
+    assert RUNNER.code(()) is RUNNER.ready(()) is RUNNER.code(())
+    replay = Replay()
+    replay.call(turn, (replay.state,))
+    with monkeypatch.context() as patch:
+        patch.setattr(RUNNER, "codes", {})
+        replay.finish()
+        memory = ref(RUNNER.code(())._memory)
+    assert memory() is not None
+    replay.rounds(3)
+    assert replay.state[0] == 3
 
 
 def test_what_kernels_write():

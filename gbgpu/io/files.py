@@ -244,11 +244,11 @@ def replaced(path: str) -> Iterator[IO[bytes]]:
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.tmp")  # nobody else's, in any thread
     try:
-        raw = open(temporary, "xb")  # not by `tempfile`, whose files only their owner may read
-    except OSError as error:
-        error.filename = path  # what the caller asked for
-        raise
-    try:
+        try:
+            raw = open(temporary, "xb")  # not by `tempfile`, whose files only their owner may read
+        except OSError as error:
+            error.filename = path  # what the caller asked for
+            raise
         with raw:
             with contextlib.suppress(OSError):
                 os.fchmod(raw.fileno(), stat.S_IMODE(os.stat(target).st_mode))
@@ -258,7 +258,7 @@ def replaced(path: str) -> Iterator[IO[bytes]]:
             os.fsync(raw.fileno())
         os.replace(temporary, target)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
 

@@ -155,10 +155,11 @@ class Replay:
         for word, place in self._late:
             table[word] = address(table) + 8 * place
         program = self._program(address(table))
-        run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64)(RUNNER.code(()).replay)
+        code = RUNNER.code(())
+        run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64)(code.replay)
         self._meeting = np.zeros(_MEETING, np.int64)
         at = [ctypes.c_void_p(address(array)) for array in (program, self.state, self._meeting)]
-        self._held.append((table, program))
+        self._held.append((table, program, code))
         self._run = lambda thread: run(*at, thread)
 
     def _program(self, table: int) -> np.ndarray:

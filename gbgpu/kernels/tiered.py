@@ -61,7 +61,7 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> None:
         types = entry.types_of(arguments)
-        code = self.codes.get(types) or self.ready(types)
+        code = self.ready(types)
         if code is None and not settings.tiered:
             code = self.code(types)
         if code is not None:
@@ -100,7 +100,7 @@ class Kernel:
 
     def code(self, types: entry.Types) -> Code:
         """The machine code for arguments of these types, which is waited for."""
-        found = self.codes.get(types) or self.ready(types)
+        found = self.ready(types)
         if found is None:
             request = self._requests.get(types)
             with aside("compile"):
@@ -109,7 +109,10 @@ class Kernel:
         return found
 
     def ready(self, types: entry.Types) -> Code | None:
-        """The machine code, if it is on disk or has come; else it is asked for."""
+        """The machine code, if it is loaded, on disk or has come; else it is asked for."""
+        loaded = self.codes.get(types)
+        if loaded is not None:
+            return loaded
         request = self._requests.get(types)
         if request is not None:
             return self._linked(types, request.object) if request.object is not None else None
