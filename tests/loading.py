@@ -177,6 +177,9 @@ def together() -> None:
             for directed in (True, False):
                 for operator in (None, "plus", "first", "minus"):
                     makes.append(partial(gb.io.read, path, dup_op=operator, directed=directed))
+        ends = written(here / "ends.txt", b"\r".join(edges.read_bytes().split(b"\n", 300)))  # newlines from there on
+        returns = written(here / "returns.txt", "\r".join(lines).encode())
+        makes += [partial(gb.io.read, path, dup_op="first") for path in (ends, returns)]
         table = written(here / "table.csv", "\n".join(["a,b,c", *(line.replace(" ", ",") for line in lines)]).encode())
         makes += [partial(gb.io.read, table, dup_op="first"), partial(gb.io.read, table, columns=(0, 1))]
         large = written(here / "large.txt", b"0 1 5\n1 2 300\n")

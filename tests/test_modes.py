@@ -1,13 +1,12 @@
 """What holds while a `with` goes on is over with it, whatever cuts it: Ctrl-C before any step of the interpreter."""
 
 import contextlib
-import dis
 import gc
 import os
 import signal
 import sys
+from _thread import interrupt_main
 from contextlib import ExitStack, suppress
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -80,31 +79,19 @@ def traced_loop(v):
         v << v + 1
 
 
-@cache
-def leaving(code) -> set[int]:
-    """Where a `with` calls its `__exit__` after its last statement: Python looks for signals after calls, where
-    functions begin and where they jump back, so that a lock of C's is released."""
-    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PUSH_NULL")]
-    found = set()
-    for place, step in enumerate(steps):
-        if step.opname == "LOAD_CONST" and all(
-            each.opname == "LOAD_CONST" and each.argval is None for each in steps[place : place + 3]
-        ):
-            found |= {each.offset for each in steps[place : place + 5]}
-    return found
-
-
 def cut(work, v, k: int, failures: list) -> bool:
-    """work(v) with Ctrl-C before step k of it; whether it came to that. What is raised is kept."""
+    """work(v) with Ctrl-C before step k of it; whether it came to that. What is raised is kept: where Python looks for
+    signals next, which it does after calls, where functions begin and where they jump back."""
     steps = 0
 
     def step(frame, event, _):
         nonlocal steps
         frame.f_trace_opcodes = True
-        if event == "opcode" and (frame.f_code is work.__code__ or frame.f_lasti not in leaving(frame.f_code)):
+        if event == "opcode":
             steps += 1
             if steps == k:
-                signal.raise_signal(signal.SIGINT)
+                sys.settrace(None)
+                [_] = map(interrupt_main, [signal.SIGINT])  # no call: after those Python looks, and this is no step
         return step
 
     def called(frame, event, _):
@@ -116,6 +103,7 @@ def cut(work, v, k: int, failures: list) -> bool:
     try:
         sys.settrace(called)
         work(v)
+        sys.settrace(others)  # Python looks here at the latest
     except KeyboardInterrupt as failure:
         failures.append(failure)
     finally:

@@ -165,7 +165,7 @@ OTHER = {  # statements that are not those of all ranks, or are given other thin
     "gb.io.rmat(5, 4, seed=rank)": ("a new graph rmat 0 32 128", "a new graph rmat 1 32 128"),
     "gb.io.uniform(32, 3, seed=1, weights=(1, 5 + rank))": ("a new graph uniform 1 32 96",) * 2,
     "x = gb.Vector.from_scalar(1, 9); [x << x + 1 for _ in range(99 + rank)]; x.reduce().new().value":
-        ("none", f"apply into INT64 (9,){ALIKE}"),
+        ("reduce into INT64 () given monoid.plus[INT64], False", f"apply into INT64 (9,){ALIKE}"),
     "x = gb.Vector(float if rank else int, 9); [x << x + 1 for _ in range(99)]; x.reduce().new().value":
         ("apply into INT64 (9,)", "apply into FP64 (9,)"),
 }  # fmt: skip

@@ -120,7 +120,7 @@ def test_no_name_is_missing():
 
 
 ALIKE = ["select.offdiag(S)", "select.diag(S)", "S.select('>', 3)", "S[ids, ids]", "S[1:30, 1:30]", "unary.ainv(S)",
-         "S * 2", "S.dup(bool)", "unary.one(S)"]  # fmt: skip
+         "S * 2", "S.dup(bool)", "unary.one(S)", "S[ids[::-1], ids[::-1]]", "S[kept, kept]"]  # fmt: skip
 UNLIKE = ["select.tril(S)", "select.offdiag(S, 1)", "S[ids, ids[::-1]]", "S[ids, ids + 1]", "indexunary.rowindex(S)",
           "select.rowle(S, 20)"]  # fmt: skip
 
@@ -131,7 +131,8 @@ def test_what_is_made_of_a_symmetric_matrix(devices, text):
     i, j, w = (random.integers(0, most, 300) for most in (40, 40, 9))
     S = gb.Matrix.from_coo(np.r_[i, j], np.r_[j, i], np.r_[w, w], nrows=40, ncols=40, dup_op="max")
     assert S.isequal(S.T)
-    made = eval(text, {**vars(gb), "S": S, "ids": np.arange(2, 38, 3)}).dup()
+    ids = np.arange(2, 38, 3)
+    made = eval(text, {**vars(gb), "S": S, "ids": ids, "kept": gb.Vector.from_dense(ids)}).dup()
     dense = made.to_scipy_sparse().toarray()
     assert made._session.known_symmetric(made) == (text in ALIKE)
     assert np.array_equal(made.T.new().to_scipy_sparse().toarray(), dense.T)  # where it is known, of the same arrays

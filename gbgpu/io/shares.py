@@ -30,13 +30,14 @@ _BAD = (FileFormatError, IndexOutOfBound)
 
 
 class _Lines(io.RawIOBase):
-    """The lines of a stream that begin at the places lo .. hi - 1."""
+    """The lines of a stream that begin at the places lo .. hi - 1. Newlines alone part shares: what carriage returns
+    end goes with the line around it. `begins`: whether a line begins at lo, after an end of either kind."""
 
-    def __init__(self, stream: IO[bytes], lo: int, hi: int):
-        self._stream, at = stream, 0
-        if lo:
-            _skip(stream, lo - 1)
-            at = lo - 1 + len(stream.readline())  # the end of a line that begins before
+    def __init__(self, stream: IO[bytes], lo: int, hi: int, begins: bool):
+        self._stream, at = stream, lo
+        _skip(stream, lo if begins else lo - 1)
+        if not begins:
+            at += len(stream.readline()) - 1  # the end of a line that begins before
         self._left = hi - at
 
     def readable(self) -> bool:
@@ -178,7 +179,7 @@ def _share(ranks: Any, source: Any, limit: int | None, begin: Begin) -> list[Pie
 
     def body() -> Entries | None:
         with contextlib.suppress(*_BAD), open_bytes(source, limit) as opened:
-            text = Text(_Lines(opened.stream, lo, hi))  # type: ignore[arg-type]
+            text = Text(_Lines(opened.stream, lo, hi, lo == first))  # type: ignore[arg-type]
             text.delimit(layout.delimiter)
             return entries.read_entries(text, layout)
         return None

@@ -137,12 +137,11 @@ def extract(session: Context, store: MatrixStore, rows: Index, cols: Index) -> M
         store = _rows(session, store, rows)
     if cols.is_all:
         return store
-    if cols.vector is None and ascending(cols.ids()):
-        found = _columns(session, store, cols)
-        if found is not None:
-            alike = found.rowmap is found.colmap and rows.vector is None and np.array_equal(rows.ids(), cols.ids())
-            return as_symmetric(found, whole) if alike else found
-    return transpose(session, _rows(session, transpose(session, store), cols))
+    found = _columns(session, store, cols) if cols.vector is None and ascending(cols.ids()) else None
+    if found is None:
+        found = transpose(session, _rows(session, transpose(session, store), cols))
+    alike = rows.vector is cols.vector and (rows.vector is not None or np.array_equal(rows.ids(), cols.ids()))
+    return as_symmetric(found, whole) if alike and found.rowmap is found.colmap else found
 
 
 def _rows(session: Context, store: MatrixStore, index: Index) -> MatrixStore:
