@@ -1118,7 +1118,8 @@ def test_ends_of_lines_of_other_systems(reader, read, content, end):
 @pytest.mark.parametrize(
     ("head", "columns"),
     [("id,source,target", "(1, 2)"), ("source,weight,target", "(0, 2)"), ("ID,'From','To'", "(1, 2)"),
-     ("target,source", "(0, 1).*then .T")],
+     ("target,source", "(0, 1).*then .T"), ("edge_id,from_node_id,to_node_id", "(1, 2)"),
+     ("w,'Node 1','Node 2'", "(1, 2)"), ("i,weight,j", "(0, 2)"), ("SourceId,time,TargetId", "(0, 2)")],
 )  # fmt: skip
 def test_a_head_with_ids_elsewhere_is_refused(head, columns):
     with pytest.raises(FileFormatError, match="line 1: .*columns=" + columns.replace("(", r"\(").replace(")", r"\)")):

@@ -21,7 +21,9 @@ from gbgpu.io.text import MOST, Text, joined, malformed, shown, whole, words
 
 _COMMENTS = b"#%"
 _NODES = re.compile(rb"^[ \t\r]*[#%][^\n]*?\bnodes:[ \t]*([0-9]+)(?![0-9]|[.,][0-9])", re.IGNORECASE | re.MULTILINE)
-_ENDS = ("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v")  # as tables name them
+# As tables name the ends of an edge, alone or with "node" and "id" beside them: from_node_id, "Source Id", node1.
+_ENDS = tuple(pair.split() for pair in (b"source target", b"src dst", b"from to", b"start end", b"u v", b"i j", b"1 2"))
+_BESIDE = re.compile(rb"node|vertex|id|[^a-z0-9]")
 _HEAD = re.compile(rb"[A-Za-z_]|[\"'](?![+-]?[0-9])")  # what an id in the head of a table begins with; no quoted id
 _LEADING = 1 << 16  # bytes of comments in which it is sought
 _LINES = 1 << 15  # lines formatted at once
@@ -102,10 +104,11 @@ def read_edgelist(
 
 def _check_ends(line: int, names: list[bytes]) -> None:
     """Refuse a head that has the ends of edges in other columns than the first two."""
-    lowered = [name.strip(b"\"' ").lower() for name in names]
-    for ends in _ENDS:
-        at = tuple(lowered.index(end.encode()) for end in ends if end.encode() in lowered)
+    short = [_BESIDE.sub(b"", name.lower()) for name in names]
+    for pair in _ENDS:
+        at = tuple(short.index(end) for end in pair if end in short)
         if len(at) == 2 and at != (0, 1):
+            ends = [names[place].strip(b"\"' ").decode("latin-1") for place in at]
             hint = f"columns={tuple(sorted(at))}, or with a third one of weights" + ", then .T" * (at[0] > at[1])
             raise malformed(line, "ids in the first two columns", f"a head with {' and '.join(ends)} elsewhere", hint)
 
