@@ -51,25 +51,18 @@ class _PutOff:
             signal(number, self)
 
     def release(self) -> None:
-        """Call the handlers for what came, one after the other: also where one of them raises."""
+        """Put the handlers back, and call them for what came, one after the other: also where one of them raises."""
         global _now
         _now = None
-        self._put_back()
-        try:
-            while self._came:
-                number, frame = self._came.pop(0)
-                self._handlers[number](number, frame)
-        except BaseException:
-            self.release()
-            raise
-
-    def _put_back(self) -> None:
         try:
             for number, handler in self._handlers.items():
                 if getsignal(number) is self:
                     signal(number, handler)
-        except BaseException:  # of a handler that is back already: the others come back all the same
-            self._put_back()
+            while self._came:
+                number, frame = self._came.pop(0)
+                self._handlers[number](number, frame)
+        except BaseException:  # of a handler, which may be called as soon as it is back
+            self.release()
             raise
 
 

@@ -258,9 +258,11 @@ def test_all_signals_wait_for_the_end_of_a_write(handled):
 
 
 def test_a_signal_while_handlers_are_put_back(handled):
-    """The others are put back all the same."""
+    """The others are put back, and called for what came, all the same."""
+    came = []
 
     def handler(number, frame):
+        came.append(number)
         raise TimeoutError
 
     for number in (signal.SIGUSR1, signal.SIGUSR2):
@@ -275,8 +277,9 @@ def test_a_signal_while_handlers_are_put_back(handled):
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(TimeoutError):
         patch.setattr(interrupts, "signal", puts)
-        interrupts.held(lambda: None)
-    assert put and signal.getsignal(signal.SIGUSR1) is signal.getsignal(signal.SIGUSR2) is handler
+        interrupts.held(lambda: signal.raise_signal(signal.SIGUSR2))
+    assert came == [signal.SIGUSR1, signal.SIGUSR2]
+    assert signal.getsignal(signal.SIGUSR1) is signal.getsignal(signal.SIGUSR2) is handler
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
