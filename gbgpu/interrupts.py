@@ -52,28 +52,21 @@ class _PutOff:
             signal(number, self)
 
     def release(self) -> None:
-        """Call the handlers for what came, one after the other: also where one of them raises. A handler that another
-        one has put aside meanwhile is not called."""
+        """Put the handlers back, and call those that are there for what came, one after the other: also where one of
+        them raises."""
         global _now
         _now = None
-        try:
-            self._put_back()
-            while self._came:
-                number, frame = self._came.pop(0)
-                handler = getsignal(number)
-                if callable(handler):
-                    handler(number, frame)
-        except BaseException:
-            self.release()
-            raise
-
-    def _put_back(self) -> None:
         try:
             for number, handler in self._handlers.items():
                 if getsignal(number) is self:
                     signal(number, handler)
-        except BaseException:  # of a handler that is back already: the others come back all the same
-            self._put_back()
+            while self._came:
+                number, frame = self._came.pop(0)
+                handler = getsignal(number)  # another handler may have changed it
+                if callable(handler):
+                    handler(number, frame)
+        except BaseException:  # of a handler, which may be called as soon as it is back
+            self.release()
             raise
 
 

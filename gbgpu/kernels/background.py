@@ -6,6 +6,7 @@ import struct
 import sys
 from ast import literal_eval
 from contextlib import suppress
+from queue import SimpleQueue
 from threading import Condition, Thread
 from time import perf_counter
 from typing import Any, BinaryIO
@@ -24,11 +25,16 @@ _LENGTH = struct.Struct("<Q")
 class Request:
     """A kernel to be compiled: its object file, once that is made."""
 
-    __slots__ = "what", "object", "failed", "_compiler"
+    __slots__ = "what", "object", "failed", "ended", "_compiler"
 
     def __init__(self, what: tuple, compiler: "Compiler"):
         self.what, self.failed, self._compiler = what, False, compiler
         self.object: bytes | None = None
+        self.ended: SimpleQueue = SimpleQueue()  # has an element once that is settled
+
+    @property
+    def settled(self) -> bool:
+        return self.object is not None or self.failed
 
     def wait(self) -> bytes | None:
         """The object file; None if the other process could not make it."""
@@ -57,21 +63,31 @@ class Compiler:
     def request(self, *what: Any) -> Request:
         """A kernel that is compiled in the background: its kind, text, types and file."""
         request = Request(what, self)
+        held(lambda: self._add(request))  # Ctrl-C would leave the lock taken, or a thread that was not started
+        return request
+
+    def _add(self, request: Request) -> None:
         with self._change:
             self._requests.insert(0, request)
             self._change.notify_all()
             if self._thread is None:
                 self._thread = Thread(target=self._work, name="gbgpu compiling", daemon=True)  # it mostly waits
-                held(self._thread.start)
-        return request
+                self._thread.start()
 
     def wait(self, request: Request) -> bytes | None:
+        held(lambda: self._prefer(request))
+        if not request.settled:
+            try:
+                request.ended.get()
+            finally:
+                if request.settled:
+                    request.ended.put(None)  # for others who wait
+        return request.object
+
+    def _prefer(self, request: Request) -> None:
         with self._change:
             if request in self._requests:
                 self._requests.append(self._requests.pop(self._requests.index(request)))
-            while request.object is None and not request.failed:
-                self._change.wait()
-        return request.object
 
     def _work(self) -> None:
         """Hand over one request after the other. Without a process, those who wait compile for themselves."""
@@ -92,7 +108,7 @@ class Compiler:
                 if self._up:  # the first one waited for the process
                     self._each = perf_counter() - start
                 self._up, request.object, request.failed = True, object, object is None
-                self._change.notify_all()
+            request.ended.put(None)
 
     def forked(self) -> None:
         """In a child of this process, which has neither the thread nor the other process: it begins anew."""
