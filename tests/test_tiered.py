@@ -39,6 +39,26 @@ print(q.nvals, *algos.bfs(A, 0)[0].to_dense(-1), *algos.connected_components(A).
 """
 
 
+LOOPED = """
+import sys
+import numpy as np, gbgpu as gb
+from gbgpu import binary, semiring, unary
+gb.init(sys.argv[1])
+n, ids = 300, np.arange(300)
+x, y = (gb.Vector.from_dense(np.zeros(n, int)) for _ in range(2))
+ring = gb.Matrix.from_coo(ids, (ids + 1) % n, np.ones(n, int), nrows=n, ncols=n)
+ways = set()
+for _ in range(12):
+    for body in (
+        lambda: x(binary.plus) << ring.mxv(y, semiring.plus_times),
+        lambda: x(binary.plus) << 1,
+        lambda: y(binary.max) << x.apply(unary.one),
+    ):
+        with gb.loop(60) as it:
+            body()
+        ways.add(it.how)
+print(*set(x.to_dense().tolist()), *set(y.to_dense().tolist()), all("statements" in way for way in ways))
+"""
 UNCOMPILED = """
 import sys, gbgpu as gb, algos
 from algos.runs import ALGORITHMS
@@ -361,3 +381,17 @@ def test_a_push_from_a_list_costs_the_entries_of_its_rows():
     arguments |= {"n": 4, "flags": XLIST, "count": np.array([2]), "slots": np.array([1, 3, 0, 0], np.int32)}
     arguments |= {"indptr": np.array([0, 100, 103, 200, 207]), "cols": np.zeros(207, np.int32)}
     assert tiered.work("push", tuple(arguments.values())) == (3 + 7 + 2 + 1, False)
+
+
+@pytest.mark.parametrize("spec", ["cpu:1", "cpu:3"])
+def test_loops_again_and_again_with_the_ordinary_settings(tmp_path, spec):
+    """A process that finds its kernels on disk, one that does not, and loops that are captured in both."""
+    environment = {**os.environ, "GBGPU_CACHE_DIR": str(tmp_path), "GBGPU_INTERPRET": "0"}
+    environment.pop("GBGPU_TIERED")
+    for _ in range(2):
+        given = dict(capture_output=True, text=True, env=environment)
+        done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", LOOPED, spec], **given)
+        assert done.returncode == 0, done.stderr
+        x, y, uncaptured = done.stdout.split()
+        assert (int(x), int(y)) == (12 * 60 + 11 * 60, 1)
+    assert uncaptured == "False"
