@@ -66,7 +66,7 @@ def test_the_session_goes_on_after_running_out_of_memory():
     with pytest.raises(OutOfMemory, match=r"bytes.*bytes free"):
         for _ in range(8):
             held.append(A.apply(gb.indexunary.rowindex).new())
-    assert len(held) < 4  # of 37 GB each; beside other processes none may fit
+    assert 1 < len(held) < 8
     del held
     v = gb.Vector.from_coo([3], True, size=N)
     assert semiring.any_pair(v @ A).new(direction="push").nvals == 1100

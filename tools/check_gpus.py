@@ -26,7 +26,8 @@ from gbgpu.device import cuda
 
 ROOT = Path(__file__).resolve().parent.parent
 LOOPS = "tests/test_loops_compiled.py"
-APART = ("test_loops_compiled", "test_failure_gpu", "test_layers", "test_ranks")  # have checks of their own, or no GPU
+# Files that have checks of their own, or no GPU
+APART = ("test_loops_compiled", "test_failure_gpu", "test_large_gpu", "test_layers", "test_ranks")
 ALL = [f"tests/{file.name}" for file in sorted((ROOT / "tests").glob("test_*.py")) if file.stem not in APART]
 ALONE = "thousand", "memory_stays"  # wait for a whole GPU, or look at its memory
 BESIDE = " and ".join(["cuda", *(f"not {name}" for name in ALONE)])  # may run beside others
@@ -80,6 +81,7 @@ def checks(workers: int) -> Iterator[Check]:
             variables = {**devices, "GBGPU_TEST_PROFILE": profile}
             yield Check(f"{name}, {spec}", gpus, 300, tests([LOOPS], f"{name} and cuda"), variables)
     yield Check("failures", 2, 120, tests(["tests/test_failure_gpu.py"], "gpu"), {"GBGPU_TEST_DEVICES": "cuda:0-1"})
+    yield Check("large", 1, 120, tests(["tests/test_large_gpu.py"], "gpu"), {"GBGPU_TEST_DEVICES": "cuda:0"})
     loops = [LOOPS, "tests/test_loops.py"]
     drawn = {"GBGPU_TEST_DEVICES": "cuda:0 cuda:0*3", "GBGPU_TEST_PROFILE": "drawn"}
     yield Check("bodies", 1, 300, tests(loops, "random_bodies and cuda"), drawn, COPIES)
