@@ -42,6 +42,7 @@ ONCE = f"{SYMMETRIC}; a .mtx or an edge list that is written has each edge once"
 TWICE = "how arcs that the file has twice become one: plus, min, max, first, second, any, ... (default: an error)"
 LIMIT = "how many bytes the file may have or become, unpacked (default: 200 times its size, and 1 GiB at least)"
 PARTITION = f"how rows are divided among the devices: {', '.join(gb.partition.NAMED)} (default: edges)"
+QUIET = "no progress on stderr"
 BAD_INPUT = (
     OSError,
     ValueError,
@@ -137,6 +138,7 @@ def add_run(commands: Any) -> argparse.ArgumentParser:
     run.add_argument("--trace", metavar="FILE", help="run once more, traced, and write Chrome's trace format")
     run.add_argument("--plot", metavar="FILE", help="the same as a picture: a lane a device, and the frontier's size")
     run.add_argument("--rounds", action="store_true", help="trace loops as they go by themselves: a record is a round")
+    run.add_argument("--quiet", action="store_true", help=QUIET)
     return run
 
 
@@ -150,6 +152,7 @@ def add_compile(commands: Any) -> None:
     )
     ahead.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="what the program is given")
     ahead.add_argument("--arch", metavar="A", help="sm_80, sm_90, ... (default: this machine's GPU, else its CPU)")
+    ahead.add_argument("--quiet", action="store_true", help=QUIET)
 
 
 def add_convert(commands: Any) -> None:
@@ -161,6 +164,7 @@ def add_convert(commands: Any) -> None:
     convert.add_argument("--dup-op", type=operator, metavar="OP", help=TWICE)
     convert.add_argument("--limit", type=positive, metavar="BYTES", help=LIMIT)
     convert.add_argument("--dtype", type=dtype, metavar="TYPE", help="the type of the values, for example FP32")
+    convert.add_argument("--quiet", action="store_true", help=QUIET)
 
 
 def add_generate(commands: Any) -> None:
@@ -176,6 +180,7 @@ def add_generate(commands: Any) -> None:
             "--weights", type=weights, metavar="LO-HI", help="whole weights, for example 1-255 (default: all 1)"
         )
         options.add_argument("-o", "--output", required=True, metavar="FILE", help=FILE)
+        options.add_argument("--quiet", action="store_true", help=QUIET)
 
 
 def positive(text: str) -> int:
@@ -313,7 +318,7 @@ def compile_kernels(arguments: argparse.Namespace) -> int:
 
     if arguments.script is not None and not os.path.isfile(arguments.script):
         raise errors.InvalidValue(errors.message("a Python script", repr(arguments.script)))
-    with Progress() as progress:
+    with Progress(quiet=arguments.quiet) as progress:
         progress.step("compiling")
         count = gb.compile_ahead(program, arguments.arch)
     print(f"{count} kernels compiled", file=sys.stderr)
@@ -323,7 +328,7 @@ def compile_kernels(arguments: argparse.Namespace) -> int:
 def convert_graph(arguments: argparse.Namespace) -> int:
     check_form(arguments.output)
     results.check_outputs({"OUT": arguments.output}, [("IN", arguments.input)])
-    with Progress() as progress:
+    with Progress(quiet=arguments.quiet) as progress:
         progress.step(f"reading {arguments.input}")
         A = load(arguments.input, arguments.symmetric, arguments.dup_op, arguments.limit)
         if arguments.dtype is not None:
@@ -353,7 +358,7 @@ def write_graph(arguments: argparse.Namespace) -> int:
     check_form(arguments.output)
     kind = KINDS[arguments.kind]
     first, second = (getattr(arguments, name.replace("-", "_")) for name in kind.names)
-    with Progress() as progress:
+    with Progress(quiet=arguments.quiet) as progress:
         progress.step("generating")
         dtype = "INT64" if arguments.weights else "BOOL"  # BOOL, all true, is written as a pattern
         A = kind.make(first, second, seed=arguments.seed, weights=arguments.weights, dtype=dtype)
@@ -389,7 +394,7 @@ class Report:
 def run_algorithm(arguments: argparse.Namespace) -> int:
     check_options(arguments)
     begin(arguments)
-    with Progress(steps=2 + arguments.repeat) as progress:
+    with Progress(2 + arguments.repeat, arguments.quiet or bool(gb.rank())) as progress:
         told = measure(arguments, progress)
     if arguments.json:
         print(json.dumps(flat(told), default=str, allow_nan=False))

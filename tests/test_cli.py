@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -330,7 +331,7 @@ def test_no_samples(call):
 
 
 def test_nobody_reads_on():
-    command = f"{sys.executable} -m algos.cli run pagerank road:9 --json --devices cpu:1"
+    command = f"{sys.executable} -m algos.cli run pagerank road:9 --json --quiet --devices cpu:1"
     ran = subprocess.run(["bash", "-c", f"{command} | true; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout, ran.stderr) == (128 + 13, "", "")
     ran = subprocess.run(["bash", "-c", f"{command} >&-"], capture_output=True, text=True)  # no stdout at all
@@ -367,7 +368,7 @@ def test_trace_and_plot(call, tmp_path):
 
 def test_as_a_process():
     command = [sys.executable, "-m", "algos.cli", "run", "bfs", "road:5", "--devices", "cpu:2", "--json", "--verify"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["verified"] is True
 
@@ -503,6 +504,21 @@ def test_a_terminal_is_told_what_is_compiled(monkeypatch, what):
         time.sleep(0.5)
     text = terminal.getvalue()
     assert "bfs 1/1" in text and ("compiling kernel 3: pull" in text) == bool(what)
+
+
+def test_a_log_is_told_what_takes_long(monkeypatch):
+    log, told = io.StringIO(), threading.Event()
+    monkeypatch.setattr(progress, "_LINE", 0.01)
+    monkeypatch.setattr(sys, "stderr", log)
+    monkeypatch.setattr(log, "flush", lambda: log.getvalue().count("\n") > 1 and told.set())
+    with progress.Progress() as shown:
+        shown.step("bfs 1/1")
+        assert told.wait(60)
+    assert re.fullmatch(r"(gbgpu: bfs 1/1: 0 s\n)+", log.getvalue())
+    with progress.Progress(quiet=True) as shown:
+        shown.step("reading")
+        time.sleep(0.1)
+    assert "reading" not in log.getvalue()
 
 
 SEARCH = """
@@ -675,6 +691,7 @@ def test_nobody_reads_what_is_printed(more):
     begin, end = os.pipe()
     os.close(begin)
     command = [sys.executable, "-m", "algos.cli", "run", "pagerank", "road:20", "--top", "400", "--devices", "cpu:1"]
+    command.append("--quiet")
     plain = os.environ | {"GBGPU_INTERPRET": "1"}
     done = subprocess.run([*command, *more], stdout=end, stderr=subprocess.PIPE, timeout=120, env=plain)
     os.close(end)
