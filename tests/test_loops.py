@@ -582,15 +582,18 @@ def test_what_a_part_read_that_was_passed_over(devices):
     assert o.value == 10 and f"{o.name} << {q.name}" not in it.explained()
 
 
+READS = "Python reads a number in each round (conditions of recorded scalars are computed on the device)"
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("with gb.loop(2): v << v + 1", "it has an inner loop"),
-        ("v << gb.Vector.from_coo([1], [2.0], size=9)", "it makes objects"),
-        ("it.until(it.index > 5); v << v + 1", "it goes on after it.until"),
-        ("n = v.isequal(v); v << v + 1; it.until(n)", "Python reads a number in each round"),
+        ("v << gb.Vector.from_coo([1], [2.0], size=9)", "it makes objects (make them before it, and write into them)"),
+        ("it.until(it.index > 5); v << v + 1", "it goes on after it.until (which may be last)"),
+        ("n = v.isequal(v); v << v + 1; it.until(n)", READS),
         ("with it.when(it.index > 1): it.until(it.index > 5)\nv << v + 1", "it.when has more than statements inside"),
-        ("A << A + A", "the matrix A changes"),
+        ("A << A + A", "the matrix A changes (write matrices before it or after it)"),
         ("it.until(it.index > 5)", "it has no statements"),
         ("v << v + 1", ""),
     ],
@@ -607,12 +610,12 @@ def test_what_keeps_loops_with_statements_is_told(text, reason, monkeypatch):
     told = f"statements, as {reason}" if reason else "statements"
     assert how() == told
     if not reason:
-        assert how(gb.trace()) == "statements, as a trace records each step"
+        assert how(gb.trace()) == "statements, as a trace records each step (gb.trace(rounds=True) records rounds)"
         gb.init("cpu:1", deterministic=True)
         assert how() == "statements, as the session is deterministic"
         monkeypatch.setattr(gb.settings, "interpret", True)
         gb.init("cpu:1")
-        assert how() == "statements, as kernels are interpreted"
+        assert how() == "statements, as kernels are interpreted (gb.settings.interpret, GBGPU_INTERPRET)"
 
 
 def test_what_is_built_in_a_body(devices):

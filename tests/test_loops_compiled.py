@@ -608,6 +608,46 @@ def test_ranks(machine):
     assert by_itself(it), it.how
 
 
+EMPTY = "a scalar may be empty (.reduce(..., allow_empty=False) always has a value)"
+NUMBERS = {  # a statement that reads an expression of scalars, and NumPy's
+    "fill": ("r[:] = s / n", lambda r, s, n, k: np.full_like(r, s / n)),
+    "fill of a round's number": ("r[:] = s * (it.index + 1)", lambda r, s, n, k: np.full_like(r, s * (k + 1))),
+    "accumulated": ("r(binary.plus) << s / n", lambda r, s, n, k: r + s / n),
+    "masked": ("r(r.S) << s / n", lambda r, s, n, k: np.full_like(r, s / n)),
+    "right": ("r << r / (s + n)", lambda r, s, n, k: r / (s + n)),
+    "left": ("r << (s - 1) * r", lambda r, s, n, k: (s - 1) * r),
+    "both": ("r << (r - s / n) * (s + 1)", lambda r, s, n, k: (r - s / n) * (s + 1)),
+    "limit": ("r << binary.max(r | r.select('>', s / n))", lambda r, s, n, k: r),
+    "in it.when": ("with it.when(it.index > 3): r(binary.plus) << s / n", lambda r, s, n, k: r + (k > 3) * s / n),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_expressions_of_scalars_are_computed_in_each_round(machine, name):
+    text, expected = NUMBERS[name]
+    A, values = road(), np.linspace(0.5, 1.5, 3000)
+    r, s, n = gb.Vector.from_dense(values), gb.Scalar.from_value(1.0), A.nrows
+    with gb.loop(60) as it:
+        s << r.reduce("max", allow_empty=False)
+        exec(text, {"r": r, "s": s, "n": n, "it": it, "binary": binary})
+        r << binary.min(r, 2.0)
+    for k in range(60):
+        values = np.minimum(expected(values, values.max(), n, k), 2.0)
+    np.testing.assert_allclose(r.to_dense(), values, rtol=1e-12)
+    assert by_itself(it), it.how
+
+
+def test_what_prevents_compiling_is_named(machine):
+    """By its statement, in the words of the loop that asks, whichever was tried before."""
+    for _ in range(3):
+        r, s = gb.Vector.from_dense(np.linspace(1, 2, 3000)), gb.Scalar(float)
+        with gb.loop(60) as it:
+            s << r.reduce("plus")  # empty if r is
+            r << r / s
+        assert it.how == f"statements, as {EMPTY}: {r.name} << {r.name}.apply(binary.truediv[FP64], right={s.name})"
+    np.testing.assert_allclose(r.to_dense().sum(), 1)
+
+
 @threads_too
 def test_a_wide_frontier_goes_back_to_statements(machine):
     A = gb.io.generate.rmat(14, 8, seed=1, dtype="BOOL")
@@ -847,6 +887,33 @@ def test_a_loop_without_end_is_stopped(machine):
     assert v.nvals == A.nrows
 
 
+def test_statements_of_signal_handlers_are_no_part_of_the_round(machine, monkeypatch):
+    A, counted, came = road(), gb.Vector.from_dense(np.zeros(9)), []
+
+    def handler(*_):
+        came.append(session.capturing)
+        counted(binary.plus) << 1
+
+    session, perform = gb.settings.session(), writing.Written._perform
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGUSR1)
+        done = perform(*arguments)
+        signal.raise_signal(signal.SIGUSR1)
+        return done
+
+    monkeypatch.setattr(writing.Written, "_perform", interrupted)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        it, level, _ = levels(A)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    expected, _ = by_python(A)
+    assert by_itself(it) and level.isequal(expected)
+    assert len(came) > 1 and not any(came)
+    assert counted.to_dense().tolist() == [len(came)] * 9
+
+
 @on([each for each in SETS if each[0] == "cpu:1"])
 @pytest.mark.parametrize("anew, step", [(False, 3), (True, 41)])
 def test_ctrl_c_anywhere_leaves_loops_as_they_were(machine, anew, step):
@@ -858,7 +925,7 @@ def test_ctrl_c_anywhere_leaves_loops_as_they_were(machine, anew, step):
         it, right, _ = levels(A)
     assert by_itself(it)
     session, place, lines = gb.settings.session(), 0, []
-    usual = "devices", "device_set", "kernels", "assigner", "blind", "writing", "loop_index", "late"
+    usual = "devices", "device_set", "kernels", "assigner", "blind", "writing", "capturing", "late"
     values = [getattr(session, name) for name in usual]
 
     def traced(frame, event, _):

@@ -38,7 +38,7 @@ class Context(Protocol):
     writing: bool  # a round of a loop is written down, for devices to do it by themselves
     changes: Any  # modes.Changed contexts under way: what they set is as it was before once they are over
     looping: set[Any]  # an element a loop that runs: what a round makes lies where it belongs, as it is handed on
-    loop_index: Any  # the loop that is captured, and where its device counts rounds; None at other times
+    capturing: Any  # the loop that is captured; None at other times
     assigner: Any  # who computes what of a product (an assign.Assigner); None: each owner its block
     sharing: Any  # the same of pulls, once for all (a sharing.Sharing), or None
     replicas: Any  # a replicas.Replicas

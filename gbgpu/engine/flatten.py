@@ -2,7 +2,6 @@
 other operands are computed by statements of their own, each once and freed after its last use."""
 
 from typing import Any
-from weakref import ref
 
 from ..language.expr import Bound, Expression, Third, Transposed, read, thunk
 from ..language.parts import inside
@@ -124,13 +123,16 @@ def filling(node: Expression, scalar: Any) -> Expression:
     devices."""
     if isinstance(scalar, Expression) and scalar.kind != "number":
         scalar = scalar.new()
-    captured = node._session.loop_index
-    if captured is not None and scalar.lazy and getattr(scalar, "source", None) == ("index", ref(captured[0])):
-        scalar = captured[1]  # where the device counts rounds
-    if len(node.shape) == 1 and not scalar.lazy and scalar.waits:
-        made = Expression("fill", None, node.left, None, node.dtype, node.shape, scalar)
-        made.nested = False
-        return made
+    if len(node.shape) == 1:
+        late, waits, dtype = node._session.late, None, node.dtype
+        if late is not None:  # a round that is captured computes it
+            waits, dtype = late(scalar, node.left.dtype), node.left.dtype
+        elif not scalar.lazy and scalar.waits:
+            waits = scalar
+        if waits is not None:
+            made = Expression("fill", None, node.left, None, dtype, node.shape, waits)
+            made.nested = False
+            return made
     value = scalar._node()._read()
     if value is not None:
         value = scalar.dtype.np_type.type(value)

@@ -51,7 +51,7 @@ def of_vectors(session: Context, statement: Any) -> tuple[tuple, dict[str, Any]]
     else:
         if kind == "reduce" and expr.left.ndim == 2:
             x, sums = _values(session, expr.left)
-            if session.loop_index is None:  # buffers of rounds are used again
+            if session.capturing is None:  # buffers of rounds are used again
                 bound["sums"] = sums
         else:
             x, stays = _operand(session, statement)

@@ -95,7 +95,7 @@ def _with_ids(session: Any, index: Any) -> Any:
     store = index.vector._store
     if store is not None and store.form == "full":
         return index
-    if session.loop_index is not None:
+    if session.capturing is not None:
         raise NotCompiled(f"{index.vector.name} may lack places")
     return index if session.nvals(index.vector) == index.size else Index(index.n, ids=index.ids())
 

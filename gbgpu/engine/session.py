@@ -121,7 +121,7 @@ class Session(Stores):
         self.alive = True
         self.broken: str | None = None  # why nothing works any more
         self.lock = Turns()
-        self.loop_index: tuple[Any, Any] | None = None  # the loop that is captured, and where its device counts rounds
+        self.capturing: Any = None  # the loop that is captured
         self.looping: set[Any] = set()  # an element a loop that runs
         self.late: Callable[[Any, Any], Any] | None = None  # what stands for a scalar's value while a loop is captured
         self.blind = False  # plans are made as if counts were unknown: they hold for any
@@ -145,7 +145,7 @@ class Session(Stores):
 
     def _relieved(self) -> bool:
         """Memory is short: what is kept to save time goes. Whether there was any."""
-        if self.loop_index is not None or not (self.replicas.drop() or self.loops):
+        if self.capturing is not None or not (self.replicas.drop() or self.loops):
             return False
         self.loops.clear()
         collect()

@@ -100,7 +100,7 @@ class Sharing:
         """How a pull that looks at all entries is shared; None: owners compute. That begins when what they lost by it
         would have paid for the copies, while no loop is captured. `own`: each device has what its own rows read, and
         nothing else, so that they may move, but nobody else computes them."""
-        if matrix.shared is not None or matrix.lost == inf or self.session.loop_index is not None:
+        if matrix.shared is not None or matrix.lost == inf or self.session.capturing is not None:
             return None if own else matrix.shared
         if not sums_whole_rows(spec) or not self.policy.steal or map.successor is not None:
             return None
@@ -136,7 +136,7 @@ class Sharing:
     ) -> Dealt | DealtThere | None:
         """How a frontier is dealt out, by the edges of each block's; None: to its owners. That begins when what they
         lost by it would have paid for the copies of their blocks, and goes on if it takes less time."""
-        if self.session.loop_index is not None:
+        if self.session.capturing is not None:
             return self._there(spec, x, matrix)
         if found is None or x.form == "full" or not self.policy.steal:
             return None

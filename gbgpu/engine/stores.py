@@ -344,7 +344,7 @@ class Stores(Reading):
 
     def _settle(self, handle: Any) -> None:
         """What a handle holds goes to the rows where it belongs, unless a loop is captured, or has the first device."""
-        if self.loop_index is None and not self.maps.alone:
+        if self.capturing is None and not self.maps.alone:
             handle._store = settled(self, handle._store)
 
     def oriented(self, matrix: Any, transposed: bool) -> MatrixStore:

@@ -309,8 +309,7 @@ class Loop(Mode):
         self._index = Recorded(self._session, INT64, "it.index", partial(_index, self._me), ("index", self._me))
 
     def _number(self) -> int:
-        captured = self._session.loop_index
-        if captured is not None and captured[0] is self:
+        if self._session.capturing is self:
             counters.read()  # it is on the device, where others would have to be read as well
         return self.rounds
 

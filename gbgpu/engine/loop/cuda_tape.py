@@ -14,12 +14,11 @@ from ...device.base import address
 from ...device.rounds import Rounds
 from ...kernels import resident
 from ...kernels.resident import Code, Order, Part, Program, Round, Unknown
-from ...modes import Changed
 from ...trace import aside
 from .condition import NOTES, PUSHED, UNEVEN, Condition, CudaCondition
 from .journal import Journal, NotCompiled
 from .limits import PASSES
-from .tapes import late, within
+from .tapes import within
 
 # What reads of other GPUs once: copies (of device/bytes.cu), and what looks at others' entries where they lie.
 _READ = {"copy_bytes", *(f"copy{size}" for size in (1, 2, 4, 8)), "combine", "write", "between"}
@@ -48,8 +47,7 @@ class CudaTape:
         with self._rounds.body(journal, self._device.processors if self.few else 0):
             if self._rounds.others:
                 journal.before = self._before
-            with Changed(self._session.changes, self._session, late=late):
-                yield
+            yield
 
     def _before(self, part: tuple) -> None:
         """GPUs meet before one uses what another one has used."""

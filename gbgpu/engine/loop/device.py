@@ -142,7 +142,7 @@ class DeviceLoop:
         if not self._ready():
             return False
         if self._refused is not None:
-            self.loop._how = f"statements, as {self._refused}"
+            self._say(*self._refused)
             return False
         gpus, cpu = 1 if self._one else self.gpus, self.device.kind == "cpu"
         seconds, each = self._seconds() / gpus, SPENT if cpu else KEPT_UP if gpus == 1 else HANDED * gpus
@@ -166,7 +166,7 @@ class DeviceLoop:
                     self._go(pinned)
                 self.loop.tell()
         except NotCompiled as reason:
-            self._refuse(str(reason))
+            self._refuse(str(reason), reason.number)
             self.tries = _TRIES
         self._anew()
         return True
@@ -196,12 +196,16 @@ class DeviceLoop:
         self.session.lock.give_way()
         self.last = perf_counter()
 
-    def _refuse(self, reason: str) -> None:
-        self.session.loops.refuse(self.signature.key, reason)
-        self.loop._how = f"statements, as {reason}"
+    def _refuse(self, reason: str, number: int | None = None) -> None:
+        self.session.loops.refuse(self.signature.key, (reason, number))
+        self._say(reason, number)
+
+    def _say(self, reason: str, number: int | None) -> None:
+        where = "" if number is None else f": {self.statements[number]!r}"
+        self.loop._how = f"statements, as {reason}{where}"
 
     @cached_property
-    def _refused(self) -> str | None:
+    def _refused(self) -> tuple[str, int | None] | None:
         return self.session.loops.refused(self.signature.key)
 
     def _wide(self) -> bool:
@@ -470,7 +474,7 @@ class DeviceLoop:
             self.tries -= 1
             return self._take(kept)
         start, compiled = perf_counter(), beside.seconds
-        captured = self._captured(pinned, way)
+        captured = uninterrupted(lambda: self._captured(pinned, way))  # what signal handlers do is no part of the round
         took = perf_counter() - start
         captured.took = took - (beside.seconds - compiled)
         self.session.loops.took((self.signature.key, way), took)

@@ -8,31 +8,36 @@ from ...language.recording import Operation
 from ...trace import by_steps
 
 _SIMPLE = ("statement", "clear")
-_OTHERS = {"loop": "it has an inner loop", "build": "it makes objects", "read": "Python reads a number in each round"}
+_OTHERS = {
+    "loop": "it has an inner loop",
+    "build": "it makes objects (make them before it, and write into them)",
+    "read": "Python reads a number in each round (conditions of recorded scalars are computed on the device)",
+}
 
 
 def hindrance(session: Any, loop: Any, statements: list[Statement], matrices: list[Any]) -> str | None:
     """What keeps a loop, of these statements, which read these matrices, from going by itself; None where it may."""
     if any(map(_apart, matrices)):
-        return "delegates are apart"
+        return "gb.partition.degree_separated keeps hubs apart (other partitions do not)"
     if session.ranks is not None:
         return "the session has several ranks"
     if session.kernels.kind == "mixed":
-        return "CPUs compute beside GPUs"
+        return "CPU devices compute beside GPUs (gb.init of GPUs alone)"
     if session.deterministic:
         return "the session is deterministic"
     if by_steps:
-        return "a trace records each step"
+        return "a trace records each step (gb.trace(rounds=True) records rounds)"
     if (found := _unlike(loop.body, statements)) is not None:
         return found
     captures = session.devices[0].captures
     if not captures:
         return f"devices of the kind {session.devices[0].kind} do not capture rounds"
     if captures == "calls":
-        return None if session.kernels.atomic else "kernels are interpreted"
+        return None if session.kernels.atomic else "kernels are interpreted (gb.settings.interpret, GBGPU_INTERPRET)"
     if loop.told:
-        return "on_iteration hears of rounds"
-    return None if imported("gbgpu.device.graph").available() else "there is no cuda-bindings, or no CUDA 12.4"
+        return "on_iteration is called between rounds"
+    found = imported("gbgpu.device.graph").available()
+    return None if found else "cuda-bindings, or CUDA 12.4, is missing (pip install cuda-bindings)"
 
 
 def _unlike(operations: list[Operation], statements: list[Statement]) -> str | None:
@@ -44,11 +49,13 @@ def _unlike(operations: list[Operation], statements: list[Statement]) -> str | N
         elif kind not in (*_SIMPLE, "when"):
             return _OTHERS[kind]
         elif ended:
-            return "it goes on after it.until"
+            return "it goes on after it.until (which may be last)"
         elif kind == "when" and not all(inner.kind in _SIMPLE for inner in what.operations):
             return "it.when has more than statements inside"
     changed = next((statement.output.name for statement in statements if statement.output.ndim > 1), None)
-    return f"the matrix {changed} changes" if changed else None if statements else "it has no statements"
+    if changed:
+        return f"the matrix {changed} changes (write matrices before it or after it)"
+    return None if statements else "it has no statements"
 
 
 def _apart(matrix: Any) -> bool:

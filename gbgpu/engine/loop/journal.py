@@ -7,7 +7,18 @@ from ...device.base import address
 
 
 class NotCompiled(Exception):
-    """A loop that runs statement by statement, and why."""
+    """A loop that runs statement by statement, and why. `number`: of the statement that prevents compiling, among those
+    of the loop, where one does."""
+
+    number: int | None = None
+
+    @classmethod
+    def may_be_empty(cls) -> "NotCompiled":
+        return cls("a scalar may be empty (.reduce(..., allow_empty=False) always has a value)")
+
+    @classmethod
+    def reads(cls) -> "NotCompiled":
+        return cls("a value is read on the host")
 
 
 class Invalidated(NotCompiled):

@@ -22,7 +22,7 @@ class Kept:
         self._captured: OrderedDict[Hashable, list[Any]] = OrderedDict()
         self.era = object()  # until all are dropped: what is captured later uses other workspaces
         self._rounds: OrderedDict[Hashable, int] = OrderedDict()
-        self._refused: OrderedDict[Hashable, tuple[int, int, str]] = OrderedDict()
+        self._refused: OrderedDict[Hashable, tuple[int, int, tuple[str, int | None]]] = OrderedDict()
         self._known: OrderedDict[Hashable, int] = OrderedDict()
         self._ended: OrderedDict[Hashable, tuple[int, bool, list[Any]]] = OrderedDict()
         self._took: OrderedDict[Hashable, float] = OrderedDict()
@@ -158,14 +158,15 @@ class Kept:
         """Whether no loop of these statements was asked about."""
         return _counted(self._known, key) == 1
 
-    def refuse(self, key: Hashable, reason: str) -> None:
-        """A loop could not be captured. After several of them two do not try, after the next one four, eight, ..."""
-        times = self._refused.get(key, (0, 0, ""))[0] + 1
+    def refuse(self, key: Hashable, reason: tuple[str, int | None]) -> None:
+        """A loop could not be captured: why, and the number of the statement. After several of them two do not try,
+        after the next one four, eight, ..."""
+        times = self._refused.get(key, (0, 0, reason))[0] + 1
         _kept(self._refused, key, (times, 1 << times - ALIKE + 1 if times >= ALIKE else 0, reason))
 
-    def refused(self, key: Hashable) -> str | None:
+    def refused(self, key: Hashable) -> tuple[str, int | None] | None:
         """Why such a loop, one more, is not to be captured; None if it may."""
-        times, left, reason = self._refused.get(key, (0, 0, ""))
+        times, left, reason = self._refused.get(key, (0, 0, ("", None)))
         if key is None or not left or self.has(key):
             return None
         self._refused[key] = times, left - 1, reason

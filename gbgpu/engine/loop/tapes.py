@@ -13,7 +13,6 @@ from ...device.base import cores
 from ...device.cpu import CpuDevice
 from ...distribute.partition import Task
 from ...kernels.cpu import load
-from ...kernels.interface import Late
 from ...kernels.replay import Replay
 from ...modes import Changed
 from ...semiring._types import INT64
@@ -51,7 +50,7 @@ class CpuTape:
             replay.threads, self._chunk = threads(session), min(_CHUNK, 1 + int(_PATIENCE / max(seconds, 1e-4)))
         devices = [_Writing(device, replay, journal) for device in session.devices]
         inline, kernels = _Inline(devices, replay), _Kernels(session.kernels, replay, journal)
-        written = {"devices": devices, "device_set": inline, "kernels": kernels, "plans": {}, "late": late}
+        written = {"devices": devices, "device_set": inline, "kernels": kernels, "plans": {}}
         return Changed(session.changes, session, **written)
 
     def turn(self, text: str, arrays: list[Any], most: int | None, changed: list[Any]) -> None:
@@ -120,12 +119,6 @@ def within(condition: Any, state: Any) -> Any:
     """A condition that is looked at before the round is counted."""
     condition.index = f"{condition.array(state)}[0]"
     return condition
-
-
-def late(scalar: Any, dtype: Any) -> Late | None:
-    """What stands for the value of a scalar that a round computes."""
-    waits = not scalar.lazy and scalar.waits and scalar.dtype is dtype
-    return Late(scalar._store[1]) if waits else None
 
 
 class _Inline:
@@ -213,7 +206,7 @@ class _Writing(CpuDevice):
         return None
 
     def _refused(self, *arguments: Any) -> NoReturn:
-        raise NotCompiled("a statement reads from the device")
+        raise NotCompiled.reads()
 
     put = get = truths = set_bits = has_empty = longest = equal = owners = checked = take = order = transpose = _refused  # type: ignore[assignment]
     offsets = rows_of = kept = is_line = at = where = _refused  # type: ignore[assignment]

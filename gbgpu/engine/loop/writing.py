@@ -4,6 +4,7 @@ brings their results to where the next round finds them."""
 from itertools import product
 from math import inf
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ...device.base import address
 from ...distribute.blocks import VectorStore
 from ...interrupts import held as uninterrupted
 from ...interrupts import imported
+from ...kernels.interface import Late
 from ...language.expr import Operand, Statement
 from ...language.recording import Operation
 from ...language.scalar import Scalar
@@ -107,15 +109,15 @@ class Written:
         session, journal = self.session, Journal(instead)
         cpu = self.device.kind == "cpu"
         self.tape: Any = CpuTape(session) if cpu else imported("gbgpu.engine.loop.cuda_tape").CudaTape(session)
-        index = Scalar(int)
+        self._index = index = Scalar(int)
         index._store = (self.device.full(2, -1, np.int64), self.tape.state[:1], 0)
         condition, done = self.tape.condition(), []
         pinned = list(self.pinned.values())
         thin = any(products(session, pinned, "push", "list"))
         for _, held in going(session, pinned, "push"):  # while it can be read
             measure(session, held)
-        reads, before = counters.host_reads, [handle._store for handle in self.inside]
-        captured = Changed(session.changes, session, loop_index=(self.loop, index), _watched=[])
+        self._reads, before = counters.host_reads, [handle._store for handle in self.inside]
+        captured = Changed(session.changes, session, capturing=self.loop, late=self._late, _watched=[])
         try:
             with captured, self.tape.recording(journal, thin, self._seconds):
                 done = self._perform(self.operations, condition)
@@ -133,8 +135,7 @@ class Written:
         finally:
             inside = [handle._store for handle in self.inside]
             uninterrupted(lambda: self._restored(before))
-        if counters.host_reads - reads != self.tape.aside:
-            raise NotCompiled("a statement reads from the device")
+        self._check_reads()
         stores = () if self.key else (x._store for statement in self.pinned.values() for x in reads_of(statement))
         self.kept = condition.arrays, inside, index, journal.held, [*stores]
         pairs = [(journal.buffers[number], place) for number, place in better.items()]
@@ -151,9 +152,7 @@ class Written:
         done = []
         for operation in operations:
             if operation.kind == "statement":
-                statement = self.pinned[id(operation.what)]
-                if not (statement.output.ndim == 0 and self._assigned(statement)):
-                    self.session.run(statement)
+                self._state(id(operation.what))
             elif operation.kind == "clear":
                 operation.what._store = None
             elif operation.kind == "until":
@@ -164,19 +163,50 @@ class Written:
                 self._guarded(operation.what)
         return done
 
+    def _state(self, key: int) -> None:
+        """Write a statement down."""
+        statement = self.pinned[key]
+        try:
+            if not (statement.output.ndim == 0 and self._assigned(statement)):
+                self.session.run(statement)
+            self._check_reads()
+        except NotCompiled as error:
+            error.number = [*self.pinned].index(key)
+            raise
+
+    def _check_reads(self) -> None:
+        if counters.host_reads - self._reads != self.tape.aside:
+            raise NotCompiled.reads()
+
     def _assigned(self, statement: Statement) -> bool:
         """Write down the arithmetic of scalars, where that can be: `s << t + 1`."""
         output, expr = statement.output, statement.expr
         number = expr.option if expr.kind == "fill" else expr if expr.kind == "number" else None
         if statement.accum is not None or not isinstance(number, Operand):
             return False
-        condition = self.tape.number()
-        text = condition.cast(condition.text(number), number.dtype, output.dtype)
-        if condition.present:
-            raise NotCompiled(f"{output.name} may be empty")
-        both = self.tape.compute(output.dtype, condition, text)
-        output._store = both, both.view(output.dtype.np_type)[:1], 0
+        output._store = self._computed(number, output.dtype)
         return True
+
+    def _computed(self, number: Any, dtype: Any) -> tuple[Any, Any, int]:
+        """What a scalar holds that each round computes from a recorded number."""
+        condition = self.tape.number()
+        text = condition.cast(condition.text(number), number.dtype, dtype)
+        if condition.present:
+            raise NotCompiled.may_be_empty()
+        both = self.tape.compute(dtype, condition, text)
+        return both, both.view(dtype.np_type)[:1], 0
+
+    def _late(self, scalar: Any, dtype: Any) -> Late | None:
+        """What stands for the value of a scalar, or an expression of scalars, that a round computes."""
+        held = self._index if getattr(scalar, "source", None) == ("index", ref(self.loop)) else scalar
+        if not held.lazy and held.dtype is dtype:
+            if held.waits:
+                return Late(held._store[1])
+            if held._store is not None:
+                raise NotCompiled.may_be_empty()
+        if not (held.lazy or held.waits) or not np.can_cast(held.dtype.np_type, dtype.np_type, "safe"):
+            return None
+        return Late(self._computed(held, dtype)[1])
 
     def _guarded(self, inner: Any) -> None:
         """What runs in some rounds: it leaves its results where they are if it does not run."""

@@ -185,7 +185,7 @@ class Elementwise(Steps):
     ) -> tuple[Any, Any]:
         """What blocks are reduced to, as one. `one`: brings the value of a block, and whether there is one."""
         session, p, tasks, dtype = self.session, x.map.p, x.map.tasks, monoid.dtype.np_type
-        near = p > 1 and session.ranks is None and session.loop_index is None and not session.brings
+        near = p > 1 and session.ranks is None and session.capturing is None and not session.brings
         if near:  # all write where the first device reads, which has its own part to do while others ask for the place
             pairs = session.once(("pairs", p, dtype), partial(_pairs, session.home, p, dtype))
 

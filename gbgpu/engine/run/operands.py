@@ -9,7 +9,7 @@ from ...device.base import Device
 from ...distribute.blocks import VectorBlock, VectorStore
 from ...distribute.partition import RowMap, Task
 from ...kernels import interface as k
-from ...kernels.interface import Spec
+from ...kernels.interface import Late, Spec
 from ...language.index import distinct
 from ...language.scalar import Scalar
 from ..matrix.csr import part_of, slots_of, whole_vector
@@ -205,7 +205,9 @@ class Operands(Steps):
         """A scalar on each device; one that waits on the first (Scalar.waits) is copied, never read."""
         map, dtype, given, session = step.into.map, step.into.dtype, step.option, self.session
         value, held = self.registers["value"], None
-        if isinstance(value, Scalar):
+        if isinstance(value, Late):
+            held = value.array
+        elif isinstance(value, Scalar):
             held = value._store[1] if value.waits and dtype is given else None
             value = None if held is not None else value.value
         if held is None:

@@ -67,7 +67,7 @@ class Products(Delegates):
         matrix, session = self.registers["A"], self.session
         if source.form != "full" or source.iso:
             return None
-        if session.loop_index is not None:  # nothing is read while a loop is captured
+        if session.capturing is not None:  # nothing is read while a loop is captured
             return matrix.halo
         if matrix.pulls == 1:
             costs, p = session.kernels.costs, len(session.devices)
@@ -95,7 +95,7 @@ class Products(Delegates):
         orders = [session.kernels.by_use(block, step.spec, masked) for block in matrix.blocks]
         if any(order is None for order in orders):
             return None
-        if matrix.near is None and session.loop_index is None:  # nothing is read while a loop is captured
+        if matrix.near is None and session.capturing is None:  # nothing is read while a loop is captured
             matrix.asked += 1
             if matrix.asked < OFTEN and not session.blind:
                 return None
@@ -195,7 +195,7 @@ class Products(Delegates):
         launch for each device. Statements alone: in loops, what is read is written down as arguments of kernels."""
         session, map, matrix, kernels = self.session, source.map, self.registers["A"], self.session.kernels
         full = source.form == "full" and not source.iso and not step.sources[1] and step.option.heads is None
-        alone = session.loop_index is None and session.watched is None and not session.brings
+        alone = session.capturing is None and session.watched is None and not session.brings
         if not (full and alone) or matrix.pulls <= OFTEN or map.p > needs.OWNERS or by_rows(session, step.spec.op):
             return None
         if not all(kernels.reaches(block, step.spec) for block in matrix.blocks):
