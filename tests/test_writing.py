@@ -17,6 +17,9 @@ PRIVATE = [
     r"thinned", r"dealt", r"dealt out", r"deal(s|ing)? (out|frontiers)", r"turning", r"brought", r"carried", r"united",
     r"blind", r"writing down", r"writes? down", r"goes by itself", r"go by themselves", r"as they see it",
     r"Solo", r"Pace", r"rented", r"first worth it", r"goes without", r"is for good", r"draw generated graphs",
+    r"dealing", r"on trial", r"would have paid", r"has paid for", r"turned round", r"lent", r"settled", r"written down",
+    r"(rounds?|loops?|goes|go) (round )?by (itself|themselves)", r"thin (frontiers?|rounds?)", r"thief", r"thieves",
+    r"meetings? of (all|both|gpus|ranks|blocks)", r"hand(s|ed|ing)? out", r"in vain",
 ]
 private = re.compile(rf"\b({'|'.join(PRIVATE)})\b", re.IGNORECASE)
 dated = re.compile(r"\b20\d\d-\d\d-\d\d\b|\bat [0-9a-f]{7}\b")
