@@ -13,6 +13,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").g
 WORDS = 35  # of a sentence, at most
 
 # Private words of the engine, which say nothing to those who did not write it.
+# fmt: off
 PRIVATE = [
     r"thinned", r"dealt", r"dealt out", r"deal(s|ing)? (out|frontiers)", r"turning", r"brought", r"carried", r"united",
     r"blind", r"writing down", r"writes? down", r"goes by itself", r"go by themselves", r"as they see it",
@@ -21,6 +22,7 @@ PRIVATE = [
     r"(rounds?|loops?|goes|go) (round )?by (itself|themselves)", r"thin (frontiers?|rounds?)", r"thief", r"thieves",
     r"meetings? of (all|both|gpus|ranks|blocks)", r"hand(s|ed|ing)? out", r"in vain",
 ]
+# fmt: on
 private = re.compile(rf"\b({'|'.join(PRIVATE)})\b", re.IGNORECASE)
 dated = re.compile(r"\b20\d\d-\d\d-\d\d\b|\bat [0-9a-f]{7}\b")
 
