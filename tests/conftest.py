@@ -150,8 +150,8 @@ WHOLE = {"test_algos", "test_loops_compiled", "test_statements"} | ORACLES
 
 
 def pytest_collection_modifyitems(config, items) -> None:
-    """Leave the last of the ordinary device sets to the long run, in some files, and other parts to other runs. What
-    takes longest begins first."""
+    """Leave the last of the ordinary device sets to the long run, in some files, and most cases of tests that are
+    marked `few`; and other parts to other runs. What takes longest begins first."""
     if part := os.environ.get("GBGPU_TEST_PART"):
         mine, parts = map(int, part.split("/"))
         items[:] = [item for item in items if crc32(item.nodeid.encode()) % parts == mine]
@@ -159,12 +159,20 @@ def pytest_collection_modifyitems(config, items) -> None:
     if settings.get_current_profile_name() == "long" or chosen() != CPU:
         return
 
-    def left(item) -> bool:
+    def on_the_last(item) -> bool:
         parameters = getattr(item, "callspec", None)
         return item.path.stem in FEWER_DEVICES and bool(parameters) and parameters.params.get("session") is CPU[-1]
 
-    config.hook.pytest_deselected(items=[item for item in items if left(item)])
-    items[:] = [item for item in items if not left(item)]
+    left = {item for item in items if on_the_last(item)}
+    marked: dict[str, list] = {}
+    for item in items:
+        if item not in left and item.get_closest_marker("few"):
+            marked.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in marked.values():
+        cases.sort(key=lambda item: crc32(item.nodeid.encode()))  # some of each parameter's values
+        left.update(cases[cases[0].get_closest_marker("few").args[0] :])
+    config.hook.pytest_deselected(items=[item for item in items if item in left])
+    items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture(scope="session", params=chosen(), ids=lambda devices: devices.name)
