@@ -13,7 +13,7 @@ import gc
 import os
 import signal
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,8 +133,8 @@ def interpreted(request) -> None:
     gc.freeze()
 
 
-# Files of thousands of small tests, and of tests that take long on each set: the ordinary run takes them on one device
-# and on three. Random statements and loops run on seven as well.
+# Files of thousands of small tests, and of tests that take long on each set: the ordinary run takes them on three
+# devices, and some of their cases on one. Random statements and loops run on seven as well.
 FEWER_DEVICES = {
     f"test_{name}"
     for name in "algos battery centrality chains communities csgraph errors exact files language memory sparse".split()
@@ -150,8 +150,8 @@ WHOLE = {"test_algos", "test_loops_compiled", "test_statements"} | ORACLES
 
 
 def pytest_collection_modifyitems(config, items) -> None:
-    """Leave the last of the ordinary device sets to the long run, in some files, and most cases of tests that are
-    marked `few`; and other parts to other runs. What takes longest begins first."""
+    """Leave to the long run most of the ordinary device sets, in some files, and most cases of tests that are marked
+    `few`; and other parts to other runs. What takes longest begins first."""
     if part := os.environ.get("GBGPU_TEST_PART"):
         mine, parts = map(int, part.split("/"))
         items[:] = [item for item in items if crc32(item.nodeid.encode()) % parts == mine]
@@ -159,18 +159,21 @@ def pytest_collection_modifyitems(config, items) -> None:
     if settings.get_current_profile_name() == "long" or chosen() != CPU:
         return
 
-    def on_the_last(item) -> bool:
-        parameters = getattr(item, "callspec", None)
-        return item.path.stem in FEWER_DEVICES and bool(parameters) and parameters.params.get("session") is CPU[-1]
-
-    left = {item for item in items if on_the_last(item)}
-    marked: dict[str, list] = {}
+    left, marked, alone = set(), defaultdict(list), defaultdict(list)
     for item in items:
-        if item not in left and item.get_closest_marker("few"):
-            marked.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for cases in marked.values():
+        name, given = item.nodeid.partition("[")[0], getattr(item, "callspec", None)
+        here = given.params.get("session") if given and item.path.stem in FEWER_DEVICES else None
+        if here is CPU[-1]:
+            left.add(item)
+        elif here is CPU[0]:
+            alone[name].append(item)
+        elif item.get_closest_marker("few"):
+            left.add(item) if "cuda:" in item.nodeid else marked[name].append(item)
+    chances = [(cases, cases[0].get_closest_marker("few").args[0]) for cases in marked.values()]
+    chances += [(cases, max(1, len(cases) // 5)) for cases in alone.values()]
+    for cases, most in chances:
         cases.sort(key=lambda item: crc32(item.nodeid.encode()))  # some of each parameter's values
-        left.update(cases[cases[0].get_closest_marker("few").args[0] :])
+        left.update(cases[most:])
     config.hook.pytest_deselected(items=[item for item in items if item in left])
     items[:] = [item for item in items if item not in left]
 

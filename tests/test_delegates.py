@@ -128,6 +128,7 @@ SEMIRINGS = (
 )  # fmt: skip
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("way", ["push", "pull"])
 @pytest.mark.parametrize(("p", "threshold"), [(3, 0), (7, 20)] + [(2, 9)] * p.WIDE)
 def test_products(p, threshold, way, always):

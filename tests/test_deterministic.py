@@ -77,6 +77,7 @@ TYPES = ("FP32", "FP64")
 SUMMED = [(name, dtype) for k, name in enumerate(SUMS) for dtype in (TYPES if WIDE else TYPES[k % 2 :][:1])]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("name", "dtype"), SUMMED)
 def test_sums_have_the_same_bits_on_any_number_of_devices(name, dtype):
     found = []

@@ -242,6 +242,7 @@ def test_parts_of_rounds_that_never_ran_before(machine):
     assert by_itself(itself) and not by_itself(other), (itself.how, other.how)
 
 
+@pytest.mark.few(6)
 @threads_too
 @pytest.mark.parametrize("stop", range(0, 16, 3 if p.WIDE else 5))
 def test_captures_that_break_off_leave_all_as_it_was(machine, monkeypatch, stop):
@@ -622,6 +623,7 @@ NUMBERS = {  # a statement that reads an expression of scalars, and NumPy's
 }
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_expressions_of_scalars_are_computed_in_each_round(machine, name):
     text, expected = NUMBERS[name]
@@ -1278,6 +1280,7 @@ CONDITIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("text", CONDITIONS)
 def test_conditions_are_written_for_both(text, monkeypatch):
     """Once compiled they mean what they mean to statements, on CPU devices; as CUDA text they compile."""
@@ -1745,6 +1748,7 @@ def test_the_number_of_the_last_round_is_left(machine):
         assert set(v.to_dense()) == set(w.to_dense()) == {39} and v.nvals == w.nvals == n, it.how
 
 
+@pytest.mark.few(4)
 @threads_too
 @pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt])
 def test_comparisons_of_scalars_that_may_be_empty(machine, compare):

@@ -110,6 +110,7 @@ ASKED = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", ASKED)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_iterations_end_where_networkx_ends_them(family, name):

@@ -6,6 +6,7 @@ import operator
 import pickle
 import shutil
 import subprocess
+from zlib import crc32
 
 import graphblas as pg
 import numpy as np
@@ -299,7 +300,7 @@ def run_cuda_text(cases, folder):
         text.append(f"{{ for (long n = 0; n < size; ++n) out[n] = f{i}({values}); }}")
     source, library = folder / "operators.cpp", folder / "operators.so"
     source.write_text("\n".join(text))
-    flags = ["-O1", "-shared", "-fPIC", "-ffp-contract=off", "-Wall", "-Werror", "-Wno-unused-function"]
+    flags = ["-O0", "-shared", "-fPIC", "-ffp-contract=off", "-Wall", "-Werror", "-Wno-unused-function"]
     flags += ["-Wno-parentheses", "-Wno-bool-compare", "-Wno-bool-operation", "-Wno-tautological-compare"]
     subprocess.run(["g++", *flags, str(source), "-o", str(library)], check=True)
     loaded = ctypes.CDLL(str(library))
@@ -311,9 +312,11 @@ def run_cuda_text(cases, folder):
 
 @pytest.fixture(scope="module")
 def computed():
-    """The cases by the key of their program: those of some types run by numba, the others by Python."""
+    """The cases by the key of their program: those of some types run by numba (half of them in the ordinary run), the
+    others by Python."""
     cases = all_cases()
     compiled = [case for case in cases if {dtype.name for dtype in case.signature} <= COMPILED]
+    compiled = [case for case in compiled if WIDE or crc32(case.label.encode()) % 2]
     run_numba(compiled)
     for case in cases:
         case.values = case.run_python() if case.values is None else case.values

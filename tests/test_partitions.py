@@ -412,6 +412,7 @@ def test_loops_bring_what_blocks_read(eager):
     assert np.allclose(*found, rtol=1e-12)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("spec", ["cpu:3", "cuda:0*3", "cuda:0-1", "cuda:0-1*2", "cuda:0-3"])
 @pytest.mark.parametrize("repeat", [gb.loop, range])
 def test_single_values_are_brought_of_every_size(eager, spec, repeat, monkeypatch):

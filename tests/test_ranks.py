@@ -96,6 +96,7 @@ def test_ranks_that_are_bound_to_cores_take_the_gpus_in_turn(monkeypatch):
 LOADING = "generated + texts 30 + together + writing", "collective + parts + binary + room"  # on two ranks, on three
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("count", "calls"), [(2, LOADING[0]), (3, LOADING[1])])
 def test_building_generating_reading_and_writing_together(count, calls):
     """What ranks do a part of each is what one process does."""

@@ -428,6 +428,7 @@ SQUARES += [("cuda:0-1*2", (1, 4, 0, 3)), ("cuda:0-3", (1, 97, 1, 1))]
 LOOPS = ["walks", "even walks", "two products", "one value", "values as masks", "parents", "levels", "paths"]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("sharers", SQUARES, indirect=True, ids=lambda each: each[0])
 def test_captured_rounds_deal_frontiers_out(sharers, name, monkeypatch):
@@ -505,6 +506,7 @@ def found_alone() -> list:
     return found_by_all(gb.io.generate.rmat(10, 8, seed=2, weights=(1, 9), dtype="INT64"))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("spec", ["cpu:4", "cuda:0*4", "cuda:0-1"])
 @pytest.mark.parametrize(("steal", "fold", "cached", "moved"), list(product([False, True], repeat=4)))
 def test_every_combination_of_actions_gives_the_same(spec, steal, fold, cached, moved, monkeypatch):

@@ -206,6 +206,7 @@ def test_the_work_of_products_is_their_terms(begun, monkeypatch):
     assert ours.nvals == ((A != 0).astype(int) @ (B != 0).astype(int)).nnz
 
 
+@pytest.mark.few(1)
 @settings(max_examples=100 if p.WIDE else 12)
 @given(program=p.programs(statements.KINDS["mixed"]))
 def test_random_statements_before_and_after(devices, program):
@@ -248,6 +249,7 @@ def scaled(k):
     return lambda x, y: x * y * k if x > k else (y - k) * (y - k)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("dtype", ["FP64", "INT64", "INT8"] + ["FP32", "UINT16"] * p.WIDE)
 def test_functions_that_capture_other_numbers_share_a_kernel(begun, monkeypatch, dtype):
     """The second one is compiled with the number as an argument, others find that."""

@@ -129,6 +129,7 @@ def test_forests_refuse_what_has_no_order(devices):
 # -- PageRank
 
 
+@pytest.mark.few(12)
 @every_graph
 @pytest.mark.parametrize("weighted", [False, True])
 def test_pagerank_by_residuals(devices, graph, weighted):
