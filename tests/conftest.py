@@ -139,7 +139,7 @@ FEWER_DEVICES = {
     f"test_{name}"
     for name in "algos battery centrality chains communities csgraph errors exact files language memory sparse".split()
     + "cli concurrency counters deterministic io real_graphs regressions told transposed trees types unchanged".split()
-    + ["deep", "loops_shared", "nx_arguments", "nx_changes"]
+    + ["deep", "loops_compiled", "loops_shared", "nx_arguments", "nx_changes"]
 }
 
 
@@ -161,16 +161,16 @@ def pytest_collection_modifyitems(config, items) -> None:
 
     left, marked, alone = set(), defaultdict(list), defaultdict(list)
     for item in items:
-        name, given = item.nodeid.partition("[")[0], getattr(item, "callspec", None)
-        here = given.params.get("session") if given and item.path.stem in FEWER_DEVICES else None
+        given = item.callspec.params if hasattr(item, "callspec") else {}
+        here = given.get("session", given.get("machine")) if item.path.stem in FEWER_DEVICES else None
         if here is CPU[-1]:
             left.add(item)
-        elif here is CPU[0]:
-            alone[name].append(item)
+        elif here is not None and "cpu:1" in (here.spec if isinstance(here, Devices) else here):
+            alone[item.path].append(item)
         elif item.get_closest_marker("few"):
-            left.add(item) if "cuda:" in item.nodeid else marked[name].append(item)
+            left.add(item) if "cuda:" in item.nodeid else marked[item.nodeid.partition("[")[0]].append(item)
     chances = [(cases, cases[0].get_closest_marker("few").args[0]) for cases in marked.values()]
-    chances += [(cases, max(1, len(cases) // 5)) for cases in alone.values()]
+    chances += [(cases, len(cases) // 5) for cases in alone.values()]
     for cases, most in chances:
         cases.sort(key=lambda item: crc32(item.nodeid.encode()))  # some of each parameter's values
         left.update(cases[most:])

@@ -79,7 +79,7 @@ def test_algorithms_and_loops():
     v = gb.Vector.from_dense(np.ones(9))
     with gb.loop(9) as it:
         v << v + 1
-    assert "CPUs" in it.how and v.reduce().new().value == 90
+    assert "CPU devices" in it.how and v.reduce().new().value == 90
 
 
 def test_rows_by_speed():

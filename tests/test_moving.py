@@ -64,7 +64,7 @@ def unsettled(monkeypatch):
     rng, run, moves = np.random.default_rng(5), Session._run, []
 
     def unsettled(session, statement, *more):
-        if session.made is None and session.loop_index is None and not session.maps.alone and rng.random() < 0.5:
+        if session.made is None and session.capturing is None and not session.maps.alone and rng.random() < 0.5:
             moves.append(move_all(session, rng))
             leave(session, statement, rng)
         return run(session, statement, *more)
