@@ -241,7 +241,7 @@ def test_loops_go_by_statements(always):
         x = gb.Vector.from_scalar(1, A.nrows)
         x << plus_times(A @ x)
         it.until(it.index == 20)
-    assert it.how == "statements, as delegates are apart" and it.rounds == 21
+    assert it.how == "statements, as the matrix is partitioned by degree_separated" and it.rounds == 21
     source = int(np.argmax(np.diff(A.to_csr()[0])))
     verify.bfs(A, source, *algos.bfs(A, source))
     verify.sssp(A, source, algos.sssp(A, source))

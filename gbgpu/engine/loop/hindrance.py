@@ -14,7 +14,7 @@ _OTHERS = {"loop": "it has an inner loop", "build": "it makes objects", "read": 
 def hindrance(session: Any, loop: Any, statements: list[Statement], matrices: list[Any]) -> str | None:
     """What keeps a loop, of these statements, which read these matrices, from going by itself; None where it may."""
     if any(map(_apart, matrices)):
-        return "delegates are apart"
+        return "the matrix is partitioned by degree_separated"
     if session.ranks is not None:
         return "the session has several ranks"
     if session.kernels.kind == "mixed":
@@ -31,7 +31,7 @@ def hindrance(session: Any, loop: Any, statements: list[Statement], matrices: li
     if captures == "calls":
         return None if session.kernels.atomic else "kernels are interpreted"
     if loop.told:
-        return "on_iteration hears of rounds"
+        return "on_iteration is called between rounds"
     return None if imported("gbgpu.device.graph").available() else "there is no cuda-bindings, or no CUDA 12.4"
 
 
@@ -44,7 +44,7 @@ def _unlike(operations: list[Operation], statements: list[Statement]) -> str | N
         elif kind not in (*_SIMPLE, "when"):
             return _OTHERS[kind]
         elif ended:
-            return "it goes on after it.until"
+            return "statements follow it.until"
         elif kind == "when" and not all(inner.kind in _SIMPLE for inner in what.operations):
             return "it.when has more than statements inside"
     changed = next((statement.output.name for statement in statements if statement.output.ndim > 1), None)
