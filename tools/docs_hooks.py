@@ -1,4 +1,4 @@
-"""Pages of the site that lie outside of docs/: results of benchmarks, examples, CONTRIBUTING.md, CHANGELOG.md."""
+"""Files of the site from outside of docs/: results of benchmarks, examples, CONTRIBUTING.md, CHANGELOG.md, LICENSE."""
 
 import re
 from pathlib import Path
@@ -20,6 +20,7 @@ MOVED = (
 def on_files(files: Files, config: Any) -> Files:
     for name, source in PAGES.items():
         files.append(File.generated(config, name, content=(ROOT / source).read_text()))
+    files.append(File.generated(config, "LICENSE", abs_src_path=str(ROOT / "LICENSE")))
     results = sorted((ROOT / "bench" / "results").iterdir())
     for path in results:
         files.append(File.generated(config, f"results/{path.name}", abs_src_path=str(path)))
