@@ -30,23 +30,23 @@ EDGE, BYTES, MEETING = 200e-12, 8.0, 20e-6
 def add_replay(commands: Any) -> None:
     """The command's arguments."""
     command = commands.add_parser(
-        "replay", help="predict what stealing and folding bring on a host, from a trace of CPU devices"
+        "replay", help="predict what stealing and folding save on a host, from a trace of CPU devices"
     )
     command.set_defaults(command=replay_trace)
-    command.add_argument("trace", metavar="TRACE", help="what gbgpu run --devices cpu:8 --trace FILE wrote")
+    command.add_argument("trace", metavar="TRACE", help="a trace that gbgpu run --devices cpu:8 --trace FILE wrote")
     host = "sim:dgx1-v100, sim:dgx-h200, sim:pcie-16 or a JSON file (default: sim:dgx1-v100)"
     command.add_argument("--topology", default="sim:dgx1-v100", metavar="T", help=host)
-    command.add_argument("--policy", choices=POLICIES, action="append", help="may be given again (default: all)")
+    command.add_argument("--policy", choices=POLICIES, action="append", help="repeatable (default: all)")
     rate = command.add_mutually_exclusive_group()
-    rate.add_argument("--edge-seconds", type=cost, default=EDGE, metavar="S", help=f"of every edge (default: {EDGE})")
-    model = f"seconds an edge as train-balance learnt them: its file, or one that is shipped, {', '.join(shipped())}; "
-    model += "cpu or h100: of each round's direction"
+    rate.add_argument("--edge-seconds", type=cost, default=EDGE, metavar="S", help=f"seconds an edge (default: {EDGE})")
+    model = f"a trained model of seconds an edge: the file of train-balance, or one of {', '.join(shipped())}; "
+    model += "cpu or h100 choose by the direction of a round"
     rate.add_argument("--model", metavar="FILE", help=model)
     command.add_argument("--bytes-per-edge", type=cost, default=BYTES, metavar="B", help=f"default: {BYTES:g}")
     meeting = f"seconds that a device adds to a round (default: {MEETING})"
     command.add_argument("--meeting", type=cost, default=MEETING, metavar="S", help=meeting)
-    command.add_argument("--plot", metavar="FILE", help="the last policy as a picture, beside rounds left alone")
-    command.add_argument("--json", action="store_true", help="JSON on stdout, nothing else there")
+    command.add_argument("--plot", metavar="FILE", help="draw the last policy beside the rounds without balancing")
+    command.add_argument("--json", action="store_true", help="print JSON on stdout, and nothing else")
 
 
 def cost(text: str) -> float:

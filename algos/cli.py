@@ -36,11 +36,11 @@ from gbgpu.io import checks
 from gbgpu.trace import compiling, now
 
 FILE = f"{gb.io.SUFFIXES}, or one of them and .gz, .bz2 or .xz"
-GRAPH = f"a file ({FILE}; .csv, .edges, .e and out.NAME are read, too) or {SPEC}, KIND {', '.join(KINDS)}"
-SYMMETRIC = "the graph is undirected: each arc gets its reverse; of two that differ, both have the larger value"
-ONCE = f"{SYMMETRIC}; a .mtx or an edge list that is written has each edge once"
-TWICE = "how arcs that the file has twice become one: plus, min, max, first, second, any, ... (default: an error)"
-LIMIT = "how many bytes the file may have or become, unpacked (default: 200 times its size, and 1 GiB at least)"
+GRAPH = f"a file ({FILE}; read only: .csv, .edges, .e, out.NAME) or a generated graph, {SPEC}, KIND {', '.join(KINDS)}"
+SYMMETRIC = "the graph is undirected: each arc gets its reverse; if both directions differ, both get the larger value"
+ONCE = f"{SYMMETRIC}; a written .mtx or edge list has each edge once"
+TWICE = "operator that combines repeated arcs of the file: plus, min, max, first, second, any, ... (default: an error)"
+LIMIT = "most bytes that the file may have or become, unpacked (default: 200 times its size, at least 1 GiB)"
 PARTITION = f"how rows are divided among the devices: {', '.join(gb.partition.NAMED)} (default: edges)"
 QUIET = "no progress on stderr"
 BAD_INPUT = (
@@ -101,7 +101,7 @@ def parser() -> argparse.ArgumentParser:
     info.add_argument("--symmetric", action="store_true", help=SYMMETRIC)
     info.add_argument("--dup-op", type=operator, metavar="OP", help=TWICE)
     info.add_argument("--limit", type=positive, metavar="BYTES", help=LIMIT)
-    info.add_argument("--topology", action="store_true", help="measure the links between the devices too")
+    info.add_argument("--topology", action="store_true", help="also measure the links between the devices")
     info.set_defaults(command=show_info)
     run = add_run(commands)
     for command in (info, run):
@@ -109,7 +109,7 @@ def parser() -> argparse.ArgumentParser:
             "--devices", default="auto", metavar="D", help="auto, cpu:4, cuda:0, cuda:0*3, sim:dgx1-v100, ..."
         )
         command.add_argument("--partition", choices=list(gb.partition.NAMED), metavar="P", help=PARTITION)
-        command.add_argument("--json", action="store_true", help="JSON on stdout, nothing else there")
+        command.add_argument("--json", action="store_true", help="print JSON on stdout, and nothing else")
     balancing.add_replay(commands)
     training.add_train(commands)
     add_compile(commands)
@@ -122,7 +122,7 @@ def add_run(commands: Any) -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run an algorithm on a graph")
     run.set_defaults(command=run_algorithm, refuse=run.error)
     names = list(runs.ALGORITHMS)
-    help = f"{', '.join(names)}; functions by their names, too"
+    help = f"{', '.join(names)}; or a function's name"
     run.add_argument("algorithm", type=lambda x: runs.FUNCTIONS.get(x, x), choices=names, metavar="ALGO", help=help)
     run.add_argument("graph", metavar="GRAPH", help=GRAPH)
     run.add_argument("--symmetric", action="store_true", help=SYMMETRIC)
@@ -130,33 +130,33 @@ def add_run(commands: Any) -> argparse.ArgumentParser:
     run.add_argument("--limit", type=positive, metavar="BYTES", help=LIMIT)
     for option, takers in runs.options().items():
         kind = {"type": option.type} if option.type else {"action": "store_const", "const": True}
-        run.add_argument(f"--{option.name.replace('_', '-')}", **kind, help=option.help.format(" and ".join(takers)))
+        run.add_argument(f"--{option.name.replace('_', '-')}", **kind, help=option.help.format(", ".join(takers)))
     run.add_argument("--repeat", type=positive, default=1, metavar="N", help="run N times and report every time")
     run.add_argument("--top", type=positive, metavar="N", help=f"print the N largest; {', '.join(runs.with_a('top'))}")
-    run.add_argument("--output", metavar="FILE", help=f"write the result, a number a vertex: {results.NAMES}")
-    run.add_argument("--verify", action="store_true", help="check what must hold of the result; exit 1 if it does not")
-    run.add_argument("--trace", metavar="FILE", help="run once more, traced, and write Chrome's trace format")
+    run.add_argument("--output", metavar="FILE", help=f"write the result, one number for each vertex: {results.NAMES}")
+    run.add_argument("--verify", action="store_true", help="verify the result; exit 1 if it is wrong")
+    run.add_argument("--trace", metavar="FILE", help="run once more with tracing and write Chrome's trace format")
     run.add_argument("--plot", metavar="FILE", help="the same as a picture: a lane a device, and the frontier's size")
-    run.add_argument("--rounds", action="store_true", help="trace loops as they go by themselves: a record is a round")
+    run.add_argument("--rounds", action="store_true", help="trace rounds of loops in place of steps")
     run.add_argument("--quiet", action="store_true", help=QUIET)
     return run
 
 
 def add_compile(commands: Any) -> None:
     ahead = commands.add_parser(
-        "compile", help="compile kernels before they are needed: the CPU's, or a GPU's, which need not be here"
+        "compile", help="compile kernels before their first use, for this CPU or for a GPU, present or not"
     )
     ahead.set_defaults(command=compile_kernels)
     ahead.add_argument(
         "script", nargs="?", metavar="SCRIPT", help="a Python program, run on the CPU (default: all algorithms)"
     )
-    ahead.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="what the program is given")
+    ahead.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the program")
     ahead.add_argument("--arch", metavar="A", help="sm_80, sm_90, ... (default: this machine's GPU, else its CPU)")
     ahead.add_argument("--quiet", action="store_true", help=QUIET)
 
 
 def add_convert(commands: Any) -> None:
-    convert = commands.add_parser("convert", help="write a graph in another form, by the names of the files")
+    convert = commands.add_parser("convert", help="write a graph in another format, chosen by the file names")
     convert.set_defaults(command=convert_graph)
     convert.add_argument("input", metavar="IN", help=GRAPH)
     convert.add_argument("output", metavar="OUT", help=f"a file: {FILE}")

@@ -36,7 +36,7 @@ KINDS = {
         gb.io.rmat,
     ),
     "uniform": Kind(
-        "edges between any two vertices alike: 2^scale vertices",
+        "edges between random pairs of vertices: 2^scale vertices",
         ("scale", "edge-factor"),
         (int, int),
         (14, 16),

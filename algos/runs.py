@@ -96,11 +96,11 @@ SOURCE = Option("source", int, "first vertex of {} (default: the highest out-deg
 SAMPLES = Option(
     "samples",
     int,
-    "{}: from so many vertices, drawn at random (default: 4)",
+    "number of sources, drawn at random (default: 4); {}",
     lambda A, asked: min(4 if asked is None else asked, A.nrows),
 )
 
-WEIGHTED = Option("weighted", None, "{}: arcs count by their values", lambda A, asked: bool(asked))
+WEIGHTED = Option("weighted", None, "use edge weights; {}", lambda A, asked: bool(asked))
 
 
 def highest(numbers: Vector, name: str) -> dict[str, Any]:

@@ -49,13 +49,14 @@ class Samples(NamedTuple):
 
 def add_train(commands: Any) -> None:
     """The command's arguments."""
-    command = commands.add_parser("train-balance", help="learn what an edge costs on this machine's CPU devices")
+    command = commands.add_parser("train-balance", help="train a model of the cost of an edge on CPU devices")
     command.set_defaults(command=train_balance)
-    command.add_argument("output", metavar="FILE", help="the model, JSON, for gbgpu replay --model")
-    command.add_argument("--direction", choices=("push", "pull"), default="push", help="of products (default: push)")
+    command.add_argument("output", metavar="FILE", help="the model's file (JSON), for gbgpu replay --model")
+    command.add_argument("--direction", choices=("push", "pull"), default="push", help="default: push")
     command.add_argument("--devices", default="cpu:2", metavar="D", help="CPU devices (default: cpu:2)")
-    command.add_argument("--graph", action="append", metavar="GRAPH", help=f"to learn from (default: {FAMILIES})")
-    command.add_argument("--unseen", action="append", metavar="GRAPH", help=f"to check with (default: {UNSEEN})")
+    families, unseen = (f"default: {', '.join(graphs)}" for graphs in (FAMILIES, UNSEEN))
+    command.add_argument("--graph", action="append", metavar="GRAPH", help=f"to train on, repeatable; {families}")
+    command.add_argument("--unseen", action="append", metavar="GRAPH", help=f"to check with, repeatable; {unseen}")
     command.add_argument("--seed", type=seed, default=0, help="default: 0")
 
 

@@ -430,9 +430,9 @@ def test_a_loop_is_recorded_once(devices):
     v, it = gb.Vector.from_scalar(0, 3), gb.loop(2)
     with it:
         v(binary.plus) << 1
-    with pytest.raises(gb.exceptions.InvalidValue, match="a loop that is new"), it:
+    with pytest.raises(gb.exceptions.InvalidValue, match="a new loop"), it:
         v(binary.plus) << 10
-    with pytest.raises(gb.exceptions.InvalidValue, match="a loop that is new"), gb.loop(2) as it, it:
+    with pytest.raises(gb.exceptions.InvalidValue, match="a new loop"), gb.loop(2) as it, it:
         v(binary.plus) << 10
     assert v.to_dict() == {0: 2, 1: 2, 2: 2} and not gb.settings.session().recorders
     outer, inner = gb.loop(2), gb.loop(3)  # made before, begun inside
@@ -590,7 +590,7 @@ READS = "Python reads a number in each round (conditions of recorded scalars are
     [
         ("with gb.loop(2): v << v + 1", "it has an inner loop"),
         ("v << gb.Vector.from_coo([1], [2.0], size=9)", "it makes objects (make them before it, and write into them)"),
-        ("it.until(it.index > 5); v << v + 1", "it goes on after it.until (which may be last)"),
+        ("it.until(it.index > 5); v << v + 1", "statements follow it.until (it may be last)"),
         ("n = v.isequal(v); v << v + 1; it.until(n)", READS),
         ("with it.when(it.index > 1): it.until(it.index > 5)\nv << v + 1", "it.when has more than statements inside"),
         ("A << A + A", "the matrix A changes (write matrices before it or after it)"),

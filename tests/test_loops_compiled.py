@@ -1564,7 +1564,7 @@ def test_nothing_waits_for_pythons_search_for_garbage(machine):
     it = gb.loop(3)
     index = it.index
     del it
-    with pytest.raises(gb.exceptions.InvalidValue, match="a loop that is gone"):
+    with pytest.raises(gb.exceptions.InvalidValue, match="a deleted loop"):
         index.new()
 
 

@@ -40,7 +40,7 @@ def check_rows(limit: int, nrows: int, where: str) -> None:
     """FileFormatError for more rows than a file that may become `limit` bytes may ask for: they take memory without any
     entry."""
     if nrows > (most := limit // _ROW):
-        hint = f"if it means it, limit={_ROW * nrows} (bytes) lets it"
+        hint = f"limit={_ROW * nrows} (bytes) allows them"
         raise FileFormatError(f"{where}: " + message(f"at most {most} rows of so small a file", nrows, hint))
 
 
@@ -157,7 +157,7 @@ def _is_file(source: Any) -> bool:
 
 
 def _too_large(where: str, limit: object, came: object) -> FileFormatError:
-    hint = "if you trust it, limit=..., a number of bytes, lets it"
+    hint = "limit=..., a number of bytes, allows it, if you trust the file"
     return FileFormatError(f"{where}: " + message(f"at most {limit} bytes", came, hint))
 
 

@@ -52,7 +52,7 @@ def _unzipped(held: bytes, opened: Source) -> dict[str, np.ndarray]:
     """The arrays by name."""
     with zipfile.ZipFile(io.BytesIO(held)) as packed:
         size = sum(part.file_size for part in packed.infolist())
-    _require(size <= opened.limit, f"at most {opened.limit} bytes, unpacked", f"{size}; limit=... lets it")
+    _require(size <= opened.limit, f"at most {opened.limit} bytes, unpacked", f"{size}; limit=... allows it")
     with np.load(io.BytesIO(held), allow_pickle=False) as arrays:
         return dict(arrays)
 

@@ -101,7 +101,7 @@ def _product_shape(left: Any, right: Any) -> tuple[int, ...]:
         raise TypeError(message("matrices or vectors in `x @ y`", f"{type(left).__name__} @ {type(right).__name__}"))
     first, second = left.shape, right.shape
     if first[-1] != second[0]:
-        raise DimensionMismatch(message("inner sizes to agree in x @ y", f"{first} @ {second}", "A.T turns a matrix"))
+        raise DimensionMismatch(message("inner sizes to agree in x @ y", f"{first} @ {second}", "A.T is the transpose"))
     return first[:-1] + second[1:]
 
 

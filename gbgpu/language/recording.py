@@ -297,7 +297,7 @@ class Loop(Mode):
             if not is_integer(value) or value < 1:
                 raise InvalidValue(message(f"{name}: a whole number of at least 1", repr(value)))
         if on_iteration is not None and not callable(on_iteration):
-            raise TypeError(message("on_iteration: a function of the rounds that are done", repr(on_iteration)))
+            raise TypeError(message("on_iteration: a function of the number of rounds", repr(on_iteration)))
         self._max_iterations = None if max_iterations is None else int(max_iterations)
         self._call, self._every = on_iteration, int(every)
         self._session = settings.session()
@@ -318,7 +318,7 @@ class Loop(Mode):
         truth = _condition(condition, "it.until")
         here = recorder(self._session)
         if here is None:
-            raise InvalidValue(message("it.until inside the body of its loop", "it outside"))
+            raise InvalidValue(message("it.until inside the body of its loop", "it.until outside"))
         self._conditions.append(condition)
         here.add("until", condition._node(), partial(_end, self._me, truth))
 
@@ -331,7 +331,7 @@ class Loop(Mode):
     def __enter__(self) -> "Loop":
         self._session.check()
         if self._begun:
-            raise InvalidValue(message("a loop that is new", "one whose body was recorded", "gb.loop() makes another"))
+            raise InvalidValue(message("a new loop", "a loop whose body was recorded", "gb.loop() makes another"))
         self._begun = True
         self._body.begin(self.until_over())
         return self
@@ -342,7 +342,7 @@ class Loop(Mode):
         if kind is not None:
             return
         if not self._conditions and self.max_iterations is None:
-            raise InvalidValue(message("a loop that ends", "no it.until and no max_iterations"))
+            raise InvalidValue(message("a loop that ends: it.until(condition) or gb.loop(max_iterations)", "neither"))
         if outer is None:
             self._session.carry_out(self)
         else:
@@ -405,7 +405,7 @@ class When(Mode):
     def __enter__(self) -> None:
         here, node = recorder(self._session), self._condition._node()
         if here is None:
-            raise InvalidValue(message("it.when inside the body of its loop", "it outside"))
+            raise InvalidValue(message("it.when inside the body of its loop", "it.when outside"))
         here.uses(node)
         self._inner.condition, self._inner.truth = node, self._truth
         self._inner.begin(self.until_over())
@@ -428,7 +428,7 @@ def _index(loop: Any) -> int:
     """The round of a loop that is there."""
     found = loop()
     if found is None:
-        raise InvalidValue(message("it.index of a loop that is there", "one of a loop that is gone", "keep `it`"))
+        raise InvalidValue(message("it.index of a loop that exists", "it.index of a deleted loop", "keep `it`"))
     return int(found._number())
 
 

@@ -18,7 +18,7 @@ _OTHERS = {
 def hindrance(session: Any, loop: Any, statements: list[Statement], matrices: list[Any]) -> str | None:
     """What keeps a loop, of these statements, which read these matrices, from going by itself; None where it may."""
     if any(map(_apart, matrices)):
-        return "gb.partition.degree_separated keeps hubs apart (other partitions do not)"
+        return "the matrix is partitioned by degree_separated (loops need another partition)"
     if session.ranks is not None:
         return "the session has several ranks"
     if session.kernels.kind == "mixed":
@@ -49,7 +49,7 @@ def _unlike(operations: list[Operation], statements: list[Statement]) -> str | N
         elif kind not in (*_SIMPLE, "when"):
             return _OTHERS[kind]
         elif ended:
-            return "it goes on after it.until (which may be last)"
+            return "statements follow it.until (it may be last)"
         elif kind == "when" and not all(inner.kind in _SIMPLE for inner in what.operations):
             return "it.when has more than statements inside"
     changed = next((statement.output.name for statement in statements if statement.output.ndim > 1), None)
