@@ -1,5 +1,7 @@
-"""The problem of `steal.py` solved exactly, by SCIP (as GUM does, section III-C): milliseconds a call. Tests and
-experiments compare `steal.py` with it; no round uses it. The only file that imports PySCIPOpt."""
+"""The problem of `steal.py` solved exactly, by SCIP (as GUM does, section III-C): milliseconds a call.
+
+Tests and experiments compare `steal.py` with it; no round uses it. The only file that imports PySCIPOpt.
+"""
 
 from functools import cache
 from threading import Lock
@@ -39,8 +41,11 @@ class Model:
         model.setObjective(z)
 
     def solve(self, costs: np.ndarray, loads: np.ndarray, known: Shares, gap: float, limit: float) -> Shares:
-        """costs (3, n, n), loads (n,): as `checked` gives them. The better one of what SCIP finds and what is known,
-        which tells what matters: one edge that takes longer goes nowhere."""
+        """Shares for costs (3, n, n) and loads (n,), as `checked` gives them.
+
+        The better one of what SCIP finds and what is known, which tells what matters: one edge that takes longer goes
+        nowhere.
+        """
         some = costs.copy()
         some[DEVICE][(costs > known.seconds * (1 + 1e-9)).any(0)] = np.inf
         some[some * np.maximum(loads, 1)[:, None] < _NOTHING * known.seconds] = 0.0
