@@ -20,8 +20,11 @@ UFUNCS = (
 
 
 class Arithmetic:
-    """The operators of sparse arrays. Scalars and sparse arrays of the same shape give sparse arrays; `+`, `-` and
-    comparisons with dense arrays give dense ones. Only `*` broadcasts."""
+    """The operators of sparse arrays.
+
+    Scalars and sparse arrays of the same shape give sparse arrays; `+`, `-` and comparisons with dense arrays give
+    dense ones. Only `*` broadcasts.
+    """
 
     format: str
     shape: Any
@@ -80,7 +83,25 @@ class Arithmetic:
         return self.round(ndigits)
 
     def power(self, n: Any, dtype: Any = None) -> Any:
-        """Each stored value to the power n. Raises NotImplementedError for n = 0, which would fill the array."""
+        """Each stored value to the power n.
+
+        Parameters
+        ----------
+        n : scalar
+            Not 0, which would fill the array.
+        dtype : dtype, optional
+            Values are cast to it first.
+
+        Returns
+        -------
+        sparse array
+            Of this shape and format.
+
+        Raises
+        ------
+        NotImplementedError
+            If `n` is 0 or no scalar.
+        """
         if not is_scalar(n):
             raise NotImplementedError("input is not scalar")
         if not n:
@@ -167,7 +188,23 @@ class Arithmetic:
     # -- products of values
 
     def multiply(self, other: Any) -> Any:
-        """Each value times the other's, broadcast as NumPy does; with a dense array a COO array."""
+        """Each value times the other's, broadcast as NumPy does.
+
+        Parameters
+        ----------
+        other : scalar, sparse or dense array
+            With a dense array the result is a COO array.
+
+        Returns
+        -------
+        sparse array
+            Of the broadcast shape.
+
+        Raises
+        ------
+        ValueError
+            If shapes can't be broadcast.
+        """
         if is_scalar(other):
             return self._scaled(other)
         if _sparse(other):
@@ -239,8 +276,11 @@ class Arithmetic:
     # -- products of arrays
 
     def __matmul__(self, other: Any) -> Any:
-        """With a vector or a matrix of NumPy a NumPy array; with a sparse array a sparse one; with a gbgpu.Vector a
-        gbgpu.Vector, which stays on the devices (from the left: `v @ A.matrix`)."""
+        """The product with a vector, a matrix or a sparse array.
+
+        With a vector or a matrix of NumPy it is a NumPy array; with a sparse array a sparse one; with a gbgpu.Vector a
+        gbgpu.Vector, which stays on the devices (from the left: `v @ A.matrix`).
+        """
         if is_scalar(other):
             raise ValueError("Scalar operands are not allowed, use '*' instead")
         if isinstance(other, gb.Vector):
