@@ -131,7 +131,7 @@ def device_info() -> list[dict[str, Any]]:
 def topology() -> Any:
     """The links between the devices of the session, measured now by copies of 128 MiB on each device.
 
-    Logical devices of one GPU count as devices.
+    Logical devices of one GPU count as devices. Of a simulated host they are the links that it has.
 
     Returns
     -------

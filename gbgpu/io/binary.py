@@ -130,10 +130,8 @@ def save(target: Any, what: Matrix | Vector) -> None:
 
     Raises
     ------
-    TypeError
-        If `what` is something else.
-    OSError
-        If the file can't be written.
+    TypeError, OSError
+        If `what` is something else, or the file can't be written.
     """
     if not isinstance(what, Matrix | Vector):
         raise TypeError(message("a Matrix or a Vector", type(what).__name__))
@@ -192,9 +190,7 @@ def _bits(values: np.ndarray) -> np.ndarray:
 
 
 def load(source: Any, *, limit: int | None = None, name: str | None = None) -> Matrix | Vector:
-    """Read a Matrix or Vector that `save` wrote.
-
-    Everything in the file is checked before it is used.
+    """Read a Matrix or Vector that `save` wrote; everything in the file is checked before it is used.
 
     Parameters
     ----------
@@ -212,10 +208,8 @@ def load(source: Any, *, limit: int | None = None, name: str | None = None) -> M
 
     Raises
     ------
-    FileFormatError
-        If the file has another form or version, or is damaged, changed, too short or too long.
-    OutOfMemory, OSError
-        If memory or the file is not there.
+    FileFormatError, OutOfMemory, OSError
+        If the file has another form or version, or is damaged, changed, too short or too long; if memory is short.
     """
     checks.word("name", name, none=True)
     ranks = settings.session().ranks

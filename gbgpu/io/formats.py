@@ -64,7 +64,7 @@ def read(path: Any, **options: Any) -> Matrix | Vector:
 
     Parameters
     ----------
-    path : path or file object
+    path : path or sequence of paths
         The file. Texts may be several files of one form: a sequence of names, a folder of parts, or a pattern such as
         "A.part-*.mtx".
     **options : object

@@ -879,7 +879,7 @@ class Transposed(Operand):
         return self.new()
 
     def new(self, dtype: Any = None, *, mask: Any = None, name: str | None = None, **hints: Any) -> Any:
-        """The transpose as a Matrix of its own."""
+        """The transpose as a new Matrix; arguments as `Expression.new`."""
         output = new_like(self.shape, dtype_or(dtype, self.dtype), name)
         output(mask=mask, **hints) << self
         return output

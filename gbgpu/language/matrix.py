@@ -632,7 +632,35 @@ class Matrix(MatrixFace, Tensor):
         ncols: int | None = None,
         name: str | None = None,
     ) -> "Matrix":
-        """A matrix of CSC arrays; arguments and errors as of `from_csr`, with rows and columns exchanged."""
+        """A matrix of CSC arrays.
+
+        Parameters
+        ----------
+        indptr : array of int
+            The offset of each column's first entry, ncols + 1.
+        row_indices : array of int
+            The row of each entry, in any order within a column.
+        values : array or scalar
+            As many values as rows, or one for all.
+        dtype : dtype, optional
+            The type of the values.
+        nrows : int, optional
+            By default the largest row + 1.
+        ncols : int, optional
+            Checked against `indptr`, if given.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one.
+
+        Raises
+        ------
+        InvalidValue, DimensionMismatch, IndexOutOfBound, ValueError
+            As `from_csr`.
+        """
         rows = checked_ids(row_indices, nrows, "row")
         offsets = offsets_of(indptr, len(rows), "column")
         if ncols is not None and ncols != len(offsets) - 1:
@@ -653,7 +681,35 @@ class Matrix(MatrixFace, Tensor):
         ncols: int | None = None,
         name: str | None = None,
     ) -> "Matrix":
-        """A matrix of CSR arrays of the rows in `compressed_rows`; other arguments and errors as of `from_csr`."""
+        """A matrix of CSR arrays of some rows.
+
+        Parameters
+        ----------
+        compressed_rows : array of int
+            The k rows that have entries.
+        indptr : array of int
+            The offset of the first entry of each of them, k + 1.
+        col_indices : array of int
+            The column of each entry.
+        values : array or scalar
+            As many values as columns, or one for all.
+        dtype : dtype, optional
+            The type of the values.
+        nrows, ncols : int, optional
+            The shape. By default the largest index + 1.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one.
+
+        Raises
+        ------
+        InvalidValue, IndexOutOfBound, ValueError
+            As `from_csr`.
+        """
         rows = _expanded(compressed_rows, indptr, col_indices, nrows, "row")
         return cls.from_coo(rows, col_indices, values, dtype, nrows=nrows, ncols=ncols, name=name)
 
@@ -670,7 +726,35 @@ class Matrix(MatrixFace, Tensor):
         ncols: int | None = None,
         name: str | None = None,
     ) -> "Matrix":
-        """A matrix of CSC arrays of the columns in `compressed_cols`; other arguments and errors as of `from_csc`."""
+        """A matrix of CSC arrays of some columns.
+
+        Parameters
+        ----------
+        compressed_cols : array of int
+            The k columns that have entries.
+        indptr : array of int
+            The offset of the first entry of each of them, k + 1.
+        row_indices : array of int
+            The row of each entry.
+        values : array or scalar
+            As many values as rows, or one for all.
+        dtype : dtype, optional
+            The type of the values.
+        nrows, ncols : int, optional
+            The shape. By default the largest index + 1.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one.
+
+        Raises
+        ------
+        InvalidValue, IndexOutOfBound, ValueError
+            As `from_csr`.
+        """
         columns = _expanded(compressed_cols, indptr, row_indices, ncols, "column")
         return cls.from_coo(row_indices, columns, values, dtype, nrows=nrows, ncols=ncols, name=name)
 

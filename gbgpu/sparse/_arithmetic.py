@@ -85,22 +85,7 @@ class Arithmetic:
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Each stored value to the power n.
 
-        Parameters
-        ----------
-        n : scalar
-            Not 0, which would fill the array.
-        dtype : dtype, optional
-            Values are cast to it first.
-
-        Returns
-        -------
-        sparse array
-            Of this shape and format.
-
-        Raises
-        ------
-        NotImplementedError
-            If `n` is 0 or no scalar.
+        `dtype`: values are cast to it first. Raises NotImplementedError for n = 0, which would fill the array.
         """
         if not is_scalar(n):
             raise NotImplementedError("input is not scalar")
@@ -188,23 +173,7 @@ class Arithmetic:
     # -- products of values
 
     def multiply(self, other: Any) -> Any:
-        """Each value times the other's, broadcast as NumPy does.
-
-        Parameters
-        ----------
-        other : scalar, sparse or dense array
-            With a dense array the result is a COO array.
-
-        Returns
-        -------
-        sparse array
-            Of the broadcast shape.
-
-        Raises
-        ------
-        ValueError
-            If shapes can't be broadcast.
-        """
+        """Each value times the other's, broadcast as NumPy does; with a dense array a COO array."""
         if is_scalar(other):
             return self._scaled(other)
         if _sparse(other):

@@ -264,9 +264,26 @@ def vstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
 
 
 def block_array(blocks: Any, *, format: str | None = None, dtype: Any = None) -> Any:
-    """An array of a list of lists of blocks; None is a block of zeros. Of one format, if all blocks are, else COO.
+    """An array of blocks.
 
-    Raises ValueError for blocks that do not fit. A row or column of None only has no extent.
+    Parameters
+    ----------
+    blocks : list of lists
+        Sparse or dense arrays; None is a block of zeros. A row or column of None only has no extent.
+    format : str, optional
+        By default that of all blocks, if they have one, else "coo".
+    dtype : dtype, optional
+        By default the common type.
+
+    Returns
+    -------
+    sparse array
+        Of all blocks.
+
+    Raises
+    ------
+    ValueError
+        If blocks do not fit.
     """
     grid = [[None if x is None else _any(x) for x in row] for row in blocks]
     if not grid or len({len(row) for row in grid}) != 1:
