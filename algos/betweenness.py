@@ -33,15 +33,41 @@ ENTRIES = 1 << 21  # of all copies of a graph together
 def betweenness(
     A: Matrix, sources: Any = None, normalized: bool = True, directed: bool | None = None, *, seed: int = 0
 ) -> Vector:
-    """For every vertex (FP64) the sum, over pairs of other vertices, of the part of their shortest paths that lead
-    through it; values and loops of A are ignored.
+    """Betweenness centrality: the share of shortest paths between others that lead through each vertex.
 
-    `sources` takes the paths from some vertices only, and scales: a number of them, drawn by `seed`, or a list. With
-    `normalized` the sum is divided by the number of pairs; else in undirected graphs a pair counts once, not in both
-    orders (`directed` None: undirected if every arc has its reverse).
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n. Values and loops are ignored.
+    sources : int or array of int, optional
+        Only paths from these vertices, scaled to all: a number of vertices to draw, or their list.
+    normalized : bool
+        Whether to divide by the number of pairs. If not, a pair of an undirected graph counts once, not in both orders.
+    directed : bool, optional
+        Whether `A` is a directed graph. By default it is undirected if every arc has its reverse.
+    seed : int
+        Draws the sources, if `sources` is a number.
 
-    Raises TypeError (A is no Matrix; sources), DimensionMismatch (A not square), IndexOutOfBound (a source),
-    InvalidValue (too many sources, one twice; path counts beyond FP64).
+    Returns
+    -------
+    Vector
+        Centralities (FP64, size n, all entries).
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix, or `sources` is neither a whole number nor a list of them.
+    DimensionMismatch
+        If `A` is not square.
+    IndexOutOfBound
+        If a source is not a vertex of `A`.
+    InvalidValue
+        If there are more sources than vertices, if one is listed twice, or if counts of paths exceed FP64.
+
+    References
+    ----------
+    Brandes, "A Faster Algorithm for Betweenness Centrality", Journal of Mathematical Sociology 2001. Sampled: Brandes,
+    Pich, "Centrality Estimation in Large Networks", 2007, scaled as NetworkX does.
     """
     n = square(A)
     chosen = vertices(sources, n, seed)
@@ -60,11 +86,39 @@ def betweenness(
 def edge_betweenness(
     A: Matrix, sources: Any = None, normalized: bool = True, directed: bool | None = None, *, seed: int = 0
 ) -> Matrix:
-    """For every arc (FP64, the pattern of A) the sum, over pairs of vertices, of the part of their shortest paths that
-    lead through it; of an undirected graph both arcs have what goes either way.
+    """Betweenness centrality of each arc: the share of shortest paths that lead through it.
 
     At an arc i -> j stands the product of a row that has s of i for each source and level, and one that has w of j at
-    the level before. Arguments and errors as `betweenness`."""
+    the level before.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n. Values and loops are ignored.
+    sources : int or array of int, optional
+        Only paths from these vertices, scaled to all: a number of vertices to draw, or their list.
+    normalized : bool
+        Whether to divide by the number of pairs.
+    directed : bool, optional
+        Whether `A` is a directed graph. By default it is undirected if every arc has its reverse.
+    seed : int
+        Draws the sources, if `sources` is a number.
+
+    Returns
+    -------
+    Matrix
+        Centralities (FP64, n x n, with the pattern of `A`). Both arcs of an undirected edge have the paths of either
+        way.
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, IndexOutOfBound, InvalidValue
+        As `betweenness`.
+
+    References
+    ----------
+    Brandes, "On Variants of Shortest-Path Betweenness Centrality", Social Networks 2008.
+    """
     n = square(A)
     chosen = vertices(sources, n, seed)
     directed = directed if directed is not None else not has_symmetric_pattern(A, n)
@@ -114,14 +168,16 @@ def factors(n: int, copies: Matrix, seeds: np.ndarray) -> tuple[Matrix, Matrix]:
 
 
 def finite(sums: Vector) -> None:
-    """InvalidValue for what paths beyond number have made infinite, or no number; parts of paths are not too many."""
+    """Raise InvalidValue if counts of paths have made a sum infinite or NaN."""
     if not np.isfinite(sums.reduce(monoid.plus).new().value or 0.0):
         raise InvalidValue(message("fewer than 2**1024 shortest paths between two vertices", "more", "grids have many"))
 
 
 def scaled(sums: Vector, chosen: np.ndarray, normalized: bool, directed: bool) -> Vector:
-    """The sums over paths from the chosen sources, as if from all. A source has no part in its own paths: one fewer
-    count for it."""
+    """The sums over paths from the chosen sources, scaled as if from all.
+
+    A source has no part in its own paths: one fewer counts for it.
+    """
     n, k = sums.size, len(chosen)
     if not k:
         return sums.dup(name="betweenness")

@@ -21,16 +21,44 @@ MANY = 14  # a frontier has many arcs from a fourteenth of all, as Beamer et al.
 
 
 class Tree(NamedTuple):
+    """Levels and parents of a breadth-first search (INT64, size n each)."""
+
     levels: Vector
     parents: Vector
 
 
 @foldable
 def bfs(A: Matrix, source: int, depth: int | None = None) -> Tree:
-    """Levels and parents (INT64, A.nrows) from `source`: level 0 and parent `source` there, nothing where it does not
-    reach, or not by `depth` arcs.
+    """Levels and parents of all vertices that `source` reaches.
 
-    Raises TypeError (A is no Matrix), DimensionMismatch (A not square), IndexOutOfBound (source).
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n: an entry `A[i, j]` is the arc i -> j. Values are ignored.
+    source : int
+        The vertex at which the search begins.
+    depth : int, optional
+        The highest level to reach. By default the search ends when no new vertex is found.
+
+    Returns
+    -------
+    Tree
+        `levels` and `parents`, two vectors (INT64, size n). The source has level 0 and itself as parent. A vertex that
+        is not reached has no entry.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix, or `source` is not a whole number.
+    DimensionMismatch
+        If `A` is not square.
+    IndexOutOfBound
+        If `source` is not a vertex of `A`.
+
+    References
+    ----------
+    Bulucc et al., "The GraphBLAS C API", the BFS example. Beamer, Asanovic, Patterson, "Direction-Optimizing
+    Breadth-First Search", SC 2012.
     """
     n = square(A)
     source = vertex(source, n)
@@ -40,7 +68,10 @@ def bfs(A: Matrix, source: int, depth: int | None = None) -> Tree:
 
 
 def search(A: Matrix, q: Vector, depth: int | None = None) -> Tree:
-    """The same from every vertex of q, the value of each its number; q is used up."""
+    """Levels and parents as of `bfs`, from every vertex of `q`.
+
+    Each value of `q` is the number of its vertex. The search overwrites `q`.
+    """
     levels, parents = (Vector(int, size=q.size, name=name) for name in ("levels", "parents"))
     with loop(rounds(depth)) as it:
         levels(q.S) << it.index
@@ -51,12 +82,33 @@ def search(A: Matrix, q: Vector, depth: int | None = None) -> Tree:
 
 
 def rounds(depth: int | None) -> int | None:
+    """Return the number of levels, the source's included; None without a bound."""
     return None if depth is None else depth + 1
 
 
 @foldable
 def bfs_levels(A: Matrix, source: int, depth: int | None = None) -> Vector:
-    """Levels alone, as `bfs` gives them, in fewer statements; errors as `bfs`."""
+    """Levels of all vertices that `source` reaches, as `bfs` gives them, without parents.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n. Values are ignored.
+    source : int
+        The vertex at which the search begins.
+    depth : int, optional
+        The highest level to reach.
+
+    Returns
+    -------
+    Vector
+        Levels (INT64, size n); no entry where `source` does not reach.
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, IndexOutOfBound
+        As `bfs`.
+    """
     n = square(A)
     levels, q = Vector(int, size=n, name="levels"), Vector(bool, size=n, name="q")
     q[vertex(source, n)] = True
@@ -68,9 +120,32 @@ def bfs_levels(A: Matrix, source: int, depth: int | None = None) -> Vector:
 
 
 def direction_optimizing_bfs(A: Matrix, source: int) -> Vector:
-    """Levels as `bfs_levels` gives them, with the direction of each level written out in place of the planner's: from a
-    frontier with few arcs each of them is followed (push); else every vertex that has no level looks among its
-    in-neighbours for one of the frontier (pull). Errors as `bfs`."""
+    """Levels as of `bfs_levels`, with the choice of push or pull written as statements.
+
+    `bfs` and `bfs_levels` leave this choice to the planner. Here a level is a push if the arcs of its frontier are at
+    most 1/14 of all arcs, else a pull.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n. Values are ignored.
+    source : int
+        The vertex at which the search begins.
+
+    Returns
+    -------
+    Vector
+        Levels (INT64, size n); no entry where `source` does not reach.
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, IndexOutOfBound
+        As `bfs`.
+
+    References
+    ----------
+    Beamer, Asanovic, Patterson, "Direction-Optimizing Breadth-First Search", SC 2012.
+    """
     n = square(A)
     levels, degree, edges = (Vector(int, size=n, name=name) for name in ("levels", "degree", "edges"))
     q, t = (Vector(bool, size=n, name=name) for name in ("q", "t"))
@@ -90,10 +165,25 @@ def direction_optimizing_bfs(A: Matrix, source: int) -> Vector:
 
 
 def multi_source_bfs(A: Matrix, sources: Any) -> Matrix:
-    """Levels (INT64) from each of the listed sources in a row of its own, nothing where it does not reach; errors as
-    `bfs`.
+    """Levels from each of several sources, one row for each source.
 
-    A row of F is the frontier of a source."""
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n. Values are ignored.
+    sources : iterable of int
+        k vertices; one may be listed more than once.
+
+    Returns
+    -------
+    Matrix
+        Levels (INT64, k x n); row r belongs to the r-th source. No entry where this source does not reach.
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, IndexOutOfBound
+        As `bfs`.
+    """
     n = square(A)
     seeds = np.array([vertex(source, n) for source in sources], int)
     F = Matrix.from_coo(np.arange(len(seeds)), seeds, True, bool, nrows=len(seeds), ncols=n, name="F")

@@ -26,14 +26,44 @@ MANY = 16  # vertices are many from a sixteenth of all
 
 
 def closeness(A: Matrix, sources: Any = None, wf_improved: bool = True, *, seed: int = 0) -> Vector:
-    """For every vertex (FP64) the number of others that reach it over the sum of their distances; 0 where none does.
-    With `wf_improved` times the part of all others that do. Distances are arcs; values and loops of A are ignored. A
-    vertex's own distances to others are those of `A.T`.
+    """Closeness centrality: the number of vertices that reach a vertex over the sum of their distances.
 
-    `sources`: only from these vertices, a number of them, drawn by `seed`, or a list; a vertex's own is no other.
+    Distances count arcs that lead to the vertex; `closeness(A.T.new())` takes those that lead away from it.
 
-    Raises TypeError (A is no Matrix; sources), DimensionMismatch (A not square), IndexOutOfBound (a source),
-    InvalidValue (too many sources, one twice)."""
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n. Values and loops are ignored.
+    sources : int or array of int, optional
+        Only distances from these vertices: a number of vertices to draw, or their list. A vertex is no source of its
+        own.
+    wf_improved : bool
+        Whether to multiply by the share of all other vertices that reach it, for graphs of several components.
+    seed : int
+        Draws the sources, if `sources` is a number.
+
+    Returns
+    -------
+    Vector
+        Centralities (FP64, size n, all entries): 0 where no source reaches, NaN where there is no source but the
+        vertex.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix, or `sources` is neither a whole number nor a list of them.
+    DimensionMismatch
+        If `A` is not square.
+    IndexOutOfBound
+        If a source is not a vertex of `A`.
+    InvalidValue
+        If there are more sources than vertices, or one is listed twice.
+
+    References
+    ----------
+    Freeman, "Centrality in Social Networks", 1978. Wasserman, Faust, "Social Network Analysis", 1994. Sampled:
+    Eppstein, Wang, "Fast Approximation of Centrality", 2001. Searches: Then et al., "The More the Merrier", VLDB 2014.
+    """
     n = square(A)
     chosen = vertices(sources, n, seed)
     reach, total = (v.to_dense() for v in sums(A, chosen, lambda length: length))
@@ -41,8 +71,31 @@ def closeness(A: Matrix, sources: Any = None, wf_improved: bool = True, *, seed:
 
 
 def harmonic(A: Matrix, sources: Any = None, *, seed: int = 0) -> Vector:
-    """For every vertex (FP64) the sum of 1 / distance over the others that reach it; with `sources`, as `closeness` has
-    them, scaled to all others. Errors as `closeness`."""
+    """Harmonic centrality: the sum of 1 / distance over the other vertices that reach a vertex.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n. Values and loops are ignored.
+    sources : int or array of int, optional
+        Only distances from these vertices, scaled to all: a number of vertices to draw, or their list.
+    seed : int
+        Draws the sources, if `sources` is a number.
+
+    Returns
+    -------
+    Vector
+        Centralities (FP64, size n, all entries).
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, IndexOutOfBound, InvalidValue
+        As `closeness`.
+
+    References
+    ----------
+    Marchiori, Latora, "Harmony in the Small-World", 2000.
+    """
     n = square(A)
     chosen = vertices(sources, n, seed)
     _, total = sums(A, chosen, lambda length: 1 / length)
@@ -99,6 +152,7 @@ def check_closeness(A: Matrix, found: Vector, sources: Any = None, *, seed: int 
 
 
 def bits_set(x):
+    """Return the number of bits that are set in a word of 64."""
     x -= (x >> 1) & 0x5555555555555555
     x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
     return ((x + (x >> 4) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101) >> 56

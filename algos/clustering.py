@@ -19,10 +19,31 @@ from gbgpu import Matrix, Vector, binary, monoid, select, unary
 
 
 def clustering(A: Matrix) -> Vector:
-    """For every vertex of an undirected graph the part of its pairs of neighbours that are joined (FP64), 0 where there
-    is no pair; values and loops are ignored.
+    """The clustering coefficient of every vertex: the share of its pairs of neighbours that are joined.
 
-    Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (an arc without its reverse)."""
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+
+    Returns
+    -------
+    Vector
+        Coefficients (FP64, size n, all entries); 0 where a vertex has fewer than two neighbours.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix.
+    DimensionMismatch
+        If `A` is not square.
+    InvalidValue
+        If an arc has no reverse.
+
+    References
+    ----------
+    Watts, Strogatz, "Collective Dynamics of 'Small-World' Networks", Nature 1998.
+    """
     undirected(A)
     A = select.offdiag(A).new(name="A")
     degree = degrees(A)
@@ -32,15 +53,52 @@ def clustering(A: Matrix) -> Vector:
 
 
 def average_clustering(A: Matrix, count_zeros: bool = True) -> float:
-    """The mean of `clustering` over all vertices, or over those where it is not 0; 0.0 where there is none."""
+    """The mean of `clustering` over the vertices.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+    count_zeros : bool
+        Whether vertices of coefficient 0 count.
+
+    Returns
+    -------
+    float
+        The mean; 0.0 if no vertex counts.
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, InvalidValue
+        As `clustering`.
+    """
     found = clustering(A)
     counted = found if count_zeros else select.valuene(found, 0).new()
     return counted.reduce(monoid.plus, allow_empty=False).new().value / max(counted.nvals, 1)
 
 
 def transitivity(A: Matrix) -> float:
-    """The part of all pairs of edges with a common end whose other ends are joined; 0.0 where there is no pair. Errors
-    as `clustering`."""
+    """The share of pairs of edges with a common end whose other ends are joined.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+
+    Returns
+    -------
+    float
+        Three times the triangles over the pairs; 0.0 if there is no triangle.
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, InvalidValue
+        As `clustering`.
+
+    References
+    ----------
+    Newman, Strogatz, Watts, "Random Graphs with Arbitrary Degree Distributions", Physical Review E 2001.
+    """
     count = triangle_count(A)
     if not count:
         return 0.0

@@ -38,13 +38,44 @@ Words = Callable[[Matrix, Vector], Iterator[Vector]]
 
 
 def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None = None, seed: int = 0) -> Vector:
-    """Colours (INT64, from 0 on) of an undirected graph; values and loops are ignored. The same by each method and on
-    all devices.
+    """A colour for each vertex of an undirected graph, so that no edge joins two of one colour.
 
-    `method`: "speculative", in few rounds, or "jones-plassmann". `order`: a different number for each vertex, the
-    largest first, in place of the one by degrees, whose equal ones are drawn by `seed`. Raises TypeError (A is no
-    Matrix; order no Vector), DimensionMismatch (A not square; order), InvalidValue (an arc without its reverse;
-    method)."""
+    Each vertex has the lowest colour that no neighbour before it has. The result is the same by each method and on all
+    devices.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+    method : str
+        "speculative", which takes few rounds, or "jones-plassmann".
+    order : Vector, optional
+        A different number for each vertex, size n; the largest is coloured first. By default the vertices of higher
+        degree.
+    seed : int
+        Draws the order of vertices of one degree, if `order` is not given.
+
+    Returns
+    -------
+    Vector
+        Colours from 0 on (INT64, size n, all entries).
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix, or `order` no Vector.
+    DimensionMismatch
+        If `A` is not square, or the size of `order` is not n.
+    InvalidValue
+        If an arc has no reverse, `method` is another, or `order` has a number twice or a vertex without one.
+
+    References
+    ----------
+    Jones, Plassmann, "A Parallel Graph Coloring Heuristic", SIAM Journal on Scientific Computing 1993. Gebremedhin,
+    Manne, "Scalable Parallel Graph Coloring Algorithms", Concurrency 2000. Welsh, Powell, "An Upper Bound for the
+    Chromatic Number of a Graph", 1967. Hasenplaugh, Kaler, Schardl, Leiserson, "Ordering Heuristics for Parallel Graph
+    Coloring", SPAA 2014.
+    """
     n = undirected(A)
     if method not in METHODS:
         raise InvalidValue(message(f"a method among {', '.join(METHODS)}", repr(method)))
@@ -54,7 +85,10 @@ def greedy_color(A: Matrix, method: str = "speculative", *, order: Vector | None
 
 
 def colored(first: Matrix, order: Vector, words: Words) -> Vector:
-    """first: the arcs to neighbours that come before, by `order`, the largest first."""
+    """Colours of a graph, from the arcs to neighbours that come before.
+
+    Vertices come in the order of the numbers in `order`, the largest first.
+    """
     n = first.nrows
     color = Vector(int, n, name="color")
     for word, bits in enumerate(words(first, order) if n else ()):
@@ -96,9 +130,11 @@ def speculated(first: Matrix, order: Vector) -> Iterator[Vector]:
 
 
 def in_turn(first: Matrix, order: Vector) -> Iterator[Vector]:
-    """The same; whoever has nobody before it that is left is next. Who finds nothing free is not waited for.
+    """The same as `speculated`, where a vertex is next when no vertex before it is left.
 
-    `waits` counts, for each vertex, those before it that have not had their turn, so each arc is followed once."""
+    A vertex that finds nothing free is not waited for. `waits` counts, for each vertex, those before it that have not
+    had their turn, so each arc is followed once.
+    """
     n, later = first.nrows, first.T.new(name="later")
     bits, taken, free, t = (Vector("UINT32", n, name=name) for name in ("bits", "taken", "free", "t"))
     waits, q, fewer = (Vector(int, n, name=name) for name in ("waits", "q", "fewer"))
@@ -131,11 +167,13 @@ def among(vertices: np.ndarray, first: Matrix, order: Vector) -> tuple[Matrix, V
 
 
 def by_degree(A: Matrix, seed: int) -> Vector:
+    """The default order: higher degrees are larger; those of one degree are drawn by `seed`."""
     numbers = drawn(A.nrows, seed)
     return binary.plus(degrees(A).apply(binary.times, right=2 * A.nrows) & numbers).new(name="order")
 
 
 def checked(order: Vector, n: int) -> Vector:
+    """The ranks of the numbers in `order`; errors as `greedy_color`."""
     if not isinstance(order, Vector):
         raise TypeError(message("a gbgpu Vector with a number for each vertex", type(order).__name__))
     if order.size != n:

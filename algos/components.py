@@ -1,10 +1,12 @@
-"""Weakly connected components: the component of a vertex of highest degree by breadth-first search, what is left of few
-vertices by passing labels on, all else by hooking and shortcutting.
+"""Weakly connected components: a search from a vertex of highest degree, then labels of what is left.
+
+A breadth-first search finds the component of a vertex of highest degree. Few vertices that are left pass labels on;
+more of them take part in hooking and shortcutting.
 
 The search mostly finds the largest component within few levels. It is left out where no vertex has many neighbours (a
 road network), and given up where a level does not double what has been reached. The few vertices with arcs that it does
 not close are mostly in components of a handful: the labels of those that fell are passed on until none falls, or for
-so many rounds. Where more are left, or they have not come to rest, the labels become a forest: each is its vertex's
+so many rounds. Where more are left, or they have not settled, the labels become a forest: each is its vertex's
 parent. A round takes for every vertex the least parent among its neighbours, hooks that onto the vertex's parent and
 onto the vertex, and lets every vertex point to its grandparent, again and again. In the end all of a component point to
 its smallest vertex.
@@ -35,9 +37,30 @@ SHORTCUTS = 3  # two more than FastSV has, where all vertices take part: they co
 
 @foldable
 def connected_components(A: Matrix) -> Vector:
-    """Labels (INT64, every vertex): the smallest vertex number of the component, directions and values of A ignored.
+    """The weakly connected component of every vertex, named by its smallest vertex.
 
-    Raises TypeError (A is no Matrix) and DimensionMismatch (A not square).
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n. Directions and values are ignored.
+
+    Returns
+    -------
+    Vector
+        Labels (INT64, size n, all entries): the smallest vertex number of the component.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix.
+    DimensionMismatch
+        If `A` is not square.
+
+    References
+    ----------
+    Zhang, Azad, Hu, "FastSV: A Distributed-Memory Connected Component Algorithm with Fast Convergence", SIAM PP 2020.
+    Slota, Rajamanickam, Madduri, "BFS and Coloring-based Parallel Algorithms for Strongly Connected Components", IPDPS
+    2014.
     """
     n = square(A)
     sides = [A] if has_symmetric_pattern(A, n) else [A, A.T]
@@ -57,8 +80,10 @@ def connected_components(A: Matrix) -> Vector:
 
 
 def component_of_the_busiest(sides: list, labels: Vector, degree: Vector) -> Vector:
-    """True at the component's vertices; nowhere if the search was left out or given up, or there is none. `labels`: the
-    number of each vertex."""
+    """True at the vertices of the component that has a vertex of highest degree.
+
+    No entry if the search was left out or given up, or there is no vertex. `labels` has the number of each vertex.
+    """
     seen, q = (Vector(bool, size=labels.size, name=name) for name in ("seen", "q"))
     highest = busiest(degree & labels).reduce(monoid.max).new().value
     n, A, cheap = labels.size, sides[0], one_side_is_cheap(sides)
@@ -90,8 +115,10 @@ fallen = binary.register_anonymous(lambda x, known: x if x < known else -1, "fal
 
 
 def passed_on(sides: list, labels: Vector, degree: Vector, seen: Vector) -> bool:
-    """Let labels of vertices that were not seen fall to the least of each component; whether they came to rest.
-    `degree`, of arcs of the first side, gets those of the others too."""
+    """Lower the labels of vertices that were not seen to the least of each component.
+
+    `degree` counts the arcs of the first side; those of the others are added to it. Returns whether the labels settled.
+    """
     n, dtype = labels.size, labels.dtype
     q, t = (Vector(dtype, size=n, name=name) for name in ("q", "t"))
     for side in sides[1:]:
@@ -115,8 +142,10 @@ def passed_on(sides: list, labels: Vector, degree: Vector, seen: Vector) -> bool
 
 
 def grown(sides: list, seen: Vector, labels: Vector) -> None:
-    """Let labels, which are no greater than the numbers of their vertices, fall to the least of each component; those
-    of vertices that were seen are right."""
+    """Lower the labels to the least of each component; those of the vertices in `seen` are right already.
+
+    No label may be greater than the number of its vertex.
+    """
     parent, dtype = labels, labels.dtype
     before, near, least = (Vector(dtype, size=labels.size, name=name) for name in ("before", "near", "least"))
     stale = Scalar(bool, name="stale")
@@ -136,10 +165,10 @@ def grown(sides: list, seen: Vector, labels: Vector) -> None:
 
 
 def has_symmetric_pattern(A: Matrix, n: int) -> bool:
-    """Whether every arc has its reverse. A wrong yes, were the numbers truly random, comes once in 2**63 matrices.
+    """Whether every arc has its reverse.
 
     Each vertex has a number of 64 bits; in a symmetric pattern their sums over out- and in-neighbours are the same
-    vector.
+    vector. A wrong yes, were the numbers truly random, comes once in 2**63 matrices.
     """
     if "FP" not in A.dtype.name and A.isequal(A.T):  # known without comparing from the first time on
         return True
@@ -152,7 +181,7 @@ def has_symmetric_pattern(A: Matrix, n: int) -> bool:
 
 
 def undirected(A: Matrix) -> int:
-    """The number of vertices; as `square`, and InvalidValue for an arc without its reverse."""
+    """Return the number of vertices; errors as `square`, and InvalidValue for an arc without its reverse."""
     n = square(A)
     if not has_symmetric_pattern(A, n):
         raise InvalidValue(

@@ -21,10 +21,33 @@ from gbgpu.semiring import plus_pair
 
 
 def core_numbers(A: Matrix) -> Vector:
-    """For every vertex of an undirected graph the largest k such that it lies in a subgraph whose degrees are all at
-    least k (INT64); values and loops are ignored.
+    """The core number of every vertex of an undirected graph.
 
-    Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (an arc without its reverse).
+    It is the largest k such that the vertex lies in a subgraph whose degrees are all at least k.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+
+    Returns
+    -------
+    Vector
+        Core numbers (INT64, size n, all entries).
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix.
+    DimensionMismatch
+        If `A` is not square.
+    InvalidValue
+        If an arc has no reverse.
+
+    References
+    ----------
+    Seidman, "Network Structure and Minimum Degree", Social Networks 1983. Dasari, Ranjan, Zubair, "ParK: An Efficient
+    Algorithm for k-core Decomposition on Multicore Processors", Big Data 2014.
     """
     n = undirected(A)
     A = select.offdiag(A).new(name="A")

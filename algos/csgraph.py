@@ -65,11 +65,39 @@ def shortest_path(
     overwrite: bool = False,
     indices: Any = None,
 ) -> Any:
-    """All distances (float64, inf: no path), or those from `indices`; with `return_predecessors` also the vertex before
-    the last on each path (int32, -9999: none).
+    """Lengths of shortest paths between all vertices, or from `indices`.
 
-    `method`: "FW", "D", "BF", "J" name the functions below, "auto" takes the one that SciPy would. Raises ValueError
-    for another one, and what they raise."""
+    Parameters
+    ----------
+    csgraph : sparse or dense array, or Matrix
+        The graph, n x n.
+    method : str
+        "D" (`dijkstra`), "BF" (`bellman_ford`), "J" (`johnson`), "FW" (`floyd_warshall`), or "auto": the one that SciPy
+        takes.
+    directed : bool
+        Whether arcs lead one way only.
+    return_predecessors : bool
+        Whether to return predecessors as well.
+    unweighted : bool
+        Whether every arc has length 1.
+    overwrite : bool
+        Passed to `floyd_warshall`.
+    indices : int or array of int, optional
+        The vertices at which paths begin. By default all.
+
+    Returns
+    -------
+    numpy.ndarray or tuple of numpy.ndarray
+        Distances (float64, shape of `indices` + (n,)); inf where there is no path. With `return_predecessors` also the
+        vertex before the last on each path (int32, the same shape); -9999 where there is none.
+
+    Raises
+    ------
+    ValueError
+        If `csgraph` is not square, `method` is another, "FW" is given with `indices`, or an index is out of range.
+    NegativeCycleError
+        If the function of `method` finds a negative cycle.
+    """
     graph = on_host(csgraph)
     validated(graph, directed)
     if method == "auto":
@@ -107,11 +135,39 @@ def dijkstra(
     limit: float = np.inf,
     min_only: bool = False,
 ) -> Any:
-    """Distances from `indices` (all vertices) of at most `limit`, as `shortest_path`. With `min_only` those from the
-    nearest of them: (distances, predecessors, sources), or distances alone.
+    """Lengths of shortest paths from `indices`, up to `limit`.
 
-    Weights that are negative bring SciPy's warning; distances are right all the same, and NegativeCycleError says where
-    there are none. Raises ValueError for indices out of range and a negative limit."""
+    Distances are right also for negative weights, which SciPy's warning is given for.
+
+    Parameters
+    ----------
+    csgraph : sparse or dense array, or Matrix
+        The graph, n x n.
+    directed : bool
+        Whether arcs lead one way only.
+    indices : int or array of int, optional
+        The vertices at which paths begin. By default all.
+    return_predecessors : bool
+        Whether to return predecessors as well.
+    unweighted : bool
+        Whether every arc has length 1.
+    limit : float
+        The largest length of a path, 0 or more.
+    min_only : bool
+        Whether to return, for each vertex, only the path from the nearest of `indices`.
+
+    Returns
+    -------
+    numpy.ndarray or tuple of numpy.ndarray
+        As `shortest_path`. With `min_only` the shapes are (n,), and a third array has the source of each path (int32).
+
+    Raises
+    ------
+    ValueError
+        If `csgraph` is not square, an index is out of range, or `limit` is negative.
+    NegativeCycleError
+        If a negative cycle is within reach.
+    """
     csr = validated(csgraph, directed)
     negative = bool(np.any(csr.data < 0))
     if negative:
@@ -148,7 +204,33 @@ def bellman_ford(
     return_predecessors: bool = False,
     unweighted: bool = False,
 ) -> Any:
-    """As `shortest_path`, also of negative weights. Raises NegativeCycleError for a cycle within reach of `indices`."""
+    """Lengths of shortest paths from `indices`, also of negative weights.
+
+    Parameters
+    ----------
+    csgraph : sparse or dense array, or Matrix
+        The graph, n x n.
+    directed : bool
+        Whether arcs lead one way only.
+    indices : int or array of int, optional
+        The vertices at which paths begin. By default all.
+    return_predecessors : bool
+        Whether to return predecessors as well.
+    unweighted : bool
+        Whether every arc has length 1.
+
+    Returns
+    -------
+    numpy.ndarray or tuple of numpy.ndarray
+        As `shortest_path`.
+
+    Raises
+    ------
+    ValueError
+        If `csgraph` is not square, or an index is out of range.
+    NegativeCycleError
+        If a negative cycle is within reach of `indices`.
+    """
     csr = validated(csgraph, directed)
     sources, shape = vertices(indices, csr.shape[0])
     if left(csr.shape[0] * csr.nnz > LONG):  # SciPy's looks at all arcs once for each vertex
@@ -164,7 +246,33 @@ def johnson(
     return_predecessors: bool = False,
     unweighted: bool = False,
 ) -> Any:
-    """As `bellman_ford`. Raises NegativeCycleError for a cycle anywhere."""
+    """Lengths of shortest paths as of `bellman_ford`, with a check for negative cycles anywhere.
+
+    Parameters
+    ----------
+    csgraph : sparse or dense array, or Matrix
+        The graph, n x n.
+    directed : bool
+        Whether arcs lead one way only.
+    indices : int or array of int, optional
+        The vertices at which paths begin. By default all.
+    return_predecessors : bool
+        Whether to return predecessors as well.
+    unweighted : bool
+        Whether every arc has length 1.
+
+    Returns
+    -------
+    numpy.ndarray or tuple of numpy.ndarray
+        As `shortest_path`.
+
+    Raises
+    ------
+    ValueError
+        If `csgraph` is not square, or an index is out of range.
+    NegativeCycleError
+        If the graph has a negative cycle.
+    """
     if unweighted:
         return dijkstra(csgraph, directed, indices, return_predecessors, unweighted)
     csr = validated(csgraph, directed)
@@ -184,9 +292,33 @@ def floyd_warshall(
     unweighted: bool = False,
     overwrite: bool = False,
 ) -> Any:
-    """All distances of a small graph; loops count for nothing. `overwrite` puts them into a dense graph of float64.
+    """Lengths of shortest paths between all vertices of a small graph; loops are ignored.
 
-    Raises NegativeCycleError, and ValueError for sparse formats but csr, csc and lil."""
+    Parameters
+    ----------
+    csgraph : sparse or dense array, or Matrix
+        The graph, n x n; of SciPy's sparse formats csr, csc and lil.
+    directed : bool
+        Whether arcs lead one way only.
+    return_predecessors : bool
+        Whether to return predecessors as well.
+    unweighted : bool
+        Whether every arc has length 1.
+    overwrite : bool
+        Whether to write the distances into `csgraph`, if it is a dense float64 array in C order.
+
+    Returns
+    -------
+    numpy.ndarray or tuple of numpy.ndarray
+        Distances (float64, n x n), and with `return_predecessors` the vertex before the last (int32, n x n).
+
+    Raises
+    ------
+    ValueError
+        If `csgraph` is not square, or has another sparse format.
+    NegativeCycleError
+        If the graph has a negative cycle.
+    """
     graph = on_host(csgraph)
     if left(False):
         return scipys.floyd_warshall(graph, directed, return_predecessors, unweighted, overwrite)
@@ -229,10 +361,31 @@ def _picked(csr: Any, rows: np.ndarray, used: np.ndarray, data: np.ndarray) -> A
 
 
 def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True) -> Any:
-    """The vertices that `i_start` reaches in breadth-first order (int32), and each vertex's predecessor (-9999: none):
-    those that SciPy's queue gives.
+    """The vertices that `i_start` reaches, in the breadth-first order of SciPy's queue.
 
-    Raises IndexOutOfBound."""
+    Parameters
+    ----------
+    csgraph : sparse or dense array, or Matrix
+        The graph, n x n.
+    i_start : int
+        The vertex at which the search begins.
+    directed : bool
+        Whether arcs lead one way only.
+    return_predecessors : bool
+        Whether to return predecessors as well.
+
+    Returns
+    -------
+    numpy.ndarray or tuple of numpy.ndarray
+        Vertices (int32) in their order, and predecessors (int32, size n); -9999 where there is none.
+
+    Raises
+    ------
+    ValueError
+        If `csgraph` is not square.
+    IndexOutOfBound
+        If `i_start` is not a vertex.
+    """
     csr = validated(csgraph, directed)
     n = csr.shape[0]
     start = vertex(int(i_start), n)
@@ -256,7 +409,27 @@ def _arcs(csr: Any, directed: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any:
-    """The tree of `breadth_first_order`: a sparse matrix of the graph's kind, arcs from predecessors."""
+    """The tree of `breadth_first_order`.
+
+    Parameters
+    ----------
+    csgraph : sparse or dense array, or Matrix
+        The graph, n x n.
+    i_start : int
+        The root.
+    directed : bool
+        Whether arcs lead one way only.
+
+    Returns
+    -------
+    scipy.sparse array or matrix
+        The arcs from predecessors with their weights, n x n.
+
+    Raises
+    ------
+    ValueError, IndexOutOfBound
+        As `breadth_first_order`.
+    """
     graph = on_host(csgraph)
     return scipys.reconstruct_path(graph, breadth_first_order(graph, i_start, directed)[1], directed)
 
@@ -267,9 +440,32 @@ def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any
 def connected_components(
     csgraph: Any, directed: bool = True, connection: str = "weak", return_labels: bool = True
 ) -> Any:
-    """(how many, labels int32), or how many. Weak components are numbered in the order of their first vertices, strong
-    ones so that arcs lead to lower numbers: one of the orders in which a search may leave them, as SciPy's is. Raises
-    ValueError for other connections."""
+    """The weakly or strongly connected components.
+
+    Weak components are numbered in the order of their first vertices. Strong ones are numbered so that arcs lead to
+    lower numbers, as SciPy's are; among such orders it may be another than SciPy's.
+
+    Parameters
+    ----------
+    csgraph : sparse or dense array, or Matrix
+        The graph, n x n.
+    directed : bool
+        Whether arcs lead one way only.
+    connection : str
+        "weak" or "strong"; ignored unless `directed`.
+    return_labels : bool
+        Whether to return labels as well.
+
+    Returns
+    -------
+    int or tuple of (int, numpy.ndarray)
+        The number of components, and the component of each vertex (int32, size n).
+
+    Raises
+    ------
+    ValueError
+        If `csgraph` is not square, or `connection` is another.
+    """
     if connection.lower() not in ("weak", "strong"):
         raise ValueError("connection must be 'weak' or 'strong'")
     strong = directed and connection.lower() == "strong"
@@ -294,9 +490,28 @@ def connected_components(
 
 
 def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
-    """The entries of the graph that span it, both directions taken together: a sparse matrix of the graph's kind,
-    float64. Among equal weights the entry that is stored first is taken, and edges of weight 0 are left out of the
-    result, as SciPy has it. `overwrite` changes nothing: the graph is never written to."""
+    """The entries of a minimum spanning forest, both directions of the graph taken together.
+
+    Among equal weights the entry that is stored first is taken. Edges of weight 0 are left out of the result, as SciPy
+    has it.
+
+    Parameters
+    ----------
+    csgraph : sparse or dense array, or Matrix
+        Weights of edges, n x n.
+    overwrite : bool
+        Ignored: the graph is never written to.
+
+    Returns
+    -------
+    scipy.sparse array or matrix
+        The entries of the forest (float64, n x n).
+
+    Raises
+    ------
+    ValueError
+        If `csgraph` is not square.
+    """
     csr = validated(csgraph)
     if left(False):
         return scipys.minimum_spanning_tree(csr)

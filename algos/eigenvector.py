@@ -17,11 +17,40 @@ from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid, unary
 
 
 def eigenvector(A: Matrix, tol: float = 1e-6, max_iterations: int = 1000, *, weighted: bool = False) -> Vector:
-    """For every vertex (FP64, squares sum to 1) its entry of the left eigenvector, none negative, if no weight is.
+    """Eigenvector centrality: the left eigenvector of the largest eigenvalue.
 
-    With `weighted` arcs count by A's values. The last round changes a vertex by less than tol, in the mean. Raises
-    TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (tol below 0, max_iterations below 1),
-    ConvergenceError."""
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n.
+    tol : float
+        Iterations end when an entry changes by less than `tol` in the mean.
+    max_iterations : int
+        At most so many iterations, 1 or more.
+    weighted : bool
+        Whether arcs count by the values of `A`. By default each stored entry counts 1.
+
+    Returns
+    -------
+    Vector
+        Centralities (FP64, size n, all entries); their squares sum to 1. None is negative unless a weight is.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix.
+    DimensionMismatch
+        If `A` is not square.
+    InvalidValue
+        If `tol` is below 0 or `max_iterations` below 1.
+    ConvergenceError
+        If the last of `max_iterations` still changes the entries by `tol` or more.
+
+    References
+    ----------
+    Bonacich, "Power and Centrality: A Family of Measures", American Journal of Sociology 1987. The iteration: von
+    Mises, Pollaczek-Geiringer, "Praktische Verfahren der Gleichungsauflösung", ZAMM 1929.
+    """
     n = square(A)
     check_limits(tol, max_iterations)
     x, t = flat(n, 1 / max(n, 1), "x"), flat(n, 0, "t")  # summing to 1, as NetworkX begins: the first change counts

@@ -26,6 +26,18 @@ METHODS = "als", "gradient"
 
 
 class Model(NamedTuple):
+    """Factors of users and of items, and the errors of the iterations.
+
+    Attributes
+    ----------
+    users : Matrix
+        FP64, full, number of users x factors.
+    items : Matrix
+        FP64, full, number of items x factors.
+    rmse : list of float
+        The root of the mean squared error over the ratings, before the first and after each iteration.
+    """
+
     users: Matrix
     items: Matrix
     rmse: list[float]
@@ -40,13 +52,44 @@ def collaborative_filtering(
     *,
     seed: int = 0,
 ) -> Model:
-    """The factors of users and of items (FP64, full, R.nrows x factors and R.ncols x factors), and the root of the mean
-    squared error over the ratings before the first and after each iteration.
+    """Factors of users and items whose products are close to the ratings.
 
-    The loss is the sum of squared errors, plus penalty times the squares of a row's factors for each of its ratings;
-    it never rises. `method`: "als" or "gradient". Rows without ratings keep the factors that are drawn by `seed`.
-    Raises TypeError (R is no Matrix), InvalidValue (method; factors, iterations below 1; penalty not above 0; a rating
-    that is not finite, ratings beyond what the penalty holds)."""
+    The loss is the sum of squared errors, plus `penalty` times the squares of a row's factors for each of its ratings.
+    It never rises.
+
+    Parameters
+    ----------
+    R : Matrix
+        Ratings, users x items.
+    factors : int
+        The number of factors of each user and item, 1 or more.
+    method : str
+        "als" (alternating least squares) or "gradient" (gradient descent).
+    iterations : int
+        1 or more.
+    penalty : float
+        The weight of the squares of factors, above 0.
+    seed : int
+        Draws the factors to begin with. Rows without ratings keep these.
+
+    Returns
+    -------
+    Model
+        `users` (FP64, full, R.nrows x factors), `items` (FP64, full, R.ncols x factors) and `rmse`.
+
+    Raises
+    ------
+    TypeError
+        If `R` is no Matrix.
+    InvalidValue
+        If `method` is another, a number is out of its range, or the sum of the ratings is not finite; by "als" also if
+        `penalty` is too small for the ratings.
+
+    References
+    ----------
+    Koren, Bell, Volinsky, "Matrix Factorization Techniques for Recommender Systems", IEEE Computer 2009. Zhou,
+    Wilkinson, Schreiber, Pan, "Large-Scale Parallel Collaborative Filtering for the Netflix Prize", AAIM 2008.
+    """
     _check(R, factors, method, iterations, penalty)
     R = R.dup(float, name="R")
     sides = R, R.T.new(name="R")
@@ -63,7 +106,20 @@ def collaborative_filtering(
 
 
 def predictions(model: Model, pairs: Matrix) -> Matrix:
-    """U V^T (FP64) at the entries of `pairs`."""
+    """The ratings that a model predicts for pairs of a user and an item.
+
+    Parameters
+    ----------
+    model : Model
+        As of `collaborative_filtering`.
+    pairs : Matrix
+        An entry, users x items, for each pair. Values are ignored.
+
+    Returns
+    -------
+    Matrix
+        `users @ items.T` at the entries of `pairs` (FP64).
+    """
     return _products(pairs, model.users, model.items)
 
 
@@ -74,10 +130,12 @@ def _products(R: Matrix, U: Matrix, V: Matrix) -> Matrix:
 
 
 def errors(R: Matrix, U: Matrix, V: Matrix) -> Matrix:
+    """The error at each rating: the rating less the product of factors."""
     return binary.minus(R & _products(R, U, V)).new(name="E")
 
 
 def root_mean_square(E: Matrix) -> float:
+    """The root of the mean of the squares of all entries; 0 without entries."""
     squares = binary.times(E & E).new().reduce_scalar(monoid.plus, allow_empty=False).new().value
     return (squares / max(E.nvals, 1)) ** 0.5
 

@@ -23,17 +23,43 @@ from gbgpu.errors import InvalidValue, message
 def predicate_filter(
     values: np.ndarray | Iterable[np.ndarray], predicate: Any, thunk: Any = None, *, segment: int = 1 << 20
 ) -> np.ndarray:
-    """The values that `v.select(predicate, thunk)` keeps of a vector `v` of them, in their order: an array of one
-    dimension and of their type.
+    """The values of a large host array that `v.select(predicate, thunk)` would keep.
 
-    `values`: an array of one dimension, also a memory-mapped one, or what yields such arrays, all of one type, and does
-    not change them any more. One after the other they are the vector; a few more than there are devices are in hand at
-    a time; none at all are FP64. What yields them runs on the calling thread, and must leave the session's GPUs alone.
-    `predicate`: a select operator, its name, or a function; it sees the indices of the whole. `segment`: how many
-    values go to a device at a time, at most. Across ranks each filters its own values on its own devices.
+    Segments of the array go to whichever device is free, and only the values that stay come back. Across ranks each
+    process filters its own values on its own devices.
 
-    Raises TypeError (no such arrays, or of several types; no select operator), InvalidValue (segment outside
-    1 .. 2**31 - 1), NotImplementedException (a type that vectors can't have)."""
+    Parameters
+    ----------
+    values : array or iterable of arrays
+        One array of one dimension, memory-mapped or not; or an iterable of such arrays of one dtype, taken one after
+        the other. The calling thread runs the iterable, which must not use the session's GPUs or change arrays that it
+        gave.
+    predicate : operator, str or function
+        A select operator, its name, or a function. It sees the indices in the whole array.
+    thunk : scalar, optional
+        The operator's second argument.
+    segment : int
+        At most so many values go to a device at a time, 1 to 2**31 - 1. A few more segments than devices are in memory.
+
+    Returns
+    -------
+    numpy.ndarray
+        The values that are kept, in their order and of their dtype; FP64 if the iterable is empty.
+
+    Raises
+    ------
+    TypeError
+        If an array has another number of dimensions or another dtype than the first, or `predicate` does not select.
+    InvalidValue
+        If `segment` is out of its range.
+    NotImplementedException
+        If no vector can have the dtype.
+
+    References
+    ----------
+    Ben-Nun, Sutton, Pai, Pingali, "Groute: An Asynchronous Multi-GPU Programming Model for Irregular Computations",
+    PPoPP 2017, section 3.
+    """
     if not 1 <= index(segment) < 1 << 31:
         raise InvalidValue(message("a segment of 1 to 2**31 - 1 values", segment))
     arrays = iter(values if isinstance(values, Iterable) and not isinstance(values, np.ndarray) else (values,))

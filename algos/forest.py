@@ -22,11 +22,32 @@ from gbgpu.semiring import min_first, min_second
 
 
 def minimum_spanning_forest(A: Matrix) -> Matrix:
-    """The edges of a minimum spanning forest with their weights (A's dtype), each once, at [i, j] with i < j.
+    """The edges of a minimum spanning forest with their weights.
 
-    Directions and loops of A are ignored: between two vertices the least entry counts. Of edges that weigh the same
-    that of the lower [i, j] comes first. Raises TypeError (A is no Matrix), DimensionMismatch (A not square),
-    InvalidValue (an edge whose weight is NaN; beside a number NaN does not count)."""
+    Parameters
+    ----------
+    A : Matrix
+        Weights of edges, n x n. Directions and loops are ignored: the least entry between two vertices counts.
+
+    Returns
+    -------
+    Matrix
+        The edges (dtype of `A`, n x n), each once, at [i, j] with i < j. Of edges of the same weight the one with the
+        lower [i, j] is taken first.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix.
+    DimensionMismatch
+        If `A` is not square.
+    InvalidValue
+        If the weight of an edge is NaN. A NaN is ignored if the reverse arc has a number.
+
+    References
+    ----------
+    Boruvka 1926. Kepner, Gilbert, "Graph Algorithms in the Language of Linear Algebra", SIAM 2011, chapter 5.
+    """
     n = square(A)
     rows, cols, weights = select.triu(binary.min(A | A.T).new(), 1).new().to_coo()
     if np.isnan(weights).any():
@@ -60,8 +81,10 @@ def chosen_edges(C: Matrix, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
 
 
 def numbered(joined: np.ndarray) -> np.ndarray:
-    """The number of each component's tree, where joined[i] is what i takes part with: two that chose each other are the
-    root of a tree."""
+    """The number of the tree of each component, where component i joins `joined[i]`.
+
+    Two components that chose each other are the root of a tree.
+    """
     own = np.arange(len(joined))
     mutual = (joined[joined] == own) & (own < joined)
     root = Vector.from_coo(own, np.where(mutual, own, joined), int, size=len(own), name="root")

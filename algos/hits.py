@@ -18,17 +18,48 @@ from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid
 
 
 class Hits(NamedTuple):
+    """Hubs and authorities (FP64, size n each)."""
+
     hubs: Vector
     authorities: Vector
 
 
 def hits(A: Matrix, tol: float = 1e-8, max_iterations: int = 1000, *, weighted: bool = False) -> Hits:
-    """Hubs and authorities (FP64, every vertex; each sum to 1, or all 0 without arcs).
+    """Hub and authority scores of every vertex (HITS).
 
-    With `weighted` arcs count by A's values, which must not be negative. The last round changes an authority by less
-    than tol, in the mean. Where several components have the same largest singular value the result is one of many.
-    Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (tol below 0, max_iterations below
-    1), ConvergenceError."""
+    Where several components have the same largest singular value, the result is one of many.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n.
+    tol : float
+        Iterations end when an authority changes by less than `tol` in the mean.
+    max_iterations : int
+        At most so many iterations, 1 or more.
+    weighted : bool
+        Whether arcs count by the values of `A`, which must not be negative. By default each stored entry counts 1.
+
+    Returns
+    -------
+    Hits
+        `hubs` and `authorities` (FP64, size n, all entries). Each sums to 1; without arcs all are 0.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix.
+    DimensionMismatch
+        If `A` is not square.
+    InvalidValue
+        If `tol` is below 0 or `max_iterations` below 1.
+    ConvergenceError
+        If the last of `max_iterations` still changes the authorities by `tol` or more.
+
+    References
+    ----------
+    Kleinberg, "Authoritative Sources in a Hyperlinked Environment", Journal of the ACM 1999.
+    """
     n = square(A)
     check_limits(tol, max_iterations)
     a, h, t = flat(n, 0, "authorities"), flat(n, 1.0, "hubs"), flat(n, 0, "t")

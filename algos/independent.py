@@ -19,9 +19,33 @@ from gbgpu.semiring import any_pair, max_first
 
 
 def maximal_independent_set(A: Matrix, seed: int = 0) -> Vector:
-    """True (BOOL) at the vertices of a set; the same one for the same seed. Values and loops are ignored.
+    """A maximal independent set: no two of its vertices are joined, and none can be added.
 
-    Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (an arc without its reverse).
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+    seed : int
+        Draws the order of the vertices; the same seed gives the same set.
+
+    Returns
+    -------
+    Vector
+        True at the vertices of the set (BOOL, size n); no entry elsewhere.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix.
+    DimensionMismatch
+        If `A` is not square.
+    InvalidValue
+        If an arc has no reverse.
+
+    References
+    ----------
+    Luby, "A Simple Parallel Algorithm for the Maximal Independent Set Problem", STOC 1985. Blelloch, Fineman, Shun,
+    "Greedy Sequential Maximal Independent Set and Matching are Parallel on Average", SPAA 2012.
     """
     n = undirected(A)
     A = select.offdiag(A).new(name="A")

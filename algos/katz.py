@@ -30,12 +30,45 @@ def katz(
     normalized: bool = True,
     weighted: bool = False,
 ) -> Vector:
-    """For every vertex (FP64) alpha times the sum over its in-neighbours, plus beta: a number, or a Vector with one for
-    each vertex (nothing: 0). `normalized`: divided by the root of the sum of squares.
+    """Katz centrality: `alpha` times the sum over a vertex's in-neighbours, plus `beta`.
 
-    alpha None: 0.85 over a bound of the eigenvalues, which always settles. With `weighted` arcs count by A's values.
-    The last round changes a vertex by less than tol, in the mean. Raises TypeError (A is no Matrix), DimensionMismatch
-    (A not square; beta), InvalidValue (tol below 0, max_iterations below 1), ConvergenceError."""
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n.
+    alpha : float, optional
+        The weight of each further arc of a walk. By default 0.85 over a bound of the eigenvalues, which always settles.
+    beta : float or Vector
+        What each vertex has by itself: a number for all, or a Vector of size n (no entry: 0).
+    tol : float
+        Iterations end when an entry changes by less than `tol` in the mean.
+    max_iterations : int
+        At most so many iterations, 1 or more.
+    normalized : bool
+        Whether to divide by the root of the sum of squares.
+    weighted : bool
+        Whether arcs count by the values of `A`. By default each stored entry counts 1.
+
+    Returns
+    -------
+    Vector
+        Centralities (FP64, size n, all entries).
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix.
+    DimensionMismatch
+        If `A` is not square, or the size of `beta` is not n.
+    InvalidValue
+        If `tol` is below 0 or `max_iterations` below 1.
+    ConvergenceError
+        If the last of `max_iterations` still changes the entries by `tol` or more: `alpha` may be too large.
+
+    References
+    ----------
+    Katz, "A New Status Index Derived from Sociometric Analysis", Psychometrika 1953.
+    """
     n = square(A)
     check_limits(tol, max_iterations)
     alpha = default_alpha(A, weighted) if alpha is None else alpha

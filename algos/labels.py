@@ -25,12 +25,39 @@ from gbgpu.semiring import any_pair, plus_first
 
 
 def label_propagation(A: Matrix, synchronous: bool = False, max_iterations: int = 100) -> Vector:
-    """For every vertex of an undirected graph a label (INT64, a vertex number); those of one label are a community.
-    Values and loops are ignored.
+    """Communities of an undirected graph: each vertex takes the label that most of its neighbours have.
 
-    It ends when no label changes, or after max_iterations. Colours are given in the order of degrees, between equal
-    ones of vertex numbers, so the result is always the same. Raises TypeError (A is no Matrix), DimensionMismatch (A
-    not square), InvalidValue (an arc without its reverse; max_iterations below 1)."""
+    By default the vertices of one colour move together. The result is always the same.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+    synchronous : bool
+        Whether all vertices move together.
+    max_iterations : int
+        It ends when no label changes, or after so many iterations; 1 or more.
+
+    Returns
+    -------
+    Vector
+        Labels (INT64, size n, all entries), which are vertex numbers; vertices of one label are a community.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix.
+    DimensionMismatch
+        If `A` is not square.
+    InvalidValue
+        If an arc has no reverse, or `max_iterations` is below 1.
+
+    References
+    ----------
+    Raghavan, Albert, Kumara, "Near Linear Time Algorithm to Detect Community Structures", Physical Review E 2007.
+    Semi-synchronous: Cordasco, Gargano, "Community Detection via Semi-synchronous Label Propagation Algorithms", 2010.
+    Synchronous: LDBC Graphalytics, CDLP.
+    """
     n = undirected(A)
     check_limits(0, max_iterations)
     A = unary.one(select.offdiag(A)).new(dtype=int, name="A")

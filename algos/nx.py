@@ -39,16 +39,20 @@ class Backend:
 
     @staticmethod
     def convert_from_nx(graph: Any, **preserved: Any) -> Any:
-        """Whatever is to be preserved is: the dictionaries are the graph's own."""
+        """Convert a graph of NetworkX, with all attributes, as its dictionaries are shared."""
         return from_networkx(graph)
 
     @staticmethod
     def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
+        """Convert a graph of this backend to NetworkX; other results are returned as they are."""
         return to_networkx(result) if type(result) in CLASSES.values() else result
 
     @staticmethod
     def can_run(name: str, arguments: tuple, keywords: dict[str, Any]) -> bool | str:
-        """True, or why not. NotImplementedError of the functions says what only a look at the graph shows."""
+        """Return True, or the reason why not.
+
+        Functions raise NotImplementedError for what only a look at the graph shows.
+        """
         return OFFERS[name].can(arguments, keywords)
 
     @staticmethod
@@ -66,8 +70,11 @@ class Backend:
 
     @staticmethod
     def should_run(name: str, arguments: tuple, keywords: dict[str, Any]) -> bool | str:
-        """True, or why NetworkX would be as quick. `networkx.config.backends.gbgpu.threshold`: from how many arcs on it
-        should not; 0 for all graphs."""
+        """Return True, or the reason why NetworkX would be as quick.
+
+        `networkx.config.backends.gbgpu.threshold` is the number of arcs from which graphs are worth it; 0: all graphs
+        are.
+        """
         threshold, work = networkx.config.backends.gbgpu.threshold, OFFERS[name].work
         graph = arguments[0] if arguments else keywords.get("G")
         if not threshold or not isinstance(graph, networkx.Graph):

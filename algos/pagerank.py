@@ -1,9 +1,8 @@
-"""PageRank: the stationary distribution of a surfer who follows a random out-arc, or jumps anywhere with probability
-1 - damping.
+"""PageRank: the stationary distribution of a surfer who follows random out-arcs and sometimes jumps anywhere.
 
-Each round every vertex divides damping times its rank among its out-arcs: t, what arrives. The ranks sum to 1, so
-1 - sum(t) is all that does not travel along arcs, the jumps and the rank of vertices without out-arcs (dangling); it
-is spread evenly, or in proportions that are asked for.
+A jump has the probability 1 - damping. Each round every vertex divides damping times its rank among its out-arcs: t,
+what arrives. The ranks sum to 1, so 1 - sum(t) is all that does not travel along arcs, the jumps and the rank of
+vertices without out-arcs (dangling); it is spread evenly, or in proportions that are asked for.
 
 Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking", 1999; the treatment of dangling vertices is
 that of LDBC Graphalytics and NetworkX.
@@ -22,6 +21,8 @@ from gbgpu.semiring import plus_first, plus_pair, plus_second, plus_times
 
 
 class Ranks(NamedTuple):
+    """Ranks of all vertices, the number of iterations, and whether the ranks settled."""
+
     ranks: Vector
     iterations: int
     converged: bool
@@ -40,17 +41,49 @@ def pagerank(
     dangling: Vector | None = None,
     nstart: Vector | None = None,
 ) -> Ranks:
-    """Ranks (`dtype`, FP32 or FP64, every vertex, sum 1), the iterations done, and whether the last changed them by
-    less than tol.
+    """PageRank of every vertex.
 
-    The change is the sum of absolute differences; with tol = 0 it is not computed and all iterations are done. With
-    `weighted` a vertex divides its rank in proportion to A's values, which must not be negative; else every stored
-    entry counts the same.
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n.
+    damping : float
+        The probability to follow an arc, in [0, 1).
+    tol : float
+        Iterations end when the sum of absolute changes is below `tol`. With 0 the change is not computed, and all
+        `max_iterations` are done.
+    max_iterations : int
+        At most so many iterations, 1 or more.
+    dtype : dtype
+        FP32 or FP64, of the ranks and of the computation.
+    weighted : bool
+        Whether a vertex divides its rank in proportion to the values of `A`. By default each stored entry counts the
+        same.
+    personalization : Vector, optional
+        The proportion of jumps to each vertex, size n; no entry means none. By default all are the same.
+    dangling : Vector, optional
+        Where the rank of vertices without out-arcs goes, in the same form. By default as `personalization`.
+    nstart : Vector, optional
+        The ranks to begin with, in the same form.
 
-    `personalization` says in what proportion the surfer jumps to each vertex (nothing: never), `dangling` where to from
-    a dangling one (None: as `personalization`), `nstart` where ranks begin. Raises TypeError (A is no Matrix; dtype),
-    DimensionMismatch (A not square; a vector's size), InvalidValue (damping outside [0, 1), tol below 0, max_iterations
-    below 1, a weight or a proportion below 0 or not finite, proportions all 0).
+    Returns
+    -------
+    Ranks
+        `ranks` (`dtype`, size n, sum 1), `iterations`, and `converged`: whether the last change was below `tol`.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix, a vector is no Vector, or `dtype` is not FP32 or FP64.
+    DimensionMismatch
+        If `A` is not square, or the size of a vector is not n.
+    InvalidValue
+        If `damping`, `tol` or `max_iterations` is out of its range, if a weight or proportion is negative or not
+        finite, or if all proportions are 0.
+
+    References
+    ----------
+    Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking", 1999.
     """
     n = square(A)
     check_parameters(damping, tol, max_iterations)
@@ -90,8 +123,10 @@ rest_of_all = binary.register_anonymous(lambda total, n: (1 - total) / n, "rest_
 
 
 def arc_shares(A: Matrix, n: int, damping: float, dtype: Any, weighted: bool) -> Vector:
-    """What part of a vertex's rank an arc of weight 1 carries: damping over the sum of its row's ones, or weights;
-    0 where that is 0."""
+    """Return the part of a vertex's rank that an arc of weight 1 carries.
+
+    That is damping over the sum of its row's ones, or weights; 0 where the sum is 0.
+    """
     ones, degree, shares = (Vector(dtype, size=n, name=name) for name in ("ones", "degree", "shares"))
     if degree.dtype.name not in ("FP32", "FP64"):
         raise TypeError(message("dtype FP32 or FP64", degree.dtype.name))
@@ -108,7 +143,7 @@ def arc_shares(A: Matrix, n: int, damping: float, dtype: Any, weighted: bool) ->
 
 
 def proportions(given: Vector | None, n: int) -> Vector:
-    """A number (FP64) for each vertex, together 1: as given, the same for all without."""
+    """Numbers (FP64) of all vertices that sum to 1: as `given`, else all the same."""
     found = flat(n, 0.0 if given is not None else 1 / max(n, 1), "proportions")
     if given is None:
         return found
@@ -124,14 +159,14 @@ def proportions(given: Vector | None, n: int) -> Vector:
 
 
 def check_weights(A: Matrix) -> None:
-    """InvalidValue unless every value is at least 0 and finite."""
+    """Raise InvalidValue unless every value is at least 0 and finite."""
     low, total = (A.reduce_scalar(op).new().value for op in (monoid.min, monoid.plus["FP64"]))
     if A.nvals and not (low >= 0 and total < inf):
         raise InvalidValue(message("weights from 0 on with a finite sum", "a weight that is negative, NaN or infinite"))
 
 
 def check_parameters(damping: float, tol: float, max_iterations: int) -> None:
-    """InvalidValue unless each is in its range (NaN is in none)."""
+    """Raise InvalidValue unless each is in its range; NaN is in none."""
     if not 0 <= damping < 1:
         raise InvalidValue(message("damping in [0, 1)", damping))
     check_limits(tol, max_iterations)

@@ -2,7 +2,7 @@
 
 A vertex has a rank and a residual, what has come to it and is not passed on yet; at first that is what jumps bring. A
 round adds the residuals above a bound to the ranks, and divides damping times each among the vertex's out-arcs. The
-frontier is thin where jumps lead to few vertices, or little is left: pushes of few vertices in place of products with
+frontier is small where jumps lead to few vertices, or little is left: pushes of few vertices in place of products with
 all of them. What is left falls to `damping` of it in a round, so that all ranks of a graph take more rounds than by
 `pagerank`, where most differences cancel out.
 
@@ -34,11 +34,44 @@ def pagerank_push(
     weighted: bool = False,
     personalization: Vector | None = None,
 ) -> Ranks:
-    """Ranks as `pagerank` gives them, the rounds done, and whether all residuals together fell below tol / 2 of the
-    ranks' sum: then another product with all of A would change the ranks by less than tol. A residual that n times over
-    would be half of that at most is not passed on.
+    """PageRank of every vertex, where only vertices with much left to pass on take part in a round.
 
-    Arguments and errors as `pagerank`, which also lets dangling vertices jump elsewhere; tol must be above 0."""
+    It ends when all residuals together are below tol / 2 of the sum of the ranks. One more product with all of `A`
+    would then change the ranks by less than `tol`. A residual is not passed on if n of its size would be half of this
+    bound or less.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n.
+    damping : float
+        The probability to follow an arc, in [0, 1).
+    tol : float
+        The bound of the change, above 0.
+    max_iterations : int
+        At most so many rounds, 1 or more.
+    dtype : dtype
+        FP32 or FP64, of the ranks and of the computation.
+    weighted : bool
+        Whether a vertex divides its rank in proportion to the values of `A`.
+    personalization : Vector, optional
+        The proportion of jumps to each vertex, size n; no entry means none.
+
+    Returns
+    -------
+    Ranks
+        `ranks` (`dtype`, size n, sum 1), `iterations` (the rounds), and `converged`.
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, InvalidValue
+        As `pagerank`, and InvalidValue if `tol` is 0.
+
+    References
+    ----------
+    Andersen, Chung, Lang, "Local Graph Partitioning using PageRank Vectors", FOCS 2006. Berkhin, "Bookmark-Coloring
+    Approach to Personalized PageRank Computing", Internet Mathematics 2006.
+    """
     n = square(A)
     check_parameters(damping, tol, max_iterations)
     if tol == 0:

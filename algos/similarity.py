@@ -24,17 +24,58 @@ from gbgpu.semiring import any_first, any_second, plus_first
 
 
 def jaccard(A: Matrix) -> Matrix:
-    """For every edge of an undirected graph (FP64, both arcs, loops left out) the neighbours that its ends have in
-    common, over those that either has; values and loops are ignored.
+    """The Jaccard coefficient of the ends of every edge: common neighbours over all neighbours.
 
-    Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (an arc without its reverse)."""
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+
+    Returns
+    -------
+    Matrix
+        Coefficients (FP64, n x n) at both arcs of each edge, loops left out.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix.
+    DimensionMismatch
+        If `A` is not square.
+    InvalidValue
+        If an arc has no reverse.
+
+    References
+    ----------
+    Jaccard, "The Distribution of the Flora in the Alpine Zone", New Phytologist 1912.
+    """
     S, tails, heads = _ends(A)
     either = binary.minus(binary.plus(tails & heads).new() & S).new()
     return binary.truediv(S & either).new(dtype=float, name="jaccard")
 
 
 def overlap(A: Matrix) -> Matrix:
-    """The same over the neighbours of the end that has fewer. Errors as `jaccard`."""
+    """The overlap coefficient of the ends of every edge: common neighbours over the smaller degree.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+
+    Returns
+    -------
+    Matrix
+        Coefficients (FP64, n x n) at both arcs of each edge, loops left out.
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, InvalidValue
+        As `jaccard`.
+
+    References
+    ----------
+    Szymkiewicz 1934; Simpson 1960.
+    """
     S, tails, heads = _ends(A)
     return binary.truediv(S & binary.min(tails & heads).new()).new(dtype=float, name="overlap")
 
@@ -48,32 +89,145 @@ def _ends(A: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def common_neighbors(A: Matrix, pairs: Any) -> Vector:
-    """For every pair of vertices, `pairs` k x 2, how many neighbours they have in common (FP64, size k).
+    """The number of neighbours that each of the given pairs of vertices has in common.
 
-    Graphs are undirected; values and loops are ignored. Raises TypeError (A is no Matrix, no vertex numbers),
-    DimensionMismatch (A not square), InvalidValue (an arc without its reverse; pairs), IndexOutOfBound (no vertex)."""
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+    pairs : array of int
+        The pairs, k x 2.
+
+    Returns
+    -------
+    Vector
+        Counts (FP64, size k, all entries).
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix, or `pairs` are not whole numbers.
+    DimensionMismatch
+        If `A` is not square.
+    InvalidValue
+        If an arc has no reverse, or `pairs` has another shape.
+    IndexOutOfBound
+        If a pair has a number that is not a vertex of `A`.
+
+    References
+    ----------
+    Liben-Nowell, Kleinberg, "The Link-Prediction Problem for Social Networks", JASIST 2007.
+    """
     return _between(A, pairs, lambda degree: np.ones(len(degree)))
 
 
 def adamic_adar(A: Matrix, pairs: Any) -> Vector:
-    """The sum of 1 / log(degree) over the neighbours that a pair has in common; as `common_neighbors`."""
+    """The Adamic-Adar index of pairs: the sum of 1 / log(degree) over their common neighbours.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+    pairs : array of int
+        The pairs, k x 2.
+
+    Returns
+    -------
+    Vector
+        Indices (FP64, size k, all entries).
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, InvalidValue, IndexOutOfBound
+        As `common_neighbors`.
+
+    References
+    ----------
+    Liben-Nowell, Kleinberg, "The Link-Prediction Problem for Social Networks", JASIST 2007.
+    """
     return _between(A, pairs, lambda degree: 1 / np.log(degree))
 
 
 def resource_allocation(A: Matrix, pairs: Any) -> Vector:
-    """The sum of 1 / degree over the neighbours that a pair has in common; as `common_neighbors`."""
+    """The resource allocation index of pairs: the sum of 1 / degree over their common neighbours.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+    pairs : array of int
+        The pairs, k x 2.
+
+    Returns
+    -------
+    Vector
+        Indices (FP64, size k, all entries).
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, InvalidValue, IndexOutOfBound
+        As `common_neighbors`.
+
+    References
+    ----------
+    Zhou, Lü, Zhang, "Predicting Missing Links via Local Information", European Physical Journal B 2009.
+    """
     return _between(A, pairs, lambda degree: 1 / degree)
 
 
 def jaccard_coefficient(A: Matrix, pairs: Any) -> Vector:
-    """The neighbours that a pair has in common over those that either has, 0 without any; as `common_neighbors`."""
+    """The Jaccard coefficient of pairs: common neighbours over all neighbours of either.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+    pairs : array of int
+        The pairs, k x 2.
+
+    Returns
+    -------
+    Vector
+        Coefficients (FP64, size k, all entries); 0 if neither has a neighbour.
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, InvalidValue, IndexOutOfBound
+        As `common_neighbors`.
+
+    References
+    ----------
+    Liben-Nowell, Kleinberg, "The Link-Prediction Problem for Social Networks", JASIST 2007.
+    """
     both, sums = common_neighbors(A, pairs).to_dense(), _of_ends(A, pairs, np.add)
     either = sums - both
     return Vector.from_dense(np.divide(both, either, out=np.zeros(len(both)), where=either > 0))
 
 
 def preferential_attachment(A: Matrix, pairs: Any) -> Vector:
-    """The product of the degrees of a pair; as `common_neighbors`."""
+    """The product of the degrees of each of the given pairs of vertices.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+    pairs : array of int
+        The pairs, k x 2.
+
+    Returns
+    -------
+    Vector
+        Products (FP64, size k, all entries).
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, InvalidValue, IndexOutOfBound
+        As `common_neighbors`.
+
+    References
+    ----------
+    Liben-Nowell, Kleinberg, "The Link-Prediction Problem for Social Networks", JASIST 2007.
+    """
     return Vector.from_dense(_of_ends(A, pairs, np.multiply))
 
 

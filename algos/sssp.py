@@ -39,26 +39,56 @@ NEVER = {"INT64": 1 << 61, "FP32": inf, "FP64": inf}
 
 
 class Step(NamedTuple):
-    """How far the limit rises: `least` at first and after many vertices were near; each time that few are, twice as far
-    as before, up to `most`."""
+    """How far the limit of near distances rises when no vertex is near.
+
+    It rises by `least` at first, and again after many vertices were near. After each round of few near vertices it
+    rises twice as far, up to `most`.
+    """
 
     least: float
     most: float
 
 
 class Paths(NamedTuple):
+    """Distances (size n) and the vertex before each on its path (INT64, size n)."""
+
     distances: Vector
     parents: Vector
 
 
 @foldable
 def sssp(A: Matrix, source: int) -> Vector:
-    """Distances from `source`, nothing where it does not reach; 0 at the source.
+    """Lengths of the shortest paths from `source`.
 
-    Weights are A's values: INT64 sums for integers, FP32 and FP64 as given; every entry of a BOOL matrix weighs 1.
-    Negative weights are allowed. Raises TypeError, DimensionMismatch, IndexOutOfBound as `bfs`; InvalidValue for a
-    weight that is NaN or -inf, for integers whose sums may reach 2**61, and for a negative cycle that the
-    source reaches.
+    Parameters
+    ----------
+    A : Matrix
+        Weights of arcs, n x n; negative ones are allowed. Every entry of a BOOL matrix weighs 1.
+    source : int
+        The vertex at which all paths begin.
+
+    Returns
+    -------
+    Vector
+        Distances, size n: 0 at the source, no entry where `source` does not reach. The dtype is that of `A` for FP32
+        and FP64, else INT64.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix, or `source` is not a whole number.
+    DimensionMismatch
+        If `A` is not square.
+    IndexOutOfBound
+        If `source` is not a vertex of `A`.
+    InvalidValue
+        If a weight is NaN or -inf, if the sum of a path of integers may reach 2**61, or if the source reaches a
+        negative cycle.
+
+    References
+    ----------
+    Davidson, Baxter, Garland, Owens, "Work-Efficient Parallel GPU Methods for Single-Source Shortest Paths", IPDPS
+    2014. Bellman 1958; Ford 1956.
     """
     n = square(A)
     source = vertex(source, n)
@@ -78,10 +108,28 @@ def sssp(A: Matrix, source: int) -> Vector:
 
 
 def shortest_path_tree(A: Matrix, source: int) -> Paths:
-    """Distances as `sssp` gives them, and the vertex before each on a shortest path (INT64; the source's is itself).
+    """Distances as of `sssp`, and the vertex before each on a shortest path.
 
-    A tree of a breadth-first search along arcs i -> j with d_i + A_ij = d_j, also where arcs of length 0 form cycles.
-    Errors as `sssp`."""
+    The parents are those of a breadth-first search along the arcs i -> j with `d[i] + A[i, j] == d[j]`. They form a
+    tree even if arcs of length 0 form cycles.
+
+    Parameters
+    ----------
+    A : Matrix
+        Weights of arcs, n x n, as for `sssp`.
+    source : int
+        The root of the tree.
+
+    Returns
+    -------
+    Paths
+        `distances` as of `sssp`, and `parents` (INT64, size n); the source's parent is the source.
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, IndexOutOfBound, InvalidValue
+        As `sssp`.
+    """
     n = square(A)
     A = lengths_of(A)
     source = vertex(source, n)
@@ -109,10 +157,11 @@ def through(A: Matrix, d: Vector) -> tuple[Matrix, Matrix]:
 
 
 def relax(A: Matrix, d: Vector, step: Step | None, rounds: int, most: float | None = None) -> bool:
-    """Let the distances d fall, and reach further vertices, until no arc shortens one; of those above `most` nothing is
-    kept.
+    """Lower the distances `d`, and reach further vertices, until no arc shortens one.
 
-    `step` as of `step_of`; without one, they are given up after so many rounds. Whether they came to rest."""
+    `step` comes from `step_of`; without one, `rounds` bounds the rounds. Distances above `most` are dropped. Returns
+    whether the distances settled.
+    """
     n, dtype = d.size, d.dtype.name
     known, t, q, near, far, left = (
         Vector(dtype, size=n, name=name) for name in ("known", "t", "q", "near", "far", "left")
@@ -157,8 +206,10 @@ def relax(A: Matrix, d: Vector, step: Step | None, rounds: int, most: float | No
 
 
 def _judges(never: float) -> tuple[Any, Any, Any]:
-    """Of the length of a path: itself where it is shorter than what is known, else `never`; of those, the ones up to a
-    limit, and above it."""
+    """Operators that compare the length of a path with what is known.
+
+    The first gives the length where it is shorter, else `never`. The others select lengths up to a limit, and above it.
+    """
     return (
         binary.register_anonymous(lambda x, known: x if (x < known) & (x < never) else never, "shorter"),
         select.register_anonymous(lambda x, i, j, limit: (x <= limit) & (x < never), "up_to"),
@@ -170,8 +221,10 @@ JUDGES = {never: _judges(never) for never in set(NEVER.values())}
 
 
 def check_weights(A: Matrix) -> tuple[float, float]:
-    """(the least weight, their sum). Refuses weights that have no shortest paths: NaN, -inf, and integers so large that
-    a path's sum may not fit."""
+    """Return the least weight and the sum of all; InvalidValue for weights that have no shortest paths.
+
+    These are NaN, -inf, and integers so large that the sum of a path may not fit.
+    """
     if not A.nvals:
         return 0, 0
     if A.ss.is_iso and abs(A.ss.iso_value.value) * A.nvals < 2**53:
@@ -198,13 +251,18 @@ def one_weight(A: Matrix, lowest: float, total: float) -> bool:
 
 
 def step_of(A: Matrix, lowest: float, total: float) -> Step | None:
-    """How far the limit rises above the least of the far distances: so many times the mean weight over the mean degree.
-    None: every vertex is near.
+    """Return how far the limit rises above the least far distance; None if every vertex is near.
 
-    32 times, as Davidson et al. have it; four times as far in road maps, where few vertices are near; and None where
-    there are hubs, as few rounds of all vertices reach everything. But where rounds cost what they reach, few are to be
-    near whose distances fall again: twice, and further the thinner the graph is (the cube, as measured); or up to some
-    mean weights, while hardly any are."""
+    The step is a multiple of the mean weight over the mean degree:
+
+    - 32, as in Davidson et al.;
+    - 128 in road maps, where few vertices are near;
+    - None if there are hubs, as few rounds of all vertices reach everything.
+
+    Where a round costs what it reaches, few vertices are to be near whose distances fall again. There the multiple is
+    2, and grows as the graph gets sparser (with the cube, as measured). While hardly any vertex is near, the step grows
+    to 16 mean weights.
+    """
     if lowest < 0 or not A.nvals:
         return None
     mean, weight = A.nvals / A.nrows, total / A.nvals

@@ -23,9 +23,29 @@ from gbgpu.semiring import any_pair, max_second, min_first, plus_pair
 
 
 def strongly_connected_components(A: Matrix) -> Vector:
-    """Labels (INT64, every vertex): the smallest vertex number of the component; values of A are ignored.
+    """The strongly connected component of every vertex, named by its smallest vertex.
 
-    Raises TypeError (A is no Matrix) and DimensionMismatch (A not square).
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n. Values are ignored.
+
+    Returns
+    -------
+    Vector
+        Labels (INT64, size n, all entries): the smallest vertex number of the component.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix.
+    DimensionMismatch
+        If `A` is not square.
+
+    References
+    ----------
+    Orzan, "On Distributed Verification and Verified Distribution", 2004. McLendon, Hendrickson, Plimpton, Rauchwerger,
+    "Finding Strongly Connected Components in Distributed Graphs", JPDC 2005. Slota, Rajamanickam, Madduri, IPDPS 2014.
     """
     n = square(A)
     A = select.offdiag(A).new(name="A")

@@ -22,9 +22,30 @@ SKEW = 1.3  # times the median degree, in the sample, from which the mean tells 
 
 
 def triangle_count(A: Matrix) -> int:
-    """The triangles of an undirected graph; values and loops are ignored.
+    """The number of triangles of an undirected graph.
 
-    Raises TypeError (A is no Matrix), DimensionMismatch (A not square), InvalidValue (an arc without its reverse).
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+
+    Returns
+    -------
+    int
+        Each triangle counts once.
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix.
+    DimensionMismatch
+        If `A` is not square.
+    InvalidValue
+        If an arc has no reverse.
+
+    References
+    ----------
+    Azad, Buluc, Gilbert, "Parallel Triangle Counting and Enumeration Using Matrix Algebra", 2015.
     """
     undirected(A)
     degree = degrees(A)
@@ -35,14 +56,30 @@ def triangle_count(A: Matrix) -> int:
 
 
 def triangles(A: Matrix) -> Vector:
-    """The triangles that each vertex lies in (INT64). Errors as `triangle_count`."""
+    """The number of triangles that each vertex lies in.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+
+    Returns
+    -------
+    Vector
+        Counts (INT64, size n, all entries).
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, InvalidValue
+        As `triangle_count`.
+    """
     undirected(A)
     A = select.offdiag(A).new(name="A")
     return at_vertices(A, degrees(A))
 
 
 def at_vertices(A: Matrix, degree: Vector) -> Vector:
-    """The same of an undirected graph without loops."""
+    """Triangles of each vertex of an undirected graph without loops."""
     S = at_edges(A, degree)
     count, ones = Vector(int, A.nrows, name="triangles"), Vector.from_scalar(1, A.nrows, name="ones")
     count[:] = 0
@@ -52,8 +89,10 @@ def at_vertices(A: Matrix, degree: Vector) -> Vector:
 
 
 def at_edges(A: Matrix, degree: Vector) -> Matrix:
-    """The triangles at each edge of a graph without loops, 0 too, at the arc from its end of higher degree, whose
-    neighbours are marked once for all others."""
+    """Triangles at each edge of a graph without loops, 0 included.
+
+    An edge's count lies at the arc from its end of higher degree, whose neighbours are marked once for all others.
+    """
     H = by_degree(A, degree, any_gt)
     S = Matrix(int, A.nrows, A.ncols, name="S")
     S(H.S) << 0

@@ -25,11 +25,34 @@ from gbgpu.semiring import plus_pair
 
 
 def k_truss(A: Matrix, k: int) -> Matrix:
-    """The largest subgraph of an undirected graph whose edges each lie in k - 2 triangles of it or more: the entries of
-    A that are left, loops not among them.
+    """The k-truss: the largest subgraph whose edges each lie in k - 2 or more of its triangles.
 
-    Raises TypeError (A is no Matrix; k), DimensionMismatch (A not square), InvalidValue (an arc without its reverse; k
-    below 2)."""
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Loops are ignored.
+    k : int
+        2 or more.
+
+    Returns
+    -------
+    Matrix
+        The entries of `A` that are left (its dtype, n x n).
+
+    Raises
+    ------
+    TypeError
+        If `A` is no Matrix, or `k` is not a whole number.
+    DimensionMismatch
+        If `A` is not square.
+    InvalidValue
+        If an arc has no reverse, or `k` is below 2.
+
+    References
+    ----------
+    Cohen, "Trusses: Cohesive Subgraphs for Social Network Analysis", NSA, 2008. Low et al., "Linear Algebraic
+    Formulation of Edge-centric K-truss Algorithms with Adjacency Matrices", HPEC 2018.
+    """
     if index(k) < 2:
         raise InvalidValue(message("k of at least 2", k))
     undirected(A)
@@ -40,8 +63,23 @@ def k_truss(A: Matrix, k: int) -> Matrix:
 
 
 def truss_numbers(A: Matrix) -> Matrix:
-    """For every edge (INT64, both arcs, loops left out) the largest k such that it is in the k-truss: 2 or more. Errors
-    as `k_truss`."""
+    """The truss number of every edge: the largest k such that it lies in the k-truss.
+
+    Parameters
+    ----------
+    A : Matrix
+        Adjacency matrix, n x n, with a symmetric pattern. Values and loops are ignored.
+
+    Returns
+    -------
+    Matrix
+        Numbers of 2 or more (INT64, n x n) at both arcs of each edge, loops left out.
+
+    Raises
+    ------
+    TypeError, DimensionMismatch, InvalidValue
+        As `k_truss`.
+    """
     undirected(A)
     S = support(A)
     numbers = Matrix(int, A.nrows, A.ncols, name="truss_numbers")

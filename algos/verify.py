@@ -20,8 +20,9 @@ class VerificationError(GraphblasException):
 
 
 def bfs(A: Matrix, source: int, levels: Vector, parents: Vector) -> None:
-    """Graph500's checks for directed graphs: a tree of arcs of A from the source whose levels are shortest, over all
-    it reaches.
+    """Check levels and parents by Graph500's checks for directed graphs.
+
+    They are a tree of arcs of A from the source whose levels are shortest, over all it reaches.
     """
     rows, cols, _ = A.to_coo()
     level, reached = dense(levels, -1)
@@ -44,10 +45,10 @@ def bfs(A: Matrix, source: int, levels: Vector, parents: Vector) -> None:
 
 
 def sssp(A: Matrix, source: int, distances: Vector) -> None:
-    """No arc shortens a distance, and arcs that are exactly as long as they must be lead from the source to all it
-    reaches.
+    """Check that no arc shortens a distance, and that tight arcs lead from the source to all it reaches.
 
-    Sums are made in the type of the distances, where both hold exactly.
+    An arc is tight if it is exactly as long as the difference of its distances. Sums are made in the type of the
+    distances, where both hold exactly.
     """
     rows, cols, weights = A.to_coo()
     distance, reached = dense(distances, 0)
@@ -65,8 +66,7 @@ def sssp(A: Matrix, source: int, distances: Vector) -> None:
 
 
 def shortest_path_tree(A: Matrix, source: int, distances: Vector, parents: Vector) -> None:
-    """`sssp`, and arcs of A that are as long as they must be, from the parent of each vertex that is reached, which
-    lead from the source to all of them."""
+    """Check as `sssp`, and that the arcs from parents are tight arcs of A that lead to all vertices reached."""
     sssp(A, source, distances)
     rows, cols, weights = A.to_coo()
     distance, reached = dense(distances, 0)
@@ -114,8 +114,9 @@ def pagerank(
     personalization: Vector | None = None,
     dangling: Vector | None = None,
 ) -> None:
-    """Ranks that are positive, sum to 1, and that another round in float64 changes by no more than tol (and
-    rounding).
+    """Check that ranks are positive, sum to 1, and settled.
+
+    Another round in float64 changes them by no more than tol (and rounding).
     """
     n = A.nrows
     rank, present = dense(ranks, 0)
@@ -142,8 +143,9 @@ def pagerank(
 
 
 def connected_components(A: Matrix, labels: Vector) -> None:
-    """Both ends of an edge have one label, a label is the smallest vertex of its component, and components are as
-    many as SciPy's.
+    """Check that both ends of an edge have one label, the smallest vertex of its component.
+
+    Components are as many as SciPy's.
     """
     n = A.nrows
     label, present = dense(labels, -1)
@@ -174,8 +176,10 @@ def strongly_connected_components(A: Matrix, labels: Vector) -> None:
 
 
 def core_numbers(A: Matrix, core: Vector) -> None:
-    """Every vertex has enough neighbours of no lower number; and for each number k, those of higher ones are what is
-    left when vertices of at most k neighbours are taken away, again and again.
+    """Check the neighbours of every vertex, and peel: what is left after each number k must have a higher one.
+
+    Every vertex has enough neighbours of no lower number. To peel is to take vertices of at most k neighbours away
+    until none is left.
     """
     number, present = dense(core, -1)
     check(present, "presence: a vertex without a number")
@@ -226,8 +230,10 @@ def edges(A: Matrix) -> Any:
 
 
 def supports(pattern: Any) -> Any:
-    """The triangles at each edge of a symmetric pattern, where there are any: its walks of two steps from end to end,
-    as SciPy counts them, a thousand rows at a time."""
+    """The triangles at each edge of a symmetric pattern, where there are any.
+
+    They are its walks of two steps from end to end, as SciPy counts them, a thousand rows at a time.
+    """
     from scipy.sparse import csr_array, vstack
 
     n = pattern.shape[0]

@@ -39,22 +39,49 @@ def init(
     ranks: bool | None = None,
     **others: Any,
 ) -> Session:
-    """Start a session on `devices` and end the one before, whose handles then raise InvalidValue.
+    """Start a session on devices, and end the session before.
 
-    "auto" (the first GPU and those like it, else virtual CPU devices), "cpu:4" (4 row blocks on 4 threads), "cuda:0",
-    "cuda:0-1" and "cuda:0,2" (several GPUs), "cuda:0*3" (three logical devices on one GPU), "sim:dgx1-v100" (as many
-    CPU devices as that host has GPUs, for predictions: see docs/balance.md). `partition`: how rows are divided, from
-    `gb.partition`. `deterministic`: sums of floats are the same, bit for bit, from run to run and on any number of
-    devices of one kind, and `any` takes the term of the lowest index in products with a vector; such products go by
-    rows (pull) then, which costs time. `balance`: whether a device computes for another whose part of a frontier is
-    larger, "auto", "off" or a `gb.balance.Policy`; GPUs share pulls of all entries, and wide pushes (docs/balance.md).
-    `replicas`: bytes that copies may take: of whole matrices on the first of several GPUs, which then does by itself
-    what others would only delay, and of rows that others compute (docs/devices.md); "auto", as many as leave room, 0
-    for none.
+    Objects of the ended session raise InvalidValue. Without a call the first statement starts a session on "auto".
 
-    In processes that mpiexec started the session has the devices of all of them (docs/clusters.md), each of which calls
-    this; `ranks=False` gives each process a session of its own, and True is for what starts processes otherwise. Raises
-    DeviceError for a device that is not there, or without mpi4py; InvalidValue if ranks ask for different sessions.
+    Parameters
+    ----------
+    devices : str
+        Which devices:
+
+        - "auto": the first GPU and those like it, else virtual CPU devices;
+        - "cpu:4": 4 row blocks on 4 threads;
+        - "cuda:0", "cuda:0-1", "cuda:0,2": one or several GPUs;
+        - "cuda:0*3": three logical devices on one GPU;
+        - "sim:dgx1-v100": as many CPU devices as that host has GPUs, for predictions (docs/balance.md).
+    partition : Partition, optional
+        How rows are divided among devices, from `gb.partition`.
+    deterministic : bool
+        Whether sums of floats are the same, bit for bit, from run to run and on any number of devices of one kind.
+        Products with a vector are then pulls, which takes longer, and `any` takes the term of the lowest index.
+    balance : str or Policy
+        Whether a device computes for another whose part of a frontier is larger: "auto", "off", or a
+        `gb.balance.Policy`.
+    replicas : str or int
+        Bytes that copies of matrices and rows may take (docs/devices.md): "auto" for as many as leave room, 0 for none.
+    ranks : bool, optional
+        Whether processes that mpiexec started share one session (docs/clusters.md); each of them calls this. By default
+        they do if mpiexec started them. False gives each process its own session.
+    **others : object
+        None. TypeError tells users of python-graphblas what to write instead.
+
+    Returns
+    -------
+    Session
+        The session in force from now on.
+
+    Raises
+    ------
+    DeviceError
+        If a device does not exist, or mpi4py is missing for ranks.
+    InvalidValue
+        If ranks ask for different sessions, or arguments contradict each other.
+    TypeError
+        If an argument has another type.
     """
     if others or devices in ("suitesparse", "suitesparse-vanilla"):  # as python-graphblas is begun
         came = ", ".join([repr(devices), *(f"{name}={value!r}" for name, value in others.items())])
@@ -73,13 +100,25 @@ if _ranks.wanted():
 
 
 def rank() -> int:
-    """The number of this process among those of the session in force, from 0; where it is the only one, 0."""
+    """The number of this process among the ranks of the session, from 0.
+
+    Returns
+    -------
+    int
+        0 if the process is the only one.
+    """
     ranks = settings.session().ranks
     return 0 if ranks is None else ranks.rank
 
 
 def device_info() -> list[dict[str, Any]]:
-    """The devices of the session in force: name, kind, model, free and total bytes."""
+    """The devices of the session, those of all ranks included.
+
+    Returns
+    -------
+    list of dict
+        `name`, `kind`, `model`, and the memory's `free` and `total` bytes of each device.
+    """
     found, ranks = [], settings.session().ranks
     for device in settings.session().devices:
         if device.kind == "remote":
@@ -90,9 +129,20 @@ def device_info() -> list[dict[str, Any]]:
 
 
 def topology() -> Any:
-    """The links between the devices of the session in force as a `balance.Topology`, measured now by copies (128 MiB on
-    each device): bytes a second and seconds, from each device (row) to each other one. Logical devices of one GPU count
-    as devices. Raises NotImplementedException across ranks."""
+    """The links between the devices of the session, measured now by copies of 128 MiB on each device.
+
+    Logical devices of one GPU count as devices. Of a simulated host they are the links that it has.
+
+    Returns
+    -------
+    balance.Topology
+        Bandwidth (bytes a second) and latency (seconds) from each device (row) to each other one.
+
+    Raises
+    ------
+    NotImplementedException
+        If the session has several ranks.
+    """
     if settings.session().ranks is not None:
         raise errors.NotImplementedException("links between ranks aren't measured yet")
     if settings.session().simulated is not None:
@@ -106,8 +156,25 @@ def topology() -> Any:
 
 
 def block_sets(matrix: Matrix | TransposedMatrix) -> BlockSets:
-    """What each row block of a matrix, or of a transpose, reads and writes, and what of that other devices have: edge
-    cut, balance, and bytes of a round. Counted now, where the blocks lie. Raises TypeError for what is no Matrix."""
+    """What each row block of a matrix reads and writes, and what of that other devices have.
+
+    It is counted now, where the blocks lie.
+
+    Parameters
+    ----------
+    matrix : Matrix or TransposedMatrix
+        The matrix of the product.
+
+    Returns
+    -------
+    BlockSets
+        Edge cut, balance, and bytes of a round.
+
+    Raises
+    ------
+    TypeError
+        If `matrix` is no Matrix.
+    """
     turned = isinstance(matrix, TransposedMatrix)
     if not turned and not isinstance(matrix, Matrix):
         raise TypeError(errors.message("a Matrix, or A.T", type(matrix).__name__))
@@ -118,15 +185,39 @@ def block_sets(matrix: Matrix | TransposedMatrix) -> BlockSets:
 def estimate_memory(
     nrows: int, ncols: int, nvals: int, dtype: Any = "FP64", *, iso: bool = False, replica: bool = False
 ) -> Memory:
-    """Bytes that a Matrix of distinct entries needs, as `Memory(held, peak)`: `held` once it is there, `peak` while
-    `from_coo` makes it from arrays on the device (beyond these arrays). They are those of the GPU that needs most, or
-    of the process if the devices of the session in force are CPU ones.
+    """The bytes that a Matrix of distinct entries needs.
 
-    `iso`: one value for all entries. `replica`: with a copy of all of it on the first of several GPUs, which loops of
-    little work leave there (docs/devices.md). A product that needs the transpose holds a second matrix like it, unless
-    the matrix is symmetric; on GPUs, products with a vector may keep columns in another order as well (4 bytes an
-    entry). Not counted: what a partition takes once for a size, where it gives rows an order of their own. Raises
-    InvalidValue for a negative size.
+    The bytes are those of the GPU that needs most, or of the process if the devices of the session are CPU devices.
+
+    Parameters
+    ----------
+    nrows, ncols, nvals : int
+        The shape and the number of entries.
+    dtype : dtype
+        The type of the values.
+    iso : bool
+        Whether all entries have one value.
+    replica : bool
+        Whether the first of several GPUs has a copy of all, as it does for loops of little work (docs/devices.md).
+
+    Returns
+    -------
+    Memory
+        `held`: bytes of the matrix. `peak`: bytes while `from_coo` makes it from arrays on the device, beyond these
+        arrays.
+
+    Raises
+    ------
+    InvalidValue
+        If a size is negative.
+
+    Notes
+    -----
+    Not counted:
+
+    - a second matrix like it, if a product needs the transpose of an unsymmetric matrix;
+    - 4 bytes an entry, if products with a vector keep columns in another order on GPUs;
+    - what a partition that reorders rows takes once for a size.
     """
     if min(nrows, ncols, nvals) < 0:
         raise errors.InvalidValue(errors.message("sizes from 0 on", (nrows, ncols, nvals)))
@@ -134,19 +225,35 @@ def estimate_memory(
 
 
 def synchronize() -> None:
-    """Wait until every device has finished what it was given."""
+    """Wait until every device has finished all work."""
     for device in settings.session().devices:
         device.synchronize()
 
 
 def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int:
-    """Compile the kernels that `program()` needs into the on-disk cache, where other processes find them; returns how
-    many.
+    """Compile the kernels that a program needs into the on-disk cache, where other processes find them.
 
-    For a GPU, of `arch` ("sm_80", "sm_90", ...) or by default the first one here, the program runs on CPU devices, as
-    slowly as plain Python, and plans as it would on a GPU; give it small objects of the types it is for. Without both,
-    CPU kernels are compiled: the program runs as ever, but for kernels that are compiled at their first call. Raises
-    DeviceError without NVRTC for a GPU, InvalidValue for an `arch` that it does not know.
+    For a GPU the program runs on CPU devices as plain Python, which is slow, and is planned as on a GPU: give it small
+    objects of the types it is for. Without a GPU and `arch` CPU kernels are compiled, and the program runs as usual.
+
+    Parameters
+    ----------
+    program : callable
+        Called without arguments, in a session of its own.
+    arch : str, optional
+        The GPU's architecture, such as "sm_80" or "sm_90". By default that of the first GPU here.
+
+    Returns
+    -------
+    int
+        The number of kernels.
+
+    Raises
+    ------
+    DeviceError
+        If NVRTC is missing for a GPU.
+    InvalidValue
+        If NVRTC does not know `arch`.
     """
     ahead, cuda = imported("gbgpu.kernels.ahead"), imported("gbgpu.device.cuda")
     if arch is None and not cuda.available():
@@ -189,11 +296,30 @@ class Plans(list):
 
 
 def explain(what: Any = None) -> Any:
-    """The plan of a statement that ran, or of an expression without running it, as text; of a loop that ran, what ran
-    it and the plans that its statements took last.
+    """The plan of a statement, an expression or a loop, as text.
 
-    Without an argument a context in which every statement of this thread is planned and none runs: `with gb.explain()
-    as text: ...; print(text)`.
+    Without an argument, `with gb.explain() as text: ...` plans every statement of this thread, and runs none.
+
+    Parameters
+    ----------
+    what : Statement, Expression or Loop, optional
+        A statement that ran; an expression, which is planned and not run; or a loop that ran.
+
+    Returns
+    -------
+    str or context manager
+        The plan. Of a loop: what ran it, and the plans that its statements took last.
+
+    Raises
+    ------
+    TypeError
+        If `what` is something else.
+
+    Examples
+    --------
+        with gb.explain() as text:
+            w << plus_times(A @ v)
+        print(text)
     """
     if what is None:
         return settings.session().planning(Plans())
@@ -223,7 +349,7 @@ _INSTEAD = {
 
 
 def __getattr__(name: str) -> Any:
-    """`gb.core` and `gb.sparse`, imported when they are asked for."""
+    """Import `gb.core` and `gb.sparse` when they are asked for."""
     if name not in ("core", "sparse"):
         raise errors.no_attribute(f"module {__name__!r}", name, _INSTEAD.get(name))
     return import_module("gbgpu.core") if name == "core" else import_module("gbgpu.sparse")

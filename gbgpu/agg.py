@@ -13,7 +13,23 @@ _SIGNS = {"+": "sum", "*": "prod", "&": "all", "|": "any"}
 
 
 def from_string(text: str) -> Aggregator | TypedAggregator:
-    """The aggregator for "sum" or "sum[INT32]"; ValueError if there is none."""
+    """The aggregator for a string.
+
+    Parameters
+    ----------
+    text : str
+        A name, and a type in brackets if wanted: "sum", "sum[INT32]".
+
+    Returns
+    -------
+    Aggregator or TypedAggregator
+        Typed, if the string has a type.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
     base, bracket, dtype = checked_text(text, "an aggregator").strip().partition("[")
     found = Aggregator.registry.get(_SIGNS.get(base, base))
     if found is None or (bracket and not dtype.endswith("]")):

@@ -1,5 +1,7 @@
-"""`gb.config`: options under python-graphblas's names. Little is to choose: expressions used as operands are always
-computed."""
+"""`gb.config`: options under python-graphblas's names.
+
+Little is to choose: expressions used as operands are always computed.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -9,7 +11,14 @@ from .errors import NotImplementedException, message
 
 
 class Config(Mapping):
-    """Options and their values. `gb.config.get("autocompute")`, `with gb.config.set(autocompute=True): ...`."""
+    """Options and their values.
+
+    Examples
+    --------
+        gb.config.get("autocompute")
+        with gb.config.set(autocompute=True):
+            ...
+    """
 
     def __init__(self, **options: Any):
         self._options = options
@@ -24,8 +33,27 @@ class Config(Mapping):
         return len(self._options)
 
     def set(self, arguments: Mapping | None = None, **options: Any) -> AbstractContextManager:
-        """Ask for values, from now on or in a `with` block. Raises KeyError for an unknown option,
-        NotImplementedException for a value that gbgpu does not have."""
+        """Ask for values, from now on or in a `with` block.
+
+        Parameters
+        ----------
+        arguments : Mapping, optional
+            Options and values.
+        **options : object
+            The same by name.
+
+        Returns
+        -------
+        context manager
+            For a `with` block.
+
+        Raises
+        ------
+        KeyError
+            If there is no such option.
+        NotImplementedException
+            If gbgpu does not have the value.
+        """
         for name, value in {**(arguments or {}), **options}.items():
             if value != self._options[name]:
                 raise NotImplementedException(message(f"{name}={self._options[name]}", value))

@@ -1,5 +1,7 @@
-"""Exceptions. Names are python-graphblas's, so scripts that catch them keep working; messages say expected, came,
-hint."""
+"""Exceptions, under python-graphblas's names, so scripts that catch them keep working.
+
+Messages say expected, came, hint.
+"""
 
 from collections.abc import Callable
 from operator import attrgetter

@@ -12,8 +12,25 @@ _REGISTRIES = (_ops.UnaryOp.registry, _ops.BinaryOp.registry, _Monoid.registry)
 
 
 def from_string(text: str):
-    """The unary, binary, monoid, semiring or index-unary operator or the aggregator for a string, in this order;
-    ValueError if there is none."""
+    """The operator or the aggregator for a string.
+
+    A unary one is looked for first, then a binary one, a monoid, a semiring, an index-unary one, an aggregator.
+
+    Parameters
+    ----------
+    text : str
+        A name, and a type in brackets if wanted: "abs[int]".
+
+    Returns
+    -------
+    operator
+        Typed, if the string has a type.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
     for kind in ("unary", "binary", "monoid", "semiring", "indexunary"):
         try:
             return _ops.from_string(text, kind)

@@ -14,7 +14,23 @@ __getattr__, __dir__ = namespace(globals(), SelectOp.registry.get, SelectOp.regi
 
 
 def from_string(text: str):
-    """The operator for a string, its type in brackets if wanted; ValueError if there is none."""
+    """The select operator for a string.
+
+    Parameters
+    ----------
+    text : str
+        A name or a sign, and a type in brackets if wanted: ">=", "valuegt[int]".
+
+    Returns
+    -------
+    operator
+        Typed, if the string has a type.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
     return _from_string(text, "select")
 
 

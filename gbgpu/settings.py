@@ -63,8 +63,15 @@ def warn_once(text: str) -> None:
 
 
 def cache_directory() -> Path | None:
-    """Where generated code is kept between processes: GBGPU_CACHE_DIR, else the user's cache directory, else (where
-    that can't be written) a folder of ours for temporary files. None: nowhere, since no folder is ours alone to write.
+    """The directory where generated code is kept between processes.
+
+    The first of these that is safe and can be written: GBGPU_CACHE_DIR, or the user's cache directory; a folder of ours
+    for temporary files.
+
+    Returns
+    -------
+    Path or None
+        None if code is kept nowhere, as no folder is ours alone to write.
     """
     for find, look, others in ((_chosen, os.stat, 0o002), (_temporary, os.lstat, 0o077)):
         try:
@@ -110,7 +117,10 @@ _start: Any = None
 
 
 def connect(start: Any) -> None:
-    """Tell where sessions come from: `start()` makes the default one. Called once, by the package."""
+    """Tell where sessions come from: `start()` makes the default one.
+
+    The package calls it once.
+    """
     global _start
     _start = start
 

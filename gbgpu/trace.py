@@ -1,5 +1,7 @@
-"""What ran: counters that are always on, and records that listeners receive while somebody traces. Records are plain;
-reports read them."""
+"""What ran: counters that are always on, and records that listeners receive while somebody traces.
+
+Records are plain; reports read them.
+"""
 
 import gc
 from collections import deque
@@ -16,8 +18,21 @@ from .modes import Mode
 
 @dataclass(slots=True)
 class Counters:
-    """Totals since the process began; differences are what a piece of work cost. The threads of devices read and
-    exchange too; the rest is counted by the one thread that runs a statement."""
+    """Totals since the process began; differences are what a piece of work cost.
+
+    The threads of devices read and exchange too; the rest is counted by the one thread that runs a statement.
+
+    Attributes
+    ----------
+    launches : int
+        Kernels, fills and copies started on GPUs.
+    host_reads : int
+        Copies from a device to the host.
+    exchanged : int
+        Bytes moved between devices, as far as the host knows them; records know the rest.
+    statements : int
+        Statements run.
+    """
 
     launches: int = 0  # kernels, fills and copies started on GPUs
     host_reads: int = 0  # copies from a device to the host
@@ -26,6 +41,7 @@ class Counters:
     _lock: Any = field(default_factory=Lock, repr=False)
 
     def read(self) -> None:
+        """Count a copy from a device to the host."""
         with self._lock:
             self.host_reads += 1
 
@@ -38,17 +54,42 @@ class Counters:
 
 @dataclass(slots=True)
 class Record:
-    """One step on one device. Times are seconds of `time.perf_counter`; on GPUs they are the host's launch times.
+    """One step of a statement on one device.
 
-    Of loops that go round by themselves (`gb.trace(rounds=True)`) a record is one round, its step "round", "push round"
-    or "pull round", its times those of the device.
+    Times are seconds of `time.perf_counter`; on GPUs they are the host's launch times.
 
-    Of calls that the first of several GPUs may do by itself (`gb.foldable`) one is the whole call, with the first
-    device, its step "call".
+    Attributes
+    ----------
+    statement : int
+        The number of the statement in this process.
+    text : str
+        The statement.
+    step : str
+        What was done; see the notes.
+    device : str
+        The name of the device, or "host".
+    direction, form : str or None
+        "push" or "pull", and the form of the result.
+    host_reads, launches : int
+        Copies to the host and launches of kernels in this step.
+    start, end : float
+        Seconds.
+    tally : balance.Tally or None
+        Of a product on CPU devices, the frontier of the device's block.
+    round : int or None
+        The number of a loop's round, from 0.
+    change : float or None
+        The number that the loop's condition compares.
 
-    On the device "host": what kept Python from the step whose records follow. `compile`: kernels were compiled, or
-    loaded, or modules imported; `collect`: Python looked for garbage. Steps are without the time that their own
-    thread spent on that.
+    Notes
+    -----
+    - A round of a loop that runs on the device without Python (`gb.trace(rounds=True)`) is one record. Its step is
+      "round", "push round" or "pull round", and its times are those of the device.
+    - A call that the first of several GPUs may do alone (`gb.foldable`) is one record, with the first device and step
+      "call".
+    - On the device "host" stands what kept Python from the step whose records follow. `compile`: kernels were compiled
+      or loaded, or modules imported; `collect`: Python looked for garbage. Steps are without the time that their own
+      thread spent on that.
     """
 
     statement: int
@@ -81,8 +122,10 @@ class Record:
 
     @property
     def decision(self) -> Any:
-        """Of a product, or a whole call: balance.Decision, who computed what, and what came of it; with the first
-        device."""
+        """The balance.Decision of a product or a whole call: who computed what, and what came of it.
+
+        It stands with the first device; None elsewhere.
+        """
         if not callable(self._decision):
             return self._decision
         found = self._decision()
@@ -130,8 +173,10 @@ class _Beside(local):
 
 
 class Compiling:
-    """What this process compiles, loads and imports, in any of its threads: when, and what now. Running kernels costs
-    nothing here."""
+    """What this process compiles, loads and imports, in any of its threads: when, and what now.
+
+    Running kernels costs nothing here.
+    """
 
     def __init__(self) -> None:
         self.what = ""  # what is under way, for people: of several, the last that began
@@ -141,6 +186,7 @@ class Compiling:
         self._times: deque[tuple[float, float]] = deque(maxlen=10_000)  # start and end
 
     def begin(self, what: str) -> None:
+        """Work of this kind begins."""
         self.since = self.since if self.what else now()
         self.what = what
 
@@ -150,6 +196,7 @@ class Compiling:
         self.begin(f"compiling kernel {self.kernels}: {kind}")
 
     def end(self, start: float) -> None:
+        """Work of this kind, begun at `start`, has ended."""
         self.what, self.last = "", now()
         self._times.append((start, self.last))
 
@@ -200,8 +247,10 @@ def asides() -> list[tuple[float, float, str]]:
 
 
 class _Listening(ref):
-    """Collects the records of a thread. A weak reference to the token of a trace: its callback takes it off the lists
-    when that is over."""
+    """Collects the records of a thread.
+
+    A weak reference to the token of a trace: its callback takes it off the lists when that is over.
+    """
 
     records: list[Record]
     thread: int
@@ -227,7 +276,10 @@ class _Collections(ref):
 
 
 class Records(list[Record]):
-    """What a trace collects: a list. Its repr is a table, one row for each statement."""
+    """The list of records that a trace collects.
+
+    Its repr is a table, one row for each statement.
+    """
 
     table: Callable[["Records"], str] = list.__repr__  # the package has a better one, which stands above this file
 
@@ -236,7 +288,7 @@ class Records(list[Record]):
 
 
 class Trace(Mode):
-    """`with gb.trace() as records:` see trace."""
+    """The `with` statement of `gb.trace`."""
 
     def __init__(self, rounds: bool):
         self._rounds = rounds
@@ -255,12 +307,27 @@ class Trace(Mode):
 
 
 def trace(*, rounds: bool = False) -> Trace:
-    """Collect the records of this thread's statements inside: `with gb.trace() as records: ...`. `print(records)` shows
-    a table of the statements: how often each ran, its time, its edges, the bytes between devices.
+    """Collect the records of this thread's statements: `with gb.trace() as records: ...`.
 
-    Loops go statement by statement, which takes longer than they do by themselves; with `rounds` they go as they do
-    without a trace, and a round that devices go by themselves is one record.
-    Raises TypeError unless `rounds` is True or False."""
+    `print(records)` shows a table of the statements: how often each ran, its time, its edges, the bytes between
+    devices.
+
+    Parameters
+    ----------
+    rounds : bool
+        Whether loops run as they do without a trace, and a round on the device is one record. By default loops run
+        statement by statement, which takes longer, and each statement has records.
+
+    Returns
+    -------
+    Trace
+        To be used in a `with` statement, which gives the list `Records`.
+
+    Raises
+    ------
+    TypeError
+        If `rounds` is not True or False.
+    """
     if not isinstance(rounds, bool):
         raise TypeError(f"expected rounds=True or False; came {rounds!r}")
     return Trace(rounds)

@@ -1,5 +1,7 @@
-"""Who computes what of a round: stealing, folding, repartitioning, and the models behind them. Numbers in, decisions
-out: nothing here knows devices, arrays of theirs, or statements."""
+"""Who computes what of a round: stealing, folding, repartitioning, and the models behind them.
+
+Numbers in, decisions out: nothing here knows devices, arrays of theirs, or statements.
+"""
 
 from .arbiter import Arbiter, Decision, Policy, Thresholds
 from .features import Tally, features

@@ -1,5 +1,7 @@
-"""Whether to steal and fold at all: GUM's thresholds (section V-B), derived from the models unless given, and a record
-of what every decision promised and brought."""
+"""Whether to steal and fold at all, and a record of what every decision promised and brought.
+
+The thresholds are GUM's (section V-B), derived from the models unless given.
+"""
 
 from collections import deque
 from dataclasses import dataclass, field, replace
@@ -34,8 +36,19 @@ def _number(name: str, value: object, least: float = 0.0) -> float:
 
 
 class Thresholds(NamedTuple):
-    """Edges of the slowest block, t1: all, and t2: those for which the time of the fastest is not enough, from which
-    stealing is tried; t3: seconds of a round, below which folding is; t4: entries of a row that is a hub's."""
+    """Bounds from which actions are tried.
+
+    Attributes
+    ----------
+    t1 : float
+        Edges of the slowest block, from which stealing is tried.
+    t2 : float
+        Edges of the slowest block for which the time of the fastest is not enough, from which stealing is tried.
+    t3 : float
+        Seconds of a round, below which folding is tried.
+    t4 : float
+        Entries of a hub's row.
+    """
 
     t1: float
     t2: float
@@ -52,16 +65,33 @@ def _latent(links: Topology) -> float:
 
 @dataclass(frozen=True)
 class Policy:
-    """What the arbiter may do. t1 .. t4: see Thresholds; None: derived. overhead: seconds that deciding and moving add
-    to a round (folding onto one device: to the first of such rounds); an action that brought a loss in sum after
-    `patience` times (1 or more) rests for `rest` rounds, and longer if it is tried in vain again. Infinity: what a
-    threshold or the overhead allows never happens (t3: always may), patience never ends, an action rests for good.
+    """What the arbiter may do; give it to `gb.init(balance=...)`.
 
-    On GPUs steal, fold (whole loops, and calls), overhead, patience and t4 are used: pushes are dealt out `patience`
-    times and left to their owners as often, and what took less is for good.
+    Parameters
+    ----------
+    steal, fold : bool
+        Whether devices may compute for others, and whether fewer devices may compute a round.
+    t1, t2, t3, t4 : float, optional
+        Thresholds, see `Thresholds`. By default derived from the models. Infinity: what they allow never happens (t3:
+        always may).
+    overhead : float
+        Seconds that deciding and moving add to a round; folding onto one device: to the first of such rounds.
+    patience : float
+        An action that brought a loss in sum after so many times (1 or more) rests. Infinity: never.
+    rest : float
+        Rounds of such a rest; it is longer if the action is tried in vain again. Infinity: for good.
 
-    Raises TypeError (steal and fold that are no bool; what is no number), InvalidValue (NaN, negative, or no whole
-    number as patience and rest).
+    Raises
+    ------
+    TypeError
+        If `steal` or `fold` is no bool, or another argument no number.
+    InvalidValue
+        If a number is NaN or negative, or `patience` or `rest` is not whole.
+
+    Notes
+    -----
+    GPUs use steal, fold (whole loops, and calls), overhead, patience and t4. Pushes are split among GPUs `patience`
+    times and left to their owners as often; the faster of the two, by median time, is kept.
     """
 
     steal: bool = True
@@ -87,12 +117,27 @@ class Policy:
                 raise InvalidValue(message(f"a whole number, or infinity, as {name}", value))
 
     def thresholds(self, edge_seconds: float, p: float, links: Topology, bytes_per_edge: float) -> Thresholds:
-        """Those given, and for the others the points below which an action can't pay for itself. edge_seconds: of the
-        slowest block at home.
+        """Return the thresholds given, and for the others the points below which an action can't pay for itself.
 
         Stealing saves at most the time from the mean load to the largest: t1 and t2 are the loads where that is the
-        overhead. Folding saves at most the meeting of all devices but one, p (n - 1): a twentieth of a round of t3
+        overhead. Folding saves at most the barrier of all devices but one, p (n - 1): a twentieth of a round of t3
         seconds. A list of t4 edges takes a link longer than the link's latency.
+
+        Parameters
+        ----------
+        edge_seconds : float
+            Seconds an edge of the slowest block at home.
+        p : float
+            Seconds that a device adds to a round.
+        links : Topology
+            The links between devices.
+        bytes_per_edge : float
+            Bytes of an edge that moves.
+
+        Returns
+        -------
+        Thresholds
+            All four.
         """
         n = links.n
         edges = self.overhead / edge_seconds if edge_seconds > 0 else np.inf
@@ -108,10 +153,29 @@ class Policy:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """Who computes a round. action: "leave", "steal" or "fold" (which steals as well); shares: None where all stay at
-    home; plain, predicted: seconds of the round without and with the action, its overhead included; observed: seconds
-    it took; gained: against `plain` as rounds left alone came out (None until the round is over); overhead: what
-    deciding and moving are taken to add."""
+    """Who computes a round.
+
+    Attributes
+    ----------
+    round : int
+        Its number.
+    action : str
+        "leave", "steal" or "fold" (which steals as well).
+    devices : tuple of int
+        The devices that take part.
+    shares : Shares or None
+        What each computes; None where all edges stay at home.
+    z : float
+        Predicted seconds of the slowest device.
+    plain, predicted : float
+        Seconds of the round without and with the action, its overhead included.
+    overhead : float
+        Seconds that deciding and moving are taken to add.
+    observed : float or None
+        Seconds that the round took.
+    gained : float or None
+        Seconds gained against `plain` as rounds left alone came out; None until the round is over.
+    """
 
     round: int
     action: str
@@ -126,11 +190,11 @@ class Decision:
 
     @property
     def gain(self) -> float:
-        """Predicted, seconds."""
+        """The predicted gain in seconds."""
         return self.plain - self.predicted
 
     def told(self) -> dict[str, Any]:
-        """For JSON, without the shares."""
+        """The decision as a dictionary for JSON, without the shares."""
         return {key: part for key, part in vars(self).items() if key != "shares"}
 
 
@@ -146,9 +210,26 @@ class _Account:
 
 @dataclass
 class Arbiter:
-    """Decides rounds of one computation: `decide` before, `observe` after each. p: seconds a device adds to a round, a
-    guess until rounds tell. log: the latest decisions, with what came of them. Raises TypeError, InvalidValue (p,
-    bytes_per_edge: NaN, negative, infinite)."""
+    """Decides the rounds of one computation: `decide` before, `observe` after each.
+
+    Parameters
+    ----------
+    policy : Policy
+        What it may do.
+    links : Topology
+        The links between devices.
+    bytes_per_edge : float
+        Bytes of an edge that moves.
+    p : float
+        Seconds that a device adds to a round; a guess until rounds tell.
+    log : deque of Decision
+        The latest decisions, with what came of them.
+
+    Raises
+    ------
+    TypeError, InvalidValue
+        If `p` or `bytes_per_edge` is no number, or NaN, negative or infinite.
+    """
 
     policy: Policy
     links: Topology
@@ -169,8 +250,27 @@ class Arbiter:
         self._together = self.p  # p, as rounds of all devices say
 
     def decide(self, costs: Any, loads: Any, traffic: Traffic | None = None) -> Decision:
-        """costs (n, n), loads (n,), traffic as `solve` takes and refuses them; seconds at home are finite, and n is
-        that of the links."""
+        """Decide who computes the next round.
+
+        Parameters
+        ----------
+        costs : array
+            Seconds an edge (n, n), as `solve`; finite at home.
+        loads : array of int
+            Edges of each block (n,), as `solve`. n is that of the links.
+        traffic : Traffic, optional
+            As `solve`.
+
+        Returns
+        -------
+        Decision
+            To be given to `observe`.
+
+        Raises
+        ------
+        DimensionMismatch, InvalidValue
+            As `solve`.
+        """
         parts, loads = self._checked(costs, loads, traffic)
         self._round, costs = self._round + 1, parts[DEVICE]
         n, own = len(loads), costs.diagonal()
@@ -208,9 +308,12 @@ class Arbiter:
         return Decision(self._round, action, devices, shares, shares.seconds, plain, predicted, overhead)
 
     def _begins(self, saved: float, lost: float) -> bool:
-        """Whether one device is to do it all from this round on, which takes `saved` seconds less, after rounds that
-        have lost so many by not doing so: once that would have paid for beginning. Its overhead is then owed: a round
-        is charged what it saves at most, and what is left when folding ends counts the next time."""
+        """Whether one device is to do it all from this round on, which takes `saved` seconds less.
+
+        Rounds before have lost `lost` seconds by not doing so. It begins once that would have paid for beginning. Its
+        overhead is then owed: a round is charged what it saves at most, and what is left when folding ends counts the
+        next time.
+        """
         cost = self.policy.overhead + self._owed
         if saved + lost > cost:
             self._owed = cost
@@ -219,8 +322,11 @@ class Arbiter:
         return False
 
     def _checked(self, costs: Any, loads: Any, traffic: Traffic | None) -> tuple[np.ndarray, np.ndarray]:
-        """(costs (3, n, n), loads), refused as `solve` does; no cost is infinite where it does not matter. At a glance:
-        the solver's module takes longer to load than most rounds, which are left alone or go to one device."""
+        """(costs (3, n, n), loads), refused as `solve` does; no cost is infinite where it does not matter.
+
+        At a glance: the solver's module takes longer to load than most rounds, which are left alone or go to one
+        device.
+        """
         loads, parts = arrays(costs, loads, traffic)
         if len(loads) != self.links.n:
             raise DimensionMismatch(message(f"a round of {self.links.n} devices", len(loads)))
@@ -249,8 +355,26 @@ class Arbiter:
         return Fold(devices, Shares(edges, z, z), z + self.p)
 
     def observe(self, decision: Decision, seconds: float, *, learn: bool = True) -> Decision:
-        """The round took `seconds`; returns the decision with what it gained. learn: whether that tells of other
-        rounds, else it gained 0. Raises TypeError, InvalidValue (NaN, negative, infinite), and has then learnt nothing.
+        """Note that the round took `seconds`.
+
+        Parameters
+        ----------
+        decision : Decision
+            As of `decide`.
+        seconds : float
+            Of the round.
+        learn : bool
+            Whether that tells of other rounds; if not, the round gained 0.
+
+        Returns
+        -------
+        Decision
+            The same with what it gained.
+
+        Raises
+        ------
+        TypeError, InvalidValue
+            If `seconds` is no number, or NaN, negative or infinite; nothing is learnt then.
         """
         seconds = _number("seconds of a round", seconds)
         if seconds == np.inf:

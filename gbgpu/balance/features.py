@@ -16,8 +16,17 @@ _PLACES = {str(b): b for b in range(BINS)}
 
 
 class Tally(NamedTuple):
-    """Frontier of one block: vertices, edges (sum of their degrees), and how many vertices have each number of binary
-    digits in their degree (BINS,)."""
+    """The frontier of one block.
+
+    Attributes
+    ----------
+    vertices : int
+        Number of vertices.
+    edges : int
+        The sum of their degrees.
+    histogram : numpy.ndarray
+        How many vertices have each number of binary digits in their degree (64,).
+    """
 
     vertices: int
     edges: int
@@ -25,13 +34,13 @@ class Tally(NamedTuple):
 
     @classmethod
     def of(cls, degrees: Any) -> "Tally":
-        """From degrees (vertices,), as kernels count it."""
+        """Return the tally of degrees (vertices,), as kernels count it."""
         degrees = np.asarray(degrees, np.int64)
         digits = np.frexp(degrees.astype(np.float64))[1]  # degrees are below 2**53
         return cls(len(degrees), int(degrees.sum()), np.bincount(digits, minlength=BINS))
 
     def told(self) -> dict[str, Any]:
-        """For JSON, with the bins that are not empty."""
+        """The tally as a dictionary for JSON, with the bins that are not empty."""
         bins = {str(b): int(self.histogram[b]) for b in np.flatnonzero(self.histogram)}
         return {"vertices": self.vertices, "edges": self.edges, "histogram": bins}
 
@@ -60,11 +69,24 @@ class Tally(NamedTuple):
 
 
 def features(tallies: Sequence[Tally]) -> np.ndarray:
-    """(tallies, 4): mean degree, range of degrees, Gini coefficient, degree-distribution entropy (GUM, table I); zeros
-    where there are no edges.
+    """Features of frontiers, from which models predict seconds an edge.
 
     The last three are of degrees as the histogram has them: within a bin they are taken as equal, at such a place
     between its ends that they sum to the edges.
+
+    Parameters
+    ----------
+    tallies : sequence of Tally
+        k frontiers.
+
+    Returns
+    -------
+    numpy.ndarray
+        Mean degree, range of degrees, Gini coefficient and degree-distribution entropy (k, 4); 0 without edges.
+
+    References
+    ----------
+    Meng et al., GUM, ICDE 2023, table I.
     """
     edges = np.array([tally.edges for tally in tallies], float)[:, None]
     counts = np.array([tally.histogram for tally in tallies], float).reshape(-1, BINS)

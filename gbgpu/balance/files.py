@@ -24,8 +24,10 @@ def reading(path: str | Path, expected: str) -> Iterator[Any]:
 
 
 def numbers(held: Any, unit: float = 1.0) -> np.ndarray:
-    """So many units as JSON has as a number, or as lists of them. Raises ValueError for anything else, and for what is
-    not finite."""
+    """So many units as JSON has as a number, or as lists of them.
+
+    Raises ValueError for anything else, and for what is not finite.
+    """
     found = np.array(held)
     if found.dtype.kind in "iuf":
         with np.errstate(over="ignore"):

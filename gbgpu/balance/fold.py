@@ -1,5 +1,7 @@
-"""Ownership stealing: how many devices a round is worth, since every device that takes part costs the others time
-(GUM, section IV)."""
+"""Ownership stealing: how many devices a round is worth (GUM, section IV).
+
+Every device that takes part costs the others time.
+"""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,11 +16,33 @@ _MOST = 2.0  # times p: what one round counts for
 
 
 def reduction(links: Any, loads: Any = None) -> np.ndarray:
-    """Devices in the order in which they are kept (n,): the first m are those that stay when m do.
+    """Devices in the order in which they are kept: the first m are those that stay when m do.
 
-    Each step removes the device whose removal keeps the largest aggregate bandwidth of `links` (n, n; the diagonal does
-    not count) (GUM, section IV-A, figure 4b); of equals the one with the smallest of `loads`, then the last. Raises
-    DimensionMismatch, InvalidValue (a bandwidth that is negative or NaN).
+    Each step removes the device whose removal keeps the largest aggregate bandwidth; of equals the one with the
+    smallest load, then the last.
+
+    Parameters
+    ----------
+    links : array
+        Bandwidths (n, n); the diagonal does not count.
+    loads : array, optional
+        Edges of each device (n,).
+
+    Returns
+    -------
+    numpy.ndarray
+        Devices (n,) int64.
+
+    Raises
+    ------
+    DimensionMismatch
+        If shapes do not fit.
+    InvalidValue
+        If a bandwidth is negative or NaN.
+
+    References
+    ----------
+    Meng et al., GUM, ICDE 2023, section IV-A, figure 4b.
     """
     held = np.array(links, float)
     n = len(held)
@@ -40,7 +64,7 @@ def reduction(links: Any, loads: Any = None) -> np.ndarray:
 
 
 class Fold(NamedTuple):
-    """Devices that take part, ascending; what each computes; seconds of the round, meeting included."""
+    """Devices that take part, ascending; what each computes; seconds of the round, its barrier included."""
 
     devices: tuple[int, ...]
     shares: Shares
@@ -48,10 +72,38 @@ class Fold(NamedTuple):
 
 
 def fold(costs: Any, loads: Any, order: Any, p: float, traffic: Traffic | None = None, *, steal: bool = True) -> Fold:
-    """The m of 1 .. n with the least z(m) + p m, the others evicted (GUM, section IV-B, algorithm 2; section V-A, step
-    3). order: as `reduction` gives it; p: seconds that a device adds to a round. Sizes at which some block can't be
-    reached are left out. Without `steal`, blocks of devices that stay are computed there. Other arguments and errors as
-    `solve`.
+    """The number of devices m with the least z(m) + p m; the others are evicted.
+
+    Sizes at which some block can't be reached are left out.
+
+    Parameters
+    ----------
+    costs : array
+        Seconds an edge (n, n), as `solve`.
+    loads : array of int
+        Edges of each block (n,), as `solve`.
+    order : array of int
+        As of `reduction`.
+    p : float
+        Seconds that a device adds to a round.
+    traffic : Traffic, optional
+        As `solve`.
+    steal : bool
+        Whether devices that stay compute for each other. If not, their blocks are computed at home.
+
+    Returns
+    -------
+    Fold
+        The devices, their shares, and the seconds.
+
+    Raises
+    ------
+    DimensionMismatch, InvalidValue
+        As `solve`.
+
+    References
+    ----------
+    Meng et al., GUM, ICDE 2023, section IV-B, algorithm 2; section V-A, step 3.
     """
     order, (loads, checked_costs) = np.asarray(order), checked(costs, loads, traffic)
     costs, busy = checked_costs[DEVICE], loads > 0
@@ -78,8 +130,10 @@ def fold(costs: Any, loads: Any, order: Any, p: float, traffic: Traffic | None =
 
 @dataclass
 class Overhead:
-    """p, learnt: the least-squares slope of what rounds took beyond z, by their number of devices; a round counts
-    `memory` times as much as the one after it.
+    """The seconds p that a device adds to a round, learnt.
+
+    It is the least-squares slope of what rounds took beyond z, by their number of devices; a round counts `memory`
+    times as much as the one after it.
 
     One round alone may be late for anything (memory that is touched first, a busy host), and early where its z was too
     large: it raises or lowers p by a factor of `_MOST` at most, and the first, which warms up, does not raise it. Two
@@ -93,7 +147,7 @@ class Overhead:
     _last: float = 0.0  # what the round before took a device beyond z
 
     def observe(self, m: int, seconds: float, z: float) -> float:
-        """A round of m devices took `seconds`, of which z were computing; returns p."""
+        """Note that a round of m devices took `seconds`, of which z were computing; returns p."""
         each = max(seconds - z, 0.0) / m
         counts = min(each, max(self.p * (_MOST if self._devices else 1.0), self._last))
         known = min(self._seconds, _MOST * max(each, self._last) * self._devices)

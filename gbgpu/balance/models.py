@@ -1,5 +1,7 @@
-"""What an edge costs: compute seconds learnt from features of the frontier, link seconds from bandwidths, and the cost
-coefficients of a round made of both (GUM, section III-B)."""
+"""What an edge costs, and the cost coefficients of a round (GUM, section III-B).
+
+Compute seconds are learnt from features of the frontier, link seconds come from bandwidths.
+"""
 
 import json
 import os
@@ -27,8 +29,18 @@ _WEIGHT = np.finfo(float).max / len(_POWERS)  # of as many the sum is a number
 class Polynomial:
     """Seconds an edge as a polynomial of degree 4 in the features, of degrees the logarithms.
 
-    lowest, highest: of the features in training (4,); seconds: the least and the most there (2,). Outside, the nearest
-    of what was seen is taken: polynomials know nothing there. error: root-mean-square relative error in training.
+    Outside the training's range the nearest of what was seen is taken: polynomials know nothing there.
+
+    Attributes
+    ----------
+    weights : numpy.ndarray
+        Of the 70 terms.
+    lowest, highest : numpy.ndarray
+        Of the features in training (4,).
+    seconds : numpy.ndarray
+        The least and the most in training (2,).
+    error : float
+        Root-mean-square relative error in training.
     """
 
     weights: np.ndarray
@@ -50,7 +62,7 @@ class Polynomial:
         return float(np.sqrt(np.mean((self.predict(found) / np.asarray(seconds) - 1) ** 2)))
 
     def save(self, path: str | Path) -> None:
-        """As JSON; a file is whole or not there."""
+        """Write the model as JSON; a file is whole or not there."""
         held = {name: np.asarray(part).tolist() for name, part in vars(self).items()}
         text = json.dumps({"kind": "seconds an edge", "features": NAMES, "degree": DEGREE, **held}, indent=1)
         if Path(path).exists() and not Path(path).is_file():  # a pipe, a device
@@ -65,8 +77,27 @@ class Polynomial:
 
     @classmethod
     def load(cls, path: str | Path) -> "Polynomial":
-        """What `save` wrote, or a model that is shipped, by its name ("cpu-push": of CPU devices). Raises
-        FileFormatError, InvalidValue (no such name), OSError."""
+        """Read a model.
+
+        Parameters
+        ----------
+        path : path
+            A file that `save` wrote, or the name of a shipped model, such as "cpu-push".
+
+        Returns
+        -------
+        Polynomial
+            The model.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is another.
+        InvalidValue
+            If there is no such name.
+        OSError
+            If the file is not there.
+        """
         with reading(_file(path), "a model as Polynomial.save writes it") as held:
             if (held["features"], held["degree"]) != (list(NAMES), DEGREE):
                 raise ValueError("other features or another degree")
@@ -83,8 +114,10 @@ class Polynomial:
 
 
 def by_direction(name: str | Path) -> Polynomial | dict[str, Polynomial]:
-    """What `Polynomial.load` gives; for the first part of the names of two that are shipped ("cpu", "h100") both, by
-    their directions, unless that is a file."""
+    """Return the model of a file or name, or both of a name, by their directions.
+
+    The first part of the names of two shipped models ("cpu", "h100") stands for both, unless that is a file.
+    """
     names = {way: f"{name}-{way}" for way in ("push", "pull")}
     if set(names.values()) <= shipped().keys() and not Path(name).exists():
         return {way: Polynomial.load(each) for way, each in names.items()}
@@ -114,13 +147,39 @@ def constant(seconds: float) -> Polynomial:
 
 
 def train(found: Any, seconds: Any, seed: int = 0, rounds: int = 200) -> Polynomial:
-    """A model of samples: features (k, 4), seconds an edge (k,), all > 0. The same seed, the same model.
+    """A model of samples; the same seed gives the same model.
 
+    Parameters
+    ----------
+    found : array
+        Features (k, 4).
+    seconds : array
+        Seconds an edge (k,), all above 0.
+    seed : int
+        Draws the batches.
+    rounds : int
+        Passes over all samples.
+
+    Returns
+    -------
+    Polynomial
+        The model.
+
+    Raises
+    ------
+    DimensionMismatch, InvalidValue
+        If shapes do not fit, or numbers are not finite or not above 0.
+
+    Notes
+    -----
     Stochastic gradient descent on the mean square of relative errors (GUM, equation 3). A sample is drawn as often as
     its gradient is steep and its step shortened by as much, so that cheap edges, whose relative errors are steepest,
-    do not force tiny steps on all: Needell, Srebro, Ward, "Stochastic gradient descent, weighted sampling, and the
-    randomized Kaczmarz algorithm" (NIPS 2014). Terms are products of Chebyshev polynomials, the same space in better
-    coordinates. Raises DimensionMismatch, InvalidValue.
+    do not force tiny steps on all. Terms are products of Chebyshev polynomials, the same space in better coordinates.
+
+    References
+    ----------
+    Needell, Srebro, Ward, "Stochastic gradient descent, weighted sampling, and the randomized Kaczmarz algorithm", NIPS
+    2014.
     """
     found, seconds = np.asarray(found, float), np.asarray(seconds, float)
     k = len(seconds)
@@ -163,8 +222,24 @@ def _logarithms(found: np.ndarray) -> np.ndarray:
 
 
 def link_seconds(links: Topology, bytes_per_edge: float, replicas: Any = None) -> np.ndarray:
-    """Seconds of the link for an edge of block i on device j (n, n): 0 at home and where `replicas[i, j]` says that j
-    holds a copy, infinite without a route. Latency is a round's, not an edge's: thresholds have it."""
+    """Seconds of the link for an edge of block i on device j.
+
+    Latency is a round's, not an edge's: thresholds have it.
+
+    Parameters
+    ----------
+    links : Topology
+        The links between n devices.
+    bytes_per_edge : float
+        Bytes of an edge that moves.
+    replicas : array of bool, optional
+        Whether device j holds a copy of block i (n, n).
+
+    Returns
+    -------
+    numpy.ndarray
+        Seconds (n, n): 0 at home and where there is a copy, infinite without a route.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         seconds = np.where(links.bandwidth > 0, bytes_per_edge / links.bandwidth, np.inf)
     return np.where(_near(links, replicas), 0.0, seconds)
@@ -178,9 +253,33 @@ def traffic(links: Topology, bytes_per_edge: float, replicas: Any = None) -> Tra
 def costs(
     edge_seconds: Any, links: Topology, bytes_per_edge: float, replicas: Any = None, evicted: Iterable[int] = ()
 ) -> np.ndarray:
-    """c_ij of a round (n, n), seconds an edge: link plus compute. edge_seconds: of blocks (n,), or of blocks on devices
-    (n, n) where devices differ; `evicted` devices, 0 .. n - 1, cost infinitely much (GUM, section V-A). Raises
-    DimensionMismatch, InvalidValue."""
+    """Seconds an edge of block i takes on device j: link plus compute (c_ij).
+
+    Parameters
+    ----------
+    edge_seconds : array
+        Of blocks (n,), or of blocks on devices (n, n) where devices differ.
+    links : Topology
+        The links between n devices.
+    bytes_per_edge : float
+        Bytes of an edge that moves.
+    replicas : array of bool, optional
+        Whether device j holds a copy of block i (n, n).
+    evicted : iterable of int
+        Devices that cost infinitely much (GUM, section V-A).
+
+    Returns
+    -------
+    numpy.ndarray
+        Seconds (n, n).
+
+    Raises
+    ------
+    DimensionMismatch
+        If the shape is another.
+    InvalidValue
+        If an evicted device is none of 0 .. n - 1.
+    """
     compute = np.asarray(edge_seconds, float)
     compute = compute[:, None] if compute.ndim == 1 else compute
     if compute.shape not in ((links.n, 1), (links.n, links.n)):

@@ -17,8 +17,15 @@ MOST = 1 << 62  # edges in all blocks, so that their sum is an int64
 
 
 class Traffic(NamedTuple):
-    """Bytes an edge of block i takes when device j computes it (n, n), 0 where it is at home or a replica is; bytes a
-    second into each device and out of each (n,), all its links together."""
+    """What the links of devices have to bear.
+
+    Attributes
+    ----------
+    bytes : numpy.ndarray
+        Bytes an edge of block i takes when device j computes it (n, n), 0 where it is at home or a replica is.
+    into, out : numpy.ndarray
+        Bytes a second into each device and out of each (n,), all its links together.
+    """
 
     bytes: np.ndarray
     into: np.ndarray
@@ -26,8 +33,17 @@ class Traffic(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Edges of block i that device j computes (n, n) int64; seconds until the slowest is done; no assignment takes less
-    than `bound`."""
+    """Who computes how many edges.
+
+    Attributes
+    ----------
+    edges : numpy.ndarray
+        Edges of block i that device j computes (n, n) int64.
+    seconds : float
+        Until the slowest device is done.
+    bound : float
+        No assignment takes less.
+    """
 
     edges: np.ndarray
     seconds: float
@@ -35,14 +51,17 @@ class Shares(NamedTuple):
 
 
 def seconds_of(costs: np.ndarray, edges: np.ndarray) -> float:
-    """z of edges (n, n) at costs (3, n, n)."""
+    """The time z of edges (n, n) at costs (3, n, n)."""
     spent = np.where(edges > 0, costs, 0.0) * edges
     return float(max(spent[DEVICE].sum(0).max(), spent[INTO].sum(0).max(), spent[OUT].sum(1).max()))
 
 
 def checked(costs: Any, loads: Any, traffic: Traffic | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """(loads, costs) of a problem as `solve` takes it: seconds an edge (3, n, n) of devices, of the links into them, of
-    those out of blocks; infinite where no edge may go. Raises as `solve`."""
+    """(loads, costs) of a problem as `solve` takes it; raises as `solve`.
+
+    Costs are seconds an edge (3, n, n) of devices, of the links into them, of those out of blocks; infinite where no
+    edge may go.
+    """
     loads, all_costs = arrays(costs, loads, traffic)
     wrong = imported("gbgpu.balance.simplex").invalid(all_costs, loads)
     if wrong:
@@ -51,8 +70,10 @@ def checked(costs: Any, loads: Any, traffic: Traffic | None = None) -> tuple[np.
 
 
 def arrays(costs: Any, loads: Any, traffic: Traffic | None) -> tuple[np.ndarray, np.ndarray]:
-    """(loads, costs) as `checked` gives them, but for the values of the numbers. Raises DimensionMismatch, InvalidValue
-    (loads that are not integers)."""
+    """(loads, costs) as `checked` gives them, but for the values of the numbers.
+
+    Raises DimensionMismatch, InvalidValue (loads that are not integers).
+    """
     loads, costs = np.asarray(loads), np.asarray(costs)
     n = loads.size
     if loads.shape != (n,) or costs.shape != (n, n) or not n:

@@ -1,5 +1,7 @@
-"""Lux (VLDB 2017): new block boundaries from observed times (section 5), and a round's seconds predicted from the sizes
-of input and update sets (section 6)."""
+"""New block boundaries from observed times, and a round's seconds predicted (Lux, VLDB 2017, sections 5 and 6).
+
+Predictions take the sizes of input and update sets.
+"""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -11,12 +13,23 @@ from .slices import ascending, whole
 
 
 class PartialSums:
-    """f(v): the part of a round's time that the vertices before v take (0 .. 1), known at the bounds of blocks that
-    were timed; in between, time goes by edges."""
+    """The part of a round's time that the vertices before v take, f(v) from 0 to 1.
+
+    It is known at the bounds of blocks that were timed; in between, time goes by edges.
+
+    Parameters
+    ----------
+    prefix : array of int
+        Edges before each vertex and after the last (n + 1,), ascending from 0. A vertex counts as an edge too.
+
+    Raises
+    ------
+    DimensionMismatch, InvalidValue, TypeError
+        If `prefix` is none.
+    """
 
     def __init__(self, prefix: Any) -> None:
-        """prefix: edges before each vertex and after the last (n + 1,), ascending from 0; a vertex counts as an edge
-        too. Raises DimensionMismatch, InvalidValue, TypeError."""
+        """Begin with time by edges."""
         prefix = ascending(prefix)
         self._work = prefix + np.arange(len(prefix))  # strictly ascending
         self._vertices = np.array([0, len(prefix) - 1])
@@ -24,18 +37,30 @@ class PartialSums:
 
     @property
     def n(self) -> int:
-        """Vertices."""
+        """The number of vertices."""
         return len(self._work) - 1
 
     def at(self, vertices: Any) -> np.ndarray:
-        """f at vertices."""
+        """The part before each of some vertices."""
         if len(self._work) == 1:
             return np.zeros(np.shape(vertices))
         return np.interp(self._work[vertices], self._work[self._vertices], self._parts)
 
     def observe(self, bounds: Any, seconds: Any) -> None:
-        """Blocks between `bounds` (p + 1,) took `seconds` (p,). What was known inside a block keeps its shape there.
-        Raises DimensionMismatch, InvalidValue (also where the sum of the seconds is infinite), TypeError."""
+        """Note that blocks took so many seconds; what was known inside a block keeps its shape there.
+
+        Parameters
+        ----------
+        bounds : array of int
+            Of p blocks (p + 1,).
+        seconds : array
+            Of each (p,).
+
+        Raises
+        ------
+        DimensionMismatch, InvalidValue, TypeError
+            If shapes or numbers do not fit, also where the sum of the seconds is infinite.
+        """
         bounds, seconds = whole(bounds), np.asarray(seconds, float)
         if seconds.shape != (len(bounds) - 1,):
             raise DimensionMismatch(message("bounds (p + 1,) and seconds (p,)", (bounds.shape, seconds.shape)))
@@ -87,12 +112,40 @@ def _busy(bounds: np.ndarray, seconds: Any) -> np.ndarray:
 def repartition(
     sums: PartialSums, prefix: Any, bounds: Any, seconds: Any, bytes_per_edge: float, bandwidth: float, rounds: float
 ) -> Repartition:
-    """Whether to move from `bounds` (p + 1,), whose blocks just took `seconds` (p,), to those that `sums` gives after
-    it has seen them: what the slowest block gains, against the edges that change hands, spread over the `rounds` still
-    expected (Lux, section 5, steps 1 to 5; 1 / rounds is its alpha).
+    """Whether to move blocks to new bounds.
 
-    prefix: that of `sums`; bandwidth: bytes a second into a device, above 0; bytes_per_edge, rounds: from 0 on.
-    Raises DimensionMismatch, InvalidValue, TypeError; then nothing was observed.
+    Compared are what the slowest block gains, and the edges that change hands, spread over the rounds still expected.
+
+    Parameters
+    ----------
+    sums : PartialSums
+        Observes these seconds, and gives the new bounds.
+    prefix : array of int
+        That of `sums`.
+    bounds : array of int
+        Of the p blocks now (p + 1,).
+    seconds : array
+        That they just took (p,).
+    bytes_per_edge : float
+        Bytes of an edge that moves, 0 or more.
+    bandwidth : float
+        Bytes a second into a device, above 0.
+    rounds : float
+        Rounds still expected, 0 or more.
+
+    Returns
+    -------
+    Repartition
+        Bounds, gain, cost, and whether it is worth it.
+
+    Raises
+    ------
+    DimensionMismatch, InvalidValue, TypeError
+        If an argument does not fit; nothing is observed then.
+
+    References
+    ----------
+    Jia et al., Lux, VLDB 2017, section 5, steps 1 to 5; 1 / rounds is its alpha.
     """
     prefix = ascending(prefix)
     if len(prefix) != sums.n + 1:
@@ -129,15 +182,44 @@ class Prediction(NamedTuple):
 
     @property
     def direction(self) -> str:
+        """The faster one, "push" or "pull"."""
         return "push" if self.push < self.pull else "pull"
 
 
 def predict(
     rates: Rates, edges: tuple[int, int], inputs: Iterable[int], updates: Iterable[int], devices: int, width: int
 ) -> Prediction:
-    """Seconds of a round (Lux, section 6, equations 10 to 14). edges: that a pull and a push touch; inputs: vertices
-    that the devices of each host read, those of two devices twice; updates: vertices that each host needs of others;
-    devices: of all hosts, 1 or more; width: bytes a vertex. Blocks are taken as balanced. Raises InvalidValue."""
+    """Seconds of a round, of a pull and of a push; blocks are taken as balanced.
+
+    Parameters
+    ----------
+    rates : Rates
+        Measured seconds.
+    edges : (int, int)
+        That a pull and a push touch.
+    inputs : iterable of int
+        Vertices that the devices of each host read, those of two devices twice.
+    updates : iterable of int
+        Vertices that each host needs of others.
+    devices : int
+        Of all hosts, 1 or more.
+    width : int
+        Bytes a vertex.
+
+    Returns
+    -------
+    Prediction
+        Seconds of each direction.
+
+    Raises
+    ------
+    InvalidValue
+        If `devices` is below 1.
+
+    References
+    ----------
+    Jia et al., Lux, VLDB 2017, section 6, equations 10 to 14.
+    """
     if devices < 1:
         raise InvalidValue(message("one device or more", devices))
     moved = rates.transfer * width * sum(updates)
@@ -147,8 +229,28 @@ def predict(
 
 
 def vertex_sets(indptr: Any, indices: Any, bounds: Any, host: Any) -> tuple[list[int], list[int]]:
-    """(inputs, updates) of each host, as `predict` takes them, for blocks of rows between `bounds` (p + 1,) of a CSR
-    matrix that pulls from its columns; host: of each block (p,), from 0 (Lux, section 4, equations 7 to 9)."""
+    """The inputs and updates of each host, as `predict` takes them.
+
+    Parameters
+    ----------
+    indptr, indices : array of int
+        A CSR matrix that pulls from its columns.
+    bounds : array of int
+        Of p blocks of rows (p + 1,).
+    host : array of int
+        The host of each block (p,), from 0.
+
+    Returns
+    -------
+    inputs : list of int
+        Vertices that the devices of each host read.
+    updates : list of int
+        Vertices that each host needs of others.
+
+    References
+    ----------
+    Jia et al., Lux, VLDB 2017, section 4, equations 7 to 9.
+    """
     indptr, indices, bounds = np.asarray(indptr), np.asarray(indices), np.asarray(bounds)
     hosts = np.asarray(host)
     inputs, updates = [], []

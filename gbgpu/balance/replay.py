@@ -1,5 +1,8 @@
-"""Recorded rounds through any policy on any host: what a trace says of frontiers is enough to decide again, and to
-predict what came of it. All seconds here are predictions."""
+"""Recorded rounds through any policy on any host.
+
+What a trace says of frontiers is enough to decide again, and to predict what came of it. All seconds here are
+predictions.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +29,7 @@ class Round(NamedTuple):
 
     @property
     def edges(self) -> int:
+        """The edges of all blocks."""
         return sum(tally.edges for tally in self.tallies)
 
 
@@ -39,8 +43,23 @@ class Outcome(NamedTuple):
 
 
 def rounds(records: Iterable[Any]) -> list[Round]:
-    """The products among records of `gb.trace()`, those on CPU devices, which have tallies. Raises InvalidValue for
-    those of `gb.trace(rounds=True)` with rounds that devices went by themselves: nobody counted their frontiers."""
+    """The products among records of `gb.trace()`: those on CPU devices, which have tallies.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        Of `gb.trace()`, without `rounds=True`.
+
+    Returns
+    -------
+    list of Round
+        In their order.
+
+    Raises
+    ------
+    InvalidValue
+        If there are rounds that ran on the devices without Python: nobody counted their frontiers.
+    """
     steps = [(r.statement, r.step, r.tally) for r in records]
     alone = _alone(steps)
     if alone:
@@ -50,7 +69,7 @@ def rounds(records: Iterable[Any]) -> list[Round]:
 
 
 def load(path: str | Path) -> list[Round]:
-    """The same from a file that `gbgpu run --trace` wrote. Raises FileFormatError, OSError."""
+    """The products of a file that `gbgpu run --trace` wrote. Raises FileFormatError, OSError."""
     with reading(path, "a trace as gbgpu run --trace writes it") as held:
         steps = [_step(event) for event in held["traceEvents"] if event["ph"] == "X"]
     alone, found = _alone(steps), _grouped(steps)
@@ -96,11 +115,34 @@ def replay(
     bytes_per_edge: float = 8.0,
     p: float = 20e-6,
 ) -> list[Outcome]:
-    """Each round as `policy` (None: leave it) decides it on a host with these links, where an edge takes what `model`
-    says, or that of the round's direction, and each device that takes part adds `p` seconds. What devices send each
-    other after a round is not in it.
+    """Each round again, as a policy decides it on another host.
 
-    Raises DimensionMismatch where rounds have other numbers of blocks than the host has devices.
+    What devices send each other after a round is not in it.
+
+    Parameters
+    ----------
+    recorded : sequence of Round
+        Rounds of as many blocks as the host has devices.
+    links : Topology
+        The host.
+    model : Polynomial or dict
+        Seconds an edge, or a model for each direction ("push", "pull").
+    policy : Policy or None
+        None leaves each round.
+    bytes_per_edge : float
+        Bytes of an edge that moves.
+    p : float
+        Seconds that each device which takes part adds to a round.
+
+    Returns
+    -------
+    list of Outcome
+        One for each round.
+
+    Raises
+    ------
+    DimensionMismatch
+        If rounds have another number of blocks.
     """
     n, found = links.n, []
     off = Policy(steal=False, fold=False)
@@ -121,8 +163,17 @@ def replay(
 
 
 class Summary(NamedTuple):
-    """Of all rounds: seconds with and without the decisions, and which part of them devices wait for the slowest;
-    rounds by action."""
+    """Predicted results of all rounds.
+
+    Attributes
+    ----------
+    seconds, alone : float
+        With and without the decisions.
+    stalled, stalled_alone : float
+        Which part of these devices wait for the slowest.
+    actions : dict
+        The number of rounds by action.
+    """
 
     seconds: float
     alone: float
@@ -132,7 +183,7 @@ class Summary(NamedTuple):
 
 
 def summary(outcomes: Sequence[Outcome]) -> Summary:
-    """What a policy brought, predicted."""
+    """What a policy brought, predicted, as a `Summary` of outcomes."""
     actions: dict[str, int] = {}
     for outcome in outcomes:
         actions[outcome.decision.action] = actions.get(outcome.decision.action, 0) + 1
@@ -146,7 +197,7 @@ def summary(outcomes: Sequence[Outcome]) -> Summary:
 
 
 def stalled(busy: Sequence[np.ndarray], devices: Sequence[tuple[int, ...]] | None = None) -> float:
-    """Which part of the rounds' time devices that take part wait for the slowest."""
+    """The part of the rounds' time in which devices that take part wait for the slowest."""
     whole = work = 0.0
     for k, spent in enumerate(busy):
         taking_part = len(spent) if devices is None else len(devices[k])

@@ -1,5 +1,6 @@
-"""The compiled part of `steal.py`: a revised simplex method for min-max assignments, and its rounding. The only file
-here that imports numba, and itself imported late.
+"""The compiled part of `steal.py`: a revised simplex method for min-max assignments, and its rounding.
+
+The only file here that imports numba, and itself imported late.
 
 Method: Dantzig, "Linear Programming and Extensions" (1963), chapters 8 and 9. The problem helps twice: work where it
 costs least is a basis to start from, and since z alone has a cost, z's row of the basis' inverse is the vector of
@@ -25,8 +26,10 @@ _compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 @_compiled
 def _invalid(costs, loads):
-    """DONE for numbers that make a problem: costs of 0 to infinity, and a place for all work. Of costs (3, n, n), the
-    device's become infinite where the links' are."""
+    """The code DONE for numbers that make a problem: costs of 0 to infinity, and a place for all work.
+
+    Of costs (3, n, n), the device's become infinite where the links' are.
+    """
     total, n = 0.0, len(loads)
     for i in range(n):
         somewhere = loads[i] == 0
@@ -47,8 +50,10 @@ def _invalid(costs, loads):
 
 @_compiled
 def _scaled(costs, loads, p):
-    """Into `p` the costs of whole loads, in units of what all of them cost where they cost least; returns the unit,
-    seconds. So numbers are about 1."""
+    """Write into `p` the costs of whole loads, in units of what all of them cost where they cost least.
+
+    Returns the unit, seconds. So numbers are about 1.
+    """
     n, unit = len(loads), 0.0
     for i in range(n):
         least = np.inf
@@ -65,8 +70,10 @@ def _scaled(costs, loads, p):
 
 @_compiled
 def _start(p, basis, full, inverse):
-    """The basis that gives each load to the device that then has least, with its inverse; returns z's row. `full`: how
-    much fills each row."""
+    """The basis that gives each load to the device that then has least, with its inverse; returns z's row.
+
+    `full`: how much fills each row.
+    """
     n, m = p.shape[1], len(basis)
     for i in range(n):
         best, least = 0, np.inf
@@ -166,8 +173,10 @@ def _add(costs, full, x, i, j, count):
 
 @_compiled
 def _best(costs, full, i, away, limit):
-    """The device where an edge of block i does least harm, taken from device `away` or new (-1); -1 if none, nor the
-    links, stay below `limit` with it."""
+    """The device where an edge of block i does least harm, taken from device `away` or new (-1).
+
+    -1 if none, nor the links, stay below `limit` with it.
+    """
     best, least = -1, limit
     out = full[OUT, i] - (costs[OUT, i, away] if away >= 0 else 0.0)
     for j in range(costs.shape[2]):
@@ -179,9 +188,11 @@ def _best(costs, full, i, away, limit):
 
 @_compiled
 def _rounded(basis, held, costs, loads, full, x):
-    """Whole edges, their sums exact, into `x`; returns z. `full` (3, n), zeros: seconds of devices, and of links into
-    and out of them. What the fractions leave over, and then single edges of the fullest device, go where they do least
-    harm."""
+    """Whole edges, their sums exact, into `x`; returns z.
+
+    `full` (3, n), zeros: seconds of devices, and of links into and out of them. What the fractions leave over, and then
+    single edges of the fullest device, go where they do least harm.
+    """
     n = len(loads)
     for r in range(len(basis)):
         if basis[r] < n * n:
@@ -219,9 +230,11 @@ def _rounded(basis, held, costs, loads, full, x):
 
 @_compiled
 def _solve(costs, loads, x, p, work, inverse, basis):
-    """Fill `x` with edges; returns what came of it, z and its lower bound. costs (3, n, n), seconds an edge, which
-    become infinite as `_invalid` says; for scratch: p (3, n, n); work (2, m), inverse (m, m), both zeros, basis (m,);
-    m is 2 n, or 4 n if links count."""
+    """Fill `x` with edges; returns what came of it, z and its lower bound.
+
+    costs (3, n, n), seconds an edge, which become infinite as `_invalid` says; for scratch: p (3, n, n); work (2, m),
+    inverse (m, m), both zeros, basis (m,); m is 2 n, or 4 n if links count.
+    """
     wrong = _invalid(costs, loads)
     if wrong != DONE:
         return wrong, 0.0, 0.0

@@ -9,13 +9,31 @@ from .problem import MOST
 
 
 def slices(prefix: Any, share: Any) -> np.ndarray:
-    """Bounds lo, hi of the frontier entries that each device takes (n, 2) int64.
+    """Bounds of the frontier entries that each device takes.
 
-    prefix: edges before each entry of a block's frontier and after the last (entries + 1,), ascending from 0; share:
-    edges of the block for each device (n,), their sum prefix[-1]. Every entry is in one slice; each cut is at the end
-    of a list, the one nearest to the share's, so a slice differs from its share by no more than the longest list, and a
-    device without a share takes nothing. Raises DimensionMismatch, InvalidValue (also for numbers that are not whole),
-    TypeError.
+    Every entry is in one slice; each cut is at the end of a list, the one nearest to the share's. So a slice differs
+    from its share by no more than the longest list, and a device without a share takes nothing.
+
+    Parameters
+    ----------
+    prefix : array of int
+        Edges before each entry of a block's frontier and after the last (entries + 1,), ascending from 0.
+    share : array of int
+        Edges of the block for each device (n,); their sum is prefix[-1].
+
+    Returns
+    -------
+    numpy.ndarray
+        Bounds lo, hi (n, 2) int64.
+
+    Raises
+    ------
+    DimensionMismatch, InvalidValue, TypeError
+        If shapes or numbers do not fit, or numbers are not whole.
+
+    References
+    ----------
+    Meng et al., GUM, ICDE 2023, section III-C, algorithm 1, lines 9 to 21.
     """
     prefix, share = ascending(prefix), whole(share)
     if not len(share):
@@ -32,8 +50,10 @@ def slices(prefix: Any, share: Any) -> np.ndarray:
 
 
 def ascending(prefix: Any) -> np.ndarray:
-    """Edges before each vertex, or entry, and after the last, (k + 1,) int64. Raises DimensionMismatch, InvalidValue,
-    TypeError."""
+    """Edges before each vertex, or entry, and after the last (k + 1,), checked.
+
+    Raises DimensionMismatch, InvalidValue, TypeError.
+    """
     found = whole(prefix)
     if not len(found):
         raise DimensionMismatch(message("edges before each vertex and after the last (k + 1,)", found.shape))
@@ -66,8 +86,10 @@ def whole(numbers: Any) -> np.ndarray:
 
 
 def tasks(block: int, prefix: Any, share: Any) -> list[tuple[int, int, int, int]]:
-    """(device, block, lo, hi) of the slices that are not empty: what devices have to do. An idle share of a frontier
-    without edges stays with the block's own device. Errors as `slices`."""
+    """What devices have to do: (device, block, lo, hi) of the slices that are not empty.
+
+    An idle share of a frontier without edges stays with the block's own device. Arguments and errors as `slices`.
+    """
     found, share = slices(prefix, share), whole(share)
     if not share.any():
         return [(block, block, 0, len(prefix) - 1)] if len(prefix) > 1 else []

@@ -17,10 +17,34 @@ from .problem import MOST, Shares, Traffic, arrays, error
 
 
 def solve(costs: Any, loads: Any, traffic: Traffic | None = None) -> Shares:
-    """Shares within one edge or so of the best. costs: seconds that an edge of block i takes on device j (n, n),
-    infinite where it may not go; loads: edges of each block (n,).
+    """Who computes how many edges of which block, so that the slowest device is done first.
 
-    Raises DimensionMismatch (shapes), InvalidValue (negative or NaN; a load that may go nowhere).
+    The shares are within one edge or so of the best.
+
+    Parameters
+    ----------
+    costs : array
+        Seconds that an edge of block i takes on device j (n, n), infinite where it may not go.
+    loads : array of int
+        Edges of each block (n,).
+    traffic : Traffic, optional
+        What the links of devices have to bear.
+
+    Returns
+    -------
+    Shares
+        Edges, seconds, and a lower bound of these.
+
+    Raises
+    ------
+    DimensionMismatch
+        If shapes do not fit.
+    InvalidValue
+        If a number is negative or NaN, or a load may go nowhere.
+
+    References
+    ----------
+    Meng et al., GUM, ICDE 2023, section III.
     """
     loads, all_costs = arrays(costs, loads, traffic)
     n = len(loads)
@@ -39,8 +63,11 @@ def solve(costs: Any, loads: Any, traffic: Traffic | None = None) -> Shares:
 
 
 def _anywhere(costs: list[float], loads: list[int]) -> Shares:
-    """Where an edge takes the same on every device: what is beyond the mean goes to those below it, in their order; and
-    what is left when none has room for an edge, to those that are done first."""
+    """Shares where an edge takes the same on every device.
+
+    What is beyond the mean goes to those below it, in their order; and what is left when none has room for an edge, to
+    those that are done first.
+    """
     spent, n = [each * load for each, load in zip(costs, loads, strict=True)], len(loads)
     mean = sum(spent) / n
     edges, room, thief = np.zeros((n, n), np.int64), [mean - mine for mine in spent], 0
@@ -64,10 +91,27 @@ def _anywhere(costs: list[float], loads: list[int]) -> Shares:
 
 
 def level(loads: Any, own: float, remote: float) -> float:
-    """z where an edge takes `own` seconds on its owner and `remote` >= own on any other device, fractions allowed.
+    """The time z where an edge takes `own` seconds on its owner and `remote` on any other device, fractions allowed.
 
     Water-filling: if the k fullest devices give, they end at z as the others do, which fixes z; every k bounds z from
-    below (its prices are feasible in the dual), and the right one reaches it: z is the maximum. Raises InvalidValue.
+    below (its prices are feasible in the dual), and the right one reaches it: z is the maximum.
+
+    Parameters
+    ----------
+    loads : iterable of float
+        Edges of each device.
+    own, remote : float
+        Seconds an edge, 0 <= own <= remote.
+
+    Returns
+    -------
+    float
+        Seconds until the slowest is done.
+
+    Raises
+    ------
+    InvalidValue
+        If a number is out of its range.
     """
     most, given, z = sorted(map(float, loads), reverse=True), 0.0, 0.0
     if not (0 <= own <= remote and own < inf and all(0 <= load < inf for load in most)):

@@ -1,5 +1,7 @@
-"""The problem of `steal.py` solved exactly, by SCIP (as GUM does, section III-C): milliseconds a call. Tests and
-experiments compare `steal.py` with it; no round uses it. The only file that imports PySCIPOpt."""
+"""The problem of `steal.py` solved exactly, by SCIP (as GUM does, section III-C): milliseconds a call.
+
+Tests and experiments compare `steal.py` with it; no round uses it. The only file that imports PySCIPOpt.
+"""
 
 from functools import cache
 from threading import Lock
@@ -39,8 +41,11 @@ class Model:
         model.setObjective(z)
 
     def solve(self, costs: np.ndarray, loads: np.ndarray, known: Shares, gap: float, limit: float) -> Shares:
-        """costs (3, n, n), loads (n,): as `checked` gives them. The better one of what SCIP finds and what is known,
-        which tells what matters: one edge that takes longer goes nowhere."""
+        """Shares for costs (3, n, n) and loads (n,), as `checked` gives them.
+
+        The better one of what SCIP finds and what is known, which tells what matters: one edge that takes longer goes
+        nowhere.
+        """
         some = costs.copy()
         some[DEVICE][(costs > known.seconds * (1 + 1e-9)).any(0)] = np.inf
         some[some * np.maximum(loads, 1)[:, None] < _NOTHING * known.seconds] = 0.0
@@ -87,11 +92,29 @@ _model = cache(Model)
 def solve_exact(
     costs: Any, loads: Any, traffic: Traffic | None = None, *, gap: float = 1e-5, limit: float = 60.0
 ) -> Shares:
-    """The best shares, by SCIP, which are no worse than those of `solve`; arguments and errors as there.
+    """The best shares, found by SCIP; they are no worse than those of `solve`.
 
-    gap: relative, of z and its bound, at which SCIP stops; a smaller one takes long and gives little, since constraints
-    hold to millionths. Dozens of edges on many devices take long too: after `limit` seconds it is the best found, by
-    infinity never. Raises InvalidValue for a gap or a limit that is none, too.
+    Dozens of edges on many devices take long.
+
+    Parameters
+    ----------
+    costs, loads, traffic : array, array, Traffic
+        As `solve`.
+    gap : float
+        Relative, of z and its bound, at which SCIP stops. A smaller one takes long and gives little, since constraints
+        hold to millionths.
+    limit : float
+        Seconds after which it is the best found; infinity: never.
+
+    Returns
+    -------
+    Shares
+        Edges, seconds, and a lower bound of these.
+
+    Raises
+    ------
+    DimensionMismatch, InvalidValue
+        As `solve`; also for a gap or a limit that is none.
     """
     if not (0 <= gap < np.inf and limit >= 0):
         raise InvalidValue(message("a finite gap and a limit in seconds, from 0 on", (gap, limit)))

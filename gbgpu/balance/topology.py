@@ -15,9 +15,23 @@ GB = 1e9  # bytes
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """links: bytes a second of the direct link from device i to device j (n, n), 0 for none; bandwidth: over the best
-    route (n, n), 0 without one, infinite to itself; latency: seconds (n, n); into, out: bytes a second that all links
-    of a device bear together (n,). Times that follow from a simulated one are predictions."""
+    """Links between n devices. Times that follow from a simulated one are predictions.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    links : numpy.ndarray
+        Bytes a second of the direct link from device i to device j (n, n), 0 for none.
+    bandwidth : numpy.ndarray
+        Bytes a second over the best route (n, n), 0 without one, infinite to itself.
+    latency : numpy.ndarray
+        Seconds (n, n).
+    into, out : numpy.ndarray
+        Bytes a second that all links of a device bear together (n,).
+    simulated : bool
+        Whether it was not measured.
+    """
 
     name: str
     links: np.ndarray
@@ -29,15 +43,19 @@ class Topology:
 
     @property
     def n(self) -> int:
+        """The number of devices."""
         return len(self.bandwidth)
 
 
 def made(
     name: str, links: Any, latency: Any = 0.0, into: Any = None, out: Any = None, simulated: bool = True
 ) -> Topology:
-    """A Topology of direct links (n, n), bytes a second, 0 for none: such pairs go over the one device that leaves most
-    bandwidth (GUM, figure 2: from 0 to 7 over 1 or 6), at twice the latency. into, out: by default what all links of a
-    device give. Raises InvalidValue for numbers below 0 or shapes that do not fit."""
+    """A Topology of direct links (n, n), bytes a second, 0 for none.
+
+    Pairs without a link go over the one device that leaves most bandwidth (GUM, figure 2: from 0 to 7 over 1 or 6), at
+    twice the latency. into, out: by default what all links of a device give. Raises InvalidValue for numbers below 0 or
+    shapes that do not fit.
+    """
     direct = np.array(links, float)
     n = len(direct)
     if direct.shape != (n, n) or not n or not (direct >= 0).all():
@@ -60,15 +78,36 @@ def made(
 
 
 def shared(n: int) -> Topology:
-    """n devices that work in one memory: what one reads of another is as near as its own."""
+    """A Topology of n devices that work in one memory: what one reads of another is as near as its own."""
     none, anything = np.zeros((n, n)), np.full(n, np.inf)
     return Topology("shared memory", none, np.full((n, n), np.inf), none, anything, anything, simulated=False)
 
 
 def topology(name: str) -> Topology:
-    """The simulated host of a name ("sim:dgx1-v100", "sim:dgx-h200", "sim:pcie-16"), or of a JSON file (with or without
-    "sim:" before its path): {"name", "bandwidth": GB/s (n, n), 0 for no link, "latency": microseconds (one or n x n),
-    "into", "out": GB/s (one or n)}, the last three optional. Raises InvalidValue, FileFormatError, OSError."""
+    """The simulated host of a name, or of a JSON file.
+
+    Parameters
+    ----------
+    name : str
+        "sim:dgx1-v100", "sim:dgx-h200", "sim:pcie-16", or the path of a file, with or without "sim:" before it.
+
+    Returns
+    -------
+    Topology
+        The host.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no such name, or numbers do not fit.
+    FileFormatError, OSError
+        If the file is another, or not there.
+
+    Notes
+    -----
+    A file is an object with "bandwidth": GB/s (n, n), 0 for no link; and optionally "name", "latency": microseconds
+    (one or n x n), "into" and "out": GB/s (one or n).
+    """
     short = name.removeprefix("sim:")
     if short in SIMULATED:
         return SIMULATED[short](f"sim:{short}")

@@ -16,8 +16,10 @@ _CLASSES = {
 
 
 def find_opclass(operator: Any) -> tuple[Any, str]:
-    """(operator, the name of its class); strings are looked up. "UnknownOpClass" for anything else,
-    aggregators too."""
+    """(operator, the name of its class), where strings are looked up.
+
+    The name is "UnknownOpClass" for anything else, aggregators too.
+    """
     if isinstance(operator, str):
         operator = _from_string(operator)
     kind = getattr(operator, "kind", None) or getattr(getattr(operator, "op", None), "kind", None)

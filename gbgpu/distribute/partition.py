@@ -21,9 +21,11 @@ Order = np.ndarray | None  # user ids in the order of blocks; None where that is
 
 
 class Pattern(NamedTuple):
-    """What is known of the rows that are to be divided. lengths: entries a row, an empty array where no row has any;
-    cols(): the columns of these entries, row after row, of a square matrix. None: nobody knows. each: rows that have a
-    length together, for partitions into neighbours."""
+    """What is known of the rows that are to be divided.
+
+    lengths: entries a row, an empty array where no row has any; cols(): the columns of these entries, row after row, of
+    a square matrix. None: nobody knows. each: rows that have a length together, for partitions into neighbours.
+    """
 
     n: int
     lengths: np.ndarray | None = None
@@ -36,7 +38,10 @@ Division = tuple[np.ndarray, Order] | tuple[np.ndarray, Order, np.ndarray]
 
 
 class Partition:
-    """How rows are divided among p devices: `divide(rows, p)`. `permutes`: they may have another order than ids."""
+    """How rows are divided among devices; the functions of `gb.partition` make them.
+
+    `divide(rows, p)` divides rows among p devices. `permutes`: rows may have another order than ids.
+    """
 
     def __init__(self, name: str, divide: Callable[[Pattern, int], Division], permutes: bool = False):
         self.name, self.divide, self.permutes = name, divide, permutes
@@ -46,14 +51,19 @@ class Partition:
 
 
 def in_words(n: int, p: int) -> bool:
-    """Whether p blocks of consecutive ids begin with whole words: slots are then the user ids, and nothing has to be
-    translated."""
+    """Whether p blocks of consecutive ids begin with whole words.
+
+    Slots are then the user ids, and nothing has to be translated.
+    """
     return n >= p * WORD * WORD
 
 
 def _cut(n: int, weights: np.ndarray, words: bool = True) -> np.ndarray:
-    """Bounds of blocks whose sizes are as weights: each row goes to one block, sizes differ from the exact share by
-    less than one row, or (`words`) by less than a word where there are many."""
+    """Bounds of blocks whose sizes are as weights.
+
+    Each row goes to one block; sizes differ from the exact share by less than one row, or (`words`) by less than a word
+    where there are many.
+    """
     share = np.cumsum(weights)[:-1] / weights.sum()
     return _bounds(np.floor(share * n + 0.5).astype(np.int64), n, words)
 
@@ -96,20 +106,64 @@ def _by_owner(owners: np.ndarray, p: int) -> tuple[np.ndarray, Order]:
 
 
 def equal_rows() -> Partition:
-    """The same number of rows for every device; of 4096 for each and more, whole words of 64."""
+    """The same number of rows for every device.
+
+    If there are 4096 rows or more for each device, blocks begin at multiples of 64.
+
+    Returns
+    -------
+    Partition
+        For `gb.init(partition=...)`.
+    """
     return Partition("equal_rows()", lambda rows, p: (_cut(rows.n, np.ones(p)), None))
 
 
 def equal_edges(*weights: float) -> Partition:
-    """About the same number of rows plus entries for every device, of the first matrix of a size (Lux, section 4.2); in
-    proportion to `weights`, one for each device, if they are given. Raises InvalidValue as `shares` does."""
+    """About the same number of rows plus entries for every device, of the first matrix of a size.
+
+    Parameters
+    ----------
+    *weights : float
+        One for each device: shares in proportion to these. By default all are the same.
+
+    Returns
+    -------
+    Partition
+        For `gb.init(partition=...)`.
+
+    Raises
+    ------
+    InvalidValue
+        As `shares`.
+
+    References
+    ----------
+    Jia et al., "A Distributed Multi-GPU System for Fast Graph Processing" (Lux), VLDB 2017, section 4.2.
+    """
     known = _weights(weights) if weights else lambda p: np.ones(p)
     return Partition(f"equal_edges{weights}", lambda rows, p: (_cut_work(rows, p, known(p)), None))
 
 
 def shares(*weights: float) -> Partition:
-    """Blocks in proportion to `weights`, one for each device: `shares(1, 5, 3)`; of 4096 rows for each and more, whole
-    words of 64. Raises InvalidValue on a negative weight or a zero sum, and where another number of devices asks."""
+    """Rows in proportion to weights: `shares(1, 5, 3)` for three devices.
+
+    If there are 4096 rows or more for each device, blocks begin at multiples of 64.
+
+    Parameters
+    ----------
+    *weights : float
+        One for each device, 0 or more.
+
+    Returns
+    -------
+    Partition
+        For `gb.init(partition=...)`.
+
+    Raises
+    ------
+    InvalidValue
+        If a weight is negative or their sum is 0; later if the number of devices is another.
+    """
     known = _weights(weights)
     return Partition(f"shares{weights}", lambda rows, p: (_cut(rows.n, known(p)), None))
 
@@ -140,8 +194,23 @@ def _number(given: Any, least: int) -> int | None:
 
 
 def random(seed: int = 0) -> Partition:
-    """The same number of rows for every device, drawn at random; the same ones for the same seed. Raises InvalidValue
-    unless that is an int from 0 on."""
+    """The same number of rows for every device, drawn at random.
+
+    Parameters
+    ----------
+    seed : int
+        The same seed gives the same rows; 0 or more.
+
+    Returns
+    -------
+    Partition
+        For `gb.init(partition=...)`.
+
+    Raises
+    ------
+    InvalidValue
+        If `seed` is no whole number from 0 on.
+    """
     if _number(seed, 0) is None:
         raise InvalidValue(message("a seed from 0 on", repr(seed)))
 
@@ -154,11 +223,29 @@ def random(seed: int = 0) -> Partition:
 
 
 def segments(each: int = 8) -> Partition:
-    """Runs of neighbouring ids of about the same rows plus entries, `each` of them for every device, dealt out in turn.
+    """Runs of neighbouring ids of about the same rows plus entries, several for every device, in turn.
 
-    Neighbouring ids stay together where ids have locality, and what moves through them (the frontier of a search on a
-    road map) keeps several devices busy. segments(1) is `equal_edges()`, the `seg` of GUM (Meng et al., section 6,
-    experiment 6). Raises InvalidValue unless `each` is a positive int.
+    Neighbouring ids stay together where ids have locality. A frontier that moves through them, as on a road map, keeps
+    several devices busy. `segments(1)` is `equal_edges()`.
+
+    Parameters
+    ----------
+    each : int
+        Runs for each device, 1 or more.
+
+    Returns
+    -------
+    Partition
+        For `gb.init(partition=...)`.
+
+    Raises
+    ------
+    InvalidValue
+        If `each` is no whole number from 1 on.
+
+    References
+    ----------
+    Meng et al., GUM, ICDE 2023, section 6, experiment 6 (`seg`).
     """
     if (count := _number(each, 1)) is None:
         raise InvalidValue(message("a positive number of segments for each device", repr(each)))
@@ -174,8 +261,16 @@ def segments(each: int = 8) -> Partition:
 
 
 def degree_sorted() -> Partition:
-    """Rows by entries, most first, dealt out forth and back: every device has the same number of rows, hubs, and about
-    of entries; and the rows of a device stay in this order, so that its hubs are neighbours in memory."""
+    """Rows by their number of entries, most first, to the devices in turn, forth and back.
+
+    Every device has the same number of rows, of hubs, and about the same number of entries. The rows of a device stay
+    in this order, so its hubs are neighbours in memory.
+
+    Returns
+    -------
+    Partition
+        For `gb.init(partition=...)`.
+    """
 
     def divide(rows: Pattern, p: int) -> tuple[np.ndarray, Order]:
         _room(rows.n)
@@ -188,16 +283,36 @@ def degree_sorted() -> Partition:
 
 
 def degree_separated(threshold: int | str = "auto") -> Partition:
-    """Rows and columns with more entries than `threshold`, the delegates, are dealt out forth and back, most first, and
-    lie at the head of every block; the others are runs of neighbouring ids with as many rows plus entries in each.
+    """Hubs (delegates) divided evenly and apart from all other rows, which are runs of neighbouring ids.
 
-    What products with a square matrix ask of other devices is then the values of delegates and what entries between
-    two others name: an entry in a delegate's row is a second time with the owner of its column, who sums there
-    (docs/partitions.md). "auto" takes the threshold by which the fewest values are expected to move, which may be none.
-    Rows of matrices that are not square are divided like the others, without delegates.
+    Rows and columns with more entries than `threshold` are delegates. They lie at the head of every block, most entries
+    first. The other rows are runs with as many rows plus entries in each block.
 
-    Source: Pan, Pearce, Owens, "Scalable Breadth-First Search on a GPU Cluster", IPDPS 2018, section III. Raises
-    InvalidValue unless `threshold` is "auto" or an int from 0 on.
+    Parameters
+    ----------
+    threshold : int or "auto"
+        "auto" takes the threshold by which the fewest values are expected to move, which may be none.
+
+    Returns
+    -------
+    Partition
+        For `gb.init(partition=...)`.
+
+    Raises
+    ------
+    InvalidValue
+        If `threshold` is neither "auto" nor a whole number from 0 on.
+
+    Notes
+    -----
+    A product with a square matrix then asks other devices for two kinds of values: those of delegates, and those that
+    entries between two other rows name. An entry in a delegate's row is stored a second time with the owner of its
+    column, who sums there (docs/partitions.md). Rows of matrices that are not square are divided like the others,
+    without delegates.
+
+    References
+    ----------
+    Pan, Pearce, Owens, "Scalable Breadth-First Search on a GPU Cluster", IPDPS 2018, section III.
     """
     auto = isinstance(threshold, str) and threshold == "auto"
     if not auto and _number(threshold, 0) is None:
@@ -228,12 +343,15 @@ def degree_separated(threshold: int | str = "auto") -> Partition:
 
 
 def _least_moved(degrees: np.ndarray, p: int) -> int:
-    """The threshold, a power of two, with which the fewest values are expected to move in a pull if neighbours lie
-    anywhere: of those within a hundredth the least, as searches bring bits for delegates, and ids for others. The
-    largest degree, unless that saves a tenth of what moves with it.
+    """The threshold, a power of two, with which the fewest values are expected to move in a pull.
+
+    Neighbours are taken to lie anywhere. Of the thresholds within a hundredth of the fewest it is the least, as
+    searches bring bits for delegates, and ids for others. It is the largest degree, unless that saves a tenth of what
+    moves with it.
 
     A row of k entries has one with (p - 1) * (1 - (1 - 1/p)**k) of the others. Rows of delegates are summed where
-    their entries lie, so who reads a value has another row with it; and sums come for delegates alone."""
+    their entries lie, so who reads a value has another row with it; and sums come for delegates alone.
+    """
     each, rows = np.unique(degrees, return_counts=True)
 
     def others(entries: np.ndarray) -> np.ndarray:
@@ -251,10 +369,33 @@ def _least_moved(degrees: np.ndarray, p: int) -> int:
 
 
 def metis(seed: int = 0) -> Partition:
-    """Blocks of about the same rows plus entries between which few entries lie, by METIS (Karypis and Kumar, SIAM J.
-    Sci. Comput. 20, 1998) on the first square matrix of a size, its pattern made symmetric. Rows of other sizes go by
-    their work. Raises ImportError without pymetis (`pip install '.[metis]'`), InvalidValue for a seed that is no int
-    from 0 to 2**31 - 1."""
+    """Blocks of about the same rows plus entries between which few entries lie, by METIS.
+
+    METIS divides the first square matrix of a size, its pattern made symmetric. Rows of other sizes are divided by
+    their work.
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2**31 - 1.
+
+    Returns
+    -------
+    Partition
+        For `gb.init(partition=...)`.
+
+    Raises
+    ------
+    InvalidValue
+        If `seed` is another.
+    ImportError
+        If pymetis is not installed (`pip install '.[metis]'`).
+
+    References
+    ----------
+    Karypis, Kumar, "A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs", SIAM J. Sci. Comput.
+    20, 1998.
+    """
     if _number(seed, 0) is None or seed >= 1 << 31:
         raise InvalidValue(message("a seed from 0 to 2**31 - 1", repr(seed)))
     try:
@@ -306,8 +447,11 @@ class Task(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """A map in a device's memory. ids: what kernels are given as (starts, bounds) to turn slots into user ids; slots:
-    of each user id, and users: of each slot, if rows have an order of their own."""
+    """A map in a device's memory.
+
+    ids: what kernels are given as (starts, bounds) to turn slots into user ids; slots: of each user id, and users: of
+    each slot, if rows have an order of their own.
+    """
 
     starts: Any
     bounds: Any
@@ -317,10 +461,12 @@ class Tables(NamedTuple):
 
 
 class RowMap:
-    """User id <-> slot of one index space. Block b owns the places bounds[b]..bounds[b+1]; its slots begin at
-    starts[b], a multiple of 64. `order`: the user id at each place; None where places are the user ids, as in a map of
-    one block. `heads`: the map of the delegates, the first rows of each block, with slots of their own; None if there
-    are none."""
+    """User id <-> slot of one index space.
+
+    Block b owns the places bounds[b]..bounds[b+1]; its slots begin at starts[b], a multiple of 64. `order`: the user id
+    at each place; None where places are the user ids, as in a map of one block. `heads`: the map of the delegates, the
+    first rows of each block, with slots of their own; None if there are none.
+    """
 
     __slots__ = (
         *("n", "p", "bounds", "starts", "nslots", "rows", "tasks", "seconds", "plain", "order", "heads", "_place"),

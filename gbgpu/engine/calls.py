@@ -171,15 +171,31 @@ class Folding:
 
 
 def foldable(function: Callable[P, R]) -> Callable[P, R]:
-    """A function of matrices whose calls the first of several GPUs may do by itself, on replicas of these (see
-    docs/devices.md). It is called eight times as it is, then eight times so; the next eight of each are timed, with all
-    devices synchronised, and what took less, in the median, is for good, as long as the first matrix is not changed.
-    Calls of 20 ms and more stay with all devices, as do those with matrices of which one GPU takes as long for a pull
-    (from 1.7 billion entries on), with vectors among their arguments, or within a loop. The trial ends early where the
-    first GPU is busy for longer than all GPUs took.
+    """Decorate a function of matrices whose calls the first of several GPUs may do alone, on replicas.
 
-    The function makes all vectors that it needs, from the arguments alone, and changes none of these. Other threads
-    wait while a call is left to one GPU."""
+    Parameters
+    ----------
+    function : callable
+        It makes all vectors that it needs from the arguments alone, and changes none of these.
+
+    Returns
+    -------
+    callable
+        With the same arguments and results. Without several GPUs it only calls `function`.
+
+    Notes
+    -----
+    A call runs on all GPUs or on the first one (docs/devices.md); both are timed, and the faster by median time is kept
+    as long as the first matrix is not changed:
+
+    - eight calls run on all GPUs, then eight on the first one; the next eight of each are timed, with all devices
+      synchronised;
+    - the trial ends early if the first GPU is busy for longer than all GPUs took.
+
+    These calls stay with all devices: calls of 20 ms and more, calls with matrices of which one GPU takes as long for a
+    pull (from 1.7 billion entries on), calls with vectors among their arguments, and calls within a loop. Other threads
+    wait while a call runs on one GPU.
+    """
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -11,7 +11,15 @@ from . import gate
 
 
 class Memory(NamedTuple):
-    """Bytes: `held` by the matrix, `peak` while `from_coo` makes it, beyond the arrays it is given."""
+    """Bytes of a matrix.
+
+    Attributes
+    ----------
+    held : int
+        Bytes of the matrix.
+    peak : int
+        Bytes while `from_coo` makes it, beyond the arrays it is given.
+    """
 
     held: int
     peak: int

@@ -1,9 +1,12 @@
 """Files, other libraries' objects, and generated graphs.
 
-By name: `read`, `write`, `form_of`. Matrix Market: `mmread`, `mmwrite`. Edge lists: `read_edgelist`, `write_edgelist`,
-`read_dimacs`, `write_dimacs`. gbgpu's own form: `load`, `save`. SciPy's: `read_npz`, `write_npz`. Objects:
-`from_networkx`, `to_networkx`, `from_scipy_sparse`, `to_scipy_sparse`. Made from a seed: `rmat`, `uniform`,
-`grid_road`.
+- By name: `read`, `write`, `form_of`.
+- Matrix Market: `mmread`, `mmwrite`.
+- Edge lists: `read_edgelist`, `write_edgelist`, `read_dimacs`, `write_dimacs`.
+- gbgpu's own form: `load`, `save`.
+- SciPy's: `read_npz`, `write_npz`.
+- Objects: `from_networkx`, `to_networkx`, `from_scipy_sparse`, `to_scipy_sparse`.
+- Made from a seed: `rmat`, `uniform`, `grid_road`.
 """
 
 from typing import NoReturn

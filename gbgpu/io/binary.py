@@ -66,10 +66,12 @@ class Header:
 
     @property
     def id_bytes(self) -> int:
+        """The size of ids: 4 or 8."""
         return _bytes(self.ncols if self.kind == _MATRIX else self.nrows)
 
     @property
     def offset_bytes(self) -> int:
+        """The size of row offsets: 4 or 8."""
         return _bytes(self.nvals)
 
     def sections(self) -> list[tuple[np.dtype, int]]:
@@ -103,6 +105,7 @@ class Header:
         )
 
     def pack(self) -> bytes:
+        """The header as bytes, with its checksum."""
         name, numbers = self.dtype.name.encode(), (self.nrows, self.ncols, self.nvals, self.places()[-1])
         head = _HEAD.pack(
             MAGIC, VERSION, self.kind, self.flags, self.id_bytes, self.offset_bytes, 0, name, *numbers, self.checksum
@@ -115,10 +118,20 @@ def _bytes(largest: int) -> int:
 
 
 def save(target: Any, what: Matrix | Vector) -> None:
-    """Write a Matrix or Vector, with its type and shape, in gbgpu's own form.
+    """Write a Matrix or Vector, with its dtype and shape, in gbgpu's own form.
 
-    `target` is a path, replaced in one step when all is written, or a binary file object. Packed if the name ends in
-    .gz, .bz2 or .xz, and then slower to load.
+    Parameters
+    ----------
+    target : path or file object
+        A path, replaced in one step when all is written; or a binary file object. Packed if the name ends in .gz, .bz2
+        or .xz, and then slower to load.
+    what : Matrix or Vector
+        The object.
+
+    Raises
+    ------
+    TypeError, OSError
+        If `what` is something else, or the file can't be written.
     """
     if not isinstance(what, Matrix | Vector):
         raise TypeError(message("a Matrix or a Vector", type(what).__name__))
@@ -177,12 +190,26 @@ def _bits(values: np.ndarray) -> np.ndarray:
 
 
 def load(source: Any, *, limit: int | None = None, name: str | None = None) -> Matrix | Vector:
-    """Read what `save` wrote: a Matrix or a Vector, of the type that it had.
+    """Read a Matrix or Vector that `save` wrote; everything in the file is checked before it is used.
 
-    `source` is a path or a file object, plain or packed. Everything in it is checked before it is used. `limit`: how
-    many bytes a file may have or become, unpacked; by default 200 times its size, and 1 GiB at least. Raises
-    FileFormatError for a file of another form or version, one that is damaged, changed, too short or too long;
-    OutOfMemory; OSError.
+    Parameters
+    ----------
+    source : path or file object
+        Plain or packed.
+    limit : int, optional
+        Bytes that the file may have or become, unpacked. By default 200 times its size, and 1 GiB at least.
+    name : str, optional
+        The object's name.
+
+    Returns
+    -------
+    Matrix or Vector
+        A new one, of the dtype and shape that it had.
+
+    Raises
+    ------
+    FileFormatError, OutOfMemory, OSError
+        If the file has another form or version, or is damaged, changed, too short or too long; if memory is short.
     """
     checks.word("name", name, none=True)
     ranks = settings.session().ranks
@@ -360,8 +387,10 @@ class _Cut:
 
 
 def _together(ranks: Any, source: Any, limit: int | None, name: str | None) -> Matrix | Vector:
-    """Of several ranks each reads the entries of its rows, or as many as another, from where they lie. What is packed,
-    and a file object, the first one reads for all."""
+    """Of several ranks each reads the entries of its rows, or as many as another, from where they lie.
+
+    What is packed, and a file object, the first one reads for all.
+    """
 
     def cut(work: Callable[[_Cut], Any]) -> Any:
         if not isinstance(source, str | bytes | os.PathLike) or not os.path.isfile(source):
@@ -448,8 +477,10 @@ def _declare(part: _Part, matrix: Matrix) -> None:
 
 
 def _crc(one: int, two: int, length: int) -> int:
-    """The CRC-32 of bytes one after another from that of each, as zlib's crc32_combine has it: the first one, as a
-    polynomial, times x to the 8 * length."""
+    """The CRC-32 of bytes one after another from that of each, as zlib's crc32_combine has it.
+
+    It is the first one, as a polynomial, times x to the 8 * length.
+    """
 
     def times(a: int, b: int) -> int:
         product = 0

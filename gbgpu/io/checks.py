@@ -1,5 +1,7 @@
-"""What callers give to readers, writers and generators, checked: TypeError for another type, InvalidValue out of range;
-and memory, asked for before it is used."""
+"""Checks of what callers give to readers, writers and generators.
+
+TypeError for another type, InvalidValue out of range. Memory is asked for before it is used.
+"""
 
 import contextlib
 import os
@@ -86,8 +88,10 @@ def fitting(values: np.ndarray, dtype: Any) -> np.ndarray:
 
 @contextlib.contextmanager
 def memory(what: str, need: int = 0) -> Iterator[None]:
-    """A block that takes about `need` bytes of the host's memory: OutOfMemory, before it begins, if they are not there,
-    and where NumPy is refused some."""
+    """A block that takes about `need` bytes of the host's memory.
+
+    OutOfMemory, before it begins, if they are not there, and where NumPy is refused some.
+    """
     hint = "fewer entries, or a machine with more memory"
     if need > (free := host.memory()[0]):
         raise OutOfMemory(message(f"{need} bytes for {what}", f"{free} bytes free", hint))

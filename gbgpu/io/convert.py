@@ -22,11 +22,34 @@ def _networkx() -> Any:
 def from_networkx(
     G: Any, nodelist: Any = None, dtype: Any = None, weight: Any = "weight", name: str | None = None
 ) -> Matrix:
-    """The adjacency matrix of a NetworkX graph: rows and columns are its nodes, in the order of `nodelist` if given.
+    """The adjacency matrix of a NetworkX graph.
 
-    Values are the edges' attribute `weight`, 1 where it is missing or `weight` is None. An undirected graph makes a
-    symmetric matrix; parallel edges of a multigraph are summed. Raises ImportError without NetworkX, NetworkXError for
-    a `nodelist` that is not one of the graph's, TypeError for a weight that is no number.
+    Parameters
+    ----------
+    G : networkx.Graph
+        Directed or not; parallel edges of a multigraph are summed.
+    nodelist : list, optional
+        The nodes of the rows and columns, in this order. By default all, in the graph's order.
+    dtype : dtype, optional
+        The type of the values.
+    weight : str or None
+        The edges' attribute that gives the values; 1 where it is missing, or if `weight` is None.
+    name : str, optional
+        The matrix's name.
+
+    Returns
+    -------
+    Matrix
+        n x n; symmetric if the graph is undirected.
+
+    Raises
+    ------
+    TypeError
+        If `G` is no graph, or a weight no number.
+    networkx.NetworkXError
+        If `nodelist` has nodes that the graph has not, or one twice.
+    ImportError
+        If NetworkX is not installed.
     """
     networkx = _networkx()
     if not isinstance(G, networkx.Graph):
@@ -54,10 +77,28 @@ def from_networkx(
 
 
 def to_networkx(m: Matrix, edge_attribute: str | None = "weight") -> Any:
-    """A NetworkX DiGraph of a square matrix: a node for each row, an edge for each entry, its value the attribute
-    `edge_attribute` (None: no values).
+    """A NetworkX graph of a square matrix.
 
-    Raises ImportError without NetworkX, InvalidValue for a matrix that is not square.
+    Parameters
+    ----------
+    m : Matrix
+        An edge for each entry.
+    edge_attribute : str or None
+        The edges' attribute that takes the values; None: no values.
+
+    Returns
+    -------
+    networkx.DiGraph
+        With a node for each row, 0 .. n - 1.
+
+    Raises
+    ------
+    TypeError
+        If `m` is no matrix.
+    InvalidValue
+        If the matrix is not square.
+    ImportError
+        If NetworkX is not installed.
     """
     graph = _networkx().DiGraph()
     if getattr(m, "ndim", 0) != 2 or not hasattr(m, "to_coo"):
@@ -76,14 +117,31 @@ def to_networkx(m: Matrix, edge_attribute: str | None = "weight") -> Any:
 
 
 def from_scipy_sparse(A: Any, *, dup_op: Any = None, name: str | None = None) -> Matrix:
-    """A Matrix of a SciPy sparse array or matrix; stored zeros stay entries, duplicates need `dup_op`."""
+    """A Matrix of a SciPy sparse array or matrix; see `Matrix.from_scipy_sparse`."""
     return Matrix.from_scipy_sparse(A, dup_op=dup_op, name=name)
 
 
 def to_scipy_sparse(A: Any, format: str = "csr") -> Any:
-    """A SciPy sparse array of a Matrix, a transposed one or a Vector (one row; one column if `format` is csc).
+    """A SciPy sparse array of a Matrix, a transposed one or a Vector.
 
-    Raises ValueError for an unknown format.
+    Parameters
+    ----------
+    A : Matrix or Vector
+        A vector becomes one row, or one column if `format` is "csc".
+    format : str
+        "bsr", "csr", "csc", "coo", "lil", "dia" or "dok".
+
+    Returns
+    -------
+    scipy.sparse array
+        Of the dtype of `A`.
+
+    Raises
+    ------
+    ValueError
+        If the format is unknown.
+    TypeError
+        If `A` is something else.
     """
     format = checked_text(format, "a format").lower()
     if format not in _FORMATS:

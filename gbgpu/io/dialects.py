@@ -1,6 +1,7 @@
 """Edge lists that are told by their names: tables with commas, KONECT's files; and adjacency lists, which are refused.
 
-Source: the files of the Koblenz Network Collection (KONECT)."""
+Source: the files of the Koblenz Network Collection (KONECT).
+"""
 
 import io
 from typing import Any, NoReturn
@@ -20,17 +21,19 @@ _ADJACENCY = (
 
 
 def read_csv(source: Any, *, delimiter: str = ",", **options: Any) -> Matrix:
-    """Read a square Matrix from lines `source,target` or `source,target,weight`, with a head or without one: as
-    `read_edgelist` with this delimiter, which takes the options and raises what is wrong."""
+    """Read a square Matrix from lines `source,target` or `source,target,weight`, with a head or without one.
+
+    As `read_edgelist` with this delimiter, which takes the options and raises what is wrong.
+    """
     return read_edgelist(source, delimiter=delimiter, **options)
 
 
 def read_konect(source: Any, *, limit: int | None = None, **options: Any) -> Matrix:
-    """Read a square Matrix from a file of KONECT (`out.NAME`): lines `source target [weight [time]]`, ids from 1; times
-    are passed over. The first comment tells whether edges have a direction.
+    """Read a square Matrix from a file of KONECT (`out.NAME`): lines `source target [weight [time]]`, ids from 1.
 
-    `options` go to `read_edgelist`, which raises what is wrong. FileFormatError for a graph whose two sides have ids of
-    their own, and where neither the first comment nor `directed=` tells the direction.
+    Times are passed over. The first comment tells whether edges have a direction. `options` go to `read_edgelist`,
+    which raises what is wrong. FileFormatError for a graph whose two sides have ids of their own, and where neither the
+    first comment nor `directed=` tells the direction.
     """
     if hasattr(source, "read"):
         with open_bytes(source, limit) as opened, damage(lambda: "KONECT file"):
@@ -63,5 +66,5 @@ def read_konect(source: Any, *, limit: int | None = None, **options: Any) -> Mat
 
 
 def refuse_adjacency(source: Any, **options: Any) -> NoReturn:
-    """Raises NotImplementedException, with the call that reads a METIS file (`.graph`) without weights."""
+    """Raise NotImplementedException, with the call that reads a METIS file (`.graph`) without weights."""
     raise NotImplementedException(message("a file with a line an edge", "METIS's adjacency lists", _ADJACENCY))

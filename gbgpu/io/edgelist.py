@@ -43,23 +43,55 @@ def read_edgelist(
     limit: int | None = None,
     name: str | None = None,
 ) -> Matrix:
-    """Read a square Matrix from lines of two ids, with a weight or without one; plain or packed.
+    """Read a square Matrix from lines of two ids, with a weight or without one.
 
-    `source` is a path, a file object, or several files (see `gb.io.read`); lines that begin with # or % are comments.
-    `weighted` None: as the first edge is. Weights are INT64, or FP64 if one of them is not whole; an edge without
-    weight has 1 (FP64), and naming it again changes nothing. `dtype` makes them of another type. With `directed=False`
-    each line is an edge both ways; `dup_op` combines the lines of an edge, either way, in their order. The size is
-    `nrows`, or else the largest id + 1, or the number in a leading comment `# Nodes: n` (the first one) if that is
-    larger. `limit`: how many bytes the file may have or become, unpacked or as rows without entries; by default 200
-    times its size, and 1 GiB at least.
+    Parameters
+    ----------
+    source : path, file object or several files
+        Plain, or packed by gzip, bzip2 or xz; several files: see `gb.io.read`. Lines that begin with # or % are
+        comments.
+    dtype : dtype, optional
+        The type of the weights. By default INT64, or FP64 if a weight is not whole; FP64 without weights.
+    weighted : bool, optional
+        Whether lines have weights. By default as the first edge is. Without a weight an edge has 1, and may be
+        repeated.
+    directed : bool
+        Whether a line is one arc. If not, it is an edge both ways.
+    nrows : int, optional
+        The size. By default the largest id + 1, or the number in a leading comment `# Nodes: n` if that is larger.
+    base : int
+        The lowest id in the file, 0 or 1.
+    delimiter : str, optional
+        One character between the fields of a line, such as a comma. By default blanks. The first line may then be a
+        head, whose first id begins with a letter or a quote.
+    columns : tuple of int, optional
+        The positions of both ids, and of the weight if there is one, from 0 and ascending. Other fields are passed
+        over. By default the ids come first, and no field but a weight follows.
+    dup_op : operator or str, optional
+        The binary operator that combines the lines of an edge, in their order.
+    limit : int, optional
+        Bytes that the file may have or become, unpacked or as rows without entries. By default 200 times its size, and
+        1 GiB at least.
+    name : str, optional
+        The matrix's name.
 
-    `base`: the lowest id in the file, 0 or 1. `delimiter`: one character between the fields of a line, such as a comma
-    (None: blanks); the first line may then be a head, whose first id begins with a letter or a quote. `columns`: the
-    positions, from 0 and ascending, of both ids, and of the weight if there is one; other fields of a line are passed
-    over (None: the ids come first, and no field but a weight follows).
+    Returns
+    -------
+    Matrix
+        A new one. A vertex that no edge names is an isolated one.
 
-    Raises FileFormatError and IndexOutOfBound (with the line number), ValueError (a weighted edge twice and no
-    `dup_op`), InvalidValue (a weight outside `dtype`), OutOfMemory and OSError.
+    Raises
+    ------
+    FileFormatError
+        If the file is malformed or over the limit; the message has the line number.
+    IndexOutOfBound
+        If an id is out of range; the message has the line number.
+    ValueError
+        If a weighted edge comes twice without `dup_op`.
+    InvalidValue
+        If a weight is outside `dtype`, or an argument is out of its range.
+    OutOfMemory, OSError
+        If memory or the file is not there.
     """
     checks.flag("weighted", weighted, none=True)
     checks.flag("directed", directed)
@@ -179,12 +211,34 @@ def write_edgelist(
     comment: str = "",
     parts: bool = False,
 ) -> None:
-    """Write a square Matrix as lines `source target [weight]`; packed if the name ends in .gz, .bz2 or .xz.
+    """Write a square Matrix as lines `source target [weight]`.
 
-    `target` is a path, replaced in one step when all is written, or a binary file object. `weighted` None: unless all
-    values are 1. With `directed=False` an edge is written once, from its lower end; InvalidValue if the matrix is not
-    symmetric or not square. The first comment tells the number of nodes, so isolated ones are kept; each line of
-    `comment` becomes another. `parts`: a file a rank, named as `gb.io.mmwrite` names them.
+    The first comment tells the number of nodes, so isolated ones are kept.
+
+    Parameters
+    ----------
+    target : path or file object
+        A path, replaced in one step when all is written (packed if the name ends in .gz, .bz2 or .xz); or a binary file
+        object.
+    matrix : Matrix
+        The matrix.
+    weighted : bool, optional
+        Whether to write the values. By default unless all are 1.
+    directed : bool
+        Whether to write both arcs of an edge. If not, an edge is written once, from its lower end.
+    comment : str
+        Each line becomes a comment.
+    parts : bool
+        Whether each rank writes a file, named as `gb.io.mmwrite` names them.
+
+    Raises
+    ------
+    InvalidValue
+        If the matrix is not square, or not symmetric with `directed=False`.
+    TypeError
+        If `matrix` is no Matrix.
+    OSError
+        If the file can't be written.
     """
     checks.flag("weighted", weighted, none=True)
     checks.flag("directed", directed)
@@ -234,13 +288,32 @@ def _write_lines(stream: IO[bytes], prefix: str, columns: tuple[np.ndarray, ...]
 def read_dimacs(
     source: Any, *, dtype: Any = None, dup_op: Any = None, limit: int | None = None, name: str | None = None
 ) -> Matrix:
-    """Read a square Matrix from a DIMACS shortest-path file (.gr): `c` comments, `p sp n m`, and m arcs `a u v w`.
+    """Read a square Matrix from a DIMACS shortest-path file (.gr).
 
-    `source` is a path, a file object, or several files (see `gb.io.read`), plain or packed. Weights are INT64, or FP64
-    if one of them is not whole, or of `dtype`. `dup_op` combines arcs that occur twice (`gb.binary.min` where paths are
-    sought). `limit` as in `read_edgelist`.
+    The file has `c` comments, `p sp n m`, and m arcs `a u v w`, with ids from 1.
 
-    Raises as `read_edgelist` does; an arc twice without `dup_op` is a ValueError.
+    Parameters
+    ----------
+    source : path, file object or several files
+        Plain, or packed by gzip, bzip2 or xz; several files: see `gb.io.read`.
+    dtype : dtype, optional
+        The type of the weights. By default INT64, or FP64 if a weight is not whole.
+    dup_op : operator or str, optional
+        The binary operator that combines arcs that occur twice; `gb.binary.min` for shortest paths.
+    limit : int, optional
+        As `read_edgelist`.
+    name : str, optional
+        The matrix's name.
+
+    Returns
+    -------
+    Matrix
+        A new one, n x n.
+
+    Raises
+    ------
+    FileFormatError, IndexOutOfBound, ValueError, InvalidValue, OutOfMemory, OSError
+        As `read_edgelist`.
     """
     checks.word("name", name, none=True)
     kind = _kind(dtype)
@@ -274,10 +347,28 @@ def _problem(text: bytes, line: int) -> tuple[int, int]:
 
 
 def write_dimacs(target: Any, matrix: Matrix, *, comment: str = "", parts: bool = False) -> None:
-    """Write a square Matrix as a DIMACS shortest-path file; packed if the name ends in .gz, .bz2 or .xz.
+    """Write a square Matrix as a DIMACS shortest-path file.
 
-    `target` is a path, replaced in one step when all is written, or a binary file object. InvalidValue if the matrix is
-    not square. `parts`: a file a rank, named as `gb.io.mmwrite` names them.
+    Parameters
+    ----------
+    target : path or file object
+        A path, replaced in one step when all is written (packed if the name ends in .gz, .bz2 or .xz); or a binary file
+        object.
+    matrix : Matrix
+        The matrix.
+    comment : str
+        Each line becomes a comment.
+    parts : bool
+        Whether each rank writes a file, named as `gb.io.mmwrite` names them.
+
+    Raises
+    ------
+    InvalidValue
+        If the matrix is not square.
+    TypeError
+        If `matrix` is no Matrix.
+    OSError
+        If the file can't be written.
     """
     checks.flag("parts", parts)
     notes = checks.lines(comment)

@@ -1,5 +1,7 @@
-"""Bodies of text files: a line an entry. Compiled code reads what is plain (`parse.py`); a line at which it stops is
-read here, or refused with its number."""
+"""Bodies of text files: a line an entry.
+
+Compiled code reads what is plain (`parse.py`); a line at which it stops is read here, or refused with its number.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +61,7 @@ class Layout:
 
     @property
     def width(self) -> int:
+        """The number of words in a line."""
         return bool(self.prefix) + 2 * self.ids + (self.kind != NONE)
 
 

@@ -37,8 +37,10 @@ class Source:
 
 
 def check_rows(limit: int, nrows: int, where: str) -> None:
-    """FileFormatError for more rows than a file that may become `limit` bytes may ask for: they take memory without any
-    entry."""
+    """Raise FileFormatError for more rows than a file that may become `limit` bytes may ask for.
+
+    Rows take memory without any entry.
+    """
     if nrows > (most := limit // _ROW):
         hint = f"limit={_ROW * nrows} (bytes) allows them"
         raise FileFormatError(f"{where}: " + message(f"at most {most} rows of so small a file", nrows, hint))
@@ -66,8 +68,10 @@ class _Limited(io.RawIOBase):
 
 
 class _Members(io.RawIOBase):
-    """What compressed streams hold, one after the other, with zeros between them. What follows and is none is an error,
-    where bz2's and lzma's own files pass over it."""
+    """What compressed streams hold, one after the other, with zeros between them.
+
+    What follows and is none is an error, where bz2's and lzma's own files pass over it.
+    """
 
     def __init__(self, raw: IO[bytes], begin: Callable[[], Any]):
         self._raw, self._begin, self._one = raw, begin, begin()
@@ -130,8 +134,10 @@ def open_bytes(source: Any, limit: int | None = None) -> Iterator[Source]:
 
 
 def _content(source: Any, limit: int) -> bytes | bytearray:
-    """All that a file object gives. What gives more than lies in memory or in a file, such as a pipe, gives up to
-    `limit` bytes."""
+    """All that a file object gives.
+
+    What gives more than lies in memory or in a file, such as a pipe, gives up to `limit` bytes.
+    """
     ended = isinstance(source, io.BytesIO | io.StringIO) or _is_file(source)
     held, piece = bytearray(), source.read() if ended else source.read(_PIECE)
     while True:
@@ -171,8 +177,10 @@ def from_outside(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def damage(where: Callable[[], str]) -> Iterator[None]:
-    """What a broken compressed file raises, or one that holds too much, becomes a FileFormatError; `where()` begins its
-    text. What a signal's handler raises meanwhile stays what it is."""
+    """Turn what a broken compressed file raises, or one that holds too much, into a FileFormatError.
+
+    `where()` begins its text. What a signal's handler raises meanwhile stays what it is.
+    """
     try:
         yield
     except _TooLargeError as error:
@@ -185,12 +193,28 @@ def damage(where: Callable[[], str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def atomic_file(path: Any) -> Iterator[IO[bytes]]:
-    """A binary file that takes the name `path` only when the block ends well; packed if the name ends in .gz, .bz2 or
-    .xz.
+    """A binary file that takes the name `path` only when the `with` block ends well.
 
     The bytes go to a temporary file beside it, so a reader sees the old file or the whole new one, never a part. A file
     that is replaced keeps its permissions; a link is followed. Of several ranks the first writes it, and all go on when
-    it is there, or raise alike. Raises InvalidValue if ranks name different files.
+    it is there, or raise alike.
+
+    Parameters
+    ----------
+    path : path
+        The name; the file is packed if it ends in .gz, .bz2 or .xz.
+
+    Yields
+    ------
+    file object
+        Binary, to write to.
+
+    Raises
+    ------
+    InvalidValue
+        If ranks name different files.
+    OSError
+        If the file can't be written.
     """
     path, ranks = checks.path(path, _NAMED), settings.ranks_in_force()
     if ranks is None:
@@ -212,8 +236,10 @@ def atomic_file(path: Any) -> Iterator[IO[bytes]]:
 
 
 class _First(io.RawIOBase):
-    """A file that the first of several ranks writes; what others write is gone. It fails at the end, so that ranks go
-    through the same steps until then."""
+    """A file that the first of several ranks writes; what others write is gone.
+
+    It fails at the end, so that ranks go through the same steps until then.
+    """
 
     def __init__(self, stream: IO[bytes] | None):
         self._stream = stream
@@ -233,8 +259,10 @@ class _First(io.RawIOBase):
 
 @contextlib.contextmanager
 def replaced(path: str) -> Iterator[IO[bytes]]:
-    """An atomic file of this process, whatever others do. What is no file, such as a pipe, stays what it is, and is
-    written to."""
+    """An atomic file of this process, whatever others do.
+
+    What is no file, such as a pipe, stays what it is, and is written to.
+    """
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if os.path.exists(path) and not os.path.isfile(path):

@@ -31,7 +31,18 @@ SUFFIXES = ", ".join(_SUFFIXES)
 
 
 def form_of(path: Any) -> str | None:
-    """The form that a file's name stands for: "mtx", "gbgpu", "dimacs", "edgelist" or "npz"; None for another name."""
+    """The form of a file, by its name.
+
+    Parameters
+    ----------
+    path : path
+        The name; .gz, .bz2 or .xz may follow.
+
+    Returns
+    -------
+    str or None
+        "mtx", "gbgpu", "dimacs", "edgelist" or "npz"; None for another name.
+    """
     return _SUFFIXES.get(_suffix(path))
 
 
@@ -49,22 +60,60 @@ def _reader(path: Any) -> Callable[..., Any]:
 
 
 def read(path: Any, **options: Any) -> Matrix | Vector:
-    """Read a file by its name: .mtx Matrix Market, .gbgpu gbgpu's own, .gr DIMACS, .txt .tsv .el .wel edge lists, .npz
-    SciPy's; .csv, .edges, .e and KONECT's out.NAME edge lists that are not written; .gz, .bz2 or .xz may follow. Any
-    other name is taken for Matrix Market. Texts may be several files of one form: a sequence of names, a folder of
-    parts, or a pattern such as "A.part-*.mtx".
+    """Read a file in the form that its name says.
 
-    `options` go to the reader of the form, and it raises what it raises. NotImplementedException for .graph, METIS's
-    adjacency lists.
+    Parameters
+    ----------
+    path : path or sequence of paths
+        The file. Texts may be several files of one form: a sequence of names, a folder of parts, or a pattern such as
+        "A.part-*.mtx".
+    **options : object
+        Go to the reader of the form.
+
+    Returns
+    -------
+    Matrix or Vector
+        A new one.
+
+    Raises
+    ------
+    NotImplementedException
+        For .graph, METIS's adjacency lists.
+    FileFormatError, OSError
+        And others, as the reader of the form.
+
+    Notes
+    -----
+    Names, after which .gz, .bz2 or .xz may follow:
+
+    | name | form | reader |
+    |---|---|---|
+    | .mtx, any other name | Matrix Market | `mmread` |
+    | .gbgpu | gbgpu's own | `load` |
+    | .gr | DIMACS | `read_dimacs` |
+    | .txt .tsv .el .wel .edges .e .csv, KONECT's out.NAME | edge lists | `read_edgelist` |
+    | .npz | SciPy's | `read_npz` |
     """
     several = alike(lambda: files_of(path), "the files to read")
     return _reader(several[0] if several else path)(several or path, **options)
 
 
 def write(path: Any, what: Matrix | Vector, **options: Any) -> None:
-    """Write a file by its name, with the names that `read` knows; the file appears when all is written.
+    """Write a file in the form that its name says; the file appears when all is written.
 
-    `options` go to the writer of the form. Raises InvalidValue for another name.
+    Parameters
+    ----------
+    path : path
+        The file: .mtx, .gbgpu, .gr, .txt, .tsv, .el, .wel or .npz, after which .gz, .bz2 or .xz may follow.
+    what : Matrix or Vector
+        The object; only gbgpu's own form has vectors.
+    **options : object
+        Go to the writer of the form.
+
+    Raises
+    ------
+    InvalidValue
+        If the name stands for no form.
     """
     form = form_of(path)
     if form is None:

@@ -1,5 +1,7 @@
-"""Graphs made from a seed: RMAT, uniform random, and grids with missing streets. No self-loops, no edge twice. Where
-all devices are GPUs, these draw large ones, each what is to lie with it: the same graphs, bit for bit.
+"""Graphs made from a seed: RMAT, uniform random, and grids with missing streets.
+
+No self-loops, no edge twice. Where all devices are GPUs, these draw large ones, each what is to lie with it: the same
+graphs, bit for bit.
 
 Each kind has a function that returns arrays, `*_edges` -> (n, rows, cols, values), and one that makes a Matrix of them.
 Rows and columns are int64 and sorted by row, then column; `values` is None when no weights are asked for. A weight is a
@@ -40,11 +42,44 @@ def rmat(
     dtype: Any = "INT64",
     name: str | None = None,
 ) -> Matrix:
-    """An RMAT graph: 2**scale vertices, 2**scale * edge_factor edges drawn, before loops and repeats go.
+    """An RMAT graph, with few vertices of most edges, as social networks have.
 
-    `permute` relabels the vertices at random; `weights=(lo, hi)` gives whole weights from lo to hi, None a matrix of
-    ones. Source: Chakrabarti, Zhan, Faloutsos (SDM 2004); the default probabilities are Graph500's. Raises InvalidValue
-    for parameters out of range, and weights that `dtype` has not; OutOfMemory.
+    Parameters
+    ----------
+    scale : int
+        2**scale vertices, up to 2**32.
+    edge_factor : int
+        2**scale * edge_factor edges are drawn, before loops and repeats go.
+    seed : int
+        The same seed gives the same graph.
+    a, b, c : float
+        Probabilities of three quadrants, with a sum of at most 1; the defaults are Graph500's.
+    symmetric : bool
+        Whether every arc has its reverse.
+    permute : bool
+        Whether to relabel the vertices at random.
+    weights : (int, int), optional
+        Whole weights from the first to the second. By default every entry is 1.
+    dtype : dtype
+        The type of the values.
+    name : str, optional
+        The matrix's name.
+
+    Returns
+    -------
+    Matrix
+        2**scale x 2**scale, without loops.
+
+    Raises
+    ------
+    InvalidValue
+        If a parameter is out of range, or `dtype` has not the weights.
+    OutOfMemory
+        If the host or a GPU has no room.
+
+    References
+    ----------
+    Chakrabarti, Zhan, Faloutsos, "R-MAT: A Recursive Model for Graph Mining", SDM 2004.
     """
     _check_matrix(dtype, weights, name)
     shape: dict[str, Any] = {"a": a, "b": b, "c": c, "permute": permute}
@@ -61,9 +96,34 @@ def uniform(
     dtype: Any = "INT64",
     name: str | None = None,
 ) -> Matrix:
-    """A uniform random graph: n vertices, n * degree edges drawn with both ends uniform, before loops and repeats go.
+    """A uniform random graph, as GAP's "urand" draws the Erdos-Renyi graph.
 
-    Source: the Erdos-Renyi graph as GAP's "urand" draws it. Raises as `rmat` does.
+    Parameters
+    ----------
+    n : int
+        Vertices.
+    degree : int
+        n * degree edges are drawn with both ends uniform, before loops and repeats go.
+    seed : int
+        The same seed gives the same graph.
+    symmetric : bool
+        Whether every arc has its reverse.
+    weights : (int, int), optional
+        Whole weights from the first to the second. By default every entry is 1.
+    dtype : dtype
+        The type of the values.
+    name : str, optional
+        The matrix's name.
+
+    Returns
+    -------
+    Matrix
+        n x n, without loops.
+
+    Raises
+    ------
+    InvalidValue, OutOfMemory
+        As `rmat`.
     """
     _check_matrix(dtype, weights, name)
     return _matrix(_uniform(n, degree, seed, symmetric, weights), dtype, name)
@@ -78,9 +138,32 @@ def grid_road(
     dtype: Any = "INT64",
     name: str | None = None,
 ) -> Matrix:
-    """A road-like graph: side x side crossings (vertex y * side + x), each street kept with probability p.
+    """A road-like undirected graph: a grid of crossings, of whose streets some are missing.
 
-    Undirected. Raises as `rmat` does.
+    Parameters
+    ----------
+    side : int
+        side x side crossings; vertex y * side + x.
+    p : float
+        The probability of each street.
+    seed : int
+        The same seed gives the same graph.
+    weights : (int, int), optional
+        Whole weights from the first to the second. By default every entry is 1.
+    dtype : dtype
+        The type of the values.
+    name : str, optional
+        The matrix's name.
+
+    Returns
+    -------
+    Matrix
+        side**2 x side**2, symmetric.
+
+    Raises
+    ------
+    InvalidValue, OutOfMemory
+        As `rmat`.
     """
     _check_matrix(dtype, weights, name)
     return _matrix(_grid_road(side, p, seed, weights), dtype, name)
@@ -114,9 +197,12 @@ def grid_road_edges(side: int, p: float = 0.7, *, seed: int, weights: Weights = 
 
 
 class Recipe(NamedTuple):
-    """What GPUs are told of a graph (device/entries.py): `units` draws; of RMAT edges a bit of both ends for each of
-    `planes`, of uniform ones both ends, which lie `stride` words of the random stream apart; of grids the streets,
-    across and then down. `cuts`: probabilities; `labels()`: new names of the vertices."""
+    """What GPUs are told of a graph (device/entries.py).
+
+    `units`: draws. Of RMAT edges a draw is a bit of both ends for each of `planes`; of uniform ones both ends, which
+    lie `stride` words of the random stream apart; of grids the streets, across and then down. `cuts`: probabilities;
+    `labels()`: new names of the vertices.
+    """
 
     kind: str
     seed: int
@@ -133,8 +219,10 @@ class Recipe(NamedTuple):
 
 @dataclass
 class _Drawn:
-    """A graph that is drawn in any shares: `draw(lo, hi)` gives the ends of the edges of units lo .. hi - 1 of `units`,
-    the same ones whoever draws the others."""
+    """A graph that is drawn in any shares.
+
+    `draw(lo, hi)` gives the ends of the edges of units lo .. hi - 1 of `units`, the same ones whoever draws the others.
+    """
 
     n: int
     edges_drawn: int
@@ -237,9 +325,11 @@ def _random(seed: int, words: int = 0) -> np.random.Generator:
 
 
 class _Words:
-    """The numbers below n that a generator's `integers` makes of words of 32 bits (Lemire, "Fast random integer
-    generation in an interval", ACM TOMACS 29(1), 2019). It passes some words, so that a number's place is known only
-    where somebody counted: before[k] numbers come before chunk k."""
+    """The numbers below n that a generator's `integers` makes of words of 32 bits.
+
+    It passes some words, so that a number's place is known only where somebody counted: before[k] numbers come before
+    chunk k. Source: Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019.
+    """
 
     def __init__(self, n: int, seed: int):
         self._n, self.seed, self.before = n, seed, np.zeros(1, np.int64)
@@ -272,8 +362,10 @@ class _Words:
 
 
 def _memory(n: int, drawn: int, symmetric: bool, weights: Weights) -> Any:
-    """The memory that a graph takes at most while it is made, in NumPy's arrays (test_io holds it against their peak);
-    parameters that are left are checked before."""
+    """The memory that a graph takes at most while it is made, in NumPy's arrays (test_io holds it against their peak).
+
+    Parameters that are left are checked before.
+    """
     checks.flag("symmetric", symmetric)
     _limits(weights)
     each = 56 + 40 * symmetric + (0 if weights is None else 8 + 40 * symmetric)

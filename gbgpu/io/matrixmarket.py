@@ -1,5 +1,7 @@
-"""Matrix Market files (Boisvert, Pozo, Remington: The Matrix Market Exchange Formats, NISTIR 5935, 1996), and the
-`unsigned-integer` field that SciPy adds."""
+"""Matrix Market files, and the `unsigned-integer` field that SciPy adds.
+
+Source: Boisvert, Pozo, Remington, "The Matrix Market Exchange Formats", NISTIR 5935, 1996.
+"""
 
 import re
 from collections.abc import Callable
@@ -78,22 +80,56 @@ def mmread(
     name: str | None = None,
     **options: Any,
 ) -> Matrix:
-    """Read a Matrix from a Matrix Market file, plain or packed by gzip, bzip2 or xz.
+    """Read a Matrix from a Matrix Market file.
 
-    `source` is a path, a file object, or several files (see `gb.io.read`) whose entries are those of one matrix.
-    Coordinate and array form (all of whose values become entries); general, symmetric, skew-symmetric and real
-    hermitian, which come out with both triangles, whichever triangle an entry is in. Fields: pattern (an FP64 matrix of
-    one value, 1, as python-graphblas reads it; values after the ids are passed over), integer (INT64, or UINT64 if a
-    value needs it), unsigned-integer (UINT64), real and double (FP64). `dup_op` combines entries that occur twice; in a
-    symmetric file, i j and j i are the same entry. `limit`: how many bytes the file may have or become, unpacked or as
-    rows without entries; by default 200 times its size, and 1 GiB at least.
+    Parameters
+    ----------
+    source : path, file object or several files
+        Plain, or packed by gzip, bzip2 or xz. The entries of several files (see `gb.io.read`) are those of one matrix.
+    engine : str
+        "auto" or "gbgpu"; "scipy" for `scipy.io.mmread`; "fmm" or "fast_matrix_market" for that package. Other engines
+        raise errors of their own, and know no limit.
+    dup_op : operator or str, optional
+        The binary operator that combines entries at one place. In a symmetric file i j and j i are one place.
+    limit : int, optional
+        Bytes that the file may have or become, unpacked or as rows without entries. By default 200 times its size, and
+        1 GiB at least.
+    name : str, optional
+        The matrix's name.
+    **options : object
+        Go to another engine.
 
-    `engine`: "auto" and "gbgpu" read here; "scipy" uses `scipy.io.mmread`, "fmm" or "fast_matrix_market" that package,
-    to which `options` go; they raise errors of their own, and know no limit.
+    Returns
+    -------
+    Matrix
+        A new one. The dtype depends on the field:
 
-    Raises FileFormatError (malformed, truncated or over the limit, with the line number), IndexOutOfBound (an id
-    outside the stated shape), ValueError (an entry twice and no `dup_op`, an unknown engine), NotImplementedException
-    (complex), OutOfMemory and OSError.
+        - pattern: FP64, every value 1, stored once; values after the ids are passed over;
+        - integer: INT64, or UINT64 if a value needs it;
+        - unsigned-integer: UINT64;
+        - real and double: FP64.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is malformed, truncated or over the limit; the message has the line number.
+    IndexOutOfBound
+        If an id is outside the stated shape.
+    ValueError
+        If a place comes twice without `dup_op`, or the engine is unknown.
+    NotImplementedException
+        If the field is complex.
+    OutOfMemory, OSError
+        If memory or the file is not there.
+
+    Notes
+    -----
+    Files are in coordinate form, or in array form, all of whose values become entries. They may be general, symmetric,
+    skew-symmetric or real hermitian; the matrix has both triangles, whichever triangle an entry is in.
+
+    References
+    ----------
+    Boisvert, Pozo, Remington, "The Matrix Market Exchange Formats", NISTIR 5935, 1996.
     """
     checks.word("engine", engine)
     checks.word("name", name, none=True)
@@ -114,8 +150,10 @@ def mmread(
 def to_matrix(
     read: Coordinates, again: Callable[[], str], *, dtype: Any = None, dup_op: Any = None, name: str | None = None
 ) -> Matrix:
-    """The Matrix of what a file holds; a pattern is one of ones, FP64 unless `dtype` says otherwise. `again()` tells
-    where an entry comes twice."""
+    """The Matrix of what a file holds; a pattern is one of ones, FP64 unless `dtype` says otherwise.
+
+    `again()` tells where an entry comes twice.
+    """
     try:
         return _matrix(read, dtype, dup_op, name)
     except ValueError as error:
@@ -142,8 +180,11 @@ def _matrix(read: Coordinates, dtype: Any, dup_op: Any, name: str | None) -> Mat
 
 
 def _combined(read: Coordinates, dtype: Any, dup_op: Any) -> Coordinates:
-    """The entries of i, j and of j, i as one in the lower triangle. They are combined in the order of the file before
-    the other triangle follows: afterwards an operator such as first would take another one in each triangle."""
+    """The entries of i, j and of j, i as one in the lower triangle.
+
+    They are combined in the order of the file before the other triangle follows: afterwards an operator such as first
+    would take another one in each triangle.
+    """
 
     def lower() -> Any:
         if read.values is None:
@@ -198,8 +239,10 @@ def _from_scipy(found: Any, dup_op: Any, name: str | None) -> Matrix:
 
 
 def read_coordinates(source: Any, limit: int | None = None) -> Coordinates:
-    """What a file holds, as arrays with both triangles, of several ranks the share of this one; raises as `mmread`
-    does."""
+    """The content of a file as arrays with both triangles; raises as `mmread` does.
+
+    Of several ranks each gets its share.
+    """
     return mirrored(_coordinates(*_read(source, limit)))
 
 
@@ -307,18 +350,40 @@ def mmwrite(
     form: str = "coordinate",
     parts: bool = False,
 ) -> None:
-    """Write a Matrix as a Matrix Market file; packed if the name ends in .gz, .bz2 or .xz.
+    """Write a Matrix as a Matrix Market file.
 
-    `target` is a path, replaced in one step when all is written, or a binary file object. Each line of `comment`
-    becomes a comment. `field` is by default integer (UINT64: unsigned-integer), real, with as many digits as it takes
-    to read the same number (or `precision` of them), or, for BOOL and FP64 matrices whose values are all 1, pattern.
-    With `symmetry="symmetric"` or "skew-symmetric" only the lower triangle is written. `form="array"` writes a matrix
-    with all entries present as an array. `engine`: "auto" and "scipy" format by SciPy, "fmm" by fast_matrix_market.
-    `parts`: a file a rank, with its entries: A.part-0-of-3.mtx and so on for A.mtx, which `gb.io.read("A.part-*.mtx")`
-    takes together.
+    Parameters
+    ----------
+    target : path or file object
+        A path, replaced in one step when all is written (packed if the name ends in .gz, .bz2 or .xz); or a binary file
+        object.
+    matrix : Matrix
+        The matrix.
+    engine : str
+        What formats numbers: "auto" or "scipy"; "fmm" or "fast_matrix_market" for that package.
+    comment : str
+        Each line becomes a comment.
+    field : str, optional
+        "integer", "unsigned-integer", "real" or "pattern". By default as the dtype is; pattern for BOOL and FP64
+        matrices whose values are all 1.
+    precision : int, optional
+        Digits of real values, 1 to 17. By default as many as it takes to read the same number.
+    symmetry : str, optional
+        "symmetric" or "skew-symmetric": only the lower triangle is written.
+    form : str
+        "coordinate", or "array" for a matrix with all entries present.
+    parts : bool
+        Whether each rank writes a file with its entries: A.part-0-of-3.mtx and so on for A.mtx.
+        `gb.io.read("A.part-*.mtx")` takes them together.
 
-    Raises InvalidValue for a symmetry that the matrix has not, values that are not of the field, missing entries of an
-    array, and unknown words.
+    Raises
+    ------
+    InvalidValue
+        If the matrix has not the symmetry, values are not of the field, an array misses entries, or a word is unknown.
+    TypeError
+        If `matrix` is no Matrix.
+    OSError
+        If the file can't be written.
     """
     symmetry = "general" if symmetry is None else symmetry
     checks.word("symmetry", symmetry, ("general", "symmetric", "skew-symmetric"))

@@ -1,5 +1,7 @@
-"""SciPy's files of sparse matrices (`scipy.sparse.save_npz`): a zip of arrays. They are read without SciPy, whose
-compiled code follows what the arrays say wherever it leads."""
+"""SciPy's files of sparse matrices (`scipy.sparse.save_npz`): a zip of arrays.
+
+They are read without SciPy, whose compiled code follows what the arrays say wherever it leads.
+"""
 
 import io
 import zipfile
@@ -18,11 +20,35 @@ _Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
 
 
 def read_npz(source: Any, *, dup_op: Any = None, limit: int | None = None, name: str | None = None) -> Matrix:
-    """Read a Matrix that `scipy.sparse.save_npz` wrote. `limit`: how many bytes it may have or become, unpacked or as
-    rows without entries; by default 200 times its size, and 1 GiB at least.
+    """Read a Matrix that `scipy.sparse.save_npz` wrote.
 
-    Raises FileFormatError for another file, a changed one, or one over the limit; ValueError for an entry that occurs
-    twice, and no `dup_op`; NotImplementedException for a type that gbgpu has not; OutOfMemory; OSError.
+    Parameters
+    ----------
+    source : path or file object
+        The file.
+    dup_op : operator or str, optional
+        The binary operator that combines entries at one place.
+    limit : int, optional
+        Bytes that the file may have or become, unpacked or as rows without entries. By default 200 times its size, and
+        1 GiB at least.
+    name : str, optional
+        The matrix's name.
+
+    Returns
+    -------
+    Matrix
+        A new one, of the file's shape and dtype.
+
+    Raises
+    ------
+    FileFormatError
+        If it is another file, a changed one, or over the limit.
+    ValueError
+        If a place comes twice without `dup_op`.
+    NotImplementedException
+        If gbgpu has not the dtype.
+    OutOfMemory, OSError
+        If memory or the file is not there.
     """
     checks.word("name", name, none=True)
     with checks.memory("the matrix of a file"):
@@ -121,7 +147,22 @@ _FORMS = {"coo": _listed, "csr": _compressed, "csc": _by_columns, "bsr": _blocks
 
 
 def write_npz(target: Any, matrix: Matrix) -> None:
-    """Write a Matrix as `scipy.sparse.load_npz` reads it."""
+    """Write a Matrix as `scipy.sparse.load_npz` reads it.
+
+    Parameters
+    ----------
+    target : path or file object
+        A path, replaced in one step when all is written; or a binary file object.
+    matrix : Matrix
+        The matrix.
+
+    Raises
+    ------
+    TypeError
+        If `matrix` is no Matrix.
+    OSError
+        If the file can't be written.
+    """
     if not isinstance(matrix, Matrix):
         raise TypeError(message("a Matrix", type(matrix).__name__, "a Vector is kept by gb.io.save"))
     with writing(target) as stream:

@@ -1,5 +1,6 @@
-"""What reading takes compiled code for: lines of numbers in a text, and a look at both sides of a matrix. The only file
-here that imports numba, and itself imported late.
+"""What reading takes compiled code for: lines of numbers in a text, and a look at both sides of a matrix.
+
+The only file here that imports numba, and itself imported late.
 
 The compiled code of texts reads what is well formed and common; it stops before any other line, which Python then
 reads or refuses (`entries.py`). So a mistake costs nothing until it is met, and is told by the code that knows the
@@ -32,8 +33,10 @@ _SMALLEST, _LARGEST = -342, 308  # outside, 19 digits times this power of ten ar
 
 
 def _powers_of_five() -> np.ndarray:
-    """The leading 128 bits of 5**q for every q, as two words, rounded as the paper's proof wants: down, but up where
-    the reciprocal is of a power below 2**64."""
+    """The leading 128 bits of 5**q for every q, as two words, rounded as the paper's proof wants.
+
+    That is down, but up where the reciprocal is of a power below 2**64.
+    """
     words = []
     for q in range(_SMALLEST, _LARGEST + 1):
         power = 5 ** abs(q)
@@ -79,8 +82,10 @@ def _past_zeros(text, at, end):
 
 @_compiled
 def _skip(text, at):
-    """The next place that is not blank, or the end of the line. Words end at every byte up to 32; one that is no blank
-    is not passed here, and taken by nobody."""
+    """The next place that is not blank, or the end of the line.
+
+    Words end at every byte up to 32; one that is no blank is not passed here, and taken by nobody.
+    """
     while text[at] == _SPACE or text[at] == _TAB or text[at] == _RETURN:
         at += 1
     return at
@@ -171,8 +176,11 @@ def _subnormal(fraction, exponent):
 
 @_compiled
 def _cut(text, at, end):
-    """The first 19 digits that count of a long number: (number, places that its point moves right, what it lacks: 1 if
-    a digit other than 0 follows)."""
+    """The first 19 digits that count of a long number.
+
+    Returned are the number, the places that its point moves right, and what it lacks: 1 if a digit other than 0
+    follows.
+    """
     number, taken, moved, fraction, lacks = np.uint64(0), 0, 0, 0, np.uint64(0)
     for k in range(at, end):
         if text[k] == _POINT:
@@ -257,8 +265,10 @@ def _bits(number, power):
 
 @_compiled
 def _later(text, at, apart, count):
-    """The field that begins `count` fields after the end of one, or the end of the line. Where fields stand `apart`,
-    byte 31 is between them, else blanks are."""
+    """The field that begins `count` fields after the end of one, or the end of the line.
+
+    Where fields stand `apart`, byte 31 is between them, else blanks are.
+    """
     while text[at] != _NEWLINE:
         at = _skip(text, at)
         if apart:
@@ -385,11 +395,11 @@ def _scattered(number, key):
 @compiled_apart
 @_compiled
 def asymmetry(offsets, cols, values, keys):
-    """0 if a square matrix equals its transpose, and hardly ever for another one; `values` (unsigned) has one for each
-    entry, or one.
+    """0 if a square matrix equals its transpose, and hardly ever for another one.
 
-    It is x A y - y A x modulo 2**64 for random x, y and a random number for each value, all made of `keys`. Nobody who
-    does not know these can write a matrix for which it is 0 by chance, and the entries are read once, in order.
+    `values` (unsigned) has one for each entry, or one. The result is x A y - y A x modulo 2**64 for random x, y and a
+    random number for each value, all made of `keys`. Nobody who does not know these can write a matrix for which it is
+    0 by chance, and the entries are read once, in order.
     """
     total, one = np.uint64(0), len(values) != len(cols)
     for i in range(len(offsets) - 1):

@@ -10,9 +10,11 @@ from .files import open_bytes
 def lines(
     source: Any, limit: int | None, rows: np.ndarray, cols: np.ndarray, base: int, either: bool, ahead: int
 ) -> str:
-    """ ": 3 7 on lines 5 and 9", of the first entry that comes again.
+    """Where the first entry that comes again stands, as text ": 3 7 on lines 5 and 9".
+
     `base`: the first id in the file; `either`: 7 3 is the same entry; `ahead`: lines before the entries, comments left
-    out."""
+    out.
+    """
     pair = _first_again(np.minimum(rows, cols), np.maximum(rows, cols)) if either else _first_again(rows, cols)
     if pair is None:
         return ""

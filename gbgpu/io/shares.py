@@ -30,8 +30,11 @@ _BAD = (FileFormatError, IndexOutOfBound)
 
 
 class _Lines(io.RawIOBase):
-    """The lines of a stream that begin at the places lo .. hi - 1. Newlines alone part shares: what carriage returns
-    end goes with the line around it. `begins`: whether a line begins at lo, after an end of either kind."""
+    """The lines of a stream that begin at the places lo .. hi - 1.
+
+    Newlines alone part shares: what carriage returns end goes with the line around it. `begins`: whether a line begins
+    at lo, after an end of either kind.
+    """
 
     def __init__(self, stream: IO[bytes], lo: int, hi: int, begins: bool):
         self._stream, at = stream, lo
@@ -66,8 +69,10 @@ def _skip(stream: IO[bytes], count: int) -> None:
 
 
 def read(source: Any, limit: int | None, begin: Begin) -> tuple[Entries, list[Any]]:
-    """The entries of this process, and the rest of each file (`files_of`: there may be several). Raises alike on
-    all ranks."""
+    """The entries of this process, and the rest of each file (`files_of`: there may be several).
+
+    Raises alike on all ranks.
+    """
     ranks = settings.session().ranks
     if ranks is not None:
         ranks.agree_on(source, "file to read")
@@ -89,8 +94,10 @@ def read(source: Any, limit: int | None, begin: Begin) -> tuple[Entries, list[An
 
 
 def files_of(source: Any) -> list[str] | None:
-    """The files of a source that is several: a sequence of paths, a pattern such as "A.part-*.mtx", a folder that holds
-    parts. None for one file."""
+    """The files of a source that is several; None for one file.
+
+    Several are a sequence of paths, a pattern such as "A.part-*.mtx", or a folder that holds parts.
+    """
     found, pattern = [], ""
     if isinstance(source, list | tuple):
         found = [checks.path(each) for each in source]
@@ -224,15 +231,17 @@ def _side_by_side(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def cut(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """This rank's share of arrays that all ranks have."""
+    """The share of this rank in arrays that all ranks have."""
     ranks = settings.session().ranks
     rank, size = (0, 1) if ranks is None else (ranks.rank, ranks.size)
     return tuple(array[len(array) * rank // size : len(array) * (rank + 1) // size] for array in arrays)
 
 
 def write(target: Any, count: int, head: Callable[[int], bytes], body: Callable[[Any], None], parts: bool) -> None:
-    """Write a text that begins with head(number of lines), of several ranks each of which has `count` of the lines that
-    body(stream) writes: rank after rank; or `parts`: a file a rank."""
+    """Write a text that begins with head(number of lines).
+
+    Each rank has `count` of the lines that body(stream) writes: rank after rank; or `parts`: a file a rank.
+    """
     ranks = settings.session().ranks
 
     def own() -> None:
@@ -255,8 +264,10 @@ def write(target: Any, count: int, head: Callable[[int], bytes], body: Callable[
 
 
 def in_turn(target: Any, stream: IO[bytes], mine: np.ndarray) -> None:
-    """Write the bytes that each rank has, rank after rank, to a stream that `writing(target)` gave. No rank gets more
-    than a piece of them at a time."""
+    """Write the bytes that each rank has, rank after rank, to a stream that `writing(target)` gave.
+
+    No rank gets more than a piece of them at a time.
+    """
     ranks = settings.session().ranks
     if ranks is None:
         stream.write(mine.data)

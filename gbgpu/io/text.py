@@ -1,5 +1,7 @@
-"""Texts in large pieces of whole lines, and their words. Lines end in a newline, a carriage return, or both. Blanks are
-space, tab, carriage return; no other byte is."""
+"""Texts in large pieces of whole lines, and their words.
+
+Lines end in a newline, a carriage return, or both. Blanks are space, tab, carriage return; no other byte is.
+"""
 
 import re
 import sys
@@ -95,6 +97,7 @@ class Text:
         return count
 
     def where(self) -> str:
+        """The number of the line, as errors begin."""
         return f"line {self.line}"
 
     def peek(self) -> bytes:
@@ -125,6 +128,7 @@ class Text:
         return self.at == self.end
 
     def array(self) -> np.ndarray:
+        """The piece as an array of bytes."""
         return np.frombuffer(self.data, np.uint8, self.end)
 
 
@@ -158,6 +162,7 @@ def is_real(word: bytes) -> bool:
 
 
 def malformed(line: int, expected: str, came: object, hint: str = "") -> FileFormatError:
+    """The FileFormatError of a line."""
     if _MARK in str(came)[:4]:
         hint = "the file begins with a byte order mark: tail -c +4 FILE >NEW leaves it out"
     return FileFormatError(f"line {line}: {message(expected, came, hint)}")
@@ -172,4 +177,5 @@ def joined(text: bytes) -> str:
 
 
 def shown(text: bytes) -> str:
+    """The beginning of a line, as errors show it."""
     return repr(text[:60].decode("latin-1").replace(_BETWEEN.decode(), ",").strip(" \t\r\n"))

@@ -31,9 +31,11 @@ class Aggregator:
         raise NotImplementedError
 
     def scalar(self, x: Any, allow_empty: bool) -> Expression:
+        """The expression of a Scalar of all values."""
         raise NotImplementedError
 
     def rows(self, A: Any) -> Expression:
+        """The expression of a Vector with a value for each row."""
         raise NotImplementedError
 
     # -- what the handles call
@@ -65,6 +67,7 @@ class Aggregator:
 
     @property
     def types(self) -> dict[DataType, DataType]:
+        """Input type -> result type, for the types it works on."""
         return {dtype: self.return_type(dtype) for dtype in SUPPORTED if dtype in self}
 
     def __call__(self, x: Any, *, rowwise: bool = False, columnwise: bool = False) -> Expression:
@@ -92,12 +95,15 @@ class TypedAggregator:
         self.return_type = parent.return_type(dtype)
 
     def reduce(self, x: Any, allow_empty: bool = True) -> Expression:
+        """All values of a Vector or Matrix as one Scalar; see `Aggregator.reduce`."""
         return self.parent.reduce(_cast(x, self.type), allow_empty)
 
     def reduce_rows(self, A: Any) -> Expression:
+        """The values of each row; rows without entries are absent."""
         return self.parent.reduce_rows(_cast(A, self.type))
 
     def __call__(self, x: Any, *, rowwise: bool = False, columnwise: bool = False) -> Expression:
+        """The reduction of a Vector or Matrix; see `Aggregator.__call__`."""
         return _called(self, x, rowwise, columnwise)
 
     def __repr__(self) -> str:
@@ -172,8 +178,10 @@ def _ones(x: Any) -> Any:
 
 
 class _MappedAggregator(Aggregator):
-    """op(x, initval) (or op(initval, x)) of each value, combined by plus or max, then `after`. Types are those of the
-    semiring's product with a vector of initvals."""
+    """op(x, initval) (or op(initval, x)) of each value, combined by plus or max, then `after`.
+
+    Types are those of the semiring's product with a vector of initvals.
+    """
 
     def __init__(self, name: str, semiring: str, initval: Any, side: str = "right", after: str | None = None):
         super().__init__(name)
@@ -187,6 +195,7 @@ class _MappedAggregator(Aggregator):
         return self.semiring[(dtype, second) if self.side == "right" else (second, dtype)]
 
     def return_type(self, dtype: DataType) -> DataType:
+        """The type of the result for entries of `dtype`."""
         found = self._typed(dtype).return_type
         return found if self.after is None else self.after[found].return_type
 
@@ -208,14 +217,17 @@ class _MappedAggregator(Aggregator):
 
 
 class _CompositeAggregator(Aggregator):
-    """A formula of other aggregators. They are vectors with the same entries, or scalars. Where integers give a float,
-    all of it is computed in that type: a sum of INT8 wraps around after a few entries."""
+    """A formula of other aggregators: vectors with the same entries, or scalars.
+
+    Where integers give a float, all of it is computed in that type: a sum of INT8 wraps around after a few entries.
+    """
 
     def __init__(self, name: str, parts: list[str], formula: Callable, result: Callable[[DataType], DataType]):
         super().__init__(name)
         self.parts, self.formula, self._result = [Aggregator.registry[part] for part in parts], formula, result
 
     def return_type(self, dtype: DataType) -> DataType:
+        """The type of the result for entries of `dtype`."""
         for part in self.parts:
             part.return_type(dtype)
         return self._result(dtype)
@@ -237,19 +249,21 @@ class _CompositeAggregator(Aggregator):
 
 
 def _varp(n: Any, x: Any, squares: Any) -> Any:
-    """<x^2> / n - (<x> / n)^2"""
+    """The variance <x^2> / n - (<x> / n)^2."""
     return squares / n - (x / n) ** 2
 
 
 def _vars(n: Any, x: Any, squares: Any) -> Any:
-    """<x^2> / (n - 1) - <x>^2 / (n (n - 1))"""
+    """The sample variance <x^2> / (n - 1) - <x>^2 / (n (n - 1))."""
     less = n - 1
     return binary["minus"](squares / less & x**2 / n / less)
 
 
 class _PlaceAggregator(Aggregator):
-    """Entries chosen by the key of each: the value (min, max), or the column. `what`: the chosen entry's value, or its
-    column."""
+    """Entries chosen by the key of each: the value (min, max), or the column.
+
+    `what`: the chosen entry's value, or its column.
+    """
 
     places = True
 

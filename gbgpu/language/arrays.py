@@ -25,6 +25,7 @@ def host(values: Any) -> Any:
 
 
 def array_of(values: Any) -> Any:
+    """Something that users give as a NumPy array; ValueError for lists of unequal lengths."""
     try:
         return np.asarray(host(values))
     except ValueError:
@@ -32,8 +33,11 @@ def array_of(values: Any) -> Any:
 
 
 def numbers(values: Any, dtype: Any = None, read: Callable[[Any], Any] = array_of) -> Any:
-    """Values as an array of `dtype` (None: NumPy's choice). Python's numbers become what they are or are refused, by
-    OverflowError, or ValueError for NaN as an integer; arrays are cast as everywhere."""
+    """Values as an array of `dtype` (None: NumPy's choice).
+
+    Python's numbers become what they are or are refused, by OverflowError, or ValueError for NaN as an integer; arrays
+    are cast as everywhere.
+    """
     values = values if on_gpu(values) else host(values)
     array = read(values)
     kind = array.dtype.kind
@@ -72,8 +76,11 @@ def _large(values: Any, dtype: Any) -> np.ndarray:
 
 
 def reader(*arrays: Any) -> Callable[[Any], Any]:
-    """What makes arrays of what a constructor is given: those on the session's GPU stay there if all of `arrays` lie on
-    it, else all come to the host; so they do across ranks."""
+    """Return the function that makes arrays of what a constructor is given.
+
+    Arrays on the session's GPU stay there if all of `arrays` lie on it. Otherwise all come to the host, as they do
+    across ranks.
+    """
     here = settings.session()
     if all(on_gpu(array) for array in arrays) and (device := here.home).kind == "cuda" and here.ranks is None:
         return lambda values: device.adopt(values) if on_gpu(values) else array_of(values)
@@ -130,9 +137,11 @@ def checked_values(values: Any, n: int, dtype: Any, read: Callable[[Any], Any] =
 def checked_entries(
     ids: dict[str, Any], sizes: Sequence[int | None], values: Any, dtype: Any, dup_op: Any, local: bool, read: Any
 ) -> tuple[list[Any], Any, bool, list[int]]:
-    """(ids, values, iso, shape) of what is given for entries; `ids` by what they are called. `local`: they are this
-    rank's, and the shape is that of all. Raises alike on all ranks then, and InvalidValue if they ask for different
-    things."""
+    """(ids, values, iso, shape) of what is given for entries.
+
+    `ids` are named by what they are called. `local`: they are this rank's, and the shape is that of all. Raises alike
+    on all ranks then, and InvalidValue if they ask for different things.
+    """
     ranks = settings.session().ranks if local else None
 
     def checked() -> tuple[list[Any], Any, bool]:

@@ -166,14 +166,14 @@ def _moved(x: Any, windows: tuple, shape: tuple) -> Any:
 
 
 def reposition_vector(x: Any, offset: int, size: int) -> Expression:
-    """w[a + offset : b + offset] << x[a:b]"""
+    """Lower `w[a + offset : b + offset] << x[a:b]`."""
     windows = (_window(offset, x.shape[0], size),)
     text = f"{x.name}.reposition({offset})"
     return deferred(lambda x: _moved(x, windows, (size,)), (x,), x.dtype, (size,), text)
 
 
 def reposition_matrix(x: Any, offsets: tuple[int, int], shape: tuple[int, int]) -> Expression:
-    """C[a + p : b + p, c + q : d + q] << A[a:b, c:d]"""
+    """Lower `C[a + p : b + p, c + q : d + q] << A[a:b, c:d]`."""
     windows = tuple(_window(*three) for three in zip(offsets, x.shape, shape, strict=True))
     text = f"{x.name}.reposition({offsets[0]}, {offsets[1]})"
     return deferred(lambda x: _moved(x, windows, shape), (x,), x.dtype, shape, text)
@@ -222,6 +222,7 @@ def setdiag(A: Any, values: Any, k: Any, mask: Any, accum: Any, hints: dict) -> 
 
 
 def full(size: int) -> Any:
+    """A vector that is True everywhere."""
     return _kinds["vector"].from_scalar(True, size)
 
 

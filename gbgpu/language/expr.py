@@ -1,8 +1,11 @@
-"""Lazy expressions: what every operand can do (`Operand`), and right-hand sides (`Expression`). An expression is a tree
-of nodes over handles: shapes and types are checked when it is built, values are read when its statement runs.
+"""Lazy expressions: what every operand can do (`Operand`), and right-hand sides (`Expression`).
+
+An expression is a tree of nodes over handles: shapes and types are checked when it is built, values are read when its
+statement runs.
 
 A handle carries its session; `output << expression` builds a Statement and gives it to that session, which is the one
-upward call."""
+upward call.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -26,8 +29,11 @@ _SMALL = 10_000  # places of a result that `repr` computes
 
 
 class Statement:
-    """`output(mask, accum, replace) << expression`. `index` is None (everything), an Index (the assigned part of a
-    vector) or a pair of them (of a matrix). Light: it refers, never copies."""
+    """A statement `output(mask, accum, replace) << expression`.
+
+    `index` is None (everything), an Index (the assigned part of a vector) or a pair of them (of a matrix). A statement
+    refers to objects, and never copies them.
+    """
 
     __slots__ = ("output", "mask", "accum", "replace", "expr", "index", "hints", "carried")
 
@@ -61,8 +67,11 @@ class Statement:
 
     @property
     def given(self) -> list[Any]:
-        """What the user gave it beside objects: operators by their texts, numbers, and ids as arrays and ranges. Not
-        what is only known when it runs: scalars whose values lie on the devices, numbers of a recorded loop."""
+        """What the user gave it beside objects.
+
+        These are operators by their texts, numbers, and ids as arrays and ranges. Left out is what is only known when
+        it runs: scalars whose values lie on the devices, numbers of a recorded loop.
+        """
         found: list[Any] = [_text_of(self.accum)]
         waiting, seen = [self.index, self.expr], set()
         while waiting:
@@ -104,8 +113,11 @@ def _text_of(op: Any) -> str | None:
 class Operand:
     """Anything that may stand in an expression: handles, transposes, and expressions.
 
-    Arithmetic is elementwise. `+ | ^` and `-` work on the union of the entries (`-` takes 0 for what is missing);
-    `* / // % ** &` and comparisons on the intersection. One side may be a scalar: entries are combined with it."""
+    Arithmetic is elementwise. One side may be a scalar: entries are combined with it.
+
+    - `+ | ^` and `-` work on the union of the entries (`-` takes 0 for what is missing);
+    - `* / // % ** &` and comparisons work on the intersection.
+    """
 
     __slots__ = ()
     __array_ufunc__ = None
@@ -135,21 +147,97 @@ class Operand:
     # -- elementwise
 
     def ewise_add(self, other: Any, op: Any = "plus") -> "Expression":
-        """Entries of either side, combined by `op` where both have one. A vector beside a matrix is repeated: each row
-        on the right side, each column on the left."""
+        """Elementwise on the union: the entries of either side, combined where both have one.
+
+        Parameters
+        ----------
+        other : Vector or Matrix
+            Of the same shape. A vector beside a matrix is repeated: each row on the right side, each column on the
+            left.
+        op : operator, monoid or str
+            The binary operator that combines two values.
+
+        Returns
+        -------
+        Expression
+            Of this shape.
+
+        Raises
+        ------
+        DimensionMismatch
+            If the shapes differ.
+        """
         return ewise("union", self, other, op)
 
     def ewise_mult(self, other: Any, op: Any = "times") -> "Expression":
-        """Places where both sides have an entry, combined by `op`."""
+        """Elementwise on the intersection: the places where both sides have an entry.
+
+        Parameters
+        ----------
+        other : Vector or Matrix
+            Of the same shape. A vector beside a matrix is repeated: each row on the right side, each column on the
+            left.
+        op : operator, monoid or str
+            The binary operator that combines two values.
+
+        Returns
+        -------
+        Expression
+            Of this shape.
+
+        Raises
+        ------
+        DimensionMismatch
+            If the shapes differ.
+        """
         return ewise("intersect", self, other, op)
 
     def ewise_union(self, other: Any, op: Any, left_default: Any, right_default: Any) -> "Expression":
-        """Places where a side has an entry; op(left or left_default, right or right_default)."""
+        """Elementwise on the union, with defaults: op(left or left_default, right or right_default).
+
+        Parameters
+        ----------
+        other : Vector or Matrix
+            Of the same shape.
+        op : operator, monoid or str
+            The binary operator that combines two values.
+        left_default, right_default : scalar
+            The value of a side that has no entry.
+
+        Returns
+        -------
+        Expression
+            Of this shape.
+
+        Raises
+        ------
+        DimensionMismatch
+            If the shapes differ.
+        """
         return ewise("union", self, other, op, (left_default, right_default))
 
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> "Expression":
-        """Each value through a unary operator, an index-unary one (thunk `right`), or a binary one with a bound
-        scalar."""
+        """Each value through an operator.
+
+        Parameters
+        ----------
+        op : operator, function or str
+            A unary operator; an index-unary one; or a binary one, with a scalar on one side.
+        right : scalar, optional
+            The right operand of a binary operator, or the thunk of an index-unary one.
+        left : scalar, optional
+            The left operand of a binary operator.
+
+        Returns
+        -------
+        Expression
+            Of this shape.
+
+        Raises
+        ------
+        TypeError
+            If both `left` and `right` are given, or `left` with an index-unary operator.
+        """
         x = self._node()
         if x.ndim == 0:
             return _kinds["scalar"]._applied(x, op, right, left)
@@ -157,8 +245,25 @@ class Operand:
         return Expression("apply", found, x, None, found.return_type, x.shape, option)
 
     def select(self, op: Any, thunk: Any = None) -> "Expression":
-        """The entries for which op(value, row, column, thunk) is true. `op`: a select operator, a string such as ">=",
-        a function; or a mask or a BOOL object: the entries that it lets through."""
+        """The entries for which op(value, row, column, thunk) is true.
+
+        Parameters
+        ----------
+        op : operator, function, str, Mask or BOOL object
+            A select operator, a string such as ">=", or a function; or what lets entries through.
+        thunk : scalar, optional
+            The operator's last argument.
+
+        Returns
+        -------
+        Expression
+            Of this shape and dtype.
+
+        Raises
+        ------
+        TypeError
+            If `thunk` is given with a mask or a BOOL object.
+        """
         x = self._node()
         if isinstance(op, (Mask, Operand)):
             if thunk is not None:
@@ -371,7 +476,10 @@ def plain(value: Any) -> Any:
 
 
 def ewise(kind: str, left: Any, right: Any, op: Any, defaults: tuple[Any, Any] | None = None) -> "Expression":
-    """op on the union or the intersection of two operands of one shape; a vector beside a matrix is repeated."""
+    """Combine two operands of one shape by `op`; a vector beside a matrix is repeated.
+
+    `kind` is "union" or "intersect".
+    """
     tensors = is_tensor(left), is_tensor(right)
     if not any(tensors):
         return _kinds["scalar"]._ewise(kind, left, right, op, defaults)
@@ -435,8 +543,10 @@ _NODES |= {"reduce", "reduce_rowwise", "reduce_columnwise", "reduce_scalar"}
 
 
 class Lazy(Operand):
-    """Computed when the statement that it stands in runs, or each time it is asked for what only a computed object has
-    (`nvals`, `to_coo`)."""
+    """An operand that is computed when its statement runs, or when something only a computed object has is asked for.
+
+    Such are `nvals` and `to_coo`, which compute it each time.
+    """
 
     __slots__ = ()
     lazy = True
@@ -448,6 +558,7 @@ class Lazy(Operand):
         raise NotImplementedError
 
     def new(self, dtype: Any = None, *, mask: Any = None, name: str | None = None, **hints: Any) -> Any:
+        """Compute into a new object; see `Expression.new`."""
         raise NotImplementedError
 
     def _computed(self) -> Any:
@@ -531,15 +642,17 @@ def _class_of(ndim: int) -> Any:
 
 
 class Bound(NamedTuple):
-    """Of `apply`: the scalar (or thunk) beside a value, and on which side of a binary operator it stands ("": it is no
-    binary one)."""
+    """The scalar (or thunk) beside a value in `apply`.
+
+    `side` says on which side of a binary operator it stands; "": it is no binary one.
+    """
 
     side: str
     scalar: Any
 
 
 class Third(NamedTuple):
-    """Of `chain`, op(inner & z): z is the left operand if `flip`."""
+    """The outer operand of a `chain`, op(inner & z); z is the left operand if `flip`."""
 
     z: Any
     inner: "Expression"
@@ -547,8 +660,11 @@ class Third(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """Of `reduce`: entries count as one each; what comes without entries. Of `fold`, which reduces a union, an
-    intersection or a chain as it is made: that one."""
+    """How a `reduce` treats its operand.
+
+    `counted`: entries count as one each; `empty`: what comes without entries; `inner`: of `fold`, the union,
+    intersection or chain that it reduces as it is made.
+    """
 
     counted: bool
     empty: Any
@@ -556,8 +672,11 @@ class Whole(NamedTuple):
 
 
 class Composed(NamedTuple):
-    """Of `deferred`: what gives its right-hand side of the operands. Of `number`: what gives the value of theirs, and
-    what is done where one is missing ("intersect": nothing comes out; "eq", "ne": whether both are)."""
+    """A right-hand side that a function gives.
+
+    Of `deferred` the function gives an expression of the operands; of `number` the value of theirs. `missing` says what
+    is done where a number is missing: "intersect": nothing comes out; "eq", "ne": whether both are.
+    """
 
     function: Callable[..., Any]
     text: str
@@ -579,10 +698,13 @@ class Shaped(Lazy):
 
 
 class Expression(Shaped):
-    """A lazy right-hand side. `kind` says which; `dtype` and `shape` are those of the result. `.new()` or `<<` computes
-    it. `option` is what a kind needs beside its operands: `apply` Bound, `select` its thunk, `union` the two defaults
-    or None, `chain` Third, `reduce` Whole, `extract` an Index (of a matrix two), `line` a Place, `concat` the tiles,
-    `diag` and `diagonal` which one, `fill` the value, `deferred` and `number` Composed."""
+    """A lazy right-hand side: `.new()` or `<<` computes it.
+
+    `dtype` and `shape` are those of the result; `kind` says what it does. `option` is what a kind needs beside its
+    operands: `apply` Bound, `select` its thunk, `union` the two defaults or None, `chain` Third, `reduce` Whole,
+    `extract` an Index (of a matrix two), `line` a Place, `concat` the tiles, `diag` and `diagonal` which one, `fill`
+    the value, `deferred` and `number` Composed.
+    """
 
     __slots__ = ("kind", "op", "left", "right", "_dtype", "_shape", "_session", "option", "nested")
     nested: bool
@@ -616,7 +738,25 @@ class Expression(Shaped):
         return known[id(self)]
 
     def new(self, dtype: Any = None, *, mask: Any = None, name: str | None = None, **hints: Any) -> Any:
-        """Compute into a new object of `dtype` (default: the expression's). Hints: those of `w(mask, **hints)`."""
+        """Compute into a new object.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            By default that of the expression.
+        mask : Mask, optional
+            Which entries to compute.
+        name : str, optional
+            The object's name.
+        **hints : str
+            `direction` ("push", "pull"), `form` ("list", "bitmap") or `method` ("dot", "rows", "hash", "dense",
+            "sort").
+
+        Returns
+        -------
+        Scalar, Vector or Matrix
+            A new one, of the expression's shape.
+        """
         hints.pop("is_cscalar", None)
         output = new_like(self.shape, self.dtype if dtype is None else lookup_dtype(dtype), name)
         if mask is None and not hints:
@@ -644,8 +784,11 @@ def new_like(shape: tuple, dtype: DataType, name: str | None = None) -> Any:
 
 
 def deferred(function: Callable[..., Any], operands: tuple, dtype: DataType, shape: tuple, text: str) -> Expression:
-    """A right-hand side of several statements: `function` of the (at most two) operands, computed, gives an expression
-    of `dtype`, or a handle that nobody else has."""
+    """A right-hand side of several statements.
+
+    `function` of the (at most two) operands, computed, gives an expression of `dtype`, or a handle that nobody else
+    has.
+    """
     left, right = operands if len(operands) == 2 else (*operands, None)
     return Expression("deferred", None, left, right, dtype, shape, Composed(function, text))
 
@@ -719,21 +862,24 @@ class Transposed(Operand):
 
     @property
     def lazy(self) -> bool:  # type: ignore[override]
+        """Whether the matrix has to be computed first."""
         return self.matrix.lazy
 
     @property
     def name(self) -> str:
+        """The name of the matrix, with `.T`."""
         return f"{self.matrix.name}.T"
 
     @property
     def T(self) -> Any:
+        """The matrix itself."""
         return self.matrix
 
     def _materialized(self) -> Any:
         return self.new()
 
     def new(self, dtype: Any = None, *, mask: Any = None, name: str | None = None, **hints: Any) -> Any:
-        """The transpose as a Matrix of its own."""
+        """The transpose as a new Matrix; arguments as `Expression.new`."""
         output = new_like(self.shape, dtype_or(dtype, self.dtype), name)
         output(mask=mask, **hints) << self
         return output

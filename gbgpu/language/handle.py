@@ -46,13 +46,53 @@ class Handle(Operand):
     # -- writing
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Updater:
+        """An update of this object with a mask, an accumulator and hints, waiting for `<<`.
+
+        Parameters
+        ----------
+        *arguments : Mask, operator or `replace`
+            A mask (or a BOOL object), a binary operator that accumulates, and `gb.replace`, in any order.
+        **keywords : object
+            `mask`, `accum` and `replace` by name; the hints `direction` ("push", "pull"), `form` ("list", "bitmap") and
+            `method` ("dot", "rows", "hash", "dense", "sort").
+
+        Returns
+        -------
+        Updater
+            `w(mask, accum, replace) << expression` runs it.
+
+        Raises
+        ------
+        TypeError
+            If an argument comes twice, a keyword is unknown, or `replace` is given without a mask.
+        ValueError
+            If a hint has another value.
+        """
         return Updater(self, arguments, keywords)
 
     def __lshift__(self, value: Any) -> Statement:
         return self._session.run(Statement(self, None, None, False, self._source(value), None, {}))
 
     def update(self, expr: Any) -> Statement:
-        """`self << expr`."""
+        """Assign to the object, as `self << expr` does.
+
+        Parameters
+        ----------
+        expr : Expression, Vector, Matrix, Scalar or number
+            The right-hand side, of this shape.
+
+        Returns
+        -------
+        Statement
+            What ran; `gb.explain` shows its plan.
+
+        Raises
+        ------
+        DimensionMismatch
+            If the shape differs.
+        InvalidValue
+            If an operand belongs to another session.
+        """
         return self << expr
 
     def _source(self, value: Any, wanted: tuple | None = None) -> Expression:
@@ -141,8 +181,10 @@ class Handle(Operand):
 
     @property
     def nvals(self) -> int:
-        """Number of entries present. Reads from the devices if the host does not know; while a loop is recorded, a
-        recorded scalar."""
+        """The number of entries.
+
+        Reads from the devices if the host does not know it. While a loop is recorded, a recorded scalar.
+        """
         if self._session.recorders:
             found = later(self, INT64, f"{self.name}.nvals", lambda: self._session.nvals(self), "nvals")
             if found is not None:
@@ -150,16 +192,41 @@ class Handle(Operand):
         return self._session.nvals(self)
 
     def memory(self) -> dict[str, int]:
-        """Bytes that each device holds for the content, by the names of the devices (of this process): entries, the
-        transpose and other layouts that products left, a replica. What several handles share counts for each."""
+        """Bytes that each device holds for the content.
+
+        These are the entries, the transpose and other layouts that products left, and a replica. What several objects
+        share counts for each.
+
+        Returns
+        -------
+        dict of str to int
+            Bytes by the names of the devices of this process.
+        """
         return self._session.held(self)
 
     @property
     def is_empty(self) -> bool:
+        """Whether there is no entry."""
         return self.nvals == 0
 
     def wait(self, how: str = "materialize") -> Any:
-        """Wait until the devices have computed it; `how` is "materialize" or "complete"."""
+        """Wait until the devices have computed the content.
+
+        Parameters
+        ----------
+        how : str
+            "materialize" or "complete"; both do the same.
+
+        Returns
+        -------
+        Vector, Matrix or Scalar
+            The object itself.
+
+        Raises
+        ------
+        ValueError
+            If `how` is another word.
+        """
         if checked_text(how, "materialize or complete").lower() not in ("materialize", "complete"):
             raise ValueError(message("how: materialize or complete", repr(how)))
         for device in self._session.devices:
@@ -211,7 +278,26 @@ class Tensor(Handle):
     def dup(
         self, dtype: Any = None, *, clear: bool = False, mask: Any = None, name: str | None = None, **hints: Any
     ) -> Any:
-        """A copy (of `dtype`; of the entries that `mask` lets through; of the shape only if `clear`)."""
+        """A copy.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            By default that of the object.
+        clear : bool
+            Whether the copy only has the shape, and no entries.
+        mask : Mask, optional
+            Which entries to copy.
+        name : str, optional
+            The copy's name.
+        **hints : str
+            Hints for the statement, as of `w(mask, **hints)`.
+
+        Returns
+        -------
+        Vector or Matrix
+            A new one.
+        """
         copy = new_like(self.shape, self.dtype if dtype is None else lookup_dtype(dtype), name)
         if not clear:
             copy(mask=mask, **hints) << self
@@ -228,8 +314,25 @@ class Readable(Operand):
         return reading(self, key)
 
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
-        """Same shape, same entries, equal values (and the same dtype if asked); while a loop is recorded, a recorded
-        BOOL."""
+        """Whether shape, entries and values are the same.
+
+        Parameters
+        ----------
+        other : Vector or Matrix
+            Of the same number of dimensions.
+        check_dtype : bool
+            Whether dtypes must be the same.
+
+        Returns
+        -------
+        bool
+            While a loop is recorded, a recorded BOOL.
+
+        Raises
+        ------
+        TypeError
+            If `other` is something else.
+        """
         if (found := told(self, other, "isequal", check_dtype=check_dtype)) is not None:
             return found
         if getattr(other, "matrix", None) is self and self.dtype.kind != "f" and self._session.known_symmetric(self):
@@ -243,8 +346,29 @@ class Readable(Operand):
         return same.nvals == mine.nvals and _all(same)
 
     def isclose(self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False) -> bool:
-        """Same shape and entries, and |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol) or a == b. Recorded as
-        `isequal`."""
+        """Whether shape and entries are the same, and values are close.
+
+        Values are close if a == b or |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol).
+
+        Parameters
+        ----------
+        other : Vector or Matrix
+            Of the same number of dimensions.
+        rel_tol, abs_tol : float
+            The relative and the absolute tolerance.
+        check_dtype : bool
+            Whether dtypes must be the same.
+
+        Returns
+        -------
+        bool
+            While a loop is recorded, a recorded BOOL.
+
+        Raises
+        ------
+        TypeError
+            If `other` is something else.
+        """
         given = {"rel_tol": rel_tol, "abs_tol": abs_tol, "check_dtype": check_dtype}
         if (found := told(self, other, "isclose", **given)) is not None:
             return found

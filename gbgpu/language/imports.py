@@ -27,6 +27,7 @@ def by_format(cls: Any, format: str, given: dict) -> Any:
 
 
 def guessed(given: dict) -> str:
+    """The format of import functions' arguments, by their names."""
     names = {name for name, value in given.items() if value is not None}
     if "bitmap" in names:
         return "bitmapr"
@@ -74,6 +75,7 @@ def lines_of(nvec: int | None, lines: Any, indptr: Any, indices: Any, values: An
 
 
 def dense(values: Any, bitmap: Any, nrows: Any, ncols: Any, format: str, opts: dict) -> Any:
+    """The matrix of a full or bitmap format."""
     kept, dtype = imported(values, opts, format)
     like = array_of(bitmap) if bitmap is not None else array_of(values)
     held = like.shape if like.ndim == 2 else (None, None)

@@ -24,10 +24,11 @@ class Index:
 
     @classmethod
     def of(cls, key: Any, n: int) -> "Index":
-        """The index for a slice, a list or array of ints (negative ones count from the end), or a Vector of ids (of the
-        values that are present, in index order).
+        """The index that a subscript means.
 
-        Raises IndexOutOfBound, which is an IndexError; TypeError for anything else."""
+        It is a slice, a list or array of ints (negative ones count from the end), or a Vector of ids (of the values
+        that are present, in index order). Raises IndexOutOfBound, which is an IndexError; TypeError for anything else.
+        """
         if isinstance(key, Index):
             return key
         if isinstance(key, slice):
@@ -96,6 +97,7 @@ def distinct(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def is_integer(key: Any) -> bool:
+    """Whether it is an int, of Python or NumPy, and no bool."""
     return isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_))
 
 

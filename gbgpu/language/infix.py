@@ -10,8 +10,11 @@ from .typed import multiplier
 
 
 class Infix(Shaped):
-    """`a @ b`, `a | b` or `a & b`: `semiring(a @ b)`, `binary(a | b)`. Without an operator `@` means plus_times, and
-    the others `lor` and `land` of BOOL objects. `plus(a | b | c)` is plus(plus(a | b) | c)."""
+    """The operands of `a @ b`, `a | b` or `a & b`, which wait for an operator: `semiring(a @ b)`, `binary(a | b)`.
+
+    Without an operator `@` means plus_times, and the others `lor` and `land` of BOOL objects. `plus(a | b | c)` is
+    plus(plus(a | b) | c).
+    """
 
     __slots__ = ("sign", "left", "right", "_shape")
     shape = fixed("shape")
@@ -65,6 +68,7 @@ class Infix(Shaped):
 
     @property
     def dtype(self) -> DataType:  # type: ignore[override]
+        """The dtype of what it means without an operator."""
         return self._node().dtype
 
     def new(self, dtype: Any = None, *, mask: Any = None, name: str | None = None, **hints: Any) -> Any:
@@ -73,6 +77,7 @@ class Infix(Shaped):
 
     @property
     def text(self) -> str:
+        """The expression in one line."""
         return f"{self._side(self.left)} {self.sign} {self._side(self.right)}"
 
     def _side(self, x: Any) -> str:

@@ -21,9 +21,19 @@ replace = _Replace()
 
 
 class Mask:
-    """The structure (`.S`) or the values (`.V`) of a parent, or the complement (`~`). Masks combine with `&` and `|`.
+    """The entries that a statement may write: structure (`.S`) or values (`.V`) of an object, or the complement (`~`).
 
-    `parent`: the Vector or Matrix; `structural`; `complement`."""
+    Masks combine with `&` and `|`.
+
+    Attributes
+    ----------
+    parent : Vector or Matrix
+        The object.
+    structural : bool
+        Whether the entries that are present count; if not, those that are present and true.
+    complement : bool
+        Whether it is the complement.
+    """
 
     __slots__ = ("_parent", "_structural", "_complement")
     __array_ufunc__ = None
@@ -37,6 +47,7 @@ class Mask:
 
     @property
     def name(self) -> str:
+        """The mask as text, `~v.S`."""
         return f"{'~' if self.complement else ''}{self.parent.name}.{'S' if self.structural else 'V'}"
 
     def __invert__(self) -> "Mask":
@@ -71,7 +82,26 @@ class Mask:
     def new(
         self, dtype: Any = None, *, complement: bool = False, mask: Any = None, name: str | None = None, **opts: Any
     ) -> Any:
-        """An object that is True wherever the mask (and `mask`) lets through; `complement`: wherever it does not."""
+        """An object that is True wherever the mask lets through.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            By default BOOL.
+        complement : bool
+            Whether it is True wherever the mask does not.
+        mask : Mask, optional
+            A second mask, which must let through as well.
+        name : str, optional
+            The object's name.
+        **opts : str
+            Ignored.
+
+        Returns
+        -------
+        Vector or Matrix
+            A new one, of the parent's shape.
+        """
         both = self if mask is None else self & checked_mask(mask)
         made = self.parent.dup(BOOL if dtype is None else dtype, clear=True, name=name)
         made(~both if complement else both) << True
@@ -118,6 +148,7 @@ def fitting(mask: Mask, shape: tuple, session: Any) -> Mask:
 
 
 def one_session(operand: Any, session: Any) -> None:
+    """Raise InvalidValue unless the operand belongs to the session."""
     if operand._session is not session:
         raise InvalidValue(
             message("operands of one session", "operands of two", "gb.init ended the first session; make them again")

@@ -32,7 +32,7 @@ from .vector import _no_values, _unzipped
 
 
 class MatrixFace(Readable):
-    """What a Matrix and its transpose share."""
+    """Methods that a Matrix and its transpose share."""
 
     __slots__ = ()
     ndim = 2
@@ -43,7 +43,25 @@ class MatrixFace(Readable):
     # -- reading
 
     def get(self, row: int, col: int, default: Any = None) -> Any:
-        """The value at (row, col), or `default`."""
+        """The value at (row, col), or `default` if there is no entry.
+
+        Parameters
+        ----------
+        row, col : int
+            Indices; negative ones count from the end.
+        default : object
+            What to return if there is no entry.
+
+        Returns
+        -------
+        scalar
+            The value as a Python number. While a loop is recorded, a recorded scalar.
+
+        Raises
+        ------
+        IndexError
+            If an index is out of range.
+        """
         found = later(self, self.dtype, f"element ({row}, {col})", lambda: self.get(row, col, default))
         if found is not None:
             return found
@@ -63,21 +81,44 @@ class MatrixFace(Readable):
         return indptr, cols, vals if dtype is None else cast_array(vals, lookup_dtype(dtype))
 
     def to_csr(self, dtype: Any = None, *, sort: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(indptr int64, columns int64, values) as NumPy arrays, columns ascending in a row."""
+        """The content as CSR arrays on the host.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            The type of the values. By default that of the matrix.
+        sort : bool
+            Ignored: columns always ascend within a row.
+
+        Returns
+        -------
+        indptr : numpy.ndarray
+            INT64, nrows + 1.
+        columns : numpy.ndarray
+            INT64, nvals.
+        values : numpy.ndarray
+            `dtype`, nvals.
+        """
         return self._csr(dtype)
 
     def to_csc(self, dtype: Any = None, *, sort: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(indptr int64, rows int64, values) as NumPy arrays, rows ascending in a column."""
+        """The content as CSC arrays on the host: `indptr` (ncols + 1), row indices and values; see `to_csr`."""
         return self.T._csr(dtype)  # type: ignore[attr-defined]
 
     def to_dcsr(self, dtype: Any = None, *, sort: bool = True) -> tuple:
-        """(rows that have entries, indptr over them, columns, values)."""
+        """The content as CSR arrays of the rows that have entries.
+
+        Returned are these rows, `indptr` over them, columns and values.
+        """
         indptr, cols, vals = self.to_csr(dtype)
         rows = np.flatnonzero(np.diff(indptr))
         return rows, np.append(indptr[rows], indptr[-1]), cols, vals
 
     def to_dcsc(self, dtype: Any = None, *, sort: bool = True) -> tuple:
-        """(columns that have entries, indptr over them, rows, values)."""
+        """The content as CSC arrays of the columns that have entries.
+
+        Returned are these columns, `indptr` over them, rows and values.
+        """
         return self.T.to_dcsr(dtype)  # type: ignore[attr-defined]
 
     def to_coo(
@@ -90,8 +131,28 @@ class MatrixFace(Readable):
         sort: bool = True,
         local: bool = False,
     ) -> tuple:
-        """(rows, columns, values) as NumPy arrays, by row and column; None in place of what was not asked for. `local`:
-        of the entries that lie in this process, which asks no other rank (docs/clusters.md)."""
+        """Rows, columns and values of all entries on the host, by row and column.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            The type of the values. By default that of the matrix.
+        rows, columns, values : bool
+            Whether to return this array; if not, None stands in its place.
+        sort : bool
+            Ignored: entries are always in order.
+        local : bool
+            Whether to return only the entries that lie in this process, which asks no other rank (docs/clusters.md).
+
+        Returns
+        -------
+        rows : numpy.ndarray
+            INT64, nvals.
+        columns : numpy.ndarray
+            INT64, nvals.
+        values : numpy.ndarray
+            `dtype`, nvals.
+        """
         if local:
             i, cols, vals = self._session.matrix_entries(self._materialized())  # type: ignore[attr-defined]
             vals = vals if dtype is None else cast_array(vals, lookup_dtype(dtype))
@@ -101,12 +162,23 @@ class MatrixFace(Readable):
         return i if rows else None, cols if columns else None, vals if values else None
 
     def to_edgelist(self, dtype: Any = None, *, values: bool = True, sort: bool = True) -> tuple:
-        """(array of (row, column) pairs, values or None)."""
+        """An array (nvals, 2) of pairs of row and column, and the values or None."""
         i, j, vals = self.to_coo(dtype, values=values)
         return np.column_stack([i, j]), vals
 
     def to_dicts(self, order: str = "rowwise") -> dict[int, dict[int, Any]]:
-        """{row: {column: value}}, or by column with order="columnwise"."""
+        """The content as nested dictionaries `{row: {column: value}}`.
+
+        Parameters
+        ----------
+        order : str
+            "rowwise", or "columnwise" for `{column: {row: value}}`.
+
+        Returns
+        -------
+        dict
+            Rows without entries are left out.
+        """
         i, j, vals = (self if compose.by_rows(order) else self.T).to_coo()  # type: ignore[attr-defined]
         made: dict[int, dict[int, Any]] = {}
         for row, col, value in zip(i.tolist(), j.tolist(), vals.tolist(), strict=True):
@@ -114,12 +186,43 @@ class MatrixFace(Readable):
         return made
 
     def to_scipy_sparse(self, format: str = "csr") -> Any:
-        """A SciPy sparse array."""
+        """The content as a SciPy sparse array.
+
+        Parameters
+        ----------
+        format : str
+            A format of SciPy: "csr", "csc", "coo", ...
+
+        Returns
+        -------
+        scipy.sparse array
+            Of this shape and dtype.
+        """
         indptr, cols, vals = self._csr()
         return imported("scipy.sparse").csr_array((vals, cols, indptr), shape=self.shape).asformat(format)
 
     def to_dense(self, fill_value: Any = None, dtype: Any = None) -> np.ndarray:
-        """A NumPy array with `fill_value` where no entry is present (required unless all are)."""
+        """The content as a dense NumPy array.
+
+        Parameters
+        ----------
+        fill_value : scalar, optional
+            The value where no entry is present; required unless all entries are.
+        dtype : dtype, optional
+            The type of the values.
+
+        Returns
+        -------
+        numpy.ndarray
+            (nrows, ncols).
+
+        Raises
+        ------
+        TypeError
+            If an entry is missing and no `fill_value` is given.
+        OutOfMemory
+            If the host has no room for the array.
+        """
         indptr, cols, vals = self._csr(dtype)
         lengths, m = np.diff(indptr), self.shape[1]
         rows = np.flatnonzero(lengths)
@@ -130,22 +233,82 @@ class MatrixFace(Readable):
     # -- products, reductions, compositions
 
     def mxm(self, other: Any, op: Any = "plus_times") -> Expression:
-        """`op(self @ B)`: a matrix."""
+        """The matrix product `op(self @ other)`.
+
+        Parameters
+        ----------
+        other : Matrix
+            The right operand, with as many rows as this matrix has columns.
+        op : semiring or str
+            The semiring of the product.
+
+        Returns
+        -------
+        Expression
+            Of a matrix, nrows x other.ncols.
+
+        Raises
+        ------
+        DimensionMismatch
+            If the inner sizes differ.
+        """
         return product(op, self, compose.of_ndim(other, 2))
 
     def mxv(self, other: Any, op: Any = "plus_times") -> Expression:
-        """`op(self @ v)`: a vector of nrows."""
+        """The product with a vector, `op(self @ other)`.
+
+        Parameters
+        ----------
+        other : Vector
+            The right operand, of size ncols.
+        op : semiring or str
+            The semiring of the product.
+
+        Returns
+        -------
+        Expression
+            Of a vector, size nrows.
+
+        Raises
+        ------
+        DimensionMismatch
+            If the inner sizes differ.
+        """
         return product(op, self, compose.of_ndim(other, 1))
 
     def kronecker(self, other: Any, op: Any = "times") -> Expression:
-        """A matrix of (nrows * nrows, ncols * ncols) with op(self[i, j], other[k, l]) for each pair of entries."""
+        """The Kronecker product: op(self[i, j], other[k, l]) for each pair of entries.
+
+        Parameters
+        ----------
+        other : Matrix
+            The right operand.
+        op : operator or str
+            The binary operator that combines two values.
+
+        Returns
+        -------
+        Expression
+            Of a matrix, (nrows * other.nrows) x (ncols * other.ncols).
+        """
         other = compose.of_ndim(other, 2)._node()
         found = elementwise(op, self.dtype, other.dtype)
         shape = (self.shape[0] * other.shape[0], self.shape[1] * other.shape[1])
         return Expression("kron", found, self, other, found.return_type, shape)
 
     def reduce_rowwise(self, op: Any = "plus") -> Expression:
-        """A vector: the values of each row combined by a monoid or an aggregator; empty rows absent."""
+        """The values of each row, combined.
+
+        Parameters
+        ----------
+        op : monoid, aggregator or str
+            What combines the values.
+
+        Returns
+        -------
+        Expression
+            Of a vector, size nrows; no entry where a row is empty.
+        """
         aggregator = aggregator_of(op)
         if aggregator is not None:
             return aggregator.reduce_rows(self)
@@ -153,30 +316,106 @@ class MatrixFace(Readable):
         return Expression("reduce_rows", semiring, self, None, semiring.return_type, self.shape[:1])
 
     def reduce_columnwise(self, op: Any = "plus") -> Expression:
-        """A vector: the values of each column combined by a monoid or an aggregator; empty columns absent."""
+        """The values of each column, combined.
+
+        Parameters
+        ----------
+        op : monoid, aggregator or str
+            What combines the values.
+
+        Returns
+        -------
+        Expression
+            Of a vector, size ncols; no entry where a column is empty.
+        """
         return self.T.reduce_rowwise(op)  # type: ignore[attr-defined]
 
     def reduce_scalar(self, op: Any = "plus", *, allow_empty: bool = True) -> Expression:
-        """All values combined by a monoid or an aggregator: a Scalar expression, without entries empty (or else the
-        identity)."""
+        """All values, combined.
+
+        Parameters
+        ----------
+        op : monoid, aggregator or str
+            What combines the values.
+        allow_empty : bool
+            Whether the result is empty if there is no entry. If not, it is the identity of the monoid.
+
+        Returns
+        -------
+        Expression
+            Of a Scalar.
+
+        Raises
+        ------
+        ValueError
+            If an aggregator can't reduce a matrix, or `allow_empty` is False and `op` is no monoid.
+        """
         return reduction(self, op, allow_empty)
 
     def diag(self, k: int = 0, dtype: Any = None, *, name: str | None = None, **hints: Any) -> Any:
-        """The k'th diagonal as a Vector (a new one)."""
+        """The k'th diagonal as a new Vector.
+
+        Parameters
+        ----------
+        k : int
+            Which diagonal: 0 the main one, above it positive.
+        dtype : dtype, optional
+            By default that of the matrix.
+        name : str, optional
+            The vector's name.
+        **hints : str
+            Hints for the statement, as of `w(mask, **hints)`.
+
+        Returns
+        -------
+        Vector
+            A new one, of the diagonal's length.
+        """
         k = compose.integral(k, "k")
         shape = (compose.diagonal_size(self.shape, k),)
         return Expression("diagonal", None, self, None, self.dtype, shape, k).new(dtype, name=name, **hints)
 
     def power(self, n: int, op: Any = "plus_times") -> Expression:
-        """`op(self @ self @ ...)`, n factors; n = 0 has the identity of the semiring's multiplication on the diagonal.
+        """The product of n times this matrix, `op(self @ self @ ...)`.
 
-        Raises DimensionMismatch unless square, ValueError for a negative n, or n = 0 without an identity."""
+        Parameters
+        ----------
+        n : int
+            The number of factors. For 0 the result has the identity of the semiring's multiplication on the diagonal.
+        op : semiring or str
+            The semiring of the products.
+
+        Returns
+        -------
+        Expression
+            Of a matrix of this shape.
+
+        Raises
+        ------
+        DimensionMismatch
+            If the matrix is not square.
+        ValueError
+            If `n` is negative, or 0 for a multiplication without an identity.
+        """
         return compose.power(self, n, op)
 
     def reposition(
         self, row_offset: int, column_offset: int, *, nrows: int | None = None, ncols: int | None = None
     ) -> Expression:
-        """Entries moved by the offsets, into a matrix of (nrows, ncols); those that fall outside are dropped."""
+        """The entries, moved by offsets.
+
+        Parameters
+        ----------
+        row_offset, column_offset : int
+            How far entries move; may be negative.
+        nrows, ncols : int, optional
+            The shape of the result. By default that of this matrix.
+
+        Returns
+        -------
+        Expression
+            Of a matrix; entries that fall outside are dropped.
+        """
         sizes = zip((nrows, ncols), self.shape, strict=True)
         rows, columns = (n if given is None else checked_size(given) for given, n in sizes)
         offsets = compose.integral(row_offset, "row_offset"), compose.integral(column_offset, "column_offset")
@@ -184,8 +423,24 @@ class MatrixFace(Readable):
 
 
 class Matrix(MatrixFace, Tensor):
-    """A sparse matrix: CSR row blocks on the session's devices. Without a value array (iso) if all values are one. Arc
-    i -> j is A[i, j]."""
+    """A sparse matrix: entries of one dtype, in CSR row blocks on the session's devices.
+
+    An adjacency matrix has the arc i -> j at A[i, j]. If all values are one, no array of values is stored (iso).
+
+    Parameters
+    ----------
+    dtype : dtype
+        The type of the values.
+    nrows, ncols : int
+        The shape.
+    name : str, optional
+        The name in plans and traces.
+
+    Raises
+    ------
+    InvalidValue
+        If a size is not from 0 to 2**60 - 1.
+    """
 
     __slots__ = ("_held",)  # (the content or None, the log of single entries that it does not have yet or None)
     __networkx_backend__ = "gbgpu"
@@ -198,6 +453,7 @@ class Matrix(MatrixFace, Tensor):
 
     @_store.setter
     def _store(self, store: Any) -> None:
+        """The content, with the single entries that were logged."""
         self._held = store, None
 
     def __init__(self, dtype: Any = float, nrows: int = 0, ncols: int = 0, *, name: str | None = None):
@@ -220,14 +476,42 @@ class Matrix(MatrixFace, Tensor):
         name: str | None = None,
         local: bool = False,
     ) -> "Matrix":
-        """Entries (rows[k], columns[k], values[k]) in any order; a scalar `values` makes an iso matrix. Shapes default
-        to the largest id + 1. Arrays that lie on a GPU of the session stay there.
+        """A matrix of the entries (rows[k], columns[k], values[k]), given in any order.
 
-        `local`: of several ranks, each gives entries of its own, any of all (docs/clusters.md); `dup_op` combines
-        them by rank and in the order given.
+        Parameters
+        ----------
+        rows, columns : array of int
+            Indices, of one length. Arrays that lie on a GPU of the session stay there.
+        values : array or scalar
+            As many values as indices, or one for all (an iso matrix).
+        dtype : dtype, optional
+            The type of the values. By default that of `values`.
+        nrows, ncols : int, optional
+            The shape. By default the largest index + 1.
+        dup_op : operator or str, optional
+            The binary operator that combines entries at one place.
+        name : str, optional
+            The matrix's name.
+        local : bool
+            Whether, of several ranks, each gives entries of its own, any of all (docs/clusters.md). `dup_op` combines
+            these by rank, then in the order given.
 
-        Raises IndexOutOfBound for a negative or too large id, ValueError for duplicates without `dup_op` and unequal
-        lengths, InvalidValue for parts of different types."""
+        Returns
+        -------
+        Matrix
+            A new one.
+
+        Raises
+        ------
+        IndexOutOfBound
+            If an index is negative or too large.
+        ValueError
+            If lengths differ, or a place comes twice without `dup_op`.
+        TypeError
+            If indices are no integers, or values no numbers.
+        InvalidValue
+            If, with `local`, ranks give parts of different types.
+        """
         ids, read = {"row": rows, "column": columns}, reader(rows, columns)
         (i, j), vals, iso, shape = checked_entries(ids, (nrows, ncols), values, dtype, dup_op, local, read)
         matrix = cls(vals.dtype, *shape, name=name)
@@ -246,8 +530,35 @@ class Matrix(MatrixFace, Tensor):
         dup_op: Any = None,
         name: str | None = None,
     ) -> "Matrix":
-        """Entries from (row, column) or (row, column, value) tuples, or an array with two columns; `values` beside it
-        (default 1.0)."""
+        """A matrix of the entries in a list of edges.
+
+        Parameters
+        ----------
+        edgelist : iterable of tuples or array
+            (row, column) or (row, column, value) tuples, or an array with two columns.
+        values : array or scalar, optional
+            Values beside pairs. By default 1.0.
+        dtype : dtype, optional
+            The type of the values.
+        nrows, ncols : int, optional
+            The shape. By default the largest index + 1.
+        dup_op : operator or str, optional
+            The binary operator that combines entries at one place.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one.
+
+        Raises
+        ------
+        ValueError
+            If a tuple has another length or an array another number of columns; else as `from_coo`.
+        TypeError
+            If values are given both in triples and beside them.
+        """
         i, j, vals = _edges(edgelist, values)
         return cls.from_coo(i, j, vals, dtype, nrows=nrows, ncols=ncols, dup_op=dup_op, name=name)
 
@@ -263,8 +574,41 @@ class Matrix(MatrixFace, Tensor):
         ncols: int | None = None,
         name: str | None = None,
     ) -> "Matrix":
-        """CSR arrays, columns in any order within a row. Raises InvalidValue for offsets that don't ascend from 0 to
-        the number of columns given, IndexOutOfBound for a column out of range, ValueError for duplicates."""
+        """A matrix of CSR arrays.
+
+        Parameters
+        ----------
+        indptr : array of int
+            The offset of each row's first entry, nrows + 1.
+        col_indices : array of int
+            The column of each entry, in any order within a row.
+        values : array or scalar
+            As many values as columns, or one for all.
+        dtype : dtype, optional
+            The type of the values.
+        nrows : int, optional
+            Checked against `indptr`, if given.
+        ncols : int, optional
+            By default the largest column + 1.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one.
+
+        Raises
+        ------
+        InvalidValue
+            If the offsets do not ascend from 0 to the number of columns given.
+        DimensionMismatch
+            If there are not nrows + 1 offsets.
+        IndexOutOfBound
+            If a column is out of range.
+        ValueError
+            If a place comes twice.
+        """
         read = reader(indptr, col_indices)
         cols = checked_ids(col_indices, ncols, "column", read)
         offsets = offsets_of(indptr, len(cols), "row", read)
@@ -288,7 +632,35 @@ class Matrix(MatrixFace, Tensor):
         ncols: int | None = None,
         name: str | None = None,
     ) -> "Matrix":
-        """CSC arrays; errors as from_csr."""
+        """A matrix of CSC arrays.
+
+        Parameters
+        ----------
+        indptr : array of int
+            The offset of each column's first entry, ncols + 1.
+        row_indices : array of int
+            The row of each entry, in any order within a column.
+        values : array or scalar
+            As many values as rows, or one for all.
+        dtype : dtype, optional
+            The type of the values.
+        nrows : int, optional
+            By default the largest row + 1.
+        ncols : int, optional
+            Checked against `indptr`, if given.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one.
+
+        Raises
+        ------
+        InvalidValue, DimensionMismatch, IndexOutOfBound, ValueError
+            As `from_csr`.
+        """
         rows = checked_ids(row_indices, nrows, "row")
         offsets = offsets_of(indptr, len(rows), "column")
         if ncols is not None and ncols != len(offsets) - 1:
@@ -309,7 +681,35 @@ class Matrix(MatrixFace, Tensor):
         ncols: int | None = None,
         name: str | None = None,
     ) -> "Matrix":
-        """CSR arrays of the rows that are named; errors as from_csr."""
+        """A matrix of CSR arrays of some rows.
+
+        Parameters
+        ----------
+        compressed_rows : array of int
+            The k rows that have entries.
+        indptr : array of int
+            The offset of the first entry of each of them, k + 1.
+        col_indices : array of int
+            The column of each entry.
+        values : array or scalar
+            As many values as columns, or one for all.
+        dtype : dtype, optional
+            The type of the values.
+        nrows, ncols : int, optional
+            The shape. By default the largest index + 1.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one.
+
+        Raises
+        ------
+        InvalidValue, IndexOutOfBound, ValueError
+            As `from_csr`.
+        """
         rows = _expanded(compressed_rows, indptr, col_indices, nrows, "row")
         return cls.from_coo(rows, col_indices, values, dtype, nrows=nrows, ncols=ncols, name=name)
 
@@ -326,13 +726,65 @@ class Matrix(MatrixFace, Tensor):
         ncols: int | None = None,
         name: str | None = None,
     ) -> "Matrix":
-        """CSC arrays of the columns that are named; errors as from_csr."""
+        """A matrix of CSC arrays of some columns.
+
+        Parameters
+        ----------
+        compressed_cols : array of int
+            The k columns that have entries.
+        indptr : array of int
+            The offset of the first entry of each of them, k + 1.
+        row_indices : array of int
+            The row of each entry.
+        values : array or scalar
+            As many values as rows, or one for all.
+        dtype : dtype, optional
+            The type of the values.
+        nrows, ncols : int, optional
+            The shape. By default the largest index + 1.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one.
+
+        Raises
+        ------
+        InvalidValue, IndexOutOfBound, ValueError
+            As `from_csr`.
+        """
         columns = _expanded(compressed_cols, indptr, row_indices, ncols, "column")
         return cls.from_coo(row_indices, columns, values, dtype, nrows=nrows, ncols=ncols, name=name)
 
     @classmethod
     def from_scipy_sparse(cls, A: Any, *, dup_op: Any = None, name: str | None = None) -> "Matrix":
-        """A SciPy sparse matrix or array. Stored zeros stay entries; duplicates need `dup_op`."""
+        """A matrix of a SciPy sparse array or matrix; stored zeros stay entries.
+
+        Parameters
+        ----------
+        A : scipy.sparse array or matrix
+            Two-dimensional, of any format.
+        dup_op : operator or str, optional
+            The binary operator that combines entries at one place.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one, of the shape and dtype of `A`.
+
+        Raises
+        ------
+        TypeError
+            If `A` is not sparse.
+        DimensionMismatch
+            If `A` is not two-dimensional.
+        ValueError
+            If a place comes twice without `dup_op`.
+        """
         if not hasattr(A, "tocoo"):
             raise TypeError(message("a SciPy sparse matrix or array", type(A).__name__, "from_dense, from_coo"))
         if A.ndim != 2:
@@ -346,7 +798,31 @@ class Matrix(MatrixFace, Tensor):
     def from_dense(
         cls, values: Any, missing_value: Any = None, *, dtype: Any = None, name: str | None = None
     ) -> "Matrix":
-        """Every element of a two-dimensional array, except those equal to `missing_value`."""
+        """A matrix of the elements of a two-dimensional array.
+
+        Parameters
+        ----------
+        values : array
+            Two-dimensional.
+        missing_value : scalar, optional
+            Elements equal to it (NaN: that are NaN) become no entries.
+        dtype : dtype, optional
+            The type of the values. By default that of `values`.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one, of the array's shape.
+
+        Raises
+        ------
+        ValueError
+            If the array has another number of dimensions.
+        TypeError
+            If `values` is a scalar.
+        """
         array: Any = numbers(values, dtype)
         if array.ndim != 2:
             kind = ValueError if array.ndim else TypeError
@@ -362,7 +838,24 @@ class Matrix(MatrixFace, Tensor):
 
     @classmethod
     def from_scalar(cls, value: Any, nrows: int, ncols: int, dtype: Any = None, *, name: str | None = None) -> "Matrix":
-        """A full iso matrix."""
+        """A matrix with one value at every place, which is stored once.
+
+        Parameters
+        ----------
+        value : scalar
+            The value.
+        nrows, ncols : int
+            The shape.
+        dtype : dtype, optional
+            By default that of `value`.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one.
+        """
         vals, _ = checked_values(value, 1, dtype)
         matrix = cls(vals.dtype, nrows, ncols, name=name)
         matrix << vals[0]
@@ -379,7 +872,31 @@ class Matrix(MatrixFace, Tensor):
         ncols: int | None = None,
         name: str | None = None,
     ) -> "Matrix":
-        """{row: {column: value}}, or a list of {column: value}; by column with order="columnwise"."""
+        """A matrix of nested dictionaries `{row: {column: value}}`.
+
+        Parameters
+        ----------
+        nested_dicts : dict or list of dict
+            `{row: {column: value}}`, or a list of `{column: value}` for rows 0, 1, ...
+        dtype : dtype, optional
+            The type of the values.
+        order : str
+            "rowwise", or "columnwise" if the outer keys are columns.
+        nrows, ncols : int, optional
+            The shape. By default the largest index + 1; empty inner dictionaries count.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one.
+
+        Raises
+        ------
+        TypeError
+            If something else than dictionaries is inside.
+        """
         outer = list(nested_dicts.items() if isinstance(nested_dicts, Mapping) else enumerate(nested_dicts))
         if not all(isinstance(inner, Mapping) for _, inner in outer):
             raise TypeError(message("dicts {column: value} in a dict or a list", type(nested_dicts).__name__))
@@ -404,8 +921,28 @@ class Matrix(MatrixFace, Tensor):
         nrows: int | None = None,
         ncols: int | None = None,
     ) -> None:
-        """Fill an empty matrix in place (`clear`: whatever it holds; `nrows`, `ncols`: resized first). Raises
-        OutputNotEmpty, else as from_coo."""
+        """Fill an empty matrix in place.
+
+        Parameters
+        ----------
+        rows, columns : array of int
+            Indices, of one length.
+        values : array or scalar
+            As many values as indices, or one for all.
+        dup_op : operator or str, optional
+            The binary operator that combines entries at one place.
+        clear : bool
+            Whether to delete what the matrix holds first.
+        nrows, ncols : int, optional
+            Another shape.
+
+        Raises
+        ------
+        OutputNotEmpty
+            If the matrix has entries and `clear` is not given.
+        IndexOutOfBound, ValueError, TypeError
+            As `from_coo`.
+        """
         sizes = zip((nrows, ncols), self.shape, strict=True)
         shape = tuple(n if given is None else checked_size(given) for given, n in sizes)
         i, j = checked_ids(rows, shape[0], "row"), checked_ids(columns, shape[1], "column")
@@ -425,21 +962,46 @@ class Matrix(MatrixFace, Tensor):
 
     @property
     def T(self) -> "TransposedMatrix":
-        """The transpose, lazily."""
+        """The transpose, a view: nothing moves until a product needs the other orientation."""
         return TransposedMatrix(self)
 
     def _at(self, where: tuple[int, int]) -> Any:
         return self._session.element(self, where)
 
     def resize(self, nrows: int, ncols: int) -> None:
-        """Change the shape in place; entries outside it are dropped."""
+        """Change the shape in place; entries outside it are dropped.
+
+        Parameters
+        ----------
+        nrows, ncols : int
+            The new shape.
+        """
         compose.resize(self, (checked_size(nrows), checked_size(ncols)))
 
     def setdiag(self, values: Any, k: int = 0, *, mask: Any = None, accum: Any = None, **hints: Any) -> None:
-        """Set the k'th diagonal to a scalar, a Vector or an array of its length. `mask`: a vector mask over the
-        diagonal, or a matrix mask. Without `accum` a place that a Vector has no entry for is emptied.
+        """Set the k'th diagonal.
 
-        Raises IndexError for a diagonal outside the matrix, DimensionMismatch for a wrong length."""
+        Parameters
+        ----------
+        values : scalar, Vector or array
+            One value, or as many as the diagonal is long. Without `accum`, a place where a Vector has no entry is
+            emptied.
+        k : int
+            Which diagonal: 0 the main one, above it positive.
+        mask : Mask, optional
+            A vector mask over the diagonal, or a matrix mask.
+        accum : operator or str, optional
+            The binary operator that combines old and new values.
+        **hints : str
+            Hints for the statement, as of `A(mask, **hints)`.
+
+        Raises
+        ------
+        IndexError
+            If the diagonal is outside the matrix.
+        DimensionMismatch
+            If a length is not that of the diagonal.
+        """
         compose.setdiag(self, values, k, mask, accum, hints)
 
     ss = Tools("MatrixTools")
@@ -452,7 +1014,7 @@ class Matrix(MatrixFace, Tensor):
 
 
 class TransposedMatrix(MatrixFace, Transposed):
-    """`A.T`."""
+    """The transpose of a matrix, as of `A.T`: a view that can be read and used in expressions."""
 
     __slots__ = ()
     T = Transposed.T
@@ -471,12 +1033,32 @@ class TransposedMatrix(MatrixFace, Transposed):
     def dup(
         self, dtype: Any = None, *, clear: bool = False, mask: Any = None, name: str | None = None, **hints: Any
     ) -> Matrix:
-        """The transpose as a Matrix of its own (`clear`: its shape only)."""
+        """The transpose as a new Matrix.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            By default that of the matrix.
+        clear : bool
+            Whether the new matrix only has the shape, and no entries.
+        mask : Mask, optional
+            Which entries to copy.
+        name : str, optional
+            The matrix's name.
+        **hints : str
+            Hints for the statement, as of `w(mask, **hints)`.
+
+        Returns
+        -------
+        Matrix
+            ncols x nrows of the original.
+        """
         if clear:
             return Matrix(self.dtype if dtype is None else dtype, *self.shape, name=name)
         return self.new(dtype, mask=mask, name=name, **hints)
 
     def wait(self, how: str = "materialize") -> "TransposedMatrix":
+        """Wait until the devices have computed the matrix; see `Matrix.wait`."""
         self.matrix.wait(how)
         return self
 

@@ -18,8 +18,11 @@ def inside(node: Any) -> list[Any]:
 
 
 def parted(root: Expression) -> tuple[Parts, Expression]:
-    """The products with a vector that are inside an expression, and the expressions that products multiply as a vector:
-    each with a new handle for it, in their order; and the expression that reads these handles."""
+    """Split the products with a vector out of an expression.
+
+    Returned are these products, and the expressions that products multiply as a vector, each with a new handle for it,
+    in their order; and the expression that reads these handles.
+    """
     parts: Parts = []
     if not root.nested:
         return parts, root

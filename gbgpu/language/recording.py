@@ -1,5 +1,7 @@
-"""`gb.loop`: statements that are written once and run again and again. While its body is recorded nothing runs: numbers
-that only a run will know (`q.nvals`, `s.value`, `it.index`) are recorded scalars, and what needs them now is refused.
+"""`gb.loop`: statements that are written once and run again and again.
+
+While its body is recorded nothing runs: numbers that only a run will know (`q.nvals`, `s.value`, `it.index`) are
+recorded scalars, and what needs them now is refused.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,8 +25,10 @@ _HINT = "it.until(condition) ends the loop, `with it.when(condition):` guards st
 
 
 class Recorded(Lazy):
-    """A number that is known when the loop runs: what it was where it is written. Arithmetic and comparisons make
-    others."""
+    """A recorded scalar: a number that is known when the loop runs, as it was where it is written.
+
+    Arithmetic and comparisons make others.
+    """
 
     __slots__ = ("_dtype", "_text", "read", "_session", "source", "of", "place", "stale", "__weakref__")
     ndim = 0
@@ -44,10 +48,11 @@ class Recorded(Lazy):
 
     @property
     def text(self) -> str:
+        """The number as text, `q.nvals`."""
         return self._text
 
     def new(self, dtype: Any = None, *, mask: Any = None, name: str | None = None, **hints: Any) -> Any:
-        """Its value as a Scalar: read when the loop runs, or now if none is recorded."""
+        """The value as a Scalar: read when the loop runs, or now if none is recorded."""
         scalar = new_like((), self.dtype if dtype is None else dtype, name)
         if recorder(self._session) is not None:
             scalar << self
@@ -89,13 +94,17 @@ def known(value: Any) -> Any:
 
 
 def unknown(what: str, truth: bool = False) -> TypeError:
+    """The TypeError for a number that only a run will know."""
     hint = "& | ~ in place of `and`, `or`, `not` and chains (a < b < c); " * truth + _HINT
     return TypeError(message("a number that is known while a loop is recorded", f"{what}, known when it runs", hint))
 
 
 class Operation(NamedTuple):
-    """One line of a body: `run()` does it. `kind`: "statement", "clear", "build", "until", "when", "loop" or "read"
-    (of a number that is kept); `what`: the statement, the handle, the condition, the number."""
+    """One line of a body: `run()` does it.
+
+    `kind`: "statement", "clear", "build", "until", "when", "loop" or "read" (of a number that is kept); `what`: the
+    statement, the handle, the condition, the number.
+    """
 
     kind: str
     what: Any
@@ -103,11 +112,13 @@ class Operation(NamedTuple):
 
 
 class Recorder(Open):
-    """The body of a loop, or what `it.when` guards, as it is written. `again`: whether all of it is done several times
-    where it stands.
+    """The body of a loop, or what `it.when` guards, as it is written.
+
+    `again`: whether all of it is done several times where it stands.
 
     A number is read where it is used, unless what it tells of was written in between: then a statement at its place
-    keeps it (`_keep`)."""
+    keeps it (`_keep`).
+    """
 
     def __init__(self, session: Any, again: bool = False):
         self.session, self.again = session, again
@@ -122,6 +133,7 @@ class Recorder(Open):
         self._looks = [False]  # whether numbers are to be looked at where they are used; shared, too
 
     def add(self, kind: str, what: Any, run: Callable[[], Any]) -> None:
+        """Add an operation to the body."""
         if kind == "statement":
             self.uses(what.expr)
         elif kind == "until":
@@ -133,14 +145,14 @@ class Recorder(Open):
         self.operations.append(Operation(kind, what, run))  # last: whatever stops this, it is there or it is not
 
     def _around(self) -> Iterator["Recorder"]:
-        """This one and those that it is in."""
+        """The recorder itself and those that it is in."""
         here: Recorder | None = self
         while here is not None:
             yield here
             here = here.above
 
     def told(self, number: Recorded) -> Recorded:
-        """A number that is read here."""
+        """Note that a number is read here."""
         number.place = ref(self), len(self.operations) - len(self._kept)
         for x in number.of:
             self._fresh.setdefault(id(x), []).append(ref(number))
@@ -185,10 +197,12 @@ class Recorder(Open):
         return statement
 
     def run(self) -> None:
+        """Run the operations in order."""
         for operation in self.operations:
             operation.run()
 
     def planned(self) -> None:
+        """Plan the statements, while plans are wanted and nothing runs."""
         for operation in self.operations:
             if operation.kind == "when":
                 operation.what.planned()
@@ -202,15 +216,17 @@ class Recorder(Open):
         return self.add("build", what, lambda: method(session, what, *arguments, **keywords))
 
     def begin(self, until: Any) -> None:
-        """This thread's statements are written down here from now on, as long as what `until` refers to is there."""
+        """Record the statements of this thread here from now on, as long as what `until` refers to is there."""
         if (above := recorder(self.session)) is not None:
             self._fresh, self._looks = above._fresh, above._looks
             self._looks[0] = True
         self.session.recorders.begin(self, until)
 
     def end(self, kind: Any) -> "Recorder | None":
-        """Where it stands, or None. Raises InvalidValue where what was begun inside is still open, unless an exception
-        of this kind ends it."""
+        """Where it stands, or None.
+
+        Raises InvalidValue where what was begun inside is still open, unless an exception of this kind ends it.
+        """
         above: Recorder | None = self.above
         if not self.session.recorders.end(self) and kind is None:
             wanted, hint = "loops that end in the reverse order of their beginning", "generators do not yield in a body"
@@ -235,8 +251,10 @@ def _numbers(x: Any) -> list[Recorded]:
 
 
 def _keep(number: Recorded | None) -> None:
-    """Let a recorded number be what it was where it was written: a scalar takes it there, or, of what no statement
-    says, Python does."""
+    """Let a recorded number be what it was where it was written.
+
+    A scalar takes it there, or, of what no statement says, Python does.
+    """
     if number is None or number.place is None or (here := number.place[0]()) is None:
         return
     (what, x), read, before = number.source, number.read, number.place[1]
@@ -265,8 +283,10 @@ def recorder(session: Any) -> Recorder | None:
 def later(
     x: Any, dtype: DataType, text: str, read: Callable[[], Any], what: str = "", beside: tuple = ()
 ) -> Recorded | None:
-    """What `read` will give when the loop runs that is being recorded; None if none is. `beside`: what it reads but
-    x."""
+    """What `read` will give when the loop runs that is being recorded; None if none is.
+
+    `beside`: what it reads but x.
+    """
     here = recorder(x._session)
     if here is None:
         return None
@@ -274,18 +294,36 @@ def later(
 
 
 class Loop(Mode):
-    """`with gb.loop() as it:` records its body and then runs it, at least once, until the condition of `it.until` holds
-    at the end of a round, or `max_iterations` rounds are done.
+    """A loop whose body is recorded once and then runs on the devices, as made by `gb.loop`.
 
-    `index`: the round's number from 0, for statements and conditions. Afterwards `rounds` says how many were done,
-    `converged` whether the condition ended it, and `how` what ran them: "statements", a graph of the device, or
-    one kernel.
-    `on_iteration(rounds)` is called after every `every` rounds.
+    `with gb.loop() as it:` records the body. It runs at least once, until the condition of `it.until` holds at the end
+    of a round, or `max_iterations` rounds are done.
 
-    A body is recorded once: each loop is a new one. It may have whatever a statement can be, `.new()`, `.clear()`,
-    vectors and matrices made inside (empty again in each round), loops, and `with it.when(condition):`. What reads
-    values (`to_coo`, `int(v.nvals)`, Python's `if`) raises TypeError. Raises InvalidValue for a loop without a
-    condition and without `max_iterations`, and for bodies that do not end in the reverse order of their beginning."""
+    Attributes
+    ----------
+    index : recorded scalar
+        The number of the round from 0 (INT64), for statements and conditions.
+    rounds : int
+        The rounds done, after the loop.
+    converged : bool
+        Whether the condition ended the loop.
+    how : str
+        What ran the loop: "statements", a graph of the device, or one kernel.
+    max_iterations : int or None
+        The bound of the rounds.
+
+    Notes
+    -----
+    A body is recorded once: each loop is a new one. It may have:
+
+    - statements, `.new()`, `.clear()`;
+    - vectors and matrices made inside, which are empty again in each round;
+    - loops, and `with it.when(condition):`.
+
+    What reads values (`to_coo`, `int(v.nvals)`, Python's `if`) raises TypeError. InvalidValue is raised for a loop
+    without a condition and without `max_iterations`, and for bodies that do not end in the reverse order of their
+    beginning.
+    """
 
     index = fixed("index")
     rounds, converged, how = fixed("rounds"), fixed("converged", "it.until(condition)"), fixed("how")
@@ -314,7 +352,20 @@ class Loop(Mode):
         return self.rounds
 
     def until(self, condition: Any) -> None:
-        """End after the round in which `condition`, a recorded BOOL scalar, holds when this place is passed."""
+        """End the loop after the round in which the condition holds at this place.
+
+        Parameters
+        ----------
+        condition : recorded scalar
+            BOOL, such as `q.nvals == 0`.
+
+        Raises
+        ------
+        TypeError
+            If `condition` is no BOOL scalar.
+        InvalidValue
+            If no body is recorded.
+        """
         truth = _condition(condition, "it.until")
         here = recorder(self._session)
         if here is None:
@@ -323,7 +374,25 @@ class Loop(Mode):
         here.add("until", condition._node(), partial(_end, self._me, truth))
 
     def when(self, condition: Any) -> "When":
-        """Statements inside run in the rounds in which `condition`, a recorded BOOL scalar, holds here."""
+        """Run the statements inside only in the rounds in which the condition holds here: `with it.when(condition):`.
+
+        Parameters
+        ----------
+        condition : recorded scalar
+            BOOL, such as `q.nvals > n // 16`.
+
+        Returns
+        -------
+        When
+            To be used in a `with` statement.
+
+        Raises
+        ------
+        TypeError
+            If `condition` is no BOOL scalar.
+        InvalidValue
+            If no body is recorded.
+        """
         return When(self._session, condition)
 
     # -- recording, then running
@@ -352,34 +421,37 @@ class Loop(Mode):
 
     @property
     def body(self) -> list[Operation]:
+        """The recorded operations."""
         return self._body.operations
 
     @property
     def told(self) -> bool:
-        """Whether somebody wants to hear of rounds."""
+        """Whether `on_iteration` is to be called."""
         return self._call is not None
 
     @property
     def over(self) -> bool:
+        """Whether no round is left."""
         return self.converged or self.rounds == self.max_iterations
 
     def begin(self) -> None:
+        """Begin to run: no round is done."""
         self._rounds, self._converged, self._how = 0, False, "statements"
 
     def round(self) -> None:
-        """One round, statement by statement."""
+        """Run one round, statement by statement."""
         self._body.run()
         self._rounds += 1
         self.tell()
 
     def tell(self) -> None:
-        """Tell who wants to hear of this round."""
+        """Call `on_iteration`, if this round is one of `every`."""
         if self._call is not None and self.rounds % self._every == 0:
             self._call(self.rounds)
 
     @property
     def next_told(self) -> int | None:
-        """The next round that somebody wants to hear of."""
+        """The next round after which `on_iteration` is to be called; None for none."""
         return None if self._call is None else (self.rounds // self._every + 1) * self._every
 
     def planned(self) -> None:
@@ -396,7 +468,7 @@ class Loop(Mode):
 
 
 class When(Mode):
-    """`with it.when(condition):` see Loop.when."""
+    """The `with` statement of `Loop.when`."""
 
     def __init__(self, session: Any, condition: Any):
         self._session, self._condition, self._truth = session, condition, _condition(condition, "it.when")
@@ -450,12 +522,35 @@ def _lines(operations: list[Operation], pad: str = "  ") -> list[str]:
 def loop(
     max_iterations: int | None = None, *, on_iteration: Callable[[int], Any] | None = None, every: int = 1
 ) -> Loop:
-    """A loop whose body is recorded once: see Loop.
+    """A loop whose body is recorded once and then runs on the devices.
 
-    with gb.loop() as it:
-        level(q.S) << it.index
-        q(~level.S, replace) << any_pair(q @ A)
-        it.until(q.nvals == 0)
+    Parameters
+    ----------
+    max_iterations : int, optional
+        At most so many rounds, 1 or more. By default the condition of `it.until` alone ends the loop.
+    on_iteration : callable, optional
+        Called with the number of rounds done.
+    every : int
+        `on_iteration` is called after every so many rounds, 1 or more.
+
+    Returns
+    -------
+    Loop
+        To be used in a `with` statement.
+
+    Raises
+    ------
+    InvalidValue
+        If a number is below 1; at the end of the body, if nothing ends the loop.
+    TypeError
+        If `on_iteration` is no function.
+
+    Examples
+    --------
+        with gb.loop() as it:
+            level(q.S) << it.index
+            q(~level.S, replace) << any_pair(q @ A)
+            it.until(q.nvals == 0)
     """
     return Loop(max_iterations, on_iteration, every)
 
@@ -474,8 +569,10 @@ _COMPARED = {BinaryOp.registry[op.__name__][INT64]: op for op in (eq, ne, lt, le
 
 
 def whole(node: Any) -> tuple[Any, Any, Any] | None:
-    """(what Python compares with, a recorded whole number, a scalar of one) of an expression that is a comparison of
-    these in INT64; None for any other."""
+    """(what Python compares with, a recorded whole number, a scalar of one) of a comparison of these in INT64.
+
+    None for any other expression.
+    """
     compare = _COMPARED.get(node.op) if hasattr(node, "op") else None
     if compare is None or not isinstance(node.left, Recorded) or node.right is None:
         return None
@@ -486,8 +583,10 @@ def whole(node: Any) -> tuple[Any, Any, Any] | None:
 
 
 def _quick(node: Any) -> Callable[[], bool] | None:
-    """A comparison of a whole number that is recorded with one that is not, as Python does it: the most frequent
-    condition costs no more than in a loop of Python's."""
+    """A comparison of a recorded whole number with one that is not, as Python does it.
+
+    So the most frequent condition costs no more than in a loop of Python's.
+    """
     found = whole(node)
     if found is None:
         return None

@@ -19,7 +19,19 @@ ALIKE = "eq", "ne"  # of numbers that may be missing: always has a value
 
 
 class Scalar(Handle):
-    """One value of `dtype`, or none. `.value` reads it; `s << v.reduce(monoid)` leaves it where it was computed."""
+    """One value of a dtype, or none.
+
+    `s << v.reduce(monoid)` leaves the value on the devices; `s.value` reads it.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The type of the value.
+    is_cscalar : bool
+        Ignored; python-graphblas has it.
+    name : str, optional
+        The name in plans and traces.
+    """
 
     __slots__ = ("_value",)
     ndim = 0
@@ -33,7 +45,24 @@ class Scalar(Handle):
     def from_value(
         cls, value: Any, dtype: Any = None, *, is_cscalar: bool = False, name: str | None = None
     ) -> "Scalar":
-        """A scalar that holds `value`: a number, or another Scalar (which may be empty)."""
+        """A scalar that holds a value.
+
+        Parameters
+        ----------
+        value : scalar
+            A number, or another Scalar (which may be empty).
+        dtype : dtype, optional
+            By default that of `value`.
+        is_cscalar : bool
+            Ignored; python-graphblas has it.
+        name : str, optional
+            The scalar's name.
+
+        Returns
+        -------
+        Scalar
+            A new one.
+        """
         if isinstance(value, Operand) and value.ndim == 0:
             scalar = value._computed()
             return scalar.dup(dtype, name=name)
@@ -45,8 +74,10 @@ class Scalar(Handle):
 
     @property
     def value(self) -> Any:
-        """The value as a Python scalar, None if there is none. The first access of a computed value reads from the
-        devices."""
+        """The value as a Python number, None if there is none.
+
+        The first access after a computation reads from the devices. While a loop is recorded, a recorded scalar.
+        """
         if self._session.recorders:
             found = later(self, self.dtype, self.name, lambda: self.value, "value")
             if found is not None:
@@ -74,12 +105,13 @@ class Scalar(Handle):
         return store is not None and store[2] is not None
 
     def get(self, default: Any = None) -> Any:
-        """The value, or `default`."""
+        """The value, or `default` if there is none. While a loop is recorded, a recorded scalar."""
         found = later(self, self.dtype, self.name, lambda: self.get(default))
         return found if found is not None else default if self.value is None else self.value
 
     @property
     def nvals(self) -> Any:
+        """1 if there is a value, else 0. While a loop is recorded, a recorded scalar."""
         found = later(self, INT64, f"{self.name}.nvals", lambda: self.nvals)
         return found if found is not None else 0 if self.value is None else 1
 
@@ -96,7 +128,24 @@ class Scalar(Handle):
     def dup(
         self, dtype: Any = None, *, clear: bool = False, is_cscalar: bool | None = None, name: str | None = None
     ) -> "Scalar":
-        """A copy (of `dtype`; empty if `clear`)."""
+        """A copy.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            By default that of the scalar.
+        clear : bool
+            Whether the copy is empty.
+        is_cscalar : bool, optional
+            Ignored; python-graphblas has it.
+        name : str, optional
+            The copy's name.
+
+        Returns
+        -------
+        Scalar
+            A new one.
+        """
         target = dtype_or(dtype, self.dtype)
         copy = Scalar(target, name=name)
         if self._session.recording:
@@ -136,7 +185,25 @@ class Scalar(Handle):
         return np.array(self.value, dtype=self.dtype.np_type if dtype is None else dtype)
 
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
-        """Both empty, or equal values. The type of a plain number isn't checked. Recorded as a vector's."""
+        """Whether both are empty or have equal values.
+
+        Parameters
+        ----------
+        other : Scalar or number
+            None stands for an empty scalar.
+        check_dtype : bool
+            Whether dtypes must be the same. That of a plain number is not checked.
+
+        Returns
+        -------
+        bool
+            While a loop is recorded, a recorded BOOL.
+
+        Raises
+        ------
+        TypeError
+            If `other` is a Vector or a Matrix.
+        """
         if (found := told(self, other, "isequal", check_dtype=check_dtype)) is not None:
             return found
         other, check_dtype = _compared(other, check_dtype)
@@ -145,7 +212,22 @@ class Scalar(Handle):
         return bool(self.value == other.value) if other.value is not None else self.value is None
 
     def isclose(self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False) -> bool:
-        """Both empty, or |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol). Recorded as a vector's."""
+        """Whether both are empty, or |a - b| <= max(rel_tol * max(|a|, |b|), abs_tol).
+
+        Parameters
+        ----------
+        other : Scalar or number
+            None stands for an empty scalar.
+        rel_tol, abs_tol : float
+            The relative and the absolute tolerance.
+        check_dtype : bool
+            Whether dtypes must be the same. That of a plain number is not checked.
+
+        Returns
+        -------
+        bool
+            While a loop is recorded, a recorded BOOL.
+        """
         given = {"rel_tol": rel_tol, "abs_tol": abs_tol, "check_dtype": check_dtype}
         if (found := told(self, other, "isclose", **given)) is not None:
             return found
@@ -276,6 +358,7 @@ class Element(Lazy):
 
     @property
     def dtype(self) -> DataType:  # type: ignore[override]
+        """The dtype of the vector or matrix."""
         return self.parent.dtype
 
     @property
@@ -284,6 +367,7 @@ class Element(Lazy):
 
     @property
     def text(self) -> str:
+        """The subscript as text, `v[i]`."""
         return f"{self.parent.name}[{', '.join(map(str, self.position))}]"
 
     @property
@@ -305,6 +389,7 @@ class Element(Lazy):
         return scalar if dtype is None or lookup_dtype(dtype) is scalar.dtype else scalar.dup(dtype, name=name)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Updater:
+        """What an assignment to this element is told: `v[i](mask, accum) << value`."""
         updater = Updater(self.parent, arguments, keywords)
         updater.place, updater.within = Place(self.parent, self._key), updater.mask is not None
         return updater

@@ -1,6 +1,7 @@
 """Helpers under the name that python-graphblas gives SuiteSparse's: `A.ss`, `v.ss`, `Matrix.ss`, and this module.
 
-Imports, exports, and what orders the entries of a row go through the host."""
+Imports, exports, and what orders the entries of a row go through the host.
+"""
 
 from typing import Any, NoReturn
 
@@ -17,7 +18,31 @@ from .typed import dtype_or, reducer
 
 
 def concat(tiles: Any, dtype: Any = None, *, name: str | None = None) -> Any:
-    """One matrix of a list of lists of tiles, of the first one's type; a list of vectors makes a vector."""
+    """One matrix of tiles, or one vector of vectors.
+
+    Parameters
+    ----------
+    tiles : list
+        A list of lists of matrices (or vectors, as columns) of one length each; or a list of vectors.
+    dtype : dtype, optional
+        By default that of the first tile.
+    name : str, optional
+        The object's name.
+
+    Returns
+    -------
+    Matrix or Vector
+        A new one.
+
+    Raises
+    ------
+    TypeError
+        If a tile is something else.
+    ValueError
+        If rows of tiles are empty or differ in length.
+    DimensionMismatch
+        If tiles do not fit together.
+    """
     if not isinstance(tiles, (list, tuple)):
         raise TypeError(message("a list of lists of matrices, or a list of vectors", type(tiles).__name__))
     grid = [list(row) if isinstance(row, (list, tuple)) else [row] for row in tiles]
@@ -60,7 +85,24 @@ def _tiled(grid: list[list], dtype: Any, name: str | None) -> Any:
 
 
 def diag(x: Any, k: int = 0, dtype: Any = None, *, name: str | None = None) -> Any:
-    """The k'th diagonal of a matrix as a Vector, or a matrix with a vector on it."""
+    """The k'th diagonal of a matrix as a Vector, or a matrix with a vector on it.
+
+    Parameters
+    ----------
+    x : Matrix or Vector
+        The object.
+    k : int
+        Which diagonal: 0 the main one, above it positive.
+    dtype : dtype, optional
+        By default that of `x`.
+    name : str, optional
+        The object's name.
+
+    Returns
+    -------
+    Vector or Matrix
+        A new one.
+    """
     made = computed(x).diag(k)
     return made if dtype is None and name is None else made.dup(dtype, name=name)
 
@@ -103,7 +145,7 @@ class _Tools:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays on the devices."""
+        """Bytes of the arrays on the devices, of all ranks together."""
         store = self._parent._store
         blocks = [] if store is None else store.blocks
         held: list[Any] = [getattr(block, slot, None) for block in blocks for slot in _slots(block)]
@@ -133,7 +175,7 @@ class _Tools:
         return iter([value for _, value in self._items(seek)])
 
     def head(self, n: int = 10, dtype: Any = None, *, sort: bool = False) -> tuple:
-        """The indices and values of the first n entries."""
+        """The indices and values of the first n entries, as NumPy arrays."""
         return tuple(part[:n] for part in self._parent.to_coo(dtype))
 
 
@@ -254,7 +296,7 @@ def _sized(chunks: Any) -> bool:
 
 
 class MatrixTools(_Tools):
-    """`A.ss`; as `Matrix.ss` its import functions."""
+    """The helpers `A.ss` of a matrix; as `Matrix.ss` the import functions."""
 
     format = property(lambda self: "csr")
     orientation = property(lambda self: "rowwise")
@@ -274,8 +316,26 @@ class MatrixTools(_Tools):
         self._parent << concat(tiles, self._parent.dtype)
 
     def split(self, chunks: Any, *, name: str | None = None) -> list[list]:
-        """Tiles of the given sizes: one for both dimensions, or (rows, columns), each a size, a list or None. None in
-        a list is the rest."""
+        """Tiles of the matrix, as a list of rows of tiles.
+
+        Parameters
+        ----------
+        chunks : int, list or pair
+            Sizes for both dimensions, or (rows, columns). Each is a size, a list of sizes (one None: the rest), or None
+            (all).
+        name : str, optional
+            Tiles are named after it, with their place. By default after the matrix.
+
+        Returns
+        -------
+        list of list of Matrix
+            New ones.
+
+        Raises
+        ------
+        DimensionMismatch
+            If sizes do not add up to the dimension.
+        """
         A, pair = self._parent, chunks if _sized(chunks) else (chunks, chunks)
         if len(pair) != 2:
             raise ValueError(message("chunks of rows and of columns", f"{len(pair)} of them"))
@@ -296,7 +356,29 @@ class MatrixTools(_Tools):
     def reshape(
         self, nrows: int, ncols: int | None = None, order: str = "rowwise", *, inplace: bool = False, name: Any = None
     ) -> Any:
-        """The same entries, counted in order, in another shape (one size may be -1); `inplace`: the parent's."""
+        """The same entries, counted in order, in another shape.
+
+        Parameters
+        ----------
+        nrows, ncols : int
+            The shape; one size may be -1.
+        order : str
+            "rowwise" or "columnwise": how places are counted.
+        inplace : bool
+            Whether to change this matrix.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix or None
+            A new one; None with `inplace`.
+
+        Raises
+        ------
+        ValueError
+            If the shape has another number of places.
+        """
         flat = self.flatten(order)
         made = _folded(flat, nrows, ncols, order, name)
         if not inplace:
@@ -305,30 +387,118 @@ class MatrixTools(_Tools):
         return None
 
     def selectk(self, how: str, k: int, order: str = "rowwise", *, name: str | None = None) -> Any:
-        """At most k entries of each row: the first, last, smallest, largest (of equal ones the first), or any
-        ("random")."""
+        """At most k entries of each row.
+
+        Parameters
+        ----------
+        how : str
+            "first", "last", "smallest", "largest" (of equal values the first), or "random".
+        k : int
+            The number of entries.
+        order : str
+            "rowwise", or "columnwise" for columns.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one, of this shape.
+        """
         return _selectk(self._parent, how, k, order, name)
 
     def compactify(
         self, how: str = "first", k: int | None = None, order: str = "rowwise", *, reverse: bool = False,
         asindex: bool = False, name: str | None = None,
     ) -> Any:  # fmt: skip
-        """The first, last, smallest, largest or random entries of each row, moved to its start."""
+        """The first, last, smallest, largest or random entries of each row, moved to its start.
+
+        Parameters
+        ----------
+        how : str
+            "first", "last", "smallest", "largest" or "random".
+        k : int, optional
+            At most so many entries of a row. By default all.
+        order : str
+            "rowwise", or "columnwise" for columns.
+        reverse : bool
+            Whether to reverse their order.
+        asindex : bool
+            Whether values become the columns where they were (UINT64).
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one, with k columns, or as many as the longest row has entries.
+        """
         return _compactify(self._parent, how, k, order, reverse, asindex, name)
 
     def sort(
         self, op: Any = "lt", order: str = "rowwise", *, values: bool = True, permutation: bool = True
     ) -> tuple[Any, Any]:
-        """(values of each row in order from its start, where they were)."""
+        """The values of each row in order, from its start, and where they were.
+
+        Parameters
+        ----------
+        op : operator or str
+            "lt" or "gt", by which values are ordered.
+        order : str
+            "rowwise", or "columnwise" for columns.
+        values, permutation : bool
+            Whether to return this matrix; if not, None stands in its place.
+
+        Returns
+        -------
+        values : Matrix
+            The sorted values.
+        permutation : Matrix
+            The column of each (UINT64).
+        """
         return _sorted(self._parent, op, order, values, permutation)
 
     def scan(self, op: Any = "plus", order: str = "rowwise", *, name: str | None = None) -> Any:
-        """Each entry becomes the reduction of its row's entries up to it."""
+        """Each entry becomes the reduction of its row's entries up to it.
+
+        Parameters
+        ----------
+        op : monoid or str
+            What combines the values.
+        order : str
+            "rowwise", or "columnwise" for columns.
+        name : str, optional
+            The matrix's name.
+
+        Returns
+        -------
+        Matrix
+            A new one, of this shape and pattern.
+        """
         return _scanned(self._parent, op, order, name)
 
     def export(self, format: str | None = None, *, sort: bool = False, raw: bool = False, **opts: Any) -> dict:
-        """Arrays in a format: csr (default), csc, hypercsr, hypercsc, coo, coor, cooc, bitmapr, bitmapc, fullr,
-        fullc."""
+        """The content as NumPy arrays of a format.
+
+        Parameters
+        ----------
+        format : str, optional
+            csr (default), csc, hypercsr, hypercsc, coo, coor, cooc, bitmapr, bitmapc, fullr or fullc.
+        sort, raw : bool
+            Ignored: entries are always in order.
+        **opts : object
+            Ignored.
+
+        Returns
+        -------
+        dict
+            Arrays and facts by the names that the import functions take.
+
+        Raises
+        ------
+        ValueError
+            If there is no such format.
+        """
         format = "csr" if format is None else checked_text(format, "a format").lower()
         exporter = _EXPORTS.get(format)
         if exporter is None:
@@ -341,11 +511,13 @@ class MatrixTools(_Tools):
 
     @classmethod
     def import_csr(cls, *, nrows: int, ncols: int, indptr: Any, values: Any, col_indices: Any, **opts: Any) -> Any:
+        """A matrix of the arrays of `export("csr")`; see `Matrix.from_csr`."""
         kept = imported(values, opts, "csr")
         return _kinds["matrix"].from_csr(indptr, col_indices, *kept, **sizes(nrows, ncols, opts))
 
     @classmethod
     def import_csc(cls, *, nrows: int, ncols: int, indptr: Any, values: Any, row_indices: Any, **opts: Any) -> Any:
+        """A matrix of the arrays of `export("csc")`; see `Matrix.from_csc`."""
         kept = imported(values, opts, "csc")
         return _kinds["matrix"].from_csc(indptr, row_indices, *kept, **sizes(nrows, ncols, opts))
 
@@ -354,6 +526,7 @@ class MatrixTools(_Tools):
         cls, *, nrows: int, ncols: int, rows: Any, indptr: Any, values: Any, col_indices: Any, nvec: Any = None,
         **opts: Any,
     ) -> Any:  # fmt: skip
+        """A matrix of the arrays of `export("hypercsr")`; see `Matrix.from_dcsr`."""
         vals, dtype = imported(values, opts, "hypercsr")
         arrays = lines_of(nvec, rows, indptr, col_indices, vals)
         return _kinds["matrix"].from_dcsr(*arrays, dtype, **sizes(nrows, ncols, opts))
@@ -363,6 +536,7 @@ class MatrixTools(_Tools):
         cls, *, nrows: int, ncols: int, cols: Any, indptr: Any, values: Any, row_indices: Any, nvec: Any = None,
         **opts: Any,
     ) -> Any:  # fmt: skip
+        """A matrix of the arrays of `export("hypercsc")`; see `Matrix.from_dcsc`."""
         vals, dtype = imported(values, opts, "hypercsc")
         arrays = lines_of(nvec, cols, indptr, row_indices, vals)
         return _kinds["matrix"].from_dcsc(*arrays, dtype, **sizes(nrows, ncols, opts))
@@ -371,6 +545,7 @@ class MatrixTools(_Tools):
     def import_coo(
         cls, rows: Any, cols: Any, values: Any, *, nrows: int, ncols: int, nvals: Any = None, **opts: Any
     ) -> Any:
+        """A matrix of the arrays of `export("coo")`; see `Matrix.from_coo`."""
         kept = imported(values, opts, "coo")
         return _kinds["matrix"].from_coo(rows, cols, *kept, **sizes(nrows, ncols, opts))
 
@@ -380,25 +555,29 @@ class MatrixTools(_Tools):
     def import_bitmapr(
         cls, *, bitmap: Any, values: Any, nrows: Any = None, ncols: Any = None, nvals: Any = None, **opts: Any
     ) -> Any:
+        """A matrix of the values where `bitmap` is true; flat arrays are read by rows."""
         return dense(values, bitmap, nrows, ncols, "bitmapr", opts)
 
     @classmethod
     def import_bitmapc(
         cls, *, bitmap: Any, values: Any, nrows: Any = None, ncols: Any = None, nvals: Any = None, **opts: Any
     ) -> Any:
+        """A matrix of the values where `bitmap` is true; flat arrays are read by columns."""
         return dense(values, bitmap, nrows, ncols, "bitmapc", opts)
 
     @classmethod
     def import_fullr(cls, values: Any, *, nrows: Any = None, ncols: Any = None, **opts: Any) -> Any:
+        """A matrix with a value at every place; a flat array is read by rows."""
         return dense(values, None, nrows, ncols, "fullr", opts)
 
     @classmethod
     def import_fullc(cls, values: Any, *, nrows: Any = None, ncols: Any = None, **opts: Any) -> Any:
+        """A matrix with a value at every place; a flat array is read by columns."""
         return dense(values, None, nrows, ncols, "fullc", opts)
 
     @classmethod
     def import_any(cls, *, format: str | None = None, **given: Any) -> Any:
-        """By `format`, or by the names of the arrays."""
+        """A matrix of the arrays of any format, known by `format` or by the arrays' names."""
         return by_format(cls, format or guessed(given), given)
 
 
@@ -441,11 +620,11 @@ _EXPORTS: dict[str, Any] = {
 
 
 class VectorTools(_Tools):
-    """`v.ss`; as `Vector.ss` its import functions."""
+    """The helpers `v.ss` of a vector; as `Vector.ss` the import functions."""
 
     @property
     def format(self) -> str:
-        """How it lies on the devices now: "sparse", "bitmap" or "full"."""
+        """The form in which the vector lies on the devices now: "sparse", "bitmap" or "full"."""
         store = self._parent._store
         return store.form if store is not None and store.form in ("bitmap", "full") else "sparse"
 
@@ -472,7 +651,22 @@ class VectorTools(_Tools):
         return _folded(self._parent, nrows, ncols, order, name)
 
     def selectk(self, how: str, k: int, *, name: str | None = None) -> Any:
-        """At most k entries: the first, last, smallest, largest (of equal ones the first), or any ("random")."""
+        """At most k entries.
+
+        Parameters
+        ----------
+        how : str
+            "first", "last", "smallest", "largest" (of equal values the first), or "random".
+        k : int
+            The number of entries.
+        name : str, optional
+            The vector's name.
+
+        Returns
+        -------
+        Vector
+            A new one, of this size.
+        """
         return _selectk(self._parent, how, k, "rowwise", name)
 
     def compactify(
@@ -483,7 +677,7 @@ class VectorTools(_Tools):
         return _compactify(self._parent, how, size, "rowwise", reverse, asindex, name)
 
     def sort(self, op: Any = "lt", *, values: bool = True, permutation: bool = True) -> tuple[Any, Any]:
-        """(values in order from the start, where they were)."""
+        """The values in order, from the start, and where they were (UINT64); see `A.ss.sort`."""
         return _sorted(self._parent, op, "rowwise", values, permutation)
 
     def scan(self, op: Any = "plus", *, name: str | None = None) -> Any:
@@ -491,7 +685,7 @@ class VectorTools(_Tools):
         return _scanned(self._parent, op, "rowwise", name)
 
     def export(self, format: str | None = None, *, sort: bool = False, raw: bool = False, **opts: Any) -> dict:
-        """Arrays in a format: sparse (default), bitmap, full."""
+        """The content as NumPy arrays of a format: sparse (default), bitmap or full; see `A.ss.export`."""
         v, format = self._parent, "sparse" if format is None else checked_text(format, "a format").lower()
         ids, vals = v.to_coo()
         iso = self.is_iso and len(vals) > 0
@@ -511,6 +705,7 @@ class VectorTools(_Tools):
 
     @classmethod
     def import_sparse(cls, *, size: int, indices: Any, values: Any, nvals: int | None = None, **opts: Any) -> Any:
+        """A vector of the arrays of `export("sparse")`; see `Vector.from_coo`."""
         vals, dtype = imported(values, opts, "sparse")
         if nvals is not None:
             indices, vals = first(nvals, indices), first_values(nvals, vals)
@@ -518,6 +713,7 @@ class VectorTools(_Tools):
 
     @classmethod
     def import_bitmap(cls, *, bitmap: Any, values: Any, size: int | None = None, nvals: Any = None, **opts: Any) -> Any:
+        """A vector of the values where `bitmap` is true."""
         keep, (vals, dtype) = array_of(bitmap).astype(bool), imported(values, opts, "bitmap")
         n = len(keep) if size is None else checked_size(size)
         ids, vals = np.flatnonzero(first(n, keep)), first_values(n, vals)
@@ -526,6 +722,7 @@ class VectorTools(_Tools):
 
     @classmethod
     def import_full(cls, values: Any, *, size: int | None = None, **opts: Any) -> Any:
+        """A vector with a value at every place; `size` is needed beside one value."""
         vals, dtype = imported(values, opts, "full")
         if np.ndim(vals):
             vals = vals if size is None else first(size, vals)
@@ -536,7 +733,7 @@ class VectorTools(_Tools):
 
     @classmethod
     def import_any(cls, *, format: str | None = None, **given: Any) -> Any:
-        """By `format`, or by the names of the arrays."""
+        """A vector of the arrays of any format, known by `format` or by the arrays' names."""
         names = {name for name, value in given.items() if value is not None}
         guess = "bitmap" if "bitmap" in names else "sparse" if "indices" in names else "full"
         return by_format(cls, format or guess, given)

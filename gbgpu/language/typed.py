@@ -17,11 +17,12 @@ def typed(op: Any, first: DataType, second: DataType) -> Any:
 
 
 def kind_of(op: Any) -> str:
-    """ "unary", "binary", "monoid", "aggregator"..., for typed operators too; "" for anything else."""
+    """The kind of an operator, typed or not: "unary", "binary", "monoid", "aggregator", ...; "" for anything else."""
     return str(getattr(op, "kind", None) or getattr(getattr(op, "op", None), "kind", ""))
 
 
 def untyped(op: Any) -> Any:
+    """The operator behind a typed one; others as they are."""
     return op.op if hasattr(op, "op") else op
 
 
@@ -99,8 +100,11 @@ _COMPARISONS = {f"{prefix}{name}" for prefix in ("", "value") for name in ("eq",
 
 
 def comparable(op: Any, dtype: DataType, value: Any) -> Any:
-    """The number that integers of `dtype` are compared with, so that the answer is exact; of other operators and types
-    the number as it is. INT64 and UINT64 have no common type of integers: in FP64 2**53 would equal 2**53 + 1."""
+    """The number that integers of `dtype` are compared with, so that the answer is exact.
+
+    For other operators and types it is the number as it is. INT64 and UINT64 have no common type of integers: in FP64
+    2**53 would equal 2**53 + 1.
+    """
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or dtype.kind not in "iu" or hasattr(op, "op") or op.name not in _COMPARISONS:
         return value
@@ -113,8 +117,10 @@ def comparable(op: Any, dtype: DataType, value: Any) -> Any:
 
 
 def applied(op: Any, dtype: DataType, right: Any, left: Any, known: bool = True) -> tuple[Any, tuple[str, Any]]:
-    """(typed operator, (side of the bound scalar, thunk)) of `x.apply(op, right, left=left)`. `known`: whether the
-    scalar is the number itself, not one that speaks for its type."""
+    """(typed operator, (side of the bound scalar, thunk)) of `x.apply(op, right, left=left)`.
+
+    `known`: whether the scalar is the number itself, not one that speaks for its type.
+    """
     if left is not None and right is not None:
         raise TypeError("expected left or right, one bound scalar; came both. Hint: x.apply(op, right=2)")
     value, side = (right, "right") if left is None else (left, "left")
@@ -156,4 +162,5 @@ def comparison(expr: Any, parent: Any) -> Any:
 
 
 def dtype_or(dtype: Any, default: DataType) -> DataType:
+    """The DataType for `dtype`, or the default for None."""
     return default if dtype is None else lookup_dtype(dtype)

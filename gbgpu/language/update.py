@@ -1,5 +1,7 @@
-"""`output(mask, accum, replace)[place] << value`: what an update is told, what a subscript names, and how assignments
-of parts are lowered onto statements."""
+"""Updates `output(mask, accum, replace)[place] << value`, and what a subscript names.
+
+Assignments of parts are lowered onto statements here.
+"""
 
 from typing import Any
 
@@ -21,8 +23,11 @@ _HINTS = {
 
 
 class Place:
-    """What a subscript names: `index` as a Statement takes it, `shape` without the dimensions that an int drops,
-    `full` with them (1 each), `ints` the int or None of each dimension."""
+    """What a subscript names.
+
+    `index` is as a Statement takes it; `shape` is without the dimensions that an int drops, `full` with them (1 each);
+    `ints` has the int or None of each dimension.
+    """
 
     __slots__ = ("parts", "ints", "shape", "full", "ndim")
 
@@ -53,6 +58,7 @@ class Place:
 
     @property
     def index(self) -> Any:
+        """The part as a Statement takes it; None for everything."""
         if self.ndim == 1:
             return None if self.parts[0].is_all else self.parts[0]
         return None if all(part.is_all for part in self.parts) else self.parts
@@ -139,11 +145,13 @@ class Part(Expression):
 
     @classmethod
     def of(cls, x: Any, place: Place) -> "Part":
+        """The expression of the part of `x` that is named."""
         part = _line_of(cls, x, place) if place.line is not None else _block_of(cls, x, place)
         part.parent, part.place = x, place
         return part
 
     def __call__(self, *arguments: Any, **keywords: Any) -> "Updater":
+        """What an assignment to this part is told: `x[I](mask, accum) << value`."""
         updater = Updater(_assignable(self.parent), arguments, keywords)
         updater.place, updater.within = self.place, updater.mask is not None
         return updater
@@ -181,8 +189,11 @@ def reading(x: Any, key: Any) -> Any:
 
 
 class Updater:
-    """`output(mask, accum, replace, **hints)`, waiting for `<<`; a subscript narrows it to a part of the output.
-    `within`: the mask has the shape of the part, `C[I, J](mask) << ...`."""
+    """An output with its mask, accumulator and hints, waiting for `<<`: `output(mask, accum, replace, **hints)`.
+
+    A subscript narrows it to a part of the output. `within`: the mask has the shape of the part, `C[I, J](mask) <<
+    ...`.
+    """
 
     __slots__ = ("output", "mask", "accum", "replace", "hints", "place", "within")
 
@@ -280,9 +291,11 @@ class Updater:
 
 
 def assign(updater: Updater, value: Any) -> Statement:
-    """`C(mask)[I, J] << value` is one statement. What has a mask of another shape is computed beside the output, as a
-    vector or a matrix of its own, and then assigned: a mask of the part (`within`), and a vector as the mask of one row
-    or column."""
+    """Run `C(mask)[I, J] << value`, which is one statement if the mask has the output's shape.
+
+    What has a mask of another shape is computed beside the output, as a vector or a matrix of its own, and then
+    assigned: a mask of the part (`within`), and a vector as the mask of one row or column.
+    """
     output, place, mask = updater.output, updater.place, updater.mask
     assert place is not None
     if updater.within:

@@ -14,7 +14,23 @@ register_anonymous = Semiring.register_anonymous
 
 
 def from_string(text: str):
-    """The semiring for "min_plus", "min.plus" or "min_plus[INT32]"; ValueError if there is none."""
+    """The semiring for a string.
+
+    Parameters
+    ----------
+    text : str
+        A name, and a type in brackets if wanted: "min_plus", "min.plus", "min_plus[INT32]".
+
+    Returns
+    -------
+    Semiring
+        Typed, if the string has a type.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
     return _from_string(text, "semiring")
 
 

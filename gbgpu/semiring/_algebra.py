@@ -208,7 +208,10 @@ class Monoid:
     def register_new(
         cls, name: str, binaryop: Any, identity: object, *, is_idempotent: bool = False, lazy: bool = False
     ) -> Any:
-        """Make a monoid and add it to the namespace; arguments as in `register_anonymous`. `lazy`: returns None."""
+        """Make a monoid and add it to the namespace; arguments and errors as `register_anonymous`.
+
+        `lazy`: returns None. Raises AttributeError if the name is in use.
+        """
         check_free(cls.registry, name, "monoid")
         made = cls.register_anonymous(binaryop, identity, name, is_idempotent=is_idempotent)
         cls.registry[name] = made
@@ -218,11 +221,30 @@ class Monoid:
     def register_anonymous(
         cls, binaryop: Any, identity: object, name: str | None = None, *, is_idempotent: bool = False
     ) -> Any:
-        """Make a monoid of a BinaryOp and its identity (a scalar, or one per type: {"INT64": 0, "FP64": 0.0}).
+        """Make a monoid of a binary operator and its identity, in no namespace.
 
-        Of an operator with parameters it has the same ones, and so may the identity: a function of them. Commutativity,
-        associativity, identity and, when declared, idempotence are spot-checked at the first use of a type, on a few
-        small values that are not negative; InvalidValue tells the counterexample.
+        Parameters
+        ----------
+        binaryop : BinaryOp
+            Commutative and associative. If it has parameters, the monoid has the same ones.
+        identity : scalar, dict or callable
+            One for all types; one per type, {"INT64": 0, "FP64": 0.0}; or a function of the parameters.
+        name : str, optional
+            By default that of the operator.
+        is_idempotent : bool
+            Whether f(x, x) == x.
+
+        Returns
+        -------
+        Monoid
+            The new one.
+
+        Raises
+        ------
+        TypeError
+            If `binaryop` is none.
+        InvalidValue
+            At the first use of a type, if a spot check on a few small values finds a counterexample to the laws.
         """
         if isinstance(binaryop, Parameterized) and binaryop.kind == "binary":
             return _parameterized_monoid(binaryop, identity, name or binaryop.name, is_idempotent)
@@ -407,7 +429,10 @@ class Semiring:
 
     @classmethod
     def register_new(cls, name: str, monoid: Any, binaryop: Any, *, lazy: bool = False) -> Any:
-        """Make a semiring of a Monoid and a BinaryOp and add it to the namespace. `lazy`: returns None."""
+        """Make a semiring and add it to the namespace; arguments and errors as `register_anonymous`.
+
+        `lazy`: returns None. Raises AttributeError if the name is in use.
+        """
         check_free(cls.registry, name, "semiring")
         made = cls.register_anonymous(monoid, binaryop, name)
         cls.registry[name] = made
@@ -415,7 +440,27 @@ class Semiring:
 
     @classmethod
     def register_anonymous(cls, monoid: Any, binaryop: Any, name: str | None = None) -> Any:
-        """Make a semiring of a Monoid and a BinaryOp, in no namespace. It has the parameters that these have."""
+        """Make a semiring of a monoid and a binary operator, in no namespace.
+
+        Parameters
+        ----------
+        monoid : Monoid
+            The addition.
+        binaryop : BinaryOp
+            The multiplication.
+        name : str, optional
+            By default the two names, joined by "_".
+
+        Returns
+        -------
+        Semiring
+            The new one, with the parameters that its parts have.
+
+        Raises
+        ------
+        TypeError
+            If a part is something else.
+        """
         parameterized = isinstance(monoid, Parameterized) or isinstance(binaryop, Parameterized)
         for part, kind in ((monoid, Monoid), (binaryop, BinaryOp)):
             if not isinstance(part, kind) and not (isinstance(part, Parameterized) and part.kind == kind.kind):
@@ -450,7 +495,7 @@ _BOOL_WITH = {"min": _BOOL_MIN, "max": (*_BOOL_MIN, "absfirst", "abssecond"), "t
 
 
 def _count_pair() -> Typed:
-    """pair of BOOL inputs counted in INT64."""
+    """The operator pair of BOOL inputs, counted in INT64."""
     from gbgpu.semiring import _scalar as sc
 
     op = BinaryOp.registry["pair"]
@@ -583,9 +628,28 @@ def _plain(cls: Any, prefix: str) -> list[str]:
 
 
 def get_semiring(monoid: Any, binaryop: Any, name: str | None = None) -> Any:
-    """The semiring of a monoid and a binary operator; made once for those that have names, typed if one of them is.
+    """The semiring of a monoid and a binary operator.
 
-    A binary operator that has a monoid may stand for it, and a monoid for its operator. TypeError for anything else.
+    It is made once for those that have names, and typed if one of them is.
+
+    Parameters
+    ----------
+    monoid : Monoid or BinaryOp
+        The addition; a binary operator stands for its monoid.
+    binaryop : BinaryOp or Monoid
+        The multiplication; a monoid stands for its operator.
+    name : str, optional
+        Makes another semiring of this name.
+
+    Returns
+    -------
+    Semiring
+        Found or new.
+
+    Raises
+    ------
+    TypeError
+        If an argument is something else.
     """
     dtype = next((part.dtypes[0] for part in (binaryop, monoid) if hasattr(part, "op")), None)
     first, second = (getattr(part, "op", part) for part in (monoid, binaryop))

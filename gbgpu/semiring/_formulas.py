@@ -52,7 +52,8 @@ def _cdiv(x: Sym, y: Sym) -> Sym:
 def _pow(x: Sym, y: Sym) -> Sym:
     """SuiteSparse's power: integers are computed in floats and cast back with saturation; any NaN gives NaN.
 
-    A GPU's pow may be off by some last digits, so that a whole number must be looked for close by."""
+    A GPU's pow may be off by some last digits, so that a whole number must be looked for close by.
+    """
     if x.dtype is BOOL:
         return x | ~y
     if x.dtype.kind == "f":
@@ -102,7 +103,10 @@ def _binom(n: Sym, k: Sym) -> Sym:
 
 
 def isclose(rel_tol: float = 1e-7, abs_tol: float = 0.0) -> Callable:
-    """x == y, or |x - y| <= max(rel_tol * max(|x|, |y|), abs_tol) in FP64; differences of integers are exact."""
+    """Whether x == y, or |x - y| <= max(rel_tol * max(|x|, |y|), abs_tol) in FP64.
+
+    Differences of integers are exact.
+    """
 
     def close(x: Sym, y: Sym) -> Sym:
         wide, other = sc.cast(x, FP64), sc.cast(y, FP64)

@@ -331,7 +331,7 @@ class _cuda_dialect:
 
 
 def _extreme(n: Node, args: list[str], dialect: Any) -> str:
-    """min or max of numbers: NaN is ignored, and -0.0 lies below 0.0 so that no order of operands shows."""
+    """The min or max of numbers: NaN is ignored, and -0.0 lies below 0.0 so that no order of operands shows."""
     x, y = args
     before = f"{x} < {y}" if n.op == "min" else f"{y} < {x}"
     if n.dtype.kind in "iu":

@@ -139,7 +139,7 @@ WHOLE: dict[str, Callable] = {  # of BOOL and integers only
 
 
 def float_power(pow_: Callable) -> Callable:
-    """pow in floats: FP32 stays, all others are FP64."""
+    """The power in floats: FP32 stays, all others are FP64."""
     return lambda x, y: pow_(sc.as_float(x), sc.as_float(y))
 
 

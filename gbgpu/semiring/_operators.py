@@ -34,9 +34,22 @@ from gbgpu.semiring._types import (
 
 
 class Typed:
-    """An operator for fixed input types. Hashes by identity; `program.key` tells equal formulas.
+    """An operator for fixed input types, as of `op[dtype]` or `op[dtype1, dtype2]`.
 
-    `name` "plus"; `op` the untyped operator; `dtypes` the input types; `return_type`; `program` the scalar program.
+    It hashes by identity; `program.key` tells equal formulas.
+
+    Attributes
+    ----------
+    name : str
+        "plus".
+    op : Operator
+        The untyped operator.
+    dtypes : tuple of DataType
+        The input types.
+    return_type : DataType
+        The type of the result.
+    program : Program
+        The scalar program.
     """
 
     __slots__ = ("name", "op", "dtypes", "return_type", "program")
@@ -50,22 +63,27 @@ class Typed:
 
     @property
     def type(self) -> DataType:
+        """The type of the first input."""
         return self.dtypes[0]
 
     @property
     def type2(self) -> DataType:
+        """The type of the last input."""
         return self.dtypes[-1]
 
     @property
     def thunk_type(self) -> DataType:
+        """The type of the thunk."""
         return self.dtypes[-1]
 
     @property
     def is_positional(self) -> bool:
+        """Whether it computes with positions, not values."""
         return self.op.is_positional
 
     @property
     def is_commutative(self) -> bool:
+        """Whether f(x, y) == f(y, x)."""
         return self.op.is_commutative
 
     @property
@@ -156,12 +174,32 @@ class Operator:
     def register_new(
         cls, name: str, func: Callable, *, parameterized: bool = False, is_udt: bool = False, lazy: bool = False
     ):
-        """Make an operator of one plain Python scalar function and add it to the namespace under `name`.
+        """Make an operator of a plain Python scalar function and add it to the namespace.
 
-        Dots in the name make parts of the namespace: "mine.near" is `binary.mine.near`. `parameterized`: `func` takes
-        parameters and returns the scalar function. `lazy`: returns None. Raises AttributeError for a name in use; an
-        operator raises UdfParseError (with the line) when it is first used with a type, if `func` is outside the
-        language.
+        Parameters
+        ----------
+        name : str
+            Dots make parts of the namespace: "mine.near" is `binary.mine.near`.
+        func : callable
+            The function of scalars. With `parameterized` it takes parameters and returns this function.
+        parameterized : bool
+            Whether the operator has parameters.
+        is_udt : bool
+            Refused if True: there are no types made by users.
+        lazy : bool
+            Whether to return None.
+
+        Returns
+        -------
+        operator
+            The new one.
+
+        Raises
+        ------
+        AttributeError
+            If the name is in use.
+        UdfParseError
+            At the first use with a type, if the function is outside the language of user functions; with the line.
         """
         check_free(cls.registry, name, cls.kind)
         op = cls.register_anonymous(func, name, parameterized=parameterized, is_udt=is_udt)
@@ -172,7 +210,31 @@ class Operator:
     def register_anonymous(
         cls, func: Callable, name: str | None = None, *, parameterized: bool = False, is_udt: bool = False
     ):
-        """Make an operator of one plain Python scalar function, in no namespace; see `register_new`."""
+        """Make an operator of a plain Python scalar function, in no namespace.
+
+        Parameters
+        ----------
+        func : callable
+            The function of scalars. With `parameterized` it takes parameters and returns this function.
+        name : str, optional
+            By default that of the function.
+        parameterized : bool
+            Whether the operator has parameters.
+        is_udt : bool
+            Refused if True: there are no types made by users.
+
+        Returns
+        -------
+        operator
+            The new one.
+
+        Raises
+        ------
+        TypeError
+            If `func` is no function.
+        UdfParseError
+            At the first use with a type, if the function is outside the language of user functions; with the line.
+        """
         refuse_user_types(is_udt)
         if not callable(func):
             raise TypeError(f"expected a Python function; came {func!r}")
@@ -232,7 +294,7 @@ def _operand(x: object) -> Any:
 
 
 class UnaryOp(Operator):
-    """z = f(x). `unary.abs(A)` returns an expression."""
+    """The operators z = f(x): `unary.abs(A)` returns an expression."""
 
     kind = "unary"
     registry: dict[str, Any] = {}
@@ -252,6 +314,7 @@ class UnaryOp(Operator):
         return sc.trace(lambda x, i, j: sc.cast(self.function(i, j), result), params)
 
     def __call__(self, x, **kwargs):
+        """The expression of each value of `x` through this operator; see `apply`."""
         apply = getattr(_operand(x), "_apply_unary", None)
         if apply is None:
             raise _refuse(self, x, f"a Matrix, Vector or Scalar: {self!r}(A)")
@@ -259,7 +322,10 @@ class UnaryOp(Operator):
 
 
 class BinaryOp(Operator):
-    """z = f(x, y). `binary.plus(a | b)`, `binary.plus(a & b)`, `binary.plus(A, 3)`, `binary.plus(3, A)`."""
+    """The operators z = f(x, y).
+
+    `binary.plus(a | b)`, `binary.plus(a & b)`, `binary.plus(A, 3)` and `binary.plus(3, A)` return expressions.
+    """
 
     kind = "binary"
     registry: dict[str, Any] = {}
@@ -302,6 +368,27 @@ class BinaryOp(Operator):
         return sc.trace(lambda x, y, i, k, j: sc.cast(self.function(i, k, j), result), params)
 
     def __call__(self, x, right=None, *, left=None, **kwargs):
+        """The expression of this operator on `a | b` or `a & b`, or on an object and a scalar.
+
+        Parameters
+        ----------
+        x : infix expression, Matrix, Vector or scalar
+            `a | b` (union), `a & b` (intersection), or the left operand.
+        right, left : scalar, Matrix or Vector, optional
+            The other operand.
+        **kwargs : scalar
+            `left_default` and `right_default`, for `a | b`.
+
+        Returns
+        -------
+        Expression
+            To be assigned by `<<`, or computed by `.new()`.
+
+        Raises
+        ------
+        TypeError
+            If operands are others.
+        """
         if right is None and left is None:
             return _apply_infix(self, x, **kwargs)
         if hasattr(x, "_apply_unary"):
@@ -329,7 +416,7 @@ def _apply_infix(op: object, x: object, **kwargs):
 
 
 class IndexUnaryOp(Operator):
-    """z = f(x, i, j, t): value, row, column, thunk. `indexunary.rowindex(A)` returns an expression."""
+    """The operators z = f(x, i, j, t) of value, row, column, thunk: `indexunary.rowindex(A)` returns an expression."""
 
     kind = "indexunary"
     registry: dict[str, Any] = {}
@@ -339,7 +426,10 @@ class IndexUnaryOp(Operator):
     def register_new(
         cls, name: str, func: Callable, *, parameterized: bool = False, is_udt: bool = False, lazy: bool = False
     ):
-        """As of the other kinds; one that gives BOOL for every type becomes a select operator too."""
+        """Make an operator and add it to the namespace, as the other kinds do.
+
+        One that gives BOOL for every type becomes a select operator too.
+        """
         super().register_new(name, func, parameterized=parameterized, is_udt=is_udt, lazy=lazy)
         op = cls.registry[name]
         selects = cls is IndexUnaryOp and not parameterized and name not in SelectOp.registry
@@ -358,6 +448,7 @@ class IndexUnaryOp(Operator):
         return Typed(self, dtypes, self._program([("x", dtype), ("i", INT64), ("j", INT64), ("t", thunk)]))
 
     def __call__(self, x, thunk=None, **kwargs):
+        """The expression of each entry of `x` through this operator; see `apply`."""
         apply = getattr(_operand(x), "_apply_unary", None)
         if apply is None:
             raise _refuse(self, x, f"a Matrix or Vector: {self!r}(A) or {self!r}(A, thunk)")
@@ -365,7 +456,7 @@ class IndexUnaryOp(Operator):
 
 
 class SelectOp(IndexUnaryOp):
-    """Keeps the entries where f(x, i, j, t) is true. `select.tril(A, k)` returns an expression."""
+    """The operators that keep the entries where f(x, i, j, t) is true: `select.tril(A, k)` returns an expression."""
 
     kind = "select"
     registry: dict[str, Any] = {}
@@ -377,6 +468,7 @@ class SelectOp(IndexUnaryOp):
         return typed
 
     def __call__(self, x, thunk=None, **kwargs):
+        """The expression of the entries of `x` that this operator keeps; see `select`."""
         apply = getattr(_operand(x), "_apply_select", None)
         if apply is None:
             raise _refuse(self, x, f"a Matrix or Vector: {self!r}(A) or {self!r}(A, thunk)")

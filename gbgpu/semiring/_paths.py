@@ -119,8 +119,10 @@ class _Module:
 
 
 class _Copies:
-    """Copies of functions with what they captured: what knows numbers only gives way to its builder, and nothing can be
-    changed."""
+    """Copies of functions with what they captured.
+
+    What knows numbers only gives way to its builder, and nothing can be changed.
+    """
 
     def __init__(self) -> None:
         self.made: dict[int, Any] = {}

@@ -112,8 +112,10 @@ def ordered(body: Node) -> list[Node]:
 
 
 def in_order(root: Any, operands: Callable[[Any], Sequence[Any]]) -> list[Any]:
-    """Every node below `root` once, after its operands; of these the last one first. Graphs may be deep, and share
-    nodes."""
+    """Every node below `root` once, after its operands; of these the last one first.
+
+    Graphs may be deep, and share nodes.
+    """
     order: list[Any] = []
     seen: set[int] = set()
     waiting = [(root, False)]
@@ -143,8 +145,10 @@ def _number(self, *args):
 
 
 class Sym:
-    """A symbolic scalar. Its operators build nodes; asking for its number raises Branches, for its truth what
-    `deciding` says."""
+    """A symbolic scalar.
+
+    Its operators build nodes; asking for its number raises Branches, for its truth what `deciding` says.
+    """
 
     __slots__ = ("node", "weak")
     __array_ufunc__ = None  # so that NumPy's scalars leave their operators to ours
@@ -251,8 +255,10 @@ def _fitted(s: Sym, dtype: DataType) -> Node:
 
 
 def cast(value: object, dtype: DataType) -> Sym:
-    """The value in another type, by SuiteSparse's rules: float to int saturates and NaN gives 0; to BOOL is `!= 0`;
-    integers wrap."""
+    """The value in another type, by SuiteSparse's rules.
+
+    Float to int saturates and NaN gives 0; to BOOL is `!= 0`; integers wrap.
+    """
     s = sym(value)
     if s.node.op == "const":
         return Sym(constant(s.node.value, dtype))
@@ -304,8 +310,10 @@ def as_float(value: object) -> Sym:
 
 
 def as_near_float(value: object) -> Sym:
-    """The type in which NumPy and python-graphblas compute float functions: FP32 up to 16 bits (NumPy has a smaller one
-    for 8), else FP64."""
+    """The type in which NumPy and python-graphblas compute float functions.
+
+    It is FP32 up to 16 bits (NumPy has a smaller one for 8), else FP64.
+    """
     s = sym(value)
     return cast(s, FP32) if s.dtype.bits <= 16 else as_float(s)
 
@@ -355,7 +363,7 @@ def power(a, b) -> Sym:
 
 
 def _integer_power(x: Sym, y: Sym) -> Sym:
-    """x ** y modulo 2 ** bits; a negative power is 0 but for 1 and -1."""
+    """The power x ** y modulo 2 ** bits; a negative power is 0 but for 1 and -1."""
     power = cast(function("ipow", UINT64, cast(x, UINT64), cast(y, UINT64)), x.dtype)
     if x.dtype.kind == "u":
         return power
@@ -428,8 +436,10 @@ def shift_right(a, count) -> Sym:
 
 
 def _compare(op: str, a, b) -> Sym:
-    """A comparison, a Python bool; integers compare exactly, also with a literal outside the type, and INT64 with
-    UINT64."""
+    """A comparison, a Python bool.
+
+    Integers compare exactly, also with a literal outside the type, and INT64 with UINT64.
+    """
     x, y = sym(a), sym(b)
     left, right = _literal(x), _literal(y)
     if left is not None and right is not None:

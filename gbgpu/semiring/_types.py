@@ -86,11 +86,27 @@ _NAMES = ", ".join(dtype.name for dtype in SUPPORTED)
 
 
 def lookup_dtype(key: object) -> DataType:
-    """The DataType for a DataType, NumPy dtype or scalar type, `bool` / `int` / `float`, or a string ("INT64", "i8").
-    The order of bytes counts for nothing: arrays are converted where they come in.
+    """The DataType for what a user may pass.
 
-    Raises NotImplementedException for a real type that gbgpu doesn't have yet, TypeError for None and for arrays,
-    ValueError for anything else.
+    Parameters
+    ----------
+    key : object
+        A DataType, NumPy dtype or scalar type, `bool`, `int`, `float`, or a string ("INT64", "i8"). The order of bytes
+        does not matter: arrays are converted.
+
+    Returns
+    -------
+    DataType
+        One of the eleven.
+
+    Raises
+    ------
+    NotImplementedException
+        If it is a real type that gbgpu does not have yet.
+    TypeError
+        If `key` is None or an array.
+    ValueError
+        If it is anything else.
     """
     if type(key) is DataType:
         return key
@@ -139,7 +155,20 @@ def types_alone(key: object) -> bool:
 
 
 def unify(type1: object, type2: object, *, is_left_scalar: bool = False, is_right_scalar: bool = False) -> DataType:
-    """The type that holds both, by NumPy's promotion: unify(FP32, INT32) is FP64. Scalars promote like arrays."""
+    """The type that holds both, by NumPy's promotion.
+
+    Parameters
+    ----------
+    type1, type2 : dtype
+        `unify(FP32, INT32)` is FP64.
+    is_left_scalar, is_right_scalar : bool
+        Ignored: scalars promote like arrays.
+
+    Returns
+    -------
+    DataType
+        One of the eleven.
+    """
     first, second = lookup_dtype(type1), lookup_dtype(type2)
     if first is second:
         return first
@@ -179,10 +208,10 @@ def convert(value: object, dtype: DataType) -> np.generic:
 
 
 def exact(value: object, dtype: DataType) -> np.generic:
-    """A Python number in another type, as NumPy 2 makes arrays of them: what is out of range is refused. NumPy's own
-    scalars are cast.
+    """A Python number in another type, as NumPy 2 makes arrays of them: what is out of range is refused.
 
-    Raises TypeError, OverflowError, or ValueError for NaN as an integer."""
+    NumPy's own scalars are cast. Raises TypeError, OverflowError, or ValueError for NaN as an integer.
+    """
     if not isinstance(value, (int, float, np.number, np.bool_)) or isinstance(value, np.complexfloating):
         raise TypeError(message("a number or a boolean", type(value).__name__))
     if dtype.kind in "iu" and not isinstance(value, np.generic):

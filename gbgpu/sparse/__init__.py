@@ -5,7 +5,8 @@ CPU and GPU. `.matrix` is the gbgpu.Matrix behind an array, `.to_scipy()` the Sc
 there and for .npz files.
 
 `csr_matrix`, `csc_matrix` and `coo_matrix` are their older kind, as SciPy's: `*` is the product, `**` the matrix power,
-and everything has two dimensions."""
+and everything has two dimensions.
+"""
 
 from typing import NoReturn
 

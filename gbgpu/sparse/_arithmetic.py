@@ -20,8 +20,11 @@ UFUNCS = (
 
 
 class Arithmetic:
-    """The operators of sparse arrays. Scalars and sparse arrays of the same shape give sparse arrays; `+`, `-` and
-    comparisons with dense arrays give dense ones. Only `*` broadcasts."""
+    """The operators of sparse arrays.
+
+    Scalars and sparse arrays of the same shape give sparse arrays; `+`, `-` and comparisons with dense arrays give
+    dense ones. Only `*` broadcasts.
+    """
 
     format: str
     shape: Any
@@ -80,7 +83,10 @@ class Arithmetic:
         return self.round(ndigits)
 
     def power(self, n: Any, dtype: Any = None) -> Any:
-        """Each stored value to the power n. Raises NotImplementedError for n = 0, which would fill the array."""
+        """Each stored value to the power n.
+
+        `dtype`: values are cast to it first. Raises NotImplementedError for n = 0, which would fill the array.
+        """
         if not is_scalar(n):
             raise NotImplementedError("input is not scalar")
         if not n:
@@ -239,8 +245,11 @@ class Arithmetic:
     # -- products of arrays
 
     def __matmul__(self, other: Any) -> Any:
-        """With a vector or a matrix of NumPy a NumPy array; with a sparse array a sparse one; with a gbgpu.Vector a
-        gbgpu.Vector, which stays on the devices (from the left: `v @ A.matrix`)."""
+        """The product with a vector, a matrix or a sparse array.
+
+        With a vector or a matrix of NumPy it is a NumPy array; with a sparse array a sparse one; with a gbgpu.Vector a
+        gbgpu.Vector, which stays on the devices (from the left: `v @ A.matrix`).
+        """
         if is_scalar(other):
             raise ValueError("Scalar operands are not allowed, use '*' instead")
         if isinstance(other, gb.Vector):

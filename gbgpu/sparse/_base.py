@@ -31,8 +31,10 @@ _INSTEAD = {
 
 
 class ReadOnly(np.ndarray):
-    """Values as they were read from the devices. To change them raises ValueError, which says what to write; what is
-    computed of them is an ordinary array."""
+    """Values as they were read from the devices.
+
+    To change them raises ValueError, which says what to write; what is computed of them is an ordinary array.
+    """
 
     def _check(self) -> None:
         if not self.flags.writeable:
@@ -52,6 +54,7 @@ class ReadOnly(np.ndarray):
         return getattr(ufunc, method)(*(_plain(x) for x in inputs), **options)
 
     def copy(self, order: Any = "C") -> Any:
+        """An ordinary array with these values."""
         return np.array(self, order=order)
 
     def __repr__(self) -> str:
@@ -71,14 +74,28 @@ _NAMES = {"csr": "Compressed Sparse Row", "csc": "Compressed Sparse Column", "co
 class SparseArray(Arithmetic, Reductions, Subscripts, NumpyProtocols):
     """A SciPy-like sparse array whose entries lie on the session's devices, as a gbgpu.Matrix.
 
-    Made from (data, indices, indptr), (data, (row, col)), anything dense, another sparse array (SciPy's too), a
-    gbgpu.Matrix, or a shape. One- or two-dimensional; dtypes bool, (u)int8 to (u)int64, float32, float64. Entries are
-    sorted, and duplicates summed: at once in CSR and CSC, when they are first computed with in COO.
-
     `.data`, `.indices`, `.indptr`, `.row`, `.col`, `.coords` copy from the devices to the host (once; the arrays are
     read-only). Everything else computes where the entries lie, unless its docstring says otherwise.
 
-    Raises ValueError for other types and for indices out of range.
+    Parameters
+    ----------
+    arg1 : tuple, array or Matrix
+        (data, indices, indptr), (data, (row, col)), a shape, anything dense, another sparse array (SciPy's too), or a
+        gbgpu.Matrix. Entries are sorted, and duplicates summed: at once in CSR and CSC, when they are first computed
+        with in COO.
+    shape : tuple of int, optional
+        Of one or two dimensions.
+    dtype : dtype, optional
+        bool, int8 to int64, uint8 to uint64, float32 or float64.
+    copy : bool
+        Ignored: changes of one array are never seen by another.
+    maxprint : int, optional
+        Ignored.
+
+    Raises
+    ------
+    ValueError
+        If the dtype is another, an index is out of range, or shapes do not fit.
     """
 
     _classes = array_classes  # those that results are of
@@ -218,8 +235,10 @@ class SparseArray(Arithmetic, Reductions, Subscripts, NumpyProtocols):
 
     @property
     def matrix(self) -> Any:
-        """The entries as a gbgpu.Matrix, without a copy (of a transpose: carried out). A one-dimensional array is one
-        row. To change it, take `.matrix.dup()`: arrays may share one Matrix."""
+        """The entries as a gbgpu.Matrix, without a copy (of a transpose: carried out).
+
+        A one-dimensional array is one row. To change it, take `.matrix.dup()`: arrays may share one Matrix.
+        """
         return self._A._materialized()
 
     # -- attributes
@@ -233,6 +252,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts, NumpyProtocols):
 
     @property
     def dtype(self) -> np.dtype:
+        """The NumPy dtype of the values."""
         return self._given[2].dtype if self._built is None else np.dtype(self._built.dtype.np_type)
 
     @property
@@ -243,7 +263,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts, NumpyProtocols):
     size = nnz
 
     def getnnz(self, axis: int | None = None) -> Any:
-        """Number of stored entries, of each column (axis 0) or row (axis 1)."""
+        """The number of stored entries, of each column (axis 0) or row (axis 1) if an axis is given."""
         return self.nnz if axis is None else self._counts(self._A, axis)
 
     @property
@@ -300,22 +320,63 @@ class SparseArray(Arithmetic, Reductions, Subscripts, NumpyProtocols):
     # -- conversions
 
     def asformat(self, format: str | None, copy: bool = False) -> Any:
-        """This array in a format: "csr", "csc", "coo"."""
+        """The array in a format.
+
+        Parameters
+        ----------
+        format : str or None
+            "csr", "csc" or "coo"; None: as it is.
+        copy : bool
+            Whether to copy an array that has the format.
+
+        Returns
+        -------
+        sparse array
+            Of the same kind.
+
+        Raises
+        ------
+        ValueError
+            If the format is another.
+        """
         if format is None or format == self.format:
             return self.copy() if copy else self
         return class_of(format, self._classes)(self)
 
     def tocsr(self, copy: bool = False) -> Any:
+        """The array in CSR."""
         return self.asformat("csr", copy)
 
     def tocsc(self, copy: bool = False) -> Any:
+        """The array in CSC."""
         return self.asformat("csc", copy)
 
     def tocoo(self, copy: bool = False) -> Any:
+        """The array in COO."""
         return self.asformat("coo", copy)
 
     def toarray(self, order: Any = None, out: Any = None) -> np.ndarray:
-        """The dense NumPy array."""
+        """The dense NumPy array.
+
+        Parameters
+        ----------
+        order : str, optional
+            "C" or "F".
+        out : numpy.ndarray, optional
+            Where to write, of this shape and dtype.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of this shape and dtype.
+
+        Raises
+        ------
+        ValueError
+            If `out` does not fit, or is given with `order`.
+        OutOfMemory
+            If the host has no room for it.
+        """
         if out is not None and (order is not None or out.shape != self._shape or out.dtype != self.dtype):
             raise ValueError(message(f"out of {self.dtype} and shape {self._shape}, and no order", repr(out)[:60]))
         dense = self._A.to_dense(0, self.dtype).reshape(self._shape)
@@ -337,9 +398,29 @@ class SparseArray(Arithmetic, Reductions, Subscripts, NumpyProtocols):
         return cls((data, second, first), shape=self._shape)
 
     def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
-        """This array with values of another type. Raises TypeError for a cast that `casting` does not allow.
+        """The array with values of another type.
 
-        Floats too large for an integer type become its largest value; NumPy leaves that undefined."""
+        Floats too large for an integer type become its largest value; NumPy leaves that undefined.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The type.
+        casting : str
+            NumPy's rule of which casts are allowed.
+        copy : bool
+            Whether to copy an array that has the type.
+
+        Returns
+        -------
+        sparse array
+            Of this shape and format.
+
+        Raises
+        ------
+        TypeError
+            If `casting` does not allow the cast.
+        """
         dtype = checked_dtype(dtype)
         if not np.can_cast(self.dtype, dtype, casting):  # type: ignore[arg-type]
             raise TypeError(
@@ -354,6 +435,7 @@ class SparseArray(Arithmetic, Reductions, Subscripts, NumpyProtocols):
         return type(self)(self)
 
     def conj(self, copy: bool = True) -> Any:
+        """The array, as there are no complex numbers."""
         return self.copy() if copy else self
 
     conjugate = conj
@@ -377,7 +459,27 @@ class SparseArray(Arithmetic, Reductions, Subscripts, NumpyProtocols):
         return self._made(self._A.T, turned)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:
-        """A COO array (of the same format, if the shape does not change). Computed on the host."""
+        """A COO array of another shape (of the same format, if the shape does not change), computed on the host.
+
+        Parameters
+        ----------
+        *shape : int or tuple
+            One size may be -1.
+        order : str
+            "C" or "F": how places are counted.
+        copy : bool
+            Whether to copy if the shape does not change.
+
+        Returns
+        -------
+        sparse array
+            Of the new shape.
+
+        Raises
+        ------
+        ValueError
+            If the shape has another number of elements.
+        """
         new = _checked_shape(_flexible(shape, prod(self._shape)))
         if new == self._shape:
             return self.copy() if copy else self
@@ -411,13 +513,27 @@ class SparseArray(Arithmetic, Reductions, Subscripts, NumpyProtocols):
         """Nothing to do: indices are always sorted."""
 
     def sorted_indices(self) -> Any:
+        """A copy: indices are always sorted."""
         return self.copy()
 
     def prune(self) -> None:
         """Nothing to do: there is no unused space."""
 
     def setdiag(self, values: Any, k: int = 0) -> None:
-        """Set the k'th diagonal in place to a scalar, or to an array as far as it reaches."""
+        """Set the k'th diagonal in place.
+
+        Parameters
+        ----------
+        values : scalar or array
+            One value, or an array, as far as it reaches.
+        k : int
+            Which diagonal: 0 the main one, above it positive.
+
+        Raises
+        ------
+        ValueError
+            If the diagonal is outside the array.
+        """
         nrows, ncols = self._two_dimensional()
         if (k > 0 and k >= ncols) or (k < 0 and -k >= nrows):
             raise ValueError("k exceeds array dimensions")
@@ -531,6 +647,7 @@ def _content(A: Any) -> Any:
 
 
 def summed(row: Any, col: Any, data: np.ndarray, shape: tuple[int, int]) -> Any:
+    """The Matrix of entries, duplicates summed."""
     row, col = (np.asarray(x, np.int64) for x in (row, col))
     return gb.Matrix.from_coo(row, col, data, nrows=shape[0], ncols=shape[1], dup_op=summing(data.dtype))
 

@@ -63,12 +63,15 @@ class _Coordinates(SparseArray):
 
 
 class sparray:  # noqa: N801 (SciPy's name)
-    """What csr_array, csc_array and coo_array are, and the `*_matrix` classes are not."""
+    """The base of csr_array, csc_array and coo_array."""
 
 
 class spmatrix:  # noqa: N801
-    """What csr_matrix, csc_matrix and coo_matrix are: always of two dimensions, `*` is `@`, `**` the matrix power, and
-    dense results of two dimensions are numpy.matrix. `multiply` and `power` are elementwise."""
+    """The base of csr_matrix, csc_matrix and coo_matrix.
+
+    They always have two dimensions, `*` is `@`, `**` the matrix power, and dense results of two dimensions are
+    numpy.matrix. `multiply` and `power` are elementwise.
+    """
 
     _classes = matrix_classes
     _A: Any
@@ -101,8 +104,10 @@ class spmatrix:  # noqa: N801
         return self.multiply(other) if is_scalar(other) else self.__rmatmul__(other)
 
     def __pow__(self, n: Any) -> Any:
-        """The product of n such matrices; the identity for n = 0. Raises TypeError for a matrix that is not square,
-        ValueError unless n is a whole number of at least 0."""
+        """The product of n such matrices; the identity for n = 0.
+
+        Raises TypeError for a matrix that is not square, ValueError unless n is a whole number of at least 0.
+        """
         nrows, ncols = self._two_dimensional()
         if nrows != ncols:
             raise TypeError(
@@ -138,9 +143,11 @@ class spmatrix:  # noqa: N801
         return rows_or_columns[:, j]
 
     def getformat(self) -> str:
+        """The format."""
         return self.format
 
     def get_shape(self) -> Any:
+        """The shape."""
         return self._shape
 
     def set_shape(self, shape: Any) -> None:

@@ -47,6 +47,7 @@ def checked_dtype(dtype: Any) -> np.dtype:
 
 
 def is_scalar(x: Any) -> bool:
+    """Whether x is a number, also as an array without dimensions."""
     return np.isscalar(x) or (isinstance(x, np.ndarray) and x.ndim == 0)
 
 
@@ -91,8 +92,10 @@ def zeroless(A: Any) -> Any:
 
 
 def united(name: str, x: Any, y: Any, dtype: Any) -> Any:
-    """name(x, y) computed in `dtype` wherever one has an entry, 0 for the other; results of 0 are dropped, as SciPy
-    does."""
+    """name(x, y) computed in `dtype` wherever one has an entry, 0 for the other.
+
+    Results of 0 are dropped, as SciPy does.
+    """
     return zeroless(operator(name, dtype)(x | y, left_default=0, right_default=0).new())
 
 

@@ -35,7 +35,29 @@ def _as_matrix(x: Any) -> Any:
 
 
 def eye_array(m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, format: str | None = None) -> Any:
-    """Ones on the k'th diagonal of an m x n array. Raises ValueError for one outside it."""
+    """Ones on a diagonal of an m x n array.
+
+    Parameters
+    ----------
+    m, n : int
+        The shape; n is m by default.
+    k : int
+        Which diagonal: 0 the main one, above it positive.
+    dtype : dtype
+        The type of the values.
+    format : str, optional
+        "csr" (default), "csc" or "coo".
+
+    Returns
+    -------
+    sparse array
+        m x n.
+
+    Raises
+    ------
+    ValueError
+        If the diagonal is outside the array.
+    """
     shape = (int(m), int(m if n is None else n))
     A = gb.Matrix(checked_dtype(dtype), *shape)
     if _reach(k, shape):
@@ -56,12 +78,33 @@ def identity(n: int, dtype: Any = "d", format: str | None = None) -> Any:
 def diags_array(
     diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = _FLOATS
 ) -> Any:
-    """Arrays (or scalars) on the diagonals at `offsets`; without a shape the square one that the first fits in. Of a
-    longer one the beginning counts.
+    """Arrays (or scalars) on diagonals.
 
-    Floats, as SciPy makes them up to 1.18, unless a `dtype` is given; with None they keep their type. Raises ValueError
-    for a diagonal outside the shape, one that is too short, none, or two at one offset, TypeError for bools without
-    `dtype`."""
+    Parameters
+    ----------
+    diagonals : list of arrays
+        Of a longer one the beginning counts.
+    offsets : int or list of int
+        The diagonal of each.
+    shape : (int, int), optional
+        By default the square one that the first fits in.
+    format : str, optional
+        "csr" (default), "csc" or "coo". If one is given, zeros are left out.
+    dtype : dtype, optional
+        By default a float type, as of SciPy up to 1.18; with None diagonals keep their type.
+
+    Returns
+    -------
+    sparse array
+        Of this shape.
+
+    Raises
+    ------
+    ValueError
+        If a diagonal is outside the shape or too short, there is none, or two have one offset.
+    TypeError
+        If diagonals are bools, without `dtype`.
+    """
     if not np.iterable(diagonals) or isinstance(diagonals, (str, dict)):
         raise TypeError(message("a list of diagonals", type(diagonals).__name__))
     diagonals = list(diagonals)
@@ -109,9 +152,35 @@ def random_array(
     shape: Any, *, density: float = 0.01, format: str = "coo", dtype: Any = None, rng: Any = None,
     data_sampler: Any = None, random_state: Any = None,
 ) -> Any:  # fmt: skip
-    """density * size values at places drawn without repetition, the same as SciPy's; `data_sampler(size=)` gives them,
-    else uniform ones from [0, 1) (integers: any of the type). `rng`: a NumPy generator or a seed of one;
-    `random_state`: a RandomState or its seed, by default the one that np.random.seed sets."""
+    """Random values at places drawn without repetition, the same as SciPy's.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of one or two dimensions.
+    density : float
+        density * size values, 0 to 1.
+    format : str
+        "csr", "csc" or "coo".
+    dtype : dtype, optional
+        By default float64.
+    rng : numpy.random.Generator or int, optional
+        A generator or a seed of one.
+    data_sampler : callable, optional
+        `data_sampler(size=)` gives the values. By default uniform from [0, 1); integers: any of the type.
+    random_state : numpy.random.RandomState or int, optional
+        By default the one that np.random.seed sets.
+
+    Returns
+    -------
+    sparse array
+        Of this shape.
+
+    Raises
+    ------
+    ValueError
+        If `density` is out of its range.
+    """
     if not 0 <= density <= 1:
         raise ValueError("density expected to be 0 <= density <= 1")
     drawn, shape = _generator(rng, random_state), tuple(int(n) for n in shape)
@@ -149,7 +218,20 @@ def random(
 
 
 def kron(A: Any, B: Any, format: str | None = None) -> Any:
-    """The Kronecker product, of the larger number of dimensions; a matrix unless A or B is an array."""
+    """The Kronecker product.
+
+    Parameters
+    ----------
+    A, B : sparse or dense array
+        The operands.
+    format : str, optional
+        "csr", "csc" or "coo".
+
+    Returns
+    -------
+    sparse array or matrix
+        Of the larger number of dimensions; a matrix unless A or B is an array.
+    """
     classes = _classes_of(A, B)
     A, B = (_any(x) if _is_sparse(x) else classes["csr"](x) for x in (A, B))
     whole = tuple(a * b for a, b in zip(A._shape2, B._shape2, strict=True))
@@ -182,9 +264,27 @@ def vstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
 
 
 def block_array(blocks: Any, *, format: str | None = None, dtype: Any = None) -> Any:
-    """An array of a list of lists of blocks; None is a block of zeros. Of one format, if all blocks are, else COO.
+    """An array of blocks.
 
-    Raises ValueError for blocks that do not fit. A row or column of None only has no extent."""
+    Parameters
+    ----------
+    blocks : list of lists
+        Sparse or dense arrays; None is a block of zeros. A row or column of None only has no extent.
+    format : str, optional
+        By default that of all blocks, if they have one, else "coo".
+    dtype : dtype, optional
+        By default the common type.
+
+    Returns
+    -------
+    sparse array
+        Of all blocks.
+
+    Raises
+    ------
+    ValueError
+        If blocks do not fit.
+    """
     grid = [[None if x is None else _any(x) for x in row] for row in blocks]
     if not grid or len({len(row) for row in grid}) != 1:
         raise ValueError("blocks must be 2-D")
@@ -205,7 +305,7 @@ def block_array(blocks: Any, *, format: str | None = None, dtype: Any = None) ->
 
 
 def bmat(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
-    """`block_array`, but a matrix unless a block is an array."""
+    """One matrix of blocks, as `block_array` makes it; an array if a block is one."""
     grid = [list(row) for row in blocks]
     whole = block_array(grid, format=format, dtype=dtype)
     return whole if _classes_of(*(x for row in grid for x in row)) is array_classes else _as_matrix(whole)
@@ -219,7 +319,22 @@ def _extent(line: list, axis: int, where: str) -> int:
 
 
 def block_diag(mats: Any, format: str | None = None, dtype: Any = None) -> Any:
-    """Blocks along the diagonal, numbers too; a matrix unless one is an array."""
+    """Blocks along the diagonal, numbers too.
+
+    Parameters
+    ----------
+    mats : iterable of sparse or dense arrays
+        The blocks.
+    format : str, optional
+        By default "coo".
+    dtype : dtype, optional
+        By default the common type.
+
+    Returns
+    -------
+    sparse array or matrix
+        A matrix unless a block is an array.
+    """
     classes = _classes_of(*(mats := list(mats)))
     mats = [_any(x if _is_sparse(x) else np.atleast_2d(x)) for x in mats]
     grid = [[x if i == j else None for j in range(len(mats))] for i, x in enumerate(mats)]

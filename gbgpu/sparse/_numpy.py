@@ -34,8 +34,10 @@ _CONVERSIONS = "A.to_scipy() is SciPy's sparse array, A.toarray() the dense one;
 
 
 def _operand(caller: Any) -> bool:
-    """Whether the caller leaves an array of one object to the operators of the object. Operators of SciPy's arrays do.
-    So do np.array_equal and np.array_equiv, which would answer False after an error."""
+    """Whether the caller leaves an array of one object to the operators of the object.
+
+    Operators of SciPy's arrays do. So do np.array_equal and np.array_equiv, which would answer False after an error.
+    """
     if caller.f_code.co_name in ("array_equal", "array_equiv"):
         return True
     while caller.f_globals.get("__name__", "").startswith("scipy.sparse._"):
@@ -50,8 +52,10 @@ class NumpyProtocols:
     """What NumPy asks of an operand."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
-        """A ufunc of NumPy, or an operator whose left operand is NumPy's, computed by the operators and methods of this
-        array. Raises TypeError for other ufuncs, and for `out=`, `where=` and other options."""
+        """A ufunc of NumPy, or an operator whose left operand is NumPy's, computed by operators and methods of ours.
+
+        Raises TypeError for other ufuncs, and for `out=`, `where=` and other options.
+        """
         found, name = NotImplemented, ufunc.__name__
         if method == "__call__" and out is None and not options:
             if name == "square":
@@ -69,7 +73,9 @@ class NumpyProtocols:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         """An array of this one object for `dtype=object`, and for callers that then use the operators of the object.
-        Raises TypeError for others, which names the conversions."""
+
+        Raises TypeError for others, which names the conversions.
+        """
         if np.dtype(dtype) != np.dtype(object) and not (dtype is None and _operand(sys._getframe(1))):
             raise Unconverted(message("an array of NumPy or SciPy", f"{type(self).__name__} of gbgpu", _CONVERSIONS))
         found = np.empty((), object)
@@ -77,8 +83,11 @@ class NumpyProtocols:
         return found
 
     def __format__(self, spec: str) -> str:
-        """str(self). SciPy's constructors catch the TypeError of `__array__` and format the array into an error
-        of their own: they get the text of the TypeError."""
+        """The text of the array.
+
+        SciPy's constructors catch the TypeError of `__array__` and format the array into an error of their own: they
+        get the text of the TypeError.
+        """
         error, caller = sys.exception(), sys._getframe(1).f_globals.get("__name__", "")
         if isinstance(error, Unconverted) and caller.startswith("scipy."):
             return str(error)

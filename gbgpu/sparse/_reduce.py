@@ -11,7 +11,7 @@ from ._common import checked_dtype, given
 
 
 class Reductions:
-    """Reductions of sparse arrays. `axis`: None (everything), 0 (down the columns), 1 (along the rows)."""
+    """Reductions of sparse arrays; `axis` is None (everything), 0 (down the columns) or 1 (along the rows)."""
 
     format: str
     shape: Any
@@ -50,7 +50,27 @@ class Reductions:
         return found.astype(np.int32) if A is self._A and (self.format, axis) in (("csr", 1), ("csc", 0)) else found
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        """The sum: a NumPy scalar, or an array for an axis; small integers in int64 or uint64 as NumPy does."""
+        """The sum of all elements, or along an axis.
+
+        Parameters
+        ----------
+        axis : int, optional
+            None, 0 (down the columns) or 1 (along the rows).
+        dtype : dtype, optional
+            By default int64 or uint64 for small integers, as NumPy does.
+        out : numpy.ndarray, optional
+            Where to write.
+
+        Returns
+        -------
+        NumPy scalar or array
+            An array for an axis; of a `*_matrix` a numpy.matrix.
+
+        Raises
+        ------
+        ValueError
+            If there is no such axis, or `out` has another shape.
+        """
         axis = self._axis(axis)
         wide = checked_dtype(np.zeros(1, self.dtype).sum(dtype=None if axis is not None else dtype).dtype)
         A = self._in(wide) if axis is not None else self._A.dup(wide)
@@ -61,7 +81,7 @@ class Reductions:
         return given(total if dtype is None else total.astype(dtype), out)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        """The mean over all elements, stored or not, in float64 for integers."""
+        """The mean over all elements, stored or not; arguments as `sum`. Integers are computed in float64."""
         axis = self._axis(axis)
         inner = self.dtype if self.dtype.kind == "f" else np.dtype(np.float64)
         count = prod(self.shape) if axis is None else self.shape[axis]
@@ -79,7 +99,7 @@ class Reductions:
         return self._A.diag(k).to_dense(0, self.dtype)
 
     def count_nonzero(self, axis: Any = None) -> Any:
-        """Number of values other than 0, of each column (axis 0) or row (1)."""
+        """The number of values other than 0, of each column (axis 0) or row (1) if an axis is given."""
         A = self._A.select("valuene", 0).new()
         if self._axis(axis) is None:
             return np.int64(A.nvals)
@@ -94,8 +114,27 @@ class Reductions:
     # -- extremes
 
     def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """The maximum: a scalar, or for an axis a COO array of one dimension. Zeros that are not stored count, unless
-        `explicit`; NaN wins."""
+        """The maximum of all elements, or along an axis; NaN wins.
+
+        Parameters
+        ----------
+        axis : int, optional
+            None, 0 (down the columns) or 1 (along the rows).
+        out : None
+            Refused, as SciPy does.
+        explicit : bool
+            Whether only stored values count. If not, zeros that are not stored count as well.
+
+        Returns
+        -------
+        NumPy scalar or sparse array
+            A COO array of one dimension for an axis.
+
+        Raises
+        ------
+        ValueError
+            If there is no such axis, the axis has no element, or `out` is given.
+        """
         return self._extreme("maximum", np.maximum, axis, out, explicit)
 
     def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
@@ -131,8 +170,10 @@ class Reductions:
         return self._classes["coo"](self._line(best, axis))
 
     def argmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """Where the maximum is first: an int (of the flattened array), or an array for an axis. Computed on the
-        host."""
+        """Where the maximum is first: an int (of the flattened array), or an array for an axis.
+
+        Arguments and errors as `max`. Computed on the host.
+        """
         return self._place(np.maximum, np.greater, "argmax", axis, out, explicit)
 
     def argmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:

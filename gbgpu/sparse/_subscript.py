@@ -10,9 +10,12 @@ from ._common import array_classes, issparse, matrix_classes, sparse
 
 
 class Subscripts:
-    """Ints, slices, lists, arrays (of NumPy, a GPU, or a gbgpu.Vector), boolean masks, dense or sparse, None and
+    """Subscripts of sparse arrays.
+
+    They are ints, slices, lists, arrays (of NumPy, a GPU, or a gbgpu.Vector), boolean masks, dense or sparse, None and
     Ellipsis. Two arrays are paired: `A[I, J]` has the elements (I[k], J[k]), as NumPy's; `A[np.ix_(I, J)]` or
-    `A[I][:, J]` the block."""
+    `A[I][:, J]` the block.
+    """
 
     format: str
     shape: Any
@@ -109,8 +112,10 @@ def _flat(keys: list) -> list:
 
 
 def _unsliced(keys: list, shape: tuple) -> list:
-    """A slice beside an array of two dimensions as a column of rows, or a row of columns: SciPy assigns to what both
-    are broadcast to."""
+    """A slice beside an array of two dimensions as a column of rows, or a row of columns.
+
+    SciPy assigns to what both are broadcast to.
+    """
     if not any(_is_array(k) and k.ndim == 2 for k in keys):
         return keys
     row, col = (np.arange(n)[k] if isinstance(k, slice) else k for k, n in zip(keys, shape, strict=True))
@@ -183,8 +188,10 @@ def _paired(keys: list) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def _keys(key: Any, shape: tuple) -> tuple[list, tuple | None]:
-    """(an int >= 0, a slice or an array of ints >= 0 for each dimension; the shape of the result, if None asks for
-    another than the keys do)."""
+    """(an int >= 0, a slice or an array of ints >= 0 for each dimension; the shape of the result).
+
+    The shape is None unless None asks for another than the keys do.
+    """
     given = list(key) if isinstance(key, tuple) else [key]
     given = [part for k in given for part in _unmasked(k, shape)]
     count = sum(k is not None and k is not Ellipsis for k in given)
