@@ -13,10 +13,12 @@ import re
 import tomllib
 from contextlib import redirect_stdout
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 from nx_backend import register
 
+import algos
 import gbgpu as gb
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,3 +86,9 @@ def test_what_is_told_to_install_is_this_project(path):
         assert not re.search(r"(?<![\w./-])gbgpu(?![\w-])", words.partition("#")[0].partition(";")[0]), words
         for named in re.findall(r"\.\[([\w,]+)\]", words):
             assert set(named.split(",")) <= set(extras), words
+
+
+def test_the_reference_has_all_algorithms():
+    told = set(re.findall(r"^::: (algos\.\S+)$", (ROOT / "docs/api.md").read_text(), re.MULTILINE))
+    public = [thing for thing in vars(algos).values() if isinstance(thing, (FunctionType, type))]
+    assert public and {f"{thing.__module__}.{thing.__qualname__}" for thing in public} <= told

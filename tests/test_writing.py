@@ -30,6 +30,7 @@ dated = re.compile(r"\b20\d\d-\d\d-\d\d\b|\bat [0-9a-f]{7}\b")
 def passages(text: str) -> Iterator[str]:
     """Paragraphs, entries of lists and cells of tables, without code; inline code and links count as one word."""
     text = re.sub(r"^( *)(```|~~~).*?^\1\2", "\n", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^:::.*", "", text, flags=re.MULTILINE)  # docstrings of the reference
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r"``.+?``|`[^`]+`", "code", text)
     text = re.sub(r"!\[[^]]*\]\([^)]*\)", "", text)
