@@ -70,7 +70,7 @@ def replay_trace(arguments: argparse.Namespace) -> int:
         for name in names
     }
     if arguments.plot:
-        plot(found[names[-1]], arguments.plot, f"{arguments.trace}, {names[-1]}, predicted for {host.name}")
+        plot(found[names[-1]], arguments.plot, f"{arguments.trace} on {host.name}, policy {names[-1]}")
     told = {name: summary(outcomes) for name, outcomes in found.items()}
     if arguments.json:
         fields = {name: one._asdict() for name, one in told.items()}
@@ -96,28 +96,37 @@ def table(told: dict[str, Summary], count: int, host: Topology) -> Table:
 
 
 def plot(outcomes: Sequence[Outcome], path: str, title: str) -> None:
-    """Two panels: what each device computes in the round that takes longest, left alone and as decided; and for every
-    round its seconds and how many devices take part (GUM, figures 8 and 9). Needs matplotlib."""
+    """Two panels. Left: the predicted time of each device in the longest round, without balance and as decided. Right:
+    the predicted time of every round, and how many devices take part (GUM, figures 8 and 9). Needs matplotlib."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogFormatter, MaxNLocator
 
-    figure = Figure(figsize=(11, 4), layout="constrained")
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
     bars, lines = figure.subplots(1, 2, width_ratios=(2, 3))
     longest = max(outcomes, key=lambda outcome: outcome.decision.plain)
     devices = np.arange(len(longest.home))
-    bars.bar(devices - 0.2, 1e3 * longest.home, 0.4, color="#c5b08c", label="left alone")
-    bars.bar(devices + 0.2, 1e3 * longest.busy, 0.4, color="#c8373f", label=longest.decision.action)
-    bars.set(xlabel="device", ylabel="ms of computing, predicted", xticks=devices)
-    bars.set_title(f"round {longest.decision.round}, {longest.round.direction}", fontsize=10, loc="left")
+    action = {"leave": "no balance pays"}.get(longest.decision.action, longest.decision.action)
+    bars.bar(devices - 0.2, 1e3 * longest.home, 0.4, color="#c5b08c", label="without balance")
+    bars.bar(devices + 0.2, 1e3 * longest.busy, 0.4, color="#c8373f", label=f"as decided: {action}")
+    bars.set(xlabel="device", ylabel="predicted time of computing (ms)", xticks=devices)
+    bars.set_title(f"the longest round: {longest.decision.round}, a {longest.round.direction}", fontsize=10, loc="left")
     at = [outcome.decision.round for outcome in outcomes]
-    lines.plot(at, [1e6 * outcome.decision.plain for outcome in outcomes], color="#c5b08c", label="left alone")
+    lines.plot(at, [1e6 * outcome.decision.plain for outcome in outcomes], color="#c5b08c", label="without balance")
     lines.plot(at, [1e6 * outcome.decision.predicted for outcome in outcomes], color="#c8373f", label="as decided")
-    lines.set(xlabel="round", ylabel="us a round, predicted", yscale="log")
-    count = lines.twinx()
-    count.step(at, [len(outcome.decision.devices) for outcome in outcomes], where="mid", color="#2b5c8a", linewidth=1)
+    lines.set(xlabel="round", ylabel="predicted time of a round (µs)", yscale="log")
+    lines.set_title("all rounds", fontsize=10, loc="left")
+    lines.xaxis.set_major_locator(MaxNLocator(integer=True))
+    lines.yaxis.set_major_formatter(LogFormatter())  # 200, not 2 x 10^2
+    lines.yaxis.set_minor_formatter(LogFormatter())
+    count, sizes = lines.twinx(), [len(outcome.decision.devices) for outcome in outcomes]
+    count.step(at, sizes, where="mid", color="#2b5c8a", linewidth=1, label="devices that take part (right)")
     count.set_ylim(0, len(devices) + 0.5)
     count.set_ylabel("devices that take part", color="#2b5c8a")
-    for axes in (bars, lines):
-        axes.legend(frameon=False, fontsize=9)
+    handles = [lines.get_lines() + count.get_lines(), bars.containers]
+    for axes, shown in zip((lines, bars), handles, strict=True):
+        axes.legend(handles=shown, frameon=False, fontsize=9, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.14))
+    for axes in (bars, lines, count):
         axes.spines["top"].set_visible(False)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+    about = f"{title}\npredicted from the recorded frontiers; no kernel was timed"
+    figure.suptitle(about, x=0.01, ha="left", fontsize=12, fontweight="bold", parse_math=False)
     figure.savefig(path, dpi=150)

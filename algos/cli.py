@@ -18,7 +18,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from math import isfinite
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -135,7 +134,7 @@ def add_run(commands: Any) -> argparse.ArgumentParser:
     run.add_argument("--top", type=positive, metavar="N", help=f"print the N largest; {', '.join(runs.with_a('top'))}")
     run.add_argument("--output", metavar="FILE", help=f"write the result, one number for each vertex: {results.NAMES}")
     run.add_argument("--verify", action="store_true", help="verify the result; exit 1 if it is wrong")
-    run.add_argument("--trace", metavar="FILE", help="run once more with tracing and write Chrome's trace format")
+    run.add_argument("--trace", metavar="FILE", help="run again with tracing and write Chrome's trace format")
     run.add_argument("--plot", metavar="FILE", help="the same as a picture: a lane a device, and the frontier's size")
     run.add_argument("--rounds", action="store_true", help="trace rounds of loops in place of steps")
     run.add_argument("--quiet", action="store_true", help=QUIET)
@@ -435,7 +434,7 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Report:
     for k in range(arguments.repeat):
         progress.step(f"{arguments.algorithm} {k + 1}/{arguments.repeat}")
         begun = now()
-        outcome, seconds = timed(algorithm, A, *chosen.values())
+        outcome, seconds = runs.timed(algorithm, A, *chosen.values())
         told.seconds.append(seconds - compiling.seconds(begun))
     told.compile_seconds = compiling.seconds(start)
     told.result = {key: plain(value) for key, value in algorithm.summary(outcome).items()}
@@ -457,35 +456,21 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Report:
         records = write_trace(arguments, algorithm, A, *chosen.values())
     if host is not None:
         if records is None or arguments.rounds:  # a prediction needs the frontiers of all rounds
-            records = traced(False, algorithm, A, *chosen.values())
+            with gb.trace() as records:
+                algorithm.run(A, *chosen.values())
         brought = balancing.predicted(records, host, balancing.POLICIES["auto"])
         told.predicted = {"host": host.name, "seconds": brought.seconds, "without_balance": brought.alone}
     return told
 
 
-def timed(algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> tuple[Any, float]:
-    """The outcome and the seconds until every device has ended."""
-    gb.synchronize()
-    start = perf_counter()
-    outcome = algorithm.run(A, *chosen)
-    gb.synchronize()
-    return outcome, perf_counter() - start
-
-
-def traced(rounds: bool, algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> list[Any]:
-    with gb.trace(rounds=rounds) as records:
-        algorithm.run(A, *chosen)
-    return records
-
-
 def write_trace(arguments: argparse.Namespace, algorithm: runs.Algorithm, A: gb.Matrix, *chosen: Any) -> list[Any]:
-    records = traced(arguments.rounds, algorithm, A, *chosen)
+    records = runs.traced_warm(lambda: algorithm.run(A, *chosen), rounds=arguments.rounds)
     if arguments.trace:
         with gb.io.atomic_file(arguments.trace) as stream:
             stream.write(json.dumps(report.chrome_trace(records)).encode())
     if arguments.plot and gb.rank() == 0:
-        by = "rounds as devices go them" if arguments.rounds else "statement by statement"
-        title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}, {by}"
+        by = "round by round" if arguments.rounds else "statement by statement"
+        title = f"{arguments.algorithm} on {os.path.basename(arguments.graph)}, traced {by}"
         report.plot(records, arguments.plot, title=title)
     return records
 

@@ -1,12 +1,16 @@
 """The algorithms as the command and the demo run them: a table whose rows their own files declare."""
 
+import gc
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from algos._inputs import row_lengths, vertex
 from algos.graphs import both_ways
-from gbgpu import Matrix, Vector, io, select
+from gbgpu import Matrix, Vector, io, select, settings, synchronize, trace
+
+TRACED = 3  # runs at most until one compiles nothing
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,39 @@ def options() -> dict[Option, list[str]]:
 def with_a(field: str) -> list[str]:
     """The algorithms whose row has a `result`, or a `top`."""
     return [name for name, algorithm in ALGORITHMS.items() if getattr(algorithm, field)]
+
+
+def timed(algorithm: Algorithm, A: Matrix, *chosen: Any) -> tuple[Any, float]:
+    """The outcome and the seconds until every device has ended."""
+    synchronize()
+    start = perf_counter()
+    outcome = algorithm.run(A, *chosen)
+    synchronize()
+    return outcome, perf_counter() - start
+
+
+def traced_warm(run: Callable[[], object], rounds: bool = False) -> list[Any]:
+    """The records of a run that compiles nothing: `run()` goes on until there is one, three times at most. CPU kernels
+    are compiled at their first call. Python's garbage collector is off during each run.
+
+    On several ranks all run as often as the one that needs most runs.
+    """
+    tiered, collecting = settings.tiered, gc.isenabled()
+    settings.tiered = False
+    gc.disable()
+    try:
+        for _ in range(TRACED):
+            gc.collect()
+            with trace(rounds=rounds) as records:
+                run()
+            compiles, ranks = any(record.step == "compile" for record in records), settings.ranks_in_force()
+            if not (compiles if ranks is None else any(ranks.gathered(compiles, "whether kernels were compiled"))):
+                break
+    finally:
+        settings.tiered = tiered
+        if collecting:
+            gc.enable()
+    return records
 
 
 def choose_source(A: Matrix, asked: int | None) -> int:

@@ -49,21 +49,24 @@ print(
     f"{known.nvals:,} ratings known, {held_out.nvals:,} held out; predicting the mean is wrong by {by_mean:.3f} stars"
 )
 
+figure, axis = plt.subplots(figsize=(8, 5), layout="constrained")
 for method, epochs in (("als", 12), ("gradient", 100)):
     model = collaborative_filtering(known, TASTES + 1, method, epochs)  # a factor more, for the level of all ratings
     others = error(held_out, predictions(model, held_out))
     print(f"{method:8} {epochs:3} epochs: {model.rmse[0]:.3f} falls to {model.rmse[-1]:.3f}, held out {others:.3f}")
     assert model.rmse[-1] < 0.5 * model.rmse[0] and NOISE / 2 < others < 0.7 * by_mean
-    (line,) = plt.plot(model.rmse, marker=".", label=f"{method}, known ratings")
-    plt.plot(epochs, others, "*", markersize=14, color=line.get_color(), label=f"{method}, held out, in the end")
+    name = {"als": "alternating least squares", "gradient": "gradient descent"}[method]
+    (line,) = axis.plot(model.rmse, marker=".", label=f"{name}: known ratings")
+    axis.plot(epochs, others, "*", markersize=14, color=line.get_color(), label=f"{name}: held-out ratings, at the end")
 
 chosen[1:] = 0
 _, films, expected = predictions(model, ratings(chosen >= 0.1)).to_coo()  # what user 0 has not rated
 best = np.argsort(-expected)[:5]
 print("films for user 0:", *films[best], "with stars", *stars[0, films[best]].round(1))
 
-plt.axhline(by_mean, color="grey", linestyle="--", label="the mean, held out")
-plt.xlabel("epoch")
-plt.ylabel("root of the mean squared error, stars")
-plt.legend(loc=(0.45, 0.55))
-plt.savefig(arguments.picture)
+axis.axhline(by_mean, color="grey", linestyle="--", label="prediction by the mean: held-out ratings")
+axis.set_title("Error of predicted film ratings")
+axis.set_xlabel("epochs of learning")
+axis.set_ylabel("root-mean-square error (stars)")
+axis.legend(loc=(0.4, 0.55))
+figure.savefig(arguments.picture)

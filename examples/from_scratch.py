@@ -54,6 +54,7 @@ parser.add_argument("--picture", default="from_scratch.png")
 arguments = parser.parse_args()
 
 gb.init(arguments.devices)
+figure, axis = plt.subplots(figsize=(8, 5), layout="constrained")
 A = gb.io.mmread(PEOPLE)
 seeds = np.argsort(-A.reduce_rowwise("count").new().to_dense(), kind="stable")[:20]
 for percent in (10, 20, 25, 30):
@@ -61,15 +62,16 @@ for percent in (10, 20, 25, 30):
     assert np.array_equal(rounds, spread_by_scipy(A, seeds, percent / 100))
     reached = np.bincount(rounds[rounds >= 0]).cumsum()
     print(f"told by {percent} %: {reached[-1]:6,} of {A.nrows:,} believe it after {len(reached) - 1} rounds")
-    plt.plot(reached, marker=".", label=f"{percent} % of the neighbours")
+    axis.plot(reached, marker=".", label=f"{percent} % of the neighbours")
 
 # What runs in a round: the neighbours of the few that tell, where the mask lets through.
 fresh, rounds = (gb.Vector.from_coo(seeds, value, size=A.nrows) for value in (True, 0))
 heard = gb.Vector(int, A.nrows, name="heard")
 print(gb.explain(heard(~rounds.S, binary.plus) << plus_pair(fresh @ A)))
 
-plt.axhline(A.nrows, color="grey", linewidth=0.8)
-plt.xlabel("round")
-plt.ylabel("vertices reached")
-plt.legend(title="who believes what is told by")
-plt.savefig(arguments.picture)
+axis.axhline(A.nrows, color="grey", linewidth=0.8, linestyle="--", label="all people")
+axis.set_title(f"Spread of a rumour among {A.nrows:,} people")
+axis.set_xlabel("round")
+axis.set_ylabel("people who believe the rumour")
+axis.legend(title="believed when told by")
+figure.savefig(arguments.picture)

@@ -38,10 +38,16 @@ columns = [(c // 4, 4 - c % 4 if c // 4 % 2 else 1 + c % 4) for c in range(40)]
 groups = columns + [(9 - c, 0) for c in range(10)]
 around = [(0.3 * math.cos(k * math.tau / 8), 0.3 * math.sin(k * math.tau / 8)) for k in range(8)]
 places = {v: [x + dx for x, dx in zip(groups[v // 8], around[v % 8], strict=True)] for v in G}
-plt.figure(figsize=(11, 5), layout="constrained")
+kinds = {
+    f"betweenness {between[broker]:.2f}: links two groups": (sorted(linked), "tab:orange"),
+    f"betweenness {min(between.values()):.2f}: has friends in one group": (sorted(set(G) - linked), "tab:blue"),
+}
+plt.figure(figsize=(11, 6), layout="constrained")
 nx.draw_networkx_edges(G, places, edge_color="0.7", width=0.8)
-dots = nx.draw_networkx_nodes(G, places, node_size=25, node_color=list(between.values()), cmap="plasma")
-plt.colorbar(dots, label="betweenness")
+for label, (nodes, color) in kinds.items():
+    nx.draw_networkx_nodes(G, places, nodes, node_size=25, node_color=color, label=label)
+plt.title("Betweenness centrality of 400 people in 50 groups of eight friends")
+plt.legend(loc="lower center", bbox_to_anchor=(0.5, -0.06), ncols=2, frameon=False)
 plt.gca().set_aspect("equal")
 plt.axis("off")
 plt.savefig(arguments.picture)

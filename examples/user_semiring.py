@@ -1,8 +1,8 @@
 """Operators of one's own: three kinds of best path by one loop, which differ in their semiring.
 
 A semiring says how a path is extended by an arc, and which of two paths is better. The widest path is as good as its
-narrowest pipe; the most reliable one multiplies chances; in a leaky pipe a twentieth is lost at every joint. The
-operators are plain functions of two numbers.
+narrowest pipe; the most reliable one multiplies chances; in a leaky pipe a twentieth is lost at every joint. Widths
+are litres a second. The operators are plain functions of two numbers.
 
 python examples/user_semiring.py [--picture FILE]
 """
@@ -70,12 +70,20 @@ for name, values in (("without leaks", by_width), ("with leaks", by_leak)):
 
 places = nx.get_node_attributes(G, "pos")
 figure, axes = plt.subplots(1, 3, figsize=(15, 5), layout="constrained")
-for axis, values, title in zip(axes, (by_width, by_chance, by_leak), ("widest", "most reliable", "leaky"), strict=True):
+panels = (
+    ("Widest paths", by_width, "width of the path (litres/s)", "width"),
+    ("Most reliable paths", by_chance, "chance that the path works", "chance"),
+    ("Widest paths, leaky pipes", by_leak, "what arrives (litres/s)", "width"),
+)
+for axis, (title, values, unit, drawn) in zip(axes, panels, strict=True):
     shown = np.minimum(values, np.sort(values)[-2])  # the source itself is off the scale
-    axis.set_title(f"{title} paths from the star")
-    lines = [G[u][v]["chance" if values is by_chance else "width"] for u, v in G.edges]
+    axis.set_title(title)
+    lines = [G[u][v][drawn] for u, v in G.edges]
     nx.draw_networkx_edges(G, places, ax=axis, width=3 * np.array(lines) / max(lines), edge_color="0.75")
     dots = nx.draw_networkx_nodes(G, places, ax=axis, node_size=60, node_color=shown)
-    axis.plot(*places[0], "r*", markersize=18)
-    figure.colorbar(dots, ax=axis)
+    axis.plot(*places[0], "r*", markersize=18, linestyle="", label="source")
+    axis.plot([], [], color="0.75", linewidth=3, label=f"pipe (line width: {drawn})")
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncols=2, frameon=False)
+    figure.colorbar(dots, ax=axis, label=unit)
+figure.suptitle("The best path from the source to each vertex, by three semirings")
 figure.savefig(arguments.picture)

@@ -13,33 +13,37 @@ import numpy as np
 
 from .interrupts import imported
 
-# A colour for each kind of step: products warm, movement blue, values mauve, writes green, what prepares sand and grey.
+# What a legend calls steps: words of the glossary (docs/concepts.md). Other steps have their own names.
+_WORDS = {
+    "drain": "push",
+    "partial": "pull",
+    "take": "gather",
+    "heads": "gather",
+    "remap": "exchange",
+    "unite": "combine",
+    "settle": "combine",
+    **dict.fromkeys(("ewise", "ewise_list", "apply", "select", "filter"), "elementwise"),
+    **dict.fromkeys(("fold", "recall"), "reduce"),
+    **dict.fromkeys(("cast", "stable"), "convert"),
+    **dict.fromkeys(("scalar", "borrow", "spread", "move", "target", "fill", "unwrite", "write_list"), "write"),
+    **dict.fromkeys(("place", "place_list", "place_scalar", "scatter"), "write"),
+}
+# A colour for each word: products warm, movement blue, values mauve, writes green, what prepares sand and grey.
 _COLOURS = {
     "push": "#c8373f",
     "pull": "#eda63b",
     "mxm": "#d96a1d",
     "gather": "#1b8a8f",
     "exchange": "#2b5c8a",
-    "drain": "#6fa8d6",
-    "remap": "#a5d3e0",
     "transpose": "#173a57",
     "combine": "#8d6a9f",
-    "unite": "#b39cc6",
     "merge": "#5d4a7d",
-    "ewise": "#b7719b",
-    "ewise_list": "#dba7c8",
-    "apply": "#7a3f63",
-    "select": "#a9b34a",
-    "filter": "#d3d88f",
+    "elementwise": "#b7719b",
     "reduce": "#8a5a3c",
-    "fold": "#5a2a27",
     "write": "#3f8f5f",
-    "write_list": "#8cc6a0",
-    "move": "#c5b08c",
-    "scalar": "#8f7d5b",
-    "borrow": "#e5d8bd",
     "mask": "#6f7985",
-    "convert": "#a5b0bb",
+    "convert": "#c5b08c",
+    "count": "#8f7d5b",
     "compile": "#262c33",
     "collect": "#8b929a",
     "push round": "#e0676c",
@@ -133,7 +137,8 @@ def chrome_trace(records: Iterable[Any]) -> dict[str, Any]:
         {"name": "thread_name", "ph": "M", "pid": 1, "tid": lane, "args": {"name": device}}
         for device, lane in lanes.items()
     ]
-    details = ("text", "statement", "direction", "form", "edges", "rows", "bytes", "host_reads", "launches", "change")
+    details = ["text", "statement", "direction", "form", "edges", "rows", "bytes"]
+    details += ["host_reads", "launches", "interpreted", "change"]
     for r in records:
         arguments = {key: getattr(r, key) for key in details if getattr(r, key) is not None}
         if r.tally is not None:
@@ -191,12 +196,18 @@ def _rounds(records: list[Any]) -> list[Any]:
 
 
 def plot(records: Iterable[Any], path: Any, *, title: str = "") -> None:
-    """Draw the records into a file (.png, .svg, .pdf): a lane a device, steps coloured by kind; below, the entries
-    that products wrote and the edges they looked at, on the same time axis. Of rounds that devices went by themselves
-    (`gb.trace(rounds=True)`) and whose entries nobody counts: what each took, and the change that ends the loop.
+    """Draw the records into a file (.png, .svg, .pdf). The title says on which devices, and whether kernels were
+    compiled or interpreted.
 
-    The area of a colour in a lane is the time of its steps. Of a long trace, the height of a colour is its share of
-    two pixels of time; white is time without a step. Needs matplotlib (ImportError with a hint without it).
+    The upper panel has a lane for each device. The area of a colour in a lane is the time of the steps of one kind. Of
+    a long trace, the height of a colour is its share of two pixels of time. White is time without a step.
+
+    The lower panel shows, on the same time axis, the frontier that each product wrote and the edges it looked at. Of
+    rounds that ran on the device without Python (`gb.trace(rounds=True)`) and counted no entries, it shows the time of
+    each round and the change that ends the loop.
+
+    Compilation and garbage collection are drawn if they are among the records. Draw a run after one like it, with
+    garbage collection off, to have neither. Needs matplotlib (ImportError with a hint without it).
     """
     try:
         agg, figures = imported("matplotlib.backends.backend_agg"), imported("matplotlib.figure")
@@ -216,8 +227,19 @@ def plot(records: Iterable[Any], path: Any, *, title: str = "") -> None:
         _draw_rounds(axes[-1], rounds, clock)
     axes[-1].set_xlabel(f"time ({clock.unit})")
     axes[-1].set_xlim(-0.005 * clock.length, 1.005 * clock.length)
-    figure.suptitle(title or "Trace", x=0.01, ha="left", fontsize=13, fontweight="bold")
+    about = f"{title or 'Trace'}\n{_lanes_and_kernels(records)}"
+    figure.suptitle(about, x=0.01, ha="left", fontsize=12, fontweight="bold", parse_math=False)
     figure.savefig(path, dpi=150, bbox_inches="tight", pad_inches=0.15)
+
+
+def _lanes_and_kernels(records: list[Any]) -> str:
+    """The devices of the records, and how their kernels ran."""
+    devices = [device for device in _devices(records) if device != "host"]
+    if not devices:
+        return "no records"
+    named = ", ".join(devices) if len(devices) <= 4 else f"{devices[0]} to {devices[-1]}"
+    calls = sum(r.interpreted for r in records)
+    return f"on {named}; " + (f"interpreted kernels ({calls:,} calls)" if calls else "compiled kernels")
 
 
 class _Clock(NamedTuple):
@@ -252,7 +274,7 @@ def _draw_lanes(ax: Any, records: list[Any], clock: _Clock) -> None:
         steps: dict[str, list[Any]] = {kind: [] for kind in kinds}
         for r in records:
             if r.device == device:
-                steps[r.step if r.step in kinds else "others"].append(r)
+                steps[word if (word := _word(r)) in kinds else "others"].append(r)
         spans = {kind: clock.spans(found) for kind, found in steps.items() if found}
         times = {kind: float(np.diff(found).sum()) for kind, found in spans.items()}
         (_draw_bars if one_by_one else _draw_shares)(ax, lane, spans, kinds, clock)
@@ -263,23 +285,29 @@ def _draw_lanes(ax: Any, records: list[Any], clock: _Clock) -> None:
         ax.hlines((lane - _HALF, lane + _HALF), 0, clock.length, color=_REST, linewidth=0.5, zorder=0)
     ax.set_yticks(range(len(devices)), devices)
     ax.set_ylim(max(len(devices), 1) - 0.5, -0.5)
-    ax.set_ylabel("" if one_by_one else "share of time")
+    ax.set_ylabel("device")
     ax.tick_params(axis="y", length=0)
     _bare(ax)
     handles = [patch(color=kinds[kind], label=f"{kind} {_number(time)} {clock.unit}") for kind, time in totals.items()]
     if handles:
-        _legend(ax, handles, 6)
+        height = "" if one_by_one else "; the height of a colour is its share of the time"
+        _legend(ax, handles, 6, f"steps, time of all devices; white: no step{height}")
 
 
 def _number(time: float) -> str:
     return f"{time:,.0f}" if time >= 100 else f"{time:.3g}"
 
 
+def _word(record: Any) -> str:
+    """What a legend calls its step."""
+    return _WORDS.get(record.step, record.step)
+
+
 def _kinds(records: list[Any]) -> dict[str, str]:
-    """The kinds of steps that took the most time, longest first, and "others" for the rest: with their colours."""
+    """The words for the steps that took the most time, longest first, and "others" for the rest: with their colours."""
     times: Counter[str] = Counter()
     for r in records:
-        times[r.step] += r.end - r.start
+        times[_word(r)] += r.end - r.start
     named = [kind for kind, time in times.most_common(_KINDS) if time >= times.total() / 200]
     spare = iter(_SPARE)
     kinds = {kind: _COLOURS.get(kind) or next(spare) for kind in named}
@@ -317,7 +345,8 @@ def _shares(spans: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def _draw_products(ax: Any, products: dict[str, list[_Product]], clock: _Clock) -> None:
-    """Dots for entries written, coloured by direction, a shape for each product; behind them the edges, grey."""
+    """Dots for the frontier that a product wrote, coloured by direction, a shape for each product. Behind them the
+    edges, grey."""
     line = imported("matplotlib.lines").Line2D
     dots: dict[str, Any] = {"linestyle": "", "markeredgewidth": 0}
     everything = sorted((p for found in products.values() for p in found), key=lambda p: p.time)
@@ -335,19 +364,19 @@ def _draw_products(ax: Any, products: dict[str, list[_Product]], clock: _Clock) 
         label = text if len(text) <= 60 else f"{text[:59]}…"
         handles.append(line([], [], marker=shape, color=_INK, markersize=5, label=label, **dots))
     ways = {p.direction for p in everything}
-    marks = {f"entries written, by {way}": colour for way, colour in _DIRECTIONS.items() if way in ways}
-    marks |= {"edges looked at": _GREY} if known else {}
+    marks = {f"vertices written by a {way}": colour for way, colour in _DIRECTIONS.items() if way in ways}
+    marks |= {"edges looked at by a product": _GREY} if known else {}
     first = [line([], [], marker="s", color=colour, label=label, **dots) for label, colour in marks.items()]
     ax.set_yscale("symlog", linthresh=1)
     ax.set_ylim(-0.2, 3 * max(max(p.entries, p.edges or 1, 1) for p in everything))
-    ax.set_ylabel("count per product")
+    ax.set_ylabel("frontier (vertices),\nedges" if known else "frontier (vertices)")
     ax.grid(axis="y", color="#e4e8ec", linewidth=0.6)
     _bare(ax)
     _legend(ax, [*first, *handles[:3]], 3)
 
 
 def _draw_rounds(ax: Any, rounds: list[Any], clock: _Clock) -> None:
-    """What rounds took, coloured by direction, and the numbers that their conditions compared."""
+    """The time of rounds, coloured by direction, and the numbers that their conditions compared."""
     dots: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3.5, "markeredgewidth": 0}
     handles = []
     for step in dict.fromkeys(r.step for r in rounds):
@@ -355,7 +384,7 @@ def _draw_rounds(ax: Any, rounds: list[Any], clock: _Clock) -> None:
         took = np.diff(clock.spans(found)).ravel()
         handles += ax.plot(clock.at([r.end for r in found]), took, color=_COLOURS[step], label=step, **dots)
     ax.set_ylim(bottom=0)
-    ax.set_ylabel(f"{clock.unit} a round")
+    ax.set_ylabel(f"time of a round ({clock.unit})")
     ax.grid(axis="y", color="#e4e8ec", linewidth=0.6)
     _bare(ax)
     changes = [r for r in rounds if r.change is not None]
@@ -363,14 +392,16 @@ def _draw_rounds(ax: Any, rounds: list[Any], clock: _Clock) -> None:
         other = ax.twinx()
         times = clock.at([r.end for r in changes])
         handles += other.plot(times, [r.change for r in changes], color=_INK, linewidth=0.8, label="change (right)")
+        other.set_ylabel("change")
         other.set_yscale("log" if all(r.change > 0 for r in changes) else "symlog")
         _bare(other)
     _legend(ax, handles, 4)
 
 
-def _legend(ax: Any, handles: list[Any], columns: int) -> None:
-    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.3}
-    ax.legend(handles=handles, ncols=columns, frameon=False, fontsize=9, handlelength=1, **place)
+def _legend(ax: Any, handles: list[Any], columns: int, title: str | None = None) -> None:
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.3, "alignment": "left"}
+    ax.legend(handles=handles, ncols=columns, title=title, title_fontsize=9, frameon=False, fontsize=9, handlelength=1,
+              **place)  # fmt: skip
 
 
 def _bare(ax: Any) -> None:

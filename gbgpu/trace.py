@@ -38,12 +38,17 @@ class Counters:
     host_reads: int = 0  # copies from a device to the host
     exchanged: int = 0  # bytes moved between devices, as far as the host knows them (records know the rest)
     statements: int = 0
+    interpreted: int = 0  # calls of CPU kernels that ran as plain Python
     _lock: Any = field(default_factory=Lock, repr=False)
 
     def read(self) -> None:
         """Count a copy from a device to the host."""
         with self._lock:
             self.host_reads += 1
+
+    def uncompiled(self) -> None:
+        with self._lock:
+            self.interpreted += 1
 
     def moved(self, n: int) -> None:
         """Bytes that arrived from other devices."""
@@ -101,6 +106,7 @@ class Record:
     moved: int = 0
     host_reads: int = 0
     launches: int = 0
+    interpreted: int = 0  # calls of CPU kernels that ran as plain Python, those of all devices with the first
     start: float = 0.0
     end: float = 0.0
     tally: Any = None  # of a product on CPU devices, balance.Tally: the frontier of the device's block

@@ -1,5 +1,6 @@
 """The `gbgpu` command: exit codes, what goes to stdout and stderr, files."""
 
+import gc
 import gzip
 import io
 import json
@@ -20,8 +21,9 @@ import gbgpu as gb
 from algos import cli, eigenvector, hits, katz, pagerank, progress, results, runs
 from algos.cli import main
 from algos.verify import VerificationError
+from gbgpu import report
 from gbgpu.device import cuda
-from gbgpu.trace import Compiling, compiling
+from gbgpu.trace import Compiling, aside, compiling
 
 PGP = str(Path(__file__).resolve().parent.parent / "data" / "PGPgiantcompo.mtx.gz")
 
@@ -364,6 +366,51 @@ def test_trace_and_plot(call, tmp_path):
     assert any("any_secondi" in event["args"]["text"] for event in events if event["ph"] == "X")
     assert any(event["ph"] == "C" for event in events)
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+def test_a_picture_says_what_it_shows(call, tmp_path, monkeypatch, interpret):
+    from matplotlib.figure import Figure
+
+    figures, calls = [], "interpreted kernels (" if interpret else "compiled kernels"
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+    monkeypatch.setattr(gb.settings, "interpret", interpret)
+    code, *_ = call("run", "bfs", "rmat:6", "--plot", str(tmp_path / "p.png"))
+    (figure,) = figures
+    lanes, frontier = figure.axes
+    assert code == 0
+    assert figure.get_suptitle().startswith(f"bfs on rmat:6, traced statement by statement\non cpu:0, cpu:1; {calls}")
+    assert [label.get_text() for label in lanes.get_yticklabels()] == ["cpu:0", "cpu:1"]
+    assert lanes.get_ylabel() == "device"
+    assert frontier.get_xlabel() in ("time (ms)", "time (s)")
+    assert frontier.get_ylabel().startswith("frontier (vertices)")
+    words = {text.get_text().split()[0] for text in lanes.get_legend().get_texts()}
+    assert words & {"push", "pull"} and words <= {*report._COLOURS, "others"} - {"compile", "collect"}
+    assert "edges looked at by a product" in [text.get_text() for text in frontier.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize(("cold", "times"), [(0, 1), (1, 2), (9, 3)])
+def test_runs_are_traced_with_kernels_compiled_and_without_garbage_collection(cold, times, monkeypatch):
+    gb.init("cpu:2")
+    monkeypatch.setattr(gb.settings, "tiered", True)
+    v, seen = gb.Vector.from_dense([1, 2, 3]), []
+
+    def run():
+        seen.append((gc.isenabled(), gb.settings.tiered))
+        if len(seen) <= cold:
+            with aside("compile"):
+                pass
+        v << v + 1
+
+    before = gc.isenabled()
+    records = runs.traced_warm(run)
+    assert seen == [(False, False)] * times and (gc.isenabled(), gb.settings.tiered) == (before, True)
+    assert len({record.statement for record in records}) == 1
+    if times > cold:
+        assert not {record.step for record in records} & {"compile", "collect"}
+    with pytest.raises(ZeroDivisionError):
+        runs.traced_warm(lambda: 1 // 0)
+    assert (gc.isenabled(), gb.settings.tiered) == (before, True)
 
 
 def test_as_a_process():

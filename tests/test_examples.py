@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import runpy
 import sys
 from contextlib import redirect_stdout
@@ -63,6 +64,19 @@ def check_picture(path: Path) -> None:
     assert np.mean(np.ptp(colours, axis=2) > 0.2) > 0.002
 
 
+def check_words() -> None:
+    """Each picture that was drawn has a title, and each axis with numbers a label."""
+    from matplotlib import pyplot
+
+    for number in pyplot.get_fignums():
+        figure = pyplot.figure(number)
+        assert figure.get_suptitle() or any(axes.get_title() for axes in figure.axes)
+        for axes in (axes for axes in figure.axes if axes.axison):
+            for axis in (axes.xaxis, axes.yaxis):
+                numbers = any(label.get_text() for label in axis.get_ticklabels())
+                assert axis.get_label_text() or not (axis.get_visible() and numbers), axes.get_title()
+
+
 def test_each_example_is_run_here():
     assert {path.stem for path in FOLDER.glob("*.py")} == set(SCRIPTS)
     assert {path.stem for path in FOLDER.glob("*.ipynb")} == set(NOTEBOOKS)
@@ -73,6 +87,7 @@ def test_a_script_prints_its_result_and_draws_it(name, folder, monkeypatch):
     devices = ["--devices", "cpu:3"] if name == "from_scratch" else []
     assert SCRIPTS[name] in run(name, monkeypatch, *devices)
     check_picture(folder / f"{name}.png")
+    check_words()
     assert [path.name for path in folder.iterdir()] == [f"{name}.png"]
 
 
@@ -92,15 +107,35 @@ def test_a_notebook_runs_from_top_to_bottom(name, folder):
     assert notebook["nbformat"] == 4
     cells, space = notebook["cells"], {"__name__": "__main__"}
     assert len({cell["id"] for cell in cells}) == len(cells)
-    with redirect_stdout(StringIO()) as printed:
-        for cell in cells:
-            if cell["cell_type"] != "code":
-                continue
-            assert not cell["outputs"] and cell["execution_count"] is None
-            code = ast.parse("".join(cell["source"]))
-            shown = code.body.pop() if isinstance(code.body[-1], ast.Expr) else None
+    everything = []
+    for number, cell in enumerate((cell for cell in cells if cell["cell_type"] == "code"), 1):
+        assert cell["execution_count"] == number
+        code = ast.parse("".join(cell["source"]))
+        shown = code.body.pop() if isinstance(code.body[-1], ast.Expr) else None
+        with redirect_stdout(StringIO()) as printed:
             exec(compile(code, f"<{name}, {cell['id']}>", "exec"), space)
             if shown:
-                print(eval(compile(ast.Expression(shown.value), f"<{name}, {cell['id']}>", "eval"), space))
-    assert NOTEBOOKS[name] in printed.getvalue()
+                value = eval(compile(ast.Expression(shown.value), f"<{name}, {cell['id']}>", "eval"), space)
+                if value is not None:
+                    print(repr(value))
+        assert same_everywhere(printed.getvalue()) == same_everywhere(stored(cell))
+        everything.append(printed.getvalue())
+    assert NOTEBOOKS[name] in "".join(everything)
+    assert "image/png" in {
+        kind for cell in cells for output in cell.get("outputs", ()) for kind in output.get("data", ())
+    }
     check_picture(folder / f"{name}.png")
+    check_words()
+
+
+def stored(cell: dict) -> str:
+    """The text that a notebook keeps below a cell; pictures have none."""
+    outputs = [output for output in cell["outputs"] if output["output_type"] != "display_data"]
+    return "\n".join(
+        "".join(output["text"] if "text" in output else output["data"]["text/plain"]) for output in outputs
+    )
+
+
+def same_everywhere(text: str) -> list[str]:
+    """Lines without times, and without what tells whether kernels were compiled."""
+    return [line.rstrip() for line in text.splitlines() if not re.search(r"rounds, by: | ms$|interpreted", line)]

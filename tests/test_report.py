@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ class Record:
     bytes: int = 0
     host_reads: int = 0
     launches: int = 1
+    interpreted: int = 0
     tally: None = None
     decision: None = None
     change: float | None = None
@@ -109,7 +111,7 @@ def test_plot_of_little(records, tmp_path, kept):
 
 @pytest.mark.parametrize("known", [0, 3])
 def test_steps_of_unknown_kinds_have_colours_of_their_own(known, tmp_path, monkeypatch):
-    kinds = ["reduce", "fold", "push"][:known] + [f"kind{k}" for k in range(20)]
+    kinds = ["reduce", "pull", "push"][:known] + [f"kind{k}" for k in range(20)]
     records = [Record(k, "s", kind, "gpu", k, k + 1) for k, kind in enumerate(kinds)]
     legend = drawn(records, tmp_path / "picture.png", monkeypatch).axes[0].get_legend()
     assert len({patch.get_facecolor() for patch in legend.get_patches()}) == len(legend.get_patches()) == 12
@@ -127,6 +129,14 @@ def test_rounds_that_devices_go_are_drawn(tmp_path, monkeypatch):
     event = next(e for e in report.chrome_trace(ranked)["traceEvents"] if e["name"] == "pull round")
     assert event["args"]["change"] == 1.0
     assert len(drawn(searched, tmp_path / "picture.png", monkeypatch).axes) == 2
+
+
+def test_legends_have_words_of_the_glossary():
+    glossary = (Path(__file__).resolve().parent.parent / "docs/concepts.md").read_text()
+    (steps,) = (line for line in glossary.splitlines() if line.startswith("| step |"))
+    said = {word.strip("`,.") for word in steps.split()}
+    rounds = {"push round", "pull round", "round"}
+    assert {*report._WORDS.values(), *report._COLOURS} - rounds <= said
 
 
 def test_no_two_kinds_of_steps_share_a_colour():
@@ -191,7 +201,8 @@ def test_what_is_painted_is_the_time_of_the_trace(count, tmp_path, monkeypatch):
     unit = {"µs": 1e6, "ms": 1e3, "s": 1}[ax.get_xlabel()[6:-1]]
     named = {text.get_text().split()[0] for text in ax.get_legend().get_texts()}
     for r in records:
-        times[r.device, r.step if r.step in named else "others"] += (r.end - r.start) * unit
+        word = report._word(r)
+        times[r.device, word if word in named else "others"] += (r.end - r.start) * unit
     span, painted = (max(r.end for r in records) - min(r.start for r in records)) * unit, areas(ax)
     for where in {*times, *painted}:
         assert painted.get(where, 0) == pytest.approx(times[where], rel=0.01, abs=1e-4 * span)

@@ -15,7 +15,7 @@ from rich.table import Table
 
 import gbgpu as gb
 from algos import graphs, runs
-from algos.cli import plain, timed
+from algos.cli import plain
 from algos.progress import Progress
 from algos.verify import VerificationError
 from gbgpu import report
@@ -43,8 +43,8 @@ def run(A: gb.Matrix, label: str) -> Line:
     """Run twice (the first run may compile kernels), check the second result."""
     algorithm = runs.ALGORITHMS[label]
     chosen = algorithm.choose(A, {}).values()
-    _, first = timed(algorithm, A, *chosen)
-    outcome, again = timed(algorithm, A, *chosen)
+    _, first = runs.timed(algorithm, A, *chosen)
+    outcome, again = runs.timed(algorithm, A, *chosen)
     numbers = list(algorithm.summary(outcome).items())[:2]  # those that fit a line
     result = ", ".join(f"{key} {plain(value)}" for key, value in numbers)
     line = Line(label, first, again, result)
@@ -56,13 +56,11 @@ def run(A: gb.Matrix, label: str) -> Line:
 
 
 def draw(A: gb.Matrix, name: str, path: Path) -> None:
-    """A picture of a breadth-first search and the shortest paths after it."""
+    """A picture of a breadth-first search and the shortest paths after it, with kernels compiled before."""
     source = runs.choose_source(A, None)
-    with gb.trace() as records:
-        for label in ("bfs", "sssp"):
-            runs.ALGORITHMS[label].run(A, source)
+    records = runs.traced_warm(lambda: [runs.ALGORITHMS[label].run(A, source) for label in ("bfs", "sssp")])
     path.parent.mkdir(parents=True, exist_ok=True)
-    report.plot(records, path, title=f"bfs, then sssp, on {name}")
+    report.plot(records, path, title=f"bfs, then sssp, on {name}, traced statement by statement")
 
 
 def show(title: str, lines: list[Line], console: Console) -> None:

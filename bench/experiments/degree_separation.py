@@ -114,21 +114,23 @@ def cells(name: str, row: list[float]) -> list[str]:
     return [name, *apart, f"{held:.2f}", *(f"{count:,.0f}" for count in kb), str(int(rounds)), f"{paths:,.0f}"]
 
 
-def picture(found: dict[int, dict[str, list[float]]], path: Path) -> None:
+def picture(found: dict[int, dict[str, list[float]]], path: Path, devices: str) -> None:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 3.4), layout="constrained")
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
     for axes, (title, place) in zip(figure.subplots(1, 3), {"pull": 3, "BFS": 4, "SSSP": 7}.items(), strict=True):
         for number, (scale, rows) in enumerate(found.items()):
             by = [rows[str(threshold)][place] / rows["edges"][place] for threshold in THRESHOLDS]
             axes.plot(THRESHOLDS, by, f"C{number}o-", label=f"RMAT-{scale}", ms=4)
-            axes.axhline(rows["auto"][place] / rows["edges"][place], color=f"C{number}", ls=":", lw=1)
-        axes.set(xscale="log", xlabel="threshold (dotted: auto)", title=f"{title}: bytes by those of equal_edges")
+            auto = rows["auto"][place] / rows["edges"][place]
+            axes.axhline(auto, color=f"C{number}", ls=":", lw=1, label=f"RMAT-{scale}, automatic threshold")
+        axes.set(xscale="log", xlabel="threshold (hubs have a higher degree)", title=title)
         axes.set_xticks(THRESHOLDS, [str(threshold) for threshold in THRESHOLDS])
         axes.minorticks_off()
         axes.set_ylim(bottom=0)
-        axes.title.set_fontsize(10)
-    axes.legend(fontsize=8)
+    figure.axes[0].set_ylabel("bytes / bytes with equal_edges()")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    figure.suptitle(f"Degree separation on {devices}: bytes received from other devices, counted")
     figure.savefig(path, dpi=150)
 
 
@@ -150,7 +152,7 @@ def main() -> None:
     for scale, rows in found.items():
         text.append(table(f"RMAT-{scale}, {arguments.devices}", COLUMNS, [cells(*row) for row in rows.items()]))
     (RESULTS / "degree-separation.md").write_text("\n".join(text).rstrip() + "\n")
-    picture(found, RESULTS / "degree-separation.png")
+    picture(found, RESULTS / "degree-separation.png", arguments.devices)
 
 
 if __name__ == "__main__":

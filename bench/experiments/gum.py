@@ -170,7 +170,11 @@ def main() -> None:
     searches = {name: kept[name, "SSSP"][8] for name in arrays}
     for name in arrays:
         picture = RESULTS / f"balance-{name}.png"
-        plot(replayed(searches[name], host, "auto"), str(picture), f"SSSP on {name}, predicted for {host.name}")
+        plot(
+            replayed(searches[name], host, "auto"),
+            str(picture),
+            f"SSSP on {name}, on {host.name}, stealing and folding",
+        )
     found = machine()
     versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
     command = "python -m bench.experiments.gum" + (" --data DATA" if given.data else "") + f" --times {given.times}"

@@ -152,24 +152,25 @@ def chosen(group: list[tuple[Case, tuple[float, float]]]) -> tuple[str, str, flo
     return model[2], best[2], model[1] / best[1]
 
 
-def bars(found: dict[str, list[tuple[float, float, float, float]]], path: Path) -> None:
+def bars(found: dict[str, list[tuple[float, float, float, float]]], path: Path, devices: str) -> None:
     """Iterations as in figure 18."""
     from matplotlib.figure import Figure
 
-    figure = Figure((3.2 * len(found), 3.2), layout="constrained")
+    figure = Figure((3.2 * len(found), 4.2), layout="constrained")
     for axes, (name, each) in zip(figure.subplots(1, len(found), squeeze=False)[0], found.items(), strict=True):
         slowest, mean, deciding, moved = map(np.array, zip(*each, strict=True))
         at = np.arange(len(each))
         axes.bar(at, slowest, color="tab:blue", label="slowest block")
         axes.bar(at, deciding, bottom=slowest, color="tab:orange", label="finding boundaries")
-        axes.bar(at, moved, bottom=slowest + deciding, color="tab:pink", label="moving")
-        axes.axhline(mean[-1], color="black", lw=0.8)
-        axes.set(title=name, xlabel="iteration", ylabel="ms")
-    axes.legend(fontsize=7)
+        axes.bar(at, moved, bottom=slowest + deciding, color="tab:pink", label="moving rows")
+        axes.axhline(mean[-1], color="black", lw=0.8, label="mean of all blocks, last iteration")
+        axes.set(title=name, xlabel="iteration", ylabel="time (ms)")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    figure.suptitle(f"Repartitioning by measured times: a product A @ x by pull on {devices}, compiled kernels")
     figure.savefig(path, dpi=110)
 
 
-def points(known: list[tuple[Case, tuple[float, float]]], path: Path) -> None:
+def points(known: list[tuple[Case, tuple[float, float]]], path: Path, devices: str) -> None:
     """Predicted by observed, as in figure 20."""
     from matplotlib.figure import Figure
 
@@ -177,10 +178,11 @@ def points(known: list[tuple[Case, tuple[float, float]]], path: Path) -> None:
     axes = figure.subplots()
     for i, way in enumerate(("pull", "push")):
         axes.loglog([one.took[i] for one, _ in known], [told[i] for _, told in known], ".", label=way)
-    ends = axes.get_xlim()
-    axes.loglog(ends, ends, color="black", lw=0.8)
-    axes.set(xlabel="ms, observed", ylabel="ms, predicted")
-    axes.legend()
+    ends = [bound(*axes.get_xlim(), *axes.get_ylim()) for bound in (min, max)]
+    axes.loglog(ends, ends, color="black", lw=0.8, label="predicted = measured")
+    axes.set(xlabel="measured time (ms)", ylabel="predicted time (ms)", xlim=ends, ylim=ends)
+    axes.set_title(f"Products on {devices} and on its first device:\nLux's model and compiled kernels", fontsize=10)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(path, dpi=110)
 
 
@@ -229,13 +231,13 @@ def main() -> None:
     name = "lux" if cpu else "lux-gpu"
     moved = []
     if moves:
-        bars(moves, RESULTS / f"{name}-repartitioning.png")
+        bars(moves, RESULTS / f"{name}-repartitioning.png", given.devices)
         moved = [
             table("Repartitioning (figure 18)", ["graph", "iteration", "slowest, ms", "mean", "finding", "moving"],
                   rows, "Lux: 43% less time a round on one machine after a few iterations, moving approaches nothing."),
             f"![ms by iteration]({name}-repartitioning.png)",
         ]  # fmt: skip
-    points(known, RESULTS / f"{name}-model.png")
+    points(known, RESULTS / f"{name}-model.png", given.devices)
     text = [
         "# Lux's repartitioning and performance model",
         f"`{command}`, {about['when']}, commit {about['commit']}; {where}",

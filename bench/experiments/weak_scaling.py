@@ -115,22 +115,24 @@ def predicted(found: list[dict]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def picture(found: list[dict], told: dict, path: Path) -> None:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 3.6), layout="constrained")
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    names = {"search": "search", "round": "round of PageRank"}
+    names = {"search": "breadth-first search", "round": "round of PageRank"}
     for number, (key, name) in enumerate(names.items()):
         several = [one for one in found if one["ranks"] > 1]
         counts = [max(one[key]) * one["ranks"] / one["rows"] for one in several]
-        left.plot(DEVICES[1:], carried_on(found, key)[1:], f"C{number}--", lw=1)
+        left.plot(DEVICES[1:], carried_on(found, key)[1:], f"C{number}--", lw=1, label=f"{name}, extrapolated")
         left.plot([one["ranks"] for one in several], counts, f"C{number}o", label=f"{name}, counted")
         right.plot(DEVICES, told[key][1], f"C{number}o-", label=name)
-    left.plot(DEVICES[1:], VALUE * (DEVICES[1:] - 1), "k:", lw=1, label="all values of others")
-    for axes, title in ((left, "bytes that come, a row"), (right, "work by time, predicted")):
-        axes.set(xscale="log", xlabel="devices", title=title)
+    left.plot(DEVICES[1:], VALUE * (DEVICES[1:] - 1), "k:", lw=1, label="bound: all values of other devices")
+    left.set(title="Communication", ylabel="bytes received for each row of a device", yscale="log")
+    right.set(title="Parallel efficiency, predicted", ylabel="work / (work + exchange)", ylim=(0, 1.05))
+    for axes in (left, right):
+        axes.set(xscale="log", xlabel="number of devices")
         axes.set_xticks(DEVICES[::2], [str(count) for count in DEVICES[::2]])
+        axes.minorticks_off()
         axes.legend(fontsize=8)
-    left.set_yscale("log")
-    right.set_ylim(0, 1.05)
+    figure.suptitle("Weak scaling of row blocks: bytes counted on CPU devices, times predicted for GPUs like an H200")
     figure.savefig(path, dpi=150)
 
 

@@ -17,7 +17,7 @@ class Watched:
     __slots__ = ("before", "beside", "start", "stats", "moved", "sent", "spans", "tallies", "decision")
 
     def __init__(self, devices: Sequence[Device]):
-        self.before = counters.launches, counters.host_reads
+        self.before = counters.launches, counters.host_reads, counters.interpreted
         self.stats = [device.zeros(4, np.int64) for device in devices]
         self.moved, self.sent = [0] * len(devices), [[] for _ in devices]  # type: tuple[list[int], list[list[Any]]]
         self.spans: list[tuple[float, float] | None] = [None] * len(devices)
@@ -37,9 +37,10 @@ class Watched:
     def record(
         self, devices: Sequence[Device], title: object, step: Step, direction: str | None, counts: list[Any] | None
     ) -> None:
-        """A record for each device; the launches and host reads of all are with the first. Before them what was done
-        aside."""
-        launches, reads = counters.launches - self.before[0], counters.host_reads - self.before[1]
+        """A record for each device. The launches, host reads and interpreted calls of all devices are with the first.
+        Before them what was done aside."""
+        after = counters.launches, counters.host_reads, counters.interpreted
+        launches, reads, interpreted = (b - a for a, b in zip(self.before, after, strict=True))
         whole, text = (self.start + beside.seconds - self.beside, now()), repr(title)
         for start, end, what in asides():
             emit(Record(counters.statements, text, what, "host", start=start, end=end))
@@ -50,7 +51,8 @@ class Watched:
             record = Record(counters.statements, text, step.kind, device.name, direction, step.into.form)
             record.moved, (record.start, record.end) = self.moved[b], self.spans[b] or whole
             if first:
-                record.launches, record.host_reads, first = launches, reads, False
+                record.launches, record.host_reads, record.interpreted = launches, reads, interpreted
+                first = False
                 record.decide(self.decision)
             if self.tallies is not None:
                 record.tally = self.tallies[b]

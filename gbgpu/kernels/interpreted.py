@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..semiring._lower import _NumpyMath
+from ..trace import counters
 from .inline import inlined
 
 
@@ -57,6 +58,7 @@ def interpreted(kind: str, text: str) -> Any:
     kernel = space["kernel"]
 
     def quiet(*arguments: Any) -> None:
+        counters.uncompiled()
         with np.errstate(all="ignore"):
             kernel(*arguments)
 
