@@ -47,6 +47,7 @@ class Counters:
             self.host_reads += 1
 
     def uncompiled(self) -> None:
+        """Count a kernel call that runs as plain Python."""
         with self._lock:
             self.interpreted += 1
 

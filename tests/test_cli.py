@@ -29,8 +29,9 @@ PGP = str(Path(__file__).resolve().parent.parent / "data" / "PGPgiantcompo.mtx.g
 
 
 @pytest.fixture
-def call(capsys):
-    """Run a command line on two devices: (exit code, stdout, stderr)."""
+def call(capsys, monkeypatch):
+    """Run a command line on two devices, which says nothing of what takes long: (exit code, stdout, stderr)."""
+    monkeypatch.setattr(progress, "_LINE", 1e9)
 
     def run(*words):
         on = ["--devices", "cpu:2"] if words and words[0] in ("run", "info") and "--devices" not in words else []

@@ -159,7 +159,7 @@ INSTANCES = products() + writes() + maps() + forms() + matrices() + mxm()
 HERE = [kind for kind in KINDS if kind not in gpu.ABSENT]
 
 
-@pytest.mark.few(40)
+@pytest.mark.few(28)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("kind", HERE)
 def test_every_kind_compiles(kind, arch, tmp_path, monkeypatch):

@@ -47,7 +47,7 @@ def public(place):
 
 def some(place):
     """The public names, but a quarter of NumPy's, which the oracle compiles as they are asked for."""
-    few = 1 if WIDE or "numpy" not in place else 20 if place.startswith("semiring") else 4
+    few = 1 if WIDE or "numpy" not in place else 80 if place.startswith("semiring") else 4
     return public(place)[::few]
 
 

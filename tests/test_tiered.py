@@ -385,6 +385,7 @@ def test_a_push_from_a_list_costs_the_entries_of_its_rows():
     assert tiered.work("push", tuple(arguments.values())) == (3 + 7 + 2 + 1, False)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("spec", ["cpu:1", "cpu:3"])
 def test_loops_again_and_again_with_the_ordinary_settings(tmp_path, spec):
     """A process that finds its kernels on disk, one that does not, and loops that are captured in both."""

@@ -9,8 +9,9 @@ import numpy.ma  # noqa: F401  (numba asks for it, on the main thread, where it 
 from llvmlite import binding
 from llvmlite.binding import newpassmanagers
 from numba import from_dtype
-from numba.core import compiler, types
+from numba.core import compiler, typed_passes, types, untyped_passes
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
 from numba.core.targetconfig import TargetConfig
 from numba.core.types import Boolean, Function, Number
@@ -19,6 +20,12 @@ from . import entry
 from .cpu_bodies import POPCOUNT
 from .inline import inlined
 
+# What a kernel needs of numba's passes: its text has no closures, overloads, literal loops or array expressions.
+PASSES = (
+    *(untyped_passes.TranslateByteCode, untyped_passes.FixupArgs, untyped_passes.IRProcessing),
+    *(untyped_passes.ReconstructSSA, typed_passes.NopythonTypeInference, typed_passes.PreLowerStripPhis),
+    *(typed_passes.IRLegalization, typed_passes.NativeLowering, typed_passes.NoPythonBackend),
+)
 OPERATORS = 1024  # uses of an operator, by types of arguments, that are known
 _NUMBERS = {"int": types.int64, "float": types.float64, "bool": types.boolean}
 
@@ -38,6 +45,15 @@ def compiled(kind: str, text: str, given: entry.Types) -> bytes:
         module.__dict__.clear()
 
 
+class _Compiler(compiler.CompilerBase):
+    def define_pipelines(self) -> list[PassManager]:
+        passes = PassManager("kernel")
+        for each in PASSES:
+            passes.add_pass(each, each.__name__)
+        passes.finalize()
+        return [passes]
+
+
 def _object(kernel: Any, given: entry.Types) -> bytes:
     flags: Any = compiler.Flags()
     kernel.targetdescr.options.parse_as_flags(flags, kernel.targetoptions)
@@ -47,7 +63,7 @@ def _object(kernel: Any, given: entry.Types) -> bytes:
     signature = tuple(map(_type, given))
     typing.refresh()
     target.refresh()
-    made = compiler.compile_extra(typing, target, kernel.py_func, signature, None, flags, {})
+    made = compiler.compile_extra(typing, target, kernel.py_func, signature, None, flags, {}, pipeline_class=_Compiler)
     library, name = made.library, made.fndesc.llvm_func_name
     library._finalize_final_module = lambda: None  # numba's own engine never runs it
     library.finalize()
