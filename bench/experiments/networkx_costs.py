@@ -1,0 +1,235 @@
+"""What functions of the NetworkX backend cost beside NetworkX: python -m bench.experiments.networkx_costs
+
+Each function runs on each graph in a process of its own (a fork that has imported everything), so that its first call
+loads its kernels. CPU seconds of the process (the machine may be shared), the least of a few calls. Writes
+bench/results/networkx-costs.json; --table makes bench/results/networkx-costs.md of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import os
+import pickle
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import networkx as nx
+
+from _gbgpu_nx import GROUPS
+
+RESULTS = Path(__file__).parent.parent / "results"
+SIZES = (300, 3000, 30_000)
+LONGEST = 4.0  # seconds of either, predicted, from which on a larger graph is left out
+CALLS = 3  # in a script
+SCRIPTS = """pagerank weakly_connected_components connected_components strongly_connected_components bfs_tree
+    greedy_color betweenness_centrality single_source_dijkstra_path_length triangles core_number
+    label_propagation_communities"""
+COMPILED = "kernels were compiled"
+NAMES = [
+    name
+    for group, names in GROUPS.items()
+    if "generators" not in group
+    for name in names.split()
+    if name != "from_scipy_sparse_array"
+]
+
+
+def _grid(n: int) -> nx.Graph:
+    side = round(n**0.5)
+    return nx.convert_node_labels_to_integers(nx.grid_2d_graph(side, side))
+
+
+def _layers(n: int, width: int = 10) -> nx.DiGraph:
+    """A long DAG: layers of ten nodes, each with arcs to four of the next layer."""
+    G = nx.empty_graph(n, nx.DiGraph)
+    draw = random.Random(1)
+    for u in range(n - width):
+        first = (u // width + 1) * width
+        G.add_edges_from((u, first + v) for v in draw.sample(range(width), 4) if first + v < n)
+    return G
+
+
+GRAPHS: dict[str, Callable[[int], nx.Graph]] = {
+    "random": lambda n: nx.gnm_random_graph(n, 4 * n, seed=1),
+    "scale-free": lambda n: nx.barabasi_albert_graph(n, 4, seed=1),
+    "path": nx.path_graph,
+    "grid": _grid,
+    "directed": lambda n: nx.gnm_random_graph(n, 4 * n, seed=1, directed=True),
+    "DAG": _layers,
+}
+
+
+def public(name: str) -> Any:
+    return getattr(nx, name, None) or getattr(nx.community, name)
+
+
+def given(name: str, G: nx.Graph, k: int = 4) -> dict[str, Any]:
+    """Arguments of a call that both can do. `k`: from how many nodes betweenness searches."""
+    first, last = 0, len(G) - 1
+    values = {"source": first, "sources": {first}, "target": last, "n": first, "distance": 3, "k": 3}
+    parameters = inspect.signature(public(name)).parameters
+    found = {p.name: values[p.name] for p in parameters.values() if p.name in values and p.default is p.empty}
+    if "betweenness" in name:
+        found["k"] = k
+    if name in ("shortest_path", "shortest_path_length"):
+        found["source"] = first
+    if "ebunch" in parameters:
+        found["ebunch"] = [(u, (7 * u + 3) % len(G)) for u in range(0, len(G), 2)]
+    return found
+
+
+def consumed(found: Any) -> Any:
+    return list(found) if isinstance(found, Iterator) else found
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    start = time.process_time()
+    consumed(call())
+    return time.process_time() - start
+
+
+def least(call: Callable[[], Any], first: float, budget: float = 0.5) -> float:
+    """Of a few more calls."""
+    times = [first]
+    while len(times) < 2 or (len(times) < 5 and sum(times) < budget / 5):
+        times.append(seconds(call))
+    return min(times[1:])
+
+
+def measured(name: str, G: nx.Graph) -> dict[str, Any] | str:
+    """Seconds: NetworkX's; `conversion`; `first`, the first call in a process, on a converted graph; `later`, on
+    another conversion; `again`, on the same one. `kernels`: how many the first call loaded."""
+    import algos.nx
+    from algos._nx_offers import OFFERS
+    from gbgpu import settings
+    from gbgpu.trace import compiling
+
+    function, arguments = public(name), given(name, G)
+    run = lambda: function(G, **arguments, backend="networkx")  # noqa: E731
+    first = seconds(run)
+    found: dict[str, Any] = {"networkx": first if first > 1 else min(first, least(run, first))}
+    settings.session()
+    drawn = {"seed": random.Random(1)} if "betweenness" in name else {}
+    converted: list[Any] = []
+
+    def convert() -> None:
+        converted.append(algos.nx.from_networkx(G))
+        converted[-1]._arrays.pattern()
+
+    def ours() -> Any:
+        return OFFERS[name].call(converted[-1], **arguments, **drawn)
+
+    seconds(convert)
+    before = compiling.kernels
+    found["first"], found["kernels"] = seconds(ours), compiling.kernels - before
+    if "gbgpu.kernels.compiled" in sys.modules:
+        return COMPILED
+    if found["first"] > 1:
+        return {**found, "later": found["first"]}
+    conversions, later = [], []
+    for _ in range(2):
+        conversions.append(seconds(convert))
+        later.append(seconds(ours))
+    return {**found, "conversion": min(conversions), "later": min(later), "again": seconds(ours)}
+
+
+def _grown(name: str) -> int:
+    """How much longer a graph of ten times the nodes takes, at least."""
+    pairs = name in GROUPS["distances"].split() or name.startswith(("all_pairs", "johnson", "floyd"))
+    return 100 if pairs else 10
+
+
+def forked(work: Callable[[], Any], limit: int) -> Any:
+    """What work() gives in a child; the name of an exception, or "too long"."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        signal.alarm(limit)
+        try:
+            answer = work()
+        except Exception as error:
+            answer = f"{type(error).__name__}: {error}"
+        with os.fdopen(writing, "wb") as file:
+            pickle.dump(answer, file)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        content = file.read()
+    os.waitpid(child, 0)
+    return pickle.loads(content) if content else "too long"
+
+
+def script(name: str, G: nx.Graph, automatic: bool, empty: bool) -> tuple[float, float, bool]:
+    """(CPU seconds, seconds, whether gbgpu was imported) of CALLS calls in a process without gbgpu, NumPy and SciPy."""
+    function, arguments = public(name), given(name, G, k=2)
+    nx.config.backend_priority.algos = ["gbgpu"] * automatic
+    with TemporaryDirectory() as folder:
+        if empty:
+            os.environ["GBGPU_CACHE_DIR"] = folder
+        start, cpu = time.perf_counter(), time.process_time()
+        for _ in range(CALLS):
+            consumed(function(G, **arguments))
+        return time.process_time() - cpu, time.perf_counter() - start, "gbgpu" in sys.modules
+
+
+def scripts(sizes: list[int], output: Path) -> None:
+    """Scripts with and without the backend, with an empty cache and the one there is."""
+    nx.config.warnings_to_ignore.add("cache")
+    rows = {}
+    for n in sizes:
+        for kind in ("random", "path", "grid", "DAG"):
+            G = GRAPHS[kind](n)
+            for name in SCRIPTS.split():
+                try:
+                    modes = {"alone": (False, False), "empty": (True, True), "filled": (True, False)}
+                    rows[f"{name} {kind} {n}"] = row = {
+                        mode: min(forked(lambda: script(name, G, *how), 60) for _ in range(3))  # noqa: B023
+                        for mode, how in modes.items()
+                    }
+                except TypeError:  # an exception of NetworkX's is a text
+                    continue
+                print(name, kind, n, row, file=sys.stderr, flush=True)
+    output.write_text(json.dumps(rows, indent=0))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--names", nargs="*", default=NAMES)
+    parser.add_argument("--output", type=Path, default=RESULTS / "networkx-costs.json")
+    parser.add_argument("--scripts", action="store_true", help="whole scripts, with and without the backend")
+    arguments = parser.parse_args()
+    if arguments.scripts:
+        return scripts(arguments.sizes, arguments.output.with_name("networkx-scripts.json"))
+    import scipy.sparse.linalg  # noqa: F401  NetworkX imports it in its first calls
+
+    import algos.nx  # noqa: F401
+
+    rows = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
+    for n in arguments.sizes:
+        for kind, make in GRAPHS.items():
+            G = make(n)
+            for name in arguments.names:
+                key, before = f"{name} {kind} {n}", rows.get(f"{name} {kind} {n // 10}")
+                if key in rows or n > min(SIZES) and not isinstance(before, dict):
+                    continue
+                if before and _grown(name) * max(before["networkx"], before["later"]) > LONGEST:
+                    continue
+                rows[key] = COMPILED
+                while rows[key] == COMPILED:
+                    rows[key] = forked(lambda: measured(name, G), 60)  # noqa: B023
+                print(key, rows[key], file=sys.stderr, flush=True)
+                arguments.output.write_text(json.dumps(rows, indent=0))
+
+
+if __name__ == "__main__":
+    main()
