@@ -22,10 +22,10 @@ COMPILING = 0.5, 1.0  # of a kernel that does not, and of starting the compiler
 IMPORTS = {"numpy": 0.18, "scipy.sparse": 0.23, "gbgpu": 0.16, "algos.nx": 0.2}
 SESSION = 0.01  # of the first call that needs one
 
-ROWS = 1000  # of which the degrees are looked at
+ROWS = 500  # at most, at each end of a graph, of which the degrees are looked at
 ARCS = 1000  # that a probe looks at
 STARTS = 4  # of a probe where the call names none
-SHARE = 20  # a probe looks at no more than this part of a graph
+SHARE = 20  # a look at a graph takes no more than this part of it
 
 INVESTED = 0.1  # of the seconds that calls left to NetworkX were predicted to take, for what first calls take besides
 
@@ -110,48 +110,52 @@ class Cost(NamedTuple):
 
 
 # NetworkX's: the least of random, scale-free, path and grid graphs and DAGs. Ours: what random graphs of 30,000 nodes
-# take, and those of 300; levels, paths of 3,000. On CPU devices: bench/results/networkx-costs.md, 2026-11-28.
+# take, and those of 300; levels, grids and DAGs of 30,000. On CPU devices: bench/results/networkx-costs.md, 2026-11-28.
 _ROWS: tuple[tuple[Cost, str], ...] = (
-    (Cost(250, 15, 220, 20, 12, reach=True), """bfs_edges bfs_layers bfs_predecessors bfs_successors bfs_tree
+    (Cost(300, 15, 220, 24, 1770, reach=True), """bfs_edges bfs_layers bfs_predecessors bfs_successors bfs_tree
         generic_bfs_edges predecessor single_source_shortest_path single_target_shortest_path"""),
     (Cost(120, 4, 75, 9, 5, reach=True), """single_source_shortest_path_length single_target_shortest_path_length
         descendants_at_distance"""),
     (Cost(195, 4, 55, 9, 5, reach=True), "ancestors descendants node_connected_component"),
-    (Cost(86, 70, 90, 15, times=_from_each), "all_pairs_shortest_path all_pairs_shortest_path_length"),
+    (Cost(86, 60, 40, 15, 6, times=_from_each), "all_pairs_shortest_path_length"),
+    (Cost(86, 60, 4000, 20, times=_from_each), "all_pairs_shortest_path"),
     (Cost(300, 4, 60, 9, 5, times=_between), "has_path bidirectional_shortest_path"),
-    (Cost(120, 15, 220, 20, 12, times=_paths, reach=True), "shortest_path shortest_path_length"),
-    (Cost(600, 20, 900, 43, 30, reach=True), """single_source_dijkstra single_source_dijkstra_path multi_source_dijkstra
+    (Cost(120, 15, 220, 24, 1770, times=_paths, reach=True), "shortest_path shortest_path_length"),
+    (Cost(600, 20, 1000, 47, 300, reach=True), """single_source_dijkstra single_source_dijkstra_path multi_source_dijkstra
         multi_source_dijkstra_path single_source_bellman_ford single_source_bellman_ford_path"""),
     (Cost(500, 15, 480, 31, 30, reach=True), "multi_source_dijkstra_path_length single_source_dijkstra_path_length"),
     (Cost(890, 15, 480, 33, 30, reach=True), "single_source_bellman_ford_path_length"),
     (Cost(500, 20, 700, 43, 30, times=_between), """dijkstra_path dijkstra_path_length bidirectional_dijkstra
         bellman_ford_path bellman_ford_path_length"""),
-    (Cost(270, 100, 150, 45, times=_from_each), """all_pairs_bellman_ford_path all_pairs_bellman_ford_path_length
-        all_pairs_dijkstra all_pairs_dijkstra_path all_pairs_dijkstra_path_length johnson floyd_warshall
-        floyd_warshall_numpy"""),
-    (Cost(86, 45, 60, 35, times=_from_each), """average_shortest_path_length center closeness_centrality diameter
-        eccentricity global_efficiency harmonic_centrality periphery radius wiener_index"""),
-    (Cost(400, 10, 100, 25, 140, times=_from_some), "betweenness_centrality"),
-    (Cost(500, 18, 320, 31, 170, times=_from_some), "edge_betweenness_centrality"),
-    (Cost(1000, 12, 380, 13), "pagerank"),
+    (Cost(270, 100, 150, 40, times=_from_each), """all_pairs_bellman_ford_path_length all_pairs_dijkstra_path_length
+        floyd_warshall"""),
+    (Cost(350, 100, 500, 52, times=_from_each), """all_pairs_bellman_ford_path all_pairs_dijkstra
+        all_pairs_dijkstra_path johnson"""),
+    (Cost(50, 100, 150, 40, times=_from_each), "floyd_warshall_numpy"),
+    (Cost(86, 50, 15, 35, times=_from_each), """average_shortest_path_length closeness_centrality global_efficiency
+        harmonic_centrality wiener_index"""),
+    (Cost(86, 50, 20, 15, 6, times=_from_each), "center diameter eccentricity periphery radius"),
+    (Cost(300, 10, 110, 25, 300, times=_from_some), "betweenness_centrality"),
+    (Cost(500, 18, 320, 31, 300, times=_from_some), "edge_betweenness_centrality"),
+    (Cost(1000, 12, 400, 14), "pagerank"),
     (Cost(2000, 20, 10_000, 6), "hits"),
     (Cost(12_000, 18, 400, 10), "katz_centrality"),
-    (Cost(6600, 22, 170, 10), "eigenvector_centrality"),
+    (Cost(6600, 22, 230, 12), "eigenvector_centrality"),
     (Cost(68, 1, 100, 0), "degree_centrality in_degree_centrality out_degree_centrality"),
     (Cost(82, 7, 60, 27, 5), "connected_components number_connected_components"),
     (Cost(82, 7, 60, 27, 5, reach=True), "is_connected"),
-    (Cost(145, 8, 100, 27, 5), "weakly_connected_components number_weakly_connected_components"),
-    (Cost(145, 8, 100, 27, 5, reach=True), "is_weakly_connected"),
-    (Cost(500, 21, 590, 34, 130), """strongly_connected_components kosaraju_strongly_connected_components
+    (Cost(145, 8, 230, 21, 5), "weakly_connected_components number_weakly_connected_components"),
+    (Cost(145, 8, 230, 21, 5, reach=True), "is_weakly_connected"),
+    (Cost(700, 21, 490, 44, 2300), """strongly_connected_components kosaraju_strongly_connected_components
         number_strongly_connected_components attracting_components number_attracting_components"""),
-    (Cost(500, 21, 590, 34, 130, reach=True), "is_strongly_connected"),
+    (Cost(700, 21, 490, 44, 2300, reach=True), "is_strongly_connected"),
     (Cost(1500, 14, 60, 27, 5, reach=True), "is_forest"),
     (Cost(2700, 24, 2500, 13), """maximum_spanning_edges maximum_spanning_tree minimum_spanning_edges
         minimum_spanning_tree"""),
     (Cost(1050, 8, 130, 22, times=_of_some), "triangles"),
     (Cost(3100, 8, 150, 21, times=_of_some), "average_clustering clustering transitivity"),
     (Cost(650, 50, 140, 23), "core_number k_core k_shell k_crust"),
-    (Cost(450, 40, 320, 37), "greedy_color"),
+    (Cost(450, 30, 300, 37), "greedy_color"),
     (Cost(7300, 250, 1500, 61), "label_propagation_communities"),
     (Cost(3700, 16, 430, 29), "k_truss"),
     (Cost(7500, 8, 7500, 13, times=_pairs), """adamic_adar_index jaccard_coefficient preferential_attachment
@@ -274,10 +278,13 @@ def converted(graph: Any) -> bool:
 
 
 def counted(graph: Any) -> tuple[int, float]:
-    """(nodes; nodes and arcs, an edge counting for both of its directions), by the degrees of some of the nodes."""
-    nodes = len(graph._adj)
-    degrees = [len(row) for row in islice(graph._adj.values(), 0, None, max(nodes // ROWS, 1))]
-    return nodes, nodes + sum(degrees) * nodes / max(len(degrees), 1)
+    """(nodes; nodes and arcs, an edge counting for both of its directions), by the degrees of the first and of the last
+    nodes: those of fewer arcs count, as hubs may lie at one end."""
+    nodes, rows = len(graph._adj), graph._adj.values()
+    some = min(max(nodes // SHARE, 10), ROWS)
+    ends = [rows, reversed(rows)] if nodes > some and type(graph._adj) is dict else [rows]
+    arcs = min(sum(map(len, islice(end, some))) for end in ends)
+    return nodes, nodes + arcs * max(nodes / some, 1)
 
 
 def probed(name: str, graph: Any, given: Given) -> tuple[float, float | None]:
@@ -307,7 +314,7 @@ def probed(name: str, graph: Any, given: Given) -> tuple[float, float | None]:
 
 def _searched(adjacency: Any, start: Any, most: float, limit: float) -> tuple[list[int], int, bool]:
     """(the nodes found, all in all, level by level; arcs looked at, at most `most`; whether it came to its end)."""
-    seen = frontier = {start}
+    seen, frontier = {start}, {start}
     sizes, looked = [1], 0
     while frontier and len(sizes) <= limit:
         reached: set = set()
@@ -318,7 +325,7 @@ def _searched(adjacency: Any, start: Any, most: float, limit: float) -> tuple[li
             looked += len(row)
             reached.update(row)
         frontier = reached - seen
-        seen = seen | frontier
+        seen |= frontier
         sizes.append(len(seen))
     return sizes, looked, True
 

@@ -2,7 +2,8 @@
 
 Each function runs on each graph in a process of its own (a fork that has imported everything), so that its first call
 loads its kernels. CPU seconds of the process (the machine may be shared), the least of a few calls. Writes
-bench/results/networkx-costs.json; --table makes bench/results/networkx-costs.md of it.
+bench/results/networkx-costs.json. `--scripts` measures whole scripts (networkx-scripts.json), `--table` makes
+bench/results/networkx-costs.md of both.
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ def scripts(sizes: list[int], output: Path) -> None:
                 try:
                     modes = {"alone": (False, False), "empty": (True, True), "filled": (True, False)}
                     rows[f"{name} {kind} {n}"] = row = {
-                        mode: min(forked(lambda: script(name, G, *how), 60) for _ in range(3))  # noqa: B023
+                        mode: min(forked(lambda: script(name, G, *how), 60) for _ in range(2))  # noqa: B023
                         for mode, how in modes.items()
                     }
                 except TypeError:  # an exception of NetworkX's is a text
@@ -201,13 +202,83 @@ def scripts(sizes: list[int], output: Path) -> None:
     output.write_text(json.dumps(rows, indent=0))
 
 
+def table(costs: Path, found: Path, output: Path) -> None:
+    """Both as tables of milliseconds, with what is predicted."""
+    import platform
+    import subprocess
+
+    import numba
+    import numpy
+
+    import _gbgpu_nx_costs as predictions
+
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    versions = f"NetworkX {nx.__version__}, NumPy {numpy.__version__}, numba {numba.__version__}"
+    lines = [HEAD.format(date=time.strftime("%Y-%m-%d"), versions=versions, commit=commit, cpu=platform.machine())]
+    made: dict[tuple[str, int], nx.Graph] = {}
+    rows = json.loads(costs.read_text())
+    largest: dict[tuple[str, str], int] = {}
+    for key, row in rows.items():
+        name, kind, n = key.split()
+        if isinstance(row, dict):
+            largest[name, kind] = max(int(n), largest.get((name, kind), 0))
+    for (name, kind), n in largest.items():
+        G, row = made.setdefault((kind, n), made.get((kind, n)) or GRAPHS[kind](n)), rows[f"{name} {kind} {n}"]
+        theirs, ours, _ = predictions.predicted(name, G, {"G": G, **given(name, G)})
+        predicted = theirs, sum(seconds for seconds, _ in ours)
+        measures = (row.get(part) for part in ("networkx", "conversion", "first", "later"))
+        cells = [name, kind, f"{n:,}", *map(_cell, measures), *map(_cell, predicted)]
+        lines.append(" | ".join(["", *cells, "gbgpu" if predicted[0] > predicted[1] else "NetworkX", ""]).strip())
+    lines.append(SECOND.format(calls=CALLS))
+    for key, row in json.loads(found.read_text()).items():
+        alone, *others = (row[mode] for mode in ("alone", "empty", "filled"))
+        if all(isinstance(one, list) for one in (alone, *others)):
+            cells = [*key.split(), _cell(alone[0])]
+            for cpu, _, used in others:
+                cells += [_cell(cpu), "gbgpu" if used else "NetworkX"]
+            lines.append(" | ".join(["", *cells, ""]).strip())
+    output.write_text("\n".join(lines) + "\n")
+
+
+def _cell(seconds: float | None) -> str:
+    return "" if seconds is None else f"{1e3 * seconds:.3g}" if seconds < 1 else f"{1e3 * seconds:.0f}"
+
+
+HEAD = """# What functions of the NetworkX backend cost
+
+CPU milliseconds beside NetworkX, {date}, {versions}, {cpu}, two shared cores, commit {commit}.
+Written by `python -m bench.experiments.networkx_costs`. The predictions of `_gbgpu_nx_costs.py` come from these numbers.
+
+- conversion: of the graph, with its matrix.
+- first: the first call in a process, on a converted graph. It loads kernels from a filled cache.
+- later: a later call, on another conversion. What a graph keeps is computed anew.
+- predicted: NetworkX; gbgpu with the conversion, kernels loaded. The decision is that of such a call.
+
+The largest graph that each function was measured on:
+
+| function | graph | nodes | NetworkX | conversion | first | later | predicted: NetworkX | gbgpu | decision |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
+SECOND = """
+## Scripts
+
+Processes of {calls} calls on one graph, without the backend and with `NETWORKX_AUTOMATIC_BACKENDS=gbgpu`, with an empty
+cache of kernels and with one that `gbgpu compile` filled. All began without gbgpu, NumPy and SciPy.
+
+| function | graph | nodes | alone | empty cache | by | filled cache | by |
+| --- | --- | --- | --- | --- | --- | --- | --- |"""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--names", nargs="*", default=NAMES)
     parser.add_argument("--output", type=Path, default=RESULTS / "networkx-costs.json")
+    parser.add_argument("--table", action="store_true", help="networkx-costs.md of both")
     parser.add_argument("--scripts", action="store_true", help="whole scripts, with and without the backend")
     arguments = parser.parse_args()
+    if arguments.table:
+        scripts_ = arguments.output.with_name("networkx-scripts.json")
+        return table(arguments.output, scripts_, RESULTS / "networkx-costs.md")
     if arguments.scripts:
         return scripts(arguments.sizes, arguments.output.with_name("networkx-scripts.json"))
     import scipy.sparse.linalg  # noqa: F401  NetworkX imports it in its first calls
