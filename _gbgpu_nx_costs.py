@@ -121,8 +121,8 @@ _ROWS: tuple[tuple[Cost, str], ...] = (
     (Cost(86, 60, 4000, 20, times=_from_each), "all_pairs_shortest_path"),
     (Cost(300, 4, 60, 9, 5, times=_between), "has_path bidirectional_shortest_path"),
     (Cost(120, 15, 220, 24, 1770, times=_paths, reach=True), "shortest_path shortest_path_length"),
-    (Cost(600, 20, 1000, 47, 300, reach=True), """single_source_dijkstra single_source_dijkstra_path multi_source_dijkstra
-        multi_source_dijkstra_path single_source_bellman_ford single_source_bellman_ford_path"""),
+    (Cost(600, 20, 1000, 47, 300, reach=True), """single_source_dijkstra single_source_dijkstra_path
+        multi_source_dijkstra multi_source_dijkstra_path single_source_bellman_ford single_source_bellman_ford_path"""),
     (Cost(500, 15, 480, 31, 30, reach=True), "multi_source_dijkstra_path_length single_source_dijkstra_path_length"),
     (Cost(890, 15, 480, 33, 30, reach=True), "single_source_bellman_ford_path_length"),
     (Cost(500, 20, 700, 43, 30, times=_between), """dijkstra_path dijkstra_path_length bidirectional_dijkstra

@@ -247,7 +247,7 @@ def _cell(seconds: float | None) -> str:
 HEAD = """# What functions of the NetworkX backend cost
 
 CPU milliseconds beside NetworkX, {date}, {versions}, {cpu}, two shared cores, commit {commit}.
-Written by `python -m bench.experiments.networkx_costs`. The predictions of `_gbgpu_nx_costs.py` come from these numbers.
+Written by `python -m bench.experiments.networkx_costs`. `_gbgpu_nx_costs.py` predicts by these numbers.
 
 - conversion: of the graph, with its matrix.
 - first: the first call in a process, on a converted graph. It loads kernels from a filled cache.
