@@ -27,6 +27,8 @@ ARCS = 1000  # that a probe looks at
 STARTS = 4  # of a probe where the call names none
 SHARE = 20  # a look at a graph takes no more than this part of it
 
+STARTED = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE"  # how many processes mpiexec has started
+
 INVESTED = 0.1  # of the seconds that calls left to NetworkX were predicted to take, for what first calls take besides
 
 ran: set[str] = set()
@@ -217,10 +219,12 @@ def predicted(name: str, graph: Any, arguments: dict[str, Any]) -> tuple[float, 
 
 
 def _beginning(name: str, graph: Any, cost: Cost) -> Parts:
-    """What only the first calls of a process take."""
+    """What only the first calls of a process take. Nothing, where several processes share a session: each of them knows
+    what it has loaded, and all of them must decide the same."""
+    if _several():
+        return []
     missing = [seconds for module, seconds in IMPORTS.items() if module not in sys.modules]
-    settings = sys.modules.get("gbgpu.settings")
-    found = [(sum(missing) + SESSION * (settings is None or settings._session is None), "gbgpu has not begun yet")]
+    found = [(sum(missing) + SESSION * (_session() is None), "gbgpu has not begun yet")]
     which = program(name, graph)
     if which in ran:
         return found
@@ -229,6 +233,21 @@ def _beginning(name: str, graph: Any, cost: Cost) -> Parts:
         each, start = COMPILING
         return [*found, (each * cost.kernels + start, f"{several} compiled yet")]
     return [*found, (LOADING * cost.kernels, f"{several} loaded yet")]
+
+
+def _session() -> Any:
+    """The session in force, without a beginning."""
+    settings = sys.modules.get("gbgpu.settings")
+    return settings and settings._session
+
+
+def _several() -> bool:
+    """Whether this process is one of several of a session, or will be (`gbgpu.distribute.ranks.wanted`)."""
+    session = _session()
+    if session is not None:
+        return session.ranks is not None
+    asked = os.environ.get("GBGPU_RANKS", "auto")
+    return asked != "0" if asked != "auto" else any(os.environ.get(name, "1") not in ("", "1") for name in STARTED)
 
 
 # -- kernels
@@ -252,9 +271,9 @@ def noted(which: str) -> str:
 def _compiled(which: str) -> bool:
     """Whether the kernels lie in the cache on disk. Before there is a session the name of a note is enough, of whatever
     version, compiler and device."""
-    settings = sys.modules.get("gbgpu.settings")
-    if settings is not None and settings._session is not None:
-        return settings._session.compiled(noted(which))
+    session = _session()
+    if session is not None:
+        return session.compiled(noted(which))
     return any(name.startswith(which) for name in _notes())
 
 
@@ -314,18 +333,20 @@ def probed(name: str, graph: Any, given: Given) -> tuple[float, float | None]:
 
 def _searched(adjacency: Any, start: Any, most: float, limit: float) -> tuple[list[int], int, bool]:
     """(the nodes found, all in all, level by level; arcs looked at, at most `most`; whether it came to its end)."""
-    seen, frontier = {start}, {start}
+    seen, frontier = {start}, [start]
     sizes, looked = [1], 0
     while frontier and len(sizes) <= limit:
-        reached: set = set()
+        reached = []
         for node in frontier:
             row = adjacency[node]
             if looked + len(row) > most:
-                return [*sizes, len(seen | reached)], looked, False
+                return [*sizes, len(seen)], looked, False
             looked += len(row)
-            reached.update(row)
-        frontier = reached - seen
-        seen |= frontier
+            for head in row:
+                if head not in seen:
+                    seen.add(head)
+                    reached.append(head)
+        frontier = reached
         sizes.append(len(seen))
     return sizes, looked, True
 

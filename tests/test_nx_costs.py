@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import math
 import subprocess
@@ -15,7 +16,8 @@ import _gbgpu_nx_costs as costs
 import gbgpu as gb
 from _gbgpu_nx import FUNCTIONS, GROUPS
 from _gbgpu_nx_costs import COSTS, Cost, program, should_run
-from algos._nx_offers import Watch
+from algos import nx as backend
+from algos._nx_offers import Offer, Watch
 from gbgpu.trace import compiling, counters
 
 ALL = sorted(COSTS)
@@ -90,6 +92,37 @@ def test_first_calls_take_a_tenth_of_what_networkx_took(monkeypatch):
     assert should_run("pagerank", (H,), {}) is True  # ten nodes and arcs: 2.8 ms, of which a call takes 1
     set_cost(monkeypatch, "pagerank", networkx=1)
     assert should_run("pagerank", (H,), {}) is not True
+
+
+def test_several_processes_of_a_session_decide_the_same(monkeypatch):
+    """Each of them knows what it has loaded, and what was left to NetworkX before."""
+    G = nx.complete_graph(60)
+    set_cost(monkeypatch, "pagerank", kernels=9)
+    assert should_run("pagerank", (G,), {}) is not True
+    monkeypatch.setattr(gb.settings.session(), "ranks", object())
+    assert should_run("pagerank", (G,), {}) is True
+    monkeypatch.setattr(gb.settings, "_session", None)
+    for variables, several in (({"PMI_SIZE": "2"}, True), ({"PMI_SIZE": "1"}, False), ({"GBGPU_RANKS": "1"}, True),
+                               ({"PMI_SIZE": "2", "GBGPU_RANKS": "0"}, False)):
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            assert costs._several() is several
+    from gbgpu.distribute.ranks import _STARTED
+
+    assert costs.STARTED == _STARTED
+
+
+def test_compiling_ahead_calls_each_function_to_its_end(monkeypatch):
+    called = []
+
+    def some(G, source, k=None):
+        yield called.append((G.is_directed(), source, k))
+
+    offers = {"some": Offer("some", some, (), True, lambda given: None, inspect.signature(some))}
+    monkeypatch.setattr(backend, "OFFERS", offers)
+    backend.rehearse()
+    assert called == [(False, 0, 3)] * 3 + [(True, 0, 3)] * 3
 
 
 def test_notes_are_of_one_compiler_and_one_kind_of_devices(monkeypatch):
