@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import cache, partial
 from itertools import islice
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import networkx
@@ -69,7 +70,7 @@ def _from_each(given: Given) -> Times:
 def _from_some(given: Given) -> Times:
     """Searches from `k` nodes, or from all."""
     k = given.arguments.get("k")
-    return (given.nodes if k is None else min(k, given.nodes),) * 2
+    return (min(k, given.nodes) if isinstance(k, Integral) else given.nodes,) * 2
 
 
 def _of_some(given: Given) -> Times:

@@ -256,7 +256,7 @@ def test_any_graph_is_answered(monkeypatch, name):
     for fields in ({}, {"networkx": 1e12, "level": 1e-3, "reach": True}):
         monkeypatch.setitem(COSTS, name, COSTS[name]._replace(**fields))
         for G in graphs:
-            for given in ({}, {"source": 0, "n": 0, "target": [1], "cutoff": None}, {"source": "absent", "k": 2}):
+            for given in ({}, {"source": 0, "n": 0, "target": [1], "cutoff": None}, {"source": "absent", "k": 2}, {"k": "x"}):
                 found = should_run(name, (G,), given)
                 assert found is True or found.startswith("NetworkX is predicted to take "), found
 
