@@ -202,9 +202,10 @@ def test_a_search_that_ends_early_is_left_to_networkx(monkeypatch):
     G.add_edge("a", "b")
     assert should_run("descendants", (G, 0), {}) is True
     assert should_run("descendants", (G, "a"), {}) is not True
-    set_cost(monkeypatch, "bfs_edges", reach=True)
+    set_cost(monkeypatch, "bfs_edges", networkx=1000, reach=True)
     assert should_run("bfs_edges", (G, 0), {}) is True
-    assert should_run("bfs_edges", (G, 0), {"depth_limit": 1}) is not True
+    for limit in (1, 4):  # the second one is further than a probe comes
+        assert should_run("bfs_edges", (G, 0), {"depth_limit": limit}) is not True
     D = nx.path_graph(2000, nx.DiGraph)
     set_cost(monkeypatch, "ancestors", reach=True)
     assert should_run("ancestors", (D, 1999), {}) is True and should_run("ancestors", (D, 0), {}) is not True
@@ -256,7 +257,8 @@ def test_any_graph_is_answered(monkeypatch, name):
     for fields in ({}, {"networkx": 1e12, "level": 1e-3, "reach": True}):
         monkeypatch.setitem(COSTS, name, COSTS[name]._replace(**fields))
         for G in graphs:
-            for given in ({}, {"source": 0, "n": 0, "target": [1], "cutoff": None}, {"source": "absent", "k": 2}, {"k": "x"}):
+            for given in ({}, {"source": 0, "n": 0, "target": [1], "cutoff": None}, {"source": "absent", "k": 2},
+                          {"k": "x"}):
                 found = should_run(name, (G,), given)
                 assert found is True or found.startswith("NetworkX is predicted to take "), found
 
