@@ -208,15 +208,16 @@ def predicted(name: str, graph: Any, arguments: dict[str, Any]) -> tuple[float, 
     times, our_times = cost.times(given)
     theirs = 1e-9 * cost.networkx * given.size * times
     ours = [(1e-3 * cost.call + 1e-9 * cost.arc * given.size * our_times, "")]
-    once = _beginning(name, graph, cost)
     if not converted(graph):
         ours.append((CONVERSION * given.size, "the graph is not converted yet"))
-    if (cost.reach or cost.level) and theirs > sum(seconds for seconds, _ in ours):
+    if theirs <= sum(seconds for seconds, _ in ours):
+        return theirs, ours, []  # what else it takes does not matter
+    if cost.reach or cost.level:
         levels, looked = probed(name, graph, given)
         if looked is not None and cost.reach:
             theirs *= min(looked / given.size, 1)
         ours.append((1e-6 * cost.level * levels * our_times, f"a search has about {levels:.0f} levels"))
-    return theirs, ours, once
+    return theirs, ours, _beginning(name, graph, cost)
 
 
 def _beginning(name: str, graph: Any, cost: Cost) -> Parts:

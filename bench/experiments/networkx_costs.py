@@ -1,9 +1,9 @@
 """What functions of the NetworkX backend cost beside NetworkX: python -m bench.experiments.networkx_costs
 
 Each function runs on each graph in a process of its own (a fork that has imported everything), so that its first call
-loads its kernels. CPU seconds of the process (the machine may be shared), the least of a few calls. Writes
-bench/results/networkx-costs.json. `--scripts` measures whole scripts (networkx-scripts.json), `--table` makes
-bench/results/networkx-costs.md of both.
+loads its kernels. CPU seconds of the process (the machine may be shared), the least of a few calls. Whole scripts run
+with and without the backend. Run `gbgpu compile` before, and set GBGPU_TIERED=0 for the functions. Writes
+bench/results/networkx-costs.md.
 """
 
 from __future__ import annotations
@@ -115,6 +115,9 @@ def measured(name: str, G: nx.Graph) -> dict[str, Any] | str:
     from gbgpu.trace import compiling
 
     function, arguments = public(name), given(name, G)
+    can = OFFERS[name].can((G,), arguments)
+    if can is not True:
+        return str(can)
     run = lambda: function(G, **arguments, backend="networkx")  # noqa: E731
     first = seconds(run)
     found: dict[str, Any] = {"networkx": first if first > 1 else min(first, least(run, first))}
@@ -268,28 +271,17 @@ cache of kernels and with one that `gbgpu compile` filled. All began without gbg
 | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
-    parser.add_argument("--names", nargs="*", default=NAMES)
-    parser.add_argument("--output", type=Path, default=RESULTS / "networkx-costs.json")
-    parser.add_argument("--table", action="store_true", help="networkx-costs.md of both")
-    parser.add_argument("--scripts", action="store_true", help="whole scripts, with and without the backend")
-    arguments = parser.parse_args()
-    if arguments.table:
-        scripts_ = arguments.output.with_name("networkx-scripts.json")
-        return table(arguments.output, scripts_, RESULTS / "networkx-costs.md")
-    if arguments.scripts:
-        return scripts(arguments.sizes, arguments.output.with_name("networkx-scripts.json"))
+def functions(sizes: list[int], names: list[str], output: Path) -> None:
+    """Each function on each graph; what was measured before stays."""
     import scipy.sparse.linalg  # noqa: F401  NetworkX imports it in its first calls
 
     import algos.nx  # noqa: F401
 
-    rows = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
-    for n in arguments.sizes:
+    rows = json.loads(output.read_text()) if output.exists() else {}
+    for n in sizes:
         for kind, make in GRAPHS.items():
             G = make(n)
-            for name in arguments.names:
+            for name in names:
                 key, before = f"{name} {kind} {n}", rows.get(f"{name} {kind} {n // 10}")
                 if key in rows or n > min(SIZES) and not isinstance(before, dict):
                     continue
@@ -299,7 +291,27 @@ def main() -> None:
                 while rows[key] == COMPILED:
                     rows[key] = forked(lambda: measured(name, G), 60)  # noqa: B023
                 print(key, rows[key], file=sys.stderr, flush=True)
-                arguments.output.write_text(json.dumps(rows, indent=0))
+                output.write_text(json.dumps(rows, indent=0))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--names", nargs="*", default=NAMES)
+    parser.add_argument("--output", type=Path, default=Path(".benchmarks/networkx-costs.json"), help="raw numbers")
+    parser.add_argument("--scripts", action="store_true", help="measure whole scripts only")
+    parser.add_argument("--functions", action="store_true", help="measure functions only")
+    parser.add_argument("--table", action="store_true", help="only make the table of what was measured")
+    arguments = parser.parse_args()
+    arguments.output.parent.mkdir(exist_ok=True)
+    found = arguments.output.with_name("networkx-scripts.json")
+    all_ = not (arguments.scripts or arguments.functions or arguments.table)
+    if arguments.scripts or all_:  # first: nothing is imported yet
+        scripts(arguments.sizes, found)
+    if arguments.functions or all_:
+        functions(arguments.sizes, arguments.names, arguments.output)
+    if arguments.table or all_:
+        table(arguments.output, found, RESULTS / "networkx-costs.md")
 
 
 if __name__ == "__main__":
