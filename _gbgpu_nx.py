@@ -88,6 +88,6 @@ def get_info() -> dict:
         "project": "gbgpu-graphs",
         "package": "algos.nx",
         "short_summary": "Masked matrix products over semirings, on CPU cores or GPUs.",
-        "default_config": {"threshold": 20_000},
+        "default_config": {"threshold": 1.0},
         "functions": {name: {"additional_docs": note} if note else {} for name, note in FUNCTIONS.items()},
     }

@@ -17,7 +17,7 @@ from algos.closeness import harmonic, sums
 Node = Hashable
 
 
-@offer("more", only=("distance",), parallel=True)
+@offer(only=("distance",), parallel=True)
 def closeness_centrality(G: Any, u: Any = None, distance: Any = None, wf_improved: bool = True) -> Any:
     arrays = G._arrays
     if u is None:
@@ -32,7 +32,7 @@ def closeness_centrality(G: Any, u: Any = None, distance: Any = None, wf_improve
     return others / total * (others / (len(arrays) - 1) if wf_improved else 1.0)
 
 
-@offer("more", only=("distance", "nbunch", "sources"), parallel=True)
+@offer(only=("distance", "nbunch", "sources"), parallel=True)
 def harmonic_centrality(G: Any, nbunch: Any = None, distance: Any = None, sources: Any = None) -> dict[Node, float]:
     return G._arrays.by_node(harmonic(G._arrays.pattern()).to_dense(0.0))
 
@@ -55,7 +55,7 @@ def _eccentricities(G: Any, weight: Any, nodes: Any = None) -> dict[Node, Any]:
     return found
 
 
-@offer("more", only=("sp",), parallel=True)
+@offer(only=("sp",), parallel=True)
 def eccentricity(G: Any, v: Any = None, sp: Any = None, weight: Any = None) -> Any:
     if v is None:
         return _eccentricities(G, weight)
@@ -77,23 +77,23 @@ def _extreme(G: Any, e: dict | None, weight: Any, choose: Any) -> tuple[dict, An
     return found, choose(found.values())
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def diameter(G: Any, e: dict | None = None, usebounds: bool = False, weight: Any = None) -> Any:
     return _extreme(G, e, weight, max)[1]
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def radius(G: Any, e: dict | None = None, usebounds: bool = False, weight: Any = None) -> Any:
     return _extreme(G, e, weight, min)[1]
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def periphery(G: Any, e: dict | None = None, usebounds: bool = False, weight: Any = None) -> list:
     found, most = _extreme(G, e, weight, max)
     return [node for node, value in found.items() if value == most]
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def center(G: Any, e: dict | None = None, usebounds: bool = False, weight: Any = None) -> list:
     found, least = _extreme(G, e, weight, min)
     return [node for node, value in found.items() if value == least]
@@ -110,7 +110,7 @@ def _sum(G: Any, weight: Any) -> Any:
     return int(sums(G._arrays.pattern(), np.arange(len(G)), lambda length: length)[1].to_dense().sum())
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def wiener_index(G: Any, weight: Any = None) -> float:
     if not _connected(G):
         return inf
@@ -122,7 +122,7 @@ def _usual(given: dict[str, Any]) -> str | None:
     return None if given.get("method") in known else "this method is left to NetworkX"
 
 
-@offer("more", parallel=True, refuses=_usual)
+@offer(parallel=True, refuses=_usual)
 def average_shortest_path_length(G: Any, weight: Any = None, method: str | None = None) -> float:
     n = len(G)
     if not n:
@@ -134,7 +134,7 @@ def average_shortest_path_length(G: Any, weight: Any = None, method: str | None 
     return _sum(G, weight) / (n * (n - 1))
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def global_efficiency(G: Any) -> float:
     n = len(G)
     if n < 2:

@@ -58,7 +58,7 @@ def _made(least: int | tuple[int, ...] = 0, *, directed: bool = False) -> Callab
             nodes, tails, heads = function(*map(int, sizes), create_using=kind)
             return _graph(range(nodes) if isinstance(nodes, int) else nodes, tails, heads, kind)
 
-        return offer("pass", only=("default",), refuses=_class)(run)
+        return offer(only=("default",), refuses=_class)(run)
 
     return offered
 
@@ -171,7 +171,7 @@ def balanced_tree(r: Any, h: Any, create_using: Any = None) -> Edges:
     return n, (np.arange(1, n) - 1) // r, np.arange(1, n)
 
 
-@offer("pass", refuses=_class)
+@offer(refuses=_class)
 def grid_2d_graph(m: Any, n: Any, periodic: Any = False, create_using: Any = None) -> Any:
     if not all(isinstance(size, Integral) and size >= 0 for size in (m, n)):
         return _by_networkx("grid_2d_graph", (m, n, periodic, create_using), {})
@@ -211,7 +211,7 @@ def _count_of_pairs(n: int, directed: bool) -> int:
     return n * (n - 1) // (1 if directed else 2)
 
 
-@offer("pass", refuses=lambda given: seeded(given) or _class(given))
+@offer(refuses=lambda given: seeded(given) or _class(given))
 def gnp_random_graph(n: Any, p: float, seed: Any = None, directed: bool = False, *, create_using: Any = None) -> Any:
     if not isinstance(n, Integral) or n < 2 or not 0 < p < 1 or DIRECTED[create_using] != directed:
         keywords = {"directed": directed, "create_using": create_using}
@@ -224,10 +224,10 @@ def gnp_random_graph(n: Any, p: float, seed: Any = None, directed: bool = False,
     return _drawn(numbers[numbers < total], int(n), directed)
 
 
-offer("pass", name="fast_gnp_random_graph", refuses=lambda given: seeded(given) or _class(given))(gnp_random_graph)
+offer(name="fast_gnp_random_graph", refuses=lambda given: seeded(given) or _class(given))(gnp_random_graph)
 
 
-@offer("pass", refuses=lambda given: seeded(given) or _class(given))
+@offer(refuses=lambda given: seeded(given) or _class(given))
 def gnm_random_graph(n: Any, m: Any, seed: Any = None, directed: bool = False, *, create_using: Any = None) -> Any:
     whole = isinstance(n, Integral) and isinstance(m, Integral) and n > 1 and m >= 0
     if not whole or m >= _count_of_pairs(int(n), directed) or DIRECTED[create_using] != directed:
@@ -254,7 +254,7 @@ def _held(name: str) -> None:
     def run(*arguments: Any, **keywords: Any) -> Any:
         return _by_networkx(name, arguments, keywords)
 
-    offer("pass", name=name, refuses=_class)(run)
+    offer(name=name, refuses=_class)(run)
 
 
 for _name in """bull_graph chvatal_graph complete_bipartite_graph complete_multipartite_graph cubical_graph
@@ -278,7 +278,7 @@ def complement(G: Any) -> Any:
     return type(G).of_arrays(Arrays(arrays.nodes, offsets.astype(np.int64), heads.astype(np.int64)))
 
 
-@offer("pass")
+@offer()
 def reverse(G: Any, copy: bool = True) -> Any:
     if not G.is_directed():
         raise nx.NetworkXError("Cannot reverse an undirected graph.")
@@ -303,7 +303,7 @@ def _fits(values: np.ndarray, limits: np.iinfo) -> bool:
     return bool(values.min() >= limits.min and values.max() < limits.max + 1)
 
 
-@offer("pass", parallel=True, refuses=_own_order)
+@offer(parallel=True, refuses=_own_order)
 def to_scipy_sparse_array(
     G: Any, nodelist: Any = None, dtype: Any = None, weight: Any = "weight", format: str = "csr"
 ) -> Any:
@@ -332,7 +332,7 @@ def to_scipy_sparse_array(
         raise nx.NetworkXError(f"Unknown sparse matrix format: {format}") from error
 
 
-offer("pass", name="adjacency_matrix", parallel=True, refuses=_own_order)(
+offer(name="adjacency_matrix", parallel=True, refuses=_own_order)(
     lambda G, nodelist=None, dtype=None, weight="weight": to_scipy_sparse_array(G, nodelist, dtype, weight)
 )
 
@@ -341,7 +341,7 @@ def _plain_matrix(given: dict[str, Any]) -> str | None:
     return "parallel edges are NetworkX's matter" if given.get("parallel_edges") else _class(given)
 
 
-@offer("pass", refuses=_plain_matrix)
+@offer(refuses=_plain_matrix)
 def from_scipy_sparse_array(
     A: Any, parallel_edges: bool = False, create_using: Any = None, edge_attribute: str = "weight"
 ) -> Any:

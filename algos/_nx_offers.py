@@ -1,18 +1,18 @@
 """What the NetworkX backend offers: functions under the names by which NetworkX dispatches, with what it is told of
 them before it converts a graph."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import Signature, signature
 from typing import Any
 
+from networkx import Graph
 from networkx.utils import create_py_random_state
 
+from _gbgpu_nx_costs import noted, program, ran
 from algos._nx_graph import as_it_is, convertible
-
-# How much work NetworkX has: "pass", a look at each edge, which a conversion has too; "linear", a few operations for
-# each edge; "more", many.
-WORK = ("pass", "linear", "more")
+from gbgpu import settings
+from gbgpu.trace import compiling, counters
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Offer:
     """`only`: parameters that may have no other value than the default. `parallel`: whether multigraphs are taken.
     `refuses`: a reason, or None, by the other arguments."""
 
+    name: str
     run: Callable[..., Any]
-    work: str
     only: tuple[str, ...]
     parallel: bool
     refuses: Callable[[dict[str, Any]], str | None]
@@ -31,7 +31,10 @@ class Offer:
         """What NetworkX calls. The first argument is the graph, or G is."""
         if "G" in keywords:
             keywords["G"] = as_it_is(keywords["G"])
-        return self.run(*map(as_it_is, arguments[:1]), *arguments[1:], **keywords)
+        arguments = *map(as_it_is, arguments[:1]), *arguments[1:]
+        if isinstance(graph := keywords.get("G", next(iter(arguments), None)), Graph):
+            return Watch(program(self.name, graph)).over(lambda: self.run(*arguments, **keywords))
+        return self.run(*arguments, **keywords)
 
     def can(self, arguments: tuple, keywords: dict[str, Any]) -> bool | str:
         """True, or why not."""
@@ -52,11 +55,37 @@ class Offer:
         return self.refuses(given) or True
 
 
+class Watch:
+    """Notes of a call whose kernels were all compiled that they are: predictions of later calls ask for it."""
+
+    def __init__(self, program: str):
+        self._program, self._before = program, (compiling.uncompiled, counters.statements)
+
+    def over(self, call: Callable[[], Any]) -> Any:
+        """call(), and what it gives; an iterator is watched to its end."""
+        if self._program in ran:
+            return call()
+        found = call()
+        if isinstance(found, Iterator):
+            return self._through(found)
+        self._end()
+        return found
+
+    def _through(self, found: Iterator) -> Iterator:
+        yield from found
+        self._end()
+
+    def _end(self) -> None:
+        uncompiled, statements = self._before
+        if compiling.uncompiled == uncompiled and counters.statements > statements and not settings.interpret:
+            ran.add(self._program)
+            settings.session().note_compiled(noted(self._program))
+
+
 OFFERS: dict[str, Offer] = {}
 
 
 def offer(
-    work: str = "linear",
     *,
     only: tuple[str, ...] = (),
     parallel: bool = False,
@@ -64,10 +93,10 @@ def offer(
     name: str | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Offer the function under its name, or another one."""
-    assert work in WORK
 
     def offered(function: Callable[..., Any]) -> Callable[..., Any]:
-        OFFERS[name or function.__name__] = Offer(function, work, only, parallel, refuses, signature(function))
+        named = name or function.__name__
+        OFFERS[named] = Offer(named, function, only, parallel, refuses, signature(function))
         return function
 
     return offered

@@ -204,19 +204,19 @@ def bidirectional_dijkstra(G: Any, source: Node, target: Node, weight: Any = "we
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.") from None
 
 
-@offer("more", parallel=True, refuses=_cutoff)
+@offer(parallel=True, refuses=_cutoff)
 def all_pairs_dijkstra(G: Any, cutoff: float | None = None, weight: Any = "weight") -> Iterator[tuple]:
     graph, nodes = _Weighted(G, weight), G._arrays.nodes
     return ((nodes[i], (graph.lengths(found), graph.paths(found))) for i, found in graph.every(True, cutoff))
 
 
-@offer("more", parallel=True, refuses=_cutoff)
+@offer(parallel=True, refuses=_cutoff)
 def all_pairs_dijkstra_path(G: Any, cutoff: float | None = None, weight: Any = "weight") -> Iterator[tuple]:
     graph, nodes = _Weighted(G, weight), G._arrays.nodes
     return ((nodes[i], graph.paths(found)) for i, found in graph.every(True, cutoff))
 
 
-@offer("more", parallel=True, refuses=_cutoff)
+@offer(parallel=True, refuses=_cutoff)
 def all_pairs_dijkstra_path_length(G: Any, cutoff: float | None = None, weight: Any = "weight") -> Iterator[tuple]:
     graph, nodes = _Weighted(G, weight), G._arrays.nodes
     return ((nodes[i], graph.lengths(found)) for i, found in graph.every(False, cutoff))
@@ -259,19 +259,19 @@ def bellman_ford_path_length(G: Any, source: Node, target: Node, weight: Any = "
     return _length(_Weighted(G, weight, negative=True), source, target, "node {} not reachable from {}")
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def all_pairs_bellman_ford_path(G: Any, weight: Any = "weight") -> Iterator[tuple]:
     graph, nodes = _Weighted(G, weight, negative=True), G._arrays.nodes
     return ((nodes[i], graph.paths(found)) for i, found in graph.every(True))
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def all_pairs_bellman_ford_path_length(G: Any, weight: Any = "weight") -> Iterator[tuple]:
     graph, nodes = _Weighted(G, weight, negative=True), G._arrays.nodes
     return ((nodes[i], graph.lengths(found)) for i, found in graph.every(False))
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def johnson(G: Any, weight: Any = "weight") -> dict:
     graph = _Weighted(G, weight, negative=True)
     _no_negative_cycle(graph)
@@ -288,7 +288,7 @@ def _no_negative_cycle(graph: _Weighted) -> None:
             raise nx.NetworkXUnbounded("Negative cycle detected.") from None
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def negative_edge_cycle(G: Any, weight: Any = "weight", heuristic: bool = True) -> bool:
     try:
         _no_negative_cycle(_Weighted(G, weight, negative=True))
@@ -297,7 +297,7 @@ def negative_edge_cycle(G: Any, weight: Any = "weight", heuristic: bool = True) 
     return False
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def floyd_warshall(G: Any, weight: Any = "weight") -> dict:
     """As a dictionary of dictionaries, with inf where no path leads."""
     graph = _Weighted(G, weight, calls=False)
@@ -305,7 +305,7 @@ def floyd_warshall(G: Any, weight: Any = "weight") -> dict:
     return {nodes[i]: graph.arrays.by_node(found.distances) for i, found in graph.every(False)}
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def floyd_warshall_numpy(G: Any, nodelist: Any = None, weight: Any = "weight") -> np.ndarray:
     graph = _Weighted(G, weight, calls=False)
     order = np.arange(len(graph.arrays))

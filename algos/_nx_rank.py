@@ -91,7 +91,7 @@ def _none_drawn(given: dict[str, Any]) -> str | None:
     return "a mean over no nodes" if given.get("k") == 0 else None
 
 
-@offer("more", only=("weight", "endpoints"), parallel=True, refuses=_none_drawn)
+@offer(only=("weight", "endpoints"), parallel=True, refuses=_none_drawn)
 def betweenness_centrality(
     G: Any,
     k: int | None = None,
@@ -105,7 +105,7 @@ def betweenness_centrality(
     return arrays.by_node(betweenness(A, chosen, normalized, G.is_directed()).to_dense(0.0))
 
 
-@offer("more", only=("weight",), refuses=_none_drawn)
+@offer(only=("weight",), refuses=_none_drawn)
 def edge_betweenness_centrality(
     G: Any, k: int | None = None, normalized: bool = True, weight: Any = None, seed: Any = None
 ) -> dict[tuple[Node, Node], float]:
@@ -149,25 +149,25 @@ def _triangles_and_pairs(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
     return 2 * triangles_by_vertex(arrays.pattern()).to_dense(0), degree * (degree - 1)
 
 
-@offer("more")
+@offer()
 def triangles(G: Any, nodes: Any = None) -> Any:
     return _of_nodes(G, nodes, G._arrays.by_node(triangles_by_vertex(G._arrays.pattern()).to_dense(0)))
 
 
-@offer("more", only=("weight",), refuses=_undirected)
+@offer(only=("weight",), refuses=_undirected)
 def clustering(G: Any, nodes: Any = None, weight: Any = None) -> Any:
     twice, pairs = _triangles_and_pairs(G._arrays)
     return _of_nodes(G, nodes, G._arrays.by_node(twice / np.maximum(pairs, 1)))
 
 
-@offer("more", only=("weight",), refuses=_undirected)
+@offer(only=("weight",), refuses=_undirected)
 def average_clustering(G: Any, nodes: Any = None, weight: Any = None, count_zeros: bool = True) -> float:
     found = clustering(G, nodes).values()
     counted = [value for value in found if count_zeros or value > 0]
     return sum(counted) / len(counted)
 
 
-@offer("more", refuses=_undirected)
+@offer(refuses=_undirected)
 def transitivity(G: Any) -> float:
     twice, pairs = _triangles_and_pairs(G._arrays)
     return int(twice.sum()) / int(pairs.sum()) if twice.any() else 0
@@ -275,7 +275,7 @@ def eigenvector_centrality(
 # -- communities, colours, trusses
 
 
-@offer("more")
+@offer()
 def label_propagation_communities(G: Any) -> Any:
     arrays = G._arrays
     if (arrays.tails == arrays.heads).any():
@@ -301,7 +301,7 @@ def greedy_color(G: Any, strategy: Any = "largest_first", interchange: bool = Fa
     return dict(zip(arrays.labels(first), found[first].tolist(), strict=True))
 
 
-@offer("more", refuses=lambda given: None if isinstance(given.get("k"), int) else "k is a whole number")
+@offer(refuses=lambda given: None if isinstance(given.get("k"), int) else "k is a whole number")
 def k_truss(G: Any, k: int) -> Any:
     arrays = G._arrays
     no_loops(arrays)
@@ -341,21 +341,21 @@ def _of_pairs(G: Any, ebunch: Any, index: Any, kind: type = float) -> Iterator[t
     return found()
 
 
-@offer("more")
+@offer()
 def jaccard_coefficient(G: Any, ebunch: Any = None) -> Iterator[tuple[Node, Node, float]]:
     return _of_pairs(G, ebunch, similarity.jaccard_coefficient)
 
 
-@offer("more")
+@offer()
 def adamic_adar_index(G: Any, ebunch: Any = None) -> Iterator[tuple[Node, Node, float]]:
     return _of_pairs(G, ebunch, similarity.adamic_adar)
 
 
-@offer("more")
+@offer()
 def resource_allocation_index(G: Any, ebunch: Any = None) -> Iterator[tuple[Node, Node, float]]:
     return _of_pairs(G, ebunch, similarity.resource_allocation)
 
 
-@offer("more")
+@offer()
 def preferential_attachment(G: Any, ebunch: Any = None) -> Iterator[tuple[Node, Node, int]]:
     return _of_pairs(G, ebunch, similarity.preferential_attachment, int)

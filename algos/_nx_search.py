@@ -153,7 +153,7 @@ def single_target_shortest_path(G: Any, target: Node, cutoff: float | None = Non
     return _paths(G._backwards, number, _depth(cutoff), backwards=True)
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def all_pairs_shortest_path(G: Any, cutoff: float | None = None) -> Iterator[tuple[Node, dict]]:
     arrays = G._arrays
     return ((label, _paths(arrays, number, _depth(cutoff))) for number, label in enumerate(arrays.nodes))
@@ -214,7 +214,7 @@ def single_target_shortest_path_length(G: Any, target: Node, cutoff: float | Non
     return _lengths(G, number, True, cutoff)
 
 
-@offer("more", parallel=True)
+@offer(parallel=True)
 def all_pairs_shortest_path_length(G: Any, cutoff: float | None = None) -> Iterator[tuple[Node, dict]]:
     arrays = G._arrays
 

@@ -330,38 +330,38 @@ def _total(G: Any) -> np.ndarray:
     return G._arrays.degrees(False)
 
 
-@offer("pass", parallel=True)
+@offer(parallel=True)
 def degree_centrality(G: Any) -> dict[Node, float]:
     return _centrality(G._arrays, _total(G))
 
 
-@offer("pass", parallel=True)
+@offer(parallel=True)
 def in_degree_centrality(G: Any) -> dict[Node, float]:
     return _centrality(G._arrays, G._backwards.degrees(True))
 
 
-@offer("pass", parallel=True)
+@offer(parallel=True)
 def out_degree_centrality(G: Any) -> dict[Node, float]:
     return _centrality(G._arrays, G._arrays.degrees(True))
 
 
-@offer("pass", parallel=True)
+@offer(parallel=True)
 def isolates(G: Any) -> Iterator[Node]:
     return iter(G._arrays.labels(np.flatnonzero(_total(G) == 0)))
 
 
-@offer("pass", parallel=True)
+@offer(parallel=True)
 def number_of_isolates(G: Any) -> int:
     return int(np.count_nonzero(_total(G) == 0))
 
 
-@offer("pass", parallel=True)
+@offer(parallel=True)
 def number_of_selfloops(G: Any) -> int:
     arrays = G._arrays
     return int(arrays.parallel[arrays.tails == arrays.heads].sum())
 
 
-@offer("pass", parallel=True)
+@offer(parallel=True)
 def is_regular(G: Any) -> bool:
     if not len(G):
         raise nx.NetworkXPointlessConcept("Graph has no nodes.")
@@ -380,7 +380,7 @@ def _one_way(given: dict[str, Any]) -> str | None:
     return None if given["G"].is_directed() else "undirected graphs are left to NetworkX"
 
 
-@offer("pass", refuses=_one_way)
+@offer(refuses=_one_way)
 def overall_reciprocity(G: Any) -> float:
     arrays = G._arrays
     if not len(arrays.heads):
@@ -389,7 +389,7 @@ def overall_reciprocity(G: Any) -> float:
     return pairs / len(arrays.heads) if pairs else 0.0
 
 
-@offer("pass", refuses=_one_way)
+@offer(refuses=_one_way)
 def reciprocity(G: Any, nodes: Any = None) -> Any:
     if nodes is None:
         return overall_reciprocity(G)

@@ -17,6 +17,7 @@ import traceback
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from importlib.util import find_spec
 from math import isfinite
 from typing import Any
 
@@ -31,6 +32,7 @@ from algos.graphs import KINDS, SPEC, load, parse_weights, store
 from algos.progress import Paper, Progress
 from algos.verify import VerificationError
 from gbgpu import errors, report
+from gbgpu.interrupts import imported
 from gbgpu.io import checks
 from gbgpu.trace import compiling, now
 
@@ -305,6 +307,8 @@ def compile_kernels(arguments: argparse.Namespace) -> int:
         if arguments.script is None:
             runs.rehearse()
             if gb.settings.rehearsal is None:  # for CPUs: small objects lie on one device unless several are named
+                if find_spec("networkx"):
+                    imported("algos.nx").rehearse()
                 gb.init("cpu:2")
                 runs.rehearse(runs.USUAL)
             return

@@ -4,10 +4,14 @@
 functions: the other files `algos/_nx_*.py`, which put them into OFFERS.
 """
 
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import networkx
 
+from _gbgpu_nx_costs import should_run
 from algos import _nx_distances as _nx_distances
 from algos import _nx_make as _nx_make
 from algos import _nx_paths as _nx_paths
@@ -16,6 +20,7 @@ from algos import _nx_search as _nx_search
 from algos import _nx_structure as _nx_structure
 from algos._nx_graph import CLASSES, from_networkx, to_networkx
 from algos._nx_offers import OFFERS
+from gbgpu.errors import GraphblasException
 
 EXPECTED = {  # tests of NetworkX's, by why they fail
     "one of several shortest paths": """test_unweighted_diamond test_weighted_diamond
@@ -68,36 +73,26 @@ class Backend:
                 if item.nodeid.endswith(ends):
                     item.add_marker(pytest.mark.xfail(reason=f"it wants {reason}"))
 
-    @staticmethod
-    def should_run(name: str, arguments: tuple, keywords: dict[str, Any]) -> bool | str:
-        """Return True, or the reason why NetworkX would be as quick.
-
-        `networkx.config.backends.gbgpu.threshold` is the number of arcs from which graphs are worth it; 0: all graphs
-        are.
-        """
-        threshold, work = networkx.config.backends.gbgpu.threshold, OFFERS[name].work
-        graph = arguments[0] if arguments else keywords.get("G")
-        if not threshold or not isinstance(graph, networkx.Graph):
-            return True
-        if work == "pass" and not converted(graph):
-            return "NetworkX takes no longer than a conversion"
-        least = threshold // 10 if work == "more" else threshold
-        return has_arcs(graph, least) or f"NetworkX is quicker on graphs of fewer than {least} arcs"
-
-
-def converted(graph: Any) -> bool:
-    """Whether NetworkX keeps a conversion."""
-    return bool((getattr(graph, "__networkx_cache__", None) or {}).get("backends", {}).get("gbgpu"))
-
-
-def has_arcs(graph: Any, least: int) -> bool:
-    """Whether there are so many, an undirected edge counting for both of its directions."""
-    found = 0
-    for row in graph._adj.values():
-        found += len(row)
-        if found >= least:
-            return True
-    return False
+    should_run = staticmethod(should_run)
 
 
 backend = Backend()
+
+
+def rehearse() -> None:
+    """Call each function on small graphs, until its loops are captured and its transposes made.
+
+    Predictions then know that its kernels are compiled.
+    """
+    for directed in (False, True):
+        plain = networkx.gnm_random_graph(150, 600, seed=1, directed=directed)
+        values = {"source": 0, "sources": {0}, "target": 149, "n": 0, "distance": 2, "k": 3}
+        values["seed"] = networkx.utils.create_py_random_state(None)  # Python's own, as NetworkX hands it over
+        for offer in OFFERS.values():
+            G, parameters = from_networkx(plain), offer.signature.parameters  # a graph keeps results
+            given = {key: values[key] for key in parameters if key in values}
+            if "G" in parameters and offer.can((G,), given) is True:
+                for _ in range(3):
+                    with suppress(networkx.NetworkXException, NotImplementedError, GraphblasException):
+                        found = offer.call(G, **given)
+                        deque(found if isinstance(found, Iterator) else (), maxlen=0)

@@ -14,7 +14,7 @@ from pathlib import Path
 import gbgpu as gb
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILT = "gbgpu algos _gbgpu_nx.py pyproject.toml README.md LICENSE MANIFEST.in".split()
+BUILT = "gbgpu algos _gbgpu_nx.py _gbgpu_nx_costs.py pyproject.toml README.md LICENSE MANIFEST.in".split()
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
 PROGRAM = """
 from importlib.metadata import entry_points, version
@@ -54,7 +54,7 @@ def test_a_wheel_of_the_source_archive_works_alone(tmp_path):
     done = subprocess.run([sys.executable, "-c", PROGRAM], **given)
     *files, same, reached, backend = done.stdout.split()
     assert all(file.startswith(str(site)) for file in files), done.stdout + done.stderr
-    assert (same, reached, backend) == ("True", "25", "algos.nx:backend")
+    assert (same, reached, backend) == ("True", "25", "_gbgpu_nx_costs:backend")
 
 
 def test_one_version_everywhere():

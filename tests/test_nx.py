@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import logging
 import math
 import pickle
 import random
@@ -325,28 +324,6 @@ def test_it_says_why_not():
     ]:
         found = can(name, arguments, keywords)
         assert isinstance(found, str) and reason in found, found
-
-
-def test_small_graphs_are_left_to_networkx(monkeypatch):
-    should, small, large = backend.backend.should_run, nx.path_graph(5), nx.complete_graph(60)
-    monkeypatch.setattr(nx.config.backends.gbgpu, "threshold", 1000)
-    assert "quicker" in should("pagerank", (small,), {}) and should("pagerank", (), {"G": large}) is True
-    assert should("triangles", (nx.path_graph(80),), {}) is True  # a tenth is enough for what takes long
-    assert "conversion" in should("degree_centrality", (large,), {})
-    nx.is_connected(large, backend="gbgpu")
-    assert should("degree_centrality", (large,), {}) is True
-    monkeypatch.setattr(nx.config.backends.gbgpu, "threshold", 0)
-    assert should("degree_centrality", (small,), {}) is True
-
-
-def test_it_runs_of_its_own_accord(monkeypatch, caplog):
-    monkeypatch.setattr(nx.config.backends.gbgpu, "threshold", 100)
-    with nx.config.backend_priority(algos=["gbgpu"]), caplog.at_level(logging.DEBUG, "networkx"):
-        nx.number_connected_components(nx.complete_graph(12))
-        assert "Using backend 'gbgpu' for call to 'number_connected_components'" in caplog.text
-        caplog.clear()
-        assert nx.number_connected_components(nx.path_graph(3)) == 1 and nx.is_biconnected(nx.complete_graph(12))
-        assert "Using backend 'gbgpu'" not in caplog.text
 
 
 def test_the_table_has_what_there_is():

@@ -17,6 +17,7 @@ from ..distribute.partition import Partition, Task, equal_edges
 from ..distribute.ranks import Ranks, wanted, world
 from ..distribute.transport import carry
 from ..errors import InvalidValue, NotImplementedException, message
+from ..kernels import programs
 from ..kernels.backends import open_devices
 from ..language.recording import recorder
 from ..modes import Changed, Open, Threads, Within
@@ -155,6 +156,15 @@ class Session(Stores):
         """Bytes that each device holds for a handle."""
         self.check()
         return of_handle(self, handle._store)
+
+    def note_compiled(self, program: str) -> None:
+        """Note on disk that the kernels of a program, by a name of letters, digits, dots and hyphens, lie in the cache
+        for devices such as these."""
+        programs.note(self.devices, program)
+
+    def compiled(self, program: str) -> bool:
+        """Whether that was noted, by this process or an earlier one."""
+        return programs.noted(self.devices, program)
 
     def forked(self) -> None:
         """In a child process: the devices begin anew, if they can."""

@@ -79,6 +79,7 @@ class Kernel:
 
     def _uncompiled(self, arguments: tuple, elements: int) -> None:
         """One call as plain Python. `elements`: those of a pass over all rows."""
+        compiling.uncompiled += 1
         start = perf_counter()
         self.plain(*arguments)
         took = perf_counter() - start
@@ -151,7 +152,7 @@ class Kernel:
         return found
 
     def _file(self, types: entry.Types) -> str:
-        return f"{self.name}-{store.code_name(repr((types, _compiler_and_processor())))}.o"
+        return f"{self.name}-{store.code_name(repr((types, compiler_and_processor())))}.o"
 
     def kept(self, home: Any, key: Any) -> None:
         """It is in `home` now, a dictionary, which asks for it by `key`; or an object, as its attribute `key`."""
@@ -169,7 +170,7 @@ class Kernel:
 
 
 @cache
-def _compiler_and_processor() -> tuple:
+def compiler_and_processor() -> tuple:
     """What machine code depends on, besides its text and types."""
     versions = map(_version, ("numba", "llvmlite"))
     chosen = sorted((name, value) for name, value in os.environ.items() if name in _CHOSEN)
@@ -232,4 +233,4 @@ def work(kind: str, arguments: tuple) -> tuple[int, bool]:
     return max(longest, int(lengths[cols].sum()) if len(lengths) else 0), False
 
 
-__all__ = ["Kernel", "kernel_of", "ready", "work"]
+__all__ = ["Kernel", "compiler_and_processor", "kernel_of", "ready", "work"]
