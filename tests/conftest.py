@@ -143,6 +143,8 @@ FEWER_DEVICES = {
 }
 
 
+ALONE = {"cpu:1", "side by side"}  # sets of which the ordinary run takes some cases
+
 # Files that share kernels, or operators that the oracle compiles: in the ordinary run one process takes the whole file,
 # or all of these, or both would compile the same at the same time. They take longest, and begin first.
 ORACLES = {"test_operators", "test_operator_names", "test_language"}
@@ -165,7 +167,7 @@ def pytest_collection_modifyitems(config, items) -> None:
         here = given.get("session", given.get("machine")) if item.path.stem in FEWER_DEVICES else None
         if here is CPU[-1]:
             left.add(item)
-        elif here is not None and "cpu:1" in (here.spec if isinstance(here, Devices) else here):
+        elif here is not None and ALONE & {*([here.spec] if isinstance(here, Devices) else here)}:
             alone[item.path].append(item)
         elif item.get_closest_marker("few"):
             left.add(item) if "cuda:" in item.nodeid else marked[item.nodeid.partition("[")[0]].append(item)

@@ -459,6 +459,7 @@ def test_random_graphs(devices, drawn):
     verify.pagerank(A, algos.pagerank(A)[0])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["PGPgiantcompo", "luxembourg_osm"])
 def test_real_graphs(devices, name):
     A = gb.io.mmread(DATA / f"{name}.mtx.gz")

@@ -584,7 +584,7 @@ def test_what_is_compiled_by_default(monkeypatch):
 
     def rmat(scale, degree, **keywords):
         types.append(keywords["dtype"])
-        return plain(5, 4, **keywords)
+        return plain(3, 4, **keywords)
 
     monkeypatch.setattr(gb.io.generate, "rmat", rmat)
     gb.init("cpu:1")

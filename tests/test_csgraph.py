@@ -516,6 +516,7 @@ OWN = "shortest_path traversal connected_components spanning_tree conversions".s
 OWN_LARGE = "1000 or star_graph or random"  # for the long run
 
 
+@pytest.mark.few(0)
 @pytest.mark.skipif(not TESTS.exists(), reason="this SciPy came without its tests")
 def test_scipys_own_tests(tmp_path):
     """With functions of ours in place of SciPy's, in a process of its own."""

@@ -49,6 +49,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend gra
 each_graph = pytest.mark.parametrize("make", GRAPHS.values(), ids=GRAPHS)
 
 
+@pytest.mark.few(6)
 @each_graph
 def test_components_and_heights(devices, make):
     G = make()
@@ -66,6 +67,7 @@ def test_components_and_heights(devices, make):
     assert heights(A, np.array(number)).tolist() == [right[node] for node in sorted(order)]
 
 
+@pytest.mark.few(8)
 @each_graph
 def test_searches_in_the_order_of_the_queue(devices, make):
     G = make()

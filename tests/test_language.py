@@ -345,6 +345,7 @@ def test_constructors_and_their_inverses(devices, text):
     agree(text)
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("text", TOOLS)
 def test_ss(devices, text):
     agree(text)

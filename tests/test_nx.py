@@ -346,6 +346,7 @@ def test_signatures_are_those_of_networkx(name):
 SHORT = ["networkx.algorithms.traversal.tests.test_bfs", "networkx.algorithms.components.tests.test_connected"]
 
 
+@pytest.mark.few(0)
 def test_networkx_passes_its_own_tests_on_it(tmp_path):
     """A few of them: tests/suites has them all. Nothing that ran elsewhere counts."""
     ran = tmp_path / "ran.json"

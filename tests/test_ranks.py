@@ -136,6 +136,7 @@ BEFORE = {  # what one rank does where others begin a session, and what is told
 }  # fmt: skip
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("script", BEFORE)
 def test_a_rank_that_fails_where_sessions_begin_ends_all(script):
     begin = "import os, sys; import gbgpu as gb; rank = int(os.environ['PMI_RANK']); "

@@ -31,7 +31,7 @@ KINDS = {
 }
 # An example is a program of about four statements: 20,000 statements and more in the long run. Their kernels take most
 # of the time on CPU devices, for which they are compiled anew; GPUs have them compiled beforehand.
-examples = settings(max_examples=560 if p.WIDE else 25 if "GBGPU_TEST_DEVICES" in os.environ else 11)
+examples = settings(max_examples=560 if p.WIDE else 25 if "GBGPU_TEST_DEVICES" in os.environ else 8)
 KINDS["mixed"] = [kind for kinds in KINDS.values() for kind in kinds if kind is not s.kronecker]
 
 

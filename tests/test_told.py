@@ -133,6 +133,7 @@ class Cut:
         pass
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("pieces", [1, 2, 5])
 @pytest.mark.parametrize("direction", ["push", "pull"])
 @pytest.mark.parametrize("name", ["plus_times", "min_plus", "any_pair", "min_firstj"])
