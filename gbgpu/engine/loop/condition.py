@@ -286,6 +286,9 @@ class CpuCondition(Condition):
     def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: Limits) -> str:
         lines = [f"v{i} = {source}[0]" for i, (_, source, _) in enumerate(copies)]
         lines += [f"{target}[0] = v{i}" for i, (target, _, _) in enumerate(copies)]
+        left = "0"
+        for number, texts in ((GONE_WIDE, limits.wide), (UNLIKE, limits.unlike)):
+            left = f"{number} if {self.any(texts)} else {left}" if texts else left
         return self._module(
             "state, seen",
             "round = state[0]",
@@ -293,12 +296,10 @@ class CpuCondition(Condition):
             f"seen[0] = {self.entries or 'np.nan'}",
             f"seen[1] = {self.change or 'np.nan'}",
             *lines,
-            f"unlike = {self.any(limits.unlike)}",
-            f"wide = unlike or {self.any(limits.wide)}",
+            f"state[2] = {left}",
             "state[0] = round + 1",
             "state[1] = done",
-            f"state[2] = {UNLIKE} if unlike else {GONE_WIDE} if wide else 0",
-            "state[3] = not done and not wide and round + 1 < state[4]",
+            "state[3] = (state[1] == 0) & (state[2] == 0) & (round + 1 < state[4])",  # branches take long to compile
         )
 
     def computing(self, text: str) -> str:
