@@ -44,7 +44,7 @@ lint: $(VENV)/installed-test
 
 # Kernels are compiled fast rather than fast kernels, and kept apart from those that are in use.
 test: lint
-	NUMBA_OPT=1 NUMBA_LOOP_VECTORIZE=0 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' NUMBA_CACHE_DIR='$(CURDIR)/$(VENV)/numba' \
+	NUMBA_OPT=0 NUMBA_LOOP_VECTORIZE=0 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' NUMBA_CACHE_DIR='$(CURDIR)/$(VENV)/numba' \
 	  $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py --ignore=tests/suites
 
 # The same tests on the GPUs of this machine. PYTHON=... uses an interpreter that has everything, else .venv is made.
