@@ -1,6 +1,6 @@
 """What the first calls in a process cost: fresh processes, medians of five, SciPy and NetworkX beside.
 
-`python bench/first_use.py [--rounds 5]` writes bench/results/first-use.md.
+`python -m bench.first_use [--rounds 5]` writes bench/results/first-use.md.
 """
 
 import argparse
@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from bench.record import machine
 
 ROOT = Path(__file__).parent.parent
 SEARCHES = f"""
@@ -113,7 +115,9 @@ def main() -> None:
         "Fresh processes on README's graph (PGPgiantcompo, 48,632 entries), medians of five; kernel caches as said.",
     ]
     lines += [
-        "Written by `python bench/first_use.py` on a shared machine of two cores: CPU time is the steadier figure.",
+        "Written by `python -m bench.first_use` on a shared machine of two cores: CPU time is the steadier figure.",
+        "",
+        "; ".join(f"{key} {value}" for key, value in machine().items()),
         "",
     ]
     lines += ["| what | wall ms | CPU ms |", "| --- | --- | --- |"]
