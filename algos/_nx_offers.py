@@ -12,7 +12,7 @@ from networkx.utils import create_py_random_state
 from _gbgpu_nx_costs import noted, program, ran
 from algos._nx_graph import as_it_is, convertible
 from gbgpu import settings
-from gbgpu.trace import compiling, counters
+from gbgpu.trace import counters
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Watch:
     """Notes of a call whose kernels were all compiled that they are: predictions of later calls ask for it."""
 
     def __init__(self, program: str):
-        self._program, self._before = program, (compiling.uncompiled, counters.statements)
+        self._program, self._before = program, (counters.interpreted, counters.statements)
 
     def over(self, call: Callable[[], Any]) -> Any:
         """call(), and what it gives; an iterator is watched to its end."""
@@ -76,8 +76,8 @@ class Watch:
         self._end()
 
     def _end(self) -> None:
-        uncompiled, statements = self._before
-        if compiling.uncompiled == uncompiled and counters.statements > statements and not settings.interpret:
+        interpreted, statements = self._before
+        if counters.interpreted == interpreted and counters.statements > statements and not settings.interpret:
             ran.add(self._program)
             settings.session().note_compiled(noted(self._program))
 

@@ -189,7 +189,6 @@ class Compiling:
         self.what = ""  # what is under way, for people: of several, the last that began
         self.since = 0.0  # when there was nothing before
         self.kernels = 0  # begun until now
-        self.uncompiled = 0  # calls of kernels that ran as plain Python
         self.last = 0.0  # when something ended
         self._times: deque[tuple[float, float]] = deque(maxlen=10_000)  # start and end
 

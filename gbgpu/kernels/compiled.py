@@ -57,7 +57,6 @@ class _Compiler(compiler.CompilerBase):
 def _object(kernel: Any, given: entry.Types) -> bytes:
     flags: Any = compiler.Flags()
     kernel.targetdescr.options.parse_as_flags(flags, kernel.targetoptions)
-    flags.no_rewrites = True  # of whole arrays: kernels have none
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True  # `entry` has what calls it
     typing, target = kernel.targetdescr.typing_context, kernel.targetdescr.target_context
     signature = tuple(map(_type, given))

@@ -79,7 +79,6 @@ class Kernel:
 
     def _uncompiled(self, arguments: tuple, elements: int) -> None:
         """One call as plain Python. `elements`: those of a pass over all rows."""
-        compiling.uncompiled += 1
         start = perf_counter()
         self.plain(*arguments)
         took = perf_counter() - start

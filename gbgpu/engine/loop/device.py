@@ -149,7 +149,8 @@ class DeviceLoop:
         busy = max(BUSY if gpus == 1 and not cpu else 0.0, each * len(self.statements))
         keeps_busy = seconds > busy and self.idle < IDLE and not self._steady
         if keeps_busy and (seconds > WIDE or self._other(way_of(self.loop)) is None):
-            self.loop._how, self.alike, self.plans = "statements, as a round keeps the device busy", 0, None
+            self._say("a round keeps the device busy")
+            self.alike, self.plans = 0, None
             if not round_of(self.loop)[1]:  # else rounds that go in another way may not
                 self.look = 2 * self.loop.rounds
             return False
@@ -200,7 +201,7 @@ class DeviceLoop:
         self.session.loops.refuse(self.signature.key, (reason, number))
         self._say(reason, number)
 
-    def _say(self, reason: str, number: int | None) -> None:
+    def _say(self, reason: str, number: int | None = None) -> None:
         where = "" if number is None else f": {self.statements[number]!r}"
         self.loop._how = f"statements, as {reason}{where}"
 
