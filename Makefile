@@ -42,9 +42,9 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff check gbgpu algos tests bench tools examples _gbgpu_nx.py _gbgpu_nx_costs.py
 	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -p no:xdist tests/test_layers.py && wait $$types
 
-# Kernels are compiled fast rather than fast kernels, and kept apart from those that are in use.
+# Kernels are kept apart from those that are in use, and compiled fast: the long run, and `make test-gpu`, have fast ones.
 test: lint
-	NUMBA_OPT=0 NUMBA_LOOP_VECTORIZE=0 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' NUMBA_CACHE_DIR='$(CURDIR)/$(VENV)/numba' \
+	GBGPU_OPTIMIZE=0 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' NUMBA_CACHE_DIR='$(CURDIR)/$(VENV)/numba' \
 	  $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py --ignore=tests/suites
 
 # The same tests on the GPUs of this machine. PYTHON=... uses an interpreter that has everything, else .venv is made.

@@ -284,7 +284,7 @@ def _compiled(which: str) -> bool:
 def _notes() -> list[str]:
     """Names of the notes of the cache that this process begins with (`gbgpu.settings` says where it lies)."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = os.path.join(os.environ.get("GBGPU_CACHE_DIR") or os.path.join(home, "gbgpu"), "numba")
+    folder = os.path.join(os.environ.get("GBGPU_CACHE_DIR") or os.path.join(home, "gbgpu"), "cpu")
     try:
         return [name for name in os.listdir(folder) if name.startswith("networkx.")]
     except OSError:

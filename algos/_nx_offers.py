@@ -56,10 +56,10 @@ class Offer:
 
 
 class Watch:
-    """Notes of a call whose kernels were all compiled that they are: predictions of later calls ask for it."""
+    """Notes of a call that ran that its kernels are compiled: predictions of later calls ask for it."""
 
     def __init__(self, program: str):
-        self._program, self._before = program, (counters.interpreted, counters.statements)
+        self._program, self._before = program, counters.statements
 
     def over(self, call: Callable[[], Any]) -> Any:
         """call(), and what it gives; an iterator is watched to its end."""
@@ -76,8 +76,7 @@ class Watch:
         self._end()
 
     def _end(self) -> None:
-        interpreted, statements = self._before
-        if counters.interpreted == interpreted and counters.statements > statements and not settings.interpret:
+        if counters.statements > self._before and not settings.interpret:
             ran.add(self._program)
             settings.session().note_compiled(noted(self._program))
 

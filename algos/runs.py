@@ -97,13 +97,12 @@ def timed(algorithm: Algorithm, A: Matrix, *chosen: Any) -> tuple[Any, float]:
 
 
 def traced_warm(run: Callable[[], object], rounds: bool = False) -> list[Any]:
-    """The records of a run that compiles nothing: `run()` goes on until there is one, three times at most. CPU kernels
-    are compiled at their first call. Python's garbage collector is off during each run.
+    """The records of a run that compiles nothing: `run()` goes on until there is one, three times at most. Python's
+    garbage collector is off during each run.
 
     On several ranks all run as often as the one that needs most runs.
     """
-    tiered, collecting = settings.tiered, gc.isenabled()
-    settings.tiered = False
+    collecting = gc.isenabled()
     gc.disable()
     try:
         for _ in range(TRACED):
@@ -114,7 +113,6 @@ def traced_warm(run: Callable[[], object], rounds: bool = False) -> list[Any]:
             if not (compiles if ranks is None else any(ranks.gathered(compiles, "whether kernels were compiled"))):
                 break
     finally:
-        settings.tiered = tiered
         if collecting:
             gc.enable()
     return records

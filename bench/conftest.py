@@ -20,7 +20,6 @@ import gbgpu as gb
 from bench.record import Row, table, write
 
 ROWS: list[Row] = []
-gb.settings.tiered = False  # times are those of compiled kernels
 
 
 class Beside:

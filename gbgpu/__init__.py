@@ -258,7 +258,7 @@ def compile_ahead(program: Callable[[], object], arch: str | None = None) -> int
     ahead, cuda = imported("gbgpu.kernels.ahead"), imported("gbgpu.device.cuda")
     if arch is None and not cuda.available():
         count = compiling.kernels
-        with ahead.compiled_at_once(), ahead.anew(), ahead.anew_in_loops():
+        with ahead.compiled(), ahead.anew(), ahead.anew_in_calls(), ahead.anew_in_loops():
             _apart(program)
         return compiling.kernels - count
     arch = cuda.info(0)["arch"] if arch is None else arch

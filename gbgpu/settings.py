@@ -29,11 +29,10 @@ inline_seconds = (
 long_seconds = 10e-3  # predicted work from which "auto" leaves the main thread free for Ctrl-C
 # Threads of CPU devices stay on a core each; the caller moves freely.
 pin = os.environ.get("GBGPU_PIN", "1") != "0"
-# CPU kernels run as plain Python, uncompiled: for debuggers, and for tests of small objects. So they do where numba is
-# told to compile nothing, as coverage tools need it.
-interpret = any(os.environ.get(name, "0") not in ("", "0") for name in ("GBGPU_INTERPRET", "NUMBA_DISABLE_JIT"))
-# CPU kernels run uncompiled while another process compiles them; else they are compiled at once, for benchmarks.
-tiered = os.environ.get("GBGPU_TIERED", "1") != "0"
+# CPU kernels run as plain Python, for debuggers.
+interpret = os.environ.get("GBGPU_INTERPRET", "0") not in ("", "0")
+# How much LLVM does for the machine code of CPU kernels: 0, compiled in a few milliseconds, to 3.
+optimize = min(_number("GBGPU_OPTIMIZE", 3, 0), 3)
 rehearsal: Any = None  # where sessions note the kernels that they ask for: gbgpu.kernels.ahead
 # Bytes of shared memory for the columns that a matrix uses most; GPUs only.
 hub_bytes = _number("GBGPU_HUB_BYTES", 148 << 10)

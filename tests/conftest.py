@@ -23,8 +23,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
-os.environ.setdefault("GBGPU_TIERED", "0")  # kernels are compiled at once, but where a test says otherwise
-
 import gbgpu as gb  # noqa: E402
 import gbgpu.io.binary  # noqa: E402
 import gbgpu.io.entries
@@ -109,26 +107,10 @@ def chosen() -> tuple[Devices, ...]:
     )
 
 
-# Files that check what statements mean, on thousands of small kernels. The long run compiles these too; what kernels
-# compute is checked on compiled ones by test_statements, test_battery, test_operators, test_algos and others. A file
-# whose graphs are larger takes less time compiled, with what these have compiled already.
-INTERPRETED = {
-    f"test_{name}"
-    for name in "backends centrality chains communities csgraph docs errors exact files filter hostile io".split()
-    + "language mixed names nx nx_changes operator_objects regressions sparse transposed unchanged".split()
-    + ["user_operators"]
-}
-
-
-INTERPRET = gb.settings.interpret  # as the environment says
-
-
 @pytest.fixture(scope="module", autouse=True)
-def interpreted(request) -> None:
-    """Whether CPU kernels run uncompiled in the sessions that this file starts (GBGPU_INTERPRET: in all)."""
-    here = request.path.stem in INTERPRETED and settings.get_current_profile_name() == "ci"
-    gb.settings.interpret = here or INTERPRET
-    gb.init("cpu:1")  # nothing stays of the session before
+def begun_anew() -> None:
+    """Nothing stays of the session before."""
+    gb.init("cpu:1")
     gc.collect()
     gc.freeze()
 

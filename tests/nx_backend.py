@@ -41,7 +41,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     (metadata / "entry_points.txt").write_text("".join(groups))
     path = os.pathsep.join(map(str, (folder, ROOT, ROOT / "tests")))
     outer = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}  # xdist's, among them
-    return {**outer, "PYTHONPATH": path, "GBGPU_INTERPRET": "1", **more}
+    return {**outer, "PYTHONPATH": path, **more}
 
 
 def suite(folder: Path, *arguments: str, **more: str) -> list[str]:

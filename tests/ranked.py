@@ -12,8 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-os.environ.setdefault("GBGPU_TIERED", "0")
-
 import algos  # noqa: E402
 import gbgpu as gb  # noqa: E402
 from gbgpu import exceptions  # noqa: E402

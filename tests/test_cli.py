@@ -226,7 +226,6 @@ def test_metis_is_asked_for(call, monkeypatch):
     assert (code, out) == (3, "") and err == "gbgpu: gb.partition.metis needs pymetis: pip install pymetis\n"
 
 
-
 @pytest.mark.parametrize(
     ("kind", "options", "n"),
     [
@@ -391,27 +390,27 @@ def test_a_picture_says_what_it_shows(call, tmp_path, monkeypatch, interpret):
 
 
 @pytest.mark.parametrize(("cold", "times"), [(0, 1), (1, 2), (9, 3)])
-def test_runs_are_traced_with_kernels_compiled_and_without_garbage_collection(cold, times, monkeypatch):
+def test_runs_are_traced_with_kernels_compiled_and_without_garbage_collection(cold, times):
     gb.init("cpu:2")
-    monkeypatch.setattr(gb.settings, "tiered", True)
     v, seen = gb.Vector.from_dense([1, 2, 3]), []
 
     def run():
-        seen.append((gc.isenabled(), gb.settings.tiered))
+        seen.append(gc.isenabled())
         if len(seen) <= cold:
             with aside("compile"):
                 pass
         v << v + 1
 
+    v << v + 1  # compiled from here on
     before = gc.isenabled()
     records = runs.traced_warm(run)
-    assert seen == [(False, False)] * times and (gc.isenabled(), gb.settings.tiered) == (before, True)
+    assert seen == [False] * times and gc.isenabled() == before
     assert len({record.statement for record in records}) == 1
     if times > cold:
         assert not {record.step for record in records} & {"compile", "collect"}
     with pytest.raises(ZeroDivisionError):
         runs.traced_warm(lambda: 1 // 0)
-    assert (gc.isenabled(), gb.settings.tiered) == (before, True)
+    assert gc.isenabled() == before
 
 
 def test_as_a_process():
@@ -594,16 +593,15 @@ def test_what_is_compiled_by_default(monkeypatch):
 
 def test_compile_without_a_gpu_leaves_cpu_kernels_for_the_next_process(store, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(cuda, "available", lambda: 0)
-    monkeypatch.setattr(gb.settings, "tiered", True)
     (tmp_path / "search.py").write_text(SEARCH)
     command = [sys.executable, "-m", "algos.cli", "run", "bfs", "road:9", "--devices", "cpu:2", "--json"]
     command += ["--source", "3", "--repeat", "2"]
-    environment = {**os.environ, "GBGPU_TIERED": "0", "GBGPU_INTERPRET": "0"}
+    environment = {**os.environ}
     assert main(["compile", str(tmp_path / "search.py")]) == 0
-    compiled = set(store.glob("numba/*"))  # a file each
+    compiled = set(store.glob("cpu/*"))  # a file each
     assert f"{len(compiled)} kernels compiled" in capsys.readouterr().err and len(compiled) > 5
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=True)
-    assert set(store.glob("numba/*")) == compiled
+    assert set(store.glob("cpu/*")) == compiled
     assert json.loads(done.stdout)["compile_seconds"] > 0  # they were loaded
     assert not (store / "cuda").exists()
 
@@ -706,7 +704,7 @@ def test_without_stderr(tmp_path):
     """The shell's `2>&-`."""
     (tmp_path / "A.txt").write_text("0 1\n1 2\n")
     command = f"{sys.executable} -m algos.cli run bfs {tmp_path / 'A.txt'} --devices cpu:1 --json 2>&-"
-    plain = os.environ | {"GBGPU_INTERPRET": "1"}
+    plain = os.environ
     done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, timeout=120, env=plain)
     assert done.returncode == 0 and json.loads(done.stdout)
 
@@ -740,7 +738,7 @@ def test_nobody_reads_what_is_printed(more):
     os.close(begin)
     command = [sys.executable, "-m", "algos.cli", "run", "pagerank", "road:20", "--top", "400", "--devices", "cpu:1"]
     command.append("--quiet")
-    plain = os.environ | {"GBGPU_INTERPRET": "1"}
+    plain = os.environ
     done = subprocess.run([*command, *more], stdout=end, stderr=subprocess.PIPE, timeout=120, env=plain)
     os.close(end)
     assert (done.returncode, done.stderr) == (141, b"")

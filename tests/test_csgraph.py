@@ -523,7 +523,7 @@ def test_scipys_own_tests(tmp_path):
     here = Path(__file__).parent
     files = [str(TESTS / f"test_{name}.py") for name in OWN]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "scipys_csgraph", "-p", "no:cacheprovider", "-c", os.devnull]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(here.parent)]), "GBGPU_INTERPRET": "1"}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(here.parent)])}
     left = [] if WIDE else ["-k", f"not ({OWN_LARGE})"]
     done = subprocess.run(
         [*command, "--rootdir", str(tmp_path), *left, *files], capture_output=True, text=True, env=environment

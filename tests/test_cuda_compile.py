@@ -295,7 +295,7 @@ def test_kernels_are_compiled_ahead(tmp_path, monkeypatch):
     session = gb.init("cpu:2")
     count = gb.compile_ahead(small_program, "sm_90")
     names = {path.name for path in (tmp_path / "cuda").glob("*.cubin")}
-    assert 5 < len(names) <= count and not (tmp_path / "numba").exists()
+    assert 5 < len(names) <= count and not (tmp_path / "cpu").exists()
     assert gb.compile_ahead(small_program, "sm_90") == count  # from the cache
     assert names == {path.name for path in (tmp_path / "cuda").glob("*.cubin")}
     assert gb.settings.session() is session and gb.settings.rehearsal is None
@@ -322,13 +322,12 @@ def test_without_a_gpu_and_an_architecture_cpu_kernels_are_compiled(tmp_path, mo
     monkeypatch.setattr(cuda, "available", lambda: 0)
     monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
     session, interpret = gb.init("cpu:2"), gb.settings.interpret
-    monkeypatch.setattr(gb.settings, "tiered", True)
     count = gb.compile_ahead(small_program)
-    names = {path.name for path in (tmp_path / "numba").glob("*.o")}
+    names = {path.name for path in (tmp_path / "cpu").glob("*.o")}
     assert 4 < count == len(names) and not (tmp_path / "cuda").exists()
     assert gb.compile_ahead(small_program) == count  # from the cache
-    assert names == {path.name for path in (tmp_path / "numba").glob("*.o")}
-    assert gb.settings.session() is session and (gb.settings.tiered, gb.settings.interpret) == (True, interpret)
+    assert names == {path.name for path in (tmp_path / "cpu").glob("*.o")}
+    assert gb.settings.session() is session and gb.settings.interpret == interpret
 
 
 BEHIND = re.compile(r"(\w+)\W*(?:&&|\|\||\?)[^;{}]*?__(?:ballot|any|all|shfl|match|sync)")

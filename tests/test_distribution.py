@@ -49,7 +49,7 @@ def test_a_wheel_of_the_source_archive_works_alone(tmp_path):
         archive.extractall(site)
     ours = [path.relative_to(source) for name in ("gbgpu", "algos") for path in (source / name).rglob("*")]
     assert ours and not [path for path in ours if not (site / path).exists()]  # kernels and models, too
-    environment = {**os.environ, "PYTHONPATH": str(site), "GBGPU_INTERPRET": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(site)}
     given = dict(cwd=tmp_path, env=environment, capture_output=True, text=True)
     done = subprocess.run([sys.executable, "-c", PROGRAM], **given)
     *files, same, reached, backend = done.stdout.split()

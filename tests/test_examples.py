@@ -40,7 +40,6 @@ def folder(tmp_path, monkeypatch, first) -> Path:
     from matplotlib import pyplot
 
     register(monkeypatch)
-    monkeypatch.setattr(gb.settings, "tiered", True)  # as who runs them has it
     gb.init(gb.settings.session().spec)
     monkeypatch.chdir(tmp_path)
     pyplot.switch_backend("Agg")

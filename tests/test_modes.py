@@ -5,7 +5,6 @@ import gc
 import os
 import signal
 import sys
-import threading
 from _thread import interrupt_main
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 
 import gbgpu as gb
 from gbgpu import binary, interrupts, modes
-from gbgpu.kernels import ahead, background
+from gbgpu.kernels import ahead
 from gbgpu.language import recording
 from gbgpu.language.recording import recorder
 from gbgpu.trace import by_steps, listeners, now
@@ -201,7 +200,7 @@ def test_a_program_that_is_compiled_ahead_leaves_settings(monkeypatch):
     """Also where Ctrl-C comes before any step of what begins and ends it, and for whoever makes a session next."""
     monkeypatch.setattr(ahead, "compile_all", lambda asked, arch: len(asked))
     session = gb.init("cpu:1")
-    usual = gb.settings.rehearsal, gb.settings.tiered, gb.settings.interpret
+    usual = gb.settings.rehearsal, gb.settings.interpret
 
     def work(v):
         gb.compile_ahead(lambda: gb.init("cpu:1"), "sm_90")
@@ -210,23 +209,9 @@ def test_a_program_that_is_compiled_ahead_leaves_settings(monkeypatch):
     while came:
         came = cut(work, None, k, failures)
         assert gb.settings.session() is session, k
-        assert (gb.settings.rehearsal, gb.settings.tiered, gb.settings.interpret) == usual, k
+        assert (gb.settings.rehearsal, gb.settings.interpret) == usual, k
         k += STRIDE
     assert len(failures) > 10 and session.alive
-
-
-def test_the_compiler_in_the_background_goes_on(monkeypatch):
-    """Wherever a request is cut, its thread is none or runs, and no lock stays with this thread."""
-    monkeypatch.setattr(sys.modules[__name__], "PLACES", (background.__file__, interrupts.__file__, threading.__file__))
-    monkeypatch.setattr(background.Compiler, "_work", lambda self: None)
-    k, failures, came = 1, [], True
-    while came:
-        compiler = background.Compiler()
-        came = cut(compiler.request, "apply", k, failures)
-        assert compiler._thread is None or compiler._thread.ident, k
-        assert not compiler._change._is_owned(), k
-        k += 5
-    assert failures
 
 
 # -- signals

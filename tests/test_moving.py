@@ -196,7 +196,6 @@ def test_uneven_blocks_are_cut_anew(spec, near, monkeypatch):
     monkeypatch.setattr(sharing, "LAID", 0)
     monkeypatch.setattr(sharing, "MOVED", 0)
     monkeypatch.setattr(gb.settings, "interpret", False)
-    monkeypatch.setattr(gb.settings, "tiered", False)  # the first calls would take seconds uncompiled
     session, A = uneven(spec, "off" if spec.startswith("cpu") else Policy(overhead=0), near)
     entries, x = A.to_coo(), np.arange(1, A.ncols + 1)
     v, expected = gb.Vector.from_dense(x), A.to_scipy_sparse() @ x

@@ -18,6 +18,7 @@ from _gbgpu_nx import FUNCTIONS, GROUPS
 from _gbgpu_nx_costs import COSTS, Cost, program, should_run
 from algos import nx as backend
 from algos._nx_offers import Offer, Watch
+from gbgpu.kernels.interpreted import interpreted
 from gbgpu.trace import counters
 
 ALL = sorted(COSTS)
@@ -141,22 +142,21 @@ def test_a_process_that_has_not_begun_looks_for_notes_by_name(monkeypatch):
     assert costs._compiled(program("pagerank", G)) and not costs._compiled(program("hits", G))
 
 
-@pytest.mark.parametrize("uncompiled", [0, 1])
 @pytest.mark.parametrize("lazy", [False, True])
-def test_calls_note_that_their_kernels_are_compiled(monkeypatch, uncompiled, lazy):
-    monkeypatch.setattr(gb.settings, "interpret", False)
+@pytest.mark.parametrize("interpret", [False, True])
+def test_calls_note_that_their_kernels_are_compiled(monkeypatch, interpret, lazy):
+    monkeypatch.setattr(gb.settings, "interpret", interpret)
     which = "networkx.some."
 
     def call():
         counters.statements += 1
-        counters.interpreted += uncompiled
         return iter([1]) if lazy else [1]
 
     found = Watch(which).over(call)
     assert not lazy or which not in costs.ran
     assert list(found) == [1]
     noted = gb.settings.session().compiled(costs.noted(which))
-    assert (which in costs.ran) is noted is (uncompiled == 0)
+    assert (which in costs.ran) is noted is not interpret
 
 
 def test_calls_without_a_statement_note_nothing(monkeypatch):
@@ -165,10 +165,8 @@ def test_calls_without_a_statement_note_nothing(monkeypatch):
 
 
 def test_kernels_that_run_as_plain_python_are_counted():
-    from gbgpu.kernels.tiered import Kernel
-
-    kernel, before = Kernel("apply", "def kernel():\n    pass\n"), counters.interpreted
-    kernel._uncompiled((), 0)
+    kernel, before = interpreted("apply", "def kernel():\n    pass\n"), counters.interpreted
+    kernel()
     assert counters.interpreted == before + 1
 
 

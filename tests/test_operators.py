@@ -1,4 +1,4 @@
-"""Operators against python-graphblas, and the numba text against the CUDA text, over edge values of every type."""
+"""Operators against python-graphblas, and the Python text against the CUDA text, over edge values of every type."""
 
 import ctypes
 import itertools
@@ -17,18 +17,15 @@ from user_functions import USER, WHOLE
 import gbgpu as gb
 from gbgpu import binary, dtypes, exceptions, indexunary, monoid, op, select, semiring, unary
 from gbgpu.dtypes import BOOL, FP32, FP64, INT32, INT64, lookup_dtype, unify
+from gbgpu.kernels.kernel import Kernel
 from gbgpu.semiring import _operators
 from gbgpu.semiring._algebra import Monoid
-from gbgpu.semiring._lower import cast_program, literal_cuda, literal_numba, to_cuda, to_numba, to_python
+from gbgpu.semiring._lower import cast_program, literal_cuda, literal_text, to_cuda, to_python, to_text
 from gbgpu.semiring._types import INTEGERS, SUPPORTED, convert
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # names that the oracle is about to move
 TYPES = SUPPORTED
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 7.5, 1e-3, np.inf, -np.inf, np.nan, 2147483648.5, -3e9, 9.3e18)
-# Compiling takes most of the time: a signed type and a float, and in the long run one a width as well. (Kernels of BOOL
-# are compiled by test_statements.)
-COMPILED = {"INT8", "FP32"}
-COMPILED |= {"BOOL", "UINT16", "INT32", "INT64", "UINT64"} if WIDE else set()
 TRANSCENDENTAL = set("cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh".split())
 TRANSCENDENTAL |= {"asinh", "acosh", "atanh", "atan2", "hypot", "pow", "rpow", "erf", "erfc", "lgamma", "tgamma"}
 TRANSCENDENTAL |= {f"numpy.{n}" for n in ("hypot", "float_power", "logaddexp", "logaddexp2")}
@@ -225,7 +222,7 @@ class Case:
         self.values = self.cuda = None
 
     def run_python(self):
-        """Without numba: the same text run by Python on NumPy scalars."""
+        """The same text run by Python on NumPy scalars."""
         run = to_python(self.program)
         return np.array([run(*row) for row in zip(*self.arrays, strict=True)], self.program.result.np_type)
 
@@ -262,25 +259,26 @@ def all_cases():
     return list({case.program.key: case for case in cases + list(user_cases())}.values())
 
 
-def run_numba(cases):
-    """All programs of one signature in one compiled loop."""
-    import numba
+def batched(items, size):
+    return [items[i : i + size] for i in range(0, len(items), size)]
 
+
+def run_compiled(cases):
+    """Programs of one signature in one kernel, some at a time."""
     for signature, group in itertools.groupby(sorted(cases, key=by_signature), key=by_signature):
-        group = list(group)
         params = [f"p{i}" for i in range(signature.count(",") + 1)]
-        text = ["import math", "import numpy as np", "import numba"]
-        for i, case in enumerate(group):
-            text += ["@numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)", to_numba(case.program, f"f{i}")]
-        outs = [f"out{i}" for i in range(len(group))]
-        text += ["@numba.njit", f"def run({', '.join(params + outs)}):", f"    for n in range({params[0]}.size):"]
-        text += [f"        out{i}[n] = f{i}({', '.join(f'{p}[n]' for p in params)})" for i in range(len(group))]
-        space = {}
-        exec("\n".join(text), space)
-        assert numba is space["numba"]
-        for case in group:
-            case.values = np.empty(case.arrays[0].size, case.program.result.np_type)
-        space["run"](*group[0].arrays, *[case.values for case in group])
+        for some in batched(list(group), 20):
+            outs = [f"out{i}" for i in range(len(some))]
+            text = [
+                "import math",
+                "import numpy as np",
+                *(to_text(case.program, f"f{i}") for i, case in enumerate(some)),
+            ]
+            text += [f"def kernel({', '.join(params + outs)}):", f"    for n in range(len({params[0]})):"]
+            text += [f"        out{i}[n] = f{i}({', '.join(f'{p}[n]' for p in params)})" for i in range(len(some))]
+            for case in some:
+                case.values = np.empty(case.arrays[0].size, case.program.result.np_type)
+            Kernel("test", "\n".join(text))(*some[0].arrays, *[case.values for case in some])
 
 
 def by_signature(case):
@@ -312,14 +310,12 @@ def run_cuda_text(cases, folder):
 
 @pytest.fixture(scope="module")
 def computed():
-    """The cases by the key of their program: those of some types run by numba (half of them in the ordinary run), the
-    others by Python."""
+    """The cases by the key of their program: a fifth run by Python, the others compiled."""
     cases = all_cases()
-    compiled = [case for case in cases if {dtype.name for dtype in case.signature} <= COMPILED]
-    compiled = [case for case in compiled if WIDE or crc32(case.label.encode()) % 2]
-    run_numba(compiled)
+    plain = {id(case) for case in cases if not crc32(case.label.encode()) % 5}
+    run_compiled([case for case in cases if id(case) not in plain])
     for case in cases:
-        case.values = case.run_python() if case.values is None else case.values
+        case.values = case.run_python() if id(case) in plain else case.values
     return {case.program.key: case for case in cases}
 
 
@@ -503,7 +499,7 @@ def test_uses_says_what_is_read():
 def test_literals_give_the_value_back():
     for dtype in TYPES:
         for value in edges(dtype):
-            text = literal_numba(value, dtype)
+            text = literal_text(value, dtype)
             again = np.array([eval(text, {"np": np})], dtype.np_type)
             assert (bits(again) == bits(np.array([value]))).all(), text
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not MPIEXEC.exists(), reason="mpiexec comes with
 def mpiexec(count: int, *command: str, seconds: float = 120, **environment: str) -> subprocess.CompletedProcess:
     """A run that is over in time, whatever came of it. Kernels are not compiled: they are those of small objects."""
     paths = os.pathsep.join([str(HERE.parent), str(HERE)])
-    given = os.environ | {"PYTHONPATH": paths, "GBGPU_INTERPRET": "1"} | environment
+    given = os.environ | {"PYTHONPATH": paths} | environment
     line = [str(MPIEXEC), "-n", str(count), sys.executable, *command]
     return subprocess.run(line, env=given, cwd=HERE.parent, text=True, capture_output=True, timeout=seconds)
 
@@ -70,7 +70,7 @@ EVERY = "PGPgiantcompo=all", "rmat:15=all", "luxembourg_osm=all", "grid:100=all"
 @pytest.mark.parametrize("count", LARGE)
 def test_graphs_that_are_large_enough_for_compiled_kernels(count):
     graphs = LARGE[count].split()
-    said = ranked(count, "large", "cpu:1", *graphs, GBGPU_INTERPRET="0", seconds=300)
+    said = ranked(count, "large", "cpu:1", *graphs, seconds=300)
     names = sum(len(graph.partition("=")[2].split(",")) - graph.endswith("=") for graph in graphs)
     assert said == f"{names + len(graphs) * 8} results\n"
 
@@ -78,7 +78,7 @@ def test_graphs_that_are_large_enough_for_compiled_kernels(count):
 @long
 @pytest.mark.parametrize("count", [2, 3, 4, 8])
 def test_all_algorithms_on_large_graphs(count):
-    said = ranked(count, "large", "cpu:1", *EVERY, GBGPU_INTERPRET="0", seconds=3600)
+    said = ranked(count, "large", "cpu:1", *EVERY, seconds=3600)
     assert said == f"{len(EVERY) * (len(ALGORITHMS) + 8)} results\n"
 
 

@@ -1,4 +1,4 @@
-"""Functions of `math` in user operators against `math` itself: printed for numba, for CUDA, and for plain Python."""
+"""Functions of `math` in user operators against `math` itself: compiled for CPUs and for CUDA, and as plain Python."""
 
 import itertools
 import math
@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from test_operators import Case, run_cuda_text, run_numba
+from test_operators import Case, run_compiled, run_cuda_text
 
 from gbgpu import exceptions, unary
 from gbgpu.dtypes import BOOL, FP32, FP64, INT8, INT64, UINT64
@@ -82,7 +82,7 @@ def test_functions_of_math_give_what_math_gives(tmp_path):
     for function, case in given:
         case.values = case.run_python()
         check(function, case)
-    run_numba([case for _, case in given])
+    run_compiled([case for _, case in given])
     for function, case in given:
         check(function, case)
     if shutil.which("g++"):

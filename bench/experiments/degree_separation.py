@@ -142,7 +142,6 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.timed:
         return timed(arguments.timed, arguments.devices)
-    gb.settings.tiered = False
     found = {scale: swept(scale, arguments.devices) for scale in arguments.scales}
     about, scales = machine(), " ".join(map(str, arguments.scales))
     command = f"python -m bench.experiments.degree_separation --scales {scales} --devices {arguments.devices}"

@@ -192,7 +192,6 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--scales", type=int, nargs="+", default=[14, 16, 18])
     given = parser.parse_args()
-    gb.settings.tiered = False
     cpu = given.devices.startswith("cpu")
     gb.init("cpu:1" if cpu else "cuda:0")
     arrays: dict[str, Any] = dict(graphs(given.scales, given.data, cpu))

@@ -44,7 +44,6 @@ DEVICES = 2 ** np.arange(11)
 
 def counted(scale: int) -> dict:
     """What this rank's device received, and what all know."""
-    gb.settings.tiered = False
     gb.init("cpu:1")
     A = gb.io.rmat(scale, FACTOR, seed=1)
     source = int(degrees(A).to_dense().argmax())

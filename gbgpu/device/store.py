@@ -108,7 +108,7 @@ def sweep(folder: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[tuple[float, int, Path]]:
-    for part in ("numba", "cuda"):
+    for part in ("cpu", "cuda"):
         for path in (folder / part).rglob("*"):
             with suppress(OSError):
                 about = path.lstat()

@@ -14,6 +14,7 @@ from . import cpu
 from .cpu import CpuKernels
 from .gpu import GpuKernels, compile
 from .interface import Spec, sums_whole_rows
+from .kernel import CALLER
 from .replay import RUNNER
 
 Asked = dict[tuple[str, Spec], None]
@@ -45,10 +46,9 @@ def rehearsed(asked: Asked) -> Changed:
     return Changed(settings.changes, settings, rehearsal=asked)
 
 
-def compiled_at_once() -> Changed:
-    """A context in which CPU kernels that are asked for are loaded or compiled at their first call, if they are not
-    there already."""
-    return Changed(settings.changes, settings, tiered=False, interpret=False)
+def compiled() -> Changed:
+    """A context in which CPU kernels are compiled, whatever the settings say."""
+    return Changed(settings.changes, settings, interpret=False)
 
 
 def anew() -> Changed:
@@ -56,8 +56,13 @@ def anew() -> Changed:
     return Changed(settings.changes, cpu, _recent=Recent(), _compiled=WeakValueDictionary())
 
 
+def anew_in_calls() -> Changed:
+    """The same of the function that all kernels are called by."""
+    return Changed(settings.changes, CALLER, codes={})
+
+
 def anew_in_loops() -> Changed:
-    """The same of the kernel that goes through captured loops."""
+    """The same of the one that goes through captured loops."""
     return Changed(settings.changes, RUNNER, codes={})
 
 

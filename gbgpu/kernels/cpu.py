@@ -1,4 +1,4 @@
-"""The CPU backend: kernel instances as generated modules, compiled by numba; the machine code is kept on disk."""
+"""The CPU backend: kernel instances as generated modules, compiled by LLVM; the machine code is kept on disk."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,8 +13,8 @@ from .alike import Given, bare, shared
 from .cpu_source import source
 from .interface import Costs, Layout, Spec, mxm_room
 from .interpreted import interpreted
+from .kernel import Kernel
 from .lengths import pull_by_rows
-from .tiered import Kernel
 
 _compiled: WeakValueDictionary[str, Kernel] = WeakValueDictionary()  # by text, while somebody has them
 _recent = Recent()  # of all sessions; equal formulas, such as one lambda written twice, are one kernel
@@ -53,7 +53,7 @@ class CpuKernels:
         return device.zeros(mxm_room(entries, width, hashed), np.int64 if hashed else np.int8 if plain else np.int32)
 
     def ahead(self, steps: Iterable[Any]) -> None:
-        """Nothing: numba compiles one kernel after the other."""
+        """Nothing: LLVM compiles one kernel after the other."""
 
     def uncut(self, kernel: Any) -> bool:
         return self.atomic and type(bare(kernel)) is not Kernel

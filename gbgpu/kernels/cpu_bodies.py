@@ -4,43 +4,19 @@ Gaps in braces are filled with the expressions of one instance. Contract: interf
 
 FLAGS = """
 # Indices that are never negative cost less as unsigned ones.
-SIX, LOW_BITS, ONCE = np.uintp(6), np.uintp(63), np.uintp(1)
+SIX, LOW_BITS, ONCE, ONE = np.uintp(6), np.uintp(63), np.uintp(1), np.uint64(1)
 MASKED, COMPLEMENT, XFULL, TRACE, XLIST, TFULL, REPLACE, REGION = 1, 2, 4, 8, 16, 32, 64, 128
 CFULL, AFULL, BFULL, OUTFULL, VALUED, DENSE, TALLY = 256, 512, 1024, 2048, 4096, 8192, 16384
 PAIRED = 32768
 """
 
-POPCOUNT = """
-@njit
-def popcount(word):
-    rest = np.uint64(word)  # unsigned: numba promises that signed arithmetic does not overflow
-    found = 0
-    while rest != 0:
-        rest &= rest - np.uint64(1)
-        found += 1
-    return found
-"""
-
-# The rows of a word by its bits: a step a set bit, and no branch that depends on their pattern.
-LOWEST = """
-ONE = np.uint64(1)
-
-
-@njit
-def lowest(rest):
-    return popcount(~rest & (rest - ONE))
-"""
-
 # Rows of a list lie anywhere: where one begins is asked for when it is so many rows away, what it has when fewer.
 FETCH = """
-from gbgpu.kernels.fetch import fetch
-
 FAR, NEAR = 8, 4
 BRIEF = 8  # mean entries of rows so short that what each decides is not foreseen: choosing costs less than branching
 """
 
 COUNT_DEGREE = """
-@njit
 def count_degree(out, degree):
     digits, rest = 0, degree
     while rest:
@@ -48,9 +24,24 @@ def count_degree(out, degree):
     out[len(out) - 64 + digits] += 1
 """
 
+# Shell's, with Knuth's gaps: rows are short.
+SORT = """
+def sort(items, first, end):
+    gap = 1
+    while 3 * gap < end - first:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(first + gap, end):
+            item, j = items[i], i
+            while j >= first + gap and items[j - gap] > item:
+                items[j] = items[j - gap]
+                j -= gap
+            items[j] = item
+        gap //= 3
+"""
+
 # Slots and rows -> user ids, as interface.py tells.
 USER_ID = """
-@njit
 def user_id(slot, starts, bounds):
     if len(starts) == 1:
         return bounds[slot]
@@ -62,7 +53,6 @@ def user_id(slot, starts, bounds):
 
 ROW = "row_id(r, row0, users)"
 ROW_ID = """
-@njit
 def row_id(r, row0, users):
     return row0 + r if row0 >= 0 else users[row0 + r + (1 << 62)]
 """
@@ -102,17 +92,16 @@ hit = seen != 0
 # where the frontier is large enough to pay for the spreading.
 SPREAD = """
 spare = np.uintp(max(len(acc_vals), 1) - 1)  # a place that is no slot's
-blocked = np.empty(1, np.uint8)
 spread = not listed or size << 6 > n
 brief = not spread and not flags & DENSE and np.int64(indptr[n]) - np.int64(indptr[0]) <= BRIEF * n
+blocked = np.empty(len(acc_words) << 6 if spread else 1, np.uint8)
 if spread:
-    blocked = np.empty(len(acc_words) << 6, np.uint8)
-    for w in range(len(acc_words)):
-        word = acc_words[w]
-        if masked and own_lo >> 6 <= w and w < (own_hi + 63) >> 6:
-            word |= mwords[w - (own_lo >> 6)] ^ flip
+    for v in range(len(acc_words)):
+        word = acc_words[v]
+        if masked and own_lo >> 6 <= v and v < (own_hi + 63) >> 6:
+            word |= mwords[v - (own_lo >> 6)] ^ flip
         for b in range(64):
-            blocked[(w << 6) + b] = (word >> b) & 1
+            blocked[(v << 6) + b] = (word >> b) & 1
 """
 SPREAD_LOOP = """
 if brief:
@@ -279,8 +268,8 @@ BODIES = {
     b = 0
     if p == 1:
         for q in range(touched_count[0]):
-            c = np.uintp(touched[q])
-            acc_words[c >> SIX] = 0
+            c = np.intp(touched[q])
+            acc_words[c >> 6] = 0
             out_slots[q] = touched[q]
             at = q
             {move}
@@ -436,7 +425,7 @@ BODIES = {
     for q in range(count[0]):
         r = np.intp(slots[q])
         out_slots[top] = r
-        out_vals[top] = xvals[place(q * xstride)]
+        out_vals[top] = xvals[q * xstride]
         top += 1 if {op_x} else 0  # no branch: nobody can tell which way it goes
     out_count[0] += top
 """,
@@ -478,12 +467,12 @@ BODIES = {
         bits = 0
         if word != 0:
             for r in range(first, min(first + 64, n)):
-                bits |= np.int64(xvals[place(r * xstride)] != 0) << (r - first)
+                bits |= np.int64(xvals[r * xstride] != 0) << (r - first)
         out_words[w] = bits & word
 """,
     "list_words": """
     for q in range(count[0]):
-        if not flags & VALUED or xvals[place(q * xstride)] != 0:
+        if not flags & VALUED or xvals[q * xstride] != 0:
             r = np.intp(slots[q])
             out_words[r >> 6] |= 1 << (r & 63)
 """,
@@ -493,7 +482,7 @@ BODIES = {
     for q in range(count[0]):
         r = np.intp(slots[q])
         out_slots[top] = r
-        out_vals[top] = xvals[place(q * xstride)]
+        out_vals[top] = xvals[q * xstride]
         top += 1 if ((mwords[r >> 6] >> (r & 63)) & 1) != unwanted else 0
     out_count[0] = top
 """,
@@ -542,7 +531,7 @@ BODIES = {
     for q in range(count[0]):
         r = np.intp(slots[q])
         out_words[r >> 6] |= 1 << (r & 63)
-        out_vals[r] = xvals[place(q * xstride)]
+        out_vals[r] = xvals[q * xstride]
 """,
     "compact": """
     top = 0
@@ -568,7 +557,7 @@ BODIES = {
         for r in range(first, min(first + 64, n)):
             s = index[r]
             if s >= 0 and (flags & XFULL or (xwords[s >> 6] >> (s & 63)) & 1):
-                out_vals[r] = xvals[place(s * xstride)]
+                out_vals[r] = xvals[s * xstride]
                 bits |= 1 << (r - first)
                 found += 1
         out_words[w] = bits

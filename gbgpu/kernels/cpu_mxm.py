@@ -6,23 +6,20 @@ row + 1) whose entries hold for one row only, so that nothing is cleared.
 
 from typing import Any
 
-from ..semiring._lower import literal_numba
+from ..semiring._lower import literal_text
 from .cpu_bodies import ROW
 from .interface import Spec, counts_hits
 
 # find(marks, c, stamp): 1 + place of column c, 0 if it has none; place(marks, c, value, stamp) gives it one.
 DENSE = """
-@njit
 def find(marks, c, stamp):
     return marks[c]
 
 
-@njit
 def place(marks, c, value, stamp):
     marks[c] = value
 """
 HASHED = """
-@njit
 def find(marks, c, stamp):
     size = len(marks) // 3
     h = (c * 2654435761) & (size - 1)
@@ -33,7 +30,6 @@ def find(marks, c, stamp):
     return 0
 
 
-@njit
 def place(marks, c, value, stamp):
     size = len(marks) // 3
     h = (c * 2654435761) & (size - 1)
@@ -187,7 +183,7 @@ for g in range(np.uintp(f), np.uintp(last)):
 hit = hits != 0
 out_vals[q] = hits
 f = last"""
-_SORT = "out_cols[first:top].sort()"
+_SORT = "sort(out_cols, first, top)"
 # A row that fills a good part of the matrix is read off the marks in order.
 _SWEEP = """if 16 * (top - first) > width:
     top = first
@@ -196,17 +192,17 @@ _SWEEP = """if 16 * (top - first) > width:
             out_cols[top] = c
             top += 1
 else:
-    out_cols[first:top].sort()"""
+    sort(out_cols, first, top)"""
 
 
 # Four columns at a time, whose sums stay in registers.
 _QUADS = """while astride == 1 and bstride == 1 and begin < end and done + 4 <= width:
-    k = np.uintp(cols[begin])
-    f, a = np.uintp(bptr[k]) + np.uintp(done), avals[np.uintp(begin)]
+    k = np.intp(cols[begin])
+    f, a = np.intp(bptr[k]) + np.intp(done), avals[np.intp(begin)]
     {first}
-    for e in range(np.uintp(begin + 1), np.uintp(end)):
-        k = np.uintp(cols[e])
-        f, a = np.uintp(bptr[k]) + np.uintp(done), avals[e]
+    for e in range(np.intp(begin + 1), np.intp(end)):
+        k = np.intp(cols[e])
+        f, a = np.intp(bptr[k]) + np.intp(done), avals[e]
         {further}
     {store}
     done += 4"""
@@ -258,18 +254,18 @@ def _terms(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
             }
             | ({"accumulate": ""} if kind == "mxm_dense" else {})
         )
-    entries = [f"f + np.uintp({i})" for i in range(4)]
+    entries = [f"f + {i}" for i in range(4)]
     terms = [term("a", f"bvals[{f}]", j=ids["j"].replace("[f]", f"[{f}]")) for f in entries]
     gaps["quads"] = (
         _QUADS.replace("{first}", "; ".join(f"s{i} = {one}" for i, one in enumerate(terms)))
         .replace("{further}", "; ".join(f"s{i} = add(s{i}, {one})" for i, one in enumerate(terms)))
         .replace("{store}", "; ".join(f"out_vals[base + done + {i}] = s{i}" for i in range(4)))
     )
-    start = literal_numba(monoid.start, monoid.dtype)
+    start = literal_text(monoid.start, monoid.dtype)
     stop = (
         ""
         if monoid.terminal is None
-        else f"if out_vals[q] == {literal_numba(monoid.terminal, monoid.dtype)}:\n    break"
+        else f"if out_vals[q] == {literal_text(monoid.terminal, monoid.dtype)}:\n    break"
     )
     at = "p" if kind == "mxm_rows" else "q"
     if counts_hits(spec):

@@ -1,6 +1,6 @@
 """Text of one CPU kernel instance: a body with its gaps filled, below a header that defines what the body names."""
 
-from ..semiring._lower import literal_numba, to_numba
+from ..semiring._lower import literal_text, to_text
 from ..semiring._types import BOOL
 from . import cpu_mxm
 from .cpu_bodies import (
@@ -11,10 +11,9 @@ from .cpu_bodies import (
     FETCH,
     FLAGS,
     LANES,
-    LOWEST,
-    POPCOUNT,
     ROW,
     ROW_ID,
+    SORT,
     SPARSE_LOOP,
     SPREAD,
     SPREAD_LOOP,
@@ -35,13 +34,13 @@ class _Parts:
 
     def define(self, name, program):
         self.names.add(name)
-        self.text.append("@njit\n" + to_numba(program, name))
+        self.text.append(to_text(program, name))
         return name
 
     def cast(self, name, source, target):
         self.names.add(name)
         if source is target or source is None:
-            self.text.append(f"@njit\ndef {name}(x):\n    return x\n")
+            self.text.append(f"def {name}(x):\n    return x\n")
         else:
             self.define(name, self._cast_program(source, target))
 
@@ -59,7 +58,7 @@ def _product(kind, spec, parts):
     parts.cast("cast_a", spec.a, right if flip else left)
     parts.define("mult", multiply.program)
     parts.define("add", monoid.binary.program)
-    parts.text.append(f"START = {literal_numba(monoid.start, monoid.dtype)}")
+    parts.text.append(f"START = {literal_text(monoid.start, monoid.dtype)}")
     uses = multiply.program.uses
     inner = "user_id(np.intp(c), starts, bounds)" if kind == "pull" else ROW
     outer = ROW if kind == "pull" else "user_id(np.intp(c), starts, bounds)"
@@ -81,10 +80,10 @@ def _product(kind, spec, parts):
     first = term("cast_x(xvals[0])", "cast_a(avals[0])")
     stop = "if acc == TERMINAL:\n{pad}break" if monoid.terminal is not None else ""
     if monoid.terminal is not None:
-        parts.text.append(f"TERMINAL = {literal_numba(monoid.terminal, monoid.dtype)}")
+        parts.text.append(f"TERMINAL = {literal_text(monoid.terminal, monoid.dtype)}")
     load = []
     if not spec.iso and ("x" in uses or "y" in uses):
-        load.append("x = cast_x(xvals[place(q * xstride)])")
+        load.append("x = cast_x(xvals[q * xstride])")
     if not spec.iso and kind == "push" and "(e)" not in value and "(c)" not in value:  # one for all entries of a row
         load.append(f"once = {value}")
         value = "once"
@@ -148,7 +147,7 @@ def _drain(kind, spec, parts):
 def _reduce(kind, spec, parts):
     op = spec.op
     take, stop = _sum(op, spec.b, parts)
-    take_q, take_r = (take.format(f"xvals[place({at} * xstride)]") for at in "qr")
+    take_q, take_r = (take.format(f"xvals[{at} * xstride]") for at in "qr")
     # Those that end soon go one by one, and sums of floats: their order may not depend on the form.
     one_by_one = op.is_any or op.dtype is BOOL or (op.dtype.kind == "f" and op.name not in ("min", "max"))
     lanes = "" if one_by_one else LANES
@@ -159,12 +158,12 @@ def _sum(monoid, dtype, parts):
     """How a value of a type is added to acc, and what ends that."""
     parts.define("add", monoid.binary.program)
     parts.cast("cast_sum", dtype, monoid.dtype)
-    parts.text.append(f"START = {literal_numba(monoid.start, monoid.dtype)}")
+    parts.text.append(f"START = {literal_text(monoid.start, monoid.dtype)}")
     if monoid.is_any:
         return "acc = cast_sum({})", "break"
     stop = ""
     if monoid.terminal is not None:
-        parts.text.append(f"TERMINAL = {literal_numba(monoid.terminal, monoid.dtype)}")
+        parts.text.append(f"TERMINAL = {literal_text(monoid.terminal, monoid.dtype)}")
         stop = "if acc == TERMINAL:\n    break"
     return "acc = add(acc, cast_sum({}))", stop
 
@@ -226,7 +225,7 @@ def _write(kind, spec, parts):
         return {"ALLOW": ALLOW, "delete": "", "store_rows": ""}
     row = "r" if kind == "write" else "q"
     parts.cast("cast_t", spec.b, spec.a)
-    plain = f"cvals[place(r)] = cast_t(tvals[place({row} * tstride)])"
+    plain = f"cvals[r] = cast_t(tvals[{row} * tstride])"
     if spec.op is None:
         stores = {"store_c": plain, "store_rows": _rows("target", plain)}
         return {"ALLOW": ALLOW, "delete": "kept &= ~(allow & region)", **stores}
@@ -235,13 +234,13 @@ def _write(kind, spec, parts):
     parts.cast("cast_c_in", spec.a, first)
     parts.cast("cast_t_in", spec.b, second)
     parts.cast("cast_out", spec.op.return_type, spec.a)
-    old_value, new_value = "cast_c_in(cvals[place(r)])", f"cast_t_in(tvals[place({row} * tstride)])"
+    old_value, new_value = "cast_c_in(cvals[r])", f"cast_t_in(tvals[{row} * tstride])"
     both = f"cast_out({parts.call('op', spec.op.program, x=old_value, y=new_value, i='0', j='0', k='0')})"
     return {
         "ALLOW": ALLOW,
         "delete": "",
-        "store_c": f"if old:\n    cvals[place(r)] = {both}\nelse:\n    {plain}",
-        "store_rows": f"old, new = target & held, target & ~held\n{_rows('old', f'cvals[place(r)] = {both}')}\n"
+        "store_c": f"if old:\n    cvals[r] = {both}\nelse:\n    {plain}",
+        "store_rows": f"old, new = target & held, target & ~held\n{_rows('old', f'cvals[r] = {both}')}\n"
         + _rows("new", plain),
     }
 
@@ -254,21 +253,21 @@ def _ewise(kind, spec, parts):
     parts.cast("cast_a", spec.a, second if swapped else first)
     parts.cast("cast_b", spec.b, first if swapped else second)
     if kind == "ewise_list":
-        values = ["cast_a(avals[place(q * astride)])", "cast_b(bvals[place(r * bstride)])"]
+        values = ["cast_a(avals[q * astride])", "cast_b(bvals[r * bstride])"]
         x, y = reversed(values) if swapped else values
         return {"op_list": parts.call("op", op.program, x=x, y=y, i=ROW, k=inner_id(op, ROW, "0"), j="0")}
     both = parts.call(
         "op",
         op.program,
-        x="cast_a(avals[place(r * astride)])",
-        y="cast_b(bvals[place(r * bstride)])",
+        x="cast_a(avals[r * astride])",
+        y="cast_b(bvals[r * bstride])",
         i=ROW,
         k=inner_id(op, ROW, "0"),
         j="0",
     )
     third = "inc = valid if flags & CFULL else cwords[w]\nina &= inc\ninb &= inc" if spec.then else ""
 
-    take, stop = "out_vals[place(r)] = {}", ""
+    take, stop = "out_vals[r] = {}", ""
     if kind == "fold":
         take, stop = _sum(spec.fold, (spec.then or op).return_type, parts)
         stop = "if hit:\n    break" if spec.fold.is_any else stop
@@ -282,8 +281,8 @@ def _ewise(kind, spec, parts):
     only_a, only_b = _one_sided(
         spec._replace(out=op.return_type) if spec.then else spec,
         parts,
-        "avals[place(r * astride)]",
-        "bvals[place(r * bstride)]",
+        "avals[r * astride]",
+        "bvals[r * bstride]",
         i=ROW,
         k=inner_id(op, ROW, "0"),
         j="0",
@@ -299,7 +298,7 @@ def _then(spec, parts, value):
         parts.define("then", spec.then.program)
         parts.cast("cast_made", spec.op.return_type, first)
         parts.cast("cast_c", spec.c, second)
-    operands = f"cast_made({value})", "cast_c(cvals[place(r * cstride)])"
+    operands = f"cast_made({value})", "cast_c(cvals[r * cstride])"
     x, y = reversed(operands) if spec.flip else operands
     return parts.call("then", spec.then.program, x=x, y=y)
 
@@ -324,7 +323,7 @@ def _one_sided(spec, parts, a, b, **ids):
 def _map(kind, spec, parts):
     op = spec.op
     parts.define("op", op.program)
-    stored = "cast_b(xvals[place(q * xstride)])"
+    stored = "cast_b(xvals[q * xstride])"
     if spec.bound:  # a binary operator with one side bound
         x, y = ("thunk", stored) if spec.bound == "left" else (stored, "thunk")
         parts.cast("cast_b", spec.b, op.dtypes[1 if spec.bound == "left" else 0])
@@ -388,6 +387,9 @@ def _fill(body: str, names: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
+_CALLED = {"fetch": FETCH, "user_id": USER_ID, "count_degree": COUNT_DEGREE, "row_id": ROW_ID, "sort": SORT}
+
+
 def source(kind: str, spec: Spec) -> str:
     """The module text of one kernel instance: a header, and one function named `kernel`."""
     from ..semiring._lower import cast_program
@@ -395,32 +397,9 @@ def source(kind: str, spec: Spec) -> str:
     parts = _Parts(cast_program)
     names = _names(kind, spec, parts)
     body = _fill(BODIES.get(kind) or cpu_mxm.BODIES[kind], names)
+    head = [f'"""{kind}, generated."""', "import math", "import numpy as np", FLAGS]
     # sums of rows in lanes side by side, and products not rounded before they are added
-    loose = kind == "pull" and not spec.fixed and spec.op.monoid.name == "plus" and spec.op.monoid.dtype.kind == "f"
-    contract = "fastmath={'contract', 'reassoc'}, " if loose else ""
-    head = [
-        f'"""{kind}, generated."""',
-        "import math",
-        "import numpy as np",
-        "from numba import njit as _njit",
-        "",
-        "njit = _njit(nogil=True, error_model='numpy')",
-        FLAGS,
-    ]
-    if "fetch(" in body:
-        head.append(FETCH)
-    if "popcount(" in body or "lowest(" in body:
-        head.append(POPCOUNT)
-    if "lowest(" in body:
-        head.append(LOWEST)
-    if "user_id(" in body:
-        head.append(USER_ID)
-    if "count_degree(" in body:
-        head.append(COUNT_DEGREE)
-    if "row_id(" in body:
-        head.append(ROW_ID)
-    if "place(" in body:  # numba looks whether an index is negative, unless its type says that it is not
-        head.append("place = np.uintp")
-    decorator = f"@_njit({contract}nogil=True, error_model='numpy', no_cfunc_wrapper=True)"  # C code never calls it
-    signature = f"{decorator}\ndef kernel({', '.join(KINDS[kind])}):"
-    return "\n".join(head) + "\n\n" + "\n\n".join(parts.text) + "\n\n\n" + signature + body
+    if kind == "pull" and not spec.fixed and spec.op.monoid.name == "plus" and spec.op.monoid.dtype.kind == "f":
+        head.append("LOOSE = True")
+    head += [text for name, text in _CALLED.items() if f"{name}(" in body]
+    return "\n".join([*head, "", *parts.text, "", f"def kernel({', '.join(KINDS[kind])}):"]) + body

@@ -1,8 +1,7 @@
 """How machine code of CPU kernels is called: the types that a call has, and the entry points beside each kernel.
 
-An object file has the kernel and two entry points. `call` is a C function of Python: it checks the types of its
-arguments, takes arrays and numbers apart, releases the GIL and calls the kernel. Arguments of other types go to the
-callable that it is bound to. `replay` takes its arguments from words of a table.
+An object file has two functions. `run` is the kernel, which takes its arguments from words of a table. `call` is a C
+function of Python, which hands its arguments to the one that all kernels share, CALLER.
 """
 
 from collections.abc import Sequence
@@ -55,164 +54,156 @@ def objects() -> dict[str, int]:
     return found
 
 
-def text(name: str, types: Types, arguments: Sequence[str]) -> str:
-    """LLVM's text of the entry points of a kernel: a function `name` as numba compiles it, whose LLVM arguments have
-    these types after the two for what it returns."""
-    return _Writer(name, types, arguments).module()
+# What an argument is, as `call` looks at it: an array, a number of Python's, or of NumPy's by its bytes.
+_CONTIGUOUS, _STRIDED, _INT, _FLOAT, _BOOL, _SCALAR = range(6)
+_WORDS = 3  # of what is told of an argument: the form, the type, and the dtype of an array or the bytes of a number
 
 
-class _Writer:
-    def __init__(self, name: str, types: Types, arguments: Sequence[str]):
-        self._name, self._types, self._arguments = name, types, arguments
-        self._lines: list[str] = []
-        self._known = 0
-        self._names: set[str] = set()
-
-    def _let(self, value: str) -> str:
-        self._known += 1
-        self._lines.append(f"  %v{self._known} = {value}")
-        return f"%v{self._known}"
-
-    def _load(self, kind: str, base: str, offset: int | str) -> str:
-        return self._let(f"load {kind}, ptr {self._let(f'getelementptr i8, ptr {base}, i64 {offset}')}")
-
-    def _object(self, name: str) -> str:
-        self._names.add(name)
-        return f'@"{name}"'
-
-    def _unless(self, condition: str) -> None:
-        """Go to `other` unless a condition holds."""
-        self._known += 1
-        self._lines.append(f"  br i1 {condition}, label %on{self._known}, label %other\non{self._known}:")
-
-    def _called(self, values: list[str]) -> str:
-        given = ", ".join(f"{kind} {value}" for kind, value in zip(self._arguments, values, strict=True))
-        return self._let(f'call i32 @"{self._name}"(ptr %result, ptr %error{", " if given else ""}{given})')
-
-    def module(self) -> str:
-        declared = ", ".join(("ptr", "ptr", *self._arguments))
-        functions = [self._replay(), self._call()]
-        head = [f'@"{name}" = external global i8' for name in sorted(self._names)]
-        return "\n".join([*head, f'declare i32 @"{self._name}"({declared})', _DECLARED, *functions])
-
-    def _narrowed(self, kind: str, word: str) -> str:
-        """A value of an LLVM type from a word that has its bits."""
-        if kind == "i64":
-            return word
-        if kind == "ptr":
-            return self._let(f"inttoptr i64 {word} to ptr")
-        if kind == "double":
-            return self._let(f"bitcast i64 {word} to double")
-        if kind == "float":
-            return self._let(f"bitcast i32 {self._let(f'trunc i64 {word} to i32')} to float")
-        return self._let(f"trunc i64 {word} to {kind}")
-
-    def _replay(self) -> str:
-        self._lines = [*_BEGIN]
-        kinds = enumerate(self._arguments)
-        values = [self._narrowed(kind, self._load("i64", "%words", 8 * at)) for at, kind in kinds]
-        status = self._called(values)
-        return "\n".join(["define i32 @replay(ptr %words) {", *self._lines, f"  ret i32 {status}", "}"])
-
-    def _call(self) -> str:
-        self._lines = [*_BEGIN]
-        self._unless(self._let(f"icmp eq i64 %count, {len(self._types)}"))
-        objects = []
-        for at, kind in enumerate(self._types):  # all types, before anything is taken apart
-            objects.append(self._load("ptr", "%given", 8 * at))
-            self._check(objects[-1], kind)
-        values: list[str] = []
-        for given, kind in zip(objects, self._types, strict=True):
-            values += self._values(given, kind, self._arguments[len(values)])
-        thread = self._let("call ptr @PyEval_SaveThread()")
-        status = self._called(values)
-        self._lines.append(f"  call void @PyEval_RestoreThread(ptr {thread})")
-        none = self._object("py.None")
-        self._lines.append(_END.format(failed=self._let(f"icmp ne i32 {status}, 0"), none=none))
-        return "\n".join(["define ptr @call(ptr %self, ptr %given, i64 %count) {", *self._lines, "}"])
-
-    def _check(self, given: str, kind: str) -> None:
-        held = self._load("ptr", given, HEADER - 8)
-        array = kind[0] in "CA"
-        name = "py.ndarray" if array else f"py.{kind}" if kind.isalpha() else f"py.scalar{kind}"
-        self._unless(self._let(f"icmp eq ptr {held}, {self._object(name)}"))
-        if array:
-            self._unless(self._let(f"icmp eq i32 {self._load('i32', given, HEADER + 8)}, 1"))  # dimensions
-            dtype = self._load("ptr", given, HEADER + 40)
-            self._unless(self._let(f"icmp eq ptr {dtype}, {self._object(f'py.dtype{kind[1:]}')}"))
-        if kind[0] == "C":
-            flag = self._let(f"and i32 {self._load('i32', given, HEADER + 48)}, {_C_CONTIGUOUS}")
-            self._unless(self._let(f"icmp ne i32 {flag}, 0"))
-
-    def _values(self, given: str, kind: str, wanted: str) -> list[str]:
-        """What the kernel is given for an argument of a type."""
-        if kind[0] in "CA":
-            size = self._load("i64", self._load("ptr", given, HEADER + 16), 0)
-            stride = self._load("i64", self._load("ptr", given, HEADER + 24), 0)
-            data = self._load("ptr", given, HEADER)
-            return ["null", "null", size, str(np.dtype(kind[1:]).itemsize), data, size, stride]
-        if kind == "int":
-            value = self._let(f"call i64 @PyLong_AsUnsignedLongLongMask(ptr {given})")
-            return [self._narrowed(wanted, value)]
-        if kind == "bool":
-            return [self._narrowed(wanted, self._let(f"zext i1 {self._is_true(given)} to i64"))]
-        if kind == "float":
-            return [self._load("double", given, HEADER)]
-        if wanted in ("i1", "i8"):
-            return [self._narrowed(wanted, self._let(f"zext i8 {self._load('i8', given, HEADER)} to i64"))]
-        return [self._load(wanted, given, HEADER)]
-
-    def _is_true(self, given: str) -> str:
-        return self._let(f"icmp eq ptr {given}, {self._object('py.True')}")
+def text(types: Types) -> str:
+    """LLVM's text of what is beside the function `run` of a kernel for arguments of these types: the entry point
+    `call`, which hands over to CALLER, and what that is to look for."""
+    told, names = [f"ptr @run, ptr inttoptr (i64 {len(types)} to ptr)"], set()
+    for one in types:
+        if one[0] in "CA":
+            form, of, more = _CONTIGUOUS if one[0] == "C" else _STRIDED, "py.ndarray", f'@"py.dtype{one[1:]}"'
+            names.add(f"py.dtype{one[1:]}")
+        elif one.isalpha():
+            form, of, more = {"int": _INT, "float": _FLOAT, "bool": _BOOL}[one], f"py.{one}", "null"
+        else:
+            form, of = _SCALAR, f"py.scalar{one}"
+            more = f"inttoptr (i64 {np.dtype(one).itemsize} to ptr)"
+        names.add(of)
+        told.append(f'ptr inttoptr (i64 {form} to ptr), ptr @"{of}", ptr {more}')
+    return "\n".join([
+        *(f'@"{name}" = external global i8' for name in sorted(names)),
+        f"@types = internal constant [{2 + _WORDS * len(types)} x ptr] [{', '.join(told)}]",
+        "declare ptr @caller(ptr, ptr, i64, ptr)",
+        "define ptr @call(ptr %self, ptr %given, i64 %count) nounwind {",
+        "  %made = tail call ptr @caller(ptr %self, ptr %given, i64 %count, ptr @types)",
+        "  ret ptr %made",
+        "}",
+    ])  # fmt: skip
 
 
-_BEGIN = ("  %result = alloca [4 x i64], align 16", "  %error = alloca ptr, align 8")
-_END = """  br i1 {failed}, label %failed, label %done
-failed:
-  %none = call ptr @PyErr_NoMemory()
-  ret ptr %none
-done:
-  call void @Py_IncRef(ptr {none})
-  ret ptr {none}
-other:
-  %made = call ptr @PyObject_Vectorcall(ptr %self, ptr %given, i64 %count, ptr null)
-  ret ptr %made"""
-# What numba's code calls for memory of its own: arrays, and the list of numbers, never enlarged, that sorting takes.
-# The fields of numba's MemInfo: uses, two of a destructor, the data, and
-# two more, in 48 bytes. An alignment is at least 16.
-_DECLARED = """declare ptr @malloc(i64)
-declare void @free(ptr)
-define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
-  %wide = zext i32 %align to i64
-  %room = add i64 %wide, 48
-  %all = add i64 %size, %room
-  %made = call ptr @malloc(i64 %all)
-  %none = icmp eq ptr %made, null
-  br i1 %none, label %failed, label %done
-failed:
-  ret ptr null
-done:
-  store i64 1, ptr %made
-  %past = getelementptr i8, ptr %made, i64 %room
-  %at = ptrtoint ptr %past to i64
-  %low = urem i64 %at, %wide
-  %back = sub i64 0, %low
-  %data = getelementptr i8, ptr %past, i64 %back
-  %field = getelementptr i8, ptr %made, i64 24
-  store ptr %data, ptr %field
-  ret ptr %made
-}
-define ptr @NRT_MemInfo_new_varsize_dtor(i64 %size, ptr %unused) {
-  %made = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 16)
-  ret ptr %made
-}
-define void @NRT_MemInfo_call_dtor(ptr %held) {
-  call void @free(ptr %held)
-  ret void
-}
+# The C function of Python that all kernels have: it checks the types of the arguments given, puts them into words,
+# releases the GIL and calls the kernel. Arguments of other types go to `self`.
+CALLER = f"""
+@"py.True" = external global i8
+@"py.None" = external global i8
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
 declare ptr @PyErr_NoMemory()
 declare void @Py_IncRef(ptr)
-declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)"""
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+define ptr @run(ptr %self, ptr %given, i64 %count, ptr %types) nounwind {{
+begin:
+  %wanted.at = getelementptr i64, ptr %types, i64 1
+  %wanted = load i64, ptr %wanted.at
+  %right = icmp eq i64 %count, %wanted
+  br i1 %right, label %room, label %other
+room:
+  %most = mul i64 %count, 3
+  %words = alloca i64, i64 %most
+  br label %each
+each:
+  %i = phi i64 [ 0, %room ], [ %following, %next ]
+  %to = phi ptr [ %words, %room ], [ %past, %next ]
+  %type = phi ptr [ %types, %room ], [ %type.next, %next ]
+  %all = icmp eq i64 %i, %count
+  br i1 %all, label %run, label %one
+one:
+  %form.at = getelementptr i64, ptr %type, i64 2
+  %of.at = getelementptr i64, ptr %type, i64 3
+  %more.at = getelementptr i64, ptr %type, i64 4
+  %form = load i64, ptr %form.at
+  %of = load ptr, ptr %of.at
+  %object.at = getelementptr ptr, ptr %given, i64 %i
+  %object = load ptr, ptr %object.at
+  %held.at = getelementptr i8, ptr %object, i64 {HEADER - 8}
+  %held = load ptr, ptr %held.at
+  %same = icmp eq ptr %held, %of
+  %value.at = getelementptr i8, ptr %object, i64 {HEADER}
+  br i1 %same, label %take, label %other
+take:
+  switch i64 %form, label %array [
+    i64 {_INT}, label %int
+    i64 {_FLOAT}, label %float
+    i64 {_BOOL}, label %bool
+    i64 {_SCALAR}, label %scalar
+  ]
+array:
+  %dimensions.at = getelementptr i8, ptr %object, i64 {HEADER + 8}
+  %dimensions = load i32, ptr %dimensions.at
+  %flat = icmp eq i32 %dimensions, 1
+  br i1 %flat, label %typed, label %other
+typed:
+  %dtype.at = getelementptr i8, ptr %object, i64 {HEADER + 40}
+  %dtype = load ptr, ptr %dtype.at
+  %dtype.wanted = load ptr, ptr %more.at
+  %alike = icmp eq ptr %dtype, %dtype.wanted
+  br i1 %alike, label %laid, label %other
+laid:
+  %flags.at = getelementptr i8, ptr %object, i64 {HEADER + 48}
+  %flags = load i32, ptr %flags.at
+  %flag = and i32 %flags, {_C_CONTIGUOUS}
+  %beside = icmp ne i32 %flag, 0
+  %may = icmp eq i64 %form, {_STRIDED}
+  %goes = or i1 %beside, %may
+  br i1 %goes, label %put, label %other
+put:
+  %data = load i64, ptr %value.at
+  %sizes.at = getelementptr i8, ptr %object, i64 {HEADER + 16}
+  %sizes = load ptr, ptr %sizes.at
+  %size = load i64, ptr %sizes
+  %strides.at = getelementptr i8, ptr %object, i64 {HEADER + 24}
+  %strides = load ptr, ptr %strides.at
+  %stride = load i64, ptr %strides
+  store i64 %data, ptr %to
+  %to.size = getelementptr i64, ptr %to, i64 1
+  store i64 %size, ptr %to.size
+  %to.stride = getelementptr i64, ptr %to, i64 2
+  store i64 %stride, ptr %to.stride
+  br label %next
+int:
+  %whole = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object)
+  store i64 %whole, ptr %to
+  br label %next
+float:
+  %real = load i64, ptr %value.at
+  store i64 %real, ptr %to
+  br label %next
+bool:
+  %yes = icmp eq ptr %object, @"py.True"
+  %bit = zext i1 %yes to i64
+  store i64 %bit, ptr %to
+  br label %next
+scalar:
+  %bytes = load i64, ptr %more.at
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %value.at, i64 %bytes, i1 false)
+  br label %next
+next:
+  %step = phi i64 [ 3, %put ], [ 1, %int ], [ 1, %float ], [ 1, %bool ], [ 1, %scalar ]
+  %past = getelementptr i64, ptr %to, i64 %step
+  %following = add i64 %i, 1
+  %type.next = getelementptr i64, ptr %type, i64 {_WORDS}
+  br label %each
+run:
+  %kernel = load ptr, ptr %types
+  %thread = call ptr @PyEval_SaveThread()
+  %status = call i32 %kernel(ptr %words)
+  call void @PyEval_RestoreThread(ptr %thread)
+  %failed = icmp ne i32 %status, 0
+  br i1 %failed, label %lack, label %done
+lack:
+  %none = call ptr @PyErr_NoMemory()
+  ret ptr %none
+done:
+  call void @Py_IncRef(ptr @"py.None")
+  ret ptr @"py.None"
+other:
+  %made = call ptr @PyObject_Vectorcall(ptr %self, ptr %given, i64 %count, ptr null)
+  ret ptr %made
+}}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""

@@ -20,7 +20,7 @@ _COMMON, _UNDEFINED = 0xFFF2, 0
 _WORD, _NEAR, _CALL = 1, 2, 4  # relocations: an address of 64 bits, a distance of 32, one to a function
 _FASTCALL = 0x80
 _FRAMES = b".eh_frame\0"  # for debuggers and exceptions of C++
-_NEEDED = "call", "replay"
+_NEEDED = "call", "run"
 
 
 class Unlinkable(Exception):
@@ -29,13 +29,13 @@ class Unlinkable(Exception):
 
 class Code:
     """The machine code of a kernel. `call`: what Python calls, which calls `other` with arguments of other types;
-    `replay`: the address of a function for replay.py."""
+    `run`: the address of the kernel itself, or of what else an object file is for."""
 
-    __slots__ = "_memory", "call", "replay"
+    __slots__ = "_memory", "call", "run"
 
     def __init__(self, object: bytes, other: Any):
         linked = link(object)
-        self.replay, self._memory = linked.names["replay"], linked.memory
+        self.run, self._memory = linked.names["run"], linked.memory
         self.call: Any = other
         if "call" in linked.names:
             method = _Method(b"kernel", linked.names["call"], _FASTCALL, None)
@@ -174,30 +174,26 @@ def _protect(begin: int, size: int, how: int) -> int:
 
 
 _objects = cache(objects)
+given: dict[str, int] = {}  # addresses of our own functions that others call, by name
 
 
 @cache
 def symbol(name: str) -> int:
     """The address of what an object file refers to. Raises Unlinkable if there is none."""
-    found = _objects().get(name)
+    found = given.get(name) or _objects().get(name)
     if found is not None:
         return found
     for library in (ctypes.pythonapi, ctypes.CDLL(None)):
         with suppress(AttributeError):
             return int(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0)
-    # A function of numba's or LLVM's, which no kernel of ours is known to call. numba's runtime begins with it.
-    getattr(imported("numba.core.registry").cpu_target, "target_context")  # noqa: B009
-    found = imported("llvmlite.binding").address_of_symbol(name)
-    if found is None:
-        raise Unlinkable(name)
-    return int(found)
+    raise Unlinkable(name)
 
 
 def _by_llvm(object: bytes) -> Linked:
     binding = imported("llvmlite.binding")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    for name, at in _objects().items():
+    for name, at in {**_objects(), **given}.items():
         binding.add_symbol(name, at)
     machine = binding.Target.from_default_triple().create_target_machine(jit=True)
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..device import store
-from .tiered import compiler_and_processor
+from .kernel import compiler_and_processor
 
 
 def note(devices: Sequence[Any], program: str) -> None:
@@ -22,7 +22,7 @@ def noted(devices: Sequence[Any], program: str) -> bool:
 def _place(devices: Sequence[Any], program: str) -> tuple[str, str]:
     """The part of the store and the name of a note, which begins with the program's."""
     kinds = sorted({(device.kind, str(getattr(device, "arch", ""))) for device in devices})
-    return "numba", f"{program}-{store.code_name(repr((kinds, compiler_and_processor())))}"
+    return "cpu", f"{program}-{store.code_name(repr((kinds, compiler_and_processor())))}"
 
 
 __all__ = ["note", "noted"]

@@ -17,10 +17,9 @@ import numpy as np
 
 from ..device.base import address
 from .alike import Given
-from .background import ASSEMBLY
 from .entry import types_of
 from .interface import Late, written
-from .tiered import Kernel, kernel_of
+from .kernel import ASSEMBLY, Kernel, kernel_of
 
 STATE = 8  # words: the round, whether it was the last, whether it is too wide, whether another follows, rounds at most
 
@@ -66,14 +65,13 @@ class Replay:
                 numbers.append((argument.array, len(words)))
                 argument = argument.array.dtype.type(0)
             if isinstance(argument, np.ndarray):
-                size = argument.size
-                uses.append(_Use(len(words) + 4, argument.nbytes, place in changed))
-                words += (0, 0, size, argument.itemsize, address(argument), size, *argument.strides)
+                uses.append(_Use(len(words), argument.nbytes, place in changed))
+                words += (address(argument), argument.size, *argument.strides)
             else:
                 words.append(_bits(argument))
         given = [x.array.dtype.type(0) if isinstance(x, Late) else x for x in arguments] if numbers else arguments
         code = kernel_of(kernel).code(types_of(given))
-        words[0] = code.replay
+        words[0] = code.run
         at = len(self._table) + 3 * len(numbers)
         for array, place in numbers:  # they are put into the table
             self._late.append((len(self._table), at + place))
@@ -156,7 +154,7 @@ class Replay:
             table[word] = address(table) + 8 * place
         program = self._program(address(table))
         code = RUNNER.code(())
-        run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64)(code.replay)
+        run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64)(code.run)
         self._meeting = np.zeros(_MEETING, np.int64)
         at = [ctypes.c_void_p(address(array)) for array in (program, self.state, self._meeting)]
         self._held.append((table, program, code))
@@ -205,7 +203,7 @@ def _bits(value: Any) -> int:
 
 # The words of a call: where its code is, and its arguments. Of "over" none: word 3 of the state says whether to go on.
 _RUN = f"""
-define i64 @replay(ptr %program, ptr %state, ptr %meeting, i64 %thread) {{
+define i64 @run(ptr %program, ptr %state, ptr %meeting, i64 %thread) {{
 begin:
   br label %step
 step:

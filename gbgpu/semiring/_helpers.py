@@ -1,6 +1,6 @@
 """Functions with loops or with two results, which no formula gives: printed inside the programs that call them.
 
-Each has a numba text and a CUDA text that do the same steps; gcd and ipow take UINT64, binom and comb INT64.
+Each has a Python text and a CUDA text that do the same steps; gcd and ipow take UINT64, binom and comb INT64.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One typed scalar program, printed twice: as numba source and as CUDA C++. Both compute the same bits.
+"""One typed scalar program, printed twice: as Python source and as CUDA C++. Both compute the same bits.
 
-The numba text may assume `import math, numpy as np`. The CUDA text needs no include (NVRTC's built-in math) and must be
-compiled without fused multiply-add. Nodes used once are printed in place, where that nests not too deep; others get a
-name.
+The Python text may assume `import math, numpy as np`; kernels/llvm.py compiles it. The CUDA text needs no include
+(NVRTC's built-in math) and must be compiled without fused multiply-add. Nodes used once are printed in place, where
+that nests not too deep; others get a name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from gbgpu.errors import UdfParseError
 from gbgpu.semiring._helpers import HELPERS, helpers
 from gbgpu.semiring._scalar import Node, Program, cast, ordered, trace
-from gbgpu.semiring._types import BOOL, FP32, INT64, UINT32, UINT64, DataType, convert, lookup_dtype
+from gbgpu.semiring._types import BOOL, FP32, UINT32, UINT64, DataType, convert, lookup_dtype
 
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<="}
 _ARITH = {"add": "+", "sub": "-", "mul": "*"}
@@ -26,16 +26,16 @@ _BITS = {"and": "&", "or": "|", "xor": "^"}
 _REPEATS = {"floordiv", "mod", "min", "max", "abs"}
 _DEEPEST = 24  # operations inside each other in one expression: parsers and compilers have their limits
 MOST = 5_000  # operations of one formula
-# math.floor and its kin give integers in numba; the others it knows under np. only, or under another name.
+# What NumPy has a function for, so that it takes any number of a type, or math under another name.
 _NUMPY_ONLY = {"cbrt", "exp2", "rint", "fmod", "floor", "ceil", "trunc", "nextafter"}
-_NUMBA_NAMES = {"tgamma": "math.gamma", **{name: f"np.{name}" for name in _NUMPY_ONLY}}
+_PYTHON_NAMES = {"tgamma": "math.gamma", **{name: f"np.{name}" for name in _NUMPY_ONLY}}
 
 
-def to_numba(program: Program, name: str) -> str:
-    """Python source `def name(x, y): ...`; numba's two error models give the same results."""
-    lines, result = _Printer(_numba_text, _numba_line).body(program)
+def to_text(program: Program, name: str) -> str:
+    """Python source `def name(x, y): ...`."""
+    lines, result = _Printer(_python_text, _python_line).body(program)
     head = ", ".join(p for p, _ in program.params)
-    return "\n".join([f"def {name}({head}):", *helpers(program, "numba"), *lines, f"    return {result}", ""])
+    return "\n".join([f"def {name}({head}):", *helpers(program, "python"), *lines, f"    return {result}", ""])
 
 
 def to_cuda(program: Program, name: str) -> str:
@@ -50,7 +50,7 @@ def to_cuda(program: Program, name: str) -> str:
 def to_python(program: Program) -> Callable:
     """The program as a Python function of NumPy scalars, for checks and single values."""
     space: dict[str, Any] = {"math": _NumpyMath, "np": np}
-    exec(to_numba(program, "scalar"), space)  # the text is our own printing
+    exec(to_text(program, "scalar"), space)  # the text is our own printing
     scalar, types = space["scalar"], [dtype.np_type.type for _, dtype in program.params]
 
     def run(*values):
@@ -110,14 +110,14 @@ def _saturates(n: Node) -> bool:
     return n.op == "cast" and n.dtype.kind in "iu" and n.args[0].dtype.kind == "f"
 
 
-# --- numba -----------------------------------------------------------------------------------------------------------
+# --- Python ----------------------------------------------------------------------------------------------------------
 
 
 def _np_name(dtype: DataType) -> str:
     return "np.bool_" if dtype is BOOL else f"np.{dtype.np_type.name}"
 
 
-def literal_numba(value: Any, dtype: DataType) -> str:
+def literal_text(value: Any, dtype: DataType) -> str:
     """The value as Python source of exactly this type."""
     value = convert(value, dtype)
     if dtype is BOOL:
@@ -128,56 +128,53 @@ def literal_numba(value: Any, dtype: DataType) -> str:
     return f"{_np_name(dtype)}({text})"
 
 
-def _numba_line(name: str, n: Node, text: str) -> str:
+def _python_line(name: str, n: Node, text: str) -> str:
     return f"    {name} = {text}"
 
 
-def _numba_text(n: Node, args: list[str]) -> str:
+def _python_text(n: Node, args: list[str]) -> str:
     op, dtype = n.op, n.dtype
     if op == "param":
         return str(n.value)
     if op == "const":
-        return literal_numba(n.value, dtype)
+        return literal_text(n.value, dtype)
     if op in _COMPARE:
         return f"({args[0]} {_COMPARE[op]} {args[1]})"
     if op == "select":
         return f"({args[1]} if {args[0]} else {args[2]})"
     if dtype is BOOL:
-        return _numba_bool(op, args)
+        return _python_bool(op, args)
     if op == "cast":
-        return _saturated(n, args[0], _numba_dialect) if _saturates(n) else f"{_np_name(dtype)}({args[0]})"
-    return f"{_np_name(dtype)}({_numba_value(n, args)})"
+        return _saturated(n, args[0], _python_dialect) if _saturates(n) else f"{_np_name(dtype)}({args[0]})"
+    return f"{_np_name(dtype)}({_python_value(n, args)})"
 
 
-def _numba_bool(op: str, args: list[str]) -> str:
+def _python_bool(op: str, args: list[str]) -> str:
     if op == "not":
         return f"(not {args[0]})"
     words = {"and": "and", "or": "or", "xor": "!=", "min": "and", "max": "or"}
     return f"({args[0]} {words[op]} {args[1]})"
 
 
-def _numba_value(n: Node, args: list[str]) -> str:
+def _python_value(n: Node, args: list[str]) -> str:
     op, first, last = n.op, args[0], args[-1]
-    if op in _ARITH and n.dtype is INT64:  # numba promises LLVM that signed sums don't overflow
-        return f"np.int64(np.uint64({first}) {_ARITH[op]} np.uint64({last}))"
     if op in _ARITH or op in _BITS:  # smaller integers are summed in 64 bits
         return f"{first} {(_ARITH | _BITS)[op]} {last}"
     if op == "call":
-        name = n.value if n.value in HELPERS else _NUMBA_NAMES.get(n.value, f"math.{n.value}")
+        name = n.value if n.value in HELPERS else _PYTHON_NAMES.get(n.value, f"math.{n.value}")
         return f"{name}({', '.join(args)})"
     if op in ("min", "max"):
-        return _extreme(n, args, _numba_dialect)
-    return _numba_integer(n, first, last) if n.dtype.kind in "iu" else _numba_float(n, first, last)
+        return _extreme(n, args, _python_dialect)
+    return _python_integer(n, first, last) if n.dtype.kind in "iu" else _python_float(n, first, last)
 
 
-def _numba_float(n: Node, first: str, last: str) -> str:
+def _python_float(n: Node, first: str, last: str) -> str:
     return {"div": f"np.divide({first}, {last})", "neg": f"-{first}", "abs": f"math.fabs({first})"}[n.op]
 
 
-def _numba_integer(n: Node, first: str, last: str) -> str:
-    zero = literal_numba(0, n.dtype)  # of its type: numba makes a float of an int beside an unsigned
-    negative = f"{zero} - {first}" if n.dtype.bits < 64 else f"np.uint64(0) - np.uint64({first})"
-    negative = f"np.int64({negative})" if n.dtype is INT64 else negative
+def _python_integer(n: Node, first: str, last: str) -> str:
+    zero = literal_text(0, n.dtype)
+    negative = f"{zero} - {first}"
     divided, traps = f"{first} // {last}", f"{last} == 0"
     if n.dtype.kind == "i":  # -1 apart: the quotient of the smallest integer does not fit, and traps
         divided, traps = f"{divided} if {last} != -1 else {negative}", f"{traps} or {last} == -1"
@@ -193,8 +190,8 @@ def _numba_integer(n: Node, first: str, last: str) -> str:
     return texts[n.op]
 
 
-class _numba_dialect:
-    literal = staticmethod(literal_numba)
+class _python_dialect:
+    literal = staticmethod(literal_text)
     either, both = "|", "&"  # not `or`, `and`: branches that ties mispredict cost more than the comparisons
 
     @staticmethod
@@ -353,7 +350,7 @@ def _saturated(n: Node, x: str, dialect: Any) -> str:
 
 
 class _NumpyMath:
-    """The functions of `math` that the numba text calls, without Python's domain errors."""
+    """The functions of `math` that the Python text calls, without Python's domain errors."""
 
     asin, acos, atan, atan2 = np.arcsin, np.arccos, np.arctan, np.arctan2
     asinh, acosh, atanh = np.arcsinh, np.arccosh, np.arctanh
@@ -395,4 +392,4 @@ class _NumpyMath:
             return math.copysign(math.inf, x)
 
 
-__all__ = ["cast_program", "literal_cuda", "literal_numba", "to_cuda", "to_numba", "to_python"]
+__all__ = ["cast_program", "literal_cuda", "literal_text", "to_cuda", "to_text", "to_python"]

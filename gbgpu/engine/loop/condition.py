@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ...language.expr import Expression
 from ...language.recording import Recorded
 from ...language.scalar import ALIKE, Scalar
-from ...semiring._lower import cast_program, literal_cuda, literal_numba, to_cuda, to_numba
+from ...semiring._lower import cast_program, literal_cuda, literal_text, to_cuda, to_text
 from .journal import NotCompiled
 from .noted import NOTED, WORDS
 
@@ -43,7 +43,6 @@ class Condition:
     both: str
     either: str
     no: str
-    before: str  # a function
 
     def first(self, vals: Any, dtype: Any) -> str:
         """The value in an array of one."""
@@ -170,7 +169,7 @@ class Condition:
     def defined(self) -> str:
         """The functions that texts call."""
         texts = (text.replace(" NAME(", f" f{i}(") for i, text in enumerate(self.functions))
-        return "\n".join(f"{self.before}{text}" for text in texts)
+        return "\n".join(texts)
 
 
 # Kernels of one thread: of a graph, whose handles they set, or within one kernel.
@@ -189,7 +188,6 @@ class CudaCondition(Condition):
 
     literal, printed = staticmethod(literal_cuda), staticmethod(to_cuda)
     choice, both, either, no = "({} ? {} : {})", "&&", " || ", "false"
-    before = ""
 
     def first(self, vals: Any, dtype: Any) -> str:
         return f"(({dtype.c_type} *){self.array(vals)})[0]"
@@ -273,9 +271,8 @@ ALONE guard(unsigned long long handle, long long *out{self._arguments}) {{
 class CpuCondition(Condition):
     """Text for numba. Arguments are arrays of their types."""
 
-    literal, printed = staticmethod(literal_numba), staticmethod(to_numba)
+    literal, printed = staticmethod(literal_text), staticmethod(to_text)
     choice, both, either, no = "({1} if {0} else {2})", "and", " or ", "False"
-    before = "@njit\n"
 
     def first(self, vals: Any, dtype: Any) -> str:
         return f"{self.array(vals)}[0]"
@@ -309,12 +306,7 @@ class CpuCondition(Condition):
     def _module(self, first: str, *lines: str) -> str:
         arguments = "".join(f", a{i}" for i in range(len(self.arrays)))
         body = "\n".join(f"    {line}" for line in lines)
-        return f"{_HEAD}\n{self.defined}\n@njit\ndef kernel({first}{arguments}):\n{body}\n"
+        return f"{_HEAD}\n{self.defined}\ndef kernel({first}{arguments}):\n{body}\n"
 
 
-_HEAD = """import math
-import numpy as np
-from numba import njit as _njit
-
-njit = _njit(nogil=True, error_model='numpy')
-"""
+_HEAD = "import math\nimport numpy as np\n"

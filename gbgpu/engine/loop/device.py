@@ -20,8 +20,6 @@ from ...errors import in_room
 from ...interrupts import held as uninterrupted
 from ...interrupts import imported
 from ...kernels.interface import ends_soon
-from ...kernels.replay import RUNNER
-from ...kernels.tiered import Kernel, kernel_of, ready
 from ...language.expr import Statement
 from ...language.recording import Operation
 from ...modes import Changed
@@ -138,8 +136,6 @@ class DeviceLoop:
         if self.alike < soon and not late:
             return False
         if not (self._one or self._together) or self._wide():
-            return False
-        if not self._ready():
             return False
         if self._refused is not None:
             self._say(*self._refused)
@@ -588,17 +584,6 @@ class DeviceLoop:
             entries, _ = counted_edges(self.session, x, count, held)
         entries = held.nvals - entries if mask.complement else entries
         return int(entries * held.rowmap.n / max(held.nvals, 1))
-
-    def _ready(self) -> bool:
-        """Whether what the loop has run is compiled, and what runs its rounds: it does not wait for the compiler."""
-        ran = (statement for statement in self.statements if statement.carried is not None)
-        kernels = [kernel for statement in ran for step in statement.steps for kernel in step.kernels.values()]
-        if not settings.tiered:
-            return True
-        if any(type(kernel_of(kernel)) is Kernel for kernel in kernels):
-            RUNNER.ready(())
-            kernels.append(RUNNER)
-        return ready(kernels)
 
     def _round(self, operations: list[Operation], pinned: dict[int, Statement]) -> None:
         """A round by statements that are planned blindly."""

@@ -1,0 +1,114 @@
+"""CPU kernels. Their machine code is loaded from disk at the first call, in a fraction of a millisecond; what does not
+lie there is compiled, in about twenty."""
+
+import os
+import platform
+import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import BuiltinFunctionType
+from typing import Any
+
+from .. import settings
+from ..device import store
+from ..interrupts import apart, imported, in_turn
+from ..trace import compiling
+from . import entry, link
+from .alike import bare
+from .link import Code
+
+ASSEMBLY = "; LLVM"  # so begin texts that are LLVM's, not kernels
+_HOMES = 256
+_MADE_BY = "compiled.py", "entry.py", "llvm.py"  # machine code of others' versions of these does not count
+
+
+class Kernel:
+    """A kernel of which the machine code, by types of arguments, is loaded or compiled at the first call.
+
+    `homes`: where it is kept, and by which key; the first machine code takes its place there."""
+
+    __slots__ = ("kind", "text", "name", "codes", "homes", "__weakref__")
+
+    def __init__(self, kind: str, text: str):
+        self.kind, self.text, self.name = kind, text, store.code_name(text)
+        self.codes: dict[entry.Types, Code] = {}
+        self.homes: list[tuple[Any, Any]] = []
+
+    def __call__(self, *arguments: Any) -> None:
+        self.code(entry.types_of(arguments)).call(*map(entry.plain, arguments))
+
+    def code(self, types: entry.Types) -> Code:
+        """The machine code for arguments of these types."""
+        return self.codes.get(types) or self._made(types)
+
+    def _made(self, types: entry.Types) -> Code:
+        file = f"{self.name}-{store.code_name(repr((types, settings.optimize, compiler_and_processor())))}.o"
+        object = store.get("cpu", file)
+        compiler = None if object else imported("gbgpu.kernels.compiled")  # not while signals wait: it takes long
+        return in_turn(lambda: self.codes.get(types) or self._linked(types, file, object, compiler))
+
+    def _linked(self, types: entry.Types, file: str, object: bytes | None, compiler: Any) -> Code:
+        compiling.kernel(self.kind)
+        if object is None:
+            object = compiler.machine_code(self.text, types)
+            store.put("cpu", file, object)
+        if not self.text.startswith(ASSEMBLY):
+            link.given["caller"] = CALLER.code(()).run
+        found = self.codes[types] = Code(object, self)
+        for home, key in self.homes:
+            self._take_place(home, key)
+        self.homes.clear()
+        return found
+
+    def kept(self, home: Any, key: Any) -> None:
+        """It is in `home` now, a dictionary, which asks for it by `key`; or an object, as its attribute `key`."""
+        if self.codes:
+            self._take_place(home, key)
+        elif len(self.homes) < _HOMES:
+            self.homes.append((home, key))
+
+    def _take_place(self, home: Any, key: Any) -> None:
+        call = next(iter(self.codes.values())).call
+        if not isinstance(home, dict):
+            setattr(home, key, call)
+        elif home.get(key) is self:
+            home[key] = call
+
+
+@cache
+def compiler_and_processor() -> tuple:
+    """What machine code depends on, besides its text and types."""
+    made_by = "".join(Path(__file__).with_name(name).read_text() for name in _MADE_BY)
+    return store.code_name(made_by), _version("llvmlite"), sys.version, platform.machine(), _processor()
+
+
+def _version(name: str) -> str:
+    """As the name of the folder tells that pip keeps beside a package. importlib.metadata takes 30 ms to import."""
+    for folder in sys.path:
+        with suppress(OSError):
+            for found in os.listdir(folder or "."):
+                if found.startswith(f"{name}-") and found.endswith(".dist-info"):
+                    return found
+    return str(apart(lambda: imported("importlib.metadata").version(name)))
+
+
+def _processor() -> str:
+    """Its name and what it can do, where the system tells."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            lines = file.read(1 << 14).split("\n\n")[0].splitlines()
+    except OSError:
+        return platform.processor()
+    return "\n".join(line for line in lines if line.startswith(("model name", "flags", "CPU part", "Features")))
+
+
+def kernel_of(kernel: Any) -> Any:
+    """The Kernel behind what is called: itself, or its machine code."""
+    kernel = bare(kernel)
+    return kernel.__self__ if type(kernel) is BuiltinFunctionType else kernel
+
+
+CALLER = Kernel("call", f"{ASSEMBLY}\n{entry.CALLER}")
+
+__all__ = ["CALLER", "Kernel", "compiler_and_processor", "kernel_of"]
