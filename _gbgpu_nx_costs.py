@@ -19,7 +19,7 @@ from _gbgpu_nx import FUNCTIONS
 # Seconds on CPU devices: bench/results/networkx-costs.md, 2026-11-28
 CONVERSION = 2.3e-7  # of a graph, for each node and arc
 LOADING = 4.0e-3  # of a kernel that lies in the cache on disk, with planning what uses it
-COMPILING = 0.5, 1.0  # of a kernel that does not, and of starting the compiler
+COMPILING = 0.1, 0.2  # of a kernel that does not, and of importing the compiler
 IMPORTS = {"numpy": 0.18, "scipy.sparse": 0.23, "gbgpu": 0.16, "algos.nx": 0.2}
 SESSION = 0.01  # of the first call that needs one
 

@@ -234,7 +234,7 @@ def show_info(arguments: argparse.Namespace) -> int:
     begin(arguments)
     devices = gb.device_info()
     versions = {"python": platform.python_version(), "gbgpu": gb.__version__}
-    versions |= {name: version(name) for name in ("numpy", "numba")}
+    versions |= {name: version(name) for name in ("numpy", "llvmlite")}
     links = gb.topology() if arguments.topology else None
     sets = None
     if arguments.graph is not None:

@@ -57,7 +57,7 @@ def test_first_use(beside, what):
 
     def run() -> None:
         with tempfile.TemporaryDirectory() as empty:
-            environment = {**os.environ, "GBGPU_CACHE_DIR": empty, "GBGPU_TIERED": "1", "PYTHONDONTWRITEBYTECODE": ""}
+            environment = {**os.environ, "GBGPU_CACHE_DIR": empty, "PYTHONDONTWRITEBYTECODE": ""}
             output = subprocess.DEVNULL
             subprocess.run([sys.executable, "-c", program], env=environment, check=True, cwd=ROOT, stdout=output)
 

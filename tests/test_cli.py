@@ -192,7 +192,7 @@ def test_info(call):
     code, out, _ = call("info", "--json")
     told = json.loads(out)
     assert [device["name"] for device in told["devices"]] == ["cpu:0", "cpu:1"]
-    assert {"gbgpu", "python", "numpy", "numba"} <= told["versions"].keys()
+    assert {"gbgpu", "python", "numpy", "llvmlite"} <= told["versions"].keys()
 
 
 @pytest.mark.parametrize("partition", gb.partition.NAMED)

@@ -176,12 +176,14 @@ def test_optional_packages_are_imported_late_and_in_one_place():
 COMPILED = {ROOT / "gbgpu/io/parse.py": "gbgpu.io.parse", ROOT / "gbgpu/balance/simplex.py": "gbgpu.balance.simplex"}
 
 
-def test_numba_only_in_kernels_the_parser_and_the_solver():
+def test_compilers_only_where_they_belong():
     for path in sources():
         for name, line, late in imports(path):
             where = f"{path.relative_to(ROOT)}:{line} imports {name}"
-            if name.split(".")[0] in ("numba", "llvmlite"):
-                assert package_of(path) == "kernels" or path in COMPILED, where
+            if name.split(".")[0] == "llvmlite":
+                assert package_of(path) == "kernels", where
+            if name.split(".")[0] == "numba":
+                assert path in COMPILED, where
             assert late or not name.startswith(tuple(COMPILED.values())), f"{where} outside a function"
 
 

@@ -2,7 +2,7 @@
 
 Each function runs on each graph in a process of its own (a fork that has imported everything), so that its first call
 loads its kernels. CPU seconds of the process (the machine may be shared), the least of a few calls. Whole scripts run
-with and without the backend. Run `gbgpu compile` before, and set GBGPU_TIERED=0 for the functions. Writes
+with and without the backend. Run `gbgpu compile` before. Writes
 bench/results/networkx-costs.md.
 """
 
@@ -214,13 +214,13 @@ def table(costs: Path, found: Path, output: Path) -> None:
     import platform
     import subprocess
 
-    import numba
+    import llvmlite
     import numpy
 
     import _gbgpu_nx_costs as predictions
 
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    versions = f"NetworkX {nx.__version__}, NumPy {numpy.__version__}, numba {numba.__version__}"
+    versions = f"NetworkX {nx.__version__}, NumPy {numpy.__version__}, llvmlite {llvmlite.__version__}"
     lines = [HEAD.format(date=time.strftime("%Y-%m-%d"), versions=versions, commit=commit, cpu=platform.machine())]
     made: dict[tuple[str, int], nx.Graph] = {}
     rows = json.loads(costs.read_text())

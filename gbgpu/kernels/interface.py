@@ -315,7 +315,7 @@ class Layout(NamedTuple):
 
 
 class Kernels(Protocol):
-    """A backend: numba on CPU devices (cpu.py), CUDA through CuPy (gpu.py), or one that only counts (null.py). How a
+    """A backend: LLVM on CPU devices (cpu.py), CUDA through CuPy (gpu.py), or one that only counts (null.py). How a
     block is laid out for a product is its own matter."""
 
     kind: str  # of the devices: "cpu", "cuda", or "mixed"
