@@ -49,8 +49,7 @@ def memory() -> tuple[int, int]:
     total = os.sysconf("SC_PHYS_PAGES") * page
     available = _number("/proc/meminfo", "MemAvailable:", total // 1024) * 1024
     for limit, used in _groups(total):
-        if limit < total:
-            available, total = min(available, limit - used), limit
+        available, total = min(available, limit - used), limit
     available -= promised.left()
     limit, _ = getrlimit(RLIMIT_AS)
     if limit != RLIM_INFINITY:  # a limit of addresses: it counts what is promised
@@ -66,13 +65,17 @@ def _untouched() -> int:
 
 
 def _groups(total: int) -> Iterator[tuple[int, int]]:
-    """(limit, used) bytes of the control group of this process, and of those that it is in."""
+    """(limit, used) bytes of the control groups that this process is in and that allow less than before, inner ones
+    first."""
     for mark, place, limit, current, prefix in VERSIONS:
         folder = _line(f"{OWN}/cgroup", mark).rstrip("/")
         while True:
             here = f"{GROUP}{place}{folder}/"
-            cached = sum(_number(f"{here}memory.stat", f"{prefix}{kind}active_file ", 0) for kind in ("", "in"))
-            yield _number(here + limit, "", total), _number(here + current, "", 0) - cached
+            most = _number(here + limit, "", total)
+            if most < total:
+                cached = sum(_number(f"{here}memory.stat", f"{prefix}{kind}active_file ", 0) for kind in ("", "in"))
+                total = most
+                yield most, _number(here + current, "", 0) - cached
             if not folder:
                 break
             folder = folder.rpartition("/")[0]
