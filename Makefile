@@ -44,7 +44,7 @@ lint: $(VENV)/installed-test
 
 # Kernels are kept apart from those that are in use, and compiled fast: the long run, and `make test-gpu`, have fast ones.
 test: lint
-	GBGPU_OPTIMIZE=0 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' NUMBA_CACHE_DIR='$(CURDIR)/$(VENV)/numba' \
+	GBGPU_OPTIMIZE=0 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' \
 	  $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py --ignore=tests/suites
 
 # The same tests on the GPUs of this machine. PYTHON=... uses an interpreter that has everything, else .venv is made.

@@ -146,13 +146,3 @@ def imported(name: str) -> Any:
     if module is None or getattr(module.__spec__, "_initializing", False):
         module = apart(lambda: import_module(name))
     return module
-
-
-def compiled_apart(function: Any) -> Any:
-    """A function of numba's that looks at arguments of new types, and compiles for them, on a thread of its own. The
-    function itself where numba compiles nothing (NUMBA_DISABLE_JIT)."""
-    compile = getattr(function, "_compile_for_args", None)
-    if compile is None:
-        return function
-    function._compile_for_args = lambda *arguments: apart(lambda: compile(*arguments))
-    return function

@@ -626,13 +626,13 @@ def test_an_action_that_pays_goes_on_and_p_is_learnt():
     assert mine.p == pytest.approx(2e-6)
 
 
-def test_codes_of_the_compiled_part():
+def test_codes_of_the_compiled_part(monkeypatch):
     """Uncompiled, for coverage of what hypothesis draws rarely: a start that is already the best."""
     costs, loads = np.zeros((3, 2, 2)), np.array([4, 4])
     costs[0] = np.where(np.eye(2), 1.0, 9.0)
-    edges = np.zeros((2, 2), np.int64)
-    scratch = np.empty((3, 2, 2)), np.zeros((2, 4)), np.zeros((4, 4)), np.empty(4, np.int64)
-    assert simplex.solve.py_func(costs, loads, edges, *scratch) == (0, 4.0, pytest.approx(4.0))
+    monkeypatch.setattr(gb.settings, "interpret", True)
+    code, edges, seconds, bound = simplex.solve(costs, loads, True)
+    assert (code, seconds, bound) == (0, 4.0, pytest.approx(4.0)) and edges.tolist() == [[4, 0], [0, 4]]
     assert edges.tolist() == [[4, 0], [0, 4]]
 
 

@@ -5,7 +5,6 @@ import gzip
 import io
 import lzma
 import os
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -262,8 +261,7 @@ def test_the_lowest_integer_has_no_negative():
 @pytest.mark.parametrize("where", ["before", "after"])
 @pytest.mark.parametrize("form", ["mtx", "dimacs", "edgelist"])
 def test_comments_and_empty_lines_are_passed_by_compiled_code(monkeypatch, where, form):
-    """However many: Python looks at a few lines, once there is compiled code."""
-    import_module(texts.PARSE)
+    """However many: Python looks at a few lines."""
     head, comment, body, reader = {
         "mtx": (GENERAL, "%", "2 2 1\n1 2 3\n", mmread),
         "dimacs": ("", "c", "p sp 2 1\na 1 2 3\n", gb.io.read_dimacs),

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import DimensionMismatch, InvalidValue, message
 from .fold import Fold, Overhead, fold, reduction
-from .problem import DEVICE, INTO, MOST, OUT, Shares, Traffic, arrays, checked
+from .problem import Shares, Traffic, arrays, checked
+from .simplex import DEVICE, INTO, MOST, OUT
 from .steal import solve
 from .topology import Topology
 

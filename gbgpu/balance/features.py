@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .problem import MOST
+from .simplex import MOST
 
 BINS = 64  # bin 0: no edge; bin b: 2**(b-1) <= degree < 2**b
 NAMES = ("mean", "range", "gini", "entropy")

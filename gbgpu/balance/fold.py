@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import DimensionMismatch, InvalidValue, message
-from .problem import DEVICE, Shares, Traffic, checked
+from .problem import Shares, Traffic, checked
+from .simplex import DEVICE
 from .steal import solve
 
 _MOST = 2.0  # times p: what one round counts for

@@ -9,11 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import DimensionMismatch, InvalidValue, message
-from ..interrupts import imported
-
-DEVICE, INTO, OUT = range(3)  # what an edge takes time of: a device, the links into it, the links out of its block
-DONE, NEGATIVE, NOWHERE, HUGE = range(4)  # what came of numbers: the last three are errors
-MOST = 1 << 62  # edges in all blocks, so that their sum is an int64
+from .simplex import DEVICE, HUGE, INTO, NOWHERE, OUT, invalid
 
 
 class Traffic(NamedTuple):
@@ -63,7 +59,7 @@ def checked(costs: Any, loads: Any, traffic: Traffic | None = None) -> tuple[np.
     edge may go.
     """
     loads, all_costs = arrays(costs, loads, traffic)
-    wrong = imported("gbgpu.balance.simplex").invalid(all_costs, loads)
+    wrong = invalid(all_costs, loads)
     if wrong:
         raise error(wrong, all_costs, loads)
     return loads, all_costs

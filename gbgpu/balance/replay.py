@@ -15,7 +15,7 @@ from .arbiter import Arbiter, Decision, Policy
 from .features import Tally
 from .files import reading
 from .models import Polynomial, costs, traffic
-from .problem import MOST
+from .simplex import MOST
 from .topology import Topology
 
 _Step = tuple[int, str, Tally | None]  # number of its statement, kind, frontier of one block

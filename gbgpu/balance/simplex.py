@@ -1,30 +1,27 @@
 """The compiled part of `steal.py`: a revised simplex method for min-max assignments, and its rounding.
 
-The only file here that imports numba, and itself imported late.
-
 Method: Dantzig, "Linear Programming and Extensions" (1963), chapters 8 and 9. The problem helps twice: work where it
 costs least is a basis to start from, and since z alone has a cost, z's row of the basis' inverse is the vector of
 prices, which bounds the optimum from below at every step.
 
-Loops over numbers and no array expressions, which would take numba three times as long to compile.
+Private functions are in the language of gbgpu/kernels/llvm.py, and run as machine code. Their arrays have one
+dimension: of costs and `p` (3, n, n), x (n, n) and full (3, n), row after row.
 """
 
 import numpy as np
-from numba import njit
 
-from ..interrupts import compiled_apart
-from .problem import DEVICE, DONE, HUGE, INTO, MOST, NEGATIVE, NOWHERE, OUT
+from gbgpu.kernels.functions import compiled
 
+DEVICE, INTO, OUT = 0, 1, 2  # what an edge takes time of: a device, the links into it, the links out of its block
+DONE, NEGATIVE, NOWHERE, HUGE = 0, 1, 2, 3  # what came of numbers: the last three are errors
+MOST = 1 << 62  # edges in all blocks, so that their sum is an int64
 _GAP = 1e-7  # relative, of z and its bound, at which the search ends
 _TINY = 1e-11  # what counts as nothing beside coefficients of about 1
 _FAR = 1e7  # of z: where a whole load takes longer, less than its 1e-7th can go, which is not worth rounding errors
 _LEAST = 1e-280  # of a unit, so that loads below MOST are finite in it
 _SHIFT = 1e-9  # of the right sides, each another one: no two bases then tie, so none comes again
 
-_compiled = njit(nogil=True, cache=True, error_model="numpy")
 
-
-@_compiled
 def _invalid(costs, loads):
     """The code DONE for numbers that make a problem: costs of 0 to infinity, and a place for all work.
 
@@ -38,17 +35,16 @@ def _invalid(costs, loads):
             return NEGATIVE
         for j in range(n):
             for kind in range(3):
-                if not costs[kind, i, j] >= 0:  # NaN too
+                if not costs[(kind * n + i) * n + j] >= 0:  # NaN too
                     return NEGATIVE
-                if costs[kind, i, j] == np.inf:
-                    costs[DEVICE, i, j] = np.inf
-            somewhere |= costs[DEVICE, i, j] < np.inf
+                if costs[(kind * n + i) * n + j] == np.inf:
+                    costs[(DEVICE * n + i) * n + j] = np.inf
+            somewhere |= costs[(DEVICE * n + i) * n + j] < np.inf
         if not somewhere:
             return NOWHERE
     return DONE if total < MOST else HUGE
 
 
-@_compiled
 def _scaled(costs, loads, p):
     """Write into `p` the costs of whole loads, in units of what all of them cost where they cost least.
 
@@ -58,79 +54,79 @@ def _scaled(costs, loads, p):
     for i in range(n):
         least = np.inf
         for j in range(n):
-            least = min(least, max(costs[DEVICE, i, j], costs[INTO, i, j], costs[OUT, i, j]))
+            least = min(
+                least, max(costs[(DEVICE * n + i) * n + j], costs[(INTO * n + i) * n + j], costs[(OUT * n + i) * n + j])
+            )
         unit += least * loads[i] if loads[i] else 0.0
     unit = max(unit, _LEAST) if unit else 1.0
     for kind in range(3):
         for i in range(n):
             for j in range(n):
-                p[kind, i, j] = costs[kind, i, j] * (loads[i] / unit) if loads[i] else 0.0
+                p[(kind * n + i) * n + j] = costs[(kind * n + i) * n + j] * (loads[i] / unit) if loads[i] else 0.0
     return unit
 
 
-@_compiled
-def _start(p, basis, full, inverse):
+def _start(p, basis, full, inverse, n):
     """The basis that gives each load to the device that then has least, with its inverse; returns z's row.
 
     `full`: how much fills each row.
     """
-    n, m = p.shape[1], len(basis)
+    m = len(basis)
     for i in range(n):
         best, least = 0, np.inf
         for j in range(n):
-            after = full[n + j] + p[DEVICE, i, j]
+            after = full[n + j] + p[(DEVICE * n + i) * n + j]
             if after < least:
                 best, least = j, after
         basis[i] = i * n + best
-        inverse[i, i] = 1.0
+        inverse[i * m + i] = 1.0
         for kind in range((m - n) // n):
             r = n + kind * n + (i if kind == OUT else best)
-            full[r] += p[kind, i, best]
-            inverse[r, i] += p[kind, i, best]
+            full[r] += p[(kind * n + i) * n + best]
+            inverse[r * m + i] += p[(kind * n + i) * n + best]
     top = n
     for r in range(n, m):
-        inverse[r, r] = -1.0
+        inverse[r * m + r] = -1.0
         basis[r] = n * n + 1 + r
         top = r if full[r] > full[top] else top
     basis[top] = n * n
     for r in range(n, m):
         if r != top:  # the row's slack is z without what fills the row
             for c in range(m):
-                inverse[r, c] = inverse[top, c] - inverse[r, c]
+                inverse[r * m + c] = inverse[top * m + c] - inverse[r * m + c]
     return top
 
 
-@_compiled
-def _fractions(p, basis, held, column, inverse):
+def _fractions(p, basis, held, column, inverse, n):
     """The linear program: basic variables into `basis`, their values into `held`; returns a lower bound of z.
 
     Rows: n sums of fractions (= 1); n devices' seconds; with links, n of those into devices, n of those out of blocks
     (all <= z). Columns: n * n fractions of loads (rows of `p`) that devices compute, then z, then the rows' slacks.
     """
-    n, m = p.shape[1], len(basis)
+    m = len(basis)
     kinds = (m - n) // n
-    top = _start(p, basis, held, inverse)
+    top = _start(p, basis, held, inverse, n)
     for r in range(m):
         held[r] = 0.0
         for c in range(m):
-            held[r] += inverse[r, c] * (1.0 if c < n else _SHIFT * (c - n + 1))
+            held[r] += inverse[r * m + c] * (1.0 if c < n else _SHIFT * (c - n + 1))
     bound, far = 0.0, _FAR * held[top]
     for _ in range(50 * m):
         entering, best, lower, weight = -1, _TINY, 0.0, 0.0
         for r in range(n, m):
-            price = inverse[top, r]
+            price = inverse[top * m + r]
             weight += max(-price, 0.0)
             if price > best:
                 entering, best = n * n + 1 + r, price
         for i in range(n):
             cheapest = np.inf
             for j in range(n):
-                if p[DEVICE, i, j] < far:
-                    value, sure = inverse[top, i], 0.0
+                if p[(DEVICE * n + i) * n + j] < far:
+                    value, sure = inverse[top * m + i], 0.0
                     for kind in range(kinds):
-                        price = inverse[top, n + kind * n + (i if kind == OUT else j)]
-                        value += p[kind, i, j] * price
-                        sure += p[kind, i, j] * max(-price, 0.0)
+                        price = inverse[top * m + n + kind * n + (i if kind == OUT else j)]
+                        value += p[(kind * n + i) * n + j] * price
+                        sure += p[(kind * n + i) * n + j] * max(-price, 0.0)
                     cheapest = min(cheapest, sure)
                     if value > best:
                         entering, best = i * n + j, value
@@ -142,51 +138,52 @@ def _fractions(p, basis, held, column, inverse):
         leaving, step = -1, np.inf
         for r in range(m):
             if entering > n * n:
-                column[r] = inverse[r, entering - n * n - 1]
+                column[r] = inverse[r * m + entering - n * n - 1]
             else:
-                column[r] = inverse[r, i]
+                column[r] = inverse[r * m + i]
                 for kind in range(kinds):
-                    column[r] += p[kind, i, j] * inverse[r, n + kind * n + (i if kind == OUT else j)]
+                    column[r] += p[(kind * n + i) * n + j] * inverse[r * m + n + kind * n + (i if kind == OUT else j)]
             if column[r] > _TINY and held[r] < step * column[r] and r != top:
                 leaving, step = r, max(held[r], 0.0) / column[r]
         if leaving < 0:
             break  # z would be 0: rounding errors
         for c in range(m):
-            inverse[leaving, c] /= column[leaving]
+            inverse[leaving * m + c] /= column[leaving]
         for r in range(m):
             if r != leaving and column[r] != 0.0:
                 held[r] -= step * column[r]
                 for c in range(m):
-                    inverse[r, c] -= column[r] * inverse[leaving, c]
+                    inverse[r * m + c] -= column[r] * inverse[leaving * m + c]
         held[leaving], basis[leaving] = step, entering
     return bound * (1 - n / _FAR)
 
 
-@_compiled
-def _add(costs, full, x, i, j, count):
+def _add(costs, full, x, n, i, j, count):
     """`count` more edges of block i for device j."""
-    x[i, j] += count
-    full[DEVICE, j] += count * costs[DEVICE, i, j]
-    full[INTO, j] += count * costs[INTO, i, j]
-    full[OUT, i] += count * costs[OUT, i, j]
+    x[i * n + j] += count
+    full[DEVICE * n + j] += count * costs[(DEVICE * n + i) * n + j]
+    full[INTO * n + j] += count * costs[(INTO * n + i) * n + j]
+    full[OUT * n + i] += count * costs[(OUT * n + i) * n + j]
 
 
-@_compiled
-def _best(costs, full, i, away, limit):
+def _best(costs, full, n, i, away, limit):
     """The device where an edge of block i does least harm, taken from device `away` or new (-1).
 
     -1 if none, nor the links, stay below `limit` with it.
     """
     best, least = -1, limit
-    out = full[OUT, i] - (costs[OUT, i, away] if away >= 0 else 0.0)
-    for j in range(costs.shape[2]):
-        after = max(full[DEVICE, j] + costs[DEVICE, i, j], full[INTO, j] + costs[INTO, i, j], out + costs[OUT, i, j])
+    out = full[OUT * n + i] - (costs[(OUT * n + i) * n + away] if away >= 0 else 0.0)
+    for j in range(n):
+        after = max(
+            full[DEVICE * n + j] + costs[(DEVICE * n + i) * n + j],
+            full[INTO * n + j] + costs[(INTO * n + i) * n + j],
+            out + costs[(OUT * n + i) * n + j],
+        )
         if j != away and after < least:
             best, least = j, after
     return best
 
 
-@_compiled
 def _rounded(basis, held, costs, loads, full, x):
     """Whole edges, their sums exact, into `x`; returns z.
 
@@ -199,50 +196,69 @@ def _rounded(basis, held, costs, loads, full, x):
             i, j = basis[r] // n, basis[r] % n
             count = min(np.int64(max(held[r], 0.0) * loads[i]), loads[i])
             if count:  # nothing may well be where costs are infinite
-                _add(costs, full, x, i, j, count)
+                _add(costs, full, x, n, i, j, count)
     for i in range(n):
         left, most = loads[i], 0
         for j in range(n):
-            left -= x[i, j]
-            most = j if x[i, j] > x[i, most] else most
+            left -= x[i * n + j]
+            most = j if x[i * n + j] > x[i * n + most] else most
         while left:  # a fraction of a large load is not exact to an edge
             whole = left < 0 or left > n
-            _add(costs, full, x, i, most if whole else _best(costs, full, i, -1, np.inf), left if whole else 1)
+            _add(costs, full, x, n, i, most if whole else _best(costs, full, n, i, -1, np.inf), left if whole else 1)
             left = 0 if whole else left - 1
     for _ in range(4 * n):
         fullest, to, i = 0, -1, -1
         for j in range(n):
-            fullest = j if full[DEVICE, j] > full[DEVICE, fullest] else fullest
+            fullest = j if full[DEVICE * n + j] > full[DEVICE * n + fullest] else fullest
         while to < 0 and i < n - 1:
             i += 1
-            if x[i, fullest] > 0 and costs[DEVICE, i, fullest] > 0:
-                to = _best(costs, full, i, fullest, full[DEVICE, fullest])
+            if x[i * n + fullest] > 0 and costs[(DEVICE * n + i) * n + fullest] > 0:
+                to = _best(costs, full, n, i, fullest, full[DEVICE * n + fullest])
         if to < 0:
             break
-        _add(costs, full, x, i, fullest, -1)
-        _add(costs, full, x, i, to, 1)
+        _add(costs, full, x, n, i, fullest, -1)
+        _add(costs, full, x, n, i, to, 1)
     z = 0.0
     for kind in range(3):
         for j in range(n):
-            z = max(z, full[kind, j])
+            z = max(z, full[kind * n + j])
     return z
 
 
-@_compiled
-def _solve(costs, loads, x, p, work, inverse, basis):
-    """Fill `x` with edges; returns what came of it, z and its lower bound.
+def _check(costs, loads, code):
+    code[0] = _invalid(costs, loads)
 
-    costs (3, n, n), seconds an edge, which become infinite as `_invalid` says; for scratch: p (3, n, n); work (2, m),
-    inverse (m, m), both zeros, basis (m,); m is 2 n, or 4 n if links count.
-    """
-    wrong = _invalid(costs, loads)
-    if wrong != DONE:
-        return wrong, 0.0, 0.0
-    unit, n = _scaled(costs, loads, p), len(loads)
+
+def _solve(costs, loads, x, p, held, column, inverse, basis, full, code, told):
+    n = len(loads)
+    code[0] = _invalid(costs, loads)
+    if code[0] != DONE:
+        return
+    unit = _scaled(costs, loads, p)
     if not unit < np.inf:
-        return HUGE, 0.0, 0.0
-    bound = _fractions(p, basis, work[0], work[1], inverse) * unit
-    return DONE, _rounded(basis, work[0], costs, loads, np.zeros((3, n)), x), bound
+        code[0] = HUGE
+        return
+    told[1] = _fractions(p, basis, held, column, inverse, n) * unit
+    told[0] = _rounded(basis, held, costs, loads, full, x)
 
 
-solve, invalid = compiled_apart(_solve), compiled_apart(_invalid)
+def invalid(costs: np.ndarray, loads: np.ndarray) -> int:
+    """What is wrong with costs (3, n, n) and loads, or DONE. Where links cost infinitely much, so do devices then."""
+    code = np.zeros(1, np.int64)
+    compiled(__name__, "_check")(costs.reshape(-1), loads, code)
+    return int(code[0])
+
+
+def solve(costs: np.ndarray, loads: np.ndarray, links: bool) -> tuple[int, np.ndarray, float, float]:
+    """(what came of it, edges (n, n), z, its lower bound).
+
+    costs (3, n, n), seconds an edge, which become infinite as of `invalid`; `links`: whether these count.
+    """
+    n, m = len(loads), (4 if links else 2) * len(loads)
+    x, code, told = np.zeros((n, n), np.int64), np.zeros(1, np.int64), np.zeros(2)
+    p, held, column, inverse = np.empty(3 * n * n), np.zeros(m), np.zeros(m), np.zeros(m * m)
+    basis, full = np.empty(m, np.int64), np.zeros(3 * n)
+    compiled(__name__, "_solve")(
+        costs.reshape(-1), loads, x.reshape(-1), p, held, column, inverse, basis, full, code, told
+    )
+    return int(code[0]), x, float(told[0]), float(told[1])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DimensionMismatch, InvalidValue, message
-from .problem import MOST
+from .simplex import MOST
 
 
 def slices(prefix: Any, share: Any) -> np.ndarray:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidValue, message
-from ..interrupts import imported
-from .problem import MOST, Shares, Traffic, arrays, error
+from . import simplex
+from .problem import Shares, Traffic, arrays, error
+from .simplex import MOST
 
 
 def solve(costs: Any, loads: Any, traffic: Traffic | None = None) -> Shares:
@@ -47,16 +48,11 @@ def solve(costs: Any, loads: Any, traffic: Traffic | None = None) -> Shares:
     Meng et al., GUM, ICDE 2023, section III.
     """
     loads, all_costs = arrays(costs, loads, traffic)
-    n = len(loads)
     if traffic is None and (all_costs[0] == all_costs[0, :, :1]).all():
         own, held = all_costs[0, :, 0].tolist(), loads.tolist()
         if 0 < min(own) and 0 <= min(held) and sum(held) < MOST and max(own) * sum(held) < np.inf:
             return _anywhere(own, held)
-    m = 2 * n if traffic is None else 4 * n
-    edges, scratch = np.zeros((n, n), np.int64), (np.empty((3, n, n)), np.zeros((2, m)), np.zeros((m, m)))
-    wrong, seconds, bound = imported("gbgpu.balance.simplex").solve(
-        all_costs, loads, edges, *scratch, np.empty(m, np.int64)
-    )
+    wrong, edges, seconds, bound = simplex.solve(all_costs, loads, traffic is not None)
     if wrong:
         raise error(wrong, all_costs, loads)
     return Shares(edges, seconds, min(bound, seconds))

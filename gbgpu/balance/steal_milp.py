@@ -11,7 +11,8 @@ import numpy as np
 
 from ..errors import InvalidValue, message
 from ..interrupts import imported
-from .problem import DEVICE, INTO, OUT, Shares, Traffic, checked, seconds_of
+from .problem import Shares, Traffic, checked, seconds_of
+from .simplex import DEVICE, INTO, OUT
 from .steal import solve
 
 # Of z: what whole loads add less than is left out. Coefficients that differ by more than SPREAD are beyond SCIP's

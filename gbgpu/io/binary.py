@@ -30,10 +30,8 @@ import numpy as np
 
 from gbgpu import Matrix, Vector, dtypes, settings
 from gbgpu.errors import FileFormatError, message
-from gbgpu.interrupts import imported
-from gbgpu.io import checks, shares
+from gbgpu.io import checks, parse, shares
 from gbgpu.io.files import Source, damage, open_bytes, writing
-from gbgpu.io.text import PARSE, pays
 
 MAGIC = b"\x8aGBGPU\r\n"
 VERSION = 2
@@ -323,14 +321,7 @@ def _check_offsets(header: Header, offsets: np.ndarray) -> None:
 
 
 def _is_symmetric(offsets: np.ndarray, cols: np.ndarray, values: np.ndarray) -> bool:
-    bits = _bits(values)
-    if pays(len(cols) + len(offsets)):
-        keys = np.frombuffer(os.urandom(24), np.uint64)
-        return int(imported(PARSE).asymmetry(offsets, cols, bits, keys)) == 0
-    rows = np.repeat(np.arange(len(offsets) - 1, dtype=cols.dtype), np.diff(offsets))
-    order = np.lexsort((rows, cols))
-    same = np.array_equal(cols[order], rows) and np.array_equal(rows[order], cols)
-    return same and (len(bits) < len(cols) or np.array_equal(bits[order], bits))
+    return parse.asymmetry(offsets, cols, _bits(values), np.frombuffer(os.urandom(24), np.uint64)) == 0
 
 
 def _matrix(header: Header, offsets: np.ndarray, ids: np.ndarray, values: np.ndarray, name: str | None) -> Matrix:
@@ -466,12 +457,9 @@ def _declare(part: _Part, matrix: Matrix) -> None:
     ranks, header = settings.session().ranks, part.header
     if not header.flags & _SYMMETRIC:
         return
-    fast, keys = ranks.gathered((pays(header.nvals + header.nrows), os.urandom(24)), "keys")[0]
-    if not fast:
-        matrix._session.oriented(matrix, True)  # finds it out
-        return
+    keys = ranks.gathered(os.urandom(24), "keys")[0]
     arrays = part.local(), part.ids, _bits(part.values), np.frombuffer(keys, np.uint64)
-    mine = ranks.alike(lambda: int(imported(PARSE).asymmetry(*arrays)), "a symmetric matrix")
+    mine = ranks.alike(lambda: parse.asymmetry(*arrays), "a symmetric matrix")
     if sum(ranks.gathered(mine, "a symmetric matrix")) % 2**64 == 0:
         matrix._session.declare_symmetric(matrix)
 

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from gbgpu.errors import IndexOutOfBound, message
-from gbgpu.interrupts import imported
-from gbgpu.io.text import PARSE, Text, fields, is_real, joined, malformed, passed, pays, shown, whole, words
+from gbgpu.io import parse
+from gbgpu.io.parse import INTEGER, LARGE, NEGATIVE, NONE, REAL
+from gbgpu.io.text import Text, fields, is_real, joined, malformed, passed, shown, whole, words
 
-NONE, INTEGER, REAL = range(3)  # what stands after the ids, as in `parse.py`
 UNBOUNDED = 1 << 60
-NEGATIVE, LARGE = 1, 2  # bits of `seen`, as in `parse.py`: an integer below 0, one above INT64
 _ROOM = 1 << 20  # entries that arrays begin with
 _INT64, _UINT64 = np.iinfo(np.int64), np.iinfo(np.uint64)
 
@@ -90,11 +89,10 @@ class _Reader:
         self.words: Any = np.empty(room if layout.kind else 0, np.uint64)
 
     def read(self) -> Entries:
-        """Compiled code, where it pays, up to a line that it leaves, that line, and on."""
+        """Compiled code, up to a line that it leaves, that line, and on."""
         layout, text = self.layout, self.text
         while text.more():
-            if pays(text.end - text.at):
-                self._compiled()
+            self._compiled()
             if text.at < text.end and self._read_line(text.peek()):
                 text.drop()
         if layout.count is not None and self.count < layout.count:
@@ -102,11 +100,11 @@ class _Reader:
         return Entries(self.rows[: self.count], self.cols[: self.count], self._values())
 
     def _compiled(self) -> None:
-        parse, layout, text = imported(PARSE), self.layout, self.text
+        layout, text = self.layout, self.text
         prefix = layout.prefix[0] if layout.prefix else 0
         bounds = layout.nrows, layout.ncols
         text.at, lines, self.count, self.seen = parse.lines(
-            text.array(), text.at, prefix, tuple(layout.comments), layout.ids, layout.first, bounds, layout.diagonal,
+            text.array(), text.at, prefix, layout.comments, layout.ids, layout.first, bounds, layout.diagonal,
             layout.kind, self.count, self.seen, self.rows, self.cols, self.words, bool(layout.delimiter), layout.steps,
         )  # fmt: skip
         text.line += lines

@@ -1,6 +1,6 @@
 """What reading takes compiled code for: lines of numbers in a text, and a look at both sides of a matrix.
 
-The only file here that imports numba, and itself imported late.
+Private functions are in the language of gbgpu/kernels/llvm.py, and run as machine code.
 
 The compiled code of texts reads what is well formed and common; it stops before any other line, which Python then
 reads or refuses (`entries.py`). So a mistake costs nothing until it is met, and is told by the code that knows the
@@ -10,10 +10,12 @@ Reals are rounded as IEEE 754 wants them: Lemire, "Number parsing at a gigabyte 
 Experience 51(8), 2021).
 """
 
-import numpy as np
-from numba import njit
+from functools import cache
 
-from gbgpu.interrupts import compiled_apart
+import numpy as np
+
+from gbgpu.kernels.functions import compiled
+from gbgpu.kernels.interpreted import word_of
 
 NONE, INTEGER, REAL = range(3)  # what stands after the two ids of a line
 NEGATIVE, LARGE = 1, 2  # bits of `seen`: an integer below 0, one above INT64
@@ -28,7 +30,6 @@ _FRACTION = np.uint64((1 << 52) - 1)
 _INFINITY = np.uint64(0x7FF << 52)
 _NAN = np.uint64(0x7FF8 << 48)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_EXACT = 10.0 ** np.arange(23)  # the powers of ten that are exact
 _SMALLEST, _LARGEST = -342, 308  # outside, 19 digits times this power of ten are 0 or infinite
 
 
@@ -49,30 +50,27 @@ def _powers_of_five() -> np.ndarray:
     return np.array(words, np.uint64)
 
 
-_FIVES = _powers_of_five()
-_compiled = njit(nogil=True, cache=True)
-_inlined = njit(nogil=True, cache=True, inline="always")  # as calls, these cost half the speed
+@cache
+def _powers() -> tuple[np.ndarray, np.ndarray]:
+    """Those powers of five, and the powers of ten that are exact as doubles."""
+    return _powers_of_five().ravel(), 10.0 ** np.arange(23)
 
 
-@_compiled
 def _digit(text, at):
     """The digit at a place, more than 9 if there is none."""
     return np.uint64(text[at]) - np.uint64(48)
 
 
-@_compiled
 def _digits(text, at, number):
     """(place after the digits that stand there, the number that they continue), modulo 2**64."""
-    place = np.uint64(at)  # an index that can't be negative is not looked at twice
-    digit = _digit(text, place)
+    digit = _digit(text, at)
     while digit <= 9:
         number = number * np.uint64(10) + digit
-        place += np.uint64(1)
-        digit = _digit(text, place)
-    return np.int64(place), number
+        at += 1
+        digit = _digit(text, at)
+    return at, number
 
 
-@_compiled
 def _past_zeros(text, at, end):
     """The place of the first digit that counts, or of the last one."""
     while text[at] == _ZERO and at < end - 1:
@@ -80,7 +78,6 @@ def _past_zeros(text, at, end):
     return at
 
 
-@_compiled
 def _skip(text, at):
     """The next place that is not blank, or the end of the line.
 
@@ -91,7 +88,6 @@ def _skip(text, at):
     return at
 
 
-@_inlined
 def _id(text, at):
     """(place after it, a number that is not negative); -1 if it is none, or too long."""
     if text[at] == _PLUS:
@@ -102,7 +98,6 @@ def _id(text, at):
     return end, np.int64(number) if 0 < end - at < _LONGEST and text[end] <= 32 else np.int64(-1)
 
 
-@_inlined
 def _integer(text, at):
     """(place after it, its 64 bits, `seen`); place -1 if it is no integer or does not fit."""
     negative = text[at] == _MINUS
@@ -122,7 +117,6 @@ def _integer(text, at):
     return at, number, LARGE if number >= _TOP else 0
 
 
-@_compiled
 def _high(a, b):
     """The upper word of a product of two words."""
     low_a, high_a, low_b, high_b = a & _HALF, a >> np.uint64(32), b & _HALF, b >> np.uint64(32)
@@ -131,19 +125,19 @@ def _high(a, b):
     return high_a * high_b + (cross >> np.uint64(32)) + (other >> np.uint64(32))
 
 
-@_compiled
-def _nearest(w, q):
+def _nearest(w, q, fives):
     """The bits of the double nearest to w * 10**q, ties to even."""
     if w == 0 or q < _SMALLEST:
         return np.uint64(0)
     if q > _LARGEST:
         return _INFINITY
-    zeros = 0
-    for step in (32, 16, 8, 4, 2, 1):
+    zeros, step = 0, 32
+    while step > 0:
         if w >> np.uint64(64 - step) == 0:
             w <<= np.uint64(step)
             zeros += step
-    five, rest = _FIVES[q - _SMALLEST, 0], _FIVES[q - _SMALLEST, 1]
+        step >>= 1
+    five, rest = fives[2 * (q - _SMALLEST)], fives[2 * (q - _SMALLEST) + 1]
     high, low = _high(w, five), w * five
     if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # the bits below may carry: the second word is needed
         more = _high(w, rest)
@@ -166,7 +160,6 @@ def _nearest(w, q):
     return (fraction & _FRACTION) | (np.uint64(exponent) << np.uint64(52))
 
 
-@_compiled
 def _subnormal(fraction, exponent):
     if exponent <= -63:
         return np.uint64(0)
@@ -174,7 +167,6 @@ def _subnormal(fraction, exponent):
     return (fraction + (fraction & np.uint64(1))) >> np.uint64(1)  # a carry into the exponent is the right one
 
 
-@_compiled
 def _cut(text, at, end):
     """The first 19 digits that count of a long number.
 
@@ -196,21 +188,20 @@ def _cut(text, at, end):
     return number, moved, lacks
 
 
-@_compiled
 def _named(text, at):
     """(place after it, bits) of inf, infinity and nan in any case; place -1 if it is none."""
-    for name, bits in ((b"infinity", _INFINITY), (b"inf", _INFINITY), (b"nan", _NAN)):
-        same = True
-        for k in range(len(name)):
-            if same and (text[at + k] | 32) != name[k]:
-                same = False
-        if same and text[at + len(name)] <= 32:
-            return at + len(name), bits
-    return -1, _NAN
+    if text[at] | 32 == 110 and text[at + 1] | 32 == 97 and text[at + 2] | 32 == 110 and text[at + 3] <= 32:
+        return at + 3, _NAN
+    if not (text[at] | 32 == 105 and text[at + 1] | 32 == 110 and text[at + 2] | 32 == 102):
+        return -1, _NAN
+    if text[at + 3] <= 32:
+        return at + 3, _INFINITY
+    whole = text[at + 3] | 32 == 105 and text[at + 4] | 32 == 110 and text[at + 5] | 32 == 105
+    whole = whole and text[at + 6] | 32 == 116 and text[at + 7] | 32 == 121 and text[at + 8] <= 32
+    return at + 8 if whole else -1, _INFINITY
 
 
-@_inlined
-def _real(text, at):
+def _real(text, at, fives, tens):
     """(place after it, the bits of a double); place -1 if it is no number, or nearly between two doubles."""
     sign = np.uint64(0)
     if text[at] == _MINUS:
@@ -234,13 +225,12 @@ def _real(text, at):
     if at < 0 or text[at] > 32:
         return -1, sign
     if digits <= _LONGEST:
-        return at, _bits(number, exponent - fraction) | sign
+        return at, _bits(number, exponent - fraction, fives, tens) | sign
     number, moved, lacks = _cut(text, start, end)
-    bits = _nearest(number, exponent + moved)
-    return at if bits == _nearest(number + lacks, exponent + moved) else -1, bits | sign
+    bits = _nearest(number, exponent + moved, fives)
+    return at if bits == _nearest(number + lacks, exponent + moved, fives) else -1, bits | sign
 
 
-@_compiled
 def _exponent(text, at):
     """(place after it, an exponent, of at most six digits); place -1 without a digit."""
     negative = text[at] == _MINUS
@@ -254,16 +244,14 @@ def _exponent(text, at):
     return at if at > start else -1, -exponent if negative else exponent
 
 
-@_compiled
-def _bits(number, power):
+def _bits(number, power, fives, tens):
     """The bits of number * 10**power: two exact doubles are rounded once by the machine, others need more."""
     if number >> np.uint64(53) == 0 and -22 <= power <= 22:
         exact = np.float64(number)
-        return np.float64(exact / _EXACT[-power] if power < 0 else exact * _EXACT[power]).view(np.uint64)
-    return _nearest(number, power)
+        return word_of(exact / tens[-power] if power < 0 else exact * tens[power])
+    return _nearest(number, power, fives)
 
 
-@_compiled
 def _later(text, at, apart, count):
     """The field that begins `count` fields after the end of one, or the end of the line.
 
@@ -282,7 +270,6 @@ def _later(text, at, apart, count):
     return at
 
 
-@_compiled
 def _end(text, at, apart):
     """Where the field at a place ends."""
     while text[at] != _NEWLINE and (text[at] != _BETWEEN if apart else text[at] > 32):
@@ -290,14 +277,12 @@ def _end(text, at, apart):
     return at
 
 
-@_compiled
 def _line_end(text, at):
     while text[at] != _NEWLINE:
         at += 1
     return at
 
 
-@_inlined
 def _ids(text, at, first, bounds, diagonal, apart, between):
     """(place after them, row, column), from 0; row -1 if they are none, or outside."""
     at, row = _id(text, at)
@@ -308,7 +293,6 @@ def _ids(text, at, first, bounds, diagonal, apart, between):
     return at, np.int64(-1) if outside else row, col
 
 
-@_inlined
 def _passed(text, at, comments):
     """The next line's place if this one is blank or a comment, else -1."""
     if text[at] == comments[0] or text[at] == comments[1]:
@@ -317,10 +301,7 @@ def _passed(text, at, comments):
     return at + 1 if text[at] == _NEWLINE else -1
 
 
-@compiled_apart
-@_compiled
-def passed(text, at, comments):
-    """(place after the blank lines and comments that stand there, their number)."""
+def _all_passed(text, at, comments, told):
     line = 0
     while at < len(text):
         after = _passed(text, _skip(text, at), comments)
@@ -328,22 +309,13 @@ def passed(text, at, comments):
             break
         at = after
         line += 1
-    return at, line
+    told[0], told[1] = at, line
 
 
-@compiled_apart
-@_compiled
-def lines(text, at, prefix, comments, ids, first, bounds, diagonal, kind, count, seen, rows, cols, words, apart, steps):
-    """Read lines `[prefix] [row column] [value]` of `text` from the place `at` on.
-
-    text (uint8) ends with a newline; `prefix` is a letter or 0, `comments` two letters that begin lines to skip (line
-    ends: none). Where `ids`, they count from `first`, are below `bounds` from there, and differ unless `diagonal`.
-    Fields stand `apart` by byte 31, or by blanks. steps: the field of the row, how many fields after it the column
-    comes, how many after that the value, and 1 if fields follow that are passed. Writes ids from 0 and the 64 bits of
-    each value from `count` on, until the text ends, or before a line that it cannot settle, or has no room for.
-
-    Returns (place, lines passed, count, seen).
-    """
+def _lines(
+    text, at, prefix, comments, ids, first, bounds, diagonal, kind, count, seen, rows, cols, words, apart, steps, fives,
+    tens, told
+):  # fmt: skip
     line, size, room, row, col = 0, len(text), max(len(rows), len(words)), np.int64(0), np.int64(0)
     while at < size:
         here = _skip(text, at)
@@ -363,7 +335,7 @@ def lines(text, at, prefix, comments, ids, first, bounds, diagonal, kind, count,
                     break
                 here = _later(text, here, apart, steps[2]) if kind else _skip(text, here)
             if kind:
-                here, word, found = _value(text, here, kind)
+                here, word, found = _value(text, here, kind, fives, tens)
                 if here < 0 or (found | seen) == NEGATIVE | LARGE:
                     break
                 seen |= found
@@ -381,26 +353,17 @@ def lines(text, at, prefix, comments, ids, first, bounds, diagonal, kind, count,
             count += 1
         at = after
         line += 1
-    return at, line, count, seen
+    told[0], told[1], told[2], told[3] = at, line, count, seen
 
 
-@_inlined
 def _scattered(number, key):
     """64 bits that depend on all bits of a number and of a key (after Steele, Lea, Flood: SplitMix64)."""
-    number = (np.uint64(number) ^ key) * _MIX_1
-    number = (number ^ (number >> np.uint64(32))) * _MIX_2
-    return number ^ (number >> np.uint64(32))
+    mixed = (np.uint64(number) ^ key) * _MIX_1
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * _MIX_2
+    return mixed ^ (mixed >> np.uint64(32))
 
 
-@compiled_apart
-@_compiled
-def asymmetry(offsets, cols, values, keys):
-    """0 if a square matrix equals its transpose, and hardly ever for another one.
-
-    `values` (unsigned) has one for each entry, or one. The result is x A y - y A x modulo 2**64 for random x, y and a
-    random number for each value, all made of `keys`. Nobody who does not know these can write a matrix for which it is
-    0 by chance, and the entries are read once, in order.
-    """
+def _asymmetry(offsets, cols, values, keys, found):
     total, one = np.uint64(0), len(values) != len(cols)
     for i in range(len(offsets) - 1):
         x, y, line = _scattered(i, keys[0]), _scattered(i, keys[1]), np.uint64(0)
@@ -408,13 +371,59 @@ def asymmetry(offsets, cols, values, keys):
             term = x * _scattered(cols[k], keys[1]) - y * _scattered(cols[k], keys[0])
             line += term if one else term * _scattered(values[k], keys[2])
         total += line
-    return total
+    found[0] = total
 
 
-@_inlined
-def _value(text, at, kind):
+def _value(text, at, kind, fives, tens):
     """(place after it, its 64 bits, `seen`); place -1 if it cannot be settled here."""
     if kind == INTEGER:
         return _integer(text, at)
-    at, word = _real(text, at)
+    at, word = _real(text, at, fives, tens)
     return at, word, 0
+
+
+def passed(text: np.ndarray, at: int, comments: bytes) -> tuple[int, int]:
+    """(place after the blank lines and comments that stand there, their number)."""
+    told = np.zeros(2, np.int64)
+    compiled(__name__, "_all_passed")(text, at, _letters(comments), told)
+    return int(told[0]), int(told[1])
+
+
+def lines(
+    text: np.ndarray, at: int, prefix: int, comments: bytes, ids: bool, first: int, bounds: tuple[int, int],
+    diagonal: bool, kind: int, count: int, seen: int, rows: np.ndarray, cols: np.ndarray, words: np.ndarray,
+    apart: bool, steps: tuple[int, ...],
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """Read lines `[prefix] [row column] [value]` of `text` from the place `at` on.
+
+    text (uint8) ends with a newline; `prefix` is a letter or 0, `comments` two letters that begin lines to skip (line
+    ends: none). Where `ids`, they count from `first`, are below `bounds` from there, and differ unless `diagonal`.
+    Fields stand `apart` by byte 31, or by blanks. steps: the field of the row, how many fields after it the column
+    comes, how many after that the value, and 1 if fields follow that are passed. Writes ids from 0 and the 64 bits of
+    each value from `count` on, until the text ends, or before a line that it cannot settle, or has no room for.
+
+    Returns (place, lines passed, count, seen).
+    """
+    told, ends = np.zeros(4, np.int64), np.array(bounds, np.int64)
+    compiled(__name__, "_lines")(
+        text, at, prefix, _letters(comments), ids, first, ends, diagonal, kind, count, seen, rows, cols, words, apart,
+        np.array(steps, np.int64), *_powers(), told,
+    )  # fmt: skip
+    at, line, count, seen = told.tolist()
+    return at, line, count, seen
+
+
+def asymmetry(offsets: np.ndarray, cols: np.ndarray, values: np.ndarray, keys: np.ndarray) -> int:
+    """0 if a square matrix equals its transpose, and hardly ever for another one.
+
+    `values` (unsigned) has one for each entry, or one. The result is x A y - y A x modulo 2**64 for random x, y and a
+    random number for each value, all made of `keys`. Nobody who does not know these can write a matrix for which it is
+    0 by chance, and the entries are read once, in order.
+    """
+    found = np.zeros(1, np.uint64)
+    compiled(__name__, "_asymmetry")(offsets, cols, values, keys, found)
+    return int(found[0])
+
+
+def _letters(comments: bytes) -> np.ndarray:
+    return np.array([*comments], np.uint8)

@@ -4,33 +4,25 @@ Lines end in a newline, a carriage return, or both. Blanks are space, tab, carri
 """
 
 import re
-import sys
 from itertools import islice
 from typing import IO
 
 import numpy as np
 
 from gbgpu.errors import FileFormatError, message
-from gbgpu.interrupts import imported
+from gbgpu.io import parse
 from gbgpu.io.files import damage
 
 CHUNK = 1 << 22  # bytes read at once: large beside a line, small beside the caches
 _WORDS = re.compile(rb"[^ \t\r\n]+")
 _WHOLE = re.compile(rb"([+-]?)(?=[0-9])0*+([0-9]*+)")
 _REAL = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
-PARSE = "gbgpu.io.parse"  # which imports numba
-_SMALL = 1 << 19  # bytes, or entries, that Python goes through in less time than that takes
 _NEWLINE, _RETURN = 10, 13
 _ALONE = re.compile(rb"\r(?=[^\n])", re.DOTALL)
 _BETWEEN = b"\x1f"  # as in `parse.py`
 _MARK = b"\xef\xbb\xbf".decode("latin-1")  # of UTF-8's beginning, as some editors put it there
 MOST = 24  # words looked at in a line; no form has as many
 _BEYOND = 10**20  # stands for every number of more digits than 64 bits have
-
-
-def pays(size: int) -> bool:
-    """Whether so much is worth compiled code: it is there already, or pays for being loaded."""
-    return size > _SMALL or PARSE in sys.modules
 
 
 class Text:
@@ -119,12 +111,8 @@ class Text:
 
     def skip_piece(self, comments: bytes) -> bool:
         """The same in this piece; whether all of it was passed."""
-        if pays(self.end - self.at):
-            self.at, lines = imported(PARSE).passed(self.array(), self.at, tuple(comments))
-            self.line += lines
-            return self.at == self.end
-        while self.at < self.end and passed(words(self.peek()), comments):
-            self.drop()
+        self.at, lines = parse.passed(self.array(), self.at, comments)
+        self.line += lines
         return self.at == self.end
 
     def array(self) -> np.ndarray:

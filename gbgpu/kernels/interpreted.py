@@ -38,12 +38,18 @@ def _lowest(rest: Any) -> int:
     return (word & -word).bit_length() - 1
 
 
+def word_of(number: Any) -> Any:
+    """The bits of a double."""
+    return np.float64(number).view(np.uint64)
+
+
 def _sort(items: np.ndarray, first: int, end: int) -> None:
     items[first:end].sort()
 
 
 # What the language has beside Python, and one of its functions in a quicker form.
 _KNOWN = {"popcount": _popcount, "lowest": _lowest, "fetch": lambda array, at: None, "math": _NumpyMath}
+_KNOWN |= {"word_of": word_of}
 _BIT = [np.uint64(1 << i).astype(np.int64) for i in range(64)]
 
 

@@ -89,6 +89,8 @@ class _Module:
         for node in ast.parse(text).body:
             if isinstance(node, ast.FunctionDef):
                 self.functions[node.name] = node
+            elif isinstance(node, ast.Assign) and getattr(node.value, "id", None) in self.functions:
+                self.functions[node.targets[0].id] = self.functions[node.value.id]  # type: ignore[attr-defined]
             elif isinstance(node, ast.Assign):
                 exec(compile(ast.Module([node], []), "<constants>", "exec"), {"np": np}, self.constants)  # our own text
         if self.constants.pop("LOOSE", False):
@@ -134,8 +136,7 @@ class _Module:
             body, result = _Function.settled(self, node, own)
             name = f"{node.name}.{len(self._made)}"
             made = self._made[id(node), kinds] = name, result
-            kind = _LLVM.get(result, "void")
-            head = f"define internal {kind} @{name}({_parameters(own)}) alwaysinline nounwind"
+            head = f"define internal {_type(result)} @{name}({_parameters(own)}) alwaysinline nounwind"
             self._texts.append(f"{head} {{\n{body}\n}}")
         return made
 
@@ -148,6 +149,12 @@ def _parameters(operands: Sequence[Value | Array]) -> str:
         else:
             texts.append(f"{_LLVM[one.kind]} {one.text}")
     return ", ".join(texts)
+
+
+def _type(kind: str) -> str:
+    """LLVM's type of a result: of none, of a number, or of several ("i64 f64")."""
+    types = [_LLVM[one] for one in kind.split()]
+    return f"{{ {', '.join(types)} }}" if len(types) > 1 else types[0] if types else "void"
 
 
 def _wide(kind: str) -> str:
@@ -294,12 +301,11 @@ class _Function:
             self._call(node.value)
 
     def _do_Assign(self, node: ast.Assign) -> None:
-        for target in node.targets:
-            if isinstance(target, ast.Tuple):
-                values = [self._expression(one) for one in node.value.elts]  # type: ignore[attr-defined]
-                for one, value in zip(target.elts, values, strict=True):
-                    self._assign(one, value)
-                return
+        target = node.targets[0]
+        if isinstance(target, ast.Tuple):
+            for one, value in zip(target.elts, self._several(node.value), strict=True):
+                self._assign(one, value)
+            return
         made = self._made_array(node.value)
         if made is not None:
             self._arrays[node.targets[0].id] = made  # type: ignore[attr-defined]
@@ -396,12 +402,36 @@ class _Function:
 
     def _do_Return(self, node: ast.Return) -> None:
         if node.value is not None:
-            value = self._expression(node.value)
-            kind = self._kinds["return"] = _joined(self._kinds.get("return", value.kind), value.kind)
-            self._lines.append(f"ret {_LLVM[kind]} {self._as(value, kind)}")
+            values = self._several(node.value)
+            kinds = [value.kind for value in values]
+            known = self._kinds.get("return", " ".join(kinds)).split()
+            kinds = [_joined(*pair) for pair in zip(known, kinds, strict=True)]
+            self._kinds["return"] = " ".join(kinds)
+            texts = [self._as(value, kind) for value, kind in zip(values, kinds, strict=True)]
+            self._lines.append(f"ret {_type(self._kinds['return'])} {self._together(kinds, texts)}")
         else:
             self._leave()
         self._begin(self._labels("dead")[0])
+
+    def _together(self, kinds: Sequence[str], texts: Sequence[str]) -> str:
+        """Numbers as one value."""
+        if len(texts) == 1:
+            return texts[0]
+        whole, type = "poison", _type(" ".join(kinds))
+        for number, (kind, text) in enumerate(zip(kinds, texts, strict=True)):
+            whole = self._let(f"insertvalue {type} {whole}, {_LLVM[kind]} {text}, {number}")
+        return whole
+
+    def _several(self, node: ast.expr) -> list[Value]:
+        """The numbers of a tuple, or of a call that gives one; of anything else the one that it is."""
+        if isinstance(node, ast.Tuple):
+            return [self._expression(one) for one in node.elts]
+        value = self._expression(node)
+        kinds = value.kind.split()
+        if len(kinds) == 1:
+            return [value]
+        parts = enumerate(kinds)
+        return [Value(kind, self._let(f"extractvalue {_type(value.kind)} {value.text}, {i}")) for i, kind in parts]
 
     def _leave(self, status: int = 0) -> None:
         """Return without a result."""
@@ -635,7 +665,7 @@ class _Function:
                 given.append(f"ptr {one.data}, i64 {one.size}, i64 {one.stride or _bytes(one.kind)}")
             else:
                 given.append(f"{_LLVM[one.kind]} {one.text}")
-        call = f"call {_LLVM.get(result, 'void')} @{name}({', '.join(given)})"
+        call = f"call {_type(result)} @{name}({', '.join(given)})"
         if result:
             return Value(result, self._let(call))
         self._lines.append(call)
@@ -698,17 +728,27 @@ class _Function:
             return Value(value.kind, self._let(call))
         return self._larger(value, self._operation(ast.Sub(), Value(LITERAL, "0"), value), "gt")
 
-    def _call_min(self, one: ast.expr, other: ast.expr) -> Value:
-        return self._larger(self._expression(one), self._expression(other), "lt")
+    def _call_min(self, *of: ast.expr) -> Value:
+        return self._extreme(of, "lt")
 
-    def _call_max(self, one: ast.expr, other: ast.expr) -> Value:
-        return self._larger(self._expression(one), self._expression(other), "gt")
+    def _call_max(self, *of: ast.expr) -> Value:
+        return self._extreme(of, "gt")
+
+    def _extreme(self, of: Sequence[ast.expr], relation: str) -> Value:
+        found, *others = map(self._expression, of)
+        for other in others:
+            found = self._larger(found, other, relation)
+        return found
 
     def _larger(self, one: Value, other: Value, relation: str) -> Value:
         kind = _met(one.kind, other.kind)
         one, other = self._to(one, kind), self._to(other, kind)
         test, own = self._compared(relation, other, one), _LLVM[kind]  # the first one of equals, as Python takes it
         return Value(kind, self._let(f"select i1 {test}, {own} {other.text}, {own} {one.text}"))
+
+    def _call_word_of(self, number: ast.expr) -> Value:
+        """The bits of a double."""
+        return Value(UNSIGNED, self._let(f"bitcast double {self._as(self._expression(number), FLOAT)} to i64"))
 
     def _call_popcount(self, word: ast.expr) -> Value:
         return self._counted("llvm.ctpop.i64", word, "")

@@ -269,7 +269,7 @@ ALONE guard(unsigned long long handle, long long *out{self._arguments}) {{
 
 
 class CpuCondition(Condition):
-    """Text for numba. Arguments are arrays of their types."""
+    """Text for kernels/llvm.py. Arguments are arrays of their types."""
 
     literal, printed = staticmethod(literal_text), staticmethod(to_text)
     choice, both, either, no = "({1} if {0} else {2})", "and", " or ", "False"
