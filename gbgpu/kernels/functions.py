@@ -1,21 +1,23 @@
 """Functions of Python files that run as machine code: they are written in the language of llvm.py."""
 
 import sys
-from functools import cache
 from typing import Any
 
 from .. import settings
 from .cpu import load
 from .interpreted import interpreted
 
+_held: dict[tuple, Any] = {}  # by module, name and setting; machine code once it is there
+
 
 def compiled(module: str, name: str) -> Any:
     """A function of a module as a kernel: it returns nothing, and takes arrays of one dimension and numbers."""
-    return _compiled(module, name, settings.interpret)
-
-
-@cache
-def _compiled(module: str, name: str, interpret: bool) -> Any:
-    loader: Any = sys.modules[module].__loader__
-    text = f"{loader.get_source(module)}\nkernel = {name}\n"
-    return interpreted(name, text) if interpret else load(name, text)
+    key = module, name, settings.interpret
+    found = _held.get(key)
+    if found is None:
+        loader: Any = sys.modules[module].__loader__
+        text = f"{loader.get_source(module)}\nkernel = {name}\n"
+        found = _held[key] = interpreted(name, text) if settings.interpret else load(name, text)
+        if not settings.interpret:
+            found.kept(_held, key)
+    return found
