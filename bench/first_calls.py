@@ -60,7 +60,8 @@ def main() -> None:
         times = zip(*(called(name, graph) for _ in range(RUNS)), strict=True)
         for (which, most), seconds in zip(WHICH.items(), map(median, times), strict=True):
             target = f"<= {most:g} s"
-            rows.append(Row(f"{name} of {Path(*graph).name or 'RMAT 16'}, {which}", "cuda:0", seconds, "s", target=target, met=seconds <= most))
+            what = f"{name} of {Path(*graph).name or 'RMAT 16'}, {which}"
+            rows.append(Row(what, "cuda:0", seconds, "s", target=target, met=seconds <= most))
             print(rows[-1].what, f"{seconds:.2f} s", flush=True)
     write("first-calls", "python -m bench.first_calls", rows)
     print(table(rows))

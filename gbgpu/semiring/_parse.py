@@ -11,6 +11,7 @@ import __future__
 import ast
 import builtins
 import inspect
+import linecache
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -54,7 +55,10 @@ _Function = ast.FunctionDef | ast.Lambda
 @lru_cache(maxsize=64)
 def _source(code: CodeType, file: str) -> tuple[_Function, list[str]]:
     """The syntax tree of a function's code, and the lines of its file. Raises OSError if they can't be had."""
-    lines, _ = inspect.findsource(code)
+    linecache.checkcache(file)
+    lines = linecache.getlines(file)
+    if not lines:
+        raise OSError("could not get source code")
     try:
         tree = ast.parse("".join(lines))
         whole = compile(tree, file, "exec", code.co_flags & _FUTURE, True)
@@ -119,6 +123,8 @@ class _Reader:
         self.function = function.__func__ if inspect.ismethod(function) else function
         self.depth = depth
         self.file = self.function.__code__.co_filename
+        # inspect.getsource would look for the module, and so import each that others have put off.
+        linecache.lazycache(self.file, self.function.__globals__)
         try:
             self.tree, self.lines = _source(self.function.__code__, self.file)
         except OSError as error:
