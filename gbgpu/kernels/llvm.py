@@ -83,7 +83,6 @@ class _Module:
         self.functions: dict[str, ast.FunctionDef] = {}
         self.constants: dict[str, Any] = {}
         self.declared: set[str] = set()
-        self.flags = ""  # what sums and products of floats may be besides exact
         self._made: dict[tuple, tuple[str, str]] = {}
         self._texts: list[str] = []
         for node in ast.parse(text).body:
@@ -91,8 +90,8 @@ class _Module:
                 self.functions[node.name] = node
             elif isinstance(node, ast.Assign):
                 exec(compile(ast.Module([node], []), "<constants>", "exec"), {"np": np}, self.constants)  # our own text
-        if self.constants.pop("LOOSE", False):
-            self.flags = "contract reassoc "
+        # whether `add` may sum in any order, and products that it sums need not be rounded first
+        self.loose = self.constants.pop("LOOSE", False)
 
     def kernel(self, given: Sequence[str]) -> str:
         kernel = self.functions["kernel"]
@@ -529,10 +528,16 @@ class _Function:
             names = {**_ARITHMETIC, ast.Div: "div"}
             if kind not in names:
                 raise Untranslatable(f"{ast.dump(op)} of floats")
-            return Value(met, self._let(f"f{names[kind]} {self._module.flags}{own} {x}, {y}"))
+            return Value(met, self._let(f"f{names[kind]} {self._loose(kind)}{own} {x}, {y}"))
         if kind in (ast.FloorDiv, ast.Mod):
             return Value(met, self._divided(kind is ast.Mod, met, x, y))
         return Value(met, self._let(f"{(_ARITHMETIC | _BITS)[kind]} i64 {x}, {y}"))
+
+    def _loose(self, op: type) -> str:
+        """What LLVM may do to an operation on floats. Formulas of users stay as they are: x*x - y*y is 0 for x == y."""
+        if not self._module.loose:
+            return ""
+        return "contract reassoc " if self._node.name == "add" else "contract " if op is ast.Mult else ""
 
     def _divided(self, rest: bool, kind: str, x: str, y: str) -> str:
         """The quotient rounded down, or what is left of x."""
