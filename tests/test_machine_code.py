@@ -194,6 +194,11 @@ def test_random_texts_as_python_runs_them(lines, seed):
         ("x[0] = open('file')", "open('file')"),
         ("with x:\n        pass", "with x"),
         ("x[0] = 1.5 // 2.0", "of floats"),
+        ("x[0] = +x[0]", "+x[0]"),
+        ("x[0] = ~1.5", "~1.5"),
+        ("x[0] = ~(x[0] > 0)", "~(x[0] > 0)"),
+        ("for i in range(9, 0, -1):\n        pass", "range(9, 0, -1)"),
+        ("for i in range(0, 9, x[0]):\n        pass", "range(0, 9, x[0])"),
     ],
 )
 def test_what_the_language_lacks_is_refused(line, problem):

@@ -360,7 +360,10 @@ class _Function:
             return self._unknown(node)
         given = [self._expression(one) for one in over.args]
         first, last = (given[0], given[1]) if len(given) > 1 else (Value(LITERAL, "0"), given[0])
-        step = int(given[2].text) if len(given) > 2 else 1
+        by = given[2] if len(given) > 2 else Value(LITERAL, "1")
+        step = int(by.text) if by.known else 0
+        if step < 1:  # down, or by what is known when it runs
+            return self._unknown(node)
         kind = _wide(_met(first.kind, last.kind))
         unsigned = kind == UNSIGNED
         begin, end = self._as(first, kind), self._as(last, kind)
@@ -499,6 +502,8 @@ class _Function:
         if isinstance(node.op, ast.Not):
             return Value(BOOL, self._let(f"xor i1 {self._as(self._expression(node.operand), BOOL)}, true"))
         value = self._expression(node.operand)
+        if not isinstance(node.op, ast.USub) and (isinstance(node.op, ast.UAdd) or value.kind[0] in "fb"):
+            return self._unknown(node)  # ~ of a BOOL is another thing to Python than to NumPy
         if value.known:
             return Value(LITERAL, str(-int(value.text) if isinstance(node.op, ast.USub) else ~int(value.text)))
         if value.kind[0] == "f":
