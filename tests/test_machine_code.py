@@ -176,11 +176,27 @@ def test_random_texts_as_python_runs_them(lines, seed):
         ("x[0] = open('file')", "open('file')"),
         ("with x:\n        pass", "with x"),
         ("x[0] = 1.5 // 2.0", "of floats"),
+        ("x[0] = +x[0]", "+x[0]"),
+        ("x[0] = ~1.5", "~1.5"),
+        ("x[0] = ~(x[0] > 0)", "~(x[0] > 0)"),
+        ("for i in range(9, 0, -1):\n        pass", "range(9, 0, -1)"),
+        ("for i in range(0, 9, x[0]):\n        pass", "range(0, 9, x[0])"),
     ],
 )
 def test_what_the_language_lacks_is_refused(line, problem):
     with pytest.raises(Untranslatable, match=re.escape(problem)):
         Kernel("test", f"def kernel(x, u):\n    {line}\n")(np.zeros(1, int), np.zeros(1, np.uint64))
+
+
+@pytest.mark.few(1)
+def test_formulas_of_users_are_rounded_as_they_are_written(begun, monkeypatch):
+    """Rows are summed in any order, and products not rounded before that; but x*x - y*y stays 0 for equal x and y."""
+    monkeypatch.setattr(gb.settings, "optimize", 3)
+    v = np.random.default_rng(0).random(40)
+    A = gb.Matrix.from_dense(np.tile(v, (40, 1)))
+    distance = gb.binary.register_anonymous(lambda x, y: np.sqrt(x * x - y * y))
+    summed = gb.semiring.register_anonymous(gb.monoid.plus, distance)
+    np.testing.assert_array_equal(A.mxv(gb.Vector.from_dense(v), summed).new().to_dense(), 0.0)
 
 
 def test_numbers_that_no_kernel_takes():
@@ -288,6 +304,7 @@ def test_calls_of_other_types():
     whole, strided = np.arange(3, 9), y[1::2]
     others = [(y, 3), (y, 0.5), (y, True), (whole, 3), (strided, 3), (whole.astype(np.int32)[::3], np.float32(0.5))]
     others += [(y.astype("q"), np.int8(-3)), (y.astype(np.longlong), np.uint32(9)), (y.view(np.memmap), 2)]
+    others += [(y, np.longlong(-5)), (y, np.ulonglong(5))]  # second names of int64 and uint64
     for values, k in others:
         for run in (call, kernel):
             run(x, values, k)

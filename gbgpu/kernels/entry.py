@@ -37,10 +37,11 @@ def _type(x: Any) -> str:
 
 
 def plain(x: Any) -> Any:
-    """An argument with the very types that `call` looks for: no subclass of an array, no second name of a dtype."""
-    if not isinstance(x, np.ndarray):
-        return x
-    return np.asarray(x).view(np.dtype(x.dtype.str))
+    """An argument with the very types that `call` looks for: no subclass of an array or number, no second name of a
+    dtype."""
+    if isinstance(x, np.generic):
+        return np.dtype(x.dtype.str).type(x)
+    return np.asarray(x).view(np.dtype(x.dtype.str)) if isinstance(x, np.ndarray) else x
 
 
 def objects() -> dict[str, int]:

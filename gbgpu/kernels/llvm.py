@@ -83,7 +83,6 @@ class _Module:
         self.functions: dict[str, ast.FunctionDef] = {}
         self.constants: dict[str, Any] = {}
         self.declared: set[str] = set()
-        self.flags = ""  # what sums and products of floats may be besides exact
         self._made: dict[tuple, tuple[str, str]] = {}
         self._texts: list[str] = []
         for node in ast.parse(text).body:
@@ -93,8 +92,8 @@ class _Module:
                 self.functions[node.targets[0].id] = self.functions[node.value.id]  # type: ignore[attr-defined]
             elif isinstance(node, ast.Assign):
                 exec(compile(ast.Module([node], []), "<constants>", "exec"), {"np": np}, self.constants)  # our own text
-        if self.constants.pop("LOOSE", False):
-            self.flags = "contract reassoc "
+        # whether `add` may sum in any order, and products that it sums need not be rounded first
+        self.loose = self.constants.pop("LOOSE", False)
 
     def kernel(self, given: Sequence[str]) -> str:
         kernel = self.functions["kernel"]
@@ -367,7 +366,10 @@ class _Function:
             return self._unknown(node)
         given = [self._expression(one) for one in over.args]
         first, last = (given[0], given[1]) if len(given) > 1 else (Value(LITERAL, "0"), given[0])
-        step = int(given[2].text) if len(given) > 2 else 1
+        by = given[2] if len(given) > 2 else Value(LITERAL, "1")
+        step = int(by.text) if by.known else 0
+        if step < 1:  # down, or by what is known when it runs
+            return self._unknown(node)
         kind = _wide(_met(first.kind, last.kind))
         unsigned = kind == UNSIGNED
         begin, end = self._as(first, kind), self._as(last, kind)
@@ -530,6 +532,8 @@ class _Function:
         if isinstance(node.op, ast.Not):
             return Value(BOOL, self._let(f"xor i1 {self._as(self._expression(node.operand), BOOL)}, true"))
         value = self._expression(node.operand)
+        if not isinstance(node.op, ast.USub) and (isinstance(node.op, ast.UAdd) or value.kind[0] in "fb"):
+            return self._unknown(node)  # ~ of a BOOL is another thing to Python than to NumPy
         if value.known:
             return Value(LITERAL, str(-int(value.text) if isinstance(node.op, ast.USub) else ~int(value.text)))
         if value.kind[0] == "f":
@@ -559,10 +563,16 @@ class _Function:
             names = {**_ARITHMETIC, ast.Div: "div"}
             if kind not in names:
                 raise Untranslatable(f"{ast.dump(op)} of floats")
-            return Value(met, self._let(f"f{names[kind]} {self._module.flags}{own} {x}, {y}"))
+            return Value(met, self._let(f"f{names[kind]} {self._loose(kind)}{own} {x}, {y}"))
         if kind in (ast.FloorDiv, ast.Mod):
             return Value(met, self._divided(kind is ast.Mod, met, x, y))
         return Value(met, self._let(f"{(_ARITHMETIC | _BITS)[kind]} i64 {x}, {y}"))
+
+    def _loose(self, op: type) -> str:
+        """What LLVM may do to an operation on floats. Formulas of users stay as they are: x*x - y*y is 0 for x == y."""
+        if not self._module.loose:
+            return ""
+        return "contract reassoc " if self._node.name == "add" else "contract " if op is ast.Mult else ""
 
     def _divided(self, rest: bool, kind: str, x: str, y: str) -> str:
         """The quotient rounded down, or what is left of x."""
