@@ -75,7 +75,7 @@ def synchronized(call: Callable[[], object]) -> Callable[[], None]:
 
 def machine() -> dict:
     """What the figures depend on: processor, versions, commit."""
-    names = "numpy scipy numba python-graphblas suitesparse-graphblas networkit networkx".split()
+    names = "numpy scipy llvmlite numba python-graphblas suitesparse-graphblas networkit networkx".split()
     names += ["pytest-benchmark", "cupy-cuda12x", "cupy-cuda13x"]
     versions = {}
     for name in names:

@@ -84,7 +84,7 @@ def main() -> None:
             lines.append(f"| {graph} | {partition} | {' | '.join(cells)} |")
             print(lines[-1], flush=True)
     about, command = machine(), f"DATA=dir python -m bench.experiments.partitions --devices {arguments.devices}"
-    versions = ", ".join(f"{package} {about['versions'][package]}" for package in ("numpy", "scipy", "numba"))
+    versions = ", ".join(f"{package} {about['versions'][package]}" for package in ("numpy", "scipy", "llvmlite"))
     text = ["# Partitions of real graphs", "", f"`{command}`, {about['when']}, commit {about['commit']}", ""]
     text += [f"{arguments.devices}; {about['cpu']}, {about['cores']} cores; Python {about['python']}, {versions}.", ""]
     text += [*__doc__.strip().split("\n")[2:], "", *lines]

@@ -405,7 +405,8 @@ class Planner:
         x = self.operand("x")
         if "i" in self.values:
             t = Value("t", "full", x.dtype, False, self.values["i"].map)
-            return self.emit("take", t, (x.name, "i"), Spec(), f"values of {x.name} at the ids of a vector", None, ("ids",))
+            text = f"values of {x.name} at the ids of a vector"
+            return self.emit("take", t, (x.name, "i"), Spec(), text, None, ("ids",))
         dense = self.dense(x)
         t, text = Value("t", "bitmap", x.dtype, False, self.asked.detail), f"indexed rows of {x.name} {x.form}"
         return self.emit("extract", t, (dense.name,), Spec(b=x.dtype), text, None, ("ids",))

@@ -51,7 +51,7 @@ def _unlike(operations: list[Operation], statements: list[Statement]) -> str | N
         elif ended:
             return "statements follow it.until (write it.until last)"
         elif kind == "when" and not all(inner.kind in _SIMPLE for inner in what.operations):
-            return "it.when contains it.until, a loop or a new object (only statements are captured)"
+            return "it.when contains it.until, a loop or a new object"
     changed = next((statement.output.name for statement in statements if statement.output.ndim > 1), None)
     if changed:
         return f"the matrix {changed} changes (write matrices before it or after it)"
