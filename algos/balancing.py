@@ -43,8 +43,8 @@ def add_replay(commands: Any) -> None:
     model += "cpu or h100 choose by the direction of a round"
     rate.add_argument("--model", metavar="FILE", help=model)
     command.add_argument("--bytes-per-edge", type=cost, default=BYTES, metavar="B", help=f"default: {BYTES:g}")
-    meeting = f"seconds that a device adds to a round (default: {MEETING})"
-    command.add_argument("--meeting", type=cost, default=MEETING, metavar="S", help=meeting)
+    barrier = f"seconds that the barrier of a round takes for each device (default: {MEETING})"
+    command.add_argument("--barrier-seconds", type=cost, default=MEETING, metavar="S", help=barrier)
     command.add_argument("--plot", metavar="FILE", help="draw the last policy beside the rounds without balancing")
     command.add_argument("--json", action="store_true", help="print JSON on stdout, and nothing else")
 
@@ -66,7 +66,7 @@ def replay_trace(arguments: argparse.Namespace) -> int:
     model = by_direction(arguments.model) if given else constant(arguments.edge_seconds)
     names = arguments.policy or list(POLICIES)
     found = {
-        name: replay(recorded, host, model, POLICIES[name], arguments.bytes_per_edge, arguments.meeting)
+        name: replay(recorded, host, model, POLICIES[name], arguments.bytes_per_edge, arguments.barrier_seconds)
         for name in names
     }
     if arguments.plot:

@@ -1,8 +1,8 @@
 """The `gbgpu` command: `info`, `run ALGO GRAPH`, `replay TRACE`, `train-balance OUT`, `compile [SCRIPT]`,
 `convert IN OUT`, `generate KIND`.
 
-Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device, numbers that do not
-settle); errors are one line on stderr.
+Exit codes: 0 done, 1 verification failed, 2 usage, 3 bad input (a file, a source, a device, iterations that
+do not converge); errors are one line on stderr.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Eigenvector centrality: a vertex is as important as those that point to it are together.
 
 Rounds of x + x A, scaled to length 1, lead to the eigenvector of the largest eigenvalue; x itself is added so that
-bipartite graphs, whose eigenvalues come in pairs, settle too.
+bipartite graphs, whose eigenvalues come in pairs, converge too.
 
 Source: Bonacich, "Power and Centrality: A Family of Measures", American Journal of Sociology 1987; the iteration: von
 Mises, Pollaczek-Geiringer, "Praktische Verfahren der Gleichungsauflösung", ZAMM 1929.

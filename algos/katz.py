@@ -1,6 +1,6 @@
 """Katz centrality: the walks that end at a vertex, each the shorter the more it counts.
 
-x = alpha x A + beta, so that a walk of k arcs counts alpha^k. The rounds settle where alpha times the largest
+x = alpha x A + beta, so that a walk of k arcs counts alpha^k. The rounds converge if alpha times the largest
 eigenvalue is below 1.
 
 Source: Katz, "A New Status Index Derived from Sociometric Analysis", Psychometrika 1953.
@@ -17,7 +17,7 @@ from algos.verify import check, dense
 from gbgpu import Matrix, Scalar, Vector, binary, loop, monoid
 from gbgpu.errors import DimensionMismatch, message
 
-SAFE = 0.85  # of the alpha from which rounds may not settle
+SAFE = 0.85  # of the alpha from which rounds may not converge
 
 
 def katz(

@@ -27,7 +27,7 @@ def spread(A: gb.Matrix, seeds: np.ndarray, share: float) -> gb.Vector:
     rounds, heard = gb.Vector(int, n, name="rounds"), gb.Vector(int, n, name="heard")
     fresh, enough = gb.Vector(bool, n, name="fresh"), gb.Vector(bool, n, name="enough")
     fresh[seeds] = True
-    with gb.loop() as it:  # recorded here once, carried out when the block ends
+    with gb.loop() as it:  # recorded here once, run when the block ends
         rounds(fresh.S) << it.index
         heard(~rounds.S, binary.plus) << plus_pair(fresh @ A)  # each tells once, so counts add up
         enough(~rounds.S, replace) << binary.ge(heard & needed)

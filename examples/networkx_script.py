@@ -1,4 +1,4 @@
-"""A NetworkX script that gbgpu carries out without a change, and a picture of who stands between others:
+"""A NetworkX script that gbgpu runs without a change, and a picture of who stands between others:
 
 python networkx_script.py [--picture FILE]
 NETWORKX_AUTOMATIC_BACKENDS=gbgpu python networkx_script.py

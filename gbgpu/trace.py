@@ -93,9 +93,8 @@ class Record:
       "round", "push round" or "pull round", and its times are those of the device.
     - A call that the first of several GPUs may do alone (`gb.foldable`) is one record, with the first device and step
       "call".
-    - On the device "host" stands what kept Python from the step whose records follow. `compile`: kernels were compiled
-      or loaded, or modules imported; `collect`: Python looked for garbage. Steps are without the time that their own
-      thread spent on that.
+    - A record with the device "host" is a delay of the step that follows: `compile` (kernels compiled or loaded,
+      modules imported) or `collect` (Python's garbage collection). The times of steps exclude it.
     """
 
     statement: int

@@ -37,7 +37,7 @@ def main() -> None:
                 found = call().to_coo()[1]
             hows |= {record.text.partition(": ")[2] for record in records if record.step.endswith("round")}
             assert np.array_equal(found, first), name
-        assert hows and all(how.startswith("one kernel") for how in hows), (name, hows)
+        assert hows and all(how.startswith("one persistent kernel") for how in hows), (name, hows)
         print(f"{name}: {'; '.join(sorted(hows))}", flush=True)
 
 

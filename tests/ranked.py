@@ -265,7 +265,8 @@ def delegates(spec: str) -> None:
                     w = gb.Vector(int, n)
                     with gb.trace() as records:
                         (w(direction=way) if mask is None else w(mask, direction=way)) << min_plus(v @ A)
-                    told = [record.bytes for record in records if record.step in ("gather", "heads", "settle")]
+                    steps = "gather", "gather_hubs", "combine_hubs"
+                    told = [record.bytes for record in records if record.step in steps]
                     moved += sum(told) if ranks is False else sum(everywhere(sum(told)))
                     found.append([array.tolist() for array in w.to_coo()])
         assert here.alive and A._store.rowmap.heads.n > 9 and A._store.apart is not None

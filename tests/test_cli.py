@@ -122,7 +122,7 @@ def test_a_failed_check_exits_with_1(call, monkeypatch, form):
         ["generate", "rmat", "-o", "x.mtx", "--side", "3"],
         ["generate", "rmat", "-o", "x.mtx", "--weights", "9-1"],
         ["replay", "t.json", "--edge-seconds", "nan"],
-        ["replay", "t.json", "--meeting", "-1"],
+        ["replay", "t.json", "--barrier-seconds", "-1"],
         ["replay", "t.json", "--bytes-per-edge", "inf"],
     ],
 )

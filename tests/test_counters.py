@@ -122,7 +122,8 @@ def test_bytes_between_devices_are_counted(devices, A):
         assert sent % 4 == 0 and sent  # who computes is not who owns
         return
     if A._store.rowmap.heads is not None:
-        assert sent == 0 < total(records, "heads", "bytes")  # both are hubs: who owns a column has what they have there
+        # Both are hubs: the owner of a column stores their entries in it.
+        assert sent == 0 < total(records, "gather_hubs", "bytes")
         return
     assert_are_lists(A, (5, 17), sent)
 

@@ -102,8 +102,8 @@ def test_auto_takes_what_moves_least():
 # ---------------------------------------------------------------- what products give
 
 WAYS = {
-    "push": (["heads", "push", "drain", "exchange", "combine"], any_pair),
-    "pull": (["gather", "partial", "pull", "settle"], plus_second),
+    "push": (["gather_hubs", "push", "drain", "exchange", "combine"], any_pair),
+    "pull": (["gather", "partial", "pull", "combine_hubs"], plus_second),
 }
 
 
@@ -272,7 +272,7 @@ def test_fewer_bytes_move(p):
     heads, apart = A._store.rowmap.heads, A._store.apart
     bits = sum((n + 63) // 64 * 8 for n in heads.rows)
     assert moved["gather"] == 8 * apart.moved  # a value for each that a normal row names elsewhere
-    assert moved["settle"] == (p - 1) * (8 * heads.n + bits)
+    assert moved["combine_hubs"] == (p - 1) * (8 * heads.n + bits)
     assert found["edges"][0] == 8 * (p - 1) * A.nrows and np.array_equal(found["edges"][2], found["apart"][2])
     assert found["apart"][0] < 0.5 * found["edges"][0] and found["apart"][1] < 0.06 * found["edges"][1]
 
@@ -291,7 +291,7 @@ def test_bits_are_brought_for_delegates_alone():
     for mask in (None, ~visited.S):
         update = w(direction="push") if mask is None else w(mask, replace, direction="push")
         _, moved = steps(lambda update=update: update << any_pair(q @ A))
-        assert moved["heads"] in (0, bits, 2 * bits)
+        assert moved["gather_hubs"] in (0, bits, 2 * bits)
         sent.append(moved["exchange"])
     assert 0 < sent[1] < sent[0] - 3 * 4 * heads.n / 2
 

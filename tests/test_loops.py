@@ -590,9 +590,12 @@ READS = "Python reads a number in each round (conditions of recorded scalars are
     [
         ("with gb.loop(2): v << v + 1", "it has an inner loop"),
         ("v << gb.Vector.from_coo([1], [2.0], size=9)", "it makes objects (make them before it, and write into them)"),
-        ("it.until(it.index > 5); v << v + 1", "statements follow it.until (it may be last)"),
+        ("it.until(it.index > 5); v << v + 1", "statements follow it.until (write it.until last)"),
         ("n = v.isequal(v); v << v + 1; it.until(n)", READS),
-        ("with it.when(it.index > 1): it.until(it.index > 5)\nv << v + 1", "it.when has more than statements inside"),
+        (
+            "with it.when(it.index > 1): it.until(it.index > 5)\nv << v + 1",
+            "it.when contains it.until, a loop or a new object",
+        ),
         ("A << A + A", "the matrix A changes (write matrices before it or after it)"),
         ("it.until(it.index > 5)", "it has no statements"),
         ("v << v + 1", ""),

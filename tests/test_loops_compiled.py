@@ -795,7 +795,7 @@ def test_frontiers_that_others_wait_for_are_dealt_out(machine, case, monkeypatch
         monkeypatch.setattr(session.replicas, "fit", lambda *_: False)
     A, search = bands(20_000, 200)
     hows = [search().how for _ in range(40)]
-    dealt, alone = (["deal frontiers out" in how for how in hows], [" GPUs" not in how for how in hows])
+    dealt, alone = (["frontiers split among GPUs" in how for how in hows], [" GPUs" not in how for how in hows])
     assert any(dealt) == bool(A._store.copies) == (case in ("dealt", "no use"))
     assert dealt[-1] == (case == "dealt") and alone[-1] == (case == "alone"), hows
     assert any(alone[20:]) == (case == "alone") or case == "no use", hows

@@ -45,7 +45,7 @@ def test_thin_frontier_is_pushed_and_becomes_the_output(one):
     assert steps(plan) == [
         "mask ~mask.S, bitmap",
         "push any_pair[BOOL] by rows of A, x list, mask ~mask.S",
-        "drain what was reached -> list iso",
+        "drain rows reached -> list iso",
         "move list iso becomes the output",
     ]
 
@@ -66,9 +66,9 @@ def test_three_devices_exchange_lists_and_combine_at_the_owner(three):
     d = gb.Vector.from_coo([3, 4], [0.0, 9.0], size=500, name="d")
     assert steps(gb.explain(d(binary.min, direction="push") << min_plus(q @ A))) == [
         "push min_plus[FP64] by rows of A, x list",
-        "drain what was reached -> 3 lists iso a device",
+        "drain rows reached -> 3 lists iso a device",
         "exchange lists to their owners",
-        "combine arrivals by monoid.min[FP64]",
+        "combine received entries by monoid.min[FP64]",
         "write_list list into bitmap by binary.min[FP64]",
     ]
 
@@ -80,15 +80,15 @@ def test_wide_pushes_of_three_devices_are_united_at_the_owner(three):
     shown = steps(gb.explain(d(~d.S, binary.min, direction="push") << min_plus(q @ A)))
     assert shown[1:3] == [
         "push min_plus[FP64] by rows of A, x list, mask ~mask.S",
-        "unite what 3 devices reached by monoid.min[FP64], mask ~mask.S -> bitmap",
+        "reduce_scatter rows reached on 3 devices, by monoid.min[FP64], mask ~mask.S -> bitmap",
     ]
     reached = steps(gb.explain(d(~d.S, direction="push") << any_pair(q @ A)))
     assert reached[1:3] == [
         "push any_pair[FP64] by rows of A, x list, mask ~mask.S",
-        "unite what 3 devices reached by monoid.any[FP64], mask ~mask.S -> bitmap iso",
+        "reduce_scatter rows reached on 3 devices, by monoid.any[FP64], mask ~mask.S -> bitmap iso",
     ]
     kinds = [line.split()[0] for line in steps(gb.explain(d(direction="push") << min_plus(few @ A)))]
-    assert "unite" not in kinds and "combine" in kinds
+    assert "reduce_scatter" not in kinds and "combine" in kinds
 
 
 def test_full_vector_is_pulled_without_any_bitmap(one):
@@ -231,7 +231,7 @@ def test_what_a_matrix_was_reduced_to_is_remembered_with_its_content(devices):
     total = A.reduce_scalar(monoid.plus)
     assert steps(gb.explain(total)) == ["reduce monoid.plus[FP64] of full"]
     first = total.new()
-    assert steps(gb.explain(total)) == ["recall monoid.plus[FP64] of the matrix, as before"]
+    assert steps(gb.explain(total)) == ["cached monoid.plus[FP64] of the matrix, computed before"]
     again = total.new()
     again << binary.plus(again | 1)
     assert (first.value, again.value, total.new().value) == (53, 54, 53)  # each has a buffer of its own

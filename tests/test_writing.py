@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,3 +70,27 @@ def test_what_counts_as_a_sentence():
     text = "One `a b c` [two](x). Three?\n\n```python\nnot. this\n```\n\n- four\n- five six\n\n| a | b c |\n|---|---|\n"
     counts = [words(sentence) for sentence in sentences(text) if words(sentence)]
     assert counts == [3, 1, 1, 2, 1, 2]
+
+
+def shown(path: Path) -> Iterator[str]:
+    """What users see of the engine: names and texts of steps, and what `it.how` says."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            parts = node.args if name in ("emit", "Step", "NotCompiled", "_refuse", "_say") else []
+        elif isinstance(node, ast.Assign):
+            names = {getattr(target, "attr", getattr(target, "id", "")) for target in node.targets}
+            parts = [node.value] if names & {"text", "how", "_how", "lists", "_OTHERS"} else []
+        elif isinstance(node, ast.Return) and path.parent.name == "loop":
+            parts = [node.value] if node.value is not None else []
+        else:
+            continue
+        texts = [each for part in parts for each in ast.walk(part) if isinstance(each, ast.Constant)]
+        yield from (each.value for each in texts if isinstance(each.value, str))
+
+
+def test_plans_and_how_are_in_words_of_the_field():
+    found = [text for path in sorted((ROOT / "gbgpu" / "engine").rglob("*.py")) for text in shown(path)]
+    assert "reduce_scatter" in found and "statements, as " in found and " barriers a round" in found
+    words = re.compile(rf"{private.pattern}|\b(bring|meet|deal|settle|unite|recall)s?\b", re.IGNORECASE)
+    assert not [text for text in found if words.search(text)]

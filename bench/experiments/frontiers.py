@@ -34,7 +34,7 @@ def pushes(call) -> tuple[str, str]:
     """The part of the edges of all pushes that the fuller device looked at, and how many pushes were dealt out."""
     with gb.trace(rounds=True) as records:
         call()
-    there = any("deal frontiers out" in record.text for record in records)
+    there = any("frontiers split among GPUs" in record.text for record in records)
     found = [record for record in records if record.step == "push"]
     edges: dict[str, int] = {}
     for record in found:

@@ -137,7 +137,8 @@ class Plan:
         return replace(self, steps=(*steps, *self.steps))
 
     def __str__(self) -> str:
-        return "\n".join(f"  {i}. {step.kind:<9} {step.text}" for i, step in enumerate(self.steps, 1))
+        width = max([9, *(len(step.kind) for step in self.steps)])
+        return "\n".join(f"  {i}. {step.kind:<{width}} {step.text}" for i, step in enumerate(self.steps, 1))
 
 
 NOTHING = Plan((), (), ())  # of a statement that only moves what others made
@@ -280,28 +281,28 @@ class Planner:
             read = reads(spec)[1]
             to = f"{x.name} {x.form}{'' if read else ' without values'} to all {p} devices"
             if product.heads is not None:
-                to = f"{x.name} {x.form}, what normal rows read, to {p} devices"
+                to = f"{x.name} {x.form}, the values that normal rows read, to {p} devices"
             x = self.emit("gather", x._replace(name="X", iso=x.iso or not read), (x.name, mask), spec, to, product)
         text = f"{text} -> {t.form}{' iso' if t.iso else ''}"
         if product.heads is None:
             return self.emit("pull", t, ("A", x.name, mask), spec, text, product, ("seconds",))
         known = self._heads(Value(mask, "bitmap", None, True, product.outer), "K", product) if mask else ""
         part = Value("P", "bitmap", spec.out, spec.iso, product.heads)
-        told = f"{spec.op!r} of delegates, each device over the columns that it owns"
-        self.emit("partial", part, ("A", x.name, mask, known), spec, told, product, ("seconds",))
+        partial = f"{spec.op!r} of delegates, each device over the columns that it owns"
+        self.emit("partial", part, ("A", x.name, mask, known), spec, partial, product, ("seconds",))
         self.emit(
             "pull", t._replace(name="N"), ("A", x.name, mask), spec, f"{text}, normal rows", product, ("seconds",)
         )
         add = Spec(op=spec.op.monoid.binaryop, a=spec.out, b=spec.out, iso=spec.iso)
-        told = f"what {p} devices have of delegates, to their owners by {spec.op.monoid!r}"
-        return self.emit("settle", t, ("N", "P"), add, told, product.heads)
+        text = f"partial results of delegates on {p} devices, to their owners by {spec.op.monoid!r}"
+        return self.emit("combine_hubs", t, ("N", "P"), add, text, product.heads)
 
     def _heads(self, x: Value, name: str, product: Product) -> str:
         """The register of what x has for delegates, on all devices."""
         assert product.heads is not None
         what = "bits" if x.iso and x.form != "full" else x.form
         text = f"{what} of {product.heads.n} delegates, of {x.name}, to all {product.heads.p} devices"
-        self.emit("heads", x._replace(name=name, map=product.heads), (x.name,), Spec(), text)
+        self.emit("gather_hubs", x._replace(name=name, map=product.heads), (x.name,), Spec(), text)
         return name
 
     def _push(self, product: Product, x: Value, spec: Spec, mask: str, text: str) -> Value:
@@ -317,16 +318,16 @@ class Planner:
             sources, text = (*sources, given, known), f"{text}, delegates on all devices"
         self.emit("push", t._replace(name="S"), sources, spec, text, product, seconds)
         if product.dense:
-            unite = Spec(op=spec.op.monoid.binaryop, a=spec.out, b=spec.out, iso=spec.iso)
-            text = f"what {p} devices reached by {spec.op.monoid!r}{self._masked_by(mask)} -> bitmap{iso}"
-            return self.emit("unite", t, ("S", mask), unite, text, None, seconds)
+            reduce = Spec(op=spec.op.monoid.binaryop, a=spec.out, b=spec.out, iso=spec.iso)
+            text = f"rows reached on {p} devices, by {spec.op.monoid!r}{self._masked_by(mask)} -> bitmap{iso}"
+            return self.emit("reduce_scatter", t, ("S", mask), reduce, text, None, seconds)
         drain = Spec(out=spec.out, idx=spec.idx, iso=spec.iso)
         if p == 1:
-            return self.emit("drain", t, ("S",), drain, f"what was reached -> list{iso}")
-        self.emit("drain", t._replace(name="T"), ("S",), drain, f"what was reached -> {p} lists{iso} a device")
+            return self.emit("drain", t, ("S",), drain, f"rows reached -> list{iso}")
+        self.emit("drain", t._replace(name="T"), ("S",), drain, f"rows reached -> {p} lists{iso} a device")
         self.emit("exchange", t._replace(name="E"), ("T",), drain, "lists to their owners", None, seconds)
         combine = Spec(op=spec.op.monoid, b=spec.out, idx=spec.idx, iso=spec.iso)
-        text = f"arrivals by {spec.op.monoid!r}{self._masked_by(mask)}"
+        text = f"received entries by {spec.op.monoid!r}{self._masked_by(mask)}"
         return self.emit("combine", t, ("E", mask), combine, text, None, seconds)
 
     def _union(self) -> Value:
@@ -390,7 +391,7 @@ class Planner:
         op = self.asked.op
         if self.asked.detail.known:
             t = Value("t", None, self.asked.dtype, True, None)
-            return self.emit("recall", t, (), Spec(op=op), f"{op!r} of the matrix, as before", self.asked.detail)
+            return self.emit("cached", t, (), Spec(op=op), f"{op!r} of the matrix, computed before", self.asked.detail)
         x = self.operand("x", self.asked.detail.over)
         if self.asked.detail.over is not None:  # by index
             x = self.dense(x)
@@ -404,7 +405,8 @@ class Planner:
         x = self.operand("x")
         if "i" in self.values:
             t = Value("t", "full", x.dtype, False, self.values["i"].map)
-            return self.emit("take", t, (x.name, "i"), Spec(), f"rows of {x.name} that a vector names", None, ("ids",))
+            text = f"values of {x.name} at the ids of a vector"
+            return self.emit("take", t, (x.name, "i"), Spec(), text, None, ("ids",))
         dense = self.dense(x)
         t, text = Value("t", "bitmap", x.dtype, False, self.asked.detail), f"indexed rows of {x.name} {x.form}"
         return self.emit("extract", t, (dense.name,), Spec(b=x.dtype), text, None, ("ids",))

@@ -96,7 +96,7 @@ def _with_ids(session: Any, index: Any) -> Any:
     if store is not None and store.form == "full":
         return index
     if session.capturing is not None:
-        raise NotCompiled(f"{index.vector.name} may lack places")
+        raise NotCompiled(f"the index {index.vector.name} may lack ids (a full Vector has all)")
     return index if session.nvals(index.vector) == index.size else Index(index.n, ids=index.ids())
 
 

@@ -364,7 +364,7 @@ class Stores(Reading):
     def _turned(self, matrix: Any, store: MatrixStore) -> MatrixStore:
         """The transpose."""
         into = Value(matrix.name, "csr", store.dtype, store.iso, store.colmap)
-        step = Step("transpose", into, (), Spec(), f"{matrix.name} by columns, kept with it")
+        step = Step("transpose", into, (), Spec(), f"{matrix.name} by columns, cached with it")
         return self.aside(step, partial(transpose, self, store))
 
     def aside(self, step: Step, work: Callable[[], Any]) -> Any:

@@ -308,7 +308,7 @@ class Loop(Mode):
     converged : bool
         Whether the condition ended the loop.
     how : str
-        What ran the loop: "statements", a graph of the device, or one kernel.
+        What ran the loop: "statements" and the reason, a list of kernel calls, a CUDA graph, or one persistent kernel.
     max_iterations : int or None
         The bound of the rounds.
 

@@ -73,7 +73,7 @@ class Condition:
         if isinstance(node, Expression) and not node.shape:
             node = node.new()  # computed in each round
         if not isinstance(node, Scalar):
-            raise NotCompiled(f"{node.name} is read in its condition")
+            raise NotCompiled(f"its condition reads {node.name}, which is no Scalar")
         if node._store is None:
             if node._value is None:
                 raise NotCompiled(f"{node.name} is empty")
@@ -91,7 +91,7 @@ class Condition:
         if what == "value":
             return self.text(x)
         if what != "nvals":
-            raise NotCompiled("its condition reads a value")
+            raise NotCompiled("its condition reads v.get(i) or v.isequal(w), which Python computes")
         store = x._store
         if x.ndim != 1:
             raise NotCompiled("its condition counts entries of a matrix")
@@ -269,7 +269,7 @@ ALONE guard(unsigned long long handle, long long *out{self._arguments}) {{
 
 
 class CpuCondition(Condition):
-    """Text for kernels/llvm.py. Arguments are arrays of their types."""
+    """Text of a CPU kernel. Arguments are arrays of their types."""
 
     literal, printed = staticmethod(literal_text), staticmethod(to_text)
     choice, both, either, no = "({1} if {0} else {2})", "and", " or ", "False"

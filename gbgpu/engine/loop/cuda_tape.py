@@ -113,13 +113,13 @@ class CudaTape:
 
     def finish(self) -> None:
         rounds, how = self._rounds, settings.resident
-        graphs = "a graph" if not rounds.others else f"graphs on {len(rounds.gpus)} GPUs"
+        graphs = "a CUDA graph of" if not rounds.others else f"CUDA graphs on {len(rounds.gpus)} GPUs,"
         self.dealt = any(name == "deal" for _, name, *_ in self._journal.parts)
-        told = ", which deal frontiers out" if self.dealt else ""
-        self.how = f"{graphs} of {rounds.nodes} nodes a round{self.between}{told}"
+        split = ", frontiers split among GPUs" if self.dealt else ""
+        self.how = f"{graphs} {rounds.nodes} nodes a round{self.between}{split}"
         self._codes: list[Code] = []
         if rounds.others and not self._known:
-            raise NotCompiled("GPUs would not know where to meet")
+            raise NotCompiled("a round has work of other libraries, around which GPUs are not synchronized")
         if how == "always" or self.few and how != "never":
             with suppress(Unknown):
                 self.will_stay([self.round()])
@@ -136,18 +136,18 @@ class CudaTape:
     @property
     def one(self) -> str:
         gpus = len(self._rounds.gpus)
-        return "one kernel" if gpus == 1 else f"one kernel on each of {gpus} GPUs"
+        return "one persistent kernel" if gpus == 1 else f"one persistent kernel on each of {gpus} GPUs"
 
     @property
     def between(self) -> str:
-        """What GPUs bring of each other in a round: arrays, and lists of which only they know the lengths."""
+        """What GPUs fetch from each other in a round: arrays, and lists of which only they know the lengths."""
         sure = most = 0
         for _, name, args, _, _, gpu in self._journal.parts if self._rounds.others else ():
             arrays = [arg for arg in args if hasattr(arg, "__cuda_array_interface__")] if name in _READ else []
             size = sum(array.nbytes for array in arrays if array.device.id != gpu)
             sure, most = (sure + size, most) if name == "copy_bytes" else (sure, most + size)
-        lists = f", lists of {_megabytes(most)} at most" if most else ""
-        return f", which bring {_megabytes(sure)}{lists}" if sure or most else ""
+        lists = f", and lists of at most {_megabytes(most)}" if most else ""
+        return f", {_megabytes(sure)} fetched from other GPUs a round{lists}" if sure or most else ""
 
     @property
     def meetings(self) -> int:
@@ -222,8 +222,7 @@ class CudaTape:
             devices = map(self._rounds.device, self._rounds.gpus)
             kernels = [code.loaded(device) for code, device in zip(self._codes, devices, strict=True)]
             self._rounds.stay(kernels, resident.THREADS, resident.BLOCKS, self._programs)
-            met = f"{self.one}, whose blocks meet {self.meetings} times a round"
-            self._codes, self.how = [], met + self.between
+            self._codes, self.how = [], f"{self.one}, {self.meetings} barriers a round{self.between}"
 
     def launch(self, until: int | None, due: Callable[[float], bool]) -> None:
         self._ready()

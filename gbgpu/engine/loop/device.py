@@ -460,7 +460,7 @@ class DeviceLoop:
                 return None
             if settled:
                 return pinned
-        self._refuse("its rounds leave other forms than they begin with")
+        self._refuse("its vectors change their forms in each round")
         return None
 
     def _go(self, pinned: dict[int, Statement]) -> None:

@@ -49,9 +49,9 @@ def _unlike(operations: list[Operation], statements: list[Statement]) -> str | N
         elif kind not in (*_SIMPLE, "when"):
             return _OTHERS[kind]
         elif ended:
-            return "statements follow it.until (it may be last)"
+            return "statements follow it.until (write it.until last)"
         elif kind == "when" and not all(inner.kind in _SIMPLE for inner in what.operations):
-            return "it.when has more than statements inside"
+            return "it.when contains it.until, a loop or a new object"
     changed = next((statement.output.name for statement in statements if statement.output.ndim > 1), None)
     if changed:
         return f"the matrix {changed} changes (write matrices before it or after it)"

@@ -27,8 +27,8 @@ class Joined:
             self._tape.will_stay(rounds, [tape.crossing() for tape in tapes])
         except Unknown as reason:
             raise NotCompiled(str(reason)) from reason
-        kernels, brought = self._tape.one, "".join(dict.fromkeys(each.tape.between for each in self.both))
-        self._how = f"{kernels} of two kinds of rounds, whose blocks meet {self._tape.meetings} times a round{brought}"
+        kernels, fetched = self._tape.one, "".join(dict.fromkeys(each.tape.between for each in self.both))
+        self._how = f"{kernels} for two kinds of rounds, {self._tape.meetings} barriers a round{fetched}"
         first.joined = second.joined = self
 
     @property

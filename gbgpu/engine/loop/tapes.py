@@ -84,8 +84,8 @@ class CpuTape:
 
     def finish(self) -> None:
         self._replay.finish()
-        beside = f", by {self._replay.threads} threads" if self._replay.threads > 1 else ""
-        self.how = f"{self._replay.length} calls a round{beside}"
+        beside = f", on {self._replay.threads} threads" if self._replay.threads > 1 else ""
+        self.how = f"{self._replay.length} kernel calls a round{beside}"
 
     def begin(self, rounds: int, noted: Any) -> None:
         self.noted = noted
@@ -164,7 +164,7 @@ class _Kernels:
     def pull_layout(self, *arguments: Any) -> Any:
         layout = self._kernels.pull_layout(*arguments)
         if layout[0] is not None:
-            raise NotCompiled("rows are counted without a kernel")
+            raise NotCompiled("a pull prepares its rows on the host")
         return layout
 
 
@@ -193,7 +193,7 @@ class _Writing(CpuDevice):
 
     def copy(self, target: np.ndarray, source: np.ndarray) -> None:
         if target.dtype != source.dtype or target.size != source.size:
-            raise NotCompiled("a copy changes types")
+            raise NotCompiled("an array is copied into another type")
         self._journal.launched([target, source])
         self._replay.copy(target, source)
 

@@ -36,7 +36,7 @@ def separated(session: Context, store: MatrixStore) -> Separated:
     where a device would get 2**31 entries of theirs."""
     if store.apart is None:
         into = Value("A", "csr", store.dtype, store.iso, store.rowmap)
-        step = Step("separate", into, (), Spec(), "rows of delegates to the owners of their columns, kept with A")
+        step = Step("separate", into, (), Spec(), "rows of delegates to the owners of their columns, cached with A")
         store.apart = session.aside(step, partial(_made, session, store))
     found: Separated = store.apart
     return found

@@ -28,7 +28,7 @@ class Delegates(Output):
 
     __slots__ = ()
 
-    def _heads(self, step: Step) -> list[needs.Dense]:
+    def _gather_hubs(self, step: Step) -> list[needs.Dense]:
         """What a vector, or a mask, has for delegates, which are the first rows of each block, on every device."""
         source, map, session = self.registers[step.sources[0]], step.into.map, self.session
         if type(source) is list:
@@ -78,7 +78,7 @@ class Delegates(Output):
 
         return self.over(heads.tasks, work)
 
-    def _settle(self, step: Step) -> VectorStore:
+    def _combine_hubs(self, step: Step) -> VectorStore:
         """What devices have of the delegates' rows, combined by the owners, at the head of their blocks."""
         (t, parts), heads, session = [self.registers[name] for name in step.sources], step.option, self.session
         each, iso, kernel = range(heads.p), t.iso, self.kernel("write")

@@ -140,7 +140,7 @@ class Elementwise(Steps):
         value = session.devices[0].put(np.zeros(1, x.dtype.np_type) if found is None else found)
         return VectorStore(map, x.dtype, "full", False, [VectorBlock(map.n, value, 1)])
 
-    def _recall(self, step: Step) -> tuple[Any, Any]:
+    def _cached(self, step: Step) -> tuple[Any, Any]:
         """What a reduction of this matrix gave, in a buffer of its own."""
         both, vals = self.registers["sums"][step.spec.op, step.option.counted]
         fresh = copied(self.session.home, both)
@@ -155,7 +155,7 @@ class Elementwise(Steps):
         if len(sums) >= SUMS:
             sums.clear()
         sums[step.spec.op, step.option.counted] = found
-        return self._recall(step)
+        return self._cached(step)
 
     def _reduced(self, step: Step) -> tuple[Any, Any]:
         x, session, counted = self.registers[step.sources[0]], self.session, step.option.counted

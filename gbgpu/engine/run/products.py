@@ -386,7 +386,7 @@ class Products(Delegates):
         value = device.empty(1, monoid.dtype.np_type) if iso and not fresh else space.vals
         return _new(Reached, (space, value, device.zeros(1, np.int64)))
 
-    def _unite(self, step: Step) -> VectorStore:
+    def _reduce_scatter(self, step: Step) -> VectorStore:
         """What all devices have scattered, at the owners of the rows."""
         reached, map, session = self.registers[step.sources[0]], step.into.map, self.session
         kernel, devices, iso = self.kernel("write"), session.devices, step.into.iso
