@@ -422,8 +422,10 @@ def _together(ranks: Any, source: Any, limit: int | None, name: str | None) -> M
     ranks.alike(part.check, "a file")
     if not mine:
         return _made(part, name)
+    symmetric = _parts_symmetric(part)
     matrix._session.build_csr(matrix, offsets, part.ids, part.values, bool(header.flags & _ISO), trusted=True, first=lo)
-    _declare(part, matrix)
+    if symmetric:
+        matrix._session.declare_symmetric(matrix)
     return matrix
 
 
@@ -447,21 +449,22 @@ def _made(part: _Part, name: str | None) -> Matrix | Vector:
         ids = np.arange(lo, hi) if header.flags & _FULL else ids
         return Vector.from_coo(ids, given, header.dtype, size=header.nrows, name=name, local=True)
     rows = np.repeat(np.arange(header.nrows), np.diff(part.local()))
+    symmetric = _parts_symmetric(part)
     matrix = Matrix.from_coo(rows, ids, given, header.dtype, **shape, name=name, local=True)
-    _declare(part, matrix)
+    if symmetric:
+        matrix._session.declare_symmetric(matrix)
     return matrix
 
 
-def _declare(part: _Part, matrix: Matrix) -> None:
-    """That a matrix of parts is symmetric, if the file says so and it is."""
+def _parts_symmetric(part: _Part) -> bool:
+    """Whether a matrix of parts is symmetric and the file says so. Asked before it is built, which takes the ids."""
     ranks, header = settings.session().ranks, part.header
     if not header.flags & _SYMMETRIC:
-        return
+        return False
     keys = ranks.gathered(os.urandom(24), "keys")[0]
     arrays = part.local(), part.ids, _bits(part.values), np.frombuffer(keys, np.uint64)
     mine = ranks.alike(lambda: parse.asymmetry(*arrays), "a symmetric matrix")
-    if sum(ranks.gathered(mine, "a symmetric matrix")) % 2**64 == 0:
-        matrix._session.declare_symmetric(matrix)
+    return bool(sum(ranks.gathered(mine, "a symmetric matrix")) % 2**64 == 0)
 
 
 def _crc(one: int, two: int, length: int) -> int:

@@ -17,7 +17,7 @@ from .llvm import translated
 def machine_code(text: str, types: entry.Types) -> bytes:
     """The object file of a kernel for arguments of these types. Raises Untranslatable for a text that is no kernel's.
 
-    LLVM is asked by one thread at a time (interrupts.in_turn).
+    LLVM is asked by one thread at a time (interrupts.apart).
     """
     if settings.verbose & 4:
         print(text, file=sys.stderr)

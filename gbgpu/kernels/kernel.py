@@ -45,13 +45,13 @@ class Kernel:
     def _made(self, types: entry.Types) -> Code:
         file = f"{self.name}-{store.code_name(repr((types, settings.optimize, compiler_and_processor())))}.o"
         object = store.get("cpu", file)
-        compiler = None if object else imported("gbgpu.kernels.compiled")  # not while signals wait: it takes long
-        return in_turn(lambda: self.codes.get(types) or self._linked(types, file, object, compiler))
+        alone = apart if object is None else in_turn  # long formulas take seconds to compile
+        return alone(lambda: self.codes.get(types) or self._linked(types, file, object))
 
-    def _linked(self, types: entry.Types, file: str, object: bytes | None, compiler: Any) -> Code:
+    def _linked(self, types: entry.Types, file: str, object: bytes | None) -> Code:
         compiling.kernel(self.kind)
         if object is None:
-            object = compiler.machine_code(self.text, types)
+            object = imported("gbgpu.kernels.compiled").machine_code(self.text, types)
             store.put("cpu", file, object)
         if not self.text.startswith(ASSEMBLY):
             link.given["caller"] = CALLER.code(()).run
