@@ -8,7 +8,7 @@ from gbgpu import Matrix, Vector
 from gbgpu.errors import InvalidValue, message
 from gbgpu.io import checks
 from gbgpu.io.binary import load, save
-from gbgpu.io.dialects import read_csv, read_konect, refuse_adjacency
+from gbgpu.io.dialects import read_csv, read_konect, refuse_adjacency, refuse_vertices
 from gbgpu.io.edgelist import read_dimacs, read_edgelist, write_dimacs, write_edgelist
 from gbgpu.io.matrixmarket import mmread, mmwrite
 from gbgpu.io.npz import read_npz, write_npz
@@ -21,11 +21,12 @@ _FORMS: dict[str, tuple[Callable[..., Any], Callable[..., None]]] = {
     "edgelist": (read_edgelist, write_edgelist),
     "npz": (read_npz, write_npz),
 }
-_READ_ONLY: dict[str, Callable[..., Any]] = {"csv": read_csv, "konect": read_konect, "metis": refuse_adjacency}
+_READ_ONLY: dict[str, Callable[..., Any]] = {"csv": read_csv, "konect": read_konect}
+_READ_ONLY |= {"metis": refuse_adjacency, "vertices": refuse_vertices}
 _SUFFIXES = {".mtx": "mtx", ".gbgpu": "gbgpu", ".gr": "dimacs", ".npz": "npz"} | dict.fromkeys(
     (".txt", ".tsv", ".el", ".wel"), "edgelist"
 )
-_ALSO_READ = {".csv": "csv", ".edges": "edgelist", ".e": "edgelist", ".graph": "metis"}
+_ALSO_READ = {".csv": "csv", ".edges": "edgelist", ".e": "edgelist", ".graph": "metis", ".v": "vertices"}
 _PACKED = (".gz", ".bz2", ".xz")
 SUFFIXES = ", ".join(_SUFFIXES)
 
@@ -78,7 +79,7 @@ def read(path: Any, **options: Any) -> Matrix | Vector:
     Raises
     ------
     NotImplementedException
-        For .graph, METIS's adjacency lists.
+        For .graph, METIS's adjacency lists, and .v, Graphalytics' vertices.
     FileFormatError, OSError
         And others, as the reader of the form.
 
