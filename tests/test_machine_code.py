@@ -20,7 +20,7 @@ from gbgpu.device import store
 from gbgpu.kernels import alike, cpu, entry
 from gbgpu.kernels.interpreted import interpreted
 from gbgpu.kernels.kernel import Kernel
-from gbgpu.kernels.llvm import Untranslatable
+from gbgpu.kernels.llvm_values import Untranslatable
 
 ROOT = Path(__file__).parent.parent
 LOOPED = """

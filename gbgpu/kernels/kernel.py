@@ -20,7 +20,8 @@ from .link import Code
 
 ASSEMBLY = "; LLVM"  # so begin texts that are LLVM's, not kernels
 _HOMES = 256
-_MADE_BY = "compiled.py", "entry.py", "llvm.py"  # machine code of others' versions of these does not count
+# Machine code that others' versions of these have made does not count.
+_MADE_BY = "compiled.py", "entry.py", "llvm.py", "llvm_expressions.py", "llvm_values.py"
 
 
 class Kernel:
