@@ -33,10 +33,6 @@ def machine_code(text: str, types: entry.Types) -> bytes:
 
 @cache
 def _machine(level: int) -> Any:
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    # Else loops are made fast for strides of 1 alone; iso values have 0.
-    binding.set_option("gbgpu", "-enable-mem-access-versioning=false")
     intel = platform.machine() in ("x86_64", "AMD64")
     return binding.Target.from_default_triple().create_target_machine(
         cpu=binding.get_host_cpu_name(),
@@ -58,3 +54,7 @@ def _free_pass_managers() -> None:
 
 
 _free_pass_managers()
+binding.initialize_native_target()
+binding.initialize_native_asmprinter()
+# Else loops are made fast for strides of 1 alone; iso values have 0.
+binding.set_option("gbgpu", "-enable-mem-access-versioning=false")

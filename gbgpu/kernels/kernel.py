@@ -1,5 +1,5 @@
 """CPU kernels. Their machine code is loaded from disk at the first call, in a fraction of a millisecond; what does not
-lie there is compiled, in about twenty."""
+lie there is compiled, in some tens."""
 
 import os
 import platform

@@ -203,13 +203,13 @@ class _Function(Expressions):
         self._branch(node.test, body, behind)
         self._begin(body)
         self._looped(node.body, head, behind)
+        self._begin(behind)
 
     def _looped(self, body: Sequence[ast.stmt], on: str, behind: str) -> None:
         self._loops.append((on, behind))
         self._all(body)
         self._loops.pop()
         self._go(on)
-        self._begin(behind)
 
     def _do_For(self, node: ast.For) -> None:
         over = node.iter
@@ -234,11 +234,8 @@ class _Function(Expressions):
         goes_on = self._let(f"icmp {'ult' if unsigned else 'slt'} i64 {now}, {end}")
         self._lines.append(f"br i1 {goes_on}, label %{body}, label %{behind}")
         self._begin(body)
-        self._assign(node.target, Value(LITERAL if kind == LITERAL else kind, now))
-        self._loops.append((on, behind))
-        self._all(node.body)
-        self._loops.pop()
-        self._go(on)
+        self._assign(node.target, Value(kind, now))
+        self._looped(node.body, on, behind)
         self._begin(on)
         following = self._let(f"add {'nuw' if unsigned else 'nsw'} i64 {now}, {step}")
         self._lines.append(f"store i64 {following}, ptr {at}")

@@ -38,8 +38,7 @@ _FOLDED: dict[type, Callable[[int, int], int]] = {
     **{ast.BitAnd: lambda x, y: x & y, ast.FloorDiv: lambda x, y: x // y, ast.BitXor: lambda x, y: x ^ y},
 }
 # Functions of LLVM's, and those of the C library that have another name there; all others have Python's.
-_INTRINSIC = {"sqrt": "sqrt", "fabs": "fabs", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint"}
-_INTRINSIC |= {"copysign": "copysign"}
+_INTRINSIC = {"sqrt", "fabs", "floor", "ceil", "trunc", "rint", "copysign"}
 _C_NAMES = {"gamma": "tgamma"}
 # What is computed on both sides of a choice, without a branch.
 _PLAIN = (ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context)
@@ -165,14 +164,15 @@ class Expressions:
         """An element: its array, and the address."""
         if not isinstance(node, ast.Subscript):
             return self._unknown(node)
-        array, index = self._array(node.value), self._index(self._expression(node.slice))
-        return array, self._address(array, index)
+        array = self._array(node.value)
+        return array, self._address(array, node.slice)
 
-    def _address(self, array: Array, index: str) -> str:
+    def _address(self, array: Array, at: ast.expr, inside: str = "inbounds ") -> str:
+        index = self._index(self._expression(at))
         if not array.stride:
-            return self._let(f"getelementptr inbounds {stored_as(array.kind)}, ptr {array.data}, i64 {index}")
+            return self._let(f"getelementptr {inside}{stored_as(array.kind)}, ptr {array.data}, i64 {index}")
         offset = self._let(f"mul i64 {index}, {array.stride}")
-        return self._let(f"getelementptr inbounds i8, ptr {array.data}, i64 {offset}")
+        return self._let(f"getelementptr {inside}i8, ptr {array.data}, i64 {offset}")
 
     def _loaded(self, array: Array, place: str) -> Value:
         value = self._let(f"load {stored_as(array.kind)}, ptr {place}")
@@ -382,19 +382,16 @@ class Expressions:
         if name == "divide":
             return self._operation(ast.Div(), *values)
         if name == "ldexp":
-            kind = values[0].kind
-            self._declare(f"{LLVM[kind]} @ldexp{'f' * (kind == 'f32')}({LLVM[kind]}, i32)")
-            call = f"call {LLVM[kind]} @ldexp{'f' * (kind == 'f32')}({LLVM[kind]} {values[0].text}, i32 "
-            return Value(kind, self._let(f"{call}{self._as(values[1], 'i32')})"))
+            return self._mathematics(name, values[0].kind, [values[0], self._to(values[1], "i32")])
         kind = "f32" if all(value.kind == "f32" for value in values) else FLOAT
-        own = LLVM[kind]
-        if name in _INTRINSIC:
-            function = f"llvm.{_INTRINSIC[name]}.{kind}"
-        else:
-            function = _C_NAMES.get(name, name) + "f" * (kind == "f32")
-        self._declare(f"{own} @{function}({', '.join([own] * len(values))})")
-        given = ", ".join(f"{own} {self._as(value, kind)}" for value in values)
-        return Value(kind, self._let(f"call {own} @{function}({given})"))
+        return self._mathematics(name, kind, [self._to(value, kind) for value in values])
+
+    def _mathematics(self, name: str, kind: str, values: Sequence[Value]) -> Value:
+        """A function of `math` of LLVM's or of the C library, which gives a number of a type."""
+        function = f"llvm.{name}.{kind}" if name in _INTRINSIC else _C_NAMES.get(name, name) + "f" * (kind == "f32")
+        self._declare(f"{LLVM[kind]} @{function}({', '.join(LLVM[value.kind] for value in values)})")
+        given = ", ".join(f"{LLVM[value.kind]} {value.text}" for value in values)
+        return Value(kind, self._let(f"call {LLVM[kind]} @{function}({given})"))
 
     def _frexp(self, value: Value) -> tuple[Value, Value]:
         own, name = LLVM[value.kind], "frexp" + "f" * (value.kind == "f32")
@@ -419,9 +416,7 @@ class Expressions:
     def _call_abs(self, node: ast.expr) -> Value:
         value = self._expression(node)
         if value.kind[0] == "f":
-            self._declare(f"{LLVM[value.kind]} @llvm.fabs.{value.kind}({LLVM[value.kind]})")
-            call = f"call {LLVM[value.kind]} @llvm.fabs.{value.kind}({LLVM[value.kind]} {value.text})"
-            return Value(value.kind, self._let(call))
+            return self._mathematics("fabs", value.kind, [value])
         return self._larger(value, self._operation(ast.Sub(), Value(LITERAL, "0"), value), "gt")
 
     def _call_min(self, *of: ast.expr) -> Value:
@@ -459,8 +454,6 @@ class Expressions:
 
     def _call_fetch(self, array: ast.expr, at: ast.expr) -> None:
         """Bring array[at] near: it will be read soon. Of a place outside nothing comes, and nothing happens."""
-        given = self._array(array)
-        place = self._address(given, self._index(self._expression(at))).strip()
-        self._lines[-1] = self._lines[-1].replace("inbounds ", "")
+        place = self._address(self._array(array), at, inside="")
         self._declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self._lines.append(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")

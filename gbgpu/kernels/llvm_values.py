@@ -39,6 +39,7 @@ class Array(NamedTuple):
 
 
 def kind_of(given: str) -> str:
+    """The type of an argument, as entry.types_of tells it; of an array its elements'."""
     named = {"int": INT, "float": FLOAT, "bool": BOOL}
     if given in named:
         return named[given]
@@ -112,6 +113,7 @@ def spelt(value: Any) -> Value:
 
 
 def constant(value: Any, kind: str) -> str:
+    """LLVM's text of a number of a type; whole numbers wrap."""
     if kind[0] == "f":
         return f"0x{struct.unpack('<Q', struct.pack('<d', float(value)))[0]:016X}"
     if kind == BOOL:

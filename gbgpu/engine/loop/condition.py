@@ -283,9 +283,6 @@ class CpuCondition(Condition):
     def kernel(self, done: list[str], copies: list[tuple[str, str, int]], limits: Limits) -> str:
         lines = [f"v{i} = {source}[0]" for i, (_, source, _) in enumerate(copies)]
         lines += [f"{target}[0] = v{i}" for i, (target, _, _) in enumerate(copies)]
-        left = "0"
-        for number, texts in ((GONE_WIDE, limits.wide), (UNLIKE, limits.unlike)):
-            left = f"{number} if {self.any(texts)} else {left}" if texts else left
         return self._module(
             "state, seen",
             "round = state[0]",
@@ -293,10 +290,10 @@ class CpuCondition(Condition):
             f"seen[0] = {self.entries or 'np.nan'}",
             f"seen[1] = {self.change or 'np.nan'}",
             *lines,
-            f"state[2] = {left}",
+            f"state[2] = {UNLIKE} if {self.any(limits.unlike)} else {GONE_WIDE} if {self.any(limits.wide)} else 0",
             "state[0] = round + 1",
             "state[1] = done",
-            "state[3] = (state[1] == 0) & (state[2] == 0) & (round + 1 < state[4])",  # branches take long to compile
+            "state[3] = not done and state[2] == 0 and round + 1 < state[4]",
         )
 
     def computing(self, text: str) -> str:
