@@ -19,6 +19,7 @@ from .interrupts import imported
 from .language.expr import Expression, Statement, new_like
 from .language.masks import replace
 from .language.matrix import Matrix, TransposedMatrix
+from .language.fixpoint import Fixpoint, fixpoint
 from .language.recording import Loop, loop
 from .language.scalar import Scalar
 from .language.update import Updater
@@ -302,7 +303,7 @@ def explain(what: Any = None) -> Any:
 
     Parameters
     ----------
-    what : Statement, Expression or Loop, optional
+    what : Statement, Expression, Loop or Fixpoint, optional
         A statement that ran; an expression, which is planned and not run; or a loop that ran.
 
     Returns
@@ -325,7 +326,7 @@ def explain(what: Any = None) -> Any:
         return settings.session().planning(Plans())
     if isinstance(what, Statement):
         return PlanText(f"{what!r}\n{what.plan}")
-    if isinstance(what, Loop):
+    if isinstance(what, Loop | Fixpoint):
         return PlanText(what.explained())
     if not isinstance(what, Expression):
         raise TypeError(
@@ -376,6 +377,7 @@ __all__ = [
     "estimate_memory",
     "exceptions",
     "explain",
+    "fixpoint",
     "foldable",
     "indexunary",
     "init",

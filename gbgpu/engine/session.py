@@ -24,7 +24,7 @@ from ..modes import Changed, Open, Threads, Within
 from ..semiring._lower import to_python
 from ..semiring._types import INT64
 from ..trace import counters
-from . import forks, loop  # noqa: F401  (forks: registered by its import)
+from . import fixpoint, forks, loop  # noqa: F401  (forks: registered by its import)
 from .assign import chosen
 from .calls import folding_of
 from .context import Context
@@ -219,6 +219,18 @@ class Session(Stores):
     def carry_out(self, recorded: Any) -> None:
         """Run a recorded loop to its end."""
         loop.carry_out(self, recorded)
+
+    def not_free(self, work: Any) -> str | None:
+        """What keeps a recorded fixpoint from the free schedule; None: nothing."""
+        return fixpoint.hindrance(self, work)
+
+    def relax(self, work: Any) -> Any:
+        """Run a recorded fixpoint without rounds (see fixpoint.Done)."""
+        return fixpoint.relax(self, work)
+
+    def spread(self, matrix: Any) -> float:
+        """Mean weights that its windows are wide."""
+        return fixpoint.spread(self, matrix)
 
     def filtered(self, expr: Any, segments: Iterable[tuple[int, np.ndarray]]) -> list[np.ndarray]:
         """What a select expression of a vector keeps of host arrays (see filtering.filtered)."""

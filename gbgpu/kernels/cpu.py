@@ -26,6 +26,7 @@ class CpuKernels:
 
     kind = "cpu"
     neutral = False
+    relaxed = 1 << 20
     whole = 100_000  # such products take less than handing them out
     weights: Mapping[str, float] = {}
     mxm: tuple[str, ...] = ("dot", "rows", "hash", "dense", "sort")
@@ -51,6 +52,11 @@ class CpuKernels:
 
     def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool, plain: bool = False) -> Any:
         return device.zeros(mxm_room(entries, width, hashed), np.int64 if hashed else np.int8 if plain else np.int32)
+
+    def lists(self, device: Any, n: int, spec: Spec) -> tuple[Any, Any, Any, Any]:
+        """A vertex is in each at most once."""
+        near, far = (device.empty(n, spec.idx) for _ in range(2))
+        return near, far, device.zeros(n, np.int8), device.zeros(16, np.int64)
 
     def ahead(self, steps: Iterable[Any]) -> None:
         """Nothing: LLVM compiles one kernel after the other."""

@@ -7,7 +7,7 @@ FLAGS = """
 SIX, LOW_BITS, ONCE, ONE = np.uintp(6), np.uintp(63), np.uintp(1), np.uint64(1)
 MASKED, COMPLEMENT, XFULL, TRACE, XLIST, TFULL, REPLACE, REGION = 1, 2, 4, 8, 16, 32, 64, 128
 CFULL, AFULL, BFULL, OUTFULL, VALUED, DENSE, TALLY = 256, 512, 1024, 2048, 4096, 8192, 16384
-PAIRED = 32768
+PAIRED, WINDOWED = 32768, 65536
 """
 
 # Rows of a list lie anywhere: where one begins is asked for when it is so many rows away, what it has when fewer.

@@ -2,7 +2,7 @@
 
 from ..semiring._lower import literal_text, to_text
 from ..semiring._types import BOOL
-from . import cpu_mxm
+from . import cpu_mxm, cpu_relax
 from .cpu_bodies import (
     ALLOW,
     BLENDED_LOOP,
@@ -363,7 +363,9 @@ _GAPS = {
     "mxm": cpu_mxm.names,
     "moved": _moving,
     "runs": cpu_mxm.names,
+    "relax": cpu_relax.names,
 }
+_BODIES = BODIES | cpu_mxm.BODIES | cpu_relax.BODIES
 
 
 def _names(kind, spec, parts):
@@ -396,7 +398,7 @@ def source(kind: str, spec: Spec) -> str:
 
     parts = _Parts(cast_program)
     names = _names(kind, spec, parts)
-    body = _fill(BODIES.get(kind) or cpu_mxm.BODIES[kind], names)
+    body = _fill(_BODIES[kind], names)
     head = [f'"""{kind}, generated."""', "import math", "import numpy as np", FLAGS]
     # sums of rows in lanes side by side, and products not rounded before they are added
     if kind == "pull" and not spec.fixed and spec.op.monoid.name == "plus" and spec.op.monoid.dtype.kind == "f":

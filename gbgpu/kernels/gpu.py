@@ -45,6 +45,7 @@ STREAM = 1024  # threads of a block of pull_stream: few blocks, so that few tabl
 PACK = 4  # pull_stream: entries a value of x that pay for packing it
 TABLE, DOT = 16384, 512  # mxm_dot_heavy: places of the table, as in src/mxm_dot.cu, and threads
 PARTIAL_SUMS = 512  # reduce: blocks at most
+RELAX, MEETING = 2, 64  # relax: blocks a multiprocessor, words of where they meet
 OWNERS = 16  # pull_far, as in src/, and the words of what it is told of them
 FAR = 3 + OWNERS + 1 + OWNERS
 _FAR = Struct(f"{FAR}q")
@@ -53,7 +54,7 @@ WAIT = ("apply", "select", "select_list", "ewise", "fold")  # kinds whose number
 
 # Kinds that most time is spent in: to compile them fast makes some a third slower.
 LONG_RUNS = {"pull", "pull_stream", "push", "write", "ewise", "fold", "apply", "select", "reduce"}
-LONG_RUNS |= {"mxm_dot", "mxm_dense", "mxm_expand"}
+LONG_RUNS |= {"relax", "mxm_dot", "mxm_dense", "mxm_expand"}
 ENTRIES = ("matrix_select", "matrix_apply", "matrix_scale")  # kinds that take entries of matrices, not rows
 
 # Steps whose Spec is that of the kernel of this name.
@@ -79,6 +80,7 @@ class GpuKernels:
 
     kind = "cuda"
     atomic, neutral = False, True
+    relaxed = 100_000_000
     weights: Mapping[str, float] = {}
     mxm: tuple[str, ...] = ("dot", "dense", "sort")
     whole = 1 << 28  # searches gain by a second GPU from there on: RMAT of scale 22 is slower on two, 24 is faster
@@ -160,6 +162,12 @@ class GpuKernels:
 
     def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool, plain: bool = False) -> Any:
         return gpu_streams.long_rows(device, block)
+
+    def lists(self, device: Any, n: int, spec: Spec) -> tuple[Any, Any, Any, Any]:
+        """Two lists each: workers fill one while they empty the other. A vertex may be there more than once."""
+        room = 2 * max(2 * n, 1 << 16)
+        near, far = (device.empty(room, spec.idx) for _ in range(2))
+        return near, far, device.empty(room, spec.out.np_type), device.zeros(16, "int64")
 
     def scratch(self, purpose: str, device: Any, words: int) -> Any:
         """Zeroed words that a kernel leaves zeroed where it counts; kept, and grown, for one purpose on one GPU."""
@@ -461,6 +469,23 @@ def _mxm_dot(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spe
     return launch
 
 
+def _relax(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
+    """relax stays, with as many blocks as the GPU holds at once."""
+    run, scalars = _run(device, module, kind), _scalars(kind, spec)
+    function, far = module(kind), KINDS[kind].index("far")
+
+    def launch(*args: Any) -> None:
+        values = (*scalars(args), args[far].size // 2)
+        if kind != "relax":
+            return run((args[0] + BLOCK - 1) // BLOCK, values)
+        meeting = kernels.scratch("relax", device, MEETING)
+        device.clear(meeting)
+        grid = min(device.fit(function, BLOCK, 0), RELAX * device.processors)
+        device.launch(function, grid, BLOCK, (*values, meeting))
+
+    return launch
+
+
 def _runs(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     run = _run(device, module, kind)
     order = KINDS[kind].index("order")
@@ -482,4 +507,5 @@ _SPECIAL: dict[str, Any] = {
     "pull_far": _pull_far,
     "push": _push,
     **dict.fromkeys(("reduce", "fold"), _reduce),
+    **dict.fromkeys(("relax_begin", "relax", "relax_end"), _relax),
 }

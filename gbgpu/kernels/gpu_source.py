@@ -134,6 +134,12 @@ def _product(spec: Spec, header: _Header) -> None:
     header.constants(USES_INNER="k" in uses, USES_OUTER=("j" if flip else "i") in uses)
 
 
+def _relax(spec: Spec, header: _Header) -> None:
+    """A product, and improve(target, v, made): one value of the monoid by many threads at once."""
+    _product(spec, header)
+    header.text.append(f"#define improve improve_{atomic_form(spec.op.monoid)}")
+
+
 def _combine(spec: Spec, header: _Header) -> None:
     header.monoid(spec.op, spec.iso)
 
@@ -310,4 +316,5 @@ _FILL: dict[str, Any] = {
     "mxm": _mxm,
     "runs": _runs,
     "moved": _moved,
+    "relax": _relax,
 }

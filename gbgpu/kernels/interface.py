@@ -51,6 +51,7 @@ DENSE = 8192  # push: `touched` has no room, and is not filled; `touched_count` 
 TALLY = 16384  # frontier_edges: sums on the way as well
 PAIRED = 32768  # reduce: x is present in row r where word 2 * r of xwords is not 0
 VALUED = 4096  # a value mask: the entry's value must be true as well
+WINDOWED = 65536  # relax: vertices beyond a limit wait for a later window
 A_ONLY, B_ONLY, BOTH = 1, 2, 4  # merge: which entries of two rows survive
 
 
@@ -238,6 +239,25 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     # run q: vals[order[starts[q]]] and on, up to the next run, combined in this order. op: a typed monoid or binary.
     "combine_runs": ("n", "starts", "order", "vals", "out_vals"),
+    # -- relaxation of x @ A to its fixpoint on one device (engine/fixpoint.py). op: TypedSemiring whose monoid is
+    # idempotent and has the type of its products; a: type of A; b, out: the monoid's.
+    # `best` has the values of all vertices, START where there is none; `bits` the vertices whose value is START.
+    # `near` and `far` list vertices that wait to be extended, in this window and in a later one; `queued` goes with
+    # them (CUDA: the values with which they came to `far`; CPU: 1 in near, 2 in far, 4 waits there).
+    # limits: the limit of the window, how far it rises, the best value of far. progress (int64): PROGRESS, and more.
+    # relax_begin: the list is the frontier, which goes to `far`. Values of others come from d, unless XLIST.
+    "relax_begin": (
+        *("n", *_LIST, "dvals", "dstride", "dwords", "flags", "best", "bits", "far", "queued"),
+        *("limits", "progress"),
+    ),
+    # Extends what waits, window by window if WINDOWED, until nothing does; or until `most` (CPU: entries, CUDA:
+    # nanoseconds) or `windows` (0: any number) are done, or more than `wide` vertices are near: it may be called again.
+    "relax": (
+        *("n", *_CSR, "mwords", "flags", "most", "windows", "wide", "best", "bits", "near", "far", "queued"),
+        *("limits", "progress"),
+    ),
+    # Which vertices have a value, and how many; which wait.
+    "relax_end": ("n", "best", "bits", "near", "far", "queued", "progress", "out_words", "out_waiting", "count"),
 }
 
 # Kinds whose Spec means the same, so that their texts are given the same names for its operators and types (by
@@ -258,8 +278,14 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "mxm": ("mxm_rows", "mxm_dot", "mxm_dense", "mxm_expand", "mxm_pattern"),
     "moved": ("move_rows",),
     "runs": ("combine_runs",),
+    "relax": ("relax_begin", "relax", "relax_end"),
 }
 ROLES = {kind: role for role, kinds in _ROLES.items() for kind in kinds}
+
+# What relaxation changes from call to call; and what `progress` begins with.
+RELAXED = ("best", "bits", "near", "far", "queued", "limits", "progress")
+PROGRESS = ("near", "far", "windows", "extended", "edges", "improved", "ended")
+UNDER_WAY, SETTLED, WIDE, CROWDED = range(4)  # ended: why the last call returned; CROWDED: a list was full
 
 
 @cache
@@ -267,6 +293,7 @@ def written(kind: str) -> frozenset[int]:
     """The places of the arguments that a kernel writes, or may write."""
     names = KINDS[kind]
     content = ("cvals", "cwords") if kind in ("write", "write_list", "unwrite") else ()
+    content = RELAXED if kind.startswith("relax") else content
     changed = {"out", "stats", "marks", "progress", *_SPACE, *content}
     counts = names[-2:].index("count") + len(names) - 2 if "count" in names[-2:] else -1  # others are read
     return frozenset(i for i, name in enumerate(names) if i == counts or name in changed or name.startswith("out_"))
@@ -274,7 +301,7 @@ def written(kind: str) -> frozenset[int]:
 
 # Arguments that are whole numbers of the host.
 INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "width", "renamed", "owner", "taker", "least"}
-INTEGERS |= {"astride", "bstride", "tstride", "xstride", "shift"}
+INTEGERS |= {"astride", "bstride", "tstride", "xstride", "dstride", "shift", "most", "windows", "wide"}
 
 
 class Costs(NamedTuple):
@@ -322,6 +349,7 @@ class Kernels(Protocol):
     weights: Mapping[str, float]  # by the kind of a device: what part of all rows it gets; empty: as much as others
     costs: Costs
     neutral: bool  # whether values of workspaces have to be the monoid's `start` where nothing arrived yet
+    relaxed: int  # what one call of relax does: its argument `most`
     atomic: bool  # whether a call of a kernel is compiled code alone, in which Python handles no signal
     whole: int  # rows plus entries of objects below which one device takes less time than several
     mxm: tuple[str, ...]  # how it can multiply matrices: "dot", "rows", "hash", "dense", "sort"
@@ -353,6 +381,10 @@ class Kernels(Protocol):
 
     def push_options(self, block: Any) -> dict[str, Any]:
         """Keywords for the push kernel."""
+        ...
+
+    def lists(self, device: Any, n: int, spec: Spec) -> tuple[Any, Any, Any, Any]:
+        """`near`, `far`, `queued` and `progress` of a relaxation of n vertices."""
         ...
 
     def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool, plain: bool = False) -> Any:

@@ -330,11 +330,30 @@ class BinaryOp(Operator):
     kind = "binary"
     registry: dict[str, Any] = {}
     _user_params = ("x", "y")
+    is_monotone = False  # whether a user declared that x <= y gives f(x, a) <= f(y, a)
 
     def __init__(self, name: str, function: Callable, *, commutative: bool | None = None, **kwargs) -> None:
         super().__init__(name, function, **kwargs)
         self._commutative = commutative
         self.monoid = None  # set by the monoid made of it
+
+    @classmethod
+    def register_new(cls, name: str, func: Callable, *, is_monotone: bool = False, **kwargs):
+        """Make an operator and add it to the namespace, as the other kinds do; `is_monotone` as below."""
+        super().register_new(name, func, **kwargs)
+        cls.registry[name].is_monotone = is_monotone
+        return None if kwargs.get("lazy") else cls.registry[name]
+
+    @classmethod
+    def register_anonymous(cls, func: Callable, name: str | None = None, *, is_monotone: bool = False, **kwargs):
+        """Make an operator in no namespace, as the other kinds do.
+
+        `is_monotone` declares that x <= y gives f(x, a) <= f(y, a), in the order of the monoid that it is used with:
+        then it may be the product of a `gb.fixpoint`. That is spot-checked at its first use.
+        """
+        op = super().register_anonymous(func, name, **kwargs)
+        op.is_monotone = is_monotone
+        return op
 
     @property
     def is_commutative(self) -> bool:  # type: ignore[override]

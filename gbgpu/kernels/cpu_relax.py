@@ -1,0 +1,164 @@
+"""Bodies of the CPU kernels that relax to a fixpoint, as cpu_bodies.py has the others'; and what fills their gaps.
+
+One thread does it all. Vertices of a window wait in a ring, first in first out. Those beyond its limit wait in a list,
+which is gone through when the ring is empty. A vertex is in each at most once, so that both have room for all. Of those
+that wait, one that improves again keeps its place; one that comes into the window leaves the list at the next look.
+"""
+
+from math import isnan
+from typing import Any
+
+from ..semiring._lower import literal_text
+from .interface import Spec
+
+BODIES = {
+    "relax_begin": """
+    if flags & XLIST == 0:
+        for r in range(n):
+            if flags & XFULL or (dwords[r >> 6] >> (r & 63)) & 1:
+                best[r] = dvals[r * dstride]
+            else:
+                best[r] = START
+    low, room = START, len(far)
+    for q in range(count[0]):
+        r = np.intp(slots[q])
+        best[r] = xvals[q * xstride]
+        bits[r >> 6] |= np.int64(1) << np.int64(r & 63)
+        if q < room:
+            far[q] = r
+            queued[r] = 6
+    if count[0] > room:
+        progress[6] = 3
+    progress[1] = min(count[0], room)
+""",
+    "relax": """
+    at, waiting, far_count = progress[7], progress[0], progress[1]
+    limit, delta = limits[0], limits[1]
+    edges, extended, improved, begun, ended = np.int64(0), np.int64(0), np.int64(0), np.int64(0), 0
+    masked, windowed = flags & MASKED, flags & WINDOWED
+    flip = 0 if flags & COMPLEMENT else -1
+    while ended == 0 and edges < most:
+        if waiting == 0:
+            if far_count == 0:
+                ended = 1
+            elif windows != 0 and begun == windows:
+                break
+            else:
+                low, kept, at = START, 0, 0
+                for q in range(far_count):
+                    r = np.intp(far[q])
+                    if queued[r] & 4:
+                        low = add(low, best[r])
+                        far[kept] = r
+                        kept += 1
+                    else:
+                        queued[r] = queued[r] & 1
+                far_count = kept
+                limits[0] = START
+                if windowed:
+                    limits[0] = low + delta
+                    if beyond(low, limits[0]):  # it wrapped
+                        limits[0] = START
+                limit, kept = limits[0], 0
+                for q in range(far_count):
+                    r = np.intp(far[q])
+                    if beyond(best[r], limit):
+                        far[kept] = r
+                        kept += 1
+                    else:
+                        queued[r] = 1
+                        near[waiting] = r
+                        waiting += 1
+                far_count = kept
+                begun += 1
+                if wide != 0 and waiting > wide:
+                    ended = 2
+        else:
+            r = np.intp(near[at])
+            at += 1
+            if at == n:
+                at = 0
+            waiting -= 1
+            queued[r] = queued[r] & 6
+            extended += 1
+            {load_x}
+            begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
+            edges += end - begin + 1
+            for e in range(begin, end):
+                c = np.intp(cols[e])
+                if masked and (mwords[c >> 6] ^ flip) & (np.int64(1) << np.int64(c & 63)) != 0:
+                    continue
+                term = {value}
+                old = best[c]
+                made = add(old, term)
+                if made == old or made != made:
+                    bit = np.int64(1) << np.int64(c & 63)
+                    if not is_start(term) or not is_start(old) or bits[c >> 6] & bit != 0:
+                        continue
+                    bits[c >> 6] |= bit
+                improved += 1
+                best[c] = made
+                was = queued[c]
+                if beyond(made, limit):
+                    if was & 2 == 0:
+                        far[far_count] = c
+                        far_count += 1
+                    queued[c] = was | 6
+                else:
+                    if was & 1 == 0:
+                        place = at + waiting
+                        near[place if place < n else place - n] = c
+                        waiting += 1
+                    queued[c] = (was | 1) & 3
+    progress[0], progress[1] = waiting, far_count
+    progress[2] += begun
+    progress[3] += extended
+    progress[4] += edges - extended
+    progress[5] += improved
+    progress[6], progress[7] = ended, at
+""",
+    "relax_end": """
+    found = 0
+    for w in range((n + 63) >> 6):
+        have, wait = np.int64(0), np.int64(0)
+        for r in range(w << 6, min((w << 6) + 64, n)):
+            bit = np.int64(1) << np.int64(r & 63)
+            if not is_start(best[r]):
+                have |= bit
+            if queued[r] & 5:
+                wait |= bit
+        have |= bits[w]
+        out_words[w], out_waiting[w] = have, wait
+        found += popcount(have)
+    count[0] += found
+""",
+}
+
+JUDGES = """
+def beyond(value, limit):
+    better = add(value, limit)
+    return better != value and (better == better or value == value)
+
+
+def is_start(value):
+    return {}
+"""
+
+
+def names(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
+    """What fills the gaps; below it in the header, what tells values beyond a limit and those that are none."""
+    multiply, monoid, flip = spec.op.multiply, spec.op.monoid, spec.flip
+    left, right = multiply.dtypes
+    parts.define("add", monoid.binary.program)
+    parts.text.append(f"START = {literal_text(monoid.start, monoid.dtype)}")
+    none = "value != value" if monoid.dtype.kind == "f" and isnan(monoid.start) else "value == START"
+    parts.text.append(JUDGES.format(none))
+    if kind != "relax":
+        return {}
+    parts.cast("cast_x", spec.b, left if flip else right)
+    parts.cast("cast_a", spec.a, right if flip else left)
+    parts.define("mult", multiply.program)
+    entry = "cast_a(avals[e * astride])"
+    x, y = ("x", entry) if flip else (entry, "x")
+    term = parts.call("mult", multiply.program, x=x, y=y)
+    return {"load_x": "x = cast_x(best[r])", "value": term}
