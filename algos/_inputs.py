@@ -95,6 +95,11 @@ def rounds_are_cheap() -> bool:
     return session.home.kind == "cpu" and session.ranks is None
 
 
+def without_rounds(A: Matrix) -> bool:
+    """Whether `gb.fixpoint` is predicted to take less time than rounds, as there would be many of few vertices."""
+    return settings.session().free(A)
+
+
 def row_lengths(A: Matrix) -> Any:
     """The expression of how many entries each row has (INT64), nothing where there is none: out-degrees."""
     return A.reduce_rowwise(agg.count)

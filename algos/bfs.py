@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos import verify
-from algos._inputs import row_lengths, square, vertex
+from algos._inputs import row_lengths, square, vertex, without_rounds
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
-from gbgpu import Matrix, Vector, binary, foldable, loop, monoid, replace
-from gbgpu.semiring import any_pair, any_secondi
+from gbgpu import Matrix, Vector, binary, fixpoint, foldable, indexunary, loop, monoid, replace
+from gbgpu.semiring import any_pair, any_secondi, min_first, register_anonymous
 
 MANY = 14  # a frontier has many arcs from a fourteenth of all, as Beamer et al. have it
 
@@ -62,9 +62,22 @@ def bfs(A: Matrix, source: int, depth: int | None = None) -> Tree:
     """
     n = square(A)
     source = vertex(source, n)
+    if depth is None and n < 1 << 31 and without_rounds(A):
+        return nearest(A, hops(A, source), source)
     q = Vector(int, size=n, name="q")
     q[source] = source
     return search(A, q, depth)
+
+
+def nearest(A: Matrix, d: Vector, source: int) -> Tree:
+    """Parents of vertices of known levels `d`: of those who refer to a vertex, the first of the lowest level."""
+    n, levels = d.size, d.dup(dtype=int, name="levels")
+    key = indexunary.rowindex(levels).new(name="key")
+    key(binary.plus) << levels * n
+    parents = min_first[int](key @ A).new(name="parents")
+    parents << parents % n
+    parents[source] = source
+    return Tree(levels, parents)
 
 
 def search(A: Matrix, q: Vector, depth: int | None = None) -> Tree:
@@ -111,12 +124,29 @@ def bfs_levels(A: Matrix, source: int, depth: int | None = None) -> Vector:
     """
     n = square(A)
     levels, q = Vector(int, size=n, name="levels"), Vector(bool, size=n, name="q")
-    q[vertex(source, n)] = True
+    source = vertex(source, n)
+    if depth is None and without_rounds(A):
+        return hops(A, source).dup(dtype=int, name="levels")
+    q[source] = True
     with loop(rounds(depth)) as it:
         levels(q.S) << it.index
         q(~levels.S, replace) << any_pair(q @ A)
         it.until(q.nvals == 0)
     return levels
+
+
+def hops(A: Matrix, source: int) -> Vector:
+    """The arcs of the shortest path to each vertex that `source` reaches, as INT32 where these can't be more."""
+    d = Vector("INT32" if A.nrows < 1 << 31 else "INT64", size=A.nrows, name="d")
+    d[source] = 0
+    with fixpoint():
+        d(binary.min) << min_next[d.dtype.name](d @ A)
+    return d
+
+
+min_next = register_anonymous(
+    monoid.min, binary.register_anonymous(lambda x, a: x + 1, "next", is_monotone=True), "min_next"
+)
 
 
 def direction_optimizing_bfs(A: Matrix, source: int) -> Vector:

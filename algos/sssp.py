@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos import verify
-from algos._inputs import rounds_are_cheap, row_lengths, square, vertex
+from algos._inputs import rounds_are_cheap, row_lengths, square, vertex, without_rounds
 from algos.bfs import bfs_levels, search
 from algos.runs import ALGORITHMS, SOURCE, Algorithm, Result
-from gbgpu import Matrix, Scalar, Vector, binary, foldable, loop, monoid, replace, select, unary
+from gbgpu import Matrix, Scalar, Vector, binary, fixpoint, foldable, loop, monoid, replace, select, unary
 from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import any_eq, any_plus, min_plus
 
@@ -163,6 +163,10 @@ def relax(A: Matrix, d: Vector, step: Step | None, rounds: int, most: float | No
     whether the distances settled.
     """
     n, dtype = d.size, d.dtype.name
+    if step is not None and most is None and without_rounds(A):
+        with fixpoint() as it:
+            d(binary.min) << min_plus[dtype](d @ A)
+        return it.converged
     known, t, q, near, far, left = (
         Vector(dtype, size=n, name=name) for name in ("known", "t", "q", "near", "far", "left")
     )

@@ -17,9 +17,9 @@ from .engine.memory import Memory, of_matrix
 from .engine.session import Session
 from .interrupts import imported
 from .language.expr import Expression, Statement, new_like
+from .language.fixpoint import Fixpoint, fixpoint
 from .language.masks import replace
 from .language.matrix import Matrix, TransposedMatrix
-from .language.fixpoint import Fixpoint, fixpoint
 from .language.recording import Loop, loop
 from .language.scalar import Scalar
 from .language.update import Updater

@@ -155,7 +155,16 @@ def mxm() -> list[tuple[str, Spec]]:
     return [*found, *(("combine_runs", Spec(op=op, b=op.dtypes[0])) for op in runs)]
 
 
-INSTANCES = products() + writes() + maps() + forms() + matrices() + mxm()
+def relaxations() -> list[tuple[str, Spec]]:
+    ops = [semiring.min_plus[FP32], semiring.max_min[FP64], semiring.bor_band[UINT64], semiring.min_first[INT32]]
+    specs = [
+        Spec(op=op, a=a, b=op.monoid.dtype, out=op.monoid.dtype, flip=bool(i % 2), ptr=ptr, idx=ptr)
+        for i, (op, a, ptr) in enumerate(zip(ops, (FP32, INT32, UINT64, BOOL), ("int32", "int64") * 2, strict=True))
+    ]
+    return [(kind, spec) for spec in specs for kind in ("relax_begin", "relax", "relax_end")]
+
+
+INSTANCES = products() + writes() + maps() + forms() + matrices() + mxm() + relaxations()
 HERE = [kind for kind in KINDS if kind not in gpu.ABSENT]
 
 
@@ -185,7 +194,7 @@ def test_kernels_take_the_arguments_of_the_contract(kind):
     """What a launcher adds comes after them."""
     names = signature(kind)
     assert tuple(names[: len(KINDS[kind])]) == KINDS[kind]
-    more = {"p", "lanes", "limit", "queue", "scratch", "kp", "jp", "total", "far", *LATE}
+    more = {"p", "lanes", "limit", "queue", "scratch", "kp", "jp", "total", "far", "room", "meeting", *LATE}
     assert set(names[len(KINDS[kind]) :]) <= more
     assert any(name in LATE for name in names) == (kind in gpu.WAIT)
 

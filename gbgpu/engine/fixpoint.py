@@ -18,9 +18,11 @@ from ..language.expr import new_like
 from ..trace import Record, counters, emit, listeners, now
 from .moving import moved
 
-# Mean weights that a window is wide, as measured; of equal weights on GPUs, where windows are levels of a search.
-MEANS, LEVELS = {"cpu": 8.0, "cuda": 12.0}, 32.0
-WIDE = 1 / 8  # the share of all vertices near at once from which on rounds are quicker, on a GPU
+# Mean weights that a window is wide, where these differ and where all are the same, as measured. One CPU thread goes
+# first in, first out: that is the order of equal weights, without windows.
+MEANS: dict[str, tuple[float, float | None]] = {"cpu": (8.0, None), "cuda": (12.0, 32.0)}
+FEW = 4  # CPU devices from which on together they do the rounds of other graphs in less time than one goes without
+WIDE = {"cpu": 0.0, "cuda": 1 / 8}  # the share of all vertices near at once from which on rounds are quicker; 0: none
 ATOMIC = 4  # bytes from which on a GPU changes a value by itself
 
 
@@ -33,10 +35,18 @@ class Done(NamedTuple):
     why: str
 
 
-def spread(session: Any, matrix: Any) -> float:
-    """Mean weights that a window is wide."""
-    kind = session.kernels.kind
-    return LEVELS if kind == "cuda" and session.matrix_store(matrix).iso else MEANS.get(kind, 1.0)
+def spread(session: Any, alike: bool) -> float | None:
+    """Mean weights that a window is wide; None: no windows."""
+    return MEANS[session.home.kind][alike]
+
+
+def free(session: Any, matrix: Any) -> bool:
+    """Whether going without rounds is predicted to take less time: where rounds would be many, as no row is long."""
+    store = session.matrix_store(matrix)
+    if session.kernels.kind == "cpu" and store.rowmap.p <= FEW:
+        return True
+    pairs = zip(store.rowmap.tasks, store.blocks, strict=True)
+    return all(session.kernels.thin(session.devices[task.device], block) for task, block in pairs)
 
 
 def hindrance(session: Any, work: Any) -> str | None:
@@ -50,6 +60,8 @@ def hindrance(session: Any, work: Any) -> str | None:
         return f"values of type {dtype.name} on GPUs"
     if dtype.kind == "f" and not isnan(monoid.start):
         return f"monoid.{monoid.name} of floats"
+    if work.schedule == "auto" and not free(session, work.matrix):
+        return "long rows"
     store = session.matrix_store(work.matrix)
     if store.rowmap.p > 1 and not session.replicas.fit([store], 64 * store.rowmap.n):
         return "a matrix of which one device has no room for a replica"
@@ -97,7 +109,7 @@ class Relaxation:
             full = held.form == "full"
             self._mwords = device.full(words, -1, np.int64) if full else held.blocks[0].words
             self._flags |= k.MASKED | (k.COMPLEMENT if work.mask.complement else 0)
-        many = WIDE * n if device.kind == "cuda" and work.schedule == "auto" else 0
+        many = WIDE[device.kind] * n if work.schedule == "auto" else 0
         self._limit = 1 if work.on_window else 0, int(many)
         self.numbers = dict.fromkeys(PROGRESS, 0)
 

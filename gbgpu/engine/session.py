@@ -228,9 +228,14 @@ class Session(Stores):
         """Run a recorded fixpoint without rounds (see fixpoint.Done)."""
         return fixpoint.relax(self, work)
 
-    def spread(self, matrix: Any) -> float:
-        """Mean weights that its windows are wide."""
-        return fixpoint.spread(self, matrix)
+    def free(self, matrix: Any) -> bool:
+        """Whether a fixpoint of a matrix is predicted to take less time without rounds."""
+        with self.lock:
+            return self.ranks is None and self.kernels.kind in ("cpu", "cuda") and fixpoint.free(self, matrix)
+
+    def spread(self, alike: bool) -> float | None:
+        """Mean weights that windows of a fixpoint are wide, if weights are alike or not; None: no windows."""
+        return fixpoint.spread(self, alike)
 
     def filtered(self, expr: Any, segments: Iterable[tuple[int, np.ndarray]]) -> list[np.ndarray]:
         """What a select expression of a vector keeps of host arrays (see filtering.filtered)."""

@@ -74,6 +74,11 @@ BODIES = {
                 if wide != 0 and waiting > wide:
                     ended = 2
         else:
+            if waiting > FAR:
+                ahead = at + FAR
+                fetch(indptr, np.uintp(near[ahead if ahead < n else ahead - n]))
+                ahead = at + NEAR
+                fetch(cols, np.uintp(indptr[np.uintp(near[ahead if ahead < n else ahead - n])]))
             r = np.intp(near[at])
             at += 1
             if at == n:

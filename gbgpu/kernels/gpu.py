@@ -23,6 +23,7 @@ from .interface import (
     INTEGERS,
     KINDS,
     MASKED,
+    THIN,
     TRACE,
     XFULL,
     XLIST,
@@ -162,6 +163,9 @@ class GpuKernels:
 
     def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool, plain: bool = False) -> Any:
         return gpu_streams.long_rows(device, block)
+
+    def thin(self, device: Any, block: Any) -> bool:
+        return gpu_streams.is_short(device, block, THIN)
 
     def lists(self, device: Any, n: int, spec: Spec) -> tuple[Any, Any, Any, Any]:
         """Two lists each: workers fill one while they empty the other. A vertex may be there more than once."""

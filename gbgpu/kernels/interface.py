@@ -285,6 +285,7 @@ ROLES = {kind: role for role, kinds in _ROLES.items() for kind in kinds}
 # What relaxation changes from call to call; and what `progress` begins with.
 RELAXED = ("best", "bits", "near", "far", "queued", "limits", "progress")
 PROGRESS = ("near", "far", "windows", "extended", "edges", "improved", "ended")
+THIN = 8  # mean entries a row of what Kernels.thin tells
 UNDER_WAY, SETTLED, WIDE, CROWDED = range(4)  # ended: why the last call returned; CROWDED: a list was full
 
 
@@ -292,8 +293,8 @@ UNDER_WAY, SETTLED, WIDE, CROWDED = range(4)  # ended: why the last call returne
 def written(kind: str) -> frozenset[int]:
     """The places of the arguments that a kernel writes, or may write."""
     names = KINDS[kind]
-    content = ("cvals", "cwords") if kind in ("write", "write_list", "unwrite") else ()
-    content = RELAXED if kind.startswith("relax") else content
+    of_relaxation = RELAXED if kind.startswith("relax") else ()
+    content = ("cvals", "cwords") if kind in ("write", "write_list", "unwrite") else of_relaxation
     changed = {"out", "stats", "marks", "progress", *_SPACE, *content}
     counts = names[-2:].index("count") + len(names) - 2 if "count" in names[-2:] else -1  # others are read
     return frozenset(i for i, name in enumerate(names) if i == counts or name in changed or name.startswith("out_"))
@@ -381,6 +382,10 @@ class Kernels(Protocol):
 
     def push_options(self, block: Any) -> dict[str, Any]:
         """Keywords for the push kernel."""
+        ...
+
+    def thin(self, device: Any, block: Any) -> bool:
+        """Whether no row of a block has many entries, so that a search takes many rounds of few vertices."""
         ...
 
     def lists(self, device: Any, n: int, spec: Spec) -> tuple[Any, Any, Any, Any]:

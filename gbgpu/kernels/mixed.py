@@ -53,6 +53,9 @@ class MixedKernels:
         found: dict[str, Any] = self._with(block.cols).push_options(block)
         return found
 
+    def thin(self, device: Any, block: Any) -> bool:
+        return bool(self._of[device.kind].thin(device, block))
+
     def lists(self, device: Any, n: int, spec: Spec) -> Any:
         return self._of[device.kind].lists(device, n, spec)
 

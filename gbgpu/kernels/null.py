@@ -22,7 +22,7 @@ class NullKernels:
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
 
-    lists = CpuKernels.lists
+    lists, thin = CpuKernels.lists, CpuKernels.thin
     pull_layout, push_options, marks = CpuKernels.pull_layout, CpuKernels.push_options, CpuKernels.marks
     ahead, by_use, reaches = CpuKernels.ahead, CpuKernels.by_use, CpuKernels.reaches
 

@@ -19,7 +19,9 @@ from ..errors import InvalidValue, NotImplementedException, fixed, message
 from ..modes import Exit, Mode
 from ..semiring._algebra import Monoid
 from ..semiring._laws import SCALING, refusal
+from ..semiring._lower import to_python
 from ..semiring._operators import BinaryOp, SelectOp
+from ..semiring._types import BOOL, INT64
 from .expr import Expression, Statement, Transposed, new_like
 from .index import is_integer
 from .masks import Mask, replace
@@ -135,7 +137,7 @@ class Fixpoint(Mode):
         scales = expr.op.multiply.op is BinaryOp.registry[SCALING] and self.matrix.dtype.kind in "if"
         if scales and self._weight("min") < 0:
             raise InvalidValue(message("factors of at least 0, as the product is not monotone else", "negative ones"))
-        self.window = self._window()
+        self.window = None if self._session.explaining else self._window()
 
     def _weight(self, monoid: str) -> Any:
         """The least weight, or the greatest; 0 if there is none. It is kept with the matrix."""
@@ -152,10 +154,19 @@ class Fixpoint(Mode):
             return sign * float(asked)
         if self.semiring.monoid.dtype.kind == "b" or self.matrix.dtype.kind == "b":
             return None
-        least, most = map(self._weight, ORDERED)
-        if multiply == "plus" and (least if sign > 0 else -most) >= 0:
-            total = self.matrix.reduce_scalar(Monoid.registry["plus"]["FP64"]).new().value
-            step = sign * total / self.matrix.nvals * self._session.spread(self.matrix)
+        if "xy"[self.flip] not in self.semiring.multiply.program.uses:  # the same everywhere
+            zero = self.semiring.multiply.dtypes[0].np_type.type(0)
+            weight = to_python(self.semiring.multiply.program)(zero, zero)
+            adds, least, most, mean, alike = True, weight, weight, float(weight), True
+        else:
+            adds, alike = multiply == "plus", bool(self.matrix.ss.is_iso)
+            least, most = map(self._weight, ORDERED)
+            mean = self.matrix.reduce_scalar(Monoid.registry["plus"]["FP64"]).new().value / self.matrix.nvals
+        if adds and (least if sign > 0 else -most) > 0:
+            many = self._session.spread(alike)
+            if many is None:
+                return None
+            step = sign * mean * many
         elif multiply in ORDERED and multiply != monoid:  # the narrowest, or widest, arc of a path
             step = (most - least) / SPREAD
         else:
@@ -187,11 +198,9 @@ class Fixpoint(Mode):
 
     def _rounds(self, frontier: Any) -> None:
         """Extend what improved in the round before, near ones first if there are windows."""
-        d, mask, op, session = self.output, self.mask, self.semiring, self._session
-        t, q, near, kept, far = (
-            new_like(d.shape, dtype, None) for dtype in (d.dtype, d.dtype, d.dtype, "BOOL", "BOOL")
-        )
-        updates, limit, step = new_like((), "INT64", "updates"), new_like((), d.dtype, "limit"), self.window
+        d, mask, op = self.output, self.mask, self.semiring
+        t, q, near, kept, far = (new_like(d.shape, dtype, None) for dtype in (d.dtype, d.dtype, d.dtype, BOOL, BOOL))
+        updates, limit, step = new_like((), INT64, "updates"), new_like((), d.dtype, "limit"), self.window
         updates.value = self._updates
         if step is not None:
             rise = new_like((), d.dtype, "rise")

@@ -5,6 +5,7 @@ vertex is the best over all paths, in whatever order they are found (Mohri, "Sem
 Shortest-Distance Problems", 2002).
 """
 
+from functools import lru_cache
 from typing import Any
 
 from gbgpu.errors import InvalidValue, message
@@ -45,6 +46,7 @@ def is_monotone(semiring: Any) -> bool:
     return known and (op.name in _MONOTONE.get(semiring.monoid.name, ()) or op.name == SCALING)
 
 
+@lru_cache(256)
 def _check(semiring: Any) -> None:
     """Raise InvalidValue if a declared law fails on a few values."""
     from gbgpu.semiring._lower import to_python

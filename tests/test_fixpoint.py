@@ -1,0 +1,367 @@
+"""`gb.fixpoint`: both schedules give what NumPy finds by extending all vertices again and again, and SciPy's paths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse import csgraph
+
+import algos
+import gbgpu as gb
+from algos import verify
+from gbgpu import binary, fixpoint, monoid, semiring
+from gbgpu.engine import fixpoint as engine
+from gbgpu.engine.fixpoint import Relaxation
+from gbgpu.errors import InvalidValue, NotImplementedException
+from gbgpu.kernels.interface import CROWDED
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Semirings whose product is monotone, the types tried, and NumPy's functions: of the monoid and of f(x, a).
+SEMIRINGS = {
+    "min_plus": ("INT32 INT64 FP32 FP64 UINT64", np.fmin, np.add),
+    "max_plus": ("INT32 FP64", np.fmax, np.add),
+    "max_min": ("INT16 UINT32 FP32", np.fmax, np.fmin),
+    "min_max": ("INT32 UINT64 FP64", np.fmin, np.fmax),
+    "min_first": ("INT32 FP64", np.fmin, lambda x, a: x),
+    "max_second": ("INT64 FP32", np.fmax, lambda x, a: a),
+    "max_times": ("FP64", np.fmax, np.multiply),
+    "bor_band": ("UINT32", np.bitwise_or, np.bitwise_and),
+    "band_bor": ("UINT64", np.bitwise_and, np.bitwise_or),
+    "lor_land": ("BOOL", np.logical_or, np.logical_and),
+}
+SIZES = (1, 2, 63, 65, 300)
+
+
+def improved(total: np.ufunc, f, n: int, d: dict, arcs: list, lets: np.ndarray) -> dict:
+    """The values that no arc improves any more: all arcs of the vertices that changed, until none does."""
+    out: list[list] = [[] for _ in range(n)]
+    for i, j, a in arcs:
+        if lets[j]:
+            out[i].append((j, a))
+    d, waiting = dict(d), list(d)
+    with np.errstate(all="ignore"):
+        while waiting:
+            i = waiting.pop()
+            for j, a in out[i]:
+                term = f(d[i], a)
+                made = term if j not in d else total(d[j], term)
+                if j not in d or not (made == d[j] or (made != made and d[j] != d[j])):
+                    d[j] = made
+                    waiting.append(j)
+    return d
+
+
+def drawn(name: str, dtype, rng: np.random.Generator):
+    """Arcs (with loops, and some twice in both directions), values to begin with, and a mask."""
+    n = int(rng.choice(SIZES))
+    m = int(rng.integers(0, 4 * n + 1)) * int(rng.integers(0, 8) > 0)
+    heads, tails = rng.integers(0, n, m), rng.integers(0, n, m)
+    weights = rng.random(m) if name == "max_times" else rng.integers(0, 9, m) * (-1 if name == "max_plus" else 1)
+    weights = (weights > 2 if dtype == bool else weights).astype(dtype)
+    if np.dtype(dtype).kind == "f" and m and name != "max_times" and rng.integers(0, 3) == 0:
+        weights[rng.integers(0, m)] = -np.inf if name == "max_plus" else np.inf
+    few = int(rng.choice([1, 1, max(n // 3, 1)]))
+    ids = np.sort(rng.choice(n, few, replace=False))
+    return n, heads, tails, weights, ids, rng.integers(0, 5, few).astype(dtype), rng.integers(0, 2, n)
+
+
+@pytest.mark.parametrize("name", SEMIRINGS)
+def test_random_bodies(devices, name):
+    types, total, f = SEMIRINGS[name]
+    for seed in range(6 if gb.settings.interpret else 14):
+        rng = np.random.default_rng([seed, len(name)])
+        dtype = gb.dtypes.lookup_dtype(types.split()[seed % len(types.split())])
+        n, heads, tails, weights, ids, vals, marks = drawn(name, dtype.np_type, rng)
+        A = gb.Matrix.from_coo(heads, tails, weights, dtype, nrows=n, ncols=n, dup_op=binary.first)
+        M = gb.Vector.from_coo(np.arange(n), marks, "INT8", size=n)
+        lets, mask = [(np.ones(n), None), (marks, M.V), (1 - marks, ~M.V), (np.ones(n), M.S)][rng.integers(0, 4)]
+        window = ["auto", None, 0, 3.0][rng.integers(0, 4)]
+        i, j, a = A.to_coo()
+        side = int(rng.integers(0, 3))  # A @ d goes along the arcs the other way
+        arcs = list(zip(j, i, a, strict=True)) if side == 2 else list(zip(i, j, a, strict=True))
+        g = f if side == 0 else lambda x, a, f=f: f(a, x)
+        want = improved(total, g, n, dict(zip(ids.tolist(), vals, strict=True)), arcs, lets)
+        for schedule in ("auto", "free", "rounds"):
+            d = gb.Vector.from_coo(ids, vals, dtype, size=n)
+            op, add = getattr(semiring, name)[dtype], getattr(binary, name.partition("_")[0])
+            if schedule == "free" and gb.settings.session().not_free(Asked(A, d, op)):
+                continue
+            with fixpoint(window=window, schedule=schedule) as it:
+                product = [op(d @ A), op(A.T @ d), op(A @ d)][side]
+                (d(add) if mask is None else d(mask, add)) << product
+            found, values = d.to_coo()
+            assert found.tolist() == sorted(want), (seed, schedule, it.how)
+            wanted = np.array([want[v] for v in found], dtype.np_type)
+            assert ((values == wanted) | ((values != values) & (wanted != wanted))).all(), (seed, schedule, it.how)
+            assert it.converged and it.updates >= len(ids)
+
+
+class Asked:
+    """A fixpoint that is asked about, and not run."""
+
+    mask, schedule = None, "free"
+
+    def __init__(self, matrix, output, op):
+        self.matrix, self.output, self.semiring = matrix, output, op
+
+
+def paths(A: sp.csr_array, source: int, **how) -> tuple[np.ndarray, gb.language.fixpoint.Fixpoint]:
+    """Distances as SciPy gives them."""
+    G, d = gb.io.from_scipy_sparse(A), gb.Vector(float, size=A.shape[0])
+    d[source] = 0
+    with fixpoint(**how) as it:
+        d(binary.min) << semiring.min_plus(d @ G)
+    return d.to_dense(np.inf), it
+
+
+def roads(n: int, seed: int) -> sp.csr_array:
+    """A ring with chords: many hops, and weights of which some are 0."""
+    rng = np.random.default_rng(seed)
+    i = np.arange(n)
+    rows, cols = np.concatenate([i, i]), np.concatenate([(i + 1) % n, (i + rng.integers(2, 9, n)) % n])
+    A = sp.csr_array((rng.integers(0, 50, 2 * n).astype(float), (rows, cols)), (n, n))
+    A.sum_duplicates()
+    return A
+
+
+@pytest.mark.parametrize("window", ["auto", None, 0, 1, 40.0, 1e6])
+def test_windows_change_the_order_and_not_the_result(devices, window):
+    A = roads(400, 1)
+    want = csgraph.dijkstra(A, indices=7)
+    for schedule in ("auto", "rounds"):
+        found, it = paths(A, 7, window=window, schedule=schedule)
+        assert np.array_equal(found, want) and it.converged
+        assert it.overwork >= 1 and it.updates >= 400
+        if it.how.startswith("free"):
+            assert it.windows == 1 if window is None else it.windows > 1 or window in ("auto", 1e6)
+
+
+def test_one_vertex_no_arcs_and_no_values(devices):
+    for n in (1, 70):
+        A, d = gb.Matrix(float, n, n), gb.Vector(float, size=n)
+        with fixpoint() as it:
+            d(binary.min) << semiring.min_plus(d @ A)
+        assert d.nvals == 0 and it.converged and it.updates == 0
+        d[0] = 3
+        with fixpoint():
+            d(binary.min) << semiring.min_plus(d @ A)
+        assert d.to_coo()[1].tolist() == [3]
+        A[0, 0] = 1
+        with fixpoint() as it:
+            d(binary.min) << semiring.min_plus(d @ A)
+        assert d.to_coo()[1].tolist() == [3] and it.converged
+
+
+def test_goes_on_from_what_is_there(devices):
+    """A second source, and a shorter arc, of a vector that has all its distances."""
+    A = roads(300, 2)
+    G, d = gb.io.from_scipy_sparse(A), gb.Vector(float, size=300)
+    for source in (5, 200):
+        d[source] = 0
+        with fixpoint():
+            d(binary.min) << semiring.min_plus(d @ G)
+    assert np.array_equal(d.to_dense(np.inf), csgraph.dijkstra(A, indices=[5, 200], min_only=True))
+
+
+def test_negative_arcs(devices):
+    """Without a cycle they are paths as any; a negative cycle is told."""
+    rng = np.random.default_rng(3)
+    order, n = rng.permutation(60), 60
+    ends = np.sort(rng.integers(0, n, (2, 200)), axis=0)
+    keep = ends[0] < ends[1]
+    heads, tails = order[ends[0][keep]], order[ends[1][keep]]
+    A = sp.csr_array((rng.integers(-9, 20, keep.sum()).astype(float), (heads, tails)), (n, n))
+    A.sum_duplicates()
+    found, it = paths(A, order[0])
+    assert it.converged and np.array_equal(found, csgraph.bellman_ford(A, indices=order[0]))
+    A = sp.csr_array((np.array([1.0, -2.0, 1.0, 0.5]), ([0, 1, 2, 2], [1, 2, 0, 3])), (4, 4))
+    _, it = paths(A, 0, schedule="rounds")
+    assert it.converged  # the cycle's length is 0
+    A.data[1] = -3
+    _, it = paths(A, 0, schedule="rounds")
+    assert not it.converged
+    _, it = paths(A, 0, max_updates=1000)
+    assert not it.converged and it.updates >= 1000
+
+
+def test_max_updates(devices):
+    A = roads(5000, 4)
+    for schedule in ("auto", "rounds"):
+        found, it = paths(A, 0, max_updates=50, schedule=schedule)
+        want = csgraph.dijkstra(A, indices=0)
+        assert (found >= want).all() and (it.converged or it.updates >= 50)
+
+
+def test_on_window_is_told_and_may_stop_it(devices):
+    A, seen = roads(2000, 5), []
+    found, it = paths(A, 0, window=30, on_window=seen.append)
+    if it.windows:
+        assert seen == sorted(seen) and seen[-1] == it.windows > 5
+    G, d = gb.io.from_scipy_sparse(A), gb.Vector(float, size=2000)
+    d[0] = 0
+
+    def stop(windows: int) -> None:
+        if windows == 3:
+            raise KeyboardInterrupt
+
+    if it.windows:
+        with pytest.raises(KeyboardInterrupt), fixpoint(window=30, on_window=stop):
+            d(binary.min) << semiring.min_plus(d @ G)
+        assert d.to_coo()[0].tolist() == [0]  # as it was
+    with fixpoint(window=30):
+        d(binary.min) << semiring.min_plus(d @ G)
+    assert np.array_equal(d.to_dense(np.inf), found)
+
+
+@pytest.mark.parametrize("share", [1e-9, 0.02])
+def test_rounds_take_over_where_many_are_near(devices, monkeypatch, share):
+    monkeypatch.setattr(engine, "WIDE", dict.fromkeys(engine.WIDE, share))
+    A = roads(1500, 6)
+    for window in ("auto", None, 100):
+        found, it = paths(A, 0, window=window)
+        assert np.array_equal(found, csgraph.dijkstra(A, indices=0)) and it.converged
+
+
+def test_rounds_take_over_where_lists_are_full(devices, monkeypatch):
+    """Lists of 64 places: what found none is extended by rounds."""
+    kernels = gb.settings.session().kernels
+    if kernels.kind == "cuda":
+        full = kernels.lists
+
+        def short(device, n, spec):
+            near, far, queued, progress = full(device, n, spec)
+            return near[:128], far[:128], queued[:128], progress
+
+        monkeypatch.setattr(kernels, "lists", short)
+    else:  # there each vertex has a place
+        go = Relaxation.go
+        monkeypatch.setattr(Relaxation, "go", lambda self: min(go(self), 0) or crowded(self))
+    rng = np.random.default_rng(7)
+    A = sp.random_array((900, 900), density=0.01, rng=rng, format="csr")
+    A.data = rng.integers(1, 90, A.nnz).astype(float)
+    found, it = paths(A, 0, schedule="free")
+    assert "lists were full" in it.how
+    assert np.array_equal(found, csgraph.dijkstra(A, indices=0)) and it.converged
+
+
+def crowded(work: Relaxation) -> int:
+    work.numbers["ended"] = CROWDED
+    return CROWDED
+
+
+REFUSED = {
+    "d << semiring.min_plus(d @ A)": "accumulator of the monoid",
+    "d(binary.max) << semiring.min_plus(d @ A)": "accumulator of the monoid",
+    "d(binary.plus) << semiring.plus_times(d @ A)": "idempotent",
+    "d(binary.any) << semiring.any_first(d @ A)": "idempotent",
+    "d(binary.min) << semiring.min_minus(d @ A)": "monotone",
+    "i(binary.min) << semiring.min_secondi(i @ A)": "monotone",
+    "d(binary.min) << semiring.min_plus(e @ A)": "product of the output",
+    "d(binary.min) << semiring.min_plus['FP32'](d @ A)": "output of the product's type",
+    "d(d.S, binary.min) << semiring.min_plus(d @ A)": "mask that stays",
+    "d(e.S, binary.min, replace=True) << semiring.min_plus(d @ A)": "deletes nothing",
+    "d(binary.min)[:] << semiring.min_plus(d @ A)": "",
+    "d(binary.min) << semiring.min_plus(d @ A); e << d": "one statement",
+    "pass": "one statement",
+    "d(binary.max) << semiring.max_times(d @ A)": "factors of at least 0",
+}
+
+
+@pytest.mark.parametrize("body", REFUSED)
+def test_bodies_that_depend_on_the_order_are_refused(first, body):
+    A = gb.Matrix.from_coo([0, 1], [1, 2], [-1.0, 2.0], nrows=3, ncols=3)  # noqa: F841  (as d, e and i)
+    d, e = gb.Vector.from_coo([0], [1.0], size=3), gb.Vector.from_coo([1], [1.0], size=3)
+    i = gb.Vector.from_coo([1], [1], size=3)  # noqa: F841
+    if not REFUSED[body]:  # all of it is no part
+        with fixpoint(schedule="rounds"):
+            exec(body)
+        return
+    with pytest.raises(InvalidValue, match=REFUSED[body]), fixpoint():
+        exec(body)
+    assert d.to_coo()[1].tolist() == [1.0]
+    d << e  # nothing is recorded any more
+    assert d.isequal(e)
+
+
+def test_arguments(first):
+    for wrong in ({"window": -1}, {"window": "wide"}, {"window": np.nan}, {"schedule": "bulk"}, {"max_updates": 0}):
+        with pytest.raises(InvalidValue):
+            fixpoint(**wrong)
+    with pytest.raises(TypeError):
+        fixpoint(on_window=3)
+    A, d = gb.Matrix(float, 3, 3), gb.Vector(float, size=3)
+    it = fixpoint()
+    with it:
+        d(binary.min) << semiring.min_plus(d @ A)
+    with pytest.raises(InvalidValue, match="new fixpoint"), it:
+        pass
+    with pytest.raises(NotImplementedException), gb.loop(2), fixpoint():
+        d(binary.min) << semiring.min_plus(d @ A)
+    with pytest.raises(AttributeError):
+        it.updates = 3
+
+
+def test_laws_that_users_declare(devices):
+    """A declared law is looked at on a few values; what is not declared is refused."""
+    n = 50
+    A = roads(n, 8)
+    G = gb.io.from_scipy_sparse(A)
+    d = gb.Vector("INT64", size=n)
+    d[0] = 0
+    for op, law in (
+        (binary.register_anonymous(lambda x, a: x + 1, "hop", is_monotone=True), None),
+        (binary.register_anonymous(lambda x, a: x + 1, "hop"), r"is_monotone=True\) declares"),
+        (binary.register_anonymous(lambda x, a: 3 - x, "turn", is_monotone=True), "monotone, as declared"),
+    ):
+        body = semiring.register_anonymous(monoid.min, op)["INT64"]
+        if law is None:
+            with fixpoint():
+                d(binary.min) << body(d @ G)
+            hops = csgraph.dijkstra(A != 0, indices=0, unweighted=True)
+            assert (d.to_dense() <= hops).all() and d.nvals == n
+        else:
+            with pytest.raises(InvalidValue, match=law), fixpoint():
+                d(binary.min) << body(d @ G)
+
+
+def test_what_ran_is_told(devices):
+    A = roads(300, 9)
+    with gb.trace() as records:
+        _, it = paths(A, 0)
+    text = gb.explain(it)
+    assert "relax until nothing improves" in str(text) and it.how in str(text)
+    told = [record for record in records if record.step == "relax"]
+    assert len(told) == it.how.startswith("free")
+    for record in told:
+        assert record.rows == it.updates and record.edges >= A.nnz and record.end >= record.start
+    d, G = gb.Vector(float, size=300), gb.io.from_scipy_sparse(A)
+    with gb.explain() as plans, fixpoint():
+        d(binary.min) << semiring.min_plus(d @ G)
+    assert "not run" in str(plans) and d.nvals == 0
+
+
+@pytest.mark.parametrize("name", ["PGPgiantcompo", "luxembourg_osm"])
+def test_real_graphs(devices, name):
+    """Paths, levels and widest paths of graphs of real size."""
+    A = gb.io.mmread(ROOT / f"data/{name}.mtx.gz").to_scipy_sparse().tocsr()
+    rng = np.random.default_rng(1)
+    W = sp.csr_array((rng.integers(1, 255, A.nnz).astype(float), A.indices, A.indptr), A.shape)
+    source = int(np.diff(A.indptr).argmax())
+    found, it = paths(W, source)
+    assert it.converged and np.array_equal(found, csgraph.dijkstra(W, indices=source))
+    G = gb.io.from_scipy_sparse(W)
+    verify.sssp(G, source, algos.sssp(G, source))
+    verify.bfs(G, source, *algos.bfs(G, source))
+    hops = csgraph.dijkstra(W, indices=source, unweighted=True)
+    assert np.array_equal(algos.bfs_levels(G, source).to_dense(-1), np.where(np.isinf(hops), -1, hops))
+    wide = [gb.Vector(float, size=W.shape[0]) for _ in range(2)]
+    for d, schedule in zip(wide, ("auto", "rounds"), strict=True):
+        d[source] = np.inf
+        with fixpoint(schedule=schedule, window=None if schedule == "rounds" else "auto"):
+            d(binary.max) << semiring.max_min(d @ G)
+    assert wide[0].isequal(wide[1])
+    assert wide[0].nvals == np.isfinite(found).sum()
