@@ -26,13 +26,12 @@ TEXT = "def kernel(x):\n    x[0] += {}\n"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(store, tmp_path, monkeypatch):
     """An empty cache, and another folder for temporary files."""
-    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(settings.tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(settings, "_warned", set())
-    return tmp_path / "cache"
+    return store
 
 
 def strange(path, monkeypatch) -> None:
