@@ -45,7 +45,7 @@ lint: $(VENV)/installed-test
 # Kernels are kept apart from those that are in use, and compiled fast: the long run, and `make test-gpu`, have fast ones.
 test: lint
 	GBGPU_OPTIMIZE=0 GBGPU_CACHE_DIR='$(CURDIR)/$(VENV)/kernels' \
-	  $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py --ignore=tests/suites
+	  $(BIN)/python -m pytest -q -n $(JOBS) --ignore=tests/test_layers.py
 
 # The same tests on the GPUs of this machine. PYTHON=... uses an interpreter that has everything, else .venv is made.
 GPU_DEVICES ?= cuda:0 cuda:0*3

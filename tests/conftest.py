@@ -133,17 +133,18 @@ WHOLE = {"test_algos", "test_loops_compiled", "test_statements"} | ORACLES
 
 
 def pytest_collection_modifyitems(config, items) -> None:
-    """Leave to the long run most of the ordinary device sets, in some files, and most cases of tests that are marked
-    `few`; and other parts to other runs. What takes longest begins first."""
+    """Leave to the long run other projects' suites, most of the ordinary device sets, in some files, and most cases of
+    tests that are marked `few`; and other parts to other runs. What takes longest begins first."""
     if part := os.environ.get("GBGPU_TEST_PART"):
         mine, parts = map(int, part.split("/"))
         items[:] = [item for item in items if crc32(item.nodeid.encode()) % parts == mine]
     items.sort(key=lambda item: item.path.stem not in WHOLE)
-    if settings.get_current_profile_name() == "long" or chosen() != CPU:
+    if settings.get_current_profile_name() == "long":
         return
 
-    left, marked, alone = set(), defaultdict(list), defaultdict(list)
-    for item in items:
+    left = {item for item in items if item.path.parent.name == "suites"}  # collected, so that errors there are seen
+    marked, alone = defaultdict(list), defaultdict(list)
+    for item in items if chosen() == CPU else ():
         given = item.callspec.params if hasattr(item, "callspec") else {}
         here = given.get("session", given.get("machine")) if item.path.stem in FEWER_DEVICES else None
         if here is CPU[-1]:

@@ -1,7 +1,8 @@
 """Runs a program on both sides and compares: type, structure and values exactly. Only five things may differ: `any` may
 return another candidate, a float sum may be rounded in another order, functions of the math library and aggregators may
 differ in the last places, and where every term of a min or a max is NaN SuiteSparse answers NaN or its identity, by the
-method it happens to choose. What differs is checked against its bound, then taken over."""
+method it happens to choose. What differs is checked against its bound, then taken over. A float that is stored as an
+integer, or as whether it is zero, may differ as far as its rounding decides that."""
 
 from __future__ import annotations
 
@@ -56,6 +57,27 @@ def same(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     return (ours == theirs) | ((ours != ours) & (theirs != theirs))
 
 
+def made(key: Key, content: tuple, shape: p.Shape):
+    """The python-graphblas object of what was `read`."""
+    _, where, what = content
+    if key.space:
+        return p.make(graphblas, key, tuple(where.T), what, shape)
+    scalar = graphblas.Scalar(key.dtype)
+    scalar.value = what[0].item() if what.size else None
+    return scalar
+
+
+def with_values(term, values: np.ndarray):
+    """A python-graphblas object with other values, FP64, in the same places."""
+    other = term.dup(dtype="FP64")
+    if not term.ndim:
+        other.value = values[0].item() if values.size else None
+    else:
+        other.build(*term.to_coo(values=False)[: term.ndim], values, clear=True)
+    return other
+
+
+ROUNDED = "sum", "ulp", "close"  # checks of floats that are rounded in one way or another
 CANCELS = "'+'", "binary.plus", "binary.minus"  # accumulators: what is left may be less than their operands' errors
 
 
@@ -141,7 +163,6 @@ class Run:
         self.choices = self.candidates(statement) if statement.check == "any" else {}
         self.total = self.magnitude(statement) if statement.check == "sum" else None
         self.nans = self.nan_terms(statement) if statement.check == "nan" else set()
-        self.terms = self.rounded_terms(statement) if statement.check == "sum" else {}
         refused = None
         try:
             exec(statement.text(hints=False), self.theirs)
@@ -207,9 +228,8 @@ class Run:
             return self.is_candidate(ours, before, candidates)
         if check == "nan" and ours[2].dtype.kind != "f":  # what an integer is made of
             return np.array([tuple(place) in self.nans for place in ours[1].tolist()], bool)
-        if check == "sum" and ours[2].dtype.kind != "f":  # a float sum as an integer, or as whether it is zero
-            places = [tuple(place) for place in ours[1].tolist()]
-            return np.array([place in self.terms and self.turns(place, ours[2].dtype, bound) for place in places], bool)
+        if check in ROUNDED and ours[2].dtype.kind != "f":
+            return self.is_rounding(ours, before)
         if ours[2].dtype.kind != "f" or check == "exact":
             return np.zeros(ours[2].shape, bool)
         if check == "nan":
@@ -261,38 +281,56 @@ class Run:
         _, where, what = read(term, statement.target._replace(dtype=term.dtype.name))
         return {tuple(place) for place, value in zip(where.tolist(), what.tolist(), strict=True) if value != value}
 
-    def rounded_terms(self, statement: Statement) -> dict:
-        """By place: a sum of floats that is stored as something else."""
-        if statement.index or statement.target.dtype.startswith("FP"):
-            return {}
-        try:
-            term = eval(statement.rhs, self.theirs).new()
-        except Exception:  # the statement itself will tell
-            return {}
-        _, where, what = read(term, statement.target._replace(dtype=term.dtype.name))
-        places = zip(map(tuple, where.tolist()), what, strict=True)
-        return dict(places) if what.dtype.kind == "f" else {}
+    def is_rounding(self, ours, before) -> np.ndarray:
+        """Whether each value, of no float type, is what the statement gives for a float right side rounded otherwise.
 
-    def turns(self, place: tuple, dtype: np.dtype, bound: dict) -> bool:
-        """Whether rounding decides what a float sum is as another type."""
-        term, kind = self.terms[place], np.finfo(self.terms[place].dtype)
-        if not np.isfinite(term):
-            return False
-        term, room = float(term), float(4 * kind.eps * bound.get(place, 0.0) + kind.tiny * max(self.program.shape))
-        return abs(term) <= room if dtype.kind == "b" else int(term - room) != int(term + room)
+        The statement runs again on python-graphblas with other right sides: the least and the greatest number that
+        rounding leaves possible, and the one between them that is closest to zero."""
+        statement = self.program.statements[self.done - 1]
+        key, name = statement.target, statement.target.name
+        given = self.theirs | {name: made(key, before, self.program.shape)}
+        term = eval(statement.rhs, given).new()
+        if not term.dtype.name.startswith("FP"):
+            return np.zeros(ours[2].shape, bool)
+        what, room = self.room(statement, term)
+        results = []
+        for edge in (what - room, what + room, np.clip(0, what - room, what + room)):
+            space = given | {name: made(key, before, self.program.shape), "rounded": with_values(term, edge)}
+            exec(dataclasses.replace(statement, rhs="rounded").text(hints=False), space)
+            results.append(read(space[name], key)[2])
+        found = np.any([same(ours[2], result) for result in results], axis=0)
+        if np.any(room >= 0.5) and ours[2].dtype.kind != "b":  # there may be integers between
+            found |= (np.min(results, axis=0) <= ours[2]) & (ours[2] <= np.max(results, axis=0))
+        return found
+
+    def room(self, statement: Statement, term) -> tuple[np.ndarray, np.ndarray]:
+        """The values of a right side, and how far from each rounding may lead: not from infinities and NaN."""
+        key = Key("", "rc"[: term.ndim], term.dtype.name)
+        _, where, what = read(term, key)
+        kind, what, check = np.finfo(what.dtype), what.astype(float), statement.check
+        if check == "sum":
+            bounds = self.bounds(statement, read(self.total, key._replace(dtype="FP64")))
+            scale = np.array([bounds.get(tuple(place), 0.0) for place in where.tolist()])
+            room = 4 * kind.eps * scale + kind.tiny * max(self.program.shape)
+        else:
+            room = 8 * kind.eps * np.abs(what) if check == "ulp" else 200 * kind.eps * (1 + np.abs(what))
+        return what, np.where(np.isfinite(what), room, 0.0)
 
     def bound(self, statement: Statement, before) -> dict:
-        """The number of terms times the sum of their absolute values, which bounds a sum's rounding."""
+        """By place, what bounds the rounding of a sum and of what it is combined with."""
         if self.total is None:
             return {}
-        scalar = not statement.target.space
-        factor = max(self.program.shape) ** (2 if scalar else 1)
+        total = read(self.total, statement.target._replace(dtype="FP64"))
+        return self.bounds(statement, total, *([before] if statement.accum else []))
+
+    def bounds(self, statement: Statement, *contents: tuple) -> dict:
+        """By place: the number of terms times the sum of their absolute values, which bounds a sum's rounding."""
+        factor = max(self.program.shape) ** (1 if statement.target.space else 2)
         bounds: dict = {}
-        sums = [read(self.total, statement.target._replace(dtype="FP64"))]
-        for _, where, what in sums + ([before] if statement.accum else []):
-            for place, value in zip(map(tuple, where.tolist()), what.tolist(), strict=True):
+        for content in contents:
+            for place, value in by_place(content).items():
                 if np.isfinite(value):  # sums of infinities and NaN don't depend on the order
-                    bounds[place] = bounds.get(place, 0.0) + abs(value) * factor
+                    bounds[place] = bounds.get(place, 0.0) + abs(float(value)) * factor
         return bounds
 
     def candidates(self, statement: Statement) -> dict[tuple, list]:
@@ -314,8 +352,4 @@ class Run:
 
     def take_over(self, key: Key) -> None:
         """What differs within its bound would make later statements differ: both sides go on with our values."""
-        _, where, what = read(self.ours[key.name], key)
-        if key.space:
-            self.theirs[key.name] = p.make(graphblas, key, tuple(where.T), what, self.program.shape)
-        else:
-            self.theirs[key.name].value = what[0].item()
+        self.theirs[key.name] = made(key, read(self.ours[key.name], key), self.program.shape)

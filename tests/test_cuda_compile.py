@@ -14,7 +14,8 @@ from hypothesis import settings
 
 import gbgpu as gb
 from gbgpu import binary, indexunary, monoid, select, semiring, unary
-from gbgpu.device import arrays, cuda, entries, nvrtc, rows, store
+from gbgpu.device import arrays, cuda, entries, nvrtc, rows
+from gbgpu.device.store import _starts
 from gbgpu.distribute import needs
 from gbgpu.errors import Panic
 from gbgpu.kernels import ahead, gpu
@@ -271,21 +272,19 @@ def test_device_text_compiles(tmp_path, monkeypatch):
         assert nvrtc.compile_cubin(text, "sm_90").startswith(b"\x7fELF")
 
 
-def test_cubins_are_cached_by_text_and_options(tmp_path, monkeypatch):
-    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+def test_cubins_are_cached_by_text_and_options(store):
     text = 'extern "C" __global__ void f(float *x) { *x = *x * *x + *x; }'
     plain, again = (nvrtc.compile_cubin(text, "sm_90") for _ in range(2))
     fused = nvrtc.compile_cubin(text, "sm_90", fmad=True)
     assert plain == again != fused
-    assert len(list(tmp_path.rglob("*.cubin"))) == 2
-    assert not list(tmp_path.rglob("*.tmp"))
+    assert len(list(store.rglob("*.cubin"))) == 2
+    assert not list(store.rglob("*.tmp"))
 
 
-def test_errors_carry_the_log(tmp_path, monkeypatch):
-    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+def test_errors_carry_the_log(store):
     with pytest.raises(Panic, match="nonsense"):
         nvrtc.compile_cubin("nonsense;", "sm_90")
-    assert not list(tmp_path.rglob("*.cubin"))
+    assert not list(store.rglob("*.cubin"))
 
 
 def small_program():
@@ -299,14 +298,13 @@ def small_program():
     x << gb.semiring.plus_second(A @ x)
 
 
-def test_kernels_are_compiled_ahead(tmp_path, monkeypatch):
-    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
+def test_kernels_are_compiled_ahead(store):
     session = gb.init("cpu:2")
     count = gb.compile_ahead(small_program, "sm_90")
-    names = {path.name for path in (tmp_path / "cuda").glob("*.cubin")}
-    assert 5 < len(names) <= count and not (tmp_path / "cpu").exists()
+    names = {path.name for path in (store / "cuda").glob("*.cubin")}
+    assert 5 < len(names) <= count and not (store / "cpu").exists()
     assert gb.compile_ahead(small_program, "sm_90") == count  # from the cache
-    assert names == {path.name for path in (tmp_path / "cuda").glob("*.cubin")}
+    assert names == {path.name for path in (store / "cuda").glob("*.cubin")}
     assert gb.settings.session() is session and gb.settings.rehearsal is None
 
 
@@ -327,15 +325,14 @@ def test_rehearsals_push_into_bitmaps_as_gpus_do(monkeypatch):
     assert found[0] == found[1]
 
 
-def test_without_a_gpu_and_an_architecture_cpu_kernels_are_compiled(tmp_path, monkeypatch):
+def test_without_a_gpu_and_an_architecture_cpu_kernels_are_compiled(store, monkeypatch):
     monkeypatch.setattr(cuda, "available", lambda: 0)
-    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
     session, interpret = gb.init("cpu:2"), gb.settings.interpret
     count = gb.compile_ahead(small_program)
-    names = {path.name for path in (tmp_path / "cpu").glob("*.o")}
-    assert 4 < count == len(names) and not (tmp_path / "cuda").exists()
+    names = {path.name for path in (store / "cpu").glob("*.o")}
+    assert 4 < count == len(names) and not (store / "cuda").exists()
     assert gb.compile_ahead(small_program) == count  # from the cache
-    assert names == {path.name for path in (tmp_path / "cpu").glob("*.o")}
+    assert names == {path.name for path in (store / "cpu").glob("*.o")}
     assert gb.settings.session() is session and gb.settings.interpret == interpret
 
 
@@ -354,9 +351,8 @@ def test_votes_behind_conditions_are_found():
     assert BEHIND.search("x = on ? __shfl_sync(ALL, v, 0) : 0;") and not BEHIND.search("f(a && b); __syncwarp();")
 
 
-def test_kernels_of_a_plan_are_compiled_side_by_side(tmp_path, monkeypatch):
+def test_kernels_of_a_plan_are_compiled_side_by_side(store, monkeypatch):
     """What a thread has begun is what is asked for then, and what is wrong is raised there."""
-    monkeypatch.setenv("GBGPU_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(nvrtc, "_begun", {})
     gb.init("cpu:1")
     A, q = gb.Matrix.from_coo([0, 1], [1, 2], [1.0, 2.0], nrows=3, ncols=3), gb.Vector.from_coo([0], [1.0], size=3)
@@ -375,8 +371,8 @@ def test_kernels_of_a_plan_are_compiled_side_by_side(tmp_path, monkeypatch):
     for kind, spec in asked:
         assert gpu.compile(kind, spec, "sm_90").startswith(b"\x7fELF")
     assert not nvrtc._begun and all(future.done() for future in begun.values())
-    assert {file.name for file in (tmp_path / "cuda").iterdir()} >= set(begun)
-    store._starts.cache_clear()  # as another process
+    assert {file.name for file in (store / "cuda").iterdir()} >= set(begun)
+    _starts.cache_clear()  # as another process
     kernels.ahead(steps)
     assert not nvrtc._begun
     nvrtc.begin("nonsense;", "sm_90")

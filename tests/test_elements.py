@@ -148,6 +148,19 @@ def test_parts_are_deleted_without_a_merge(devices):
     assert sorted(entries(v)) == [1, 4, 5, 6]
 
 
+@pytest.mark.parametrize("ncols", [0, 4])
+def test_empty_vectors_and_matrices_of_as_many_rows_have_plans_of_their_own(devices, ncols):
+    """The plan of one was run for the other: what they ask of their planners is the same."""
+    A, B = gb.Matrix(bool, 65, ncols), gb.Matrix(float, 65, ncols)
+    v, w = gb.Vector(bool, 65), gb.Vector(float, 65)
+    assert A.nvals == 0  # the first matrix of its size decides where rows lie
+    del v[0]
+    A[0, :] << gb.Scalar(bool)
+    B[0, :] << gb.Scalar(float)
+    del w[0]
+    assert A.nvals == B.nvals == v.nvals == w.nvals == 0
+
+
 def test_recorded_loops_delete(devices):
     A, v = gb.Matrix(int, 5, 5), gb.Vector.from_dense(np.arange(6))
     count, q = gb.Vector(int, 6), gb.Vector.from_coo([0, 1], [1, 1], size=6)

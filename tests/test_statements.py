@@ -12,9 +12,10 @@ import numpy as np
 import programs as p
 import pytest
 import statements as s
+from conftest import chosen
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from oracle import Run
+from oracle import Mismatch, Run, read
 from programs import Key, Program, Statement
 
 import gbgpu as gb
@@ -126,6 +127,43 @@ def test_user_operators(devices, data):
     run.ours |= user_operators(gb)
     run.theirs |= user_operators(graphblas)
     run.all()
+
+
+SUMS, ROOTS = "A_rc_fp64.reduce_rowwise(monoid.plus)", "A_rc_fp64.reduce_rowwise('max').new().apply(unary.cbrt)"
+MEANS, THIRDS = "A_rc_fp64.reduce_rowwise(agg.harmonic_mean)", [[-1, -1, -3, 1], [2, 1, 2, 2]]  # -3 and 1.6
+WRAPS = [[9, 9, 9, np.nextafter(1, 0)], [5, 5, 5, 5]]  # 100 + 28 is more than INT8 has
+LARGE = 4 * 10**17  # whose neighbours in FP64 are 64 apart
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rows", "rhs", "accum", "check", "right", "wrong"),
+    [
+        ("INT8", THIRDS, MEANS, "", "close", [[-3, 1], [-2, 1]], [[-4, 1], [-1, 1], [-3, 2], [-2, 0]]),
+        ("INT8", THIRDS, MEANS, "'+'", "close", [[97, 101], [98, 101]], [[96, 101], [99, 101], [-3, 101], [97, 102]]),
+        ("INT8", WRAPS, SUMS, "'+'", "sum", [[127, 119], [-128, 120]], [[126, 120], [0, 120], [127, 121]]),
+        ("INT8", [[27] * 4, [30] * 4], ROOTS, "", "ulp", [[3, 3], [2, 3]], [[4, 3], [1, 3], [3, 2]]),
+        ("BOOL", [[0.1, 0.2, -0.3, 0], [1, 1, 1, -1]], SUMS, "", "sum", [[True] * 2, [False, True]], [[True, False]]),
+        ("INT64", [[LARGE, 1, 1, 1]] * 2, SUMS, "", "sum", [[LARGE, LARGE + 5]], [[LARGE, LARGE + 10**6]]),
+    ],
+)
+def test_a_float_may_be_what_its_rounding_decides(first, dtype, rows, rhs, accum, check, right, wrong):
+    """The comparison itself: it takes what floats rounded otherwise give as another type, and nothing else."""
+    A, x = Key("A", "rc", "FP64"), Key("x", "r", dtype)
+    nothing = p.Content("empty", 0, "small", False, 0)
+    statement = Statement("aggregate", x, rhs, (A, x), accum=accum, check=check)
+    run = Run(Program(p.Shape(2, 4), {A: nothing, x: nothing}, (statement,)), chosen()[0])
+    for module, space in ((gb, run.ours), (graphblas, run.theirs)):
+        space[A.name] = module.Matrix.from_dense(np.array(rows, float))
+        space[x.name] = module.Vector.from_dense(np.full(2, 100), dtype=dtype)
+    before = read(run.theirs[x.name], x)
+    assert run.step(statement)
+    for values in wrong:
+        run.ours[x.name] = gb.Vector.from_dense(np.array(values), dtype=dtype)
+        with pytest.raises(Mismatch, match="place, value, expected"):
+            run.compare(x, check, before)
+    for values in right:
+        run.ours[x.name] = gb.Vector.from_dense(np.array(values), dtype=dtype)
+        run.compare(x, check, before)
 
 
 def test_thunks_and_scalars_take_the_type_of_the_operand(devices):

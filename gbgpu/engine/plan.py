@@ -1,9 +1,9 @@
 """What is asked -> Plan: a frozen list of steps, chosen from the kinds and forms of the operands. Nothing runs here,
 and nothing is read.
 
-`Asked` is all that a plan depends on, and the key it is kept by. Values are described (`Value`) by what the choice
-depends on; names are registers that the runner fills. What varies from run to run without changing the plan is a
-parameter."""
+A plan depends on its planner and on `Asked` alone, and is kept by both: a vector and a matrix without entries may be
+asked for the same. Values are described (`Value`) by what the choice depends on; names are registers that the runner
+fills. What varies from run to run without changing the plan is a parameter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

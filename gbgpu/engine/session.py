@@ -346,11 +346,12 @@ class Session(Stores):
         """What the last step left, or None: nothing runs where plans are wanted."""
         counters.statements += 1
         asked, bound = prepare(self, statement)
-        plan = self.plans.get(asked)
+        key = planner, asked
+        plan = self.plans.get(key)
         if plan is None:
             if len(self.plans) >= settings.kept_kernels:  # each anonymous function makes plans of its own
                 self.plans.clear()
-            plan = self.plans[asked] = planner(revived(asked)).plan()
+            plan = self.plans[key] = planner(revived(asked)).plan()
             self.kernels.ahead(plan.steps)
         statement.carried = self.made, plan
         if plans or settings.verbose & 3:

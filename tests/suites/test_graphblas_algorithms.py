@@ -1,7 +1,7 @@
 """graphblas-algorithms with `graphblas` replaced by `gbgpu` in a temporary copy of its sources: its own tests, and the
 tests of networkx that it is run by. What passes on python-graphblas passes on gbgpu.
 
-`make test-suites` installs it; the ordinary run leaves this folder out."""
+`make test-suites` installs it; the ordinary run collects the tests of this folder, and runs none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("graphblas_algorithms", "_nx_graphblas")
 OWN = ("graphblas_algorithms",)
