@@ -135,6 +135,8 @@ WHOLE = {"test_algos", "test_loops_compiled", "test_statements"} | ORACLES
 def pytest_collection_modifyitems(config, items) -> None:
     """Leave to the long run other projects' suites, most of the ordinary device sets, in some files, and most cases of
     tests that are marked `few`; and other parts to other runs. What takes longest begins first."""
+    if "graphblas" in sys.modules:
+        import oracle_numba  # noqa: F401
     if part := os.environ.get("GBGPU_TEST_PART"):
         mine, parts = map(int, part.split("/"))
         items[:] = [item for item in items if crc32(item.nodeid.encode()) % parts == mine]

@@ -16,6 +16,7 @@ from collections import Counter
 
 import graphblas
 import numpy as np
+import oracle_numba  # noqa: F401  (also on ranks, which no conftest.py prepares)
 import programs as p
 import reference
 import tables

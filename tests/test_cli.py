@@ -586,6 +586,7 @@ def test_what_is_compiled_by_default(monkeypatch):
         return plain(3, 4, **keywords)
 
     monkeypatch.setattr(gb.io.generate, "rmat", rmat)
+    monkeypatch.setattr(runs, "LONG", 5)
     gb.init("cpu:1")
     runs.rehearse()
     assert types == ["BOOL", "INT64", "FP32", "FP64"]

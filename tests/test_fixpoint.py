@@ -61,7 +61,7 @@ def drawn(name: str, dtype, rng: np.random.Generator):
     m = int(rng.integers(0, 4 * n + 1)) * int(rng.integers(0, 8) > 0)
     heads, tails = rng.integers(0, n, m), rng.integers(0, n, m)
     weights = rng.random(m) if name == "max_times" else rng.integers(0, 9, m) * (-1 if name == "max_plus" else 1)
-    weights = (weights > 2 if dtype == bool else weights).astype(dtype)
+    weights = (weights > 2 if np.dtype(dtype).kind == "b" else weights).astype(dtype)
     if np.dtype(dtype).kind == "f" and m and name != "max_times" and rng.integers(0, 3) == 0:
         weights[rng.integers(0, m)] = -np.inf if name == "max_plus" else np.inf
     few = int(rng.choice([1, 1, max(n // 3, 1)]))

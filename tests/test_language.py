@@ -3,6 +3,8 @@ afterwards: entries, values, types."""
 
 from __future__ import annotations
 
+import re
+
 import graphblas as pg
 import numpy as np
 import pytest
@@ -17,26 +19,29 @@ from gbgpu.language.expr import Lazy
 pg.config.set(autocompute=True)
 
 
-def objects(module) -> dict:
-    """A, B: 4 x 4 of INT64 and FP64; C: 3 x 4; E: BOOL; u, v, w: size 4; x: size 3; p: BOOL; s, t, none: scalars."""
+def objects(module, text: str = "") -> dict:
+    """A, B: 4 x 4 of INT64 and FP64; C: 3 x 4; E: BOOL; u, v, w: size 4; x: size 3; p: BOOL; s, t, none: scalars.
+    Of a text in the ordinary run those that it names: most of the time would go into the others."""
     matrix, vector, scalar = module.Matrix.from_coo, module.Vector.from_coo, module.Scalar
-    return {
-        "gb": module,
-        "np": np,
-        "A": matrix([0, 0, 1, 2, 3, 3], [1, 3, 2, 0, 1, 3], [1, 2, 3, 4, 5, 6], nrows=4, ncols=4),
-        "B": matrix([0, 1, 1, 2, 3], [1, 0, 2, 2, 3], [0.5, 2.0, -3.0, 4.0, 7.0], nrows=4, ncols=4),
-        "C": matrix([0, 0, 1, 2], [1, 3, 0, 2], [7, 8, 9, 10], nrows=3, ncols=4),
-        "E": matrix([0, 0, 1, 3], [1, 2, 2, 3], [True, False, True, True], nrows=4, ncols=4),
-        "F": matrix([0, 1, 1, 3], [1, 1, 2, 0], [False, True, True, True], nrows=4, ncols=4),
-        "u": vector([0, 1, 3], [1, -2, 3], size=4),
-        "v": vector([1, 2, 3], [10, 20, 30], size=4),
-        "w": vector([0, 2, 3], [0.5, 1.5, 2.5], size=4),
-        "x": vector([0, 2], [3, 5], size=3),
-        "p": vector([0, 1, 3], [True, False, True], size=4),
-        "q": vector([1, 2, 3], [True, True, False], size=4),
-        "s": scalar.from_value(3),
-        "t": scalar.from_value(1.5),
-        "none": scalar(int),
+    makers = {
+        "A": lambda: matrix([0, 0, 1, 2, 3, 3], [1, 3, 2, 0, 1, 3], [1, 2, 3, 4, 5, 6], nrows=4, ncols=4),
+        "B": lambda: matrix([0, 1, 1, 2, 3], [1, 0, 2, 2, 3], [0.5, 2.0, -3.0, 4.0, 7.0], nrows=4, ncols=4),
+        "C": lambda: matrix([0, 0, 1, 2], [1, 3, 0, 2], [7, 8, 9, 10], nrows=3, ncols=4),
+        "E": lambda: matrix([0, 0, 1, 3], [1, 2, 2, 3], [True, False, True, True], nrows=4, ncols=4),
+        "F": lambda: matrix([0, 1, 1, 3], [1, 1, 2, 0], [False, True, True, True], nrows=4, ncols=4),
+        "u": lambda: vector([0, 1, 3], [1, -2, 3], size=4),
+        "v": lambda: vector([1, 2, 3], [10, 20, 30], size=4),
+        "w": lambda: vector([0, 2, 3], [0.5, 1.5, 2.5], size=4),
+        "x": lambda: vector([0, 2], [3, 5], size=3),
+        "p": lambda: vector([0, 1, 3], [True, False, True], size=4),
+        "q": lambda: vector([1, 2, 3], [True, True, False], size=4),
+        "s": lambda: scalar.from_value(3),
+        "t": lambda: scalar.from_value(1.5),
+        "none": lambda: scalar(int),
+    }
+    named = set(re.findall(r"\w+", text)) if text and not WIDE else makers
+    return {name: make() for name, make in makers.items() if name in named} | {
+        "gb": module, "np": np,
         "plus": module.binary.plus, "minus": module.binary.minus, "times": module.binary.times,
         "first": module.binary.first, "any_pair": module.semiring.any_pair, "min_plus": module.semiring.min_plus,
         "plus_times": module.semiring.plus_times, "replace": module.replace,
@@ -45,10 +50,9 @@ def objects(module) -> dict:
 
 def plain(thing):
     """A result as something that compares."""
-    if hasattr(thing, "nvals") and not hasattr(thing, "value") and not hasattr(thing, "to_coo"):
+    if hasattr(type(thing), "new"):  # an expression, which every look at its attributes would compute
         thing = thing.new()
     if hasattr(thing, "to_coo"):
-        thing = thing.new() if hasattr(thing, "new") else thing
         parts = thing.to_coo()
         order = np.lexsort(parts[-2::-1])  # by row and column
         return str(thing.dtype), [int(n) for n in thing.shape], [part[order].tolist() for part in parts]
@@ -64,8 +68,8 @@ def plain(thing):
 
 
 def run(module, text: str):
-    """(value of the text if it is an expression, what all objects hold afterwards)."""
-    space = objects(module)
+    """(value of the text if it is an expression, what its objects hold afterwards)."""
+    space = objects(module, text)
     try:
         code = compile(text, text, "eval")
     except SyntaxError:

@@ -393,21 +393,20 @@ HOLES = {
 def test_vectors_of_ids_that_lack_places(devices, text, filled):
     """Those that are there when the statement runs are the ids, as without a loop; captured or not."""
     found = []
-    for recorded in (False, True):
-        for _ in range(4):
-            ids = {"all": {0: 2, 1: 0, 2: 2}, "some": {1: 2}, "none": {}}[filled]
-            given = {"ix": gb.Vector(int, 3), "x": gb.Vector.from_coo([0, 1], True, size=3), "binary": binary}
-            given["ix"] << gb.Vector.from_dict(ids, size=3, dtype=int)
-            given["v"], given["A"] = gb.Vector.from_dense([1, 2, 3, 4]), gb.Matrix.from_dense([[1, 2, 3]] * 3)
-            given["replace"], lines = replace, text.split("; ")
-            if recorded:
-                with gb.loop(9):
-                    for line in lines:
-                        exec(line, given)
-            else:
-                for line in lines * 9:
+    for recorded in (False, True, True, True, True):
+        ids = {"all": {0: 2, 1: 0, 2: 2}, "some": {1: 2}, "none": {}}[filled]
+        given = {"ix": gb.Vector(int, 3), "x": gb.Vector.from_coo([0, 1], True, size=3), "binary": binary}
+        given["ix"] << gb.Vector.from_dict(ids, size=3, dtype=int)
+        given["v"], given["A"] = gb.Vector.from_dense([1, 2, 3, 4]), gb.Matrix.from_dense([[1, 2, 3]] * 3)
+        given["replace"], lines = replace, text.split("; ")
+        if recorded:
+            with gb.loop(9):
+                for line in lines:
                     exec(line, given)
-            found.append((given["v"].to_dict(), given["A"].to_dense(0).tolist(), given["ix"].to_dict()))
+        else:
+            for line in lines * 9:
+                exec(line, given)
+        found.append((given["v"].to_dict(), given["A"].to_dense(0).tolist(), given["ix"].to_dict()))
     assert all(one == found[0] for one in found), found
 
 

@@ -46,7 +46,7 @@ def public(place):
 
 
 def some(place):
-    """The public names, but a quarter of NumPy's, which the oracle compiles as they are asked for."""
+    """The public names, but a quarter of NumPy's, of which the oracle infers the types as they are asked for."""
     few = 1 if WIDE or "numpy" not in place else 80 if place.startswith("semiring") else 4
     return public(place)[::few]
 

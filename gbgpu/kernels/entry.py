@@ -12,6 +12,7 @@ import numpy as np
 HEADER = object.__basicsize__  # bytes of an object before its own fields: the last 8 are its type
 _C_CONTIGUOUS = 1  # NumPy's flag
 _NUMBERS = {int: "int", float: "float", bool: "bool"}
+_dtypes: dict[np.dtype, tuple[str, np.dtype]] = {}  # the names of those that came: NumPy makes each text anew
 
 # Of each argument: "C<f8" for a contiguous array, "A<f8" for a strided one, "<f8" for a NumPy scalar, "int", "float" or
 # "bool" for a number of Python's.
@@ -27,21 +28,33 @@ def _type(x: Any) -> str:
     if isinstance(x, np.ndarray):
         if x.ndim != 1:
             raise TypeError(f"a kernel takes arrays of one dimension; came {x.ndim}")
-        return ("C" if x.flags.c_contiguous else "A") + x.dtype.str
+        return ("C" if x.flags.c_contiguous else "A") + _named(x.dtype)[0]
     if isinstance(x, np.generic):
-        return x.dtype.str
+        return _named(x.dtype)[0]
     name = _NUMBERS.get(type(x))
     if name is None:
         raise TypeError(f"a kernel takes arrays and numbers; came {type(x).__name__}")
     return name
 
 
+def _named(dtype: np.dtype) -> tuple[str, np.dtype]:
+    """The name of a dtype, and the dtype of this name, which is one object."""
+    found = _dtypes.get(dtype)
+    if found is None:
+        found = _dtypes[dtype] = dtype.str, np.dtype(dtype.str)
+    return found
+
+
 def plain(x: Any) -> Any:
     """An argument with the very types that `call` looks for: no subclass of an array or number, no second name of a
     dtype."""
     if isinstance(x, np.generic):
-        return np.dtype(x.dtype.str).type(x)
-    return np.asarray(x).view(np.dtype(x.dtype.str)) if isinstance(x, np.ndarray) else x
+        kind = _named(x.dtype)[1].type
+        return x if type(x) is kind else kind(x)
+    if not isinstance(x, np.ndarray):
+        return x
+    dtype = _named(x.dtype)[1]
+    return x if type(x) is np.ndarray and x.dtype is dtype else np.asarray(x).view(dtype)
 
 
 def objects() -> dict[str, int]:
