@@ -95,9 +95,9 @@ def rounds_are_cheap() -> bool:
     return session.home.kind == "cpu" and session.ranks is None
 
 
-def without_rounds(A: Matrix) -> bool:
-    """Whether `gb.fixpoint` is predicted to take less time than rounds, as there would be many of few vertices."""
-    return settings.session().free(A)
+def without_rounds(A: Matrix, search: bool = False) -> bool:
+    """Whether `gb.fixpoint` is predicted to take less time than rounds; `search`: than those of a search."""
+    return settings.session().free(A, search)
 
 
 def row_lengths(A: Matrix) -> Any:

@@ -62,7 +62,7 @@ def bfs(A: Matrix, source: int, depth: int | None = None) -> Tree:
     """
     n = square(A)
     source = vertex(source, n)
-    if depth is None and n < 1 << 31 and without_rounds(A):
+    if depth is None and n < 1 << 31 and without_rounds(A, search=True):
         return nearest(A, hops(A, source), source)
     q = Vector(int, size=n, name="q")
     q[source] = source
@@ -125,7 +125,7 @@ def bfs_levels(A: Matrix, source: int, depth: int | None = None) -> Vector:
     n = square(A)
     levels, q = Vector(int, size=n, name="levels"), Vector(bool, size=n, name="q")
     source = vertex(source, n)
-    if depth is None and without_rounds(A):
+    if depth is None and without_rounds(A, search=True):
         return hops(A, source).dup(dtype=int, name="levels")
     q[source] = True
     with loop(rounds(depth)) as it:

@@ -185,6 +185,13 @@ def terminal() -> Iterator[None]:
 
 
 @pytest.fixture
+def in_rounds(monkeypatch) -> None:
+    """Searches and shortest paths are loops, for tests of these, whatever the graph."""
+    for name in ("algos.bfs", "algos.sssp"):
+        monkeypatch.setattr(sys.modules[name], "without_rounds", lambda A, search=False: False)
+
+
+@pytest.fixture
 def first() -> None:
     """A session on the first devices, for what has nothing to do with how many there are."""
     chosen()[0].start()

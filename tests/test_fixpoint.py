@@ -328,6 +328,12 @@ def test_laws_that_users_declare(devices):
                 d(binary.min) << body(d @ G)
 
 
+def test_what_ran_is_told_where_that_is_asked_for(devices, monkeypatch, capsys):
+    monkeypatch.setattr(gb.settings, "verbose", 2)
+    paths(roads(80, 3), 0)
+    assert "relax until nothing improves" in capsys.readouterr().err
+
+
 def test_what_ran_is_told(devices):
     A = roads(300, 9)
     with gb.trace() as records:

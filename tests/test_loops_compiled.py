@@ -184,7 +184,7 @@ def test_guards_and_numbers(machine):
 
 @threads_too
 @pytest.mark.parametrize("name", ["FP32", "INT64"] + ["FP64"] * p.WIDE)
-def test_shortest_paths(machine, monkeypatch, name):
+def test_shortest_paths(machine, in_rounds, monkeypatch, name):
     """Guards at the beginning that hold or not, one at the end, and a limit that rounds compute."""
     loops, begin = [], recording.Loop.__enter__
     monkeypatch.setattr(recording.Loop, "__enter__", lambda it: loops.append(it) or begin(it))
@@ -976,7 +976,7 @@ def test_memory_stays(machine):  # of the process: tests beside it would show
     assert used() - before < (64 if p.WIDE or machine.startswith("cuda") else 8) << 20
 
 
-def test_loops_of_the_same_statements_share_a_captured_round(machine, monkeypatch):
+def test_loops_of_the_same_statements_share_a_captured_round(machine, in_rounds, monkeypatch):
     A, made, sources = road(700), [], (0, 350, 9, 9, 699)
     plain = captured.Captured.__init__
     monkeypatch.setattr(captured.Captured, "__init__", lambda self, *rest: made.append(self) or plain(self, *rest))
@@ -1114,7 +1114,7 @@ def test_loops_of_new_matrices_are_not_written_down_in_vain(monkeypatch):
     assert not made
 
 
-def test_loops_that_go_in_several_ways_are_captured_once(machine, monkeypatch):
+def test_loops_that_go_in_several_ways_are_captured_once(machine, in_rounds, monkeypatch):
     """Few near vertices, many, and few again: rounds that were captured at the beginning are found at the end."""
     rng, n, hubs = np.random.default_rng(1), 4000, 1500
     i, j = rng.zipf(1.3, (2, 12 * n)) % hubs
@@ -1518,7 +1518,7 @@ def test_auto_leaves_small_objects_to_the_first_gpu(machine, monkeypatch):
 
 
 @pytest.mark.parametrize("source", [0, 1234])
-def test_a_list_of_one_value_starts_a_captured_round(machine, monkeypatch, source):
+def test_a_list_of_one_value_starts_a_captured_round(machine, in_rounds, monkeypatch, source):
     """The frontier that a search begins with has one value, those of its rounds have many."""
     begun, bind = [], captured.Captured.bind
     noted = lambda self, loop, *rest: begun.append(loop.rounds) or bind(self, loop, *rest)  # noqa: E731

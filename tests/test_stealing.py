@@ -431,7 +431,7 @@ LOOPS = ["walks", "even walks", "two products", "one value", "values as masks", 
 @pytest.mark.few(6)
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("sharers", SQUARES, indirect=True, ids=lambda each: each[0])
-def test_captured_rounds_deal_frontiers_out(sharers, name, monkeypatch):
+def test_captured_rounds_deal_frontiers_out(sharers, name, in_rounds, monkeypatch):
     """An entry that two devices take, or none, would show in how many walks there are."""
     session, _ = sharers
     monkeypatch.setattr(compiled, "MET", -1)  # GPUs go round together

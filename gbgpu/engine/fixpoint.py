@@ -11,17 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..distribute.blocks import VectorBlock, VectorStore
-from ..errors import DeviceError, message
+from ..errors import DeviceError, in_room, message
 from ..kernels import interface as k
 from ..kernels.interface import PROGRESS, Spec
 from ..language.expr import new_like
+from ..semiring._algebra import Monoid
 from ..trace import Record, counters, emit, listeners, now
+from .loop.limits import longest, measure
 from .moving import moved
 
 # Mean weights that a window is wide, where these differ and where all are the same, as measured. One CPU thread goes
 # first in, first out: that is the order of equal weights, without windows.
 MEANS: dict[str, tuple[float, float | None]] = {"cpu": (8.0, None), "cuda": (12.0, 32.0)}
-FEW = 4  # CPU devices from which on together they do the rounds of other graphs in less time than one goes without
+THIN, LONG = 8, 128  # entries a row, on average and at most, up to which rows are short
 WIDE = {"cpu": 0.0, "cuda": 1 / 8}  # the share of all vertices near at once from which on rounds are quicker; 0: none
 ATOMIC = 4  # bytes from which on a GPU changes a value by itself
 
@@ -40,13 +42,28 @@ def spread(session: Any, alike: bool) -> float | None:
     return MEANS[session.home.kind][alike]
 
 
-def free(session: Any, matrix: Any) -> bool:
-    """Whether going without rounds is predicted to take less time: where rounds would be many, as no row is long."""
+def weights(session: Any, matrix: Any) -> tuple[Any, Any, float]:
+    """The least weight of a matrix, the greatest, and their mean; 0 where there is none. They are kept with it."""
+    sums = session.matrix_store(matrix).sums
+    if "weights" not in sums:
+        reduced = [matrix.reduce_scalar(Monoid.registry[name]).new().value for name in ("min", "max")]
+        total = matrix.reduce_scalar(Monoid.registry["plus"]["FP64"]).new().value
+        least, most = (0 if value is None else value for value in reduced)
+        sums["weights"] = least, most, (total or 0.0) / max(matrix.nvals, 1)
+    found: tuple[Any, Any, float] = sums["weights"]
+    return found
+
+
+def thin(session: Any, matrix: Any) -> bool:
+    """Whether all rows are short: then rounds are many, and of few vertices."""
     store = session.matrix_store(matrix)
-    if session.kernels.kind == "cpu" and store.rowmap.p <= FEW:
-        return True
-    pairs = zip(store.rowmap.tasks, store.blocks, strict=True)
-    return all(session.kernels.thin(session.devices[task.device], block) for task, block in pairs)
+    measure(session, store)
+    return store.nvals <= THIN * store.rowmap.n and longest(store) < LONG
+
+
+def free(session: Any, matrix: Any) -> bool:
+    """Whether going without rounds is predicted to take less time."""
+    return session.matrix_store(matrix).rowmap.p <= session.kernels.alone or thin(session, matrix)
 
 
 def hindrance(session: Any, work: Any) -> str | None:
@@ -180,7 +197,9 @@ def relax(session: Any, work: Any) -> Done:
     """Relax until nothing improves, or until rounds are quicker."""
     with session.lock:
         session.check()
-        found = Relaxation(session, work, work.output)
+        found = in_room(lambda: Relaxation(session, work, work.output))
+    if found is None:
+        return Done(0, 0, work.output, "memory lacks")
     ended, why = k.UNDER_WAY, ""
     while ended == k.UNDER_WAY:
         if session.lock.wanted:

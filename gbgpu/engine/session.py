@@ -228,10 +228,16 @@ class Session(Stores):
         """Run a recorded fixpoint without rounds (see fixpoint.Done)."""
         return fixpoint.relax(self, work)
 
-    def free(self, matrix: Any) -> bool:
-        """Whether a fixpoint of a matrix is predicted to take less time without rounds."""
+    def free(self, matrix: Any, search: bool = False) -> bool:
+        """Whether a fixpoint of a matrix is predicted to take less time without rounds. `search`: rounds of a search,
+        which look at no entry twice, where rows are long."""
         with self.lock:
-            return self.ranks is None and self.kernels.kind in ("cpu", "cuda") and fixpoint.free(self, matrix)
+            predict = fixpoint.thin if search else fixpoint.free
+            return self.ranks is None and self.kernels.kind != "mixed" and predict(self, matrix)
+
+    def weights(self, matrix: Any) -> tuple[Any, Any, float]:
+        """The least weight of a matrix, the greatest, and their mean."""
+        return fixpoint.weights(self, matrix)
 
     def spread(self, alike: bool) -> float | None:
         """Mean weights that windows of a fixpoint are wide, if weights are alike or not; None: no windows."""

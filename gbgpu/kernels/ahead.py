@@ -25,7 +25,7 @@ class Rehearsal(CpuKernels):
 
     mxm = GpuKernels.mxm
     costs = GpuKernels.costs
-    whole = GpuKernels.whole
+    whole, alone = GpuKernels.whole, GpuKernels.alone
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(interpret=True)

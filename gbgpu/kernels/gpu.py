@@ -23,7 +23,6 @@ from .interface import (
     INTEGERS,
     KINDS,
     MASKED,
-    THIN,
     TRACE,
     XFULL,
     XLIST,
@@ -81,7 +80,7 @@ class GpuKernels:
 
     kind = "cuda"
     atomic, neutral = False, True
-    relaxed = 100_000_000
+    relaxed, alone = 100_000_000, 0
     weights: Mapping[str, float] = {}
     mxm: tuple[str, ...] = ("dot", "dense", "sort")
     whole = 1 << 28  # searches gain by a second GPU from there on: RMAT of scale 22 is slower on two, 24 is faster
@@ -163,9 +162,6 @@ class GpuKernels:
 
     def marks(self, device: Any, block: Any, entries: int, width: int, hashed: bool, plain: bool = False) -> Any:
         return gpu_streams.long_rows(device, block)
-
-    def thin(self, device: Any, block: Any) -> bool:
-        return gpu_streams.is_short(device, block, THIN)
 
     def lists(self, device: Any, n: int, spec: Spec) -> tuple[Any, Any, Any, Any]:
         """Two lists each: workers fill one while they empty the other. A vertex may be there more than once."""

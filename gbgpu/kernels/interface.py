@@ -285,7 +285,6 @@ ROLES = {kind: role for role, kinds in _ROLES.items() for kind in kinds}
 # What relaxation changes from call to call; and what `progress` begins with.
 RELAXED = ("best", "bits", "near", "far", "queued", "limits", "progress")
 PROGRESS = ("near", "far", "windows", "extended", "edges", "improved", "ended")
-THIN = 8  # mean entries a row of what Kernels.thin tells
 UNDER_WAY, SETTLED, WIDE, CROWDED = range(4)  # ended: why the last call returned; CROWDED: a list was full
 
 
@@ -351,6 +350,7 @@ class Kernels(Protocol):
     costs: Costs
     neutral: bool  # whether values of workspaces have to be the monoid's `start` where nothing arrived yet
     relaxed: int  # what one call of relax does: its argument `most`
+    alone: int  # devices that, together, relax any graph in rounds in more time than one of them without
     atomic: bool  # whether a call of a kernel is compiled code alone, in which Python handles no signal
     whole: int  # rows plus entries of objects below which one device takes less time than several
     mxm: tuple[str, ...]  # how it can multiply matrices: "dot", "rows", "hash", "dense", "sort"
@@ -382,10 +382,6 @@ class Kernels(Protocol):
 
     def push_options(self, block: Any) -> dict[str, Any]:
         """Keywords for the push kernel."""
-        ...
-
-    def thin(self, device: Any, block: Any) -> bool:
-        """Whether no row of a block has many entries, so that a search takes many rounds of few vertices."""
         ...
 
     def lists(self, device: Any, n: int, spec: Spec) -> tuple[Any, Any, Any, Any]:

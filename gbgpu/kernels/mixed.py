@@ -15,7 +15,7 @@ class MixedKernels:
 
     kind = "mixed"
     atomic, neutral = False, True
-    relaxed = 0
+    relaxed, alone = 0, 0
     whole = CpuKernels.whole
     mxm: tuple[str, ...] = tuple(method for method in GpuKernels.mxm if method in CpuKernels.mxm)
     weights: Mapping[str, float] = {"cuda": 1 / GpuKernels.costs.pull_edge, "cpu": 1 / CpuKernels.costs.pull_edge}
@@ -52,9 +52,6 @@ class MixedKernels:
     def push_options(self, block: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._with(block.cols).push_options(block)
         return found
-
-    def thin(self, device: Any, block: Any) -> bool:
-        return bool(self._of[device.kind].thin(device, block))
 
     def lists(self, device: Any, n: int, spec: Spec) -> Any:
         return self._of[device.kind].lists(device, n, spec)

@@ -13,7 +13,7 @@ class NullKernels:
 
     kind = "null"
     atomic, neutral = False, True
-    relaxed = 0
+    relaxed, alone = 0, 0
     weights: Mapping[str, float] = {}
     mxm: tuple[str, ...] = ("rows",)
     costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)
@@ -22,7 +22,7 @@ class NullKernels:
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
 
-    lists, thin = CpuKernels.lists, CpuKernels.thin
+    lists = CpuKernels.lists
     pull_layout, push_options, marks = CpuKernels.pull_layout, CpuKernels.push_options, CpuKernels.marks
     ahead, by_use, reaches = CpuKernels.ahead, CpuKernels.by_use, CpuKernels.reaches
 

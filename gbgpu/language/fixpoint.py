@@ -8,6 +8,7 @@ Source: Mohri, "Semiring Frameworks and Algorithms for Shortest-Distance Problem
 Owens, IPDPS 2014, near and far; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 2017, soft priorities.
 """
 
+import sys
 from collections.abc import Callable
 from math import isfinite
 from typing import Any
@@ -17,7 +18,6 @@ import numpy as np
 from .. import settings
 from ..errors import InvalidValue, NotImplementedException, fixed, message
 from ..modes import Exit, Mode
-from ..semiring._algebra import Monoid
 from ..semiring._laws import SCALING, refusal
 from ..semiring._lower import to_python
 from ..semiring._operators import BinaryOp, SelectOp
@@ -135,14 +135,9 @@ class Fixpoint(Mode):
             true << SelectOp.registry["valuene"](self.mask.parent, 0)
             self.mask = Mask(true, True, self.mask.complement)
         scales = expr.op.multiply.op is BinaryOp.registry[SCALING] and self.matrix.dtype.kind in "if"
-        if scales and self._weight("min") < 0:
+        if scales and not self._session.explaining and self._session.weights(self.matrix)[0] < 0:
             raise InvalidValue(message("factors of at least 0, as the product is not monotone else", "negative ones"))
         self.window = None if self._session.explaining else self._window()
-
-    def _weight(self, monoid: str) -> Any:
-        """The least weight, or the greatest; 0 if there is none. It is kept with the matrix."""
-        value = self.matrix.reduce_scalar(Monoid.registry[monoid]).new().value if self.matrix.nvals else 0
-        return 0 if value is None else value
 
     def _window(self) -> float | None:
         """How far values of a window lie apart; less than 0 if greater ones are better; None without windows."""
@@ -160,8 +155,7 @@ class Fixpoint(Mode):
             adds, least, most, mean, alike = True, weight, weight, float(weight), True
         else:
             adds, alike = multiply == "plus", bool(self.matrix.ss.is_iso)
-            least, most = map(self._weight, ORDERED)
-            mean = self.matrix.reduce_scalar(Monoid.registry["plus"]["FP64"]).new().value / self.matrix.nvals
+            least, most, mean = self._session.weights(self.matrix)
         if adds and (least if sign > 0 else -most) > 0:
             many = self._session.spread(alike)
             if many is None:
@@ -195,6 +189,8 @@ class Fixpoint(Mode):
             self._rounds(frontier)
         self._overwork = self._updates / max(d.nvals, 1)
         self._how = "; ".join(how)
+        if settings.verbose & 3:
+            print(self.explained() if settings.verbose & 2 else self.text, file=sys.stderr)
 
     def _rounds(self, frontier: Any) -> None:
         """Extend what improved in the round before, near ones first if there are windows."""

@@ -75,7 +75,7 @@ def measure(session: Any, held: MatrixStore) -> None:
             block.views["longest"] = device.longest(block.indptr)
 
 
-def _longest(held: MatrixStore) -> int:
+def longest(held: MatrixStore) -> int:
     """Entries of the longest row; too many, where it was not looked for."""
     return max(int(block.views.get("longest", SHORT + 1)) for block in held.blocks)
 
@@ -160,7 +160,7 @@ def _wide(
     found, other, loads, here = [], [], [], session.devices[0].kind == "cpu"
     for op, x, held in products(session, statements, "push", "list"):
         most = _edges(session, op, held)
-        row, mean = _longest(held), max(held.nvals // max(held.rowmap.n, 1), 1)
+        row, mean = longest(held), max(held.nvals // max(held.rowmap.n, 1), 1)
         many = held.nvals // (2 * MANY if row > SKEWED * mean else MANY) if ends_soon(op.monoid) else most
         most = min(max(most, 1024), breadth.edges(held))
         if held.nvals <= (LITTLE if here else THIN):
