@@ -22,7 +22,7 @@ from .moving import moved
 
 # Mean weights that a window is wide, where these differ and where all are the same, as measured. One CPU thread goes
 # first in, first out: that is the order of equal weights, without windows.
-MEANS: dict[str, tuple[float, float | None]] = {"cpu": (8.0, None), "cuda": (12.0, 32.0)}
+MEANS: dict[str, tuple[float, float | None]] = {"cpu": (8.0, None), "cuda": (16.0, 32.0)}
 THIN, LONG = 8, 128  # entries a row, on average and at most, up to which rows are short
 WIDE = {"cpu": 0.0, "cuda": 1 / 8}  # the share of all vertices near at once from which on rounds are quicker; 0: none
 ATOMIC = 4  # bytes from which on a GPU changes a value by itself
@@ -48,7 +48,7 @@ def weights(session: Any, matrix: Any) -> tuple[Any, Any, float]:
     if "weights" not in sums:
         reduced = [matrix.reduce_scalar(Monoid.registry[name]).new().value for name in ("min", "max")]
         total = matrix.reduce_scalar(Monoid.registry["plus"]["FP64"]).new().value
-        least, most = (0 if value is None else value for value in reduced)
+        least, most = (0 if value is None else int(value) if matrix.dtype.kind == "b" else value for value in reduced)
         sums["weights"] = least, most, (total or 0.0) / max(matrix.nvals, 1)
     found: tuple[Any, Any, float] = sums["weights"]
     return found

@@ -147,7 +147,7 @@ class Fixpoint(Mode):
         sign = 1 if monoid == "min" else -1
         if asked != "auto":
             return sign * float(asked)
-        if self.semiring.monoid.dtype.kind == "b" or self.matrix.dtype.kind == "b":
+        if self.semiring.monoid.dtype.kind == "b":
             return None
         if "xy"[self.flip] not in self.semiring.multiply.program.uses:  # the same everywhere
             zero = self.semiring.multiply.dtypes[0].np_type.type(0)
@@ -156,7 +156,7 @@ class Fixpoint(Mode):
         else:
             adds, alike = multiply == "plus", bool(self.matrix.ss.is_iso)
             least, most, mean = self._session.weights(self.matrix)
-        if adds and (least if sign > 0 else -most) > 0:
+        if adds and mean and (least if sign > 0 else -most) >= 0:
             many = self._session.spread(alike)
             if many is None:
                 return None
