@@ -96,8 +96,9 @@ def rounds_are_cheap() -> bool:
 
 
 def without_rounds(A: Matrix, search: bool = False) -> bool:
-    """Whether `gb.fixpoint` is predicted to take less time than rounds; `search`: than those of a search."""
-    return settings.session().free(A, search)
+    """Whether `gb.fixpoint` is predicted to take less time than rounds. `search`: than those of a search, which look at
+    no arc twice: where rounds are cheap, they are quicker."""
+    return not (search and rounds_are_cheap()) and settings.session().free(A)
 
 
 def row_lengths(A: Matrix) -> Any:

@@ -2,9 +2,10 @@
 
 Shortest paths from the vertex of highest degree (FP32 or FP64 weights 1 to 255) without rounds, with windows of several
 widths and without any, and in rounds; after Groute's table 5 (Ben-Nun, Sutton, Pai, Pingali, PPoPP 2017: soft
-priorities on and off) and Atos's tables of overwork (Chen and others, ICPP 2022). Median ms of five whole calls (of one, where that takes a second), the
-devices synchronised, kernels compiled; `updates`: vertices extended; `overwork`: updates for each vertex reached.
-`algos.sssp` is beside it: which of both ways it takes is its own choice. Distances are compared with SciPy's.
+priorities on and off) and Atos's tables of overwork (Chen and others, ICPP 2022). Median ms of five whole calls (of
+one, where that takes a second), the devices synchronised, kernels compiled; `updates`: vertices extended; `overwork`:
+updates for each vertex reached. `algos.sssp` is beside it: which of both ways it takes is its own choice. Distances
+are compared with those of algos.sssp, and where the graph is small with SciPy's.
 
 Graphs are those of bench.gpu on GPUs, or files of data/. The last graph is drawn for docs/fixpoint.md with --picture.
 """

@@ -228,12 +228,10 @@ class Session(Stores):
         """Run a recorded fixpoint without rounds (see fixpoint.Done)."""
         return fixpoint.relax(self, work)
 
-    def free(self, matrix: Any, search: bool = False) -> bool:
-        """Whether a fixpoint of a matrix is predicted to take less time without rounds. `search`: rounds of a search,
-        which look at no entry twice, where rows are long."""
+    def free(self, matrix: Any) -> bool:
+        """Whether a fixpoint of a matrix is predicted to take less time without rounds."""
         with self.lock:
-            predict = fixpoint.thin if search else fixpoint.free
-            return self.ranks is None and self.kernels.kind != "mixed" and predict(self, matrix)
+            return self.ranks is None and self.kernels.kind != "mixed" and fixpoint.free(self, matrix)
 
     def weights(self, matrix: Any) -> tuple[Any, Any, float]:
         """The least weight of a matrix, the greatest, and their mean."""

@@ -9,7 +9,6 @@ from collections import Counter
 
 from nx_backend import ROOT, SUITE, environment, suite
 
-
 # 27,495 pairs of trees, each of which asks for several functions: half an hour. Those of up to ten vertices remain.
 LONG = "not (test_tree_isomorphism_all_non_isomorphic_pairs and 11)"
 
