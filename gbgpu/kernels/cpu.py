@@ -81,9 +81,12 @@ class CpuKernels:
     def _kept(self, kind: str, spec: Spec, kernel: Any, numbers: tuple) -> Any:
         if len(self._loaded) >= settings.kept_kernels:
             self._loaded.clear()  # each lambda makes specs of its own
+        if type(kernel) is not Kernel:
+            self._loaded[kind, spec] = found = Given(kernel, numbers) if numbers else kernel
+            return found
+        kernel = kernel.instance()  # specs of other types may have this text
         self._loaded[kind, spec] = found = Given(kernel, numbers) if numbers else kernel
-        if type(kernel) is Kernel:
-            kernel.kept(*((found, "kernel") if numbers else (self._loaded, (kind, spec))))
+        kernel.kept(*((found, "kernel") if numbers else (self._loaded, (kind, spec))))
         return found
 
 

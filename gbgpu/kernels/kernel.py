@@ -27,17 +27,30 @@ _MADE_BY = "compiled.py", "entry.py", "llvm.py", "llvm_expressions.py", "llvm_va
 class Kernel:
     """A kernel of which the machine code, by types of arguments, is loaded or compiled at the first call.
 
-    `homes`: where it is kept, and by which key; the first machine code takes its place there."""
+    `own`: the machine code of its first call, which most others are like; `homes`: where it is kept, and by which key:
+    there that takes its place. One text may serve several types: what is called with each is an `instance`."""
 
-    __slots__ = ("kind", "text", "name", "codes", "homes", "__weakref__")
+    __slots__ = ("kind", "text", "name", "codes", "own", "homes", "__weakref__")
 
-    def __init__(self, kind: str, text: str):
-        self.kind, self.text, self.name = kind, text, store.code_name(text)
-        self.codes: dict[entry.Types, Code] = {}
+    def __init__(self, kind: str, text: str, alike: "Kernel | None" = None):
+        self.kind, self.text = kind, text
+        self.name: str = alike.name if alike else store.code_name(text)
+        self.codes: dict[entry.Types, Code] = alike.codes if alike else {}
+        self.own: Code | None = None
         self.homes: list[tuple[Any, Any]] = []
 
+    def instance(self) -> "Kernel":
+        """The same text, for calls with types of their own."""
+        return Kernel(self.kind, self.text, self)
+
     def __call__(self, *arguments: Any) -> None:
-        self.code(entry.types_of(arguments)).call(*map(entry.plain, arguments))
+        code = self.code(entry.types_of(arguments))
+        if self.own is None:
+            self.own = code
+            for home, key in self.homes:
+                self._take_place(home, key)
+            self.homes.clear()
+        code.call(*map(entry.plain, arguments))
 
     def code(self, types: entry.Types) -> Code:
         """The machine code for arguments of these types."""
@@ -57,20 +70,18 @@ class Kernel:
         if not self.text.startswith(ASSEMBLY):
             link.given["caller"] = CALLER.code(()).run
         found = self.codes[types] = Code(object, self)
-        for home, key in self.homes:
-            self._take_place(home, key)
-        self.homes.clear()
         return found
 
     def kept(self, home: Any, key: Any) -> None:
         """It is in `home` now, a dictionary, which asks for it by `key`; or an object, as its attribute `key`."""
-        if self.codes:
+        if self.own is not None:
             self._take_place(home, key)
         elif len(self.homes) < _HOMES:
             self.homes.append((home, key))
 
     def _take_place(self, home: Any, key: Any) -> None:
-        call = next(iter(self.codes.values())).call
+        assert self.own is not None
+        call = self.own.call
         if not isinstance(home, dict):
             setattr(home, key, call)
         elif home.get(key) is self:

@@ -15,7 +15,8 @@ LONG = "not (test_tree_isomorphism_all_non_isomorphic_pairs and 11)"
 
 def test_networkx_passes_on_gbgpu(tmp_path):
     env = environment(tmp_path, **SUITE, GBGPU_NX_RAN=str(tmp_path / "ran.json"))
-    done = subprocess.run(suite(tmp_path, "networkx", "-k", LONG), env=env, cwd=tmp_path, capture_output=True, text=True)
+    command = suite(tmp_path, "networkx", "-k", LONG)
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
     ran = Counter(json.loads((tmp_path / "ran.json").read_text()))
     print(done.stdout.splitlines()[-1])
     print(f"{len(ran)} functions ran on gbgpu:", ", ".join(f"{name} {ran[name]}" for name in sorted(ran)))
