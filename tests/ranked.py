@@ -15,9 +15,9 @@ import numpy as np
 
 import algos  # noqa: E402
 import gbgpu as gb  # noqa: E402
-from gbgpu import exceptions  # noqa: E402
+from gbgpu import binary, exceptions  # noqa: E402
 from gbgpu.device.remote import AWAY  # noqa: E402
-from gbgpu.semiring import any_pair, min_plus, plus_pair, plus_times  # noqa: E402
+from gbgpu.semiring import any_pair, max_min, min_plus, plus_pair, plus_times  # noqa: E402
 
 
 def say(text: object) -> None:
@@ -190,7 +190,22 @@ def _results(graph: str, names: list[str], verified: bool) -> dict[str, list]:
             algorithm.verify(A, *chosen, outcome)
         result = () if algorithm.result is None else algorithm.result.of(outcome).to_coo()
         found[name] = [*algorithm.summary(outcome).values(), *result]
+    if graph.startswith(SHALLOW):
+        found["fixpoint"] = [array for window in ("auto", None) for array in _widest(A, window)]
     return found | {f"statements {seed}": _random(A, seed) for seed in range(8)}
+
+
+SHALLOW = "PGP", "rmat"  # graphs of few rounds
+
+
+def _widest(A: gb.Matrix, window: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """The widest paths from a vertex."""
+    d = gb.Vector(A.dtype, A.nrows)
+    d[0] = 99
+    with gb.fixpoint(window=window) as it:
+        d(binary.max) << max_min(d @ A)
+    assert it.converged
+    return d.to_coo()
 
 
 def _random(A: gb.Matrix, seed: int) -> list:
