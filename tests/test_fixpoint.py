@@ -14,7 +14,6 @@ import algos
 import gbgpu as gb
 from algos import verify
 from gbgpu import binary, fixpoint, monoid, semiring
-from gbgpu.engine import fixpoint as engine
 from gbgpu.engine.fixpoint import Relaxation
 from gbgpu.errors import InvalidValue, NotImplementedException
 from gbgpu.kernels.interface import CROWDED
@@ -220,7 +219,8 @@ def test_on_window_is_told_and_may_stop_it(devices):
 
 @pytest.mark.parametrize("share", [1e-9, 0.02])
 def test_rounds_take_over_where_many_are_near(devices, monkeypatch, share):
-    monkeypatch.setattr(engine, "WIDE", dict.fromkeys(engine.WIDE, share))
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(kernels, "relaxing", kernels.relaxing._replace(crowd=share))
     A = roads(1500, 6)
     for window in ("auto", None, 100):
         found, it = paths(A, 0, window=window)

@@ -1,8 +1,8 @@
 """`gb.fixpoint`: one statement that is repeated until nothing improves, in any order that the engine finds quick.
 
 Two schedules give the same result. *free*: vertices are extended as they improve, without rounds (engine/fixpoint.py).
-*rounds*: a recorded loop extends all that improved in the round before. Both go on from a vector and its frontier, the
-entries that were not extended since they improved, so that one may take over from the other.
+*rounds*: a recorded loop extends all that improved in the round before. Rounds may take over: they go on from a vector
+and its frontier, the entries that were not extended since they improved.
 
 Source: Mohri, "Semiring Frameworks and Algorithms for Shortest-Distance Problems", 2002; Davidson, Baxter, Garland,
 Owens, IPDPS 2014, near and far; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 2017, soft priorities.
@@ -46,7 +46,7 @@ class Fixpoint(Mode):
     converged : bool
         Whether nothing improves any more.
     how : str
-        The schedule, and why it was taken.
+        The schedules that ran, and why rounds did: "free, 12 windows", "rounds: long rows".
     """
 
     updates, windows, overwork = fixed("updates"), fixed("windows"), fixed("overwork")
@@ -101,7 +101,7 @@ class Fixpoint(Mode):
         operations = self._body.operations
         if len(operations) != 1 or operations[0].kind != "statement":
             came = f"{len(operations)} operations" if operations else "an empty body"
-            hint = "gb.loop repeats several"
+            hint = "gb.loop repeats several" if operations else ""
             raise InvalidValue(message("one statement, d(binary.min) << min_plus(d @ A)", came, hint))
         found: Statement = operations[0].what
         return found
@@ -111,7 +111,7 @@ class Fixpoint(Mode):
         self.text, expr, d = repr(statement), statement.expr, statement.output
         sides = [expr.left, expr.right] if expr.kind == "product" else []
         if d.ndim != 1 or sum(side is d for side in sides) != 1:
-            hint = "gb.loop repeats any other"
+            hint = "gb.loop repeats any other statement"
             raise InvalidValue(message("a product of the output itself, d(accum) << semiring(d @ A)", self.text, hint))
         if statement.index is not None or statement.replace:
             came = "replace" if statement.replace else "an assignment to a part"
@@ -121,7 +121,7 @@ class Fixpoint(Mode):
             raise InvalidValue(message(f"an output of the product's type, {dtype.name}", d.dtype.name, hint))
         problem = refusal(expr.op, statement.accum)
         if problem is None and statement.mask is not None and statement.mask.parent is d:
-            problem = message("a mask that stays as it is", f"{d.name} itself as the mask")
+            problem = message("a mask that stays as it is", f"{d.name} itself as the mask", f"a copy, {d.name}.dup()")
         if problem is not None:
             raise InvalidValue(problem)
         self.output, self.semiring, self.flip = d, expr.op, sides[0] is d
@@ -135,8 +135,8 @@ class Fixpoint(Mode):
             true << SelectOp.registry["valuene"](self.mask.parent, 0)
             self.mask = Mask(true, True, self.mask.complement)
         scales = expr.op.multiply.op is BinaryOp.registry[SCALING] and self.matrix.dtype.kind in "if"
-        if scales and not self._session.explaining and self._session.weights(self.matrix)[0] < 0:
-            raise InvalidValue(message("factors of at least 0, as the product is not monotone else", "negative ones"))
+        if scales and not self._session.explaining and (least := self._session.weights(self.matrix)[0]) < 0:
+            raise InvalidValue(message("factors of at least 0, as others turn the order round", least))
         self.window = None if self._session.explaining else self._window()
 
     def _window(self) -> float | None:
@@ -180,7 +180,7 @@ class Fixpoint(Mode):
         if hindrance is None:
             done = self._session.relax(self)
             self._updates, self._windows, frontier = done.updates, done.windows, done.waiting
-            how.append(f"free, {done.windows} windows")
+            how.append(f"free, {done.windows} window{'s' * (done.windows != 1)}")
             hindrance = done.why
         self._converged = frontier is None
         spent = self.max_updates is not None and self._updates >= self.max_updates
@@ -238,8 +238,12 @@ class Fixpoint(Mode):
         return f"{self!r}: {self.text}\n  relax until nothing improves: {self.how}"
 
     def __repr__(self) -> str:
-        window = "" if self._asked == "auto" else f"window={self._asked!r}"
-        return f"gb.fixpoint({window})"
+        given = (
+            ("window", self._asked, "auto"),
+            ("schedule", self.schedule, "auto"),
+            ("max_updates", self.max_updates, None),
+        )
+        return f"gb.fixpoint({', '.join(f'{name}={value!r}' for name, value, usual in given if value != usual)})"
 
 
 SAME = BinaryOp.register_anonymous(lambda x, y: (x == y) | ((x != x) & (y != y)), "same")
@@ -262,21 +266,25 @@ def fixpoint(
 ) -> Fixpoint:
     """Repeat one statement until nothing improves, in any order.
 
-    The body is one statement `d(accum) << semiring(d @ A)`, or `A @ d`, through a mask if wanted. Its accumulator is
-    the semiring's monoid, which is idempotent, and its product is monotone: then the result does not depend on the
-    order, and vertices are extended as they improve, without rounds, where that is possible.
+    The body is one statement `d(accum) << semiring(d @ A)`, or `A @ d`, through a mask if wanted. The accumulator is
+    the semiring's monoid. The monoid is idempotent, and the product monotone. The result then does not depend on the
+    order, and vertices may be extended as they improve, without rounds. To extend a vertex is to relax the arcs that
+    leave it.
 
     Parameters
     ----------
     window : "auto", float or None
-        Of the monoids min and max: vertices are extended whose values are within so much of the best one, others
-        later. A wide window lets more be done at once, and more of it again. None: all are extended at once.
+        For the monoids min and max: vertices whose values are at most so far from the best one that waits are extended
+        first. A wide window lets more be done at once, and more of it again. "auto": as predicted from the weights.
+        None: no windows.
     schedule : "auto", "free" or "rounds"
-        "free": without rounds; "rounds": as a loop of rounds. The result is the same.
+        "free": without rounds, on one device; "rounds": as a loop of rounds; "auto": what is predicted to take less
+        time. The result is the same.
     max_updates : int, optional
-        About so many vertices are extended at most, 1 or more; then `converged` is False.
+        The run ends once so many vertices were extended, 1 or more, and `converged` is False if any still waits. It
+        is looked at after each round, or after each kernel call of the free schedule.
     on_window : callable, optional
-        Called with the number of windows that are done.
+        Called with the number of windows that are done, after each one of the free schedule.
 
     Returns
     -------
@@ -285,10 +293,13 @@ def fixpoint(
 
     Raises
     ------
+    TypeError
+        If `on_window` is no function.
     InvalidValue
-        If an argument has another value; at the end of the body, if its result depends on the order.
+        If an argument has another value; at the end of the body, if that is not one such statement, or if its result
+        depends on the order.
     NotImplementedException
-        If "free" is asked for where only rounds are possible.
+        At the end of the body, if "free" is asked for where only rounds are possible, or inside the body of a loop.
 
     References
     ----------
