@@ -304,6 +304,11 @@ def test_arguments(first):
         d(binary.min) << semiring.min_plus(d @ A)
     with pytest.raises(AttributeError):
         it.updates = 3
+    assert repr(it) == "gb.fixpoint()"
+    assert repr(fixpoint(window=2, schedule="rounds", max_updates=9)) == (
+        "gb.fixpoint(window=2, schedule='rounds', max_updates=9)"
+    )
+    assert repr(fixpoint(window=None)) == "gb.fixpoint(window=None)"
 
 
 def test_laws_that_users_declare(devices):
@@ -327,6 +332,11 @@ def test_laws_that_users_declare(devices):
         else:
             with pytest.raises(InvalidValue, match=law), fixpoint():
                 d(binary.min) << body(d @ G)
+    less = binary.register_anonymous(lambda x, y: min(x, y), "less")
+    own = monoid.register_anonymous(less, {"INT64": np.iinfo(np.int64).max})
+    body = semiring.register_anonymous(own, binary.plus)["INT64"]
+    with pytest.raises(InvalidValue, match=r"is_idempotent=True\) declares"), fixpoint():
+        d(less) << body(d @ G)
 
 
 def test_what_ran_is_told_where_that_is_asked_for(devices, monkeypatch, capsys):

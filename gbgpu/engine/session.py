@@ -237,8 +237,8 @@ class Session(Stores):
         """The least weight of a matrix, the greatest, and their mean."""
         return fixpoint.weights(self, matrix)
 
-    def spread(self, alike: bool) -> float | None:
-        """Mean weights that windows of a fixpoint are wide, if weights are alike or not; None: no windows."""
+    def window_means(self, alike: bool) -> float | None:
+        """Mean weights that a window of a fixpoint is wide, if all weights are `alike` or not; None: no windows."""
         return self.kernels.relaxing.windows[alike]
 
     def filtered(self, expr: Any, segments: Iterable[tuple[int, np.ndarray]]) -> list[np.ndarray]:

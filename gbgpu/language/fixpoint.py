@@ -52,6 +52,16 @@ class Fixpoint(Mode):
     updates, windows, overwork = fixed("updates"), fixed("windows"), fixed("overwork")
     converged, how = fixed("converged"), fixed("how")
 
+    # What was recorded, for the session: output(mask, monoid) << semiring(output @ matrix), text in short.
+    text: str
+    output: Any
+    matrix: Any
+    semiring: Any  # a typed one
+    flip: bool  # whether the output is the left side of the product
+    turned: bool  # whether the product has the transpose of the matrix
+    mask: Mask | None  # a structural one
+    window: float | None  # the width of a window, below 0 for max; None: no windows
+
     def __init__(
         self,
         window: str | float | None,
@@ -129,7 +139,7 @@ class Fixpoint(Mode):
         self.turned = isinstance(operand, Transposed)
         self.matrix = operand.matrix if self.turned else operand
         self._operand, self._expr, self._accum = operand, expr, statement.accum
-        self.mask: Mask | None = statement.mask
+        self.mask = statement.mask
         if self.mask is not None and not self.mask.structural:  # the values that are true, once for all
             true = new_like(d.shape, self.mask.parent.dtype, None)
             true << SelectOp.registry["valuene"](self.mask.parent, 0)
@@ -149,7 +159,7 @@ class Fixpoint(Mode):
             return sign * float(asked)
         if self.semiring.monoid.dtype.kind == "b":
             return None
-        if "xy"[self.flip] not in self.semiring.multiply.program.uses:  # the same everywhere
+        if "xy"[self.flip] not in self.semiring.multiply.program.uses:  # no weight is read: all arcs add the same
             zero = self.semiring.multiply.dtypes[0].np_type.type(0)
             weight = to_python(self.semiring.multiply.program)(zero, zero)
             adds, least, most, mean, alike = True, weight, weight, float(weight), True
@@ -157,7 +167,7 @@ class Fixpoint(Mode):
             adds, alike = multiply == "plus", bool(self.matrix.ss.is_iso)
             least, most, mean = self._session.weights(self.matrix)
         if adds and mean and (least if sign > 0 else -most) >= 0:
-            many = self._session.spread(alike)
+            many = self._session.window_means(alike)
             if many is None:
                 return None
             step = sign * mean * many
@@ -206,15 +216,13 @@ class Fixpoint(Mode):
         else:  # the first round takes the first window of it
             limit.value = 0
             far(frontier.S) << True
-        product = Expression("product", op, near, self._operand, self._expr.dtype, d.shape, self._expr.option)
-        if not self.flip:
-            product = Expression("product", op, self._operand, near, self._expr.dtype, d.shape, self._expr.option)
-        to = (t,) if mask is None else (t(mask, replace),)
+        sides = (near, self._operand) if self.flip else (self._operand, near)
+        product = Expression("product", op, *sides, self._expr.dtype, d.shape, self._expr.option)
         ordered = op.monoid.name in ORDERED
         # A path without a cycle has fewer arcs than there are vertices, and no cycle is worth while but a negative one.
         with loop(max(d.size, 1) + 1 if ordered and step is None else None) as it:
             updates << updates + near.nvals
-            to[0] << product
+            (t if mask is None else t(mask, replace)) << product
             kept << SAME(self._accum(d & t) & d)
             q(~kept.V, replace) << t
             d(self._accum) << q
