@@ -140,6 +140,29 @@ def test_windows_change_the_order_and_not_the_result(devices, window):
             assert it.windows == 1 if window is None else it.windows > 1 or window in ("auto", 1e6)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", ["INT8", "UINT8", "UINT64", "FP32"])
+def test_windows_wider_than_the_type(devices, dtype):
+    A = gb.Matrix.from_coo([0, 1, 2], [1, 2, 3], [9, 1, 7], dtype, nrows=4, ncols=4)
+    for add, op in ((binary.min, semiring.min_max), (binary.max, semiring.max_min)):
+        for schedule in ("auto", "rounds"):
+            d = gb.Vector(dtype, size=4)
+            d[0] = 5
+            with fixpoint(window=1e300, schedule=schedule) as it:
+                d(add) << op(d @ A)
+            want = {"min": [5, 9, 9, 9], "max": [5, 5, 1, 1]}[add.name]
+            assert d.to_dense().tolist() == want and it.windows <= 1
+
+
+def test_two_values_have_no_windows(devices):
+    A, d = gb.Matrix.from_coo([0, 1], [1, 2], [True, False], nrows=4, ncols=4), gb.Vector(bool, size=4)
+    d[0] = True
+    for schedule in ("auto", "rounds"):
+        with fixpoint(window=3, schedule=schedule):
+            d(binary.max) << semiring.max_land(d @ A)
+        assert d.to_dict() == {0: True, 1: True, 2: False}
+
+
 def test_one_vertex_no_arcs_and_no_values(devices):
     for n in (1, 70):
         A, d = gb.Matrix(float, n, n), gb.Vector(float, size=n)

@@ -220,5 +220,5 @@ def _limits(monoid: Any, dtype: Any, step: float | None) -> np.ndarray:
     if dtype.kind == "f":
         limits[1] = step
     else:  # a step down of unsigned numbers is one up that wraps
-        limits[1] = np.int64(max(min(step, 2.0**62), -(2.0**62))).astype(dtype.np_type)
+        limits[1] = np.int64(step).astype(dtype.np_type)
     return limits

@@ -152,13 +152,13 @@ class Fixpoint(Mode):
     def _window(self) -> float | None:
         """How far values of a window lie apart; less than 0 if greater ones are better; None without windows."""
         monoid, multiply, asked = self.semiring.monoid.name, self.semiring.multiply.name, self._asked
-        if monoid not in ORDERED or asked is None or not self.matrix.nvals:
+        dtype = self.semiring.monoid.dtype
+        if monoid not in ORDERED or asked is None or dtype.kind == "b" or not self.matrix.nvals:
             return None
-        sign = 1 if monoid == "min" else -1
+        sign, number = 1 if monoid == "min" else -1, dtype.np_type
+        most = float(np.finfo(number).max) if dtype.kind == "f" else min(np.iinfo(number).max, 1 << 62)
         if asked != "auto":
-            return sign * float(asked)
-        if self.semiring.monoid.dtype.kind == "b":
-            return None
+            return sign * min(float(asked), most)
         if "xy"[self.flip] not in self.semiring.multiply.program.uses:  # no weight is read: all arcs add the same
             zero = self.semiring.multiply.dtypes[0].np_type.type(0)
             weight = to_python(self.semiring.multiply.program)(zero, zero)
@@ -177,7 +177,7 @@ class Fixpoint(Mode):
             return None
         if not isfinite(step):
             return None
-        return sign * (max(step, 1) if self.semiring.monoid.dtype.kind != "f" else step)
+        return sign * min(step if dtype.kind == "f" else max(step, 1), most)
 
     # -- running
 
@@ -210,7 +210,7 @@ class Fixpoint(Mode):
         updates.value = self._updates
         if step is not None:
             rise = new_like((), d.dtype, "rise")
-            rise.value = abs(step) if d.dtype.kind == "f" else min(int(abs(step)), int(np.iinfo(d.dtype.np_type).max))
+            rise.value = abs(step) if d.dtype.kind == "f" else int(abs(step))
         if step is None:
             near << frontier
         else:  # the first round takes the first window of it
