@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from pathlib import Path
 
@@ -334,6 +335,10 @@ def test_arguments(first):
     assert repr(fixpoint(window=None)) == "gb.fixpoint(window=None)"
 
 
+def further(x, a):
+    return x + 1
+
+
 def test_laws_that_users_declare(devices):
     """A declared law is looked at on a few values; what is not declared is refused."""
     n = 50
@@ -355,6 +360,8 @@ def test_laws_that_users_declare(devices):
         else:
             with pytest.raises(InvalidValue, match=law), fixpoint():
                 d(binary.min) << body(d @ G)
+    hop = binary.register_anonymous(further, is_monotone=True)
+    assert pickle.loads(pickle.dumps(hop)).is_monotone
     less = binary.register_anonymous(lambda x, y: min(x, y), "less")
     own = monoid.register_anonymous(less, {"INT64": np.iinfo(np.int64).max})
     body = semiring.register_anonymous(own, binary.plus)["INT64"]
