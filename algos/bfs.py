@@ -3,6 +3,9 @@
 q holds the vertices of the current level with their parents as values. The next level is every out-neighbour of q
 that has no parent yet; `any_secondi` takes some row of A, that is a vertex of q, as its parent.
 
+Where levels would be many, as in road maps on a GPU, `gb.fixpoint` finds the levels without rounds. Parents are found
+afterwards, by one product.
+
 Source: Bulucc, Mattson, McMillan, Moreira, Yang, "The GraphBLAS C API", the BFS example; Beamer, Asanovic, Patterson,
 "Direction-Optimizing Breadth-First Search", SC 2012, for the choice of push or pull, which here is the planner's.
 """
@@ -70,8 +73,9 @@ def bfs(A: Matrix, source: int, depth: int | None = None) -> Tree:
 
 
 def nearest(A: Matrix, d: Vector, source: int) -> Tree:
-    """Parents of vertices of known levels `d`: of those who refer to a vertex, the first of the lowest level."""
+    """The tree of known levels `d`: the parent of a vertex is the first of its in-neighbours of the lowest level."""
     n, levels = d.size, d.dup(dtype=int, name="levels")
+    # The least (level, row) as one number; n is below 2**31, so that it fits.
     key = indexunary.rowindex(levels).new(name="key")
     key(binary.plus) << levels * n
     parents = min_first[int](key @ A).new(name="parents")

@@ -8,12 +8,14 @@ one, and leaves nothing far but q.
 
 Where all arcs weigh the same they are counted, by a breadth-first search.
 
+Where rounds would be many, as in road maps, `gb.fixpoint` finds the same distances without them.
+
 Every vertex is near (Bellman-Ford) where few rounds reach all, as through hubs on a GPU, and where weights are
 negative: without a negative cycle no shortest path has more than n - 1 arcs, so none is left after n rounds.
 
 Source: Davidson, Baxter, Garland, Owens, "Work-Efficient Parallel GPU Methods for Single-Source Shortest Paths", IPDPS
-2014, near-far; Bellman 1958, Ford 1956; as masked min-plus products in Kepner, Gilbert, "Graph Algorithms in the
-Language of Linear Algebra", SIAM 2011.
+2014, near-far; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 2017, without rounds; Bellman 1958, Ford 1956; as masked
+min-plus products in Kepner, Gilbert, "Graph Algorithms in the Language of Linear Algebra", SIAM 2011.
 """
 
 from math import inf

@@ -1,8 +1,12 @@
-"""Operators of one's own: three kinds of best path by one loop, which differ in their semiring.
+"""Operators of one's own: three kinds of best path by one fixpoint, which differ in their semiring.
 
 A semiring says how a path is extended by an arc, and which of two paths is better. The widest path is as good as its
 narrowest pipe; the most reliable one multiplies chances; in a leaky pipe a twentieth is lost at every joint. Widths
-are litres a second. The operators are plain functions of two numbers.
+are litres a second.
+
+The operators are plain functions of two numbers. Two laws are declared: the better of a path and itself is that path
+(idempotent), and an arc does not make the worse of two paths the better one (monotone). So the engine may extend
+vertices in any order.
 
 python examples/user_semiring.py [--picture FILE]
 """
@@ -17,23 +21,21 @@ import numpy as np
 import gbgpu as gb
 from gbgpu import binary, monoid, semiring
 
-larger = monoid.register_anonymous(binary.register_anonymous(lambda x, y: x if x > y else y, "larger"), 0)
-narrower = binary.register_anonymous(lambda x, pipe: x if x < pipe else pipe, "narrower")
-leaking = binary.register_anonymous(lambda x, pipe: min(0.95 * x, pipe), "leaking")
+better = binary.register_anonymous(lambda x, y: x if x > y else y, "larger")
+larger = monoid.register_anonymous(better, 0, is_idempotent=True)
+narrower = binary.register_anonymous(lambda x, pipe: x if x < pipe else pipe, "narrower", is_monotone=True)
+leaking = binary.register_anonymous(lambda x, pipe: min(0.95 * x, pipe), "leaking", is_monotone=True)
 widest = semiring.register_anonymous(larger, narrower, "widest")
 leaky = semiring.register_anonymous(larger, leaking, "leaky")
 reliable = semiring.max_times  # this one is there by name
 
 
 def best_paths(A: gb.Matrix, source: int, ring, start: float) -> np.ndarray:
-    """The value of the best path from `source` to each vertex."""
+    """The value of the best path from `source` to each vertex; 0 where none leads."""
     best = gb.Vector(float, A.nrows, name="best")
     best[source] = start
-    for _ in range(A.nrows):
-        before = best.dup()
+    with gb.fixpoint():
         best(ring.monoid.binaryop) << ring(best @ A)
-        if best.isequal(before):
-            break
     return best.to_dense(fill_value=0.0)
 
 

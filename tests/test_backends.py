@@ -94,6 +94,19 @@ def test_loops(others):
         assert it.how == "statements, as devices of the kind other do not capture rounds"
 
 
+def test_fixpoints(others):
+    """Without rounds, by the numbers of their own kernels; or in rounds, if these have no such kernel."""
+    A, kernels = graph(), others.kernels
+    hops = csgraph.dijkstra(A.to_scipy_sparse(), indices=0)
+    for most, how in ((kernels.relaxing.most, "free"), (0, "rounds")):
+        kernels.relaxing = kernels.relaxing._replace(most=most)
+        d = gb.Vector(int, 128)
+        d[0] = 0
+        with gb.fixpoint() as it:
+            d(gb.binary.min) << min_plus(d @ A)
+        assert np.array_equal(d.to_dense(-1), np.where(hops < np.inf, hops, -1)) and it.how.startswith(how)
+
+
 def test_algorithms(others):
     A = graph()
     tree = algos.bfs(A, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from pathlib import Path
 
@@ -14,7 +15,6 @@ import algos
 import gbgpu as gb
 from algos import verify
 from gbgpu import binary, fixpoint, monoid, semiring
-from gbgpu.engine import fixpoint as engine
 from gbgpu.engine.fixpoint import Relaxation
 from gbgpu.errors import InvalidValue, NotImplementedException
 from gbgpu.kernels.interface import CROWDED
@@ -141,6 +141,29 @@ def test_windows_change_the_order_and_not_the_result(devices, window):
             assert it.windows == 1 if window is None else it.windows > 1 or window in ("auto", 1e6)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", ["INT8", "UINT8", "UINT64", "FP32"])
+def test_windows_wider_than_the_type(devices, dtype):
+    A = gb.Matrix.from_coo([0, 1, 2], [1, 2, 3], [9, 1, 7], dtype, nrows=4, ncols=4)
+    for add, op in ((binary.min, semiring.min_max), (binary.max, semiring.max_min)):
+        for schedule in ("auto", "rounds"):
+            d = gb.Vector(dtype, size=4)
+            d[0] = 5
+            with fixpoint(window=1e300, schedule=schedule) as it:
+                d(add) << op(d @ A)
+            want = {"min": [5, 9, 9, 9], "max": [5, 5, 1, 1]}[add.name]
+            assert d.to_dense().tolist() == want and it.windows <= 1
+
+
+def test_two_values_have_no_windows(devices):
+    A, d = gb.Matrix.from_coo([0, 1], [1, 2], [True, False], nrows=4, ncols=4), gb.Vector(bool, size=4)
+    d[0] = True
+    for schedule in ("auto", "rounds"):
+        with fixpoint(window=3, schedule=schedule):
+            d(binary.max) << semiring.max_land(d @ A)
+        assert d.to_dict() == {0: True, 1: True, 2: False}
+
+
 def test_one_vertex_no_arcs_and_no_values(devices):
     for n in (1, 70):
         A, d = gb.Matrix(float, n, n), gb.Vector(float, size=n)
@@ -220,7 +243,8 @@ def test_on_window_is_told_and_may_stop_it(devices):
 
 @pytest.mark.parametrize("share", [1e-9, 0.02])
 def test_rounds_take_over_where_many_are_near(devices, monkeypatch, share):
-    monkeypatch.setattr(engine, "WIDE", dict.fromkeys(engine.WIDE, share))
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(kernels, "relaxing", kernels.relaxing._replace(crowd=share))
     A = roads(1500, 6)
     for window in ("auto", None, 100):
         found, it = paths(A, 0, window=window)
@@ -304,6 +328,15 @@ def test_arguments(first):
         d(binary.min) << semiring.min_plus(d @ A)
     with pytest.raises(AttributeError):
         it.updates = 3
+    assert repr(it) == "gb.fixpoint()"
+    assert repr(fixpoint(window=2, schedule="rounds", max_updates=9)) == (
+        "gb.fixpoint(window=2, schedule='rounds', max_updates=9)"
+    )
+    assert repr(fixpoint(window=None)) == "gb.fixpoint(window=None)"
+
+
+def further(x, a):
+    return x + 1
 
 
 def test_laws_that_users_declare(devices):
@@ -327,6 +360,13 @@ def test_laws_that_users_declare(devices):
         else:
             with pytest.raises(InvalidValue, match=law), fixpoint():
                 d(binary.min) << body(d @ G)
+    hop = binary.register_anonymous(further, is_monotone=True)
+    assert pickle.loads(pickle.dumps(hop)).is_monotone
+    less = binary.register_anonymous(lambda x, y: min(x, y), "less")
+    own = monoid.register_anonymous(less, {"INT64": np.iinfo(np.int64).max})
+    body = semiring.register_anonymous(own, binary.plus)["INT64"]
+    with pytest.raises(InvalidValue, match=r"is_idempotent=True\) declares"), fixpoint():
+        d(less) << body(d @ G)
 
 
 def test_what_ran_is_told_where_that_is_asked_for(devices, monkeypatch, capsys):

@@ -19,13 +19,9 @@ from ..semiring._algebra import Monoid
 from ..trace import Record, counters, emit, listeners, now
 from .loop.limits import longest, measure
 from .moving import moved
+from .run.steps import copied
 
-# Mean weights that a window is wide, where these differ and where all are the same, as measured. One CPU thread goes
-# first in, first out: that is the order of equal weights, without windows.
-MEANS: dict[str, tuple[float, float | None]] = {"cpu": (8.0, None), "cuda": (16.0, 32.0)}
 THIN, LONG = 8, 128  # entries a row, on average and at most, up to which rows are short
-WIDE = {"cpu": 0.0, "cuda": 1 / 8}  # the share of all vertices near at once from which on rounds are quicker; 0: none
-ATOMIC = 4  # bytes from which on a GPU changes a value by itself
 
 
 class Done(NamedTuple):
@@ -35,11 +31,6 @@ class Done(NamedTuple):
     windows: int
     waiting: Any
     why: str
-
-
-def spread(session: Any, alike: bool) -> float | None:
-    """Mean weights that a window is wide; None: no windows."""
-    return MEANS[session.home.kind][alike]
 
 
 def weights(session: Any, matrix: Any) -> tuple[Any, Any, float]:
@@ -54,27 +45,32 @@ def weights(session: Any, matrix: Any) -> tuple[Any, Any, float]:
     return found
 
 
-def thin(session: Any, matrix: Any) -> bool:
-    """Whether all rows are short: then rounds are many, and of few vertices."""
+def free(session: Any, matrix: Any) -> bool:
+    """Whether going without rounds is possible and predicted to take less time: on few devices, or if all rows are
+    short, as rounds then are many and of few vertices."""
+    if _rounds_only(session) is not None:
+        return False
     store = session.matrix_store(matrix)
+    if store.rowmap.p <= session.kernels.relaxing.alone:
+        return True
     measure(session, store)
     return store.nvals <= THIN * store.rowmap.n and longest(store) < LONG
 
 
-def free(session: Any, matrix: Any) -> bool:
-    """Whether going without rounds is predicted to take less time."""
-    return session.matrix_store(matrix).rowmap.p <= session.kernels.alone or thin(session, matrix)
+def _rounds_only(session: Any) -> str | None:
+    """What keeps all fixpoints of a session from the free schedule; None: nothing."""
+    if session.ranks is not None:
+        return "several processes"
+    return None if session.kernels.relaxing.most else "CPU devices beside GPUs"
 
 
 def hindrance(session: Any, work: Any) -> str | None:
     """What keeps a fixpoint from the free schedule; None: nothing."""
-    monoid, dtype = work.semiring.monoid, work.output.dtype
-    if session.ranks is not None:
-        return "several processes"
-    if session.kernels.kind not in ("cpu", "cuda"):
-        return "CPU devices beside GPUs"
-    if session.kernels.kind == "cuda" and dtype.np_type.itemsize < ATOMIC:
-        return f"values of type {dtype.name} on GPUs"
+    monoid, dtype, itemsize = work.semiring.monoid, work.output.dtype, session.kernels.relaxing.itemsize
+    if (found := _rounds_only(session)) is not None:
+        return found
+    if dtype.np_type.itemsize < itemsize:
+        return f"values of type {dtype.name}, of less than {itemsize} bytes"
     if dtype.kind == "f" and not isnan(monoid.start):
         return f"monoid.{monoid.name} of floats"
     if work.schedule == "auto" and not free(session, work.matrix):
@@ -86,9 +82,9 @@ def hindrance(session: Any, work: Any) -> str | None:
 
 
 class Relaxation:
-    """One fixpoint on one device, from `frontier`: a kernel call at a time."""
+    """One fixpoint on one device: a kernel call at a time."""
 
-    def __init__(self, session: Any, work: Any, frontier: Any):
+    def __init__(self, session: Any, work: Any):
         self._session, self._work, self._start = session, work, now()
         store = session.oriented(work.matrix, work.flip == work.turned)
         whole = store if store.rowmap.p == 1 else session.replicas.of(store)
@@ -99,8 +95,8 @@ class Relaxation:
         spec = Spec(op=work.semiring, a=whole.dtype, b=dtype, out=dtype, ptr=whole.ptr, idx=whole.idx, flip=work.flip)
         self._kernels = {kind: session.kernels.get(kind, spec) for kind in ("relax_begin", "relax", "relax_end")}
         self._own = held = session.content(work.output)
-        listed = moved(session, session.content(frontier), "list", self._map).blocks[0]
-        alone = frontier is work.output and held.form == "list"
+        listed = moved(session, held, "list", self._map).blocks[0]
+        alone = held.form == "list"
         dense = held if alone else moved(session, held, "full" if held.form == "full" else "bitmap", self._map)
         nil, step = session.nil(self._task.device), work.window
         words = (n + 63) >> 6
@@ -108,12 +104,12 @@ class Relaxation:
         def begin(task: Any) -> None:
             self._best = device.full(n, monoid.start, dtype.np_type) if alone else device.empty(n, dtype.np_type)
             self._bits = device.zeros(words, np.int64)
-            self._lists = device_lists = session.kernels.lists(device, n, spec)
+            self._lists = session.kernels.lists(device, n, spec)
             self._limits = device.put(_limits(monoid, dtype, step))
             flags = k.XLIST if alone else k.XFULL if dense.form == "full" else 0
             block = dense.blocks[0]
             given = (block.vals, block.stride, nil.words if block.words is None else block.words)
-            _, far, queued, progress = device_lists
+            _, far, queued, progress = self._lists
             into = self._best, self._bits, far, queued, self._limits, progress
             self._kernels["relax_begin"](n, *listed.listed, *given, flags, *into)
 
@@ -126,14 +122,14 @@ class Relaxation:
             full = held.form == "full"
             self._mwords = device.full(words, -1, np.int64) if full else held.blocks[0].words
             self._flags |= k.MASKED | (k.COMPLEMENT if work.mask.complement else 0)
-        many = WIDE[device.kind] * n if work.schedule == "auto" else 0
-        self._limit = 1 if work.on_window else 0, int(many)
+        self._most = session.kernels.relaxing.most, 1 if work.on_window else 0
+        self._crowd = int(session.kernels.relaxing.crowd * n) if work.schedule == "auto" else 0
         self.numbers = dict.fromkeys(PROGRESS, 0)
 
     def go(self) -> int:
         """One slice; returns why it ended."""
         near, far, queued, progress = self._lists
-        given = self._map.n, *self._block.csr, self._mwords, self._flags, self._session.kernels.relaxed, *self._limit
+        given = self._map.n, *self._block.csr, self._mwords, self._flags, *self._most, self._crowd
         state = self._best, self._bits, near, far, queued, self._limits, progress
 
         def work(task: Any) -> np.ndarray:
@@ -155,11 +151,8 @@ class Relaxation:
 
         def closed(task: Any) -> tuple[Any, Any, Any]:
             size = (n + 63) >> 6
-            words, waiting, count = (
-                device.empty(size, np.int64),
-                device.zeros(size, np.int64),
-                device.zeros(1, np.int64),
-            )
+            words, waiting = device.empty(size, np.int64), device.zeros(size, np.int64)
+            count = device.zeros(1, np.int64)
             self._kernels["relax_end"](n, self._best, self._bits, near, far, queued, progress, words, waiting, count)
             return words, waiting, count
 
@@ -171,7 +164,8 @@ class Relaxation:
             if ended == k.CROWDED:
                 waiting = words
             best, bits = (
-                session.over(self._map.tasks, lambda task, x=x: _copy(device, x), 0.0)[0] for x in (self._best, waiting)
+                session.over(self._map.tasks, lambda task, x=x: copied(device, x), 0.0)[0]
+                for x in (self._best, waiting)
             )
             frontier._store = self._stored(dtype, best, bits, device.set_bits(bits))
         work.output._store = found
@@ -197,7 +191,7 @@ def relax(session: Any, work: Any) -> Done:
     """Relax until nothing improves, or until rounds are quicker."""
     with session.lock:
         session.check()
-        found = in_room(lambda: Relaxation(session, work, work.output))
+        found = in_room(lambda: Relaxation(session, work))
     if found is None:
         return Done(0, 0, work.output, "memory lacks")
     ended, why = k.UNDER_WAY, ""
@@ -218,12 +212,6 @@ def relax(session: Any, work: Any) -> Done:
     return Done(found.numbers["extended"], found.numbers["windows"], waiting, why)
 
 
-def _copy(device: Any, buffer: Any) -> Any:
-    fresh = device.empty(len(buffer), buffer.dtype)
-    device.copy(fresh, buffer)
-    return fresh
-
-
 def _limits(monoid: Any, dtype: Any, step: float | None) -> np.ndarray:
     """The limit (set with the first window), how far it rises, and the best value that waits (none yet)."""
     limits = np.full(3, monoid.start, dtype.np_type)
@@ -232,5 +220,5 @@ def _limits(monoid: Any, dtype: Any, step: float | None) -> np.ndarray:
     if dtype.kind == "f":
         limits[1] = step
     else:  # a step down of unsigned numbers is one up that wraps
-        limits[1] = np.int64(max(min(step, 2.0**62), -(2.0**62))).astype(dtype.np_type)
+        limits[1] = np.int64(step).astype(dtype.np_type)
     return limits

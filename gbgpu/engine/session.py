@@ -231,15 +231,15 @@ class Session(Stores):
     def free(self, matrix: Any) -> bool:
         """Whether a fixpoint of a matrix is predicted to take less time without rounds."""
         with self.lock:
-            return self.ranks is None and self.kernels.kind != "mixed" and fixpoint.free(self, matrix)
+            return fixpoint.free(self, matrix)
 
     def weights(self, matrix: Any) -> tuple[Any, Any, float]:
         """The least weight of a matrix, the greatest, and their mean."""
         return fixpoint.weights(self, matrix)
 
-    def spread(self, alike: bool) -> float | None:
-        """Mean weights that windows of a fixpoint are wide, if weights are alike or not; None: no windows."""
-        return fixpoint.spread(self, alike)
+    def window_means(self, alike: bool) -> float | None:
+        """Mean weights that a window of a fixpoint is wide, if all weights are `alike` or not; None: no windows."""
+        return self.kernels.relaxing.windows[alike]
 
     def filtered(self, expr: Any, segments: Iterable[tuple[int, np.ndarray]]) -> list[np.ndarray]:
         """What a select expression of a vector keeps of host arrays (see filtering.filtered)."""

@@ -25,7 +25,8 @@ class Rehearsal(CpuKernels):
 
     mxm = GpuKernels.mxm
     costs = GpuKernels.costs
-    whole, alone = GpuKernels.whole, GpuKernels.alone
+    whole = GpuKernels.whole
+    relaxing = GpuKernels.relaxing._replace(most=CpuKernels.relaxing.most)
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(interpret=True)

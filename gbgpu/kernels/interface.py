@@ -318,6 +318,16 @@ class Costs(NamedTuple):
     link: float = 0.0  # a byte from one GPU to another
 
 
+class Relaxing(NamedTuple):
+    """How a backend relaxes to a fixpoint without rounds, and where that takes less time; as measured."""
+
+    most: int  # what one call of relax does: its argument; 0: there is no such kernel
+    alone: int  # devices up to which one of them takes less time without rounds than all in rounds, whatever the graph
+    windows: tuple[float, float | None]  # mean weights that one is wide, where weights differ and where not; None: none
+    crowd: float  # the share of all vertices near at once from which on rounds take less time; 0: none
+    itemsize: int  # bytes of the narrowest values
+
+
 def counts_hits(spec: Spec) -> bool:
     """Whether an entry of a product of rows and columns (mxm_dot) is the number of the columns that are marked."""
     return spec.op.name == "plus_pair" and spec.op.monoid.dtype.kind != "b" and not spec.hashed and not spec.iso
@@ -349,8 +359,7 @@ class Kernels(Protocol):
     weights: Mapping[str, float]  # by the kind of a device: what part of all rows it gets; empty: as much as others
     costs: Costs
     neutral: bool  # whether values of workspaces have to be the monoid's `start` where nothing arrived yet
-    relaxed: int  # what one call of relax does: its argument `most`
-    alone: int  # devices that, together, relax any graph in rounds in more time than one of them without
+    relaxing: Relaxing
     atomic: bool  # whether a call of a kernel is compiled code alone, in which Python handles no signal
     whole: int  # rows plus entries of objects below which one device takes less time than several
     mxm: tuple[str, ...]  # how it can multiply matrices: "dot", "rows", "hash", "dense", "sort"

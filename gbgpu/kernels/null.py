@@ -13,7 +13,7 @@ class NullKernels:
 
     kind = "null"
     atomic, neutral = False, True
-    relaxed, alone = 0, 0
+    relaxing = CpuKernels.relaxing._replace(most=0)
     weights: Mapping[str, float] = {}
     mxm: tuple[str, ...] = ("rows",)
     costs = Costs(push_edge=3e-9, push_first=1.5e-9, pull_edge=1.3e-9, row=1.5e-9, byte=1e-10, step=3e-6)

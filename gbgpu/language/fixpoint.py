@@ -1,8 +1,8 @@
 """`gb.fixpoint`: one statement that is repeated until nothing improves, in any order that the engine finds quick.
 
 Two schedules give the same result. *free*: vertices are extended as they improve, without rounds (engine/fixpoint.py).
-*rounds*: a recorded loop extends all that improved in the round before. Both go on from a vector and its frontier, the
-entries that were not extended since they improved, so that one may take over from the other.
+*rounds*: a recorded loop extends all that improved in the round before. Rounds may take over: they go on from a vector
+and its frontier, the entries that were not extended since they improved.
 
 Source: Mohri, "Semiring Frameworks and Algorithms for Shortest-Distance Problems", 2002; Davidson, Baxter, Garland,
 Owens, IPDPS 2014, near and far; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 2017, soft priorities.
@@ -46,11 +46,21 @@ class Fixpoint(Mode):
     converged : bool
         Whether nothing improves any more.
     how : str
-        The schedule, and why it was taken.
+        The schedules that ran, and why rounds did: "free, 12 windows", "rounds: long rows".
     """
 
     updates, windows, overwork = fixed("updates"), fixed("windows"), fixed("overwork")
     converged, how = fixed("converged"), fixed("how")
+
+    # What was recorded, for the session: output(mask, monoid) << semiring(output @ matrix), text in short.
+    text: str
+    output: Any
+    matrix: Any
+    semiring: Any  # a typed one
+    flip: bool  # whether the output is the left side of the product
+    turned: bool  # whether the product has the transpose of the matrix
+    mask: Mask | None  # a structural one
+    window: float | None  # the width of a window, below 0 for max; None: no windows
 
     def __init__(
         self,
@@ -101,7 +111,7 @@ class Fixpoint(Mode):
         operations = self._body.operations
         if len(operations) != 1 or operations[0].kind != "statement":
             came = f"{len(operations)} operations" if operations else "an empty body"
-            hint = "gb.loop repeats several"
+            hint = "gb.loop repeats several" if operations else ""
             raise InvalidValue(message("one statement, d(binary.min) << min_plus(d @ A)", came, hint))
         found: Statement = operations[0].what
         return found
@@ -111,7 +121,7 @@ class Fixpoint(Mode):
         self.text, expr, d = repr(statement), statement.expr, statement.output
         sides = [expr.left, expr.right] if expr.kind == "product" else []
         if d.ndim != 1 or sum(side is d for side in sides) != 1:
-            hint = "gb.loop repeats any other"
+            hint = "gb.loop repeats any other statement"
             raise InvalidValue(message("a product of the output itself, d(accum) << semiring(d @ A)", self.text, hint))
         if statement.index is not None or statement.replace:
             came = "replace" if statement.replace else "an assignment to a part"
@@ -121,7 +131,7 @@ class Fixpoint(Mode):
             raise InvalidValue(message(f"an output of the product's type, {dtype.name}", d.dtype.name, hint))
         problem = refusal(expr.op, statement.accum)
         if problem is None and statement.mask is not None and statement.mask.parent is d:
-            problem = message("a mask that stays as it is", f"{d.name} itself as the mask")
+            problem = message("a mask that stays as it is", f"{d.name} itself as the mask", f"a copy, {d.name}.dup()")
         if problem is not None:
             raise InvalidValue(problem)
         self.output, self.semiring, self.flip = d, expr.op, sides[0] is d
@@ -129,27 +139,27 @@ class Fixpoint(Mode):
         self.turned = isinstance(operand, Transposed)
         self.matrix = operand.matrix if self.turned else operand
         self._operand, self._expr, self._accum = operand, expr, statement.accum
-        self.mask: Mask | None = statement.mask
+        self.mask = statement.mask
         if self.mask is not None and not self.mask.structural:  # the values that are true, once for all
             true = new_like(d.shape, self.mask.parent.dtype, None)
             true << SelectOp.registry["valuene"](self.mask.parent, 0)
             self.mask = Mask(true, True, self.mask.complement)
         scales = expr.op.multiply.op is BinaryOp.registry[SCALING] and self.matrix.dtype.kind in "if"
-        if scales and not self._session.explaining and self._session.weights(self.matrix)[0] < 0:
-            raise InvalidValue(message("factors of at least 0, as the product is not monotone else", "negative ones"))
+        if scales and not self._session.explaining and (least := self._session.weights(self.matrix)[0]) < 0:
+            raise InvalidValue(message("factors of at least 0, as others turn the order round", least))
         self.window = None if self._session.explaining else self._window()
 
     def _window(self) -> float | None:
         """How far values of a window lie apart; less than 0 if greater ones are better; None without windows."""
         monoid, multiply, asked = self.semiring.monoid.name, self.semiring.multiply.name, self._asked
-        if monoid not in ORDERED or asked is None or not self.matrix.nvals:
+        dtype = self.semiring.monoid.dtype
+        if monoid not in ORDERED or asked is None or dtype.kind == "b" or not self.matrix.nvals:
             return None
-        sign = 1 if monoid == "min" else -1
+        sign, number = 1 if monoid == "min" else -1, dtype.np_type
+        most = float(np.finfo(number).max) if dtype.kind == "f" else min(np.iinfo(number).max, 1 << 62)
         if asked != "auto":
-            return sign * float(asked)
-        if self.semiring.monoid.dtype.kind == "b":
-            return None
-        if "xy"[self.flip] not in self.semiring.multiply.program.uses:  # the same everywhere
+            return sign * min(float(asked), most)
+        if "xy"[self.flip] not in self.semiring.multiply.program.uses:  # no weight is read: all arcs add the same
             zero = self.semiring.multiply.dtypes[0].np_type.type(0)
             weight = to_python(self.semiring.multiply.program)(zero, zero)
             adds, least, most, mean, alike = True, weight, weight, float(weight), True
@@ -157,7 +167,7 @@ class Fixpoint(Mode):
             adds, alike = multiply == "plus", bool(self.matrix.ss.is_iso)
             least, most, mean = self._session.weights(self.matrix)
         if adds and mean and (least if sign > 0 else -most) >= 0:
-            many = self._session.spread(alike)
+            many = self._session.window_means(alike)
             if many is None:
                 return None
             step = sign * mean * many
@@ -167,7 +177,7 @@ class Fixpoint(Mode):
             return None
         if not isfinite(step):
             return None
-        return sign * (max(step, 1) if self.semiring.monoid.dtype.kind != "f" else step)
+        return sign * min(step if dtype.kind == "f" else max(step, 1), most)
 
     # -- running
 
@@ -180,7 +190,7 @@ class Fixpoint(Mode):
         if hindrance is None:
             done = self._session.relax(self)
             self._updates, self._windows, frontier = done.updates, done.windows, done.waiting
-            how.append(f"free, {done.windows} windows")
+            how.append(f"free, {done.windows} window{'s' * (done.windows != 1)}")
             hindrance = done.why
         self._converged = frontier is None
         spent = self.max_updates is not None and self._updates >= self.max_updates
@@ -200,21 +210,19 @@ class Fixpoint(Mode):
         updates.value = self._updates
         if step is not None:
             rise = new_like((), d.dtype, "rise")
-            rise.value = abs(step) if d.dtype.kind == "f" else min(int(abs(step)), int(np.iinfo(d.dtype.np_type).max))
+            rise.value = abs(step) if d.dtype.kind == "f" else int(abs(step))
         if step is None:
             near << frontier
         else:  # the first round takes the first window of it
             limit.value = 0
             far(frontier.S) << True
-        product = Expression("product", op, near, self._operand, self._expr.dtype, d.shape, self._expr.option)
-        if not self.flip:
-            product = Expression("product", op, self._operand, near, self._expr.dtype, d.shape, self._expr.option)
-        to = (t,) if mask is None else (t(mask, replace),)
+        sides = (near, self._operand) if self.flip else (self._operand, near)
+        product = Expression("product", op, *sides, self._expr.dtype, d.shape, self._expr.option)
         ordered = op.monoid.name in ORDERED
         # A path without a cycle has fewer arcs than there are vertices, and no cycle is worth while but a negative one.
         with loop(max(d.size, 1) + 1 if ordered and step is None else None) as it:
             updates << updates + near.nvals
-            to[0] << product
+            (t if mask is None else t(mask, replace)) << product
             kept << SAME(self._accum(d & t) & d)
             q(~kept.V, replace) << t
             d(self._accum) << q
@@ -238,8 +246,12 @@ class Fixpoint(Mode):
         return f"{self!r}: {self.text}\n  relax until nothing improves: {self.how}"
 
     def __repr__(self) -> str:
-        window = "" if self._asked == "auto" else f"window={self._asked!r}"
-        return f"gb.fixpoint({window})"
+        given = (
+            ("window", self._asked, "auto"),
+            ("schedule", self.schedule, "auto"),
+            ("max_updates", self.max_updates, None),
+        )
+        return f"gb.fixpoint({', '.join(f'{name}={value!r}' for name, value, usual in given if value != usual)})"
 
 
 SAME = BinaryOp.register_anonymous(lambda x, y: (x == y) | ((x != x) & (y != y)), "same")
@@ -262,21 +274,25 @@ def fixpoint(
 ) -> Fixpoint:
     """Repeat one statement until nothing improves, in any order.
 
-    The body is one statement `d(accum) << semiring(d @ A)`, or `A @ d`, through a mask if wanted. Its accumulator is
-    the semiring's monoid, which is idempotent, and its product is monotone: then the result does not depend on the
-    order, and vertices are extended as they improve, without rounds, where that is possible.
+    The body is one statement `d(accum) << semiring(d @ A)`, or `A @ d`, through a mask if wanted. The accumulator is
+    the semiring's monoid. The monoid is idempotent, and the product monotone. The result then does not depend on the
+    order, and vertices may be extended as they improve, without rounds. To extend a vertex is to relax the arcs that
+    leave it.
 
     Parameters
     ----------
     window : "auto", float or None
-        Of the monoids min and max: vertices are extended whose values are within so much of the best one, others
-        later. A wide window lets more be done at once, and more of it again. None: all are extended at once.
+        For the monoids min and max: vertices whose values are at most so far from the best one that waits are extended
+        first. A wide window lets more be done at once, and more of it again. "auto": as predicted from the weights.
+        None: no windows.
     schedule : "auto", "free" or "rounds"
-        "free": without rounds; "rounds": as a loop of rounds. The result is the same.
+        "free": without rounds, on one device; "rounds": as a loop of rounds; "auto": what is predicted to take less
+        time. The result is the same.
     max_updates : int, optional
-        About so many vertices are extended at most, 1 or more; then `converged` is False.
+        The run ends once so many vertices were extended, 1 or more, and `converged` is False if any still waits. It
+        is looked at after each round, or after each kernel call of the free schedule.
     on_window : callable, optional
-        Called with the number of windows that are done.
+        Called with the number of windows that are done, after each one of the free schedule.
 
     Returns
     -------
@@ -285,10 +301,13 @@ def fixpoint(
 
     Raises
     ------
+    TypeError
+        If `on_window` is no function.
     InvalidValue
-        If an argument has another value; at the end of the body, if its result depends on the order.
+        If an argument has another value; at the end of the body, if that is not one such statement, or if its result
+        depends on the order.
     NotImplementedException
-        If "free" is asked for where only rounds are possible.
+        At the end of the body, if "free" is asked for where only rounds are possible, or inside the body of a loop.
 
     References
     ----------

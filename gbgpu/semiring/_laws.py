@@ -26,7 +26,9 @@ def refusal(semiring: Any, accum: Any) -> str | None:
         came = "no accumulator" if accum is None else f"binary.{accum.name}"
         return message(f"the accumulator of the monoid, d(binary.{monoid.binary.name}) << ...", came)
     if not monoid.is_idempotent or monoid.is_any:
-        hint = "min, max, land, lor, band and bor are; gb.loop does statements in order"
+        hint = "monoid.register_anonymous(f, identity, is_idempotent=True) declares it"
+        if ops.BinaryOp.registry.get(monoid.name) is monoid.op.binaryop:
+            hint = "min, max, land, lor, band and bor are; gb.loop repeats statements in order"
         return message("an idempotent monoid, whose result does not depend on the order", f"monoid.{monoid.name}", hint)
     if multiply.return_type is not monoid.dtype:
         return message(f"products of the monoid's type, {monoid.dtype.name}", multiply.return_type.name)
@@ -61,5 +63,6 @@ def _check(semiring: Any) -> None:
             for y in first:
                 one, other = f(add(x, y), a), add(f(x, a), f(y, a))
                 if not (one == other or one != one and other != other):
-                    came = f"f({x} + {y}, {a}) = {one} and f({x}, {a}) + f({y}, {a}) = {other}"
+                    name = semiring.monoid.name
+                    came = f"f({name}({x}, {y}), {a}) = {one} and {name}(f({x}, {a}), f({y}, {a})) = {other}"
                     raise InvalidValue(message(f"binary.{multiply.name} monotone, as declared", came))

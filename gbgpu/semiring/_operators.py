@@ -355,6 +355,10 @@ class BinaryOp(Operator):
         op.is_monotone = is_monotone
         return op
 
+    def __reduce__(self):
+        made = super().__reduce__()
+        return (*made, {"is_monotone": True}) if self.is_monotone else made
+
     @property
     def is_commutative(self) -> bool:  # type: ignore[override]
         """Whether f(x, y) == f(y, x); a user's function is spot-checked."""
