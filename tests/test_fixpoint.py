@@ -206,8 +206,9 @@ def test_negative_arcs(devices):
     _, it = paths(A, 0, schedule="rounds")
     assert it.converged  # the cycle's length is 0
     A.data[1] = -3
-    _, it = paths(A, 0, schedule="rounds")
-    assert not it.converged
+    for how in ({"schedule": "rounds"}, {}, {"window": 2}, {"window": 2, "schedule": "rounds"}):
+        _, it = paths(A, 0, **how)
+        assert not it.converged, it.how
     _, it = paths(A, 0, max_updates=1000)
     assert not it.converged and it.updates >= 1000
 

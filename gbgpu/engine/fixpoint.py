@@ -206,6 +206,9 @@ def relax(session: Any, work: Any) -> Done:
         if work.max_updates is not None and found.numbers["extended"] >= work.max_updates:
             why = "max_updates"
             break
+        if found.numbers["extended"] >= work.endless:
+            why = "no end in sight"
+            break
     with session.lock:
         waiting = found.end()
     why = {k.WIDE: "many vertices are near at once", k.CROWDED: "lists were full"}.get(ended, why)

@@ -29,6 +29,7 @@ from .recording import Recorder, loop
 
 SCHEDULES = ("auto", "free", "rounds")
 ORDERED = ("min", "max")  # monoids of which values lie on a line, so that there is a best one to go on with
+ENDLESS = 1 << 10  # updates a vertex: windows that are far too wide need some hundreds
 SPREAD = 32  # windows from the least weight to the greatest, where weights are compared and not added
 
 
@@ -179,6 +180,11 @@ class Fixpoint(Mode):
             return None
         return sign * min(step if dtype.kind == "f" else max(step, 1), most)
 
+    @property
+    def endless(self) -> int:
+        """Updates after which there may be a negative cycle, which rounds without windows are sure to tell."""
+        return ENDLESS * (self.output.size + ENDLESS)
+
     # -- running
 
     def _run(self) -> None:
@@ -219,6 +225,7 @@ class Fixpoint(Mode):
         sides = (near, self._operand) if self.flip else (self._operand, near)
         product = Expression("product", op, *sides, self._expr.dtype, d.shape, self._expr.option)
         ordered = op.monoid.name in ORDERED
+        most = self.endless if self.max_updates is None else self.max_updates
         # A path without a cycle has fewer arcs than there are vertices, and no cycle is worth while but a negative one.
         with loop(max(d.size, 1) + 1 if ordered and step is None else None) as it:
             updates << updates + near.nvals
@@ -237,9 +244,11 @@ class Fixpoint(Mode):
                     limit << RISEN[op.monoid.name](q.reduce(op.monoid, allow_empty=False) | rise)
                     near << UP_TO[op.monoid.name](q, limit)
                     far(~near.S, replace) << far
-            stop = near.nvals == 0
-            it.until(stop if self.max_updates is None else stop | (updates >= self.max_updates))
+            it.until((near.nvals == 0) | (updates >= most))
         self._updates, self._converged = int(updates.value), near.nvals == 0
+        if not self._converged and step is not None and self.max_updates is None:
+            self.window = None
+            self._rounds(d)
 
     def explained(self) -> str:
         """What is repeated, and how it ran."""
