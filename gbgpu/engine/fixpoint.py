@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..distribute.blocks import VectorBlock, VectorStore
-from ..errors import DeviceError, in_room, message
+from ..errors import DeviceError, InvalidValue, in_room, message
 from ..kernels import interface as k
 from ..kernels.interface import PROGRESS, Spec
 from ..language.expr import new_like
@@ -150,6 +150,8 @@ class Relaxation:
     def end(self) -> Any:
         """The output takes what was found. Returns the vector of what still waits, or None."""
         session, work, n, device = self._session, self._work, self._map.n, self._device
+        if work.output.size != n:
+            raise InvalidValue(message(f"an output that keeps its size of {n}", f"one of {work.output.size} now"))
         near, far, queued, progress = self._lists
         dtype, ended = work.output.dtype, self.numbers["ended"]
 
@@ -201,6 +203,7 @@ def relax(session: Any, work: Any) -> Done:
     if found is None:
         return Done(0, 0, work.output, "memory lacks")
     ended, why = k.UNDER_WAY, ""
+    most = work.output.size * (work.output.size + 1)  # first in, first out: more only where a cycle improves
     while ended == k.UNDER_WAY:
         if session.lock.wanted:
             session.lock.give_way()
@@ -211,6 +214,9 @@ def relax(session: Any, work: Any) -> Done:
             work.on_window(found.numbers["windows"])
         if work.max_updates is not None and found.numbers["extended"] >= work.max_updates:
             why = "max_updates"
+            break
+        if work.bounded and found.numbers["extended"] > most and ended == k.UNDER_WAY:
+            why = "so many updates that a cycle may improve for ever"
             break
     with session.lock:
         waiting = found.end()

@@ -230,7 +230,9 @@ class Session(Stores):
 
     def free(self, matrix: Any, search: bool = False) -> bool:
         """Whether a fixpoint of a matrix is predicted to take less time without rounds. `search`: rounds of a search,
-        which look at no entry twice, where rows are long."""
+        which look at no entry twice, where rows are long. In the body of a loop there are rounds only."""
+        if self.recording:
+            return False
         with self.lock:
             predict = fixpoint.thin if search else fixpoint.free
             return self.ranks is None and self.kernels.kind != "mixed" and predict(self, matrix)

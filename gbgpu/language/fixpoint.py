@@ -10,7 +10,8 @@ Owens, IPDPS 2014, near and far; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 
 
 import sys
 from collections.abc import Callable
-from math import isfinite
+from math import inf, isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,9 @@ class Fixpoint(Mode):
     ):
         if schedule not in SCHEDULES:
             raise InvalidValue(message(f"schedule: one of {', '.join(map(repr, SCHEDULES))}", repr(schedule)))
-        number = isinstance(window, (int, float)) and not isinstance(window, bool) and window >= 0 and isfinite(window)
+        number = isinstance(window, Real) and not isinstance(window, bool) and 0 <= window <= sys.float_info.max
         if not (window is None or window == "auto" or number):
-            raise InvalidValue(message('window: "auto", None, or a number of at least 0', repr(window)))
+            raise InvalidValue(message('window: "auto", None, or a finite number of at least 0', repr(window)))
         if max_updates is not None and (not is_integer(max_updates) or max_updates < 1):
             raise InvalidValue(message("max_updates: a whole number of at least 1", repr(max_updates)))
         if on_window is not None and not callable(on_window):
@@ -135,20 +136,24 @@ class Fixpoint(Mode):
             true << SelectOp.registry["valuene"](self.mask.parent, 0)
             self.mask = Mask(true, True, self.mask.complement)
         scales = expr.op.multiply.op is BinaryOp.registry[SCALING] and self.matrix.dtype.kind in "if"
-        if scales and not self._session.explaining and self._session.weights(self.matrix)[0] < 0:
-            raise InvalidValue(message("factors of at least 0, as the product is not monotone else", "negative ones"))
+        if scales and not self._session.explaining:
+            least, most, _ = self._session.weights(self.matrix)
+            if least < 0 or most == inf:  # inf times 0 is none
+                came = "negative ones" if least < 0 else "infinite ones"
+                raise InvalidValue(message("finite factors of at least 0, as the product is not monotone else", came))
         self.window = None if self._session.explaining else self._window()
+        # A path without a cycle has fewer arcs than there are vertices: longer ones are better for ever, if at all.
+        self.bounded = expr.op.monoid.name in ORDERED and self.window is None
 
     def _window(self) -> float | None:
         """How far values of a window lie apart; less than 0 if greater ones are better; None without windows."""
         monoid, multiply, asked = self.semiring.monoid.name, self.semiring.multiply.name, self._asked
-        if monoid not in ORDERED or asked is None or not self.matrix.nvals:
+        if monoid not in ORDERED or asked is None or not self.matrix.nvals or self.semiring.monoid.dtype.kind == "b":
             return None
         sign = 1 if monoid == "min" else -1
         if asked != "auto":
-            return sign * float(asked)
-        if self.semiring.monoid.dtype.kind == "b":
-            return None
+            least, most, _ = self._session.weights(self.matrix) if multiply == "plus" else (0, 0, 0)
+            return sign * float(asked) if (least if sign > 0 else -most) >= 0 else None
         if "xy"[self.flip] not in self.semiring.multiply.program.uses:  # the same everywhere
             zero = self.semiring.multiply.dtypes[0].np_type.type(0)
             weight = to_python(self.semiring.multiply.program)(zero, zero)
@@ -210,9 +215,7 @@ class Fixpoint(Mode):
         if not self.flip:
             product = Expression("product", op, self._operand, near, self._expr.dtype, d.shape, self._expr.option)
         to = (t,) if mask is None else (t(mask, replace),)
-        ordered = op.monoid.name in ORDERED
-        # A path without a cycle has fewer arcs than there are vertices, and no cycle is worth while but a negative one.
-        with loop(max(d.size, 1) + 1 if ordered and step is None else None) as it:
+        with loop(max(d.size, 1) + 1 if self.bounded else None) as it:
             updates << updates + near.nvals
             to[0] << product
             kept << SAME(self._accum(d & t) & d)
