@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ from gbgpu import binary, fixpoint, monoid, semiring
 from gbgpu.engine.fixpoint import Relaxation
 from gbgpu.errors import InvalidValue, NotImplementedException
 from gbgpu.kernels.interface import CROWDED
+from gbgpu.semiring._laws import refusal
+from gbgpu.semiring._lower import to_python
+from gbgpu.semiring._operators import BinaryOp
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -191,6 +195,39 @@ def test_goes_on_from_what_is_there(devices):
     assert np.array_equal(d.to_dense(np.inf), csgraph.dijkstra(A, indices=[5, 200], min_only=True))
 
 
+def test_truths_have_no_windows(first):
+    for window in (np.int64(0), 2.5):
+        for schedule in ("auto", "rounds"):
+            A, d = gb.Matrix.from_coo([0, 1], [1, 2], [True, True], nrows=4, ncols=4), gb.Vector(bool, size=4)
+            d[0] = True
+            with fixpoint(window=window, schedule=schedule):
+                d(binary.max) << semiring.max_second["BOOL"](d @ A)
+            assert d.to_coo()[0].tolist() == [0, 1, 2]
+
+
+def test_an_output_that_is_resized_meanwhile(devices):
+    A = gb.io.from_scipy_sparse(roads(300, 1))
+    d = gb.Vector(float, size=300)
+    d[0] = 0
+    it = fixpoint(window=1, on_window=lambda windows: d.resize(9))
+    if gb.settings.session().not_free(Asked(A, d, semiring.min_plus["FP64"])):
+        return
+    with pytest.raises(InvalidValue, match="keeps its size"), it:
+        d(binary.min) << semiring.min_plus(d @ A)
+    assert d.size == 9 and d.to_coo()[0].tolist() == [0]
+
+
+def test_searches_in_the_body_of_a_loop(devices):
+    A = gb.io.from_scipy_sparse(roads(90, 1))
+    levels, parents = gb.Vector(int, size=90), gb.Vector(int, size=90)
+    with gb.loop(2):
+        levels << algos.bfs_levels(A, 4)
+        parents << algos.bfs(A, 4).parents
+    want = algos.bfs_levels(A, 4)
+    assert levels.isequal(want)
+    verify.bfs(A, 4, want, parents)
+
+
 def test_negative_arcs(devices):
     """Without a cycle they are paths as any; a negative cycle is told."""
     rng = np.random.default_rng(3)
@@ -211,6 +248,10 @@ def test_negative_arcs(devices):
         assert not it.converged, it.how
     _, it = paths(A, 0, max_updates=1000)
     assert not it.converged and it.updates >= 1000
+    for window in ("auto", 1):  # a width is not used where weights are negative
+        for schedule in ("auto", "rounds"):
+            _, it = paths(A, 0, window=window, schedule=schedule)
+            assert not it.converged and it.windows < 2
 
 
 def test_max_updates(devices):
@@ -294,6 +335,7 @@ REFUSED = {
     "d(binary.min) << semiring.min_plus(d @ A); e << d": "one statement",
     "pass": "one statement",
     "d(binary.max) << semiring.max_times(d @ A)": "factors of at least 0",
+    "d(binary.min) << semiring.min_times(d @ B)": "finite factors",
 }
 
 
@@ -301,7 +343,7 @@ REFUSED = {
 def test_bodies_that_depend_on_the_order_are_refused(first, body):
     A = gb.Matrix.from_coo([0, 1], [1, 2], [-1.0, 2.0], nrows=3, ncols=3)  # noqa: F841  (as d, e and i)
     d, e = gb.Vector.from_coo([0], [1.0], size=3), gb.Vector.from_coo([1], [1.0], size=3)
-    i = gb.Vector.from_coo([1], [1], size=3)  # noqa: F841
+    i, B = gb.Vector.from_coo([1], [1], size=3), gb.Matrix.from_coo([0], [1], [np.inf], nrows=3, ncols=3)  # noqa: F841
     if not REFUSED[body]:  # all of it is no part
         with fixpoint(schedule="rounds"):
             exec(body)
@@ -313,8 +355,40 @@ def test_bodies_that_depend_on_the_order_are_refused(first, body):
     assert d.isequal(e)
 
 
+@pytest.mark.parametrize("name", ["min", "max", "land", "lor", "band", "bor"])
+def test_what_is_accepted_is_monotone(first, name):
+    """Of all operators and types: f(x + y, a) == f(x, a) + f(y, a), negative numbers among them."""
+    values, accepted = {"b": (0, 1), "i": (-5, -1, 0, 1, 2), "u": (0, 1, 2, 3), "f": (-2.5, -1, 0, 0.5, 2)}, set()
+    for op in {op for op in BinaryOp.registry.values() if isinstance(op, BinaryOp)}:
+        body = semiring.register_anonymous(getattr(monoid, name), op)
+        for dtype in body.types:
+            typed = body[dtype]
+            if dtype.name not in "BOOL INT8 UINT8 FP64" or refusal(typed, typed.monoid.binary) is not None:
+                continue
+            accepted.add(op.name)
+            add, f = to_python(typed.monoid.program), to_python(typed.multiply.program)
+            xs, factors = ([t.np_type.type(x) for x in values[t.kind]] for t in typed.multiply.dtypes)
+            for x, y, a in product(xs, xs, factors):
+                if op.name != "times" or a >= 0:
+                    assert f(add(x, y), a) == add(f(x, a), f(y, a)), (op.name, dtype, x, y, a)
+                    assert f(a, add(x, y)) == add(f(a, x), f(a, y)), (op.name, dtype, x, y, a)
+    assert accepted > {"first", "second"}
+
+
+def test_the_automatic_window(first):
+    """Mean weights, where they are added; a part of their range, where they are compared."""
+    A = gb.Matrix.from_coo([0, 1, 2], [1, 2, 3], [1.0, 2.0, 300.0], nrows=4, ncols=4)
+    means = gb.settings.session().kernels.relaxing.windows[0]
+    d = gb.Vector.from_coo([0], [0.0], size=4)
+    for op, add, wanted in ((semiring.min_plus, binary.min, 101 * means), (semiring.max_min, binary.max, -299 / 32)):
+        with fixpoint() as it:
+            d(add) << op(d @ A)
+        assert it.window == pytest.approx(wanted)
+
+
 def test_arguments(first):
-    for wrong in ({"window": -1}, {"window": "wide"}, {"window": np.nan}, {"schedule": "bulk"}, {"max_updates": 0}):
+    windows = [{"window": wrong} for wrong in (-1, "wide", np.nan, 10**400, True)]
+    for wrong in (*windows, {"schedule": "bulk"}, {"max_updates": 0}):
         with pytest.raises(InvalidValue):
             fixpoint(**wrong)
     with pytest.raises(TypeError):

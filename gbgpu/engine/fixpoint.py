@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..distribute.blocks import VectorBlock, VectorStore
-from ..errors import DeviceError, in_room, message
+from ..errors import DeviceError, InvalidValue, in_room, message
 from ..kernels import interface as k
 from ..kernels.interface import PROGRESS, Spec
 from ..language.expr import new_like
@@ -146,6 +146,8 @@ class Relaxation:
     def end(self) -> Any:
         """The output takes what was found. Returns the vector of what still waits, or None."""
         session, work, n, device = self._session, self._work, self._map.n, self._device
+        if work.output.size != n:
+            raise InvalidValue(message(f"an output that keeps its size of {n}", f"one of {work.output.size} now"))
         near, far, queued, progress = self._lists
         dtype, ended = work.output.dtype, self.numbers["ended"]
 

@@ -229,7 +229,10 @@ class Session(Stores):
         return fixpoint.relax(self, work)
 
     def free(self, matrix: Any) -> bool:
-        """Whether a fixpoint of a matrix is predicted to take less time without rounds."""
+        """Whether a fixpoint of a matrix is predicted to take less time without rounds. In the body of a loop there are
+        rounds only."""
+        if self.recording:
+            return False
         with self.lock:
             return fixpoint.free(self, matrix)
 

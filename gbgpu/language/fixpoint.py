@@ -10,7 +10,8 @@ Owens, IPDPS 2014, near and far; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 
 
 import sys
 from collections.abc import Callable
-from math import isfinite
+from math import inf, isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -72,9 +73,9 @@ class Fixpoint(Mode):
     ):
         if schedule not in SCHEDULES:
             raise InvalidValue(message(f"schedule: one of {', '.join(map(repr, SCHEDULES))}", repr(schedule)))
-        number = isinstance(window, (int, float)) and not isinstance(window, bool) and window >= 0 and isfinite(window)
+        number = isinstance(window, Real) and not isinstance(window, bool) and 0 <= window <= sys.float_info.max
         if not (window is None or window == "auto" or number):
-            raise InvalidValue(message('window: "auto", None, or a number of at least 0', repr(window)))
+            raise InvalidValue(message('window: "auto", None, or a finite number of at least 0', repr(window)))
         if max_updates is not None and (not is_integer(max_updates) or max_updates < 1):
             raise InvalidValue(message("max_updates: a whole number of at least 1", repr(max_updates)))
         if on_window is not None and not callable(on_window):
@@ -128,7 +129,9 @@ class Fixpoint(Mode):
             came = "replace" if statement.replace else "an assignment to a part"
             raise InvalidValue(message("a statement that deletes nothing, d(mask, accum) << ...", came))
         if d.dtype is not (dtype := expr.op.monoid.dtype):
-            hint = f'semiring["{d.dtype.name}"] gives the product that type'
+            typed = expr.op.op[d.dtype] if d.dtype in expr.op.op else None
+            fits = typed is not None and typed.return_type is d.dtype
+            hint = f'semiring["{d.dtype.name}"] gives the product that type' if fits else ""
             raise InvalidValue(message(f"an output of the product's type, {dtype.name}", d.dtype.name, hint))
         problem = refusal(expr.op, statement.accum)
         if problem is None and statement.mask is not None and statement.mask.parent is d:
@@ -146,8 +149,11 @@ class Fixpoint(Mode):
             true << SelectOp.registry["valuene"](self.mask.parent, 0)
             self.mask = Mask(true, True, self.mask.complement)
         scales = expr.op.multiply.op is BinaryOp.registry[SCALING] and self.matrix.dtype.kind in "if"
-        if scales and not self._session.explaining and (least := self._session.weights(self.matrix)[0]) < 0:
-            raise InvalidValue(message("factors of at least 0, as others turn the order round", least))
+        if scales and not self._session.explaining:
+            least, most, _ = self._session.weights(self.matrix)
+            if least < 0 or most == inf:  # inf times 0 is none
+                came = "negative ones" if least < 0 else "infinite ones"
+                raise InvalidValue(message("finite factors of at least 0, as the product is not monotone else", came))
         self.window = None if self._session.explaining else self._window()
 
     def _window(self) -> float | None:
@@ -157,9 +163,10 @@ class Fixpoint(Mode):
         if monoid not in ORDERED or asked is None or dtype.kind == "b" or not self.matrix.nvals:
             return None
         sign, number = 1 if monoid == "min" else -1, dtype.np_type
-        most = float(np.finfo(number).max) if dtype.kind == "f" else min(np.iinfo(number).max, 1 << 62)
+        widest = float(np.finfo(number).max) if dtype.kind == "f" else min(np.iinfo(number).max, 1 << 62)
         if asked != "auto":
-            return sign * min(float(asked), most)
+            least, most, _ = self._session.weights(self.matrix) if multiply == "plus" else (0, 0, 0)
+            return sign * min(float(asked), widest) if (least if sign > 0 else -most) >= 0 else None
         if "xy"[self.flip] not in self.semiring.multiply.program.uses:  # no weight is read: all arcs add the same
             zero = self.semiring.multiply.dtypes[0].np_type.type(0)
             weight = to_python(self.semiring.multiply.program)(zero, zero)
@@ -178,7 +185,7 @@ class Fixpoint(Mode):
             return None
         if not isfinite(step):
             return None
-        return sign * min(step if dtype.kind == "f" else max(step, 1), most)
+        return sign * min(step if dtype.kind == "f" else max(step, 1), widest)
 
     @property
     def endless(self) -> int:

@@ -12,11 +12,12 @@ from gbgpu.errors import InvalidValue, message
 from gbgpu.semiring import _operators as ops
 
 # Multiply operators that are monotone in each operand, for each group of monoids that order values alike.
-_NUMBERS = frozenset("plus first second pair min max land lor fmin fmax".split())
-_LOGICAL = frozenset("first second pair land lor times min max".split())
+SCALING = "times"  # monotone where the factors are not negative
+_NUMBERS = frozenset(f"plus first second pair min max fmin fmax {SCALING}".split())
+_TRUTH = frozenset("land lor".split())  # of numbers, -1 is as true as 1, and 0 between them is not
+_LOGICAL = _TRUTH | frozenset(f"first second pair min max {SCALING}".split())
 _BITS = frozenset("first second pair band bor".split())
 _MONOTONE = {"min": _NUMBERS, "max": _NUMBERS, "land": _LOGICAL, "lor": _LOGICAL, "band": _BITS, "bor": _BITS}
-SCALING = "times"  # monotone where the factors are not negative
 
 
 def refusal(semiring: Any, accum: Any) -> str | None:
@@ -45,7 +46,8 @@ def is_monotone(semiring: Any) -> bool:
         _check(semiring)
         return True
     known = ops.BinaryOp.registry.get(op.name) is op
-    return known and (op.name in _MONOTONE.get(semiring.monoid.name, ()) or op.name == SCALING)
+    truth = op.name in _TRUTH and semiring.monoid.name in ("min", "max") and semiring.monoid.dtype.kind in "bu"
+    return known and (truth or op.name in _MONOTONE.get(semiring.monoid.name, ()))
 
 
 @lru_cache(256)
