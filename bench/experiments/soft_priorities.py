@@ -109,7 +109,9 @@ def draw(name: str, rows: list[list[Any]], devices: str) -> None:
     right.set(xscale="log", xlabel="window, mean weights", ylabel="updates a vertex", xticks=x)
     right.set_xticklabels([f"{width:g}" for width in x])
     right.set_ylim(1, None)
-    right.legend(frameon=False, fontsize=9)
+    right.legend(frameon=False, fontsize=9, loc="center")
+    for axes in (left, right):
+        axes.minorticks_off()
     figure.savefig(PICTURE, metadata={"Date": None})
     print("drawn:", PICTURE)
 
