@@ -15,7 +15,7 @@ import numpy as np
 
 import algos  # noqa: E402
 import gbgpu as gb  # noqa: E402
-from gbgpu import binary, exceptions  # noqa: E402
+from gbgpu import exceptions  # noqa: E402
 from gbgpu.device.remote import AWAY  # noqa: E402
 from gbgpu.semiring import any_pair, max_min, min_plus, plus_pair, plus_times  # noqa: E402
 
@@ -203,7 +203,7 @@ def _widest(A: gb.Matrix, window: str | None) -> tuple[np.ndarray, np.ndarray]:
     d = gb.Vector(A.dtype, A.nrows)
     d[0] = 99
     with gb.fixpoint(window=window) as it:
-        d(binary.max) << max_min(d @ A)
+        d(gb.binary.max) << max_min(d @ A)
     assert it.converged
     return d.to_coo()
 
