@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 from itertools import product
@@ -39,6 +40,7 @@ SEMIRINGS = {
     "lor_land": ("BOOL", np.logical_or, np.logical_and),
 }
 SIZES = (1, 2, 63, 65, 300)
+SEEDS = 80 if os.environ.get("GBGPU_TEST_PROFILE") == "long" else 7
 
 
 def improved(total: np.ufunc, f, n: int, d: dict, arcs: list, lets: np.ndarray) -> dict:
@@ -77,7 +79,7 @@ def drawn(name: str, dtype, rng: np.random.Generator):
 @pytest.mark.parametrize("name", SEMIRINGS)
 def test_random_bodies(devices, name):
     types, total, f = SEMIRINGS[name]
-    for seed in range(6 if gb.settings.interpret else 14):
+    for seed in range(SEEDS):
         rng = np.random.default_rng([seed, len(name)])
         dtype = gb.dtypes.lookup_dtype(types.split()[seed % len(types.split())])
         n, heads, tails, weights, ids, vals, marks = drawn(name, dtype.np_type, rng)
