@@ -216,18 +216,18 @@ class Fixpoint(Mode):
             print(self.explained() if settings.verbose & 2 else self.text, file=sys.stderr)
 
     def _rounds(self, frontier: Any) -> None:
-        """Extend what improved in the round before, near ones first if there are windows."""
+        """Extend what improved in the round before, near ones first if a number was given as the window.
+
+        "auto" has no windows here: the statements that divide near from far take longer than to extend more again.
+        """
         d, mask, op = self.output, self.mask, self.semiring
         t, q, near, kept, far = (new_like(d.shape, dtype, None) for dtype in (d.dtype, d.dtype, d.dtype, BOOL, BOOL))
-        updates, limit, step = new_like((), INT64, "updates"), new_like((), d.dtype, "limit"), self.window
-        updates.value = self._updates
-        if step is not None:
-            rise = new_like((), d.dtype, "rise")
-            rise.value = abs(step) if d.dtype.kind == "f" else int(abs(step))
+        updates, limit, rise = new_like((), INT64, "updates"), *(new_like((), d.dtype, x) for x in ("limit", "rise"))
+        updates.value, step = self._updates, None if self._asked == "auto" else self.window
         if step is None:
             near << frontier
         else:  # the first round takes the first window of it
-            limit.value = 0
+            limit.value, rise.value = 0, abs(step) if d.dtype.kind == "f" else int(abs(step))
             far(frontier.S) << True
         sides = (near, self._operand) if self.flip else (self._operand, near)
         product = Expression("product", op, *sides, self._expr.dtype, d.shape, self._expr.option)
