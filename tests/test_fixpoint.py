@@ -20,6 +20,7 @@ from gbgpu import binary, fixpoint, monoid, semiring
 from gbgpu.engine.fixpoint import Relaxation
 from gbgpu.errors import InvalidValue, NotImplementedException
 from gbgpu.kernels.interface import CROWDED
+from gbgpu.language import fixpoint as language
 from gbgpu.semiring._laws import refusal
 from gbgpu.semiring._lower import to_python
 from gbgpu.semiring._operators import BinaryOp
@@ -254,6 +255,19 @@ def test_negative_arcs(devices):
         for schedule in ("auto", "rounds"):
             _, it = paths(A, 0, window=window, schedule=schedule)
             assert not it.converged and it.windows < 2
+
+
+@pytest.mark.parametrize("how", [{}, {"window": 3}, {"window": 3, "schedule": "rounds"}])
+def test_many_updates_are_no_cycle(devices, monkeypatch, how):
+    """What is given up for its many updates goes on in rounds without windows, which come to the end."""
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(language, "ENDLESS", 1)
+    if kernels.kind == "cpu":  # slices of 64 arcs; of a GPU they are times
+        monkeypatch.setattr(kernels, "relaxing", kernels.relaxing._replace(most=64))
+    A = sp.random_array((300, 300), density=0.02, rng=np.random.default_rng(1), format="csr")
+    found, it = paths(A, 0, **how)
+    assert it.converged and np.array_equal(found, csgraph.dijkstra(A, indices=0))
+    assert "no end in sight" in it.how or kernels.kind != "cpu" or "schedule" in how
 
 
 def test_max_updates(devices):

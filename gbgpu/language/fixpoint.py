@@ -232,7 +232,9 @@ class Fixpoint(Mode):
         sides = (near, self._operand) if self.flip else (self._operand, near)
         product = Expression("product", op, *sides, self._expr.dtype, d.shape, self._expr.option)
         ordered = op.monoid.name in ORDERED
-        most = self.endless if self.max_updates is None else self.max_updates
+        most = self.max_updates
+        if most is None and step is not None:
+            most = self._updates + self.endless
         # A path without a cycle has fewer arcs than there are vertices, and no cycle is worth while but a negative one.
         with loop(max(d.size, 1) + 1 if ordered and step is None else None) as it:
             updates << updates + near.nvals
@@ -251,7 +253,7 @@ class Fixpoint(Mode):
                     limit << RISEN[op.monoid.name](q.reduce(op.monoid, allow_empty=False) | rise)
                     near << UP_TO[op.monoid.name](q, limit)
                     far(~near.S, replace) << far
-            it.until((near.nvals == 0) | (updates >= most))
+            it.until(near.nvals == 0 if most is None else (near.nvals == 0) | (updates >= most))
         self._updates, self._converged = int(updates.value), near.nvals == 0
         if not self._converged and step is not None and self.max_updates is None:
             self.window = None
