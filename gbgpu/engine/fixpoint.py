@@ -89,16 +89,16 @@ class Relaxation:
         store = session.oriented(work.matrix, work.flip == work.turned)
         whole = store if store.rowmap.p == 1 else session.replicas.of(store)
         self._map, self._block = whole.rowmap, whole.blocks[0]
-        self._task = self._map.tasks[0]
-        self._device = device = session.devices[self._task.device]
+        at = self._map.tasks[0].device
+        self._device = device = session.devices[at]
         monoid, dtype, n = work.semiring.monoid, work.output.dtype, self._map.n
         spec = Spec(op=work.semiring, a=whole.dtype, b=dtype, out=dtype, ptr=whole.ptr, idx=whole.idx, flip=work.flip)
         self._kernels = {kind: session.kernels.get(kind, spec) for kind in ("relax_begin", "relax", "relax_end")}
         self._own = held = session.content(work.output)
         listed = moved(session, held, "list", self._map).blocks[0]
         alone = held.form == "list"
-        dense = held if alone else moved(session, held, "full" if held.form == "full" else "bitmap", self._map)
-        nil, step = session.nil(self._task.device), work.window
+        dense = held if alone else self._dense(held)
+        nil, step = session.nil(at), work.window
         words = (n + 63) >> 6
 
         def begin(task: Any) -> None:
@@ -117,14 +117,17 @@ class Relaxation:
         self._flags = 0 if step is None else k.WINDOWED
         self._mwords = nil.words
         if work.mask is not None:
-            held = session.content(work.mask.parent)
-            held = moved(session, held, "full" if held.form == "full" else "bitmap", self._map)
+            held = self._dense(session.content(work.mask.parent))
             full = held.form == "full"
             self._mwords = device.full(words, -1, np.int64) if full else held.blocks[0].words
             self._flags |= k.MASKED | (k.COMPLEMENT if work.mask.complement else 0)
         self._most = session.kernels.relaxing.most, 1 if work.on_window else 0
         self._crowd = int(session.kernels.relaxing.crowd * n) if work.schedule == "auto" else 0
         self.numbers = dict.fromkeys(PROGRESS, 0)
+
+    def _dense(self, store: VectorStore) -> VectorStore:
+        """A vector with a place for each row, on this device."""
+        return moved(self._session, store, "full" if store.form == "full" else "bitmap", self._map)
 
     def go(self) -> int:
         """One slice; returns why it ended."""

@@ -9,7 +9,7 @@ from math import isnan
 from typing import Any
 
 from ..semiring._lower import literal_text
-from .interface import Spec
+from .interface import CROWDED, SETTLED, WIDE, Spec
 
 BODIES = {
     "relax_begin": """
@@ -26,9 +26,9 @@ BODIES = {
         bits[r >> 6] |= np.int64(1) << np.int64(r & 63)
         if q < room:
             far[q] = r
-            queued[r] = 6
+            queued[r] = LISTED | WAITS
     if count[0] > room:
-        progress[6] = 3
+        progress[6] = CROWDED
     progress[1] = min(count[0], room)
 """,
     "relax": """
@@ -40,19 +40,19 @@ BODIES = {
     while ended == 0 and edges < most:
         if waiting == 0:
             if far_count == 0:
-                ended = 1
+                ended = SETTLED
             elif windows != 0 and begun == windows:
                 break
             else:
                 low, kept, at = START, 0, 0
                 for q in range(far_count):
                     r = np.intp(far[q])
-                    if queued[r] & 4:
+                    if queued[r] & WAITS:
                         low = add(low, best[r])
                         far[kept] = r
                         kept += 1
                     else:
-                        queued[r] = queued[r] & 1
+                        queued[r] = queued[r] & RINGED
                 far_count = kept
                 limits[0] = START
                 if windowed:
@@ -66,13 +66,13 @@ BODIES = {
                         far[kept] = r
                         kept += 1
                     else:
-                        queued[r] = 1
+                        queued[r] = RINGED
                         near[waiting] = r
                         waiting += 1
                 far_count = kept
                 begun += 1
                 if wide != 0 and waiting > wide:
-                    ended = 2
+                    ended = WIDE
         else:
             if waiting > FAR:
                 ahead = at + FAR
@@ -84,7 +84,7 @@ BODIES = {
             if at == n:
                 at = 0
             waiting -= 1
-            queued[r] = queued[r] & 6
+            queued[r] = queued[r] & (LISTED | WAITS)
             extended += 1
             {load_x}
             begin, end = np.intp(indptr[r]), np.intp(indptr[r + 1])
@@ -105,16 +105,16 @@ BODIES = {
                 best[c] = made
                 was = queued[c]
                 if beyond(made, limit):
-                    if was & 2 == 0:
+                    if was & LISTED == 0:
                         far[far_count] = c
                         far_count += 1
-                    queued[c] = was | 6
+                    queued[c] = was | LISTED | WAITS
                 else:
-                    if was & 1 == 0:
+                    if was & RINGED == 0:
                         place = at + waiting
                         near[place if place < n else place - n] = c
                         waiting += 1
-                    queued[c] = (was | 1) & 3
+                    queued[c] = (was | RINGED) & (RINGED | LISTED)
     progress[0], progress[1] = waiting, far_count
     progress[2] += begun
     progress[3] += extended
@@ -130,7 +130,7 @@ BODIES = {
             bit = np.int64(1) << np.int64(r & 63)
             if not is_start(best[r]):
                 have |= bit
-            if queued[r] & 5:
+            if queued[r] & (RINGED | WAITS):
                 wait |= bit
         have |= bits[w]
         out_words[w], out_waiting[w] = have, wait
@@ -139,14 +139,19 @@ BODIES = {
 """,
 }
 
-JUDGES = """
+JUDGES = f"""
+SETTLED, WIDE, CROWDED = {SETTLED}, {WIDE}, {CROWDED}
+# Where a vertex is: in the ring, in the list of those beyond the limit; and whether it waits there.
+RINGED, LISTED, WAITS = 1, 2, 4
+
+
 def beyond(value, limit):
     better = add(value, limit)
     return better != value and (better == better or value == value)
 
 
 def is_start(value):
-    return {}
+    return {{}}
 """
 
 

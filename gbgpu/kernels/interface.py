@@ -243,7 +243,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     # idempotent and has the type of its products; a: type of A; b, out: the monoid's.
     # `best` has the values of all vertices, START where there is none; `bits` the vertices whose value is START.
     # `near` and `far` list vertices that wait to be extended, in this window and in a later one; `queued` goes with
-    # them (CUDA: the values with which they came to `far`; CPU: 1 in near, 2 in far, 4 waits there).
+    # them (CUDA: the values with which they came to `far`; CPU: marks, as cpu_relax.py has them).
     # limits: the limit of the window, how far it rises, the best value of far. progress (int64): PROGRESS, and more.
     # relax_begin: the list is the frontier, which goes to `far`. Values of others come from d, unless XLIST.
     "relax_begin": (

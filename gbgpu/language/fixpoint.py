@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import settings
 from ..errors import InvalidValue, NotImplementedException, fixed, message
-from ..modes import Exit, Mode
+from ..modes import Exit
 from ..semiring._laws import SCALING, refusal
 from ..semiring._lower import to_python
 from ..semiring._operators import BinaryOp, SelectOp
@@ -26,7 +26,7 @@ from ..semiring._types import BOOL, INT64
 from .expr import Expression, Statement, Transposed, new_like
 from .index import is_integer
 from .masks import Mask, replace
-from .recording import Recorder, loop
+from .recording import Recording, loop
 
 SCHEDULES = ("auto", "free", "rounds")
 ORDERED = ("min", "max")  # monoids of which values lie on a line, so that there is a best one to go on with
@@ -34,7 +34,7 @@ ENDLESS = 1 << 10  # updates a vertex: windows that are far too wide need some h
 SPREAD = 32  # windows from the least weight to the greatest, where weights are compared and not added
 
 
-class Fixpoint(Mode):
+class Fixpoint(Recording):
     """A statement that is repeated until nothing improves, as made by `gb.fixpoint`.
 
     Attributes
@@ -81,17 +81,8 @@ class Fixpoint(Mode):
         if on_window is not None and not callable(on_window):
             raise TypeError(message("on_window: a function of the number of windows", repr(on_window)))
         self._asked, self.schedule, self.max_updates, self.on_window = window, schedule, max_updates, on_window
-        self._session = settings.session()
-        self._body, self._begun = Recorder(self._session), False
+        super().__init__("fixpoint", again=False)
         self._updates, self._windows, self._overwork, self._converged, self._how = 0, 0, 0.0, False, "not run"
-
-    def __enter__(self) -> "Fixpoint":
-        self._session.check()
-        if self._begun:
-            raise InvalidValue(message("a new fixpoint", "one whose body was recorded", "gb.fixpoint() makes another"))
-        self._begun = True
-        self._body.begin(self.until_over())
-        return self
 
     @Exit
     def __exit__(self, kind: Any, *failure: Any) -> None:

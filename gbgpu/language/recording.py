@@ -7,7 +7,7 @@ recorded scalars, and what needs them now is refused.
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import eq, ge, gt, le, lt, ne
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from weakref import ref
 
 from .. import settings
@@ -293,7 +293,24 @@ def later(
     return here.told(Recorded(x._session, dtype, text, read, (what, x), beside))
 
 
-class Loop(Mode):
+class Recording(Mode):
+    """A body that a `with` statement records, once. `what`: the name in messages; gb.WHAT() makes one."""
+
+    def __init__(self, what: str, again: bool):
+        self._what, self._session = what, settings.session()
+        self._body, self._begun = Recorder(self._session, again), False
+
+    def __enter__(self) -> Self:
+        self._session.check()
+        if self._begun:
+            what, hint = f"a {self._what} whose body was recorded", f"gb.{self._what}() makes another"
+            raise InvalidValue(message(f"a new {self._what}", what, hint))
+        self._begun = True
+        self._body.begin(self.until_over())
+        return self
+
+
+class Loop(Recording):
     """A loop whose body is recorded once and then runs on the devices, as made by `gb.loop`.
 
     `with gb.loop() as it:` records the body. It runs at least once, until the condition of `it.until` holds at the end
@@ -338,8 +355,7 @@ class Loop(Mode):
             raise TypeError(message("on_iteration: a function of the number of rounds", repr(on_iteration)))
         self._max_iterations = None if max_iterations is None else int(max_iterations)
         self._call, self._every = on_iteration, int(every)
-        self._session = settings.session()
-        self._body, self._begun = Recorder(self._session, again=True), False
+        super().__init__("loop", again=True)
         self._conditions: list[Any] = []
         self._rounds, self._converged, self._how = 0, False, "statements"
         # Nothing that a body has may hold its loop: its vectors would wait for Python's search for garbage.
@@ -396,14 +412,6 @@ class Loop(Mode):
         return When(self._session, condition)
 
     # -- recording, then running
-
-    def __enter__(self) -> "Loop":
-        self._session.check()
-        if self._begun:
-            raise InvalidValue(message("a new loop", "a loop whose body was recorded", "gb.loop() makes another"))
-        self._begun = True
-        self._body.begin(self.until_over())
-        return self
 
     @Exit
     def __exit__(self, kind: Any, *failure: Any) -> None:
