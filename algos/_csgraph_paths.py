@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import NegativeCycleError
 
 from algos._copies import batches
 from algos.bfs import search
-from algos.sssp import relax, step_of, through, tight
+from algos.sssp import relax, through, tight
 from gbgpu import Matrix, Vector, binary, monoid, select
 from gbgpu.semiring import any_lt, min_plus
 
@@ -66,7 +66,7 @@ def among(
     if len(seeds):
         d[seeds] = 0.0
     lowest, total = _range(A)
-    if not relax(A, d, step_of(A, lowest, total), n, limit) and (late := late_columns(A, d)).size:
+    if not relax(A, d, lowest, total, n, limit) and (late := late_columns(A, d)).size:
         source = seeds[seeds // n == late[0] // n][0] % n
         raise NegativeCycleError(f"Negative cycle detected on node {source}")
     parents = search(tight(A, d), roots(seeds, A.nrows)).parents if trees else None
@@ -115,7 +115,7 @@ def check_cycles(A: Matrix) -> None:
     """NegativeCycleError if there is a negative cycle anywhere, whose length no path from everywhere escapes."""
     d = Vector(float, A.nrows, name="d")
     d[:] = 0.0
-    if not relax(A, d, None, A.nrows + 1) and (late := late_columns(A, d)).size:
+    if not relax(A, d, *_range(A), A.nrows + 1) and (late := late_columns(A, d)).size:
         raise NegativeCycleError(f"Negative cycle detected on node {late[0]}")
 
 

@@ -101,7 +101,7 @@ def sssp(A: Matrix, source: int) -> Vector:
         return bfs_levels(A, source).apply(binary.times, right=lowest).new(dtype=dtype, name="d")
     d = Vector(dtype, size=n, name="d")
     d[source] = 0
-    if not relax(A, d, step_of(A, lowest, total), n):
+    if not relax(A, d, lowest, total, n):
         what = f"distances that still fall after {n} rounds"
         raise InvalidValue(message("no negative cycle within reach of the source", what))
     if dtype != "INT64" and total > float(np.finfo(d.dtype.np_type).max):  # paths of infinite length lead further
@@ -158,17 +158,18 @@ def through(A: Matrix, d: Vector) -> tuple[Matrix, Matrix]:
     return any_plus[d.dtype.name](D @ A).new(name="through"), D
 
 
-def relax(A: Matrix, d: Vector, step: Step | None, rounds: int, most: float | None = None) -> bool:
+def relax(A: Matrix, d: Vector, lowest: float, total: float, rounds: int, most: float | None = None) -> bool:
     """Lower the distances `d`, and reach further vertices, until no arc shortens one.
 
-    `step` comes from `step_of`; without one, `rounds` bounds the rounds. Distances above `most` are dropped. Returns
-    whether the distances settled.
+    `lowest` and `total` are those of `check_weights`. Where all vertices are near, `rounds` bounds the rounds.
+    Distances above `most` are dropped. Returns whether the distances settled.
     """
     n, dtype = d.size, d.dtype.name
-    if step is not None and most is None and without_rounds(A):
+    if lowest >= 0 and most is None and without_rounds(A):
         with fixpoint() as it:
             d(binary.min) << min_plus[dtype](d @ A)
         return it.converged
+    step = step_of(A, lowest, total)
     known, t, q, near, far, left = (
         Vector(dtype, size=n, name=name) for name in ("known", "t", "q", "near", "far", "left")
     )

@@ -93,7 +93,9 @@ class Relaxation:
         self._device = device = session.devices[at]
         monoid, dtype, n = work.semiring.monoid, work.output.dtype, self._map.n
         spec = Spec(op=work.semiring, a=whole.dtype, b=dtype, out=dtype, ptr=whole.ptr, idx=whole.idx, flip=work.flip)
-        self._kernels = {kind: session.kernels.get(kind, spec) for kind in ("relax_begin", "relax", "relax_end")}
+        relaxing = spec._replace(partial=work.mask is not None)
+        self._kernels = {kind: session.kernels.get(kind, spec) for kind in ("relax_begin", "relax_end")}
+        self._kernels["relax"] = session.kernels.get("relax", relaxing)
         self._own = held = session.content(work.output)
         listed = moved(session, held, "list", self._map).blocks[0]
         alone = held.form == "list"
@@ -114,7 +116,7 @@ class Relaxation:
             self._kernels["relax_begin"](n, *listed.listed, *given, flags, *into)
 
         session.over(self._map.tasks, begin, 0.0)
-        self._flags = 0 if step is None else k.WINDOWED
+        self._flags = 0 if step is None else k.WINDOWED | (k.GROWS if work.grows else 0)
         self._mwords = nil.words
         if work.mask is not None:
             held = self._dense(session.content(work.mask.parent))
@@ -164,7 +166,7 @@ class Relaxation:
         words, waiting, count = session.over(self._map.tasks, closed, 0.0)[0]
         found = self._stored(dtype, self._best, words, count)
         frontier = None
-        if ended != k.SETTLED:
+        if ended != k.CONVERGED:
             frontier = new_like(work.output.shape, dtype, None)
             if ended == k.CROWDED:
                 waiting = words

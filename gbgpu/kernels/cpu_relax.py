@@ -9,7 +9,7 @@ from math import isnan
 from typing import Any
 
 from ..semiring._lower import literal_text
-from .interface import CROWDED, SETTLED, WIDE, Spec
+from .interface import CONVERGED, CROWDED, WIDE, Spec
 
 BODIES = {
     "relax_begin": """
@@ -40,7 +40,7 @@ BODIES = {
     while ended == 0 and edges < most:
         if waiting == 0:
             if far_count == 0:
-                ended = SETTLED
+                ended = CONVERGED
             elif windows != 0 and begun == windows:
                 break
             else:
@@ -140,7 +140,7 @@ BODIES = {
 }
 
 JUDGES = f"""
-SETTLED, WIDE, CROWDED = {SETTLED}, {WIDE}, {CROWDED}
+CONVERGED, WIDE, CROWDED = {CONVERGED}, {WIDE}, {CROWDED}
 # Where a vertex is: in the ring, in the list of those beyond the limit; and whether it waits there.
 RINGED, LISTED, WAITS = 1, 2, 4
 

@@ -135,9 +135,10 @@ def _product(spec: Spec, header: _Header) -> None:
 
 
 def _relax(spec: Spec, header: _Header) -> None:
-    """A product, and improve(target, v, made): one value of the monoid by many threads at once."""
+    """A product, and the monoid: fetch(target, v) by many threads at once, better(a, b)."""
     _product(spec, header)
-    header.text.append(f"#define improve improve_{atomic_form(spec.op.monoid)}")
+    form = atomic_form(spec.op.monoid)
+    header.text.append(f"#define fetch fetch_{form}\n#define better better_{form}")
 
 
 def _combine(spec: Spec, header: _Header) -> None:

@@ -52,6 +52,7 @@ TALLY = 16384  # frontier_edges: sums on the way as well
 PAIRED = 32768  # reduce: x is present in row r where word 2 * r of xwords is not 0
 VALUED = 4096  # a value mask: the entry's value must be true as well
 WINDOWED = 65536  # relax: vertices beyond a limit wait for a later window
+GROWS = 1 << 17  # relax: windows of few vertices may be followed by wider ones
 A_ONLY, B_ONLY, BOTH = 1, 2, 4  # merge: which entries of two rows survive
 
 
@@ -285,7 +286,7 @@ ROLES = {kind: role for role, kinds in _ROLES.items() for kind in kinds}
 # What relaxation changes from call to call; and what `progress` begins with.
 RELAXED = ("best", "bits", "near", "far", "queued", "limits", "progress")
 PROGRESS = ("near", "far", "windows", "extended", "edges", "improved", "ended")
-UNDER_WAY, SETTLED, WIDE, CROWDED = range(4)  # ended: why the last call returned; CROWDED: a list was full
+UNDER_WAY, CONVERGED, WIDE, CROWDED = range(4)  # ended: why the last call returned; CROWDED: a list was full
 
 
 @cache

@@ -179,6 +179,11 @@ class Fixpoint(Recording):
         return sign * min(step if dtype.kind == "f" else max(step, 1), widest)
 
     @property
+    def grows(self) -> bool:
+        """Whether windows may get wider than `window` where they have few vertices."""
+        return self._asked == "auto"
+
+    @property
     def endless(self) -> int:
         """Updates after which there may be a negative cycle, which rounds without windows are sure to tell."""
         return ENDLESS * (self.output.size + ENDLESS)

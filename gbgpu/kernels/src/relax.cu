@@ -5,7 +5,7 @@
 // the list `near`, extends their entries, and goes on with those that it improves itself, as long as these lie in the
 // window; nobody waits for anybody. Those beyond the limit go to the list `far`. When all have run dry they meet once,
 // and what is left of `far` is split by the next limit. So blocks meet as often as there are windows, not as there are
-// hops; and who improves a vertex progresss on it.
+// hops; and who improves a vertex works on it. A warp with many gives some to one of its block that has none.
 //
 // Source: Chen, Brock, Porumbescu, Buluc, Yelick, Owens, "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP
 // 2022, workers with queues of their own; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 2017, soft priorities.
@@ -15,25 +15,36 @@
 // again with all vertices that have a value.
 
 const u32 PLACES = 128;      // of a worker's own queue
-const u32 LOOK = 64;         // turns of a worker between two looks at the clock
-const u32 HUGE = 1 << 26; // entries from which on a worker takes a vertex by itself: sums of 32 stay below 2^32
+const u32 MANY = 8;          // of these a worker gives half away
+const u32 LOOK = 1024;       // turns of a worker between two looks at the clock
+const u32 HUGE = 1 << 26;    // entries from which on a worker takes a vertex by itself: sums of 32 stay below 2^32
+const u32 PATIENT = 1 << 26; // looks of a warp that rests
+const u32 FEW = 4;           // GROWS: after a window of fewer vertices than a quarter of the workers, one twice as wide
 
 enum { EXTEND = 1, SPLIT, STOP }; // what all do next
 
 KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const i64 *mwords, i64 flags,
              i64 most, i64 windows, i64 wide, Z *best, i64 *bits, IDX *near, IDX *far, Z *queued, Z *limits,
              Work *progress, i64 room, Meeting *meeting) {
-    __shared__ IDX places[8][PLACES];
-    __shared__ u32 before[8][32];
-    __shared__ i64 first[8][32];
-    __shared__ Z values[8][32];
+    __shared__ IDX places[8][PLACES]; // the queues: vertices, and their rows
+    __shared__ PTR begins[8][PLACES];
+    __shared__ u32 degrees[8][PLACES];
+    __shared__ i64 first[8][32]; // of the rows of a turn: the entry at place 0, if there were as many before it
+    __shared__ IDX owners[8][32];
+    __shared__ u32 resting[2], given[8]; // warps that have nothing to do, and how many vertices each has been given
+    __shared__ Bits<IDX>::type gifts[8][32];
     const u32 lane = lane_id(), own = threadIdx.x >> 5;
     const i64 workers = warp_count();
-    IDX *queue = places[own];
+    const u32 everyone = (1u << (blockDim.x >> 5)) - 1;
     const Bits64 until = now() + most;
-    const i64 begun = progress->windows; // before anyone changes it: they meet first
+    const i64 before = progress->windows; // anyone changes it: they meet first
+    const bool huge = load(indptr + n) - load(indptr) > HUGE; // rows may be
     Bits64 meetings = 0;
+    u32 rest = 0;
+    bool few = false;
     u64 extended = 0, edges = 0, improved = 0;
+
+    if (threadIdx.x < 8) given[threadIdx.x] = resting[threadIdx.x & 1] = 0;
 
     // What comes next, by one thread while all others wait.
     auto next = [&]() -> unsigned {
@@ -51,14 +62,14 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
             if (wide && w->near > wide) return w->ended = WIDE, STOP;
             return late ? STOP : EXTEND;
         }
-        if (!w->far) return w->ended = SETTLED, STOP;
-        if (late || (windows && w->windows - begun >= windows)) return STOP;
+        if (!w->far) return w->ended = CONVERGED, STOP;
+        if (late || (windows && w->windows - before >= windows)) return STOP;
         const Z low = l[2], last = l[0];
-        const Z from = w->windows && !beyond(low, last) ? last : low; // some that are not in use made it too low
+        const Z from = w->windows && !better(last, low) ? last : low; // some that are not in use made it too low
         Z limit = START;
         if (flags & WINDOWED) {
-            limit = from + l[1];
-            if (beyond(from, limit)) limit = START; // it wrapped
+            limit = from + (few && flags & GROWS ? l[1] + l[1] : l[1]);
+            if (better(limit, from)) limit = START; // it wrapped
         }
         l[0] = limit;
         l[2] = START;
@@ -88,7 +99,7 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
                     value = queued_now[i];
                     live = bits_of(look_at(best + v)) == bits_of(value);
                 }
-                const bool later = live && beyond(value, limit);
+                const bool later = live && better(limit, value);
                 put(live && !later, v, other, room, progress, &progress->spilled);
                 const i64 at = append(later, &progress->kept);
                 if (later) { // no more than there were
@@ -97,7 +108,7 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
                     lowest = add(lowest, value);
                 }
             }
-            settle(limits + 2, lowest);
+            keep_best(limits + 2, lowest);
             told = meet(meeting, meetings, [&]() -> unsigned {
                 volatile Work *w = progress;
                 w->far = w->kept;
@@ -108,84 +119,123 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
         }
         const IDX *const mine = near + side * room;
         const i64 count = look(&progress->near);
-        const i64 share = count / (workers * 2);
-        const u32 chunk = share < 1 ? 1 : share > 32 ? 32 : (u32)share;
+        const i64 share = (count + workers - 1) / workers;
+        const u32 chunk = share < 32 ? (u32)share : 32;
+        few = count < workers / FEW;
+        rest ^= 1;
+        if (threadIdx.x == 0) resting[rest ^ 1] = 0; // all have left it
         u32 head = 0, size = 0;
-        bool late = false;
+        bool late = false, dry = false;
+        auto keep = [&](u32 at, IDX v, PTR begin, PTR end) {
+            places[own][at % PLACES] = v;
+            begins[own][at % PLACES] = begin;
+            degrees[own][at % PLACES] = (u32)(end - begin);
+        };
+        auto take = [&](IDX v) {
+            if (lane < size) keep(head + lane, v, load(indptr + v), load(indptr + v + 1));
+        };
         for (u32 turn = 1;; turn++) {
             if (turn % LOOK == 0) late = __shfl_sync(ALL, now() > until, 0);
-            if (!size) {
+            if (!size && !dry) {
                 u64 at = 0;
                 if (!lane) at = atomicAdd((u64 *)&progress->taken, (u64)chunk);
                 at = __shfl_sync(ALL, at, 0);
-                if ((i64)at >= count) break;
-                size = (u32)(count - (i64)at < chunk ? count - at : chunk);
-                head = 0;
-                if (lane < size) queue[lane] = mine[at + lane];
-                __syncwarp();
+                dry = (i64)at >= count;
+                size = dry ? 0 : (u32)(count - (i64)at < chunk ? count - at : chunk);
+                take(lane < size ? mine[at + lane] : 0);
             }
+            if (!size) { // until another warp gives some, or all rest
+                if (!lane) {
+                    u32 all = atomicOr(resting + rest, 1u << own) | 1u << own;
+                    for (u32 tries = 0; all != everyone && !size; tries++) {
+                        size = atomicExch(given + own, 0);
+                        all = atomicOr(resting + rest, 0);
+                        if (tries == PATIENT) *(volatile i64 *)&progress->crowded = 1, all = everyone;
+                    }
+                }
+                size = __shfl_sync(ALL, size, 0);
+                if (!size) break;
+                take((IDX)atomicExch(gifts[own] + lane, 0));
+            } else if (size > MANY) {
+                u32 to = 0;
+                if (!lane) {
+                    to = atomicOr(resting + rest, 0);
+                    to &= 0 - to;
+                    if (to) to &= atomicAnd(resting + rest, ~to);
+                }
+                to = __shfl_sync(ALL, to, 0);
+                if (to) {
+                    const u32 who = __ffs(to) - 1, half = size / 2 < 32 ? size / 2 : 32;
+                    size -= half;
+                    if (lane < half) atomicExch(gifts[who] + lane, places[own][(head + size + lane) % PLACES]);
+                    __threadfence_block();
+                    __syncwarp();
+                    if (!lane) atomicExch(given + who, half);
+                }
+            }
+            __syncwarp();
             u32 group = size < 32 ? size : 32;
-            const IDX v = lane < group ? queue[(head + lane) % PLACES] : 0;
+            const u32 at = (head + lane) % PLACES;
+            const IDX v = places[own][at];
+            const i64 begin = begins[own][at];
+            u32 degree = lane < group ? degrees[own][at] : 0;
             if (late) { // others, or a later call, go on
                 put(lane < group, v, other, room, progress, &progress->spilled);
                 head = (head + group) % PLACES;
                 size -= group;
                 continue;
             }
-            i64 begin = 0, degree = 0;
-            Z value = START;
-            if (lane < group) {
-                begin = load(indptr + v);
-                degree = load(indptr + v + 1) - begin;
-                value = look_at(best + v);
-            }
-            if (__any_sync(ALL, degree > HUGE)) {
+            if (__any_sync(ALL, huge && degree > HUGE)) {
                 group = 1;
                 if (lane) degree = 0;
             }
             head = (head + group) % PLACES;
             size -= group;
             extended += !lane ? group : 0;
-            u32 upto = (u32)degree;
+            u32 start = degree;
             for (int o = 1; o < 32; o <<= 1) {
-                const u32 below = __shfl_up_sync(ALL, upto, o);
-                if (lane >= o) upto += below;
+                const u32 below = __shfl_up_sync(ALL, start, o);
+                if (lane >= o) start += below;
             }
-            const u32 total = __shfl_sync(ALL, upto, 31);
-            edges += !lane ? total : 0;
-            before[own][lane] = upto - (u32)degree;
-            first[own][lane] = begin;
-            values[own][lane] = value;
+            const u32 total = __shfl_sync(ALL, start, 31);
+            edges += degree;
+            start -= degree;
+            const u32 rows = __ballot_sync(ALL, degree > 0);
+            if (degree) {
+                const u32 row = __popc(rows & lanes_below());
+                first[own][row] = begin - start;
+                owners[own][row] = v;
+            }
             __syncwarp();
             for (u32 base = 0; base < total; base += 32) {
                 const u32 t = base + lane;
-                bool better = false;
+                const u32 starts = __reduce_or_sync(ALL, degree && start - base < 32 ? 1u << (start - base) : 0);
+                const u32 begun = __popc(__ballot_sync(ALL, degree && start < base));
+                bool found = false;
                 IDX u = 0;
                 Z made = START;
+                PTR u_begin = 0, u_end = 0;
                 if (t < total) {
-                    u32 owner = 0; // the last lane with before <= t
-                    for (u32 step = 16; step; step >>= 1)
-                        if (before[own][owner + step] <= t) owner += step;
-                    const i64 e = first[own][owner] + (t - before[own][owner]);
+                    const u32 row = begun + __popc(starts << (31 - lane)) - 1;
+                    const i64 e = first[own][row] + t;
                     u = load(cols + e);
-                    if (lets(mwords, u, flags)) {
-                        const Z v = term(READS_A ? load(avals + e * astride) : T_A(), values[own][owner], 0, 0);
-                        better = improve(best + u, v, made);
-                        if (!better && is_start(v)) better = is_start(look_at(best + u)) && mark(bits, u);
+                    const Z value = look_at(best + owners[own][row]);
+                    made = term(READS_A ? load(avals + e * astride) : T_A(), value, 0, 0);
+                    if (!PARTIAL || lets(mwords, u, flags)) {
+                        u_begin = load(indptr + u); // under way beside what follows
+                        u_end = load(indptr + u + 1);
+                        if (is_start(made)) found = is_start(look_at(best + u)) && mark(bits, u);
+                        else found = improves(made, fetch(best + u, made));
                     }
                 }
-                improved += better;
-                const bool later = better && beyond(made, limit);
-                const u32 votes = __ballot_sync(ALL, better && !later);
+                improved += found;
+                const bool later = found && better(limit, made);
+                const u32 votes = __ballot_sync(ALL, found && !later);
                 if (votes) {
                     const u32 many = __popc(votes), place = __popc(votes & lanes_below()), fit = PLACES - size;
-                    const bool stays = better && !later && place < fit;
-                    if (stays) {
-                        queue[(head + size + place) % PLACES] = u;
-                        asm volatile("prefetch.global.L1 [%0];" ::"l"(indptr + u));
-                    }
+                    if (found && !later && place < fit) keep(head + size + place, u, u_begin, u_end);
                     size += many < fit ? many : fit;
-                    if (many > fit) put(better && !later && place >= fit, u, other, room, progress, &progress->spilled);
+                    if (many > fit) put(found && !later && place >= fit, u, other, room, progress, &progress->spilled);
                 }
                 if (__any_sync(ALL, later)) {
                     const i64 at = put(later, u, far_now, room, progress, &progress->far);
@@ -196,7 +246,7 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
             }
             __syncwarp();
         }
-        settle(limits + 2, lowest);
+        keep_best(limits + 2, lowest);
         told = meet(meeting, meetings, [&]() -> unsigned {
             *(volatile i64 *)&progress->near = 0;
             return next();

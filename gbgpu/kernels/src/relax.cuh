@@ -15,12 +15,6 @@ template <class T> DEVICE T look_at(const T *p) {
     return value_of<T>(*(const volatile word_t *)p);
 }
 
-// Whether a value is worse than a limit. NaN is worse than any number, and no worse than itself.
-DEVICE bool beyond(Z value, Z limit) {
-    const Z better = add(value, limit);
-    return better != value && (better == better || value == value);
-}
-
 DEVICE bool is_start(Z value) { return START != START ? value != value : value == START; }
 
 // One NaN in place of all: as integers they differ.
@@ -28,56 +22,58 @@ DEVICE Z plain(Z value) { return is_start(value) ? START : value; }
 
 DEVICE i64 listed(i64 count, i64 room) { return count < room ? count : room; }
 
-// target = add(target, v). Whether that is another value, and which.
-template <class T> DEVICE bool improve_cas(T *target, T v, T &made) {
+// target = add(target, v); returns what it was.
+template <class T> DEVICE T fetch_cas(T *target, T v) {
     typedef typename Bits<T>::type word_t;
     word_t old = bits_of(look_at(target));
     while (true) {
-        const T now = value_of<T>(old);
-        made = add(now, v);
-        if (made == now || made != made) return false;
+        const T now = value_of<T>(old), made = add(now, v);
+        if (made == now || made != made) return now;
         const word_t seen = atomicCAS((word_t *)target, old, bits_of(made));
-        if (seen == old) return true;
+        if (seen == old) return now;
         old = seen;
     }
 }
-#define improve_or improve_cas
-#define improve_and improve_cas
-#define improve_xor improve_cas
-#define improve_xnor improve_cas
-#define improve_sum improve_cas
-template <class T> DEVICE bool improve_min(T *target, T v, T &made) {
-    made = v;
-    return v < atomicMin(target, v);
-}
-template <class T> DEVICE bool improve_max(T *target, T v, T &made) {
-    made = v;
-    return v > atomicMax(target, v);
-}
+#define fetch_or fetch_cas
+#define fetch_and fetch_cas
+#define fetch_xor fetch_cas
+#define fetch_xnor fetch_cas
+#define fetch_sum fetch_cas
+template <class T> DEVICE T fetch_min(T *target, T v) { return atomicMin(target, v); }
+template <class T> DEVICE T fetch_max(T *target, T v) { return atomicMax(target, v); }
 // START is the NaN above all numbers from 0.0 up, as integers, and below all from -0.0 down, as unsigned ones.
-DEVICE bool improve_min(float *target, float v, float &made) {
-    if (v != v) return false;
-    if (negative(v)) return improve_cas(target, v, made);
-    made = v;
-    const float old = value_of<float>(atomicMin((int *)target, (int)bits_of(v)));
-    return old != old || v < old;
+DEVICE float fetch_min(float *target, float v) {
+    if (!(v >= 0) || negative(v)) return fetch_cas(target, v);
+    return value_of<float>(atomicMin((int *)target, (int)bits_of(v)));
 }
-DEVICE bool improve_min(double *target, double v, double &made) {
-    if (v != v) return false;
-    if (negative(v)) return improve_cas(target, v, made);
-    made = v;
-    const double old = value_of<double>((u64)atomicMin((i64 *)target, (i64)bits_of(v)));
-    return old != old || v < old;
+DEVICE double fetch_min(double *target, double v) {
+    if (!(v >= 0) || negative(v)) return fetch_cas(target, v);
+    return value_of<double>((u64)atomicMin((i64 *)target, (i64)bits_of(v)));
 }
-DEVICE bool improve_max(float *target, float v, float &made) { return improve_cas(target, v, made); }
-DEVICE bool improve_max(double *target, double v, double &made) { return improve_cas(target, v, made); }
+DEVICE float fetch_max(float *target, float v) { return fetch_cas(target, v); }
+DEVICE double fetch_max(double *target, double v) { return fetch_cas(target, v); }
+
+// Whether a is better than b; NaN is not compared.
+DEVICE bool better_cas(Z a, Z b) {
+    const Z made = add(b, a);
+    return made == made && made != b;
+}
+#define better_or better_cas
+#define better_and better_cas
+#define better_xor better_cas
+#define better_xnor better_cas
+#define better_sum better_cas
+DEVICE bool better_min(Z a, Z b) { return a < b; }
+DEVICE bool better_max(Z a, Z b) { return a > b; }
+
+// Whether v, which is not START, made a value better; START of floats is NaN.
+DEVICE bool improves(Z v, Z old) { return better(v, old) || old != old; }
 
 // The best value that a warp has put aside.
-DEVICE void settle(Z *low, Z lowest) {
+DEVICE void keep_best(Z *low, Z lowest) {
     for (int o = 16; o; o >>= 1)
         lowest = add(lowest, __shfl_xor_sync(ALL, lowest, o));
-    Z made;
-    if (!lane_id() && !is_start(lowest)) improve(low, lowest, made);
+    if (!lane_id() && !is_start(lowest)) fetch(low, lowest);
 }
 
 // Vertices of a warp into a list of so many places; returns the place.

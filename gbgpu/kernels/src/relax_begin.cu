@@ -23,7 +23,7 @@ KERNEL relax_begin(i64 n, const i64 *count, const IDX *slots, const Z *xvals, i6
             lowest = add(lowest, value);
         }
     }
-    settle(limits + 2, lowest);
+    keep_best(limits + 2, lowest);
     if (thread_id() == 0) {
         progress->far = count[0] < room ? count[0] : room;
         if (count[0] > room) progress->crowded = 1;
