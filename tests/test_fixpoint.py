@@ -88,6 +88,7 @@ def test_random_bodies(devices, name):
         M = gb.Vector.from_coo(np.arange(n), marks, "INT8", size=n)
         lets, mask = [(np.ones(n), None), (marks, M.V), (1 - marks, ~M.V), (np.ones(n), M.S)][rng.integers(0, 4)]
         window = ["auto", None, 0, 3.0][rng.integers(0, 4)]
+        worker, fetch = [("warp", None), ("warp", 128), ("thread", None), ("thread", 4), ("block", 7)][seed % 5]
         i, j, a = A.to_coo()
         side = int(rng.integers(0, 3))  # A @ d goes along the arcs the other way
         arcs = list(zip(j, i, a, strict=True)) if side == 2 else list(zip(i, j, a, strict=True))
@@ -98,7 +99,7 @@ def test_random_bodies(devices, name):
             op, add = getattr(semiring, name)[dtype], getattr(binary, name.partition("_")[0])
             if schedule == "free" and gb.settings.session().not_free(Asked(A, d, op)):
                 continue
-            with fixpoint(window=window, schedule=schedule) as it:
+            with fixpoint(window=window, schedule=schedule, worker=worker, fetch=fetch) as it:
                 product = [op(d @ A), op(A.T @ d), op(A @ d)][side]
                 (d(add) if mask is None else d(mask, add)) << product
             found, values = d.to_coo()
@@ -404,7 +405,8 @@ def test_the_automatic_window(first):
 
 def test_arguments(first):
     windows = [{"window": wrong} for wrong in (-1, "wide", np.nan, 10**400, True)]
-    for wrong in (*windows, {"schedule": "bulk"}, {"max_updates": 0}):
+    workers = [{"worker": "team"}, {"fetch": 0}, {"fetch": 129}, {"worker": "thread", "fetch": 5}, {"fetch": 1.5}]
+    for wrong in (*windows, *workers, {"schedule": "bulk"}, {"max_updates": 0}):
         with pytest.raises(InvalidValue):
             fixpoint(**wrong)
     with pytest.raises(TypeError):
@@ -420,8 +422,8 @@ def test_arguments(first):
     with pytest.raises(AttributeError):
         it.updates = 3
     assert repr(it) == "gb.fixpoint()"
-    assert repr(fixpoint(window=2, schedule="rounds", max_updates=9)) == (
-        "gb.fixpoint(window=2, schedule='rounds', max_updates=9)"
+    assert repr(fixpoint(window=2, schedule="rounds", max_updates=9, worker="thread", fetch=3)) == (
+        "gb.fixpoint(window=2, schedule='rounds', max_updates=9, worker='thread', fetch=3)"
     )
     assert repr(fixpoint(window=None)) == "gb.fixpoint(window=None)"
 

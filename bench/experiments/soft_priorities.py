@@ -4,8 +4,10 @@ Shortest paths from the vertex of highest degree (FP32 or FP64 weights 1 to 255)
 widths and without any, and in rounds; after Groute's table 5 (Ben-Nun, Sutton, Pai, Pingali, PPoPP 2017: soft
 priorities on and off) and Atos's tables of overwork (Chen and others, ICPP 2022). Median ms of five whole calls (of
 one, where that takes a second), the devices synchronised, kernels compiled; `updates`: vertices extended; `overwork`:
-updates for each vertex reached. `algos.sssp` is beside it: which of both ways it takes is its own choice. Distances
-are compared with those of algos.sssp, and where the graph is small with SciPy's.
+updates for each vertex reached. Rows: "w/d": 32 mean weights over the mean degree, the width that Davidson and others
+(IPDPS 2014) give, and from which ADDS (Wang, Fussell, Lin, PPoPP 2021) sets out; "a kernel a window": as auto, but
+each window is a call of its own; `algos.sssp`: which way it takes is its own choice. Distances are compared with those
+of algos.sssp, and where the graph is small with SciPy's.
 
 Graphs are those of bench.gpu on GPUs, or files of data/. The last graph is drawn for docs/fixpoint.md with --picture.
 """
@@ -60,7 +62,9 @@ def measured(A: gb.Matrix, source: int, rounds: int = 5) -> list[list[Any]]:
     mean = A.reduce_scalar(monoid.plus["FP64"]).new().value / A.nvals
     ways: dict[str, Any] = {f"{width:g}": {"window": width * mean, "schedule": "free"} for width in WIDTHS}
     ways |= {
+        "w/d": {"window": 32 * mean * A.nrows / A.nvals, "schedule": "free"},
         "auto": {"schedule": "free"},
+        "a kernel a window": {"schedule": "free", "on_window": lambda windows: None},
         "none": {"window": None, "schedule": "free"},
         "rounds": {"schedule": "rounds"},
     }

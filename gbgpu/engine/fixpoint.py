@@ -93,7 +93,7 @@ class Relaxation:
         self._device = device = session.devices[at]
         monoid, dtype, n = work.semiring.monoid, work.output.dtype, self._map.n
         spec = Spec(op=work.semiring, a=whole.dtype, b=dtype, out=dtype, ptr=whole.ptr, idx=whole.idx, flip=work.flip)
-        relaxing = spec._replace(partial=work.mask is not None)
+        relaxing = spec._replace(partial=work.mask is not None, worker=work.worker)
         self._kernels = {kind: session.kernels.get(kind, spec) for kind in ("relax_begin", "relax_end")}
         self._kernels["relax"] = session.kernels.get("relax", relaxing)
         self._own = held = session.content(work.output)
@@ -134,7 +134,7 @@ class Relaxation:
     def go(self) -> int:
         """One slice; returns why it ended."""
         near, far, queued, progress = self._lists
-        given = self._map.n, *self._block.csr, self._mwords, self._flags, *self._most, self._crowd
+        given = self._map.n, *self._block.csr, self._mwords, self._flags, *self._most, self._crowd, self._work.fetch
         state = self._best, self._bits, near, far, queued, self._limits, progress
 
         def work(task: Any) -> np.ndarray:

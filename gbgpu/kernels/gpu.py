@@ -81,7 +81,7 @@ class GpuKernels:
 
     kind = "cuda"
     atomic, neutral = False, True
-    relaxing = Relaxing(most=100_000_000, alone=0, windows=(16.0, 32.0), crowd=1 / 8, itemsize=4)  # atomics of 4 bytes
+    relaxing = Relaxing(most=100_000_000, alone=0, windows=(32.0, 32.0), crowd=1 / 8, itemsize=4)  # atomics of 4 bytes
     weights: Mapping[str, float] = {}
     mxm: tuple[str, ...] = ("dot", "dense", "sort")
     whole = 1 << 28  # searches gain by a second GPU from there on: RMAT of scale 22 is slower on two, 24 is faster

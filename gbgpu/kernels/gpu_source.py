@@ -135,10 +135,10 @@ def _product(spec: Spec, header: _Header) -> None:
 
 
 def _relax(spec: Spec, header: _Header) -> None:
-    """A product, and the monoid: fetch(target, v) by many threads at once, better(a, b)."""
+    """A product; the monoid: replace(target, v) by many threads at once, better(a, b); the threads of a worker."""
     _product(spec, header)
     form = atomic_form(spec.op.monoid)
-    header.text.append(f"#define fetch fetch_{form}\n#define better better_{form}")
+    header.text.append(f"#define replace replace_{form}\n#define better better_{form}\n#define WORKER {spec.worker}")
 
 
 def _combine(spec: Spec, header: _Header) -> None:

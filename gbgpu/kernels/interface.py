@@ -75,7 +75,8 @@ class Spec(NamedTuple):
     # what an entry of one operand alone becomes: "defaults": op(a, bdefault) or op(adefault, b); "union": itself, cast
     # to out (of merge that is always so); "": nothing
     lone: str = ""
-    partial: bool = False  # pull_stream: x is not full
+    partial: bool = False  # pull_stream: x is not full; relax: there is a mask
+    worker: int = 32  # relax, GPUs: threads that extend vertices together: 1, 32 or 256
     fixed: bool = False  # pull, CPU devices: sums are rounded term by term, in the order of a row, compiled or not
     # ewise: typed binary operator of the result so far and a third operand (which is its left one if flip)
     then: Any = None
@@ -253,8 +254,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     # Extends what waits, window by window if WINDOWED, until nothing does; or until `most` (CPU: entries, CUDA:
     # nanoseconds) or `windows` (0: any number) are done, or more than `wide` vertices are near: it may be called again.
+    # fetch (GPUs): vertices that a worker takes from a list at once; 0: as many as there are for each.
     "relax": (
-        *("n", *_CSR, "mwords", "flags", "most", "windows", "wide", "best", "bits", "near", "far", "queued"),
+        *("n", *_CSR, "mwords", "flags", "most", "windows", "wide", "fetch", "best", "bits", "near", "far", "queued"),
         *("limits", "progress"),
     ),
     # Which vertices have a value, and how many; which wait.

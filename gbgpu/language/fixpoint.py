@@ -29,6 +29,8 @@ from .masks import Mask, replace
 from .recording import Recording, loop
 
 SCHEDULES = ("auto", "free", "rounds")
+WORKERS = {"thread": 1, "warp": 32, "block": 256}  # threads of a GPU that extend vertices together
+PLACES = 4  # of a worker's own queue, for each of its threads
 ORDERED = ("min", "max")  # monoids of which values lie on a line, so that there is a best one to go on with
 ENDLESS = 1 << 10  # updates a vertex: windows that are far too wide need some hundreds
 SPREAD = 32  # windows from the least weight to the greatest, where weights are compared and not added
@@ -63,6 +65,8 @@ class Fixpoint(Recording):
     turned: bool  # whether the product has the transpose of the matrix
     mask: Mask | None  # a structural one
     window: float | None  # the width of a window, below 0 for max; None: no windows
+    worker: int  # threads of a worker, on a GPU
+    fetch: int  # vertices that a worker takes at once; 0: as many as there are for each
 
     def __init__(
         self,
@@ -70,6 +74,8 @@ class Fixpoint(Recording):
         schedule: str,
         max_updates: int | None,
         on_window: Callable[[int], Any] | None,
+        worker: str,
+        fetch: int | None,
     ):
         if schedule not in SCHEDULES:
             raise InvalidValue(message(f"schedule: one of {', '.join(map(repr, SCHEDULES))}", repr(schedule)))
@@ -80,6 +86,12 @@ class Fixpoint(Recording):
             raise InvalidValue(message("max_updates: a whole number of at least 1", repr(max_updates)))
         if on_window is not None and not callable(on_window):
             raise TypeError(message("on_window: a function of the number of windows", repr(on_window)))
+        if worker not in [*WORKERS]:
+            raise InvalidValue(message(f"worker: one of {', '.join(map(repr, WORKERS))}", repr(worker)))
+        self.worker, most = WORKERS[worker], PLACES * WORKERS[worker]
+        if fetch is not None and (not is_integer(fetch) or not 1 <= fetch <= most):
+            raise InvalidValue(message(f"fetch: a whole number from 1 to {most} for a {worker}, or None", repr(fetch)))
+        self.fetch = int(fetch or 0)
         self._asked, self.schedule, self.max_updates, self.on_window = window, schedule, max_updates, on_window
         super().__init__("fixpoint", again=False)
         self._updates, self._windows, self._overwork, self._converged, self._how = 0, 0, 0.0, False, "not run"
@@ -264,6 +276,8 @@ class Fixpoint(Recording):
             ("window", self._asked, "auto"),
             ("schedule", self.schedule, "auto"),
             ("max_updates", self.max_updates, None),
+            ("worker", next(name for name, threads in WORKERS.items() if threads == self.worker), "warp"),
+            ("fetch", self.fetch, 0),
         )
         return f"gb.fixpoint({', '.join(f'{name}={value!r}' for name, value, usual in given if value != usual)})"
 
@@ -285,6 +299,8 @@ def fixpoint(
     schedule: str = "auto",
     max_updates: int | None = None,
     on_window: Callable[[int], Any] | None = None,
+    worker: str = "warp",
+    fetch: int | None = None,
 ) -> Fixpoint:
     """Repeat one statement until nothing improves, in any order.
 
@@ -306,7 +322,14 @@ def fixpoint(
         The run ends once so many vertices were extended, 1 or more, and `converged` is False if any still waits. It
         is looked at after each round, or after each kernel call of the free schedule.
     on_window : callable, optional
-        Called with the number of windows that are done, after each one of the free schedule.
+        Called with the number of windows that are done, after each one of the free schedule, which then is a kernel
+        of its own.
+    worker : "warp", "thread" or "block"
+        Which threads of a GPU extend vertices together. A warp deals the entries of its vertices out among its lanes;
+        a thread goes through those of one vertex; a block holds many vertices.
+    fetch : int, optional
+        Vertices that a worker of a GPU takes from the list of a window at once, at most 4 for each of its threads. By
+        default as many as there are for each worker, at most one a thread.
 
     Returns
     -------
@@ -335,4 +358,4 @@ def fixpoint(
         with gb.fixpoint() as it:
             d(binary.min) << min_plus(d @ A)
     """
-    return Fixpoint(window, schedule, max_updates, on_window)
+    return Fixpoint(window, schedule, max_updates, on_window, worker, fetch)

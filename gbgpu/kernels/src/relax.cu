@@ -1,11 +1,12 @@
 #include "atomics.cuh"
 #include "relax.cuh"
+#include "worker.cuh"
 
-// Relaxation of x @ A to its fixpoint, in one kernel that stays. A warp is a worker: it takes vertices of the window from
-// the list `near`, extends their entries, and goes on with those that it improves itself, as long as these lie in the
-// window; nobody waits for anybody. Those beyond the limit go to the list `far`. When all have run dry they meet once,
-// and what is left of `far` is split by the next limit. So blocks meet as often as there are windows, not as there are
-// hops; and who improves a vertex works on it. A warp with many gives some to one of its block that has none.
+// Relaxation of x @ A to its fixpoint, in one kernel that stays. A worker takes vertices of the window from the list
+// `near`, extends their entries, and goes on with those that it improves itself, as long as these lie in the window;
+// nobody waits for anybody. Those beyond the limit go to the list `far`. When all have run dry they meet once, and what is
+// left of `far` is split by the next limit. So blocks meet as often as there are windows, not as there are hops; and who
+// improves a vertex works on it. A warp with many gives some to one of its block that has none.
 //
 // Source: Chen, Brock, Porumbescu, Buluc, Yelick, Owens, "Atos: A Task-Parallel GPU Scheduler for Graph Analytics", ICPP
 // 2022, workers with queues of their own; Ben-Nun, Sutton, Pai, Pingali, "Groute", PPoPP 2017, soft priorities.
@@ -14,27 +15,26 @@
 // it was extended, or put there, with a better one. A list that is full ends the kernel (CROWDED); the caller begins
 // again with all vertices that have a value.
 
-const u32 PLACES = 128;      // of a worker's own queue
-const u32 MANY = 8;          // of these a worker gives half away
-const u32 LOOK = 1024;       // turns of a worker between two looks at the clock
-const u32 HUGE = 1 << 26;    // entries from which on a worker takes a vertex by itself: sums of 32 stay below 2^32
-const u32 PATIENT = 1 << 26; // looks of a warp that rests
-const u32 FEW = 4;           // GROWS: after a window of fewer vertices than a quarter of the workers, one twice as wide
+const u32 PLACES = 1024 / WORKERS;   // of a worker's own queue
+const u32 MANY = 8;                  // of these a warp gives half away
+const u32 LOOK = 1024;               // turns of a worker between two looks at the clock
+const u32 HUGE = 0xffffffffu / TEAM; // entries beyond which a worker takes a vertex by itself: the sum has 32 bits
+const u32 PATIENT = 1 << 26;         // looks of a warp that rests
+const u32 FEW = 4; // GROWS: after a window of fewer vertices than a quarter of the workers, one twice as wide
 
 enum { EXTEND = 1, SPLIT, STOP }; // what all do next
 
 KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const i64 *mwords, i64 flags,
-             i64 most, i64 windows, i64 wide, Z *best, i64 *bits, IDX *near, IDX *far, Z *queued, Z *limits,
+             i64 most, i64 windows, i64 wide, i64 fetch, Z *best, i64 *bits, IDX *near, IDX *far, Z *queued, Z *limits,
              Work *progress, i64 room, Meeting *meeting) {
-    __shared__ IDX places[8][PLACES]; // the queues: vertices, and their rows
-    __shared__ PTR begins[8][PLACES];
-    __shared__ u32 degrees[8][PLACES];
-    __shared__ i64 first[8][32]; // of the rows of a turn: the entry at place 0, if there were as many before it
-    __shared__ IDX owners[8][32];
+    __shared__ IDX places[WORKERS][PLACES]; // the queues: vertices, and their rows
+    __shared__ PTR begins[WORKERS][PLACES];
+    __shared__ u32 degrees[WORKERS][PLACES];
+    __shared__ Rows rows[WORKERS];       // of a turn
     __shared__ u32 resting[2], given[8]; // warps that have nothing to do, and how many vertices each has been given
     __shared__ Bits<IDX>::type gifts[8][32];
-    const u32 lane = lane_id(), own = threadIdx.x >> 5;
-    const i64 workers = warp_count();
+    const u32 lane = threadIdx.x % TEAM, own = threadIdx.x / TEAM;
+    const i64 workers = (i64)gridDim.x * WORKERS;
     const u32 everyone = (1u << (blockDim.x >> 5)) - 1;
     const Bits64 until = now() + most;
     const i64 before = progress->windows; // anyone changes it: they meet first
@@ -120,7 +120,7 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
         const IDX *const mine = near + side * room;
         const i64 count = look(&progress->near);
         const i64 share = (count + workers - 1) / workers;
-        const u32 chunk = share < 32 ? (u32)share : 32;
+        const u32 chunk = fetch ? (u32)fetch : share < TEAM ? (u32)share : TEAM; // no more than PLACES
         few = count < workers / FEW;
         rest ^= 1;
         if (threadIdx.x == 0) resting[rest ^ 1] = 0; // all have left it
@@ -131,20 +131,21 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
             begins[own][at % PLACES] = begin;
             degrees[own][at % PLACES] = (u32)(end - begin);
         };
-        auto take = [&](IDX v) {
-            if (lane < size) keep(head + lane, v, load(indptr + v), load(indptr + v + 1));
-        };
         for (u32 turn = 1;; turn++) {
-            if (turn % LOOK == 0) late = __shfl_sync(ALL, now() > until, 0);
+            if (turn % LOOK == 0) late = first_of(now() > until);
             if (!size && !dry) {
                 u64 at = 0;
                 if (!lane) at = atomicAdd((u64 *)&progress->taken, (u64)chunk);
-                at = __shfl_sync(ALL, at, 0);
+                at = first_of(at);
                 dry = (i64)at >= count;
                 size = dry ? 0 : (u32)(count - (i64)at < chunk ? count - at : chunk);
-                take(lane < size ? mine[at + lane] : 0);
+                for (u32 i = lane; i < size; i += TEAM) {
+                    const IDX v = mine[at + i];
+                    keep(head + i, v, load(indptr + v), load(indptr + v + 1));
+                }
             }
-            if (!size) { // until another warp gives some, or all rest
+            if (TEAM != 32 && !size) break;
+            if (TEAM == 32 && !size) { // until another warp gives some, or all rest
                 if (!lane) {
                     u32 all = atomicOr(resting + rest, 1u << own) | 1u << own;
                     for (u32 tries = 0; all != everyone && !size; tries++) {
@@ -155,8 +156,9 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
                 }
                 size = __shfl_sync(ALL, size, 0);
                 if (!size) break;
-                take((IDX)atomicExch(gifts[own] + lane, 0));
-            } else if (size > MANY) {
+                const IDX v = (IDX)atomicExch(gifts[own] + lane, 0);
+                if (lane < size) keep(head + lane, v, load(indptr + v), load(indptr + v + 1));
+            } else if (TEAM == 32 && size > MANY) {
                 u32 to = 0;
                 if (!lane) {
                     to = atomicOr(resting + rest, 0);
@@ -173,8 +175,8 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
                     if (!lane) atomicExch(given + who, half);
                 }
             }
-            __syncwarp();
-            u32 group = size < 32 ? size : 32;
+            together();
+            u32 group = size < TEAM ? size : TEAM;
             const u32 at = (head + lane) % PLACES;
             const IDX v = places[own][at];
             const i64 begin = begins[own][at];
@@ -185,66 +187,54 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
                 size -= group;
                 continue;
             }
-            if (__any_sync(ALL, huge && degree > HUGE)) {
+            if (any(huge && degree > HUGE)) {
                 group = 1;
                 if (lane) degree = 0;
             }
             head = (head + group) % PLACES;
             size -= group;
             extended += !lane ? group : 0;
-            u32 start = degree;
-            for (int o = 1; o < 32; o <<= 1) {
-                const u32 below = __shfl_up_sync(ALL, start, o);
-                if (lane >= o) start += below;
-            }
-            const u32 total = __shfl_sync(ALL, start, 31);
             edges += degree;
-            start -= degree;
-            const u32 rows = __ballot_sync(ALL, degree > 0);
-            if (degree) {
-                const u32 row = __popc(rows & lanes_below());
-                first[own][row] = begin - start;
-                owners[own][row] = v;
-            }
-            __syncwarp();
-            for (u32 base = 0; base < total; base += 32) {
-                const u32 t = base + lane;
-                const u32 starts = __reduce_or_sync(ALL, degree && start - base < 32 ? 1u << (start - base) : 0);
-                const u32 begun = __popc(__ballot_sync(ALL, degree && start < base));
+            u32 start, total;
+            sum_before(degree, start, total);
+            rows[own].list(v, begin, degree, start);
+            together();
+            for (u32 base = 0; base < total; base += TEAM) {
+                const u32 t = base + lane, row = rows[own].of(t, base, degree, start);
                 bool found = false;
                 IDX u = 0;
                 Z made = START;
                 PTR u_begin = 0, u_end = 0;
                 if (t < total) {
-                    const u32 row = begun + __popc(starts << (31 - lane)) - 1;
-                    const i64 e = first[own][row] + t;
+                    const i64 e = rows[own].first[row] + t;
                     u = load(cols + e);
-                    const Z value = look_at(best + owners[own][row]);
+                    const Z value = look_at(best + rows[own].vertex[row]);
                     made = term(READS_A ? load(avals + e * astride) : T_A(), value, 0, 0);
                     if (!PARTIAL || lets(mwords, u, flags)) {
                         u_begin = load(indptr + u); // under way beside what follows
                         u_end = load(indptr + u + 1);
                         if (is_start(made)) found = is_start(look_at(best + u)) && mark(bits, u);
-                        else found = improves(made, fetch(best + u, made));
+                        else found = improves(made, replace(best + u, made));
                     }
                 }
                 improved += found;
                 const bool later = found && better(limit, made);
-                const u32 votes = __ballot_sync(ALL, found && !later);
-                if (votes) {
-                    const u32 many = __popc(votes), place = __popc(votes & lanes_below()), fit = PLACES - size;
+                u32 place, many;
+                count_before(found && !later, place, many);
+                if (many) {
+                    const u32 fit = PLACES - size;
                     if (found && !later && place < fit) keep(head + size + place, u, u_begin, u_end);
                     size += many < fit ? many : fit;
                     if (many > fit) put(found && !later && place >= fit, u, other, room, progress, &progress->spilled);
                 }
-                if (__any_sync(ALL, later)) {
+                if (any_of_warp(later)) {
                     const i64 at = put(later, u, far_now, room, progress, &progress->far);
                     if (later && at < room) queued_now[at] = made;
                     if (later) lowest = add(lowest, made);
                 }
-                __syncwarp();
+                together();
             }
-            __syncwarp();
+            together();
         }
         keep_best(limits + 2, lowest);
         told = meet(meeting, meetings, [&]() -> unsigned {

@@ -23,7 +23,7 @@ DEVICE Z plain(Z value) { return is_start(value) ? START : value; }
 DEVICE i64 listed(i64 count, i64 room) { return count < room ? count : room; }
 
 // target = add(target, v); returns what it was.
-template <class T> DEVICE T fetch_cas(T *target, T v) {
+template <class T> DEVICE T replace_cas(T *target, T v) {
     typedef typename Bits<T>::type word_t;
     word_t old = bits_of(look_at(target));
     while (true) {
@@ -34,24 +34,24 @@ template <class T> DEVICE T fetch_cas(T *target, T v) {
         old = seen;
     }
 }
-#define fetch_or fetch_cas
-#define fetch_and fetch_cas
-#define fetch_xor fetch_cas
-#define fetch_xnor fetch_cas
-#define fetch_sum fetch_cas
-template <class T> DEVICE T fetch_min(T *target, T v) { return atomicMin(target, v); }
-template <class T> DEVICE T fetch_max(T *target, T v) { return atomicMax(target, v); }
+#define replace_or replace_cas
+#define replace_and replace_cas
+#define replace_xor replace_cas
+#define replace_xnor replace_cas
+#define replace_sum replace_cas
+template <class T> DEVICE T replace_min(T *target, T v) { return atomicMin(target, v); }
+template <class T> DEVICE T replace_max(T *target, T v) { return atomicMax(target, v); }
 // START is the NaN above all numbers from 0.0 up, as integers, and below all from -0.0 down, as unsigned ones.
-DEVICE float fetch_min(float *target, float v) {
-    if (!(v >= 0) || negative(v)) return fetch_cas(target, v);
+DEVICE float replace_min(float *target, float v) {
+    if (!(v >= 0) || negative(v)) return replace_cas(target, v);
     return value_of<float>(atomicMin((int *)target, (int)bits_of(v)));
 }
-DEVICE double fetch_min(double *target, double v) {
-    if (!(v >= 0) || negative(v)) return fetch_cas(target, v);
+DEVICE double replace_min(double *target, double v) {
+    if (!(v >= 0) || negative(v)) return replace_cas(target, v);
     return value_of<double>((u64)atomicMin((i64 *)target, (i64)bits_of(v)));
 }
-DEVICE float fetch_max(float *target, float v) { return fetch_cas(target, v); }
-DEVICE double fetch_max(double *target, double v) { return fetch_cas(target, v); }
+DEVICE float replace_max(float *target, float v) { return replace_cas(target, v); }
+DEVICE double replace_max(double *target, double v) { return replace_cas(target, v); }
 
 // Whether a is better than b; NaN is not compared.
 DEVICE bool better_cas(Z a, Z b) {
@@ -73,13 +73,5 @@ DEVICE bool improves(Z v, Z old) { return better(v, old) || old != old; }
 DEVICE void keep_best(Z *low, Z lowest) {
     for (int o = 16; o; o >>= 1)
         lowest = add(lowest, __shfl_xor_sync(ALL, lowest, o));
-    if (!lane_id() && !is_start(lowest)) fetch(low, lowest);
-}
-
-// Vertices of a warp into a list of so many places; returns the place.
-DEVICE i64 put(bool on, IDX v, IDX *list, i64 room, Work *progress, i64 *count) {
-    const i64 at = append(on, count);
-    if (on && at < room) list[at] = v;
-    if (on && at >= room) *(volatile i64 *)&progress->crowded = 1;
-    return at;
+    if (!lane_id() && !is_start(lowest)) replace(low, lowest);
 }

@@ -1,0 +1,119 @@
+"""Workers of gb.fixpoint on a GPU: python -m bench.experiments.workers [--devices cuda:0] [GRAPH ...]
+
+Levels and shortest paths (FP32 weights 1 to 255) from the vertex of highest degree, by workers of a thread, a warp and
+a block, that take 1, 4, 32 ... vertices at once; in one kernel, and in a kernel a window; in rounds. After Atos's
+tables 1 and 4 (Chen, Brock, Porumbescu, Buluc, Yelick, Owens, ICPP 2022). Median ms of five whole calls (of one, where
+that takes a second), the devices synchronised, kernels compiled; `overwork`: updates for each vertex reached. All
+results are compared with those of the first row. Drawn into bench/results/NAME.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from functools import partial
+from typing import Any
+
+import gbgpu as gb
+from algos.bfs import min_next
+from bench.experiments.soft_priorities import LONG, graph
+from bench.record import RESULTS, interleaved, machine, synchronized
+from gbgpu import binary
+from gbgpu.semiring import min_plus
+
+FETCHES = {"thread": (1, 4), "warp": (1, 4, 32, 128), "block": (32, 256, 1024)}
+COLUMNS = ["worker", "fetch", "kernels", "levels, ms", "windows", "overwork", "paths, ms", "windows", "overwork"]
+
+
+def levels(A: gb.Matrix, source: int, **how: Any) -> tuple[gb.Vector, Any]:
+    """Arcs on a shortest way, and the fixpoint that found them."""
+    return search("INT32", min_next["INT32"], A, source, how)
+
+
+def paths(A: gb.Matrix, source: int, **how: Any) -> tuple[gb.Vector, Any]:
+    """Lengths of shortest paths, and the fixpoint that found them."""
+    return search(A.dtype, min_plus[A.dtype], A, source, how)
+
+
+def search(dtype: Any, product: Any, A: gb.Matrix, source: int, how: dict[str, Any]) -> tuple[gb.Vector, Any]:
+    """What arcs lead to from 0 at the source."""
+    d = gb.Vector(dtype, size=A.nrows)
+    d[source] = 0
+    with gb.fixpoint(**how) as it:
+        d(binary.min) << product(d @ A)
+    return d, it
+
+
+def ways() -> dict[tuple[str, str, str], dict[str, Any]]:
+    """What is compared."""
+    found: dict[tuple[str, str, str], dict[str, Any]] = {("warp", "auto", "one"): {}}
+    found["warp", "auto", "one a window"] = {"on_window": lambda windows: None}
+    found["thread", "auto", "one"], found["block", "auto", "one"] = {"worker": "thread"}, {"worker": "block"}
+    for worker, fetches in FETCHES.items():
+        for fetch in fetches:
+            found[worker, str(fetch), "one"] = {"worker": worker, "fetch": fetch}
+    return {name: {"schedule": "free", **how} for name, how in found.items()} | {("", "", "rounds"): {}}
+
+
+def measured(A: gb.Matrix, source: int, rounds: int = 5) -> list[list[Any]]:
+    """The rows of one graph."""
+    host = A.to_scipy_sparse()
+    pattern = gb.Matrix.from_csr(host.indptr, host.indices, True, ncols=A.ncols)
+    wanted: list[gb.Vector] = []
+    rows = []
+    for name, how in ways().items():
+        row: list[Any] = [*name]
+        for k, (call, of) in enumerate(((levels, pattern), (paths, A))):
+            chosen = how or {"schedule": "rounds"}
+            start = time.perf_counter()
+            found, it = call(of, source, **chosen)
+            wanted = wanted if len(wanted) > k else [*wanted, found]
+            assert found.isequal(wanted[k]) and it.converged
+            many = rounds if time.perf_counter() - start < LONG else 1
+            seconds = interleaved([synchronized(partial(call, of, source, **chosen))], many, 1, 20)[0]
+            row += [1e3 * seconds, it.windows, it.overwork]
+        rows.append(row)
+    return rows
+
+
+def draw(name: str, drawn: dict[str, list[list[Any]]], devices: str) -> None:
+    """Time by what a worker takes at once."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(drawn), figsize=(3.4 * len(drawn) + 1, 3.2), layout="constrained", squeeze=False)
+    figure.suptitle(f"Shortest paths on {devices}, compiled kernels: workers and what they take at once", fontsize=11)
+    for place, (title, rows) in zip(axes[0], drawn.items(), strict=True):
+        for worker, color in zip(FETCHES, ("#e65100", "#1565c0", "#2e7d32"), strict=True):
+            mine = [row for row in rows if row[0] == worker and row[1].isdigit()]
+            place.plot([int(row[1]) for row in mine], [row[6] for row in mine], "o-", color=color, label=worker)
+        place.set(title=title, xscale="log", yscale="log", xlabel="vertices taken at once", ylabel="ms a call")
+        place.legend(frameon=False, fontsize=9, title="worker")
+    figure.savefig(RESULTS / f"{name}.svg", metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="*", default=["luxembourg_osm"])
+    parser.add_argument("--devices", default="cuda:0")
+    parser.add_argument("--data", default="data")
+    parser.add_argument("--results", help="the name of the files under bench/results")
+    given = parser.parse_args()
+    gb.init(given.devices)
+    what = (__doc__ or "").partition("\n\n")[2].strip()
+    where = ", ".join(f"{key}: {value}" for key, value in machine().items())
+    text, drawn = [f"# Workers of gb.fixpoint on {given.devices}", "", what, "", where], {}
+    for name in given.graphs:
+        A, source = graph(name, given.data)
+        drawn[name] = rows = measured(A, source)
+        lines = [COLUMNS, ["---"] * len(COLUMNS)]
+        lines += [[f"{x:,.3g}" if isinstance(x, float) else str(x) for x in row] for row in rows]
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        text += ["", f"## {name}: {A.nrows:,} vertices, {A.nvals:,} arcs", "", table]
+        print("\n".join(text[-3:]), flush=True)
+    if given.results:
+        (RESULTS / f"{given.results}.md").write_text("\n".join(text) + "\n")
+        draw(given.results, drawn, given.devices)
+
+
+if __name__ == "__main__":
+    main()
