@@ -310,6 +310,28 @@ def test_rounds_take_over_where_many_are_near(devices, monkeypatch, share):
         assert np.array_equal(found, csgraph.dijkstra(A, indices=0)) and it.converged
 
 
+def test_few_vertices_that_rounds_leave_go_on_without(devices, monkeypatch):
+    """Rows are long in the middle of a map, so that rounds begin; they come to roads."""
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(kernels, "relaxing", kernels.relaxing._replace(crowd=0.5, alone=0))
+    middle = sp.random_array((400, 400), density=0.3, rng=np.random.default_rng(8), format="csr")
+    middle.data = np.ceil(9 * middle.data)
+    A = sp.block_diag([middle, roads(1500, 9)], format="lil")
+    A[399, 400] = 1.0
+    A = A.tocsr()
+    found, it = paths(A, 0)
+    assert np.array_equal(found, csgraph.dijkstra(A, indices=0)) and it.converged
+    asked = Asked(gb.io.from_scipy_sparse(A), gb.Vector(float, 1900), semiring.min_plus["FP64"])
+    free = not gb.settings.session().not_free(asked)
+    assert it.how.startswith("rounds: ") and ("; free, " in it.how) == free, it.how
+    for bound in (1, 500, 2500):
+        _, it = paths(A, 0, max_updates=bound)
+        assert it.converged or it.updates >= bound
+    A[1899, 0] = -1e6
+    A = A.tocsr()
+    assert not paths(A, 0)[1].converged
+
+
 def test_rounds_take_over_where_lists_are_full(devices, monkeypatch):
     """Lists of 64 places: what found none is extended by rounds."""
     kernels = gb.settings.session().kernels

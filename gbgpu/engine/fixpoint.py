@@ -25,12 +25,14 @@ THIN, LONG = 8, 128  # entries a row, on average and at most, up to which rows a
 
 
 class Done(NamedTuple):
-    """What came of it: updates, windows, the vector of what still waits (None: nothing), and why it was left."""
+    """What came of it: updates, windows, the vector of what still waits (None: nothing), why it was left, and whether
+    that is because many vertices were near, so that it may go on once there are few."""
 
     updates: int
     windows: int
     waiting: Any
     why: str
+    wide: bool
 
 
 def weights(session: Any, matrix: Any) -> tuple[Any, Any, float]:
@@ -57,6 +59,12 @@ def free(session: Any, matrix: Any) -> bool:
     return store.nvals <= THIN * store.rowmap.n and longest(store) < LONG
 
 
+def thin(session: Any, frontier: Any) -> bool:
+    """Whether a frontier has few vertices, of which rounds are longer than what they do."""
+    few: float = session.kernels.relaxing.crowd / 4 * frontier.size
+    return frontier.nvals <= few
+
+
 def _rounds_only(session: Any) -> str | None:
     """What keeps all fixpoints of a session from the free schedule; None: nothing."""
     if session.ranks is not None:
@@ -73,8 +81,6 @@ def hindrance(session: Any, work: Any) -> str | None:
         return f"values of type {dtype.name}, of less than {itemsize} bytes"
     if dtype.kind == "f" and not isnan(monoid.start):
         return f"monoid.{monoid.name} of floats"
-    if work.schedule == "auto" and not free(session, work.matrix):
-        return "long rows"
     store = session.matrix_store(work.matrix)
     if store.rowmap.p > 1 and not session.replicas.fit([store], 64 * store.rowmap.n):
         return "a matrix of which one device has no room for a replica"
@@ -84,7 +90,7 @@ def hindrance(session: Any, work: Any) -> str | None:
 class Relaxation:
     """One fixpoint on one device: a kernel call at a time."""
 
-    def __init__(self, session: Any, work: Any):
+    def __init__(self, session: Any, work: Any, frontier: Any):
         self._session, self._work, self._start = session, work, now()
         store = session.oriented(work.matrix, work.flip == work.turned)
         whole = store if store.rowmap.p == 1 else session.replicas.of(store)
@@ -97,8 +103,8 @@ class Relaxation:
         self._kernels = {kind: session.kernels.get(kind, spec) for kind in ("relax_begin", "relax_end")}
         self._kernels["relax"] = session.kernels.get("relax", relaxing)
         self._own = held = session.content(work.output)
-        listed = moved(session, held, "list", self._map).blocks[0]
-        alone = held.form == "list"
+        listed = moved(session, session.content(frontier), "list", self._map).blocks[0]
+        alone = held.form == "list" and frontier is work.output
         dense = held if alone else self._dense(held)
         nil, step = session.nil(at), work.window
         words = (n + 63) >> 6
@@ -194,13 +200,13 @@ class Relaxation:
         emit(record)
 
 
-def relax(session: Any, work: Any) -> Done:
+def relax(session: Any, work: Any, frontier: Any) -> Done:
     """Relax until nothing improves, or until rounds are quicker."""
     with session.lock:
         session.check()
-        found = in_room(lambda: Relaxation(session, work))
+        found = in_room(lambda: Relaxation(session, work, frontier))
     if found is None:
-        return Done(0, 0, work.output, "memory lacks")
+        return Done(0, 0, frontier, "memory lacks", False)
     ended, why = k.UNDER_WAY, ""
     while ended == k.UNDER_WAY:
         if session.lock.wanted:
@@ -210,7 +216,7 @@ def relax(session: Any, work: Any) -> Done:
             ended = found.go()
         if work.on_window is not None:
             work.on_window(found.numbers["windows"])
-        if work.max_updates is not None and found.numbers["extended"] >= work.max_updates:
+        if work.max_updates is not None and work.updates + found.numbers["extended"] >= work.max_updates:
             why = "max_updates"
             break
         if found.numbers["extended"] >= work.endless:
@@ -219,7 +225,7 @@ def relax(session: Any, work: Any) -> Done:
     with session.lock:
         waiting = found.end()
     why = {k.WIDE: "many vertices are near at once", k.CROWDED: "lists were full"}.get(ended, why)
-    return Done(found.numbers["extended"], found.numbers["windows"], waiting, why)
+    return Done(found.numbers["extended"], found.numbers["windows"], waiting, why, ended == k.WIDE)
 
 
 def _limits(monoid: Any, dtype: Any, step: float | None) -> np.ndarray:

@@ -224,9 +224,13 @@ class Session(Stores):
         """What keeps a recorded fixpoint from the free schedule; None: nothing."""
         return fixpoint.hindrance(self, work)
 
-    def relax(self, work: Any) -> Any:
-        """Run a recorded fixpoint without rounds (see fixpoint.Done)."""
-        return fixpoint.relax(self, work)
+    def relax(self, work: Any, frontier: Any) -> Any:
+        """Run a recorded fixpoint from a frontier on, without rounds (see fixpoint.Done)."""
+        return fixpoint.relax(self, work, frontier)
+
+    def thin(self, frontier: Any) -> bool:
+        """Whether so few vertices are left that they take less time without rounds."""
+        return fixpoint.thin(self, frontier)
 
     def free(self, matrix: Any) -> bool:
         """Whether a fixpoint of a matrix is predicted to take less time without rounds. In the body of a loop there are

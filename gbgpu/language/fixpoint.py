@@ -30,6 +30,7 @@ from .recording import Recording, loop
 
 SCHEDULES = ("auto", "free", "rounds")
 WORKERS = {"thread": 1, "warp": 32, "block": 256}  # threads of a GPU that extend vertices together
+ROUNDS = 64  # after so many, few vertices that are left may be extended without
 PLACES = 4  # of a worker's own queue, for each of its threads
 ORDERED = ("min", "max")  # monoids of which values lie on a line, so that there is a best one to go on with
 ENDLESS = 1 << 10  # updates a vertex: windows that are far too wide need some hundreds
@@ -95,6 +96,7 @@ class Fixpoint(Recording):
         self._asked, self.schedule, self.max_updates, self.on_window = window, schedule, max_updates, on_window
         super().__init__("fixpoint", again=False)
         self._updates, self._windows, self._overwork, self._converged, self._how = 0, 0, 0.0, False, "not run"
+        self._past = 0  # rounds
 
     @Exit
     def __exit__(self, kind: Any, *failure: Any) -> None:
@@ -203,28 +205,36 @@ class Fixpoint(Recording):
     # -- running
 
     def _run(self) -> None:
-        d = self.output
-        hindrance = "asked for" if self.schedule == "rounds" else self._session.not_free(self)
+        d, session = self.output, self._session
+        hindrance = "asked for" if self.schedule == "rounds" else session.not_free(self)
         if hindrance is not None and self.schedule == "free":
             raise NotImplementedException(f"the free schedule isn't there for {hindrance}. Hint: schedule='auto'")
-        frontier, how = d, []
-        if hindrance is None:
-            done = self._session.relax(self)
-            self._updates, self._windows, frontier = done.updates, done.windows, done.waiting
-            how.append(f"free, {done.windows} window{'s' * (done.windows != 1)}")
-            hindrance = done.why
+        either = hindrance is None and self.schedule == "auto"
+        go_free = hindrance is None and (not either or session.free(self.matrix))
+        why, frontier, how = hindrance or "long rows", d, []
+        while frontier is not None and (self.max_updates is None or self._updates < self.max_updates):
+            if go_free:
+                done = session.relax(self, frontier)
+                self._updates, self._windows = self._updates + done.updates, self._windows + done.windows
+                how.append(f"free, {done.windows} window{'s' * (done.windows != 1)}")
+                frontier, why, go_free, either = done.waiting, done.why, False, either and done.wide
+            else:
+                how += [f"rounds: {why}"] if why else []
+                bound = ROUNDS if either and (self._asked == "auto" or self.window is None) else None
+                frontier, why = self._rounds(frontier, bound), ""
+                if bound is None or self._past > d.size:  # there is a negative cycle, if anything is left
+                    break
+                go_free = frontier is not None and session.thin(frontier)
         self._converged = frontier is None
-        spent = self.max_updates is not None and self._updates >= self.max_updates
-        if frontier is not None and not spent:
-            how.append(f"rounds: {hindrance}")
-            self._rounds(frontier)
         self._overwork = self._updates / max(d.nvals, 1)
         self._how = "; ".join(how)
         if settings.verbose & 3:
             print(self.explained() if settings.verbose & 2 else self.text, file=sys.stderr)
 
-    def _rounds(self, frontier: Any) -> None:
+    def _rounds(self, frontier: Any, bound: int | None) -> Any:
         """Extend what improved in the round before, near ones first if a number was given as the window.
+
+        Returns what is left to be extended after `bound` rounds; None: nothing.
 
         "auto" has no windows here: the statements that divide near from far take longer than to extend more again.
         """
@@ -239,12 +249,13 @@ class Fixpoint(Recording):
             far(frontier.S) << True
         sides = (near, self._operand) if self.flip else (self._operand, near)
         product = Expression("product", op, *sides, self._expr.dtype, d.shape, self._expr.option)
-        ordered = op.monoid.name in ORDERED
         most = self.max_updates
         if most is None and step is not None:
             most = self._updates + self.endless
         # A path without a cycle has fewer arcs than there are vertices, and no cycle is worth while but a negative one.
-        with loop(max(d.size, 1) + 1 if ordered and step is None else None) as it:
+        paths = [max(d.size, 1) + 1 - self._past] if op.monoid.name in ORDERED and step is None else []
+        bounds = [*paths, bound] if bound else paths
+        with loop(min(bounds) if bounds else None) as it:
             updates << updates + near.nvals
             (t if mask is None else t(mask, replace)) << product
             kept << SAME(self._accum(d & t) & d)
@@ -262,10 +273,11 @@ class Fixpoint(Recording):
                     near << UP_TO[op.monoid.name](q, limit)
                     far(~near.S, replace) << far
             it.until(near.nvals == 0 if most is None else (near.nvals == 0) | (updates >= most))
-        self._updates, self._converged = int(updates.value), near.nvals == 0
-        if not self._converged and step is not None and self.max_updates is None:
+        self._updates, self._past = int(updates.value), self._past + it.rounds
+        if near.nvals and step is not None and self.max_updates is None:
             self.window = None
-            self._rounds(d)
+            return self._rounds(d, None)
+        return near if near.nvals else None
 
     def explained(self) -> str:
         """What is repeated, and how it ran."""
