@@ -12,7 +12,7 @@ import numpy as np
 import ownership
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gbgpu as gb
@@ -236,7 +236,6 @@ def edges_between(cuts, edges, shift):
     return high - low
 
 
-@settings(max_examples=300)
 @given(st.data())
 def test_devices_deal_rows_out_themselves(data):
     """Each row to one device, what is beyond the mean to those that have less, by what they lack."""
