@@ -519,7 +519,7 @@ def numbers(data, rounds: int, most: bool = True) -> str:
 
 
 @given(data=st.data())
-@settings(max_examples=1500 if p.WIDE else 60)
+@settings(max_examples=1500 if p.WIDE else 30)
 def test_numbers_are_what_they_were_where_they_are_read(devices, data):
     """Whatever is written afterwards, also in another round of a loop inside."""
     numbers(data, 3)
