@@ -36,7 +36,7 @@ if os.environ.get("GBGPU_TEST_LOOPS") == "statements":
 gc.set_threshold(10_000, 10, 100)
 
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
-for name, examples in (("ci", 200), ("drawn", 200), ("long", 2000)):
+for name, examples in (("ci", 100), ("drawn", 100), ("long", 2000)):
     # The ordinary run draws the same examples each time, the others others.
     # print_blob and the printed script make every failure repeatable; the first run of a kernel compiles: no deadline
     settings.register_profile(

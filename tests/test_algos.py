@@ -444,7 +444,7 @@ def weighted_graphs(draw):
     return (n, arcs), draw(st.lists(st.integers(0, 20), min_size=len(arcs), max_size=len(arcs))), draw(vertex)
 
 
-@settings(max_examples=2000 if WIDE else 40)
+@settings(max_examples=2000 if WIDE else 20)
 @given(weighted_graphs())
 def test_random_graphs(devices, drawn):
     graph, weights, source = drawn

@@ -583,10 +583,10 @@ def test_what_is_compiled_by_default(monkeypatch):
 
     def rmat(scale, degree, **keywords):
         types.append(keywords["dtype"])
-        return plain(3, 4, **keywords)
+        return plain(2, 2, **keywords)
 
     monkeypatch.setattr(gb.io.generate, "rmat", rmat)
-    monkeypatch.setattr(runs, "LONG", 5)
+    monkeypatch.setattr(runs, "LONG", 3)
     gb.init("cpu:1")
     runs.rehearse()
     assert types == ["BOOL", "INT64", "FP32", "FP64"]

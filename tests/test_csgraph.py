@@ -134,7 +134,7 @@ def check_trees(graph, sources, distances, predecessors, directed, unweighted=Fa
                 assert steps <= len(d)
 
 
-few = settings(max_examples=400 if WIDE else 15)
+few = settings(max_examples=400 if WIDE else 10)
 directions = st.booleans()
 
 

@@ -28,7 +28,7 @@ def several(request):
         yield current
 
 
-@settings(max_examples=500 if p.WIDE else 30)
+@settings(max_examples=500 if p.WIDE else 15)
 @given(program=p.programs(KINDS["mixed"]))
 def test_random_statements(several, program):
     devices = Devices("cpu:3", several.partition)

@@ -191,7 +191,7 @@ def test_rectangles_and_other_maps_go_as_ever(always):
     assert gb.settings.session().maps.of(80).heads is None  # the first one was not square
 
 
-@settings(max_examples=300 if p.WIDE else 40)
+@settings(max_examples=300 if p.WIDE else 20)
 @given(program=p.programs(KINDS["products"]), p=st.sampled_from([2, 4]), least=st.sampled_from([0, 1, 2]))
 def test_random_products(program, p, least):
     plain, direction.fewer = direction.fewer, lambda bytes, plain: True
@@ -203,7 +203,7 @@ def test_random_products(program, p, least):
         direction.fewer = plain
 
 
-@settings(max_examples=300 if p.WIDE else 30)
+@settings(max_examples=300 if p.WIDE else 20)
 @given(program=p.programs(KINDS["mixed"]))
 def test_random_statements(program):
     devices = Devices(on(3), "degree_separated(1)")

@@ -253,7 +253,7 @@ def standing(request, monkeypatch):
     return session
 
 
-@pytest.mark.parametrize("chunk", [10**9, 300])
+@pytest.mark.parametrize("chunk", [10**9, 1000])
 @pytest.mark.parametrize("seed", GRAPH)
 def test_blocks_that_are_drawn(standing, monkeypatch, seed, chunk):
     monkeypatch.setattr(gate, "CHUNK", chunk)
@@ -289,7 +289,7 @@ def test_blocks_of_given_entries(standing, monkeypatch, shape, chunk, dup_op):
 @pytest.mark.parametrize("iso", [True, False])
 def test_a_row_of_most_entries(standing, iso):
     """It decides where blocks end; the rows beside it, counted together with it, have nothing."""
-    n, hub = 1 << 20, (1 << 19) + 130
+    n, hub = 1 << 18, (1 << 17) + 130
     rows, cols, vals = np.full(n, hub), np.random.default_rng(1).permutation(n), np.arange(float(n))
     found = gb.Matrix("FP64", n, n)
     given = np.ones(1) if iso else vals

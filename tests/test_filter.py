@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from programs import WIDE
 
 import gbgpu as gb
 from algos import predicate_filter
@@ -45,7 +46,7 @@ def filters(draw):
     return values, *draw(st.sampled_from(sorted(COMPARED.items()))), dtype.type(draw(numbers))
 
 
-@settings(max_examples=150)
+@settings(max_examples=500 if WIDE else 50)
 @given(asked=filters(), segment=st.integers(1, 200))
 def test_values(devices, asked, segment):
     values, name, compare, thunk = asked

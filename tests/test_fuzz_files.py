@@ -22,7 +22,7 @@ from gbgpu.errors import FileFormatError, IndexOutOfBound, NotImplementedExcepti
 
 LONG = settings.get_current_profile_name() == "long"
 SEEDS = range(25 if LONG else 1)
-FILES = 400  # of one test and one seed
+FILES = 400 if LONG else 250  # of one test and one seed
 LIMIT = 1 << 22  # bytes that a file may become: what passes it is refused before it is slow
 ROWS = LIMIT // 32
 

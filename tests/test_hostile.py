@@ -12,7 +12,7 @@ import gbgpu as gb
 from gbgpu.device import cpu
 
 LONG = os.environ.get("GBGPU_TEST_PROFILE") == "long"
-SEEDS, CALLS = (range(100), 500) if LONG else (range(4), 250)
+SEEDS, CALLS = (range(100), 500) if LONG else (range(4), 150)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -80,7 +80,7 @@ def agree(
 def test_random_bodies(devices):
     hows = []
 
-    @settings(max_examples=1500 if p.WIDE else 40)
+    @settings(max_examples=1500 if p.WIDE else 20)
     @given(data=st.data())
     def run(data):
         program = data.draw(p.programs(KINDS, most=5, small=True))
@@ -115,7 +115,7 @@ class Alone:
             self.solo.leave()
 
 
-@settings(max_examples=1000 if p.WIDE else 30)
+@settings(max_examples=1000 if p.WIDE else 20)
 @given(data=st.data())
 def test_random_bodies_on_one_of_several_devices(data):
     gb.init("cpu:3", partition=gb.partition.shares(1, 5, 3))
@@ -388,6 +388,7 @@ HOLES = {
 }
 
 
+@pytest.mark.few(30)
 @pytest.mark.parametrize("filled", ["all", "some", "none"])
 @pytest.mark.parametrize("text", HOLES.values(), ids=HOLES)
 def test_vectors_of_ids_that_lack_places(devices, text, filled):
@@ -518,7 +519,7 @@ def numbers(data, rounds: int, most: bool = True) -> str:
 
 
 @given(data=st.data())
-@settings(max_examples=1500 if p.WIDE else 60)
+@settings(max_examples=1500 if p.WIDE else 30)
 def test_numbers_are_what_they_were_where_they_are_read(devices, data):
     """Whatever is written afterwards, also in another round of a loop inside."""
     numbers(data, 3)

@@ -99,7 +99,7 @@ def by_itself(it) -> bool:
     return not it.how.startswith("statements")
 
 
-def road(n: int = 3000, seed: int = 1):
+def road(n: int = 1500, seed: int = 1):
     """A ring with some chords: searches of it take hundreds of rounds."""
     rng = np.random.default_rng(seed)
     i = np.r_[np.arange(n), rng.integers(0, n, 20)]
@@ -627,7 +627,7 @@ NUMBERS = {  # a statement that reads an expression of scalars, and NumPy's
 @pytest.mark.parametrize("name", NUMBERS)
 def test_expressions_of_scalars_are_computed_in_each_round(machine, name):
     text, expected = NUMBERS[name]
-    A, values = road(), np.linspace(0.5, 1.5, 3000)
+    A, values = road(), np.linspace(0.5, 1.5, 1500)
     r, s, n = gb.Vector.from_dense(values), gb.Scalar.from_value(1.0), A.nrows
     with gb.loop(60) as it:
         s << r.reduce("max", allow_empty=False)
@@ -1063,7 +1063,7 @@ def test_rounds_of_all_devices_stand_for_none_of_the_first_one():
 
 
 def test_a_loop_that_could_not_be_captured_says_so_and_is_tried_again(machine, monkeypatch):
-    A, plain, there = road(), captured.Captured._capture, [False]
+    A, plain, there = road(400), captured.Captured._capture, [False]
 
     def capture(self, instead):
         if not there[0]:

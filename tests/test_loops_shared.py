@@ -17,6 +17,7 @@ from gbgpu.engine.turns import Turns
 from gbgpu.exceptions import InvalidValue
 
 N, MANY, SECONDS = 300, 2000, 100
+MOMENT = 1e-3  # between two looks at a loop, which would wait for one after the other otherwise
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +69,7 @@ class Endless:
         limit = time.monotonic() + SECONDS
         while (now := self.value()) < rounds:
             assert time.monotonic() < limit and self.thread.is_alive(), (now, self.error, self.loop and self.loop.how)
+            time.sleep(MOMENT)
         return now
 
     def value(self) -> int:
@@ -164,6 +166,7 @@ def test_captured_loops_see_what_others_write(session, change, told):
     thread.start()
     while x.get(0) < MANY:
         assert thread.is_alive()
+        time.sleep(MOMENT)
     CHANGES[change](x, one, most)
     thread.join(SECONDS)
     assert not thread.is_alive() and loops[0].converged and captured(loops[0])
@@ -202,6 +205,7 @@ def test_inner_loops_share_the_session_too(session):
     thread.start()
     while x.get(0) < MANY:
         assert thread.is_alive()
+        time.sleep(MOMENT)
     limit = time.monotonic() + SECONDS
     while thread.is_alive() and time.monotonic() < limit:
         stop[0] = True  # once for each inner loop

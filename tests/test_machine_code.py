@@ -142,7 +142,7 @@ def _deeper(lines: list[str]) -> list[str]:
     return ["    " + line for line in lines]
 
 
-@settings(max_examples=1500 if p.WIDE else 60, deadline=None)
+@settings(max_examples=1500 if p.WIDE else 30, deadline=None)
 @given(blocks(2, False), st.integers(0, 2**32))
 def test_random_texts_as_python_runs_them(lines, seed):
     arrays = ["ints", "small", "words", "bytes", "floats", "halves", "bools"]

@@ -12,6 +12,7 @@ from checked import verified
 from conftest import Devices
 from hypothesis import given, note, settings
 from oracle import Run
+from scipy.sparse import csgraph
 from test_loops_compiled import by_itself, by_python, levels, road
 from test_statements import KINDS
 
@@ -73,7 +74,7 @@ def unsettled(monkeypatch):
     return moves
 
 
-@settings(max_examples=1000 if p.WIDE else 40)
+@settings(max_examples=1000 if p.WIDE else 30)
 @given(program=p.programs(KINDS["mixed"]))
 def test_random_statements(spec, unsettled, program):
     devices = Devices(spec)
@@ -251,7 +252,7 @@ def left_to_one(monkeypatch):
 def test_what_a_loop_leaves_on_the_first_device_moves_when_it_is_used(left_to_one):
     A = road(13_000)
     first, home = gb.settings.session().maps.first(A.nrows), A._store.rowmap
-    expected = by_python(A)[0].to_dense(-1)
+    expected = csgraph.dijkstra(A.to_scipy_sparse(), unweighted=True, indices=0).astype(int)
     for _ in range(3):
         it, level, q = levels(A)
         assert by_itself(it), it.how

@@ -332,7 +332,7 @@ def differing(case, left, right):
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="the CUDA text is checked as C++, which needs g++")
 def test_both_printings_agree_bit_for_bit(computed, tmp_path):
-    cases = list(computed.values())
+    cases = [case for case in computed.values() if WIDE or crc32(case.label.encode()) % 2]
     assert len(cases) > 300
     run_cuda_text(cases, tmp_path)
     for case in cases:

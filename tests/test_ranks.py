@@ -47,9 +47,9 @@ def test_three_ranks():
     """Blocks, answers and errors; algorithms; random statements with buffers that go as those of GPUs do, and of ranks
     with unlike devices. Ranks take longer to begin than to do any of it."""
     names = "algorithms", "cpu:1,auto", "bfs", "pagerank", "components", "triangles"
-    statements = "statements", "4", "cpu:2+,cpu:1|cpu:3|cpu:2,cpu:1!", "mixed", "products"
+    statements = "statements", "3", "cpu:2+,cpu:1|cpu:3|cpu:2,cpu:1!", "mixed", "products"
     said = ranked(3, "session", "+", *names, "+", "numbers", "+", "direct", "+", *statements).splitlines()
-    assert said[:4] == ["a session", "4 algorithms", "numbers", "direct"] and int(said[4].split()[0]) > 60
+    assert said[:4] == ["a session", "4 algorithms", "numbers", "direct"] and int(said[4].split()[0]) > 40
 
 
 def test_two_ranks():
@@ -62,7 +62,7 @@ def test_two_ranks():
 # compile too, and few that take hundreds of rounds.
 LARGE = {
     2: "PGPgiantcompo=bfs,sssp,pagerank,components,strong,triangles,cores,independent rmat:15=bfs luxembourg_osm=",
-    3: "PGPgiantcompo=sssp,components rmat:15=bfs,pagerank luxembourg_osm=pagerank",
+    3: "PGPgiantcompo=sssp,components rmat:15=bfs,pagerank luxembourg_osm=",
 }
 SHALLOW = "PGP", "rmat"  # as in ranked.py
 EVERY = "PGPgiantcompo=all", "rmat:15=all", "luxembourg_osm=all", "grid:100=all"

@@ -34,7 +34,7 @@ def verified(A: gb.Matrix) -> None:
                 algorithm.verify(A, *chosen, outcome)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", REAL)
 def test_graphs_of_software_and_people(devices, name):
     verified(matrix(numbered(REAL[name]())))

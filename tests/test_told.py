@@ -47,7 +47,7 @@ def uncompiled(session, monkeypatch):
 def test_a_trace_has_the_steps_of_the_plans(uncompiled):
     compared = []
 
-    @settings(max_examples=400 if p.WIDE else 40)
+    @settings(max_examples=400 if p.WIDE else 30)
     @given(program=p.programs(KINDS["mixed"], most=8))
     def run(program):
         space, session = namespace(gb, program), gb.settings.session()
