@@ -254,9 +254,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     # Extends what waits, window by window if WINDOWED, until nothing does; or until `most` (CPU: entries, CUDA:
     # nanoseconds) or `windows` (0: any number) are done, or more than `wide` vertices are near: it may be called again.
-    # fetch (GPUs): vertices that a worker takes from a list at once; 0: as many as there are for each.
+    # takes (GPUs): vertices that a worker takes from a list at once; 0: as many as there are for each.
     "relax": (
-        *("n", *_CSR, "mwords", "flags", "most", "windows", "wide", "fetch", "best", "bits", "near", "far", "queued"),
+        *("n", *_CSR, "mwords", "flags", "most", "windows", "wide", "takes", "best", "bits", "near", "far", "queued"),
         *("limits", "progress"),
     ),
     # Which vertices have a value, and how many; which wait.

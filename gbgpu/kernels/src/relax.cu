@@ -25,7 +25,7 @@ const u32 FEW = 4; // GROWS: after a window of fewer vertices than a quarter of 
 enum { EXTEND = 1, SPLIT, STOP }; // what all do next
 
 KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const i64 *mwords, i64 flags,
-             i64 most, i64 windows, i64 wide, i64 fetch, Z *best, i64 *bits, IDX *near, IDX *far, Z *queued, Z *limits,
+             i64 most, i64 windows, i64 wide, i64 takes, Z *best, i64 *bits, IDX *near, IDX *far, Z *queued, Z *limits,
              Work *progress, i64 room, Meeting *meeting) {
     __shared__ IDX places[WORKERS][PLACES]; // the queues: vertices, and their rows
     __shared__ PTR begins[WORKERS][PLACES];
@@ -120,7 +120,7 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
         const IDX *const mine = near + side * room;
         const i64 count = look(&progress->near);
         const i64 share = (count + workers - 1) / workers;
-        const u32 chunk = fetch ? (u32)fetch : share < TEAM ? (u32)share : TEAM; // no more than PLACES
+        const u32 chunk = takes ? (u32)takes : share < TEAM ? (u32)share : TEAM; // no more than PLACES
         few = count < workers / FEW;
         rest ^= 1;
         if (threadIdx.x == 0) resting[rest ^ 1] = 0; // all have left it
