@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.sparse import csgraph
+from scipy.sparse import csgraph, linalg
 
 import algos
 import gbgpu as gb
@@ -363,6 +363,95 @@ def test_rounds_take_over_where_lists_are_full(devices, monkeypatch):
 def crowded(work: Relaxation) -> int:
     work.numbers["ended"] = CROWDED
     return CROWDED
+
+
+def walks(n: int, seed: int) -> sp.csr_array:
+    """Chances to go on along arcs, which sum to less than 1 in each row."""
+    S = sp.random_array((n, n), density=5 / n, rng=np.random.default_rng(seed), format="csr")
+    return sp.csr_array(S / (1.25 * np.maximum(S.sum(axis=1), 1e-9))[:, None])
+
+
+@pytest.mark.parametrize("side", ["left", "right", "transposed"])
+def test_sums_are_those_of_all_walks(devices, side):
+    """x + r (I + P + P^2 + ...), which SciPy solves for."""
+    S = walks(200, 4)
+    P, begun = gb.io.from_scipy_sparse(S.T.tocsr() if side == "right" else S), np.random.default_rng(5).normal(size=200)
+    x, r = gb.Vector.from_dense(np.ones(200)), gb.Vector.from_dense(begun)
+    with fixpoint(tol=1e-12) as it:
+        x(binary.plus) << r
+        r << {
+            "left": lambda: semiring.plus_times(r @ P),
+            "right": lambda: semiring.plus_times(P @ r),
+            "transposed": lambda: semiring.plus_times(P.T @ r),
+        }[side]()
+    wanted = 1 + linalg.spsolve(sp.csc_array(sp.eye_array(200) - S.T), begun)
+    assert np.allclose(x.to_dense(0.0), wanted, rtol=0, atol=1e-9)
+    assert it.converged and it.how == "rounds: sums" and it.updates >= 200 and it.windows == 0
+    assert np.abs(r.to_dense(0.0)).max() <= 1e-12
+    assert "rounds: sums" in str(gb.explain(it))
+
+
+def test_sums_of_whole_numbers_count_paths(devices):
+    """Paths from one vertex of a graph without cycles; nothing is left."""
+    rng = np.random.default_rng(6)
+    heads, tails = np.sort(rng.integers(0, 60, (2, 240)), axis=0)
+    keep = heads < tails
+    A = gb.Matrix.from_coo(heads[keep], tails[keep], 1, "INT64", nrows=60, ncols=60, dup_op=binary.first)
+    x, r = gb.Vector("INT64", 60), gb.Vector.from_coo([0], [1], "INT64", size=60)
+    with fixpoint() as it:
+        x(binary.plus) << r
+        r << semiring.plus_first(r @ A)
+    paths = np.zeros(60, dtype=int)
+    paths[0] = 1
+    arcs = A.to_scipy_sparse().toarray()
+    for v in range(1, 60):
+        paths[v] = (paths[:v] * (arcs[:v, v] != 0)).sum()
+    assert np.array_equal(x.to_dense(0), paths) and it.converged and not r.nvals
+
+
+def test_sums_that_grow_end(devices):
+    """At max_updates, or when there is no end in sight; as there is none for NaN, which is left."""
+    A = gb.Matrix.from_coo([0, 1], [1, 0], [2.0, 2.0])
+    x, r = gb.Vector(float, 2), gb.Vector.from_coo([0], [1.0], size=2)
+    with fixpoint(tol=0.1, max_updates=7) as it:
+        x(binary.plus) << r
+        r << semiring.plus_times(r @ A)
+    assert not it.converged and it.updates == 7 and r.to_coo()[1].tolist() == [2.0**7]
+    x, r = gb.Vector(float, 2), gb.Vector.from_coo([0, 1], [np.nan, 0.01], size=2)
+    with fixpoint(tol=0.1) as it:
+        x(binary.plus) << r
+        r << semiring.plus_times(r @ A)
+    assert it.converged and it.updates == 0 and not x.nvals and r.nvals == 2
+
+
+SUMS = {
+    "x(binary.plus) << r; r(binary.plus) << semiring.plus_times(r @ A)": "taken out",
+    "x << r; r << semiring.plus_times(r @ A)": "taken out",
+    "x(binary.max) << r; r << semiring.plus_times(r @ A)": "taken out",
+    "x(binary.plus) << x; r << semiring.plus_times(r @ A)": "two: ",
+    "x(binary.plus) << r; x << semiring.plus_times(r @ A)": "two: ",
+    "x(binary.plus) << r; r << semiring.plus_times(x @ A)": "two: ",
+    "x(r.S, binary.plus) << r; r << semiring.plus_times(r @ A)": "without masks",
+    "x(binary.plus) << r; r << semiring.plus_plus(r @ A)": "linear",
+    "x(binary.plus) << r; r << semiring.plus_second(r @ A)": "linear",
+    "x(binary.plus) << r; r << semiring.max_times(r @ A)": "linear",
+    "x(binary.plus) << r; r << semiring.plus_times(r @ A); x(binary.plus) << r": "one statement",
+}
+
+
+@pytest.mark.parametrize("body", SUMS)
+def test_other_sums_are_refused(first, body):
+    A, x, r = gb.Matrix(float, 3, 3), gb.Vector(float, 3), gb.Vector(float, 3)
+    with pytest.raises(InvalidValue, match=SUMS[body]), fixpoint(tol=1e-3):
+        exec(body)
+    with pytest.raises(InvalidValue, match="for sums"), fixpoint(tol=1e-3):
+        x(binary.min) << semiring.min_plus(x @ A)
+    with pytest.raises(NotImplementedException), fixpoint(schedule="free"):
+        x(binary.plus) << r
+        r << semiring.plus_times(r @ A)
+    for wrong in (-1, np.nan, np.inf, "1", True):
+        with pytest.raises(InvalidValue):
+            fixpoint(tol=wrong)
 
 
 REFUSED = {

@@ -27,6 +27,7 @@ from .expr import Expression, Statement, Transposed, new_like
 from .index import is_integer
 from .masks import Mask, replace
 from .recording import Recording, loop
+from .residual import BODY, Residual, extend, residual
 
 SCHEDULES = ("auto", "free", "rounds")
 WORKERS = {"thread": 1, "warp": 32, "block": 256}  # threads of a GPU that extend vertices together
@@ -77,6 +78,7 @@ class Fixpoint(Recording):
         on_window: Callable[[int], Any] | None,
         worker: str,
         fetch: int | None,
+        tol: float | None,
     ):
         if schedule not in SCHEDULES:
             raise InvalidValue(message(f"schedule: one of {', '.join(map(repr, SCHEDULES))}", repr(schedule)))
@@ -87,6 +89,9 @@ class Fixpoint(Recording):
             raise InvalidValue(message("max_updates: a whole number of at least 1", repr(max_updates)))
         if on_window is not None and not callable(on_window):
             raise TypeError(message("on_window: a function of the number of windows", repr(on_window)))
+        if tol is not None and not (isinstance(tol, Real) and not isinstance(tol, bool) and 0 <= tol < inf):
+            raise InvalidValue(message("tol: a finite number of at least 0", repr(tol)))
+        self.tol = tol
         if worker not in [*WORKERS]:
             raise InvalidValue(message(f"worker: one of {', '.join(map(repr, WORKERS))}", repr(worker)))
         self.worker, most = WORKERS[worker], PLACES * WORKERS[worker]
@@ -106,11 +111,26 @@ class Fixpoint(Recording):
         if outer is not None:
             hint = "a loop's body can relax in rounds of its own"
             raise NotImplementedException(f"gb.fixpoint inside the body of a loop isn't there yet. Hint: {hint}")
-        self._take(self._statement())
+        self._sums = None
+        statements = [operation.what for operation in self._body.operations if operation.kind == "statement"]
+        if len(statements) == len(self._body.operations) == 2:
+            self._sums = residual(*statements)
+            self.text = self._sums.text
+        else:
+            self._take(self._statement())
         if self._session.explaining:
             self._session.explaining.text.append(self.explained())
-        else:
+        elif self._sums is None:
             self._run()
+        else:
+            self._sum(self._sums)
+
+    def _sum(self, sums: Residual) -> None:
+        if self.schedule == "free":
+            raise NotImplementedException("the free schedule isn't there for sums. Hint: schedule='auto'")
+        n = sums.rest.size
+        self._updates, self._converged = extend(sums, self.tol or 0, self.max_updates or ENDLESS * (n + ENDLESS))
+        self._overwork, self._how = self._updates / max(sums.total.nvals, 1), "rounds: sums"
 
     # -- what is repeated
 
@@ -118,13 +138,15 @@ class Fixpoint(Recording):
         operations = self._body.operations
         if len(operations) != 1 or operations[0].kind != "statement":
             came = f"{len(operations)} operations" if operations else "an empty body"
-            hint = "gb.loop repeats several" if operations else ""
+            hint = f"or two, {BODY}; gb.loop repeats any" if operations else ""
             raise InvalidValue(message("one statement, d(binary.min) << min_plus(d @ A)", came, hint))
         found: Statement = operations[0].what
         return found
 
     def _take(self, statement: Statement) -> None:
         """Take the statement apart; raises InvalidValue for one whose result depends on the order."""
+        if self.tol is not None:
+            raise InvalidValue(message(f"tol: for sums, {BODY}", repr(statement)))
         self.text, expr, d = repr(statement), statement.expr, statement.output
         sides = [expr.left, expr.right] if expr.kind == "product" else []
         if d.ndim != 1 or sum(side is d for side in sides) != 1:
@@ -290,6 +312,7 @@ class Fixpoint(Recording):
             ("max_updates", self.max_updates, None),
             ("worker", next(name for name, threads in WORKERS.items() if threads == self.worker), "warp"),
             ("fetch", self.fetch, 0),
+            ("tol", self.tol, None),
         )
         return f"gb.fixpoint({', '.join(f'{name}={value!r}' for name, value, usual in given if value != usual)})"
 
@@ -313,6 +336,7 @@ def fixpoint(
     on_window: Callable[[int], Any] | None = None,
     worker: str = "warp",
     fetch: int | None = None,
+    tol: float | None = None,
 ) -> Fixpoint:
     """Repeat one statement until nothing improves, in any order.
 
@@ -320,6 +344,9 @@ def fixpoint(
     the semiring's monoid. The monoid is idempotent, and the product monotone. The result then does not depend on the
     order, and vertices may be extended as they improve, without rounds. To extend a vertex is to relax the arcs that
     leave it.
+
+    Sums have two statements, `x(binary.plus) << r` and `r << plus_times(r @ P)`. To extend a vertex adds its residual
+    in `r` to `x`, and passes it on along the entries of `P`. Rounds extend all whose residual is greater than `tol`.
 
     Parameters
     ----------
@@ -342,6 +369,8 @@ def fixpoint(
     fetch : int, optional
         Vertices that a worker of a GPU takes from the list of a window at once, at most 4 for each of its threads. By
         default as many as there are for each worker, at most one a thread.
+    tol : float, optional
+        For sums: residuals of at most this size are left. By default 0.
 
     Returns
     -------
@@ -370,4 +399,4 @@ def fixpoint(
         with gb.fixpoint() as it:
             d(binary.min) << min_plus(d @ A)
     """
-    return Fixpoint(window, schedule, max_updates, on_window, worker, fetch)
+    return Fixpoint(window, schedule, max_updates, on_window, worker, fetch, tol)

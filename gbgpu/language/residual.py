@@ -1,0 +1,77 @@
+"""Sums to a fixpoint: x takes in what r holds, and what that leads to.
+
+x and r are numbers of all vertices. To extend a vertex v adds r[v] to x[v], takes it out of r, and adds r[v] times the
+entries of its row of P to r. What x + r (I + P + P^2 + ...) sums to stays the same, so that vertices may be extended in
+any order; those whose residual is at most `tol` are left out, and what they hold stays in r.
+
+Source: Andersen, Chung, Lang, "Local Graph Partitioning using PageRank Vectors", FOCS 2006, push; Whang and others,
+"Scalable Data-Driven PageRank", Euro-Par 2015.
+"""
+
+from typing import Any, NamedTuple
+
+from ..errors import InvalidValue, message
+from ..semiring._operators import BinaryOp, SelectOp
+from ..semiring._types import INT64
+from .expr import Expression, Statement, new_like
+from .masks import replace
+from .recording import loop
+
+LINEAR = ("times", "first", "second")  # in the vector, where they read it
+BODY = "x(binary.plus) << r and r << plus_times(r @ P)"
+
+
+class Residual(NamedTuple):
+    """The two statements, and what they are made of."""
+
+    text: str
+    total: Any
+    rest: Any
+    accum: Any
+    product: Expression
+    flip: bool  # whether the vector is the left side of the product
+
+
+def residual(first: Statement, second: Statement) -> Residual:
+    """Take the statements apart; raises InvalidValue for others."""
+    x, r, product, text = first.output, second.output, second.expr, f"{first!r}; {second!r}"
+    sides = [product.left, product.right] if product.kind == "product" else []
+    if first.expr.kind != "copy" or first.expr.left is not r or x is r or sum(side is r for side in sides) != 1:
+        raise InvalidValue(message(f"one statement, or two: {BODY}", text))
+    if first.accum is None or first.accum.op is not BinaryOp.registry["plus"] or second.accum is not None:
+        raise InvalidValue(message(f"a sum that takes in what is taken out, {BODY}", text))
+    if any(each.mask is not None or each.index is not None for each in (first, second)):
+        raise InvalidValue(message("sums of all vertices, without masks", text))
+    op, flip = product.op, sides[0] is r
+    reads = "first" if flip else "second"
+    if op.monoid.name != "plus" or op.multiply.name not in LINEAR or op.multiply.name in set(LINEAR[1:]) - {reads}:
+        came = f"{op.name}: {op.monoid.name} of {op.multiply.name}"
+        raise InvalidValue(message(f"a product that is linear in the vector, plus_times or plus_{reads}", came))
+    if not x.dtype is r.dtype is op.monoid.dtype or x.dtype.kind == "b":
+        came = f"{x.dtype.name}, {r.dtype.name} and products of {op.monoid.dtype.name}"
+        raise InvalidValue(message("numbers of one type", came))
+    return Residual(text, x, r, first.accum, product, flip)
+
+
+def extend(found: Residual, tol: float, most: int) -> tuple[int, bool]:
+    """Extend vertices in rounds until no residual is above `tol`, or `most` are extended.
+
+    Returns updates, and whether none is.
+    """
+    x, r, product = found.total, found.rest, found.product
+    q, updates = new_like(r.shape, r.dtype, None), new_like((), INT64, "updates")
+    updates.value = 0
+    sides = (q, product.right) if found.flip else (product.left, q)
+    moved = Expression("product", product.op, *sides, product.dtype, r.shape, product.option)
+    q << ABOVE(r, tol)
+    with loop() as it:
+        updates << updates + q.nvals
+        x(found.accum) << q
+        r(~q.S, replace) << r
+        r(found.accum) << moved
+        q << ABOVE(r, tol)
+        it.until((q.nvals == 0) | (updates >= most))
+    return int(updates.value), q.nvals == 0
+
+
+ABOVE = SelectOp.register_anonymous(lambda x, i, j, tol: (x > tol) | (x < -tol), "above")
