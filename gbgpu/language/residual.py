@@ -59,7 +59,7 @@ def extend(found: Residual, tol: float, most: int) -> tuple[int, bool]:
     Returns updates, and whether none is.
     """
     x, r, product = found.total, found.rest, found.product
-    q, updates = new_like(r.shape, r.dtype, None), new_like((), INT64, "updates")
+    q, t, updates = new_like(r.shape, r.dtype, None), new_like(r.shape, r.dtype, None), new_like((), INT64, "updates")
     updates.value = 0
     sides = (q, product.right) if found.flip else (product.left, q)
     moved = Expression("product", product.op, *sides, product.dtype, r.shape, product.option)
@@ -68,10 +68,13 @@ def extend(found: Residual, tol: float, most: int) -> tuple[int, bool]:
         updates << updates + q.nvals
         x(found.accum) << q
         r(~q.S, replace) << r
-        r(found.accum) << moved
-        q << ABOVE(r, tol)
+        t << moved
+        r(found.accum) << t
+        q << SECOND(t & r)  # all others are as they were
+        q << ABOVE(q, tol)
         it.until((q.nvals == 0) | (updates >= most))
     return int(updates.value), q.nvals == 0
 
 
+SECOND = BinaryOp.registry["second"]
 ABOVE = SelectOp.register_anonymous(lambda x, i, j, tol: (x > tol) | (x < -tol), "above")
