@@ -334,3 +334,25 @@ def test_threads_that_wait_have_the_lock_before_it_is_taken_again():
     with lock:
         turns.append("this")
     assert turns == ["other"] * 3 + ["this"]
+
+
+def test_a_thread_that_takes_the_lock_again_and_again_lets_others_in(monkeypatch):
+    """A reader in a tight loop and a captured loop, which takes the lock for each slice."""
+    monkeypatch.setattr("gbgpu.engine.turns.SLICE", 0.0)
+    lock, had, over = Turns(), threading.Event(), threading.Event()
+
+    def take() -> None:
+        with lock:
+            had.set()
+        over.wait(SECONDS)
+
+    with lock:
+        other = threading.Thread(target=take, daemon=True)
+        other.start()
+        limit = time.monotonic() + SECONDS
+        while not lock.wanted:
+            assert time.monotonic() < limit
+    with lock:  # at once, but for who waits
+        assert had.is_set()
+    over.set()
+    other.join(SECONDS)

@@ -4,7 +4,7 @@ from threading import RLock, get_ident
 from time import perf_counter, sleep
 from typing import Any
 
-SLICE = 5e-3  # seconds that a captured loop keeps the session for while another thread waits
+SLICE = 5e-3  # seconds that a thread keeps the session for, or takes it again and again, while another one waits
 _MOMENT = 1e-4  # seconds between two looks at whether those have had it who waited
 _AT_ONCE, _SOME_TIME = (False,), (True,)
 _Reentrant: Any = type(RLock())  # in C: Ctrl-C does not come between what `with` gives up and the end of it
@@ -12,10 +12,11 @@ _Reentrant: Any = type(RLock())  # in C: Ctrl-C does not come between what `with
 
 class Turns(_Reentrant):
     """A reentrant lock that tells whether threads wait for it. Whoever holds it for long asks `due`, gives it up and
-    calls `give_way`: then all who waited have had it before it is taken again."""
+    calls `give_way`: then all who waited have had it before it is taken again. A thread that takes it again and again
+    lets those go first that have waited for a slice."""
 
     def __init__(self) -> None:
-        self._waiting: set[object] = set()
+        self._waiting: dict[object, float] = {}  # since when
         self._last = 0  # the thread that had it last
         self.turns = 0  # how often another thread than the one before has taken it
 
@@ -35,6 +36,8 @@ class Turns(_Reentrant):
 
     def __enter__(self) -> bool:
         taken: list[bool] = []
+        if self._waiting and self._last == get_ident():
+            self.give_way(SLICE)
         try:  # one call of C takes it and notes that: Ctrl-C comes before or after both
             taken.extend(map(self.acquire, _AT_ONCE))
             if not taken[0]:
@@ -50,15 +53,16 @@ class Turns(_Reentrant):
     def _wait(self, taken: list[bool]) -> None:
         me = object()
         try:
-            self._waiting.add(me)
+            self._waiting[me] = perf_counter()
             taken.extend(map(self.acquire, _SOME_TIME))
         finally:
-            self._waiting.discard(me)
+            self._waiting.pop(me, None)
 
-    def give_way(self) -> None:
-        """Return when all who wait now have had it; at once if this thread holds it."""
-        for one in () if self.owned else list(self._waiting):
-            while one in self._waiting:
+    def give_way(self, waited: float = 0.0) -> None:
+        """Return when all have had it who wait now, for so many seconds; at once if this thread holds it."""
+        before = perf_counter() - waited
+        for one, since in () if self.owned else self._waiting.copy().items():
+            while since <= before and one in self._waiting:
                 sleep(_MOMENT)
 
     def forked(self) -> None:
