@@ -82,7 +82,7 @@ def hindrance(session: Any, work: Any) -> str | None:
     if dtype.kind == "f" and not isnan(monoid.start):
         return f"monoid.{monoid.name} of floats"
     store = session.matrix_store(work.matrix)
-    if store.rowmap.p > 1 and not session.replicas.fit([store], 64 * store.rowmap.n):
+    if store.rowmap.p > 1 and store.replica is None and not session.replicas.fit([store], 64 * store.rowmap.n):
         return "a matrix of which one device has no room for a replica"
     return None
 
