@@ -336,6 +336,47 @@ def test_few_vertices_that_rounds_leave_go_on_without(devices, monkeypatch):
     assert not paths(A, 0)[1].converged
 
 
+def test_few_vertices_go_on_with_all_the_bits_that_they_have(devices, monkeypatch):
+    """A vertex gains one bit after the other: what came last is not all of what it has."""
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(kernels, "relaxing", kernels.relaxing._replace(crowd=0.5, alone=0))
+    rng = np.random.default_rng(3)
+    heads, tails = np.concatenate([(np.arange(699), np.arange(1, 700)), rng.integers(0, 100, (2, 9000))], axis=1)
+    A = gb.Matrix.from_coo(heads, tails, True, nrows=700, ncols=700, dup_op=binary.first)
+    d = gb.Vector.from_coo([0, 100, 150, 300], [1, 2, 4, 8], "UINT64", size=700)
+    op = semiring.bor_first["UINT64"]
+    with fixpoint() as it:
+        d(binary.bor) << op(d @ A)
+    assert np.array_equal(d.to_dense(0), np.repeat([1, 3, 7, 15], [100, 50, 150, 400])) and it.converged
+    free = not gb.settings.session().not_free(Asked(A, d, op))
+    assert it.how.startswith("rounds: ") and ("; free, " in it.how) == free, it.how
+
+
+def test_bits_may_take_more_rounds_than_there_are_vertices(devices, monkeypatch):
+    """64 times around a ring of 20 vertices, of which each time shifts them by one."""
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(kernels, "relaxing", kernels.relaxing._replace(alone=0))
+    heads, tails = np.nonzero((np.eye(20, k=1) + np.eye(20, k=-19) + np.tri(20)) > 0)
+    ring = tails == (heads + 1) % 20
+    A = gb.Matrix.from_coo(heads, tails, np.where(ring, tails == 0, 63), "UINT64", nrows=20, ncols=20)
+    shift = binary.register_anonymous(lambda x, a: x << a, "shift", is_monotone=True)
+    for schedule in ("auto", "rounds"):
+        d = gb.Vector.from_coo([0], [1], "UINT64", size=20)
+        with fixpoint(schedule=schedule) as it:
+            d(binary.bor) << semiring.register_anonymous(monoid.bor, shift)(d @ A)
+        assert it.converged and np.array_equal(d.to_dense(0), np.full(20, 2**64 - 1, np.uint64)), it.how
+
+
+def test_windows_without_end_give_way_to_rounds_without(devices, monkeypatch):
+    """More rounds of windows than there are vertices say nothing of cycles."""
+    monkeypatch.setattr(language, "ENDLESS", 4)
+    A = gb.Matrix.from_coo([0, 1], [1, 0], [1.5, 1.5])
+    d = gb.Vector.from_dense(np.array([-1.0, -1.0]))
+    with fixpoint(window=3, schedule="rounds") as it:
+        d(binary.min) << semiring.min_times(d @ A)
+    assert not it.converged and it.updates >= 24
+
+
 def test_rounds_take_over_where_lists_are_full(devices, monkeypatch):
     """Lists of 64 places: what found none is extended by rounds."""
     kernels = gb.settings.session().kernels
