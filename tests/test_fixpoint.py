@@ -156,7 +156,7 @@ def test_windows_change_the_order_and_not_the_result(devices, window):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("dtype", ["INT8", "UINT8", "UINT64", "FP32"])
+@pytest.mark.parametrize("dtype", ["INT8", "UINT8", "INT32", "INT64", "UINT64", "FP32"])
 def test_windows_wider_than_the_type(devices, dtype):
     A = gb.Matrix.from_coo([0, 1, 2], [1, 2, 3], [9, 1, 7], dtype, nrows=4, ncols=4)
     for add, op in ((binary.min, semiring.min_max), (binary.max, semiring.max_min)):
@@ -624,6 +624,11 @@ def test_what_ran_is_told_where_that_is_asked_for(devices, monkeypatch, capsys):
     monkeypatch.setattr(gb.settings, "verbose", 2)
     paths(roads(80, 3), 0)
     assert "relax until nothing improves" in capsys.readouterr().err
+    P, x, r = gb.io.from_scipy_sparse(walks(80, 3)), gb.Vector(float, 80), gb.Vector.from_coo([0], [1.0], size=80)
+    with fixpoint(tol=1e-3):
+        x(binary.plus) << r
+        r << semiring.plus_times(r @ P)
+    assert "rounds: sums" in capsys.readouterr().err
 
 
 def test_what_ran_is_told(devices):

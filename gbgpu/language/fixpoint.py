@@ -193,7 +193,8 @@ class Fixpoint(Recording):
         if monoid not in ORDERED or asked is None or dtype.kind == "b" or not self.matrix.nvals:
             return None
         sign, number = 1 if monoid == "min" else -1, dtype.np_type
-        widest = float(np.finfo(number).max) if dtype.kind == "f" else min(np.iinfo(number).max, 1 << 62)
+        # Of whole numbers twice the width fits into the type, as does a limit so far from 0.
+        widest = float(np.finfo(number).max) if dtype.kind == "f" else min(np.iinfo(number).max, 1 << 62) // 2
         if asked != "auto":
             least, most, _ = self._session.weights(self.matrix) if multiply == "plus" else (0, 0, 0)
             return sign * min(float(asked), widest) if (least if sign > 0 else -most) >= 0 else None
@@ -376,11 +377,11 @@ def fixpoint(
         Called with the number of windows that are done, after each one of the free schedule, which then is a kernel
         of its own.
     worker : "warp", "thread" or "block"
-        Which threads of a GPU extend vertices together. A warp deals the entries of its vertices out among its lanes;
-        a thread goes through those of one vertex; a block holds many vertices.
+        Which threads of a GPU extend vertices together. The arcs of the vertices of a warp, or block, are spread over
+        its threads; a thread relaxes those of one vertex.
     fetch : int, optional
         Vertices that a worker of a GPU takes from the list of a window at once, at most 4 for each of its threads. By
-        default as many as there are for each worker, at most one a thread.
+        default the list is shared equally, with at most one vertex a thread.
     tol : float, optional
         For sums: residuals of at most this size are left. By default 0.
 
