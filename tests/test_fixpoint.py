@@ -336,6 +336,21 @@ def test_few_vertices_that_rounds_leave_go_on_without(devices, monkeypatch):
     assert not paths(A, 0)[1].converged
 
 
+def test_windows_are_counted_on_after_rounds(devices, monkeypatch):
+    """A path to 40 vertices beyond the window, and a path on from these; arcs back keep the mean weight low."""
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(kernels, "relaxing", kernels.relaxing._replace(crowd=0.05))
+    arcs = [(v, v + 1, 1.0) for v in (*range(99), *range(140, 699))]
+    arcs += [(v + k, v, 1.0) for k in range(1, 7) for v in (*range(99 - k), *range(140, 699 - k))]
+    arcs += [arc for leaf in range(100, 140) for arc in ((99, leaf, 1000.0), (leaf, 140, 1.0))]
+    heads, tails, weights = zip(*arcs, strict=True)
+    A, seen = sp.csr_array((weights, (heads, tails)), (700, 700)), []
+    found, it = paths(A, 0, on_window=seen.append)
+    assert np.array_equal(found, csgraph.dijkstra(A, indices=0)) and seen == [*range(1, it.windows + 1)]
+    if gb.settings.session().free(gb.io.from_scipy_sparse(A)):
+        assert "; rounds: many vertices are near at once; free, " in it.how
+
+
 def test_few_vertices_go_on_with_all_the_bits_that_they_have(devices, monkeypatch):
     """A vertex gains one bit after the other: what came last is not all of what it has."""
     kernels = gb.settings.session().kernels
