@@ -156,7 +156,7 @@ def test_windows_change_the_order_and_not_the_result(devices, window):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("dtype", ["INT8", "UINT8", "UINT64", "FP32"])
+@pytest.mark.parametrize("dtype", ["INT8", "UINT8", "INT32", "INT64", "UINT64", "FP32"])
 def test_windows_wider_than_the_type(devices, dtype):
     A = gb.Matrix.from_coo([0, 1, 2], [1, 2, 3], [9, 1, 7], dtype, nrows=4, ncols=4)
     for add, op in ((binary.min, semiring.min_max), (binary.max, semiring.max_min)):
@@ -334,6 +334,62 @@ def test_few_vertices_that_rounds_leave_go_on_without(devices, monkeypatch):
     A[1899, 0] = -1e6
     A = A.tocsr()
     assert not paths(A, 0)[1].converged
+
+
+def test_windows_are_counted_on_after_rounds(devices, monkeypatch):
+    """A path to 40 vertices beyond the window, and a path on from these; arcs back keep the mean weight low."""
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(kernels, "relaxing", kernels.relaxing._replace(crowd=0.05))
+    arcs = [(v, v + 1, 1.0) for v in (*range(99), *range(140, 699))]
+    arcs += [(v + k, v, 1.0) for k in range(1, 7) for v in (*range(99 - k), *range(140, 699 - k))]
+    arcs += [arc for leaf in range(100, 140) for arc in ((99, leaf, 1000.0), (leaf, 140, 1.0))]
+    heads, tails, weights = zip(*arcs, strict=True)
+    A, seen = sp.csr_array((weights, (heads, tails)), (700, 700)), []
+    found, it = paths(A, 0, on_window=seen.append)
+    assert np.array_equal(found, csgraph.dijkstra(A, indices=0)) and seen == [*range(1, it.windows + 1)]
+    if gb.settings.session().free(gb.io.from_scipy_sparse(A)):
+        assert "; rounds: many vertices are near at once; free, " in it.how
+
+
+def test_few_vertices_go_on_with_all_the_bits_that_they_have(devices, monkeypatch):
+    """A vertex gains one bit after the other: what came last is not all of what it has."""
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(kernels, "relaxing", kernels.relaxing._replace(crowd=0.5, alone=0))
+    rng = np.random.default_rng(3)
+    heads, tails = np.concatenate([(np.arange(699), np.arange(1, 700)), rng.integers(0, 100, (2, 9000))], axis=1)
+    A = gb.Matrix.from_coo(heads, tails, True, nrows=700, ncols=700, dup_op=binary.first)
+    d = gb.Vector.from_coo([0, 100, 150, 300], [1, 2, 4, 8], "UINT64", size=700)
+    op = semiring.bor_first["UINT64"]
+    with fixpoint() as it:
+        d(binary.bor) << op(d @ A)
+    assert np.array_equal(d.to_dense(0), np.repeat([1, 3, 7, 15], [100, 50, 150, 400])) and it.converged
+    free = not gb.settings.session().not_free(Asked(A, d, op))
+    assert it.how.startswith("rounds: ") and ("; free, " in it.how) == free, it.how
+
+
+def test_bits_may_take_more_rounds_than_there_are_vertices(devices, monkeypatch):
+    """64 times around a ring of 20 vertices, of which each time shifts them by one."""
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(kernels, "relaxing", kernels.relaxing._replace(alone=0))
+    heads, tails = np.nonzero((np.eye(20, k=1) + np.eye(20, k=-19) + np.tri(20)) > 0)
+    ring = tails == (heads + 1) % 20
+    A = gb.Matrix.from_coo(heads, tails, np.where(ring, tails == 0, 63), "UINT64", nrows=20, ncols=20)
+    shift = binary.register_anonymous(lambda x, a: x << a, "shift", is_monotone=True)
+    for schedule in ("auto", "rounds"):
+        d = gb.Vector.from_coo([0], [1], "UINT64", size=20)
+        with fixpoint(schedule=schedule) as it:
+            d(binary.bor) << semiring.register_anonymous(monoid.bor, shift)(d @ A)
+        assert it.converged and np.array_equal(d.to_dense(0), np.full(20, 2**64 - 1, np.uint64)), it.how
+
+
+def test_windows_without_end_give_way_to_rounds_without(devices, monkeypatch):
+    """More rounds of windows than there are vertices say nothing of cycles."""
+    monkeypatch.setattr(language, "ENDLESS", 4)
+    A = gb.Matrix.from_coo([0, 1], [1, 0], [1.5, 1.5])
+    d = gb.Vector.from_dense(np.array([-1.0, -1.0]))
+    with fixpoint(window=3, schedule="rounds") as it:
+        d(binary.min) << semiring.min_times(d @ A)
+    assert not it.converged and it.updates >= 24
 
 
 def test_rounds_take_over_where_lists_are_full(devices, monkeypatch):
@@ -583,6 +639,11 @@ def test_what_ran_is_told_where_that_is_asked_for(devices, monkeypatch, capsys):
     monkeypatch.setattr(gb.settings, "verbose", 2)
     paths(roads(80, 3), 0)
     assert "relax until nothing improves" in capsys.readouterr().err
+    P, x, r = gb.io.from_scipy_sparse(walks(80, 3)), gb.Vector(float, 80), gb.Vector.from_coo([0], [1.0], size=80)
+    with fixpoint(tol=1e-3):
+        x(binary.plus) << r
+        r << semiring.plus_times(r @ P)
+    assert "rounds: sums" in capsys.readouterr().err
 
 
 def test_what_ran_is_told(devices):

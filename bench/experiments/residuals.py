@@ -1,11 +1,13 @@
 """PageRank by residuals beside power iteration: python -m bench.experiments.residuals [GRAPH ...] [--devices cpu:1]
 
 Ranks of all vertices, and of jumps to one vertex alone (personalised), to the same error: the L1 distance to ranks of
-power iteration with a tolerance of 1e-13. Power iteration (`algos.pagerank`) ends at a tolerance of 1e-4; the others
-have the largest tolerance, in steps of 2, with which they are as near. `algos.pagerank_push` and `gb.fixpoint` of sums
-(the same, in its two statements) push only vertices whose residual is above a bound. Edges: entries of the matrix that
-the run looked at, by its trace. Median ms of five calls in turns, kernels compiled. After Groute's residual PageRank
-(Ben-Nun, Sutton, Pai, Pingali, PPoPP 2017) and Whang and others, Euro-Par 2015. Graphs are files of --data.
+power iteration with a tolerance of 1e-13. Power iteration (`algos.pagerank`) ends at a tolerance of 1e-4. The others
+have the first tolerance of 0.1, 0.05, 0.025 ... with which they are as near. `algos.pagerank_push` and `gb.fixpoint` of
+sums (the same, in its two statements) push only vertices whose residual is above a bound. After Groute's residual
+PageRank (Ben-Nun, Sutton, Pai, Pingali, PPoPP 2017) and Whang and others, Euro-Par 2015. Graphs are files of --data.
+
+- `edges, of all`: entries of the matrix that the run looked at, by its trace, over those that there are.
+- `ms`: median of five calls, of all ways in turns, kernels compiled.
 """
 
 from __future__ import annotations

@@ -3,11 +3,16 @@
 Shortest paths from the vertex of highest degree (FP32 or FP64 weights 1 to 255) without rounds, with windows of several
 widths and without any, and in rounds; after Groute's table 5 (Ben-Nun, Sutton, Pai, Pingali, PPoPP 2017: soft
 priorities on and off) and Atos's tables of overwork (Chen and others, ICPP 2022). Median ms of five whole calls (of
-one, where that takes a second), the devices synchronised, kernels compiled; `updates`: vertices extended; `overwork`:
-updates for each vertex reached. Rows: "w/d": 32 mean weights over the mean degree, the width that Davidson and others
-(IPDPS 2014) give, and from which ADDS (Wang, Fussell, Lin, PPoPP 2021) sets out; "a kernel a window": as auto, but
-each window is a call of its own; `algos.sssp`: which way it takes is its own choice. Distances are compared with those
-of algos.sssp, and where the graph is small with SciPy's.
+one, where that takes a second), the devices synchronised, kernels compiled. Distances are compared with those of
+algos.sssp, and where the graph is small with SciPy's.
+
+- `updates`: vertices extended; `overwork`: updates for each vertex reached.
+- A number in the first column: the width of the windows, in mean weights.
+- "w/d": 32 mean weights over the mean degree, the width of Davidson and others (IPDPS 2014), and with which ADDS (Wang,
+  Fussell, Lin, PPoPP 2021) begins.
+- "auto": the width that `gb.fixpoint` chooses.
+- "a kernel a window": the same width, but each window is a kernel of its own, and windows do not grow.
+- "none": no windows; "rounds": `schedule="rounds"`; "algos.sssp": the schedule that this function chooses.
 
 Graphs are those of bench.gpu on GPUs, or files of data/. The last graph is drawn for docs/fixpoint.md with --picture.
 """

@@ -1,10 +1,16 @@
 """Workers of gb.fixpoint on a GPU: python -m bench.experiments.workers [--devices cuda:0] [GRAPH ...]
 
 Levels and shortest paths (FP32 weights 1 to 255) from the vertex of highest degree, by workers of a thread, a warp and
-a block, that take 1, 4, 32 ... vertices at once; in one kernel, and in a kernel a window; in rounds. After Atos's
-tables 1 and 4 (Chen, Brock, Porumbescu, Buluc, Yelick, Owens, ICPP 2022). Median ms of five whole calls (of one, where
-that takes a second), the devices synchronised, kernels compiled; `overwork`: updates for each vertex reached. All
-results are compared with those of the first row. Drawn into bench/results/NAME.svg.
+a block. After Atos's tables 1 and 4 (Chen, Brock, Porumbescu, Buluc, Yelick, Owens, ICPP 2022). Times are medians of
+five whole calls, or of one that takes a second; the devices are synchronised, kernels compiled. All results are
+compared with those of the first row. The picture has the paths of the rows with a number in `fetch`.
+
+- `worker`: threads that extend vertices together; none in the last row, which is `schedule="rounds"`.
+- `fetch`: vertices that a worker takes at once; "auto": the list shared equally, at most one vertex a thread.
+- `kernels`: "one" for all windows, or "one a window", whose windows do not grow.
+- `overwork`: updates for each vertex reached.
+
+Workers of one thread append to lists by an atomic for each vertex, others by one for 32: part of their time is that.
 """
 
 from __future__ import annotations
@@ -102,7 +108,8 @@ def main() -> None:
     gb.init(given.devices)
     what = (__doc__ or "").partition("\n\n")[2].strip()
     where = ", ".join(f"{key}: {value}" for key, value in machine().items())
-    text, drawn = [f"# Workers of gb.fixpoint on {given.devices}", "", what, "", where], {}
+    picture = f"![Times of paths by vertices taken at once]({given.results}.svg)"
+    text, drawn = [f"# Workers of gb.fixpoint on {given.devices}", "", what, "", where, "", picture], {}
     for name in given.graphs:
         A, source = graph(name, given.data)
         drawn[name] = rows = measured(A, source)

@@ -215,7 +215,7 @@ def relax(session: Any, work: Any, frontier: Any) -> Done:
             session.check()
             ended = found.go()
         if work.on_window is not None:
-            work.on_window(found.numbers["windows"])
+            work.on_window(work.windows + found.numbers["windows"])
         if work.max_updates is not None and work.updates + found.numbers["extended"] >= work.max_updates:
             why = "max_updates"
             break

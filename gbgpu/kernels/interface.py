@@ -304,7 +304,7 @@ def written(kind: str) -> frozenset[int]:
 
 # Arguments that are whole numbers of the host.
 INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "width", "renamed", "owner", "taker", "least"}
-INTEGERS |= {"astride", "bstride", "tstride", "xstride", "dstride", "shift", "most", "windows", "wide"}
+INTEGERS |= {"astride", "bstride", "tstride", "xstride", "dstride", "shift", "most", "windows", "wide", "takes"}
 
 
 class Costs(NamedTuple):

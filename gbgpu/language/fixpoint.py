@@ -101,7 +101,7 @@ class Fixpoint(Recording):
         self._asked, self.schedule, self.max_updates, self.on_window = window, schedule, max_updates, on_window
         super().__init__("fixpoint", again=False)
         self._updates, self._windows, self._overwork, self._converged, self._how = 0, 0, 0.0, False, "not run"
-        self._past = 0  # rounds
+        self._past = 0  # rounds without windows
 
     @Exit
     def __exit__(self, kind: Any, *failure: Any) -> None:
@@ -120,17 +120,20 @@ class Fixpoint(Recording):
             self._take(self._statement())
         if self._session.explaining:
             self._session.explaining.text.append(self.explained())
-        elif self._sums is None:
+            return
+        if self._sums is None:
             self._run()
         else:
             self._sum(self._sums)
+        self._overwork = self._updates / max(self.output.nvals, 1)
+        if settings.verbose & 3:
+            print(self.explained() if settings.verbose & 2 else self.text, file=sys.stderr)
 
     def _sum(self, sums: Residual) -> None:
         if self.schedule == "free":
             raise NotImplementedException("the free schedule isn't there for sums. Hint: schedule='auto'")
-        n = sums.rest.size
-        self._updates, self._converged = extend(sums, self.tol or 0, self.max_updates or ENDLESS * (n + ENDLESS))
-        self._overwork, self._how = self._updates / max(sums.total.nvals, 1), "rounds: sums"
+        self.output, self._how = sums.total, "rounds: sums"
+        self._updates, self._converged = extend(sums, self.tol or 0, self.max_updates or self.endless)
 
     # -- what is repeated
 
@@ -190,7 +193,8 @@ class Fixpoint(Recording):
         if monoid not in ORDERED or asked is None or dtype.kind == "b" or not self.matrix.nvals:
             return None
         sign, number = 1 if monoid == "min" else -1, dtype.np_type
-        widest = float(np.finfo(number).max) if dtype.kind == "f" else min(np.iinfo(number).max, 1 << 62)
+        # Of whole numbers twice the width fits into the type, as does a limit so far from 0.
+        widest = float(np.finfo(number).max) if dtype.kind == "f" else min(np.iinfo(number).max, 1 << 62) // 2
         if asked != "auto":
             least, most, _ = self._session.weights(self.matrix) if multiply == "plus" else (0, 0, 0)
             return sign * min(float(asked), widest) if (least if sign > 0 else -most) >= 0 else None
@@ -232,7 +236,7 @@ class Fixpoint(Recording):
         if hindrance is not None and self.schedule == "free":
             raise NotImplementedException(f"the free schedule isn't there for {hindrance}. Hint: schedule='auto'")
         either = hindrance is None and self.schedule == "auto"
-        go_free = hindrance is None and (not either or session.free(self.matrix))
+        go_free = hindrance is None and (self.schedule == "free" or session.free(self.matrix))
         why, frontier, how = hindrance or "long rows", d, []
         while frontier is not None and (self.max_updates is None or self._updates < self.max_updates):
             if go_free:
@@ -244,19 +248,25 @@ class Fixpoint(Recording):
                 how += [f"rounds: {why}"] if why else []
                 bound = ROUNDS if either and (self._asked == "auto" or self.window is None) else None
                 frontier, why = self._rounds(frontier, bound), ""
-                if bound is None or self._past > d.size:  # there is a negative cycle, if anything is left
+                if bound is None or self._rounds_left == 0:
                     break
                 go_free = frontier is not None and session.thin(frontier)
-        self._converged = frontier is None
-        self._overwork = self._updates / max(d.nvals, 1)
-        self._how = "; ".join(how)
-        if settings.verbose & 3:
-            print(self.explained() if settings.verbose & 2 else self.text, file=sys.stderr)
+        self._converged, self._how = frontier is None, "; ".join(how)
+
+    @property
+    def _rounds_left(self) -> int | None:
+        """Rounds without windows that the longest path without a cycle may still take; None: any number.
+
+        Of ordered monoids only a negative cycle takes more, and is worth while for ever.
+        """
+        if self.semiring.monoid.name not in ORDERED:
+            return None
+        return max(self.output.size, 1) + 1 - self._past
 
     def _rounds(self, frontier: Any, bound: int | None) -> Any:
         """Extend what improved in the round before, near ones first if a number was given as the window.
 
-        Returns what is left to be extended after `bound` rounds; None: nothing.
+        Returns what is left to be extended after `bound` rounds, with the values of the output; None: nothing.
 
         "auto" has no windows here: the statements that divide near from far take longer than to extend more again.
         """
@@ -274,10 +284,8 @@ class Fixpoint(Recording):
         most = self.max_updates
         if most is None and step is not None:
             most = self._updates + self.endless
-        # A path without a cycle has fewer arcs than there are vertices, and no cycle is worth while but a negative one.
-        paths = [max(d.size, 1) + 1 - self._past] if op.monoid.name in ORDERED and step is None else []
-        bounds = [*paths, bound] if bound else paths
-        with loop(min(bounds) if bounds else None) as it:
+        bounds = [many for many in (bound, self._rounds_left if step is None else None) if many is not None]
+        with loop(min(bounds, default=None)) as it:
             updates << updates + near.nvals
             (t if mask is None else t(mask, replace)) << product
             kept << SAME(self._accum(d & t) & d)
@@ -295,11 +303,16 @@ class Fixpoint(Recording):
                     near << UP_TO[op.monoid.name](q, limit)
                     far(~near.S, replace) << far
             it.until(near.nvals == 0 if most is None else (near.nvals == 0) | (updates >= most))
-        self._updates, self._past = int(updates.value), self._past + it.rounds
-        if near.nvals and step is not None and self.max_updates is None:
+        self._updates = int(updates.value)
+        if not near.nvals:
+            return None
+        if step is None:
+            self._past += it.rounds
+        elif self.max_updates is None:
             self.window = None
             return self._rounds(d, None)
-        return near if near.nvals else None
+        near(near.S) << d  # of bits, the output has more than what came last
+        return near
 
     def explained(self) -> str:
         """What is repeated, and how it ran."""
@@ -364,11 +377,11 @@ def fixpoint(
         Called with the number of windows that are done, after each one of the free schedule, which then is a kernel
         of its own.
     worker : "warp", "thread" or "block"
-        Which threads of a GPU extend vertices together. A warp deals the entries of its vertices out among its lanes;
-        a thread goes through those of one vertex; a block holds many vertices.
+        Which threads of a GPU extend vertices together. The arcs of the vertices of a warp, or block, are spread over
+        its threads; a thread relaxes those of one vertex.
     fetch : int, optional
         Vertices that a worker of a GPU takes from the list of a window at once, at most 4 for each of its threads. By
-        default as many as there are for each worker, at most one a thread.
+        default the list is shared equally, with at most one vertex a thread.
     tol : float, optional
         For sums: residuals of at most this size are left. By default 0.
 

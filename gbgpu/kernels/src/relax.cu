@@ -16,10 +16,10 @@
 // again with all vertices that have a value.
 
 const u32 PLACES = 1024 / WORKERS;   // of a worker's own queue
-const u32 MANY = 8;                  // of these a warp gives half away
+const u32 MANY = 8;                  // a warp that has more gives half away
 const u32 LOOK = 1024;               // turns of a worker between two looks at the clock
 const u32 HUGE = 0xffffffffu / TEAM; // entries beyond which a worker takes a vertex by itself: the sum has 32 bits
-const u32 PATIENT = 1 << 26;         // looks of a warp that rests
+const u32 PATIENT = 1 << 26;         // looks of a warp that rests, some seconds; then as if a list were full
 const u32 FEW = 4; // GROWS: after a window of fewer vertices than a quarter of the workers, one twice as wide
 
 enum { EXTEND = 1, SPLIT, STOP }; // what all do next
@@ -68,8 +68,8 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
         const Z from = w->windows && !better(last, low) ? last : low; // some that are not in use made it too low
         Z limit = START;
         if (flags & WINDOWED) {
-            limit = from + (few && flags & GROWS ? l[1] + l[1] : l[1]);
-            if (better(limit, from)) limit = START; // it wrapped
+            const Z rise = few && flags & GROWS ? l[1] + l[1] : l[1];
+            if (!better(Z(START - rise), from)) limit = from + rise; // else it would wrap
         }
         l[0] = limit;
         l[2] = START;
@@ -145,7 +145,9 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
                 }
             }
             if (TEAM != 32 && !size) break;
-            if (TEAM == 32 && !size) { // until another warp gives some, or all rest
+            // A warp rests until another one gives it some, or all rest. Who gives takes the other's bit out of
+            // `resting` before its own can be there: none sees that all rest while something is on its way.
+            if (TEAM == 32 && !size) {
                 if (!lane) {
                     u32 all = atomicOr(resting + rest, 1u << own) | 1u << own;
                     for (u32 tries = 0; all != everyone && !size; tries++) {
@@ -156,10 +158,12 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
                 }
                 size = __shfl_sync(ALL, size, 0);
                 if (!size) break;
+                __threadfence_block();
                 const IDX v = (IDX)atomicExch(gifts[own] + lane, 0);
                 if (lane < size) keep(head + lane, v, load(indptr + v), load(indptr + v + 1));
             } else if (TEAM == 32 && size > MANY) {
                 u32 to = 0;
+                together();
                 if (!lane) {
                     to = atomicOr(resting + rest, 0);
                     to &= 0 - to;
