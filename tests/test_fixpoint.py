@@ -336,6 +336,30 @@ def test_few_vertices_that_rounds_leave_go_on_without(devices, monkeypatch):
     assert not paths(A, 0)[1].converged
 
 
+@pytest.mark.parametrize("name", ["bor_band", "lor_land"])
+def test_rounds_hand_over_all_that_vertices_have(devices, monkeypatch, name):
+    """Bits that came one after the other; and values that equal the identity, of vertices that do not wait."""
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(kernels, "relaxing", kernels.relaxing._replace(crowd=100.0, alone=0))
+    monkeypatch.setattr(language, "ROUNDS", 2)
+    types, total, f = SEMIRINGS[name]
+    dtype = gb.dtypes.lookup_dtype(types)
+    for seed in range(3):
+        rng, n = np.random.default_rng(seed), 200
+        heads = np.concatenate([np.zeros(140, int), rng.integers(0, 20, 300), np.arange(19, n - 1)])
+        tails = np.concatenate([np.arange(60, n), rng.integers(0, 20, 300), np.arange(20, n)])
+        weights = rng.integers(0, 2 if name == "lor_land" else 16, heads.size).astype(dtype.np_type)
+        A = gb.Matrix.from_coo(heads, tails, weights, dtype, nrows=n, ncols=n, dup_op=binary.first)
+        begun = rng.integers(0, 2 if name == "lor_land" else 16, 30).astype(dtype.np_type)
+        d = gb.Vector.from_coo(np.arange(30), begun, dtype, size=n)
+        arcs = list(zip(*A.to_coo(), strict=True))
+        want = improved(total, f, n, dict(enumerate(begun)), arcs, np.ones(n))
+        with fixpoint() as it:
+            d(getattr(binary, name.partition("_")[0])) << getattr(semiring, name)[dtype](d @ A)
+        assert d.to_dict() == {v: value.item() for v, value in want.items()}, (seed, it.how)
+        assert it.converged and (kernels.relaxing.most == 0 or kernels.kind == "cuda" or "; free" in it.how), it.how
+
+
 def test_rounds_take_over_where_lists_are_full(devices, monkeypatch):
     """Lists of 64 places: what found none is extended by rounds."""
     kernels = gb.settings.session().kernels

@@ -299,7 +299,10 @@ class Fixpoint(Recording):
         if near.nvals and step is not None and self.max_updates is None:
             self.window = None
             return self._rounds(d, None)
-        return near if near.nvals else None
+        if not near.nvals:
+            return None
+        near(near.S, replace) << d  # q has the part that bor added, and not all
+        return near
 
     def explained(self) -> str:
         """What is repeated, and how it ran."""
