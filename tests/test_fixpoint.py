@@ -21,6 +21,7 @@ from gbgpu.engine.fixpoint import Relaxation
 from gbgpu.errors import InvalidValue, NotImplementedException
 from gbgpu.kernels.interface import CROWDED
 from gbgpu.language import fixpoint as language
+from gbgpu.language import residual as sums
 from gbgpu.semiring._laws import refusal
 from gbgpu.semiring._lower import to_python
 from gbgpu.semiring._operators import BinaryOp
@@ -448,6 +449,27 @@ def test_sums_that_grow_end(devices):
     assert it.converged and it.updates == 0 and not x.nvals and r.nvals == 2
 
 
+def test_sums_that_are_interrupted(devices, monkeypatch):
+    """Whatever ends the rounds, x and r are as they were, and not one of them further than the other."""
+    P, begun = gb.io.from_scipy_sparse(walks(50, 1)), np.random.default_rng(2).normal(size=50)
+
+    def stop(rounds: int) -> None:
+        if rounds == 3:
+            raise KeyboardInterrupt
+
+    x, r = gb.Vector(float, 50), gb.Vector.from_dense(begun)
+    monkeypatch.setattr(sums, "loop", lambda: gb.loop(on_iteration=stop))
+    with pytest.raises(KeyboardInterrupt), fixpoint(tol=1e-9):
+        x(binary.plus) << r
+        r << semiring.plus_times(r @ P)
+    assert not x.nvals and np.array_equal(r.to_dense(), begun)
+    monkeypatch.setattr(sums, "loop", lambda: gb.loop(on_iteration=lambda rounds: r.resize(9)))
+    with pytest.raises(InvalidValue, match="keep their shapes"), fixpoint(tol=1e-9):
+        x(binary.plus) << r
+        r << semiring.plus_times(r @ P)
+    assert not x.nvals and np.array_equal(r.to_dense(), begun[:9])
+
+
 SUMS = {
     "x(binary.plus) << r; r(binary.plus) << semiring.plus_times(r @ A)": "taken out",
     "x << r; r << semiring.plus_times(r @ A)": "taken out",
@@ -459,8 +481,20 @@ SUMS = {
     "x(binary.plus) << r; r << semiring.plus_plus(r @ A)": "linear",
     "x(binary.plus) << r; r << semiring.plus_second(r @ A)": "linear",
     "x(binary.plus) << r; r << semiring.max_times(r @ A)": "linear",
+    "x(binary.plus) << r; r << NAMESAKES[0](r @ A)": "linear",
+    "x(binary.plus) << r; r << NAMESAKES[1](r @ A)": "linear",
+    "x(binary.plus['INT64']) << r; r << semiring.plus_times(r @ A)": "sums of INT64",
+    "x(binary.plus) << r; r << semiring.plus_times['FP32'](r @ A)": "products of FP32",
     "x(binary.plus) << r; r << semiring.plus_times(r @ A); x(binary.plus) << r": "one statement",
 }
+
+
+NAMESAKES = (  # operators of a user's own, of names that others have
+    semiring.register_anonymous(monoid.plus, binary.register_anonymous(lambda x, y: x + y, "times")),
+    semiring.register_anonymous(
+        monoid.register_anonymous(binary.register_anonymous(lambda x, y: x * y, "plus"), 1.0), binary.times
+    ),
+)
 
 
 @pytest.mark.parametrize("body", SUMS)
@@ -473,7 +507,7 @@ def test_other_sums_are_refused(first, body):
     with pytest.raises(NotImplementedException), fixpoint(schedule="free"):
         x(binary.plus) << r
         r << semiring.plus_times(r @ A)
-    for wrong in (-1, np.nan, np.inf, "1", True):
+    for wrong in (-1, np.nan, np.inf, "1", True, 10**400):
         with pytest.raises(InvalidValue):
             fixpoint(tol=wrong)
 
@@ -547,7 +581,8 @@ def test_the_automatic_window(first):
 def test_arguments(first):
     windows = [{"window": wrong} for wrong in (-1, "wide", np.nan, 10**400, True)]
     workers = [{"worker": "team"}, {"fetch": 0}, {"fetch": 129}, {"worker": "thread", "fetch": 5}, {"fetch": 1.5}]
-    for wrong in (*windows, *workers, {"schedule": "bulk"}, {"max_updates": 0}):
+    texts = [{name: np.array(["auto", "warp"])} for name in ("window", "schedule", "worker")]
+    for wrong in (*windows, *workers, *texts, {"schedule": "bulk"}, {"max_updates": 0}, {"max_updates": 1 << 63}):
         with pytest.raises(InvalidValue):
             fixpoint(**wrong)
     with pytest.raises(TypeError):
@@ -607,6 +642,12 @@ def test_what_ran_is_told_where_that_is_asked_for(devices, monkeypatch, capsys):
     monkeypatch.setattr(gb.settings, "verbose", 2)
     paths(roads(80, 3), 0)
     assert "relax until nothing improves" in capsys.readouterr().err
+    x, r, A = gb.Vector("UINT8", 2), gb.Vector.from_coo([0, 1], [1, 2], "UINT8", size=2), gb.Matrix("UINT8", 2, 2)
+    with fixpoint(tol=np.uint8(1)):
+        x(binary.plus) << r
+        r << semiring.plus_times(r @ A)
+    assert "relax until nothing improves: rounds: sums" in capsys.readouterr().err
+    assert (x.to_dict(), r.to_dict()) == ({1: 2}, {0: 1})  # 1 is not above 1
 
 
 def test_what_ran_is_told(devices):
