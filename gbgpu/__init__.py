@@ -299,7 +299,8 @@ class Plans(list):
 def explain(what: Any = None) -> Any:
     """The plan of a statement, an expression or a loop, as text.
 
-    Without an argument, `with gb.explain() as text: ...` plans every statement of this thread, and runs none.
+    Without an argument, `with gb.explain() as text: ...` plans every statement of this thread, and runs none. Reading
+    what such a statement would have written raises InvalidValue.
 
     Parameters
     ----------

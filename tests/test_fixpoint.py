@@ -21,6 +21,7 @@ from gbgpu.engine.fixpoint import Relaxation
 from gbgpu.errors import InvalidValue, NotImplementedException
 from gbgpu.kernels.interface import CROWDED
 from gbgpu.language import fixpoint as language
+from gbgpu.language import residual as sums
 from gbgpu.semiring._laws import refusal
 from gbgpu.semiring._lower import to_python
 from gbgpu.semiring._operators import BinaryOp
@@ -392,6 +393,30 @@ def test_windows_without_end_give_way_to_rounds_without(devices, monkeypatch):
     assert not it.converged and it.updates >= 24
 
 
+@pytest.mark.parametrize("name", ["bor_band", "lor_land"])
+def test_rounds_hand_over_all_that_vertices_have(devices, monkeypatch, name):
+    """Bits that came one after the other; and values that equal the identity, of vertices that do not wait."""
+    kernels = gb.settings.session().kernels
+    monkeypatch.setattr(kernels, "relaxing", kernels.relaxing._replace(crowd=100.0, alone=0))
+    monkeypatch.setattr(language, "ROUNDS", 2)
+    types, total, f = SEMIRINGS[name]
+    dtype = gb.dtypes.lookup_dtype(types)
+    for seed in range(3):
+        rng, n = np.random.default_rng(seed), 200
+        heads = np.concatenate([np.zeros(140, int), rng.integers(0, 20, 300), np.arange(19, n - 1)])
+        tails = np.concatenate([np.arange(60, n), rng.integers(0, 20, 300), np.arange(20, n)])
+        weights = rng.integers(0, 2 if name == "lor_land" else 16, heads.size).astype(dtype.np_type)
+        A = gb.Matrix.from_coo(heads, tails, weights, dtype, nrows=n, ncols=n, dup_op=binary.first)
+        begun = rng.integers(0, 2 if name == "lor_land" else 16, 30).astype(dtype.np_type)
+        d = gb.Vector.from_coo(np.arange(30), begun, dtype, size=n)
+        arcs = list(zip(*A.to_coo(), strict=True))
+        want = improved(total, f, n, dict(enumerate(begun)), arcs, np.ones(n))
+        with fixpoint() as it:
+            d(getattr(binary, name.partition("_")[0])) << getattr(semiring, name)[dtype](d @ A)
+        assert d.to_dict() == {v: value.item() for v, value in want.items()}, (seed, it.how)
+        assert it.converged and (kernels.relaxing.most == 0 or kernels.kind == "cuda" or "; free" in it.how), it.how
+
+
 def test_rounds_take_over_where_lists_are_full(devices, monkeypatch):
     """Lists of 64 places: what found none is extended by rounds."""
     kernels = gb.settings.session().kernels
@@ -480,6 +505,27 @@ def test_sums_that_grow_end(devices):
     assert it.converged and it.updates == 0 and not x.nvals and r.nvals == 2
 
 
+def test_sums_that_are_interrupted(devices, monkeypatch):
+    """Whatever ends the rounds, x and r are as they were, and not one of them further than the other."""
+    P, begun = gb.io.from_scipy_sparse(walks(50, 1)), np.random.default_rng(2).normal(size=50)
+
+    def stop(rounds: int) -> None:
+        if rounds == 3:
+            raise KeyboardInterrupt
+
+    x, r = gb.Vector(float, 50), gb.Vector.from_dense(begun)
+    monkeypatch.setattr(sums, "loop", lambda: gb.loop(on_iteration=stop))
+    with pytest.raises(KeyboardInterrupt), fixpoint(tol=1e-9):
+        x(binary.plus) << r
+        r << semiring.plus_times(r @ P)
+    assert not x.nvals and np.array_equal(r.to_dense(), begun)
+    monkeypatch.setattr(sums, "loop", lambda: gb.loop(on_iteration=lambda rounds: r.resize(9)))
+    with pytest.raises(InvalidValue, match="keep their shapes"), fixpoint(tol=1e-9):
+        x(binary.plus) << r
+        r << semiring.plus_times(r @ P)
+    assert not x.nvals and np.array_equal(r.to_dense(), begun[:9])
+
+
 SUMS = {
     "x(binary.plus) << r; r(binary.plus) << semiring.plus_times(r @ A)": "taken out",
     "x << r; r << semiring.plus_times(r @ A)": "taken out",
@@ -491,8 +537,20 @@ SUMS = {
     "x(binary.plus) << r; r << semiring.plus_plus(r @ A)": "linear",
     "x(binary.plus) << r; r << semiring.plus_second(r @ A)": "linear",
     "x(binary.plus) << r; r << semiring.max_times(r @ A)": "linear",
+    "x(binary.plus) << r; r << NAMESAKES[0](r @ A)": "linear",
+    "x(binary.plus) << r; r << NAMESAKES[1](r @ A)": "linear",
+    "x(binary.plus['INT64']) << r; r << semiring.plus_times(r @ A)": "sums of INT64",
+    "x(binary.plus) << r; r << semiring.plus_times['FP32'](r @ A)": "products of FP32",
     "x(binary.plus) << r; r << semiring.plus_times(r @ A); x(binary.plus) << r": "one statement",
 }
+
+
+NAMESAKES = (  # operators of a user's own, of names that others have
+    semiring.register_anonymous(monoid.plus, binary.register_anonymous(lambda x, y: x + y, "times")),
+    semiring.register_anonymous(
+        monoid.register_anonymous(binary.register_anonymous(lambda x, y: x * y, "plus"), 1.0), binary.times
+    ),
+)
 
 
 @pytest.mark.parametrize("body", SUMS)
@@ -505,7 +563,7 @@ def test_other_sums_are_refused(first, body):
     with pytest.raises(NotImplementedException), fixpoint(schedule="free"):
         x(binary.plus) << r
         r << semiring.plus_times(r @ A)
-    for wrong in (-1, np.nan, np.inf, "1", True):
+    for wrong in (-1, np.nan, np.inf, "1", True, 10**400):
         with pytest.raises(InvalidValue):
             fixpoint(tol=wrong)
 
@@ -579,7 +637,8 @@ def test_the_automatic_window(first):
 def test_arguments(first):
     windows = [{"window": wrong} for wrong in (-1, "wide", np.nan, 10**400, True)]
     workers = [{"worker": "team"}, {"fetch": 0}, {"fetch": 129}, {"worker": "thread", "fetch": 5}, {"fetch": 1.5}]
-    for wrong in (*windows, *workers, {"schedule": "bulk"}, {"max_updates": 0}):
+    texts = [{name: np.array(["auto", "warp"])} for name in ("window", "schedule", "worker")]
+    for wrong in (*windows, *workers, *texts, {"schedule": "bulk"}, {"max_updates": 0}, {"max_updates": 1 << 63}):
         with pytest.raises(InvalidValue):
             fixpoint(**wrong)
     with pytest.raises(TypeError):
@@ -639,11 +698,12 @@ def test_what_ran_is_told_where_that_is_asked_for(devices, monkeypatch, capsys):
     monkeypatch.setattr(gb.settings, "verbose", 2)
     paths(roads(80, 3), 0)
     assert "relax until nothing improves" in capsys.readouterr().err
-    P, x, r = gb.io.from_scipy_sparse(walks(80, 3)), gb.Vector(float, 80), gb.Vector.from_coo([0], [1.0], size=80)
-    with fixpoint(tol=1e-3):
+    x, r, A = gb.Vector("UINT8", 2), gb.Vector.from_coo([0, 1], [1, 2], "UINT8", size=2), gb.Matrix("UINT8", 2, 2)
+    with fixpoint(tol=np.uint8(1)):
         x(binary.plus) << r
-        r << semiring.plus_times(r @ P)
-    assert "rounds: sums" in capsys.readouterr().err
+        r << semiring.plus_times(r @ A)
+    assert "relax until nothing improves: rounds: sums" in capsys.readouterr().err
+    assert (x.to_dict(), r.to_dict()) == ({1: 2}, {0: 1})  # 1 is not above 1
 
 
 def test_what_ran_is_told(devices):

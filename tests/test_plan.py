@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+import algos
 import gbgpu as gb
 from gbgpu import binary, monoid, replace
 from gbgpu.device import cpu
 from gbgpu.engine import direction
+from gbgpu.errors import InvalidValue
 from gbgpu.kernels.null import NullKernels
 from gbgpu.semiring import any_pair, min_plus, plus_times
 
@@ -205,6 +207,39 @@ def test_explain_as_a_context_runs_nothing(one):
         y(binary.plus) << x
     assert y.nvals == 0
     assert len(text) == 2 and "write" not in str(text[0]) and "pull" in str(text)
+
+
+def test_what_was_only_planned_is_not_read(one):
+    """A number that no statement has computed is no number; what Python fills meanwhile is read."""
+    A, x, y = ring(50), gb.Vector.from_dense(np.ones(50)), gb.Vector(float, 50)
+    reads = {
+        "nvals": lambda: y.nvals,
+        "entries": lambda: y.to_coo(),
+        "an element": lambda: y[3].value,
+        "a transpose": lambda: plus_times(A @ A).new().T.nvals,
+        "a sum": lambda: x.reduce(monoid.plus).new().value,
+        "a number in a statement": lambda: y << x.apply(binary.times, right=x.reduce(monoid.plus).new()),
+        "an algorithm's own": lambda: algos.sssp(A, 0),
+    }
+    for what, read in reads.items():
+        with gb.explain() as text:
+            y << plus_times(A @ x)
+            assert x.nvals == 50, what
+            with pytest.raises(InvalidValue, match=r"planned and did not run\. Hint: gb\.trace"):
+                read()
+            assert "planned and did not run" in repr(y) and "planned and did not run" in y._repr_html_()
+            y.build([3], [2.0], clear=True)
+            assert y.to_dict() == {3: 2.0} and repr(x + y)
+            s = gb.Scalar(float)
+            s << x.reduce(monoid.plus)
+            s.value = 4
+            assert s.value == 4 and len(text) >= 2
+            y << plus_times(A @ x)
+            y.clear()
+            assert y.nvals == 0
+    with gb.explain():
+        y << plus_times(A @ x)
+    assert y.nvals == 0  # outside, it is what it was
 
 
 def test_a_plan_is_made_once_for_operands_of_the_same_kinds(one):

@@ -56,6 +56,15 @@ class Context(Protocol):
     def explaining(self) -> Any:
         """Where this thread wants plans in place of results, or None."""
 
+    def planned(self, handle: Any) -> bool:
+        """Whether this thread wants plans, and has only planned the statement that writes an object."""
+
+    def filled(self, handle: Any) -> None:
+        """An object has content that no statement wrote."""
+
+    def computed(self, handle: Any) -> None:
+        """Raise InvalidValue where an object is read whose statement was only planned."""
+
     def over(
         self, tasks: Sequence[Task], work: Callable[[Task], Any], seconds: float, whole: bool = False
     ) -> list[Any]:

@@ -35,6 +35,7 @@ def memory_checked(method: Callable[Concatenate[S, W, P], R]) -> Callable[Concat
     def checked(session: S, what: W, *arguments: P.args, **keywords: P.kwargs) -> R:
         if session.recorders and (here := recorder(session)) is not None:
             return here.asked(method, session, what, arguments, keywords)
+        (session.filled if method.__name__ in BUILDS else session.computed)(what)
         try:
             with session.lock:
                 if session.ranks is not None and method.__name__ in BUILDS:
@@ -167,6 +168,7 @@ class Reading(Context):
         return store.nvals
 
     def nvals(self, handle: Any) -> int:
+        self.computed(handle)
         store = handle._store
         if store is not None and store.nvals is not None and self.alive and not (self._watched or self.doubted):
             return store.nvals

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from gc import collect
 from typing import Any
-from weakref import WeakMethod
+from weakref import WeakMethod, WeakValueDictionary
 
 import numpy as np
 
@@ -51,10 +51,14 @@ from .watch import Watched
 
 
 class Planning(Open):
-    """Statements of a thread are planned, and do not run; `text`: where their plans go."""
+    """Statements of a thread are planned, and do not run; `text`: where their plans go.
+
+    `unwritten`: by their ids, the objects that such statements would have written.
+    """
 
     def __init__(self, text: list[str]):
         self.text = text
+        self.unwritten: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 class Session(Stores):
@@ -244,6 +248,15 @@ class Session(Stores):
         """The least weight of a matrix, the greatest, and their mean."""
         return fixpoint.weights(self, matrix)
 
+    def give(self, one: Any, made: Any, other: Any, beside: Any) -> None:
+        """Two objects take what was computed for them. Ctrl-C does not come between."""
+        with self.lock:
+            self.check()
+            if (one.shape, other.shape) != (made.shape, beside.shape):
+                came = f"{one.shape} and {other.shape} now"
+                raise InvalidValue(message(f"outputs that keep their shapes, {made.shape} and {beside.shape}", came))
+            one._store, other._store = made._store, beside._store
+
     def window_means(self, alike: bool) -> float | None:
         """Mean weights that a window of a fixpoint is wide, if all weights are `alike` or not; None: no windows."""
         return self.kernels.relaxing.windows[alike]
@@ -272,6 +285,23 @@ class Session(Stores):
     def explaining(self) -> "Planning | None":
         """Where this thread wants plans in place of results: the innermost place."""
         return self._planning.here() if self._planning else None
+
+    def planned(self, handle: Any) -> bool:
+        """Whether this thread wants plans, and has only planned the statement that writes an object."""
+        here = self.explaining
+        return here is not None and id(handle) in here.unwritten
+
+    def filled(self, handle: Any) -> None:
+        """An object has content that no statement wrote."""
+        if (here := self.explaining) is not None:
+            here.unwritten.pop(id(handle), None)
+
+    def computed(self, handle: Any) -> None:
+        """Raise InvalidValue where an object is read whose statement was only planned."""
+        if self.planned(handle):
+            came = f"{handle.name}, whose statement gb.explain() planned and did not run"
+            hint = "gb.trace() records what runs; gb.explain(statement) tells of one that ran"
+            raise InvalidValue(message("a result that was computed", came, hint))
 
     def planning(self, text: list[str]) -> Within:
         """A context in which this thread's statements are planned into `text`, and do not run; gives `text`."""
@@ -320,6 +350,8 @@ class Session(Stores):
     def _finish(self, statement: Any, title: Any, plans: Any) -> None:
         """Carry out a statement that stays as it is, or put its plan among `plans`."""
         output, expr = statement.output, statement.expr
+        if plans:
+            plans.unwritten[id(output)] = output
         if expr.kind == "move":
             return self._moved(statement, title, plans)
         if output.ndim:

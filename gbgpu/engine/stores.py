@@ -60,11 +60,14 @@ class Stores(Reading):
         """No content any more."""
         with self.lock:
             self.attach(handle)
+            self.filled(handle)
 
     def take(self, handle: Any, made: Any) -> None:
         """A handle takes the shape and the content of another one that was made for it."""
         with self.lock:
             handle._shape, handle._store = made.shape, made._store
+            if not self.planned(made):
+                self.filled(handle)
 
     def check_empty(self, handle: Any) -> None:
         if handle.nvals:

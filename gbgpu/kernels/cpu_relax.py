@@ -17,6 +17,8 @@ BODIES = {
         for r in range(n):
             if flags & XFULL or (dwords[r >> 6] >> (r & 63)) & 1:
                 best[r] = dvals[r * dstride]
+                if is_start(best[r]):
+                    bits[r >> 6] |= np.int64(1) << np.int64(r & 63)
             else:
                 best[r] = START
     low, room = START, len(far)

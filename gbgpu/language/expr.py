@@ -469,8 +469,10 @@ def plain(value: Any) -> Any:
         return value
     if value.ndim:
         raise TypeError(message("a scalar", type(value).__name__, "A | v, A & v combine entries"))
-    found = value._node()._read()
+    node = value._node()
+    found = node._read()
     if found is None:
+        node._session.computed(node)
         raise EmptyObject(message("a scalar with a value", "an empty one", ".get(default)"))
     return value.dtype.np_type.type(found)
 

@@ -80,25 +80,27 @@ class Fixpoint(Recording):
         fetch: int | None,
         tol: float | None,
     ):
-        if schedule not in SCHEDULES:
+        if not isinstance(schedule, str) or schedule not in SCHEDULES:
             raise InvalidValue(message(f"schedule: one of {', '.join(map(repr, SCHEDULES))}", repr(schedule)))
         number = isinstance(window, Real) and not isinstance(window, bool) and 0 <= window <= sys.float_info.max
-        if not (window is None or window == "auto" or number):
+        if not (window is None or isinstance(window, str) and window == "auto" or number):
             raise InvalidValue(message('window: "auto", None, or a finite number of at least 0', repr(window)))
-        if max_updates is not None and (not is_integer(max_updates) or max_updates < 1):
-            raise InvalidValue(message("max_updates: a whole number of at least 1", repr(max_updates)))
+        if max_updates is not None and (not is_integer(max_updates) or not 1 <= max_updates < 1 << 63):
+            raise InvalidValue(message("max_updates: a whole number from 1 to 2**63 - 1", repr(max_updates)))
         if on_window is not None and not callable(on_window):
             raise TypeError(message("on_window: a function of the number of windows", repr(on_window)))
-        if tol is not None and not (isinstance(tol, Real) and not isinstance(tol, bool) and 0 <= tol < inf):
+        number = isinstance(tol, Real) and not isinstance(tol, bool) and 0 <= tol <= sys.float_info.max
+        if tol is not None and not number:
             raise InvalidValue(message("tol: a finite number of at least 0", repr(tol)))
-        self.tol = tol
-        if worker not in [*WORKERS]:
+        self.tol = None if tol is None else float(tol)  # a number of an unsigned type has no negative
+        if not isinstance(worker, str) or worker not in WORKERS:
             raise InvalidValue(message(f"worker: one of {', '.join(map(repr, WORKERS))}", repr(worker)))
         self.worker, most = WORKERS[worker], PLACES * WORKERS[worker]
         if fetch is not None and (not is_integer(fetch) or not 1 <= fetch <= most):
             raise InvalidValue(message(f"fetch: a whole number from 1 to {most} for a {worker}, or None", repr(fetch)))
         self.fetch = int(fetch or 0)
-        self._asked, self.schedule, self.max_updates, self.on_window = window, schedule, max_updates, on_window
+        self._asked, self.schedule, self.on_window = window, schedule, on_window
+        self.max_updates = None if max_updates is None else int(max_updates)
         super().__init__("fixpoint", again=False)
         self._updates, self._windows, self._overwork, self._converged, self._how = 0, 0, 0.0, False, "not run"
         self._past = 0  # rounds without windows

@@ -20,8 +20,10 @@ def facts(x: Any) -> tuple[str, list[str], list[str]]:
     return kind, ["nvals", "nrows", "ncols", "dtype"], [str(x.nvals), str(x.nrows), str(x.ncols), x.dtype.name]
 
 
-def unreadable(session: Any) -> str:
+def unreadable(session: Any, x: Any = None) -> str:
     """Why an object of the session has no values to show; nothing if it has."""
+    if session.planned(getattr(x, "matrix", x)):
+        return "of a statement that gb.explain() planned and did not run"
     if not session.alive:
         return "of a session that has ended: make it again"
     return "in a loop that is being recorded" if session.recording else ""
@@ -37,7 +39,7 @@ def _session_of(expr: Any) -> Any:
 
 def handle(x: Any) -> str:
     """The facts, then the values of a small object."""
-    why = unreadable(x._session)
+    why = unreadable(x._session, x)
     if why:
         return f"{x.name}: gb.{type(x).__name__} of {x.dtype}, shape {x.shape}, {why}"
     kind, names, values = facts(x)
@@ -50,7 +52,7 @@ def handle(x: Any) -> str:
 
 def handle_html(x: Any) -> str:
     """The same as HTML tables."""
-    if unreadable(x._session):
+    if unreadable(x._session, x):
         return f"<p>{escape(handle(x))}</p>"
     kind, names, values = facts(x)
     rows = [[kind, *names], [x.name, *values]]

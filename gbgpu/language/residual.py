@@ -17,7 +17,6 @@ from .expr import Expression, Statement, new_like
 from .masks import replace
 from .recording import loop
 
-LINEAR = ("times", "first", "second")  # in the vector, where they read it
 BODY = "x(binary.plus) << r and r << plus_times(r @ P)"
 
 
@@ -44,11 +43,13 @@ def residual(first: Statement, second: Statement) -> Residual:
         raise InvalidValue(message("sums of all vertices, without masks", text))
     op, flip = product.op, sides[0] is r
     reads = "first" if flip else "second"
-    if op.monoid.name != "plus" or op.multiply.name not in LINEAR or op.multiply.name in set(LINEAR[1:]) - {reads}:
+    plus, *linear = (BinaryOp.registry[name] for name in ("plus", "times", reads))
+    if op.monoid.op.binaryop is not plus or op.multiply.op not in linear:  # names may be those of a user's own
         came = f"{op.name}: {op.monoid.name} of {op.multiply.name}"
         raise InvalidValue(message(f"a product that is linear in the vector, plus_times or plus_{reads}", came))
-    if not x.dtype is r.dtype is op.monoid.dtype or x.dtype.kind == "b":
-        came = f"{x.dtype.name}, {r.dtype.name} and products of {op.monoid.dtype.name}"
+    types = x.dtype, r.dtype, op.monoid.dtype, first.accum.return_type
+    if len(set(types)) > 1 or x.dtype.kind == "b":
+        came = "{}, {}, products of {} and sums of {}".format(*(each.name for each in types))
         raise InvalidValue(message("numbers of one type", came))
     return Residual(text, x, r, first.accum, product, flip)
 
@@ -56,9 +57,10 @@ def residual(first: Statement, second: Statement) -> Residual:
 def extend(found: Residual, tol: float, most: int) -> tuple[int, bool]:
     """Extend vertices in rounds until no residual is above `tol`, or `most` are extended.
 
-    Returns updates, and whether none is.
+    Returns updates, and whether none is. x and r are written together at the end: what interrupts the rounds, between
+    any two of their statements, leaves both as they were.
     """
-    x, r, product = found.total, found.rest, found.product
+    x, r, product = found.total.dup(), found.rest.dup(), found.product
     q, t, updates = new_like(r.shape, r.dtype, None), new_like(r.shape, r.dtype, None), new_like((), INT64, "updates")
     updates.value = 0
     sides = (q, product.right) if found.flip else (product.left, q)
@@ -73,7 +75,9 @@ def extend(found: Residual, tol: float, most: int) -> tuple[int, bool]:
         q << SECOND(t & r)  # all others are as they were
         q << ABOVE(q, tol)
         it.until((q.nvals == 0) | (updates >= most))
-    return int(updates.value), q.nvals == 0
+    count, done = int(updates.value), q.nvals == 0
+    found.total._session.give(found.total, x, found.rest, r)
+    return count, done
 
 
 SECOND = BinaryOp.registry["second"]

@@ -82,9 +82,8 @@ class Scalar(Handle):
             found = later(self, self.dtype, self.name, lambda: self.value, "value")
             if found is not None:
                 return found
-        if self._store is not None:
-            self._session.settle(self)
-        return self._value
+        self._session.computed(self)
+        return self._read()
 
     @value.setter
     def value(self, value: Any) -> None:
@@ -97,6 +96,7 @@ class Scalar(Handle):
         held = None if value is None else exact(value, self.dtype).item()
         with self._session.lock:  # a captured loop of another thread may be at it
             self._store, self._value = None, held
+            self._session.filled(self)
 
     @property
     def waits(self) -> bool:
@@ -162,7 +162,9 @@ class Scalar(Handle):
         return self.value
 
     def _read(self) -> Any:
-        return self.value
+        if self._store is not None:
+            self._session.settle(self)
+        return self._value
 
     def __bool__(self) -> bool:
         return bool(self.value)  # False if empty, as in python-graphblas

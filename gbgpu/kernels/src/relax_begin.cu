@@ -6,8 +6,11 @@ KERNEL relax_begin(i64 n, const i64 *count, const IDX *slots, const Z *xvals, i6
                    const i64 *dwords, i64 flags, Z *best, i64 *bits, IDX *far, Z *queued, Z *limits, Work *progress,
                    i64 room) {
     if (!(flags & XLIST))
-        for (i64 r = thread_id(); r < n; r += thread_count())
-            best[r] = flags & XFULL || bit(dwords, r) ? plain(dvals[r * dstride]) : START;
+        for (i64 r = thread_id(); r < n; r += thread_count()) {
+            const bool has = flags & XFULL || bit(dwords, r);
+            best[r] = has ? plain(dvals[r * dstride]) : START;
+            if (has && is_start(best[r])) mark(bits, r);
+        }
     Z lowest = START;
     for (i64 q = thread_id(), stop = whole_warps(count[0]); q < stop; q += thread_count()) {
         const bool on = q < count[0];
