@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import json
 import os
@@ -9,7 +10,7 @@ import platform
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
@@ -126,6 +127,33 @@ def table(rows: Sequence[Row]) -> str:
         cells = [row.what, row.devices, figure(row.ours, row.unit), peer, figure(row.ratio), row.target, met, row.note]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def markdown(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows as a Markdown table; numbers with three digits, whole ones with all of theirs. Short rows end empty."""
+
+    def cell(x: object) -> str:
+        return f"{x:,.3g}" if isinstance(x, float) else f"{x:,}" if isinstance(x, int) else str(x)
+
+    lines = [[*columns], ["---"] * len(columns), *([cell(x) for x in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line + [''] * (len(columns) - len(line)))} |" for line in lines)
+
+
+def experiment(doc: str | None, graphs: Sequence[str], devices: str) -> argparse.ArgumentParser:
+    """The command of an experiment on graphs: these are what it takes by default."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="*", default=graphs)
+    parser.add_argument("--devices", default=devices)
+    parser.add_argument("--data", default="data")
+    parser.add_argument("--results", help="the name of the file under bench/results")
+    return parser
+
+
+def page(name: str | None, title: str, doc: str | None, parts: Sequence[str]) -> None:
+    """Keep what an experiment found as `results/<name>.md`, below what it does and on what; nothing without a name."""
+    if name:
+        what, where = (doc or "").partition("\n\n")[2].strip(), ", ".join(f"{k}: {v}" for k, v in machine().items())
+        (RESULTS / f"{name}.md").write_text("\n\n".join([f"# {title}", what, where, *parts]) + "\n")
 
 
 def write(name: str, command: str, rows: Sequence[Row]) -> Path:

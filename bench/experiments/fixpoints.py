@@ -8,7 +8,6 @@ kernels compiled, every result compared. Graphs are those of bench.gpu, or files
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from scipy.sparse import csgraph
 import algos
 import gbgpu as gb
 from bench.experiments.soft_priorities import graph
-from bench.record import RESULTS, interleaved, machine, synchronized
+from bench.record import experiment, interleaved, markdown, page, synchronized
 
 COLUMNS = ["graph", "levels", "in rounds", "SciPy", "parents", "in rounds", "paths", "in rounds", "SciPy"]
 ASKED = "without_rounds"  # what both ask, before they choose
@@ -65,21 +64,14 @@ def row(name: str, data: str) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="*", default=FEW)
-    parser.add_argument("--devices", default="cpu:1")
-    parser.add_argument("--data", default="data")
-    parser.add_argument("--results", help="the name of the file under bench/results")
-    given = parser.parse_args()
+    given = experiment(__doc__, FEW, "cpu:1").parse_args()
     gb.init(given.devices)
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    rows = []
     for name in given.graphs:
-        lines.append("| " + " | ".join(row(name, given.data)) + " |")
-        print(lines[-1], flush=True)
-    if given.results:
-        what, where = (__doc__ or "").partition("\n\n")[2].strip(), ", ".join(f"{k}: {v}" for k, v in machine().items())
-        text = [f"# Searches and paths with and without rounds on {given.devices}", "", what, "", where, "", *lines]
-        (RESULTS / f"{given.results}.md").write_text("\n".join(text) + "\n")
+        rows.append(row(name, given.data))
+        print(" | ".join(rows[-1]), flush=True)
+    title = f"Searches and paths with and without rounds on {given.devices}"
+    page(given.results, title, __doc__, [markdown(COLUMNS, rows)])
 
 
 if __name__ == "__main__":

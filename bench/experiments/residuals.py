@@ -12,7 +12,6 @@ PageRank (Ben-Nun, Sutton, Pai, Pingali, PPoPP 2017) and Whang and others, Euro-
 
 from __future__ import annotations
 
-import argparse
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ import numpy as np
 import algos
 import gbgpu as gb
 from algos.pagerank import arc_shares, proportions
-from bench.record import RESULTS, interleaved, machine, synchronized
+from bench.record import experiment, interleaved, markdown, page, synchronized
 from gbgpu import binary, monoid
 from gbgpu.semiring import any_first, plus_times
 
@@ -82,22 +81,13 @@ def compared(A: gb.Matrix, P: gb.Matrix, what: str, jumps: gb.Vector | None) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="*", default=["PGPgiantcompo", "luxembourg_osm"])
-    parser.add_argument("--devices", default="cpu:1")
-    parser.add_argument("--data", default="data")
-    parser.add_argument("--results", help="the name of the file under bench/results")
-    given = parser.parse_args()
+    given = experiment(__doc__, ["PGPgiantcompo", "luxembourg_osm"], "cpu:1").parse_args()
     gb.init(given.devices)
-    lines = [COLUMNS, ["---"] * len(COLUMNS)]
+    rows: list[list[Any]] = []
     for name in given.graphs:
-        lines += (rows := measured(name, given.data))
-        print("\n".join(" | ".join(row) for row in rows), flush=True)
-    if given.results:
-        what, where = (__doc__ or "").partition("\n\n")[2].strip(), ", ".join(f"{k}: {v}" for k, v in machine().items())
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        text = f"# PageRank by residuals on {given.devices}\n\n{what}\n\n{where}\n\n{table}\n"
-        (RESULTS / f"{given.results}.md").write_text(text)
+        rows += (found := measured(name, given.data))
+        print("\n".join(" | ".join(row) for row in found), flush=True)
+    page(given.results, f"PageRank by residuals on {given.devices}", __doc__, [markdown(COLUMNS, rows)])
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ Graphs are those of bench.gpu on GPUs, or files of data/. The last graph is draw
 
 from __future__ import annotations
 
-import argparse
 import time
 from functools import partial
 from pathlib import Path
@@ -30,7 +29,7 @@ from scipy.sparse import csgraph
 
 import algos
 import gbgpu as gb
-from bench.record import RESULTS, interleaved, machine, synchronized
+from bench.record import experiment, interleaved, markdown, page, synchronized
 from gbgpu import binary, monoid
 from gbgpu.semiring import min_plus
 
@@ -53,12 +52,12 @@ def graph(name: str, data: str) -> tuple[gb.Matrix, int]:
     return A, int(np.diff(pattern.indptr).argmax())
 
 
-def paths(A: gb.Matrix, source: int, **how: Any) -> tuple[gb.Vector, Any]:
+def paths(A: gb.Matrix, source: int, product: Any = min_plus, dtype: Any = None, **how: Any) -> tuple[gb.Vector, Any]:
     """Distances, and the fixpoint that found them."""
-    d = gb.Vector(A.dtype, size=A.nrows)
+    d = gb.Vector(dtype or A.dtype, size=A.nrows)
     d[source] = 0
     with gb.fixpoint(**how) as it:
-        d(binary.min) << min_plus(d @ A)
+        d(binary.min) << product[d.dtype](d @ A)
     return d, it
 
 
@@ -86,15 +85,6 @@ def measured(A: gb.Matrix, source: int, rounds: int = 5) -> list[list[Any]]:
         rows.append([name, 1e3 * seconds, it.windows, it.updates, it.overwork])
     rows.append(["algos.sssp", 1e3 * interleaved([synchronized(lambda: algos.sssp(A, source))], rounds, 3, 20)[0]])
     return rows
-
-
-def table(rows: list[list[Any]]) -> str:
-    """Markdown."""
-    lines = [" | ".join(COLUMNS), "|".join("---" for _ in COLUMNS)]
-    for row in rows:
-        cells = [row[0], *(f"{x:,.3g}" if isinstance(x, float) else f"{x:,}" for x in row[1:])]
-        lines.append(" | ".join([*cells, *[""] * (len(COLUMNS) - len(cells))]))
-    return "\n".join(f"| {line} |" for line in lines)
 
 
 def draw(name: str, rows: list[list[Any]], devices: str) -> None:
@@ -126,24 +116,17 @@ def draw(name: str, rows: list[list[Any]], devices: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="*", default=["luxembourg_osm"])
-    parser.add_argument("--devices", default="cpu:1")
-    parser.add_argument("--data", default="data")
+    parser = experiment(__doc__, ["luxembourg_osm"], "cpu:1")
     parser.add_argument("--picture", action="store_true")
-    parser.add_argument("--results", help="the name of the file under bench/results")
     given = parser.parse_args()
     gb.init(given.devices)
-    what = (__doc__ or "").partition("\n\n")[2].strip()
-    where = ", ".join(f"{key}: {value}" for key, value in machine().items())
-    text = [f"# Windows of gb.fixpoint on {given.devices}", "", what, "", where]
+    parts = []
     for name in given.graphs:
         A, source = graph(name, given.data)
         rows = measured(A, source)
-        text += ["", f"## {name}: {A.nrows:,} vertices, {A.nvals:,} arcs, {A.dtype.name}", "", table(rows)]
-        print("\n".join(text[-3:]), flush=True)
-    if given.results:
-        (RESULTS / f"{given.results}.md").write_text("\n".join(text) + "\n")
+        parts += [f"## {name}: {A.nrows:,} vertices, {A.nvals:,} arcs, {A.dtype.name}", markdown(COLUMNS, rows)]
+        print(*parts[-2:], sep="\n\n", flush=True)
+    page(given.results, f"Windows of gb.fixpoint on {given.devices}", __doc__, parts)
     if given.picture:
         draw(name, rows, given.devices)
 

@@ -15,39 +15,18 @@ Workers of one thread append to lists by an atomic for each vertex, others by on
 
 from __future__ import annotations
 
-import argparse
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import gbgpu as gb
 from algos.bfs import min_next
-from bench.experiments.soft_priorities import LONG, graph
-from bench.record import RESULTS, interleaved, machine, synchronized
-from gbgpu import binary
-from gbgpu.semiring import min_plus
+from bench.experiments.soft_priorities import LONG, graph, paths
+from bench.record import RESULTS, experiment, interleaved, markdown, page, synchronized
 
 FETCHES = {"thread": (1, 4), "warp": (1, 4, 32, 128), "block": (32, 256, 1024)}
 COLUMNS = ["worker", "fetch", "kernels", "levels, ms", "windows", "overwork", "paths, ms", "windows", "overwork"]
-
-
-def levels(A: gb.Matrix, source: int, **how: Any) -> tuple[gb.Vector, Any]:
-    """Arcs on a shortest way, and the fixpoint that found them."""
-    return search("INT32", min_next["INT32"], A, source, how)
-
-
-def paths(A: gb.Matrix, source: int, **how: Any) -> tuple[gb.Vector, Any]:
-    """Lengths of shortest paths, and the fixpoint that found them."""
-    return search(A.dtype, min_plus[A.dtype], A, source, how)
-
-
-def search(dtype: Any, product: Any, A: gb.Matrix, source: int, how: dict[str, Any]) -> tuple[gb.Vector, Any]:
-    """What arcs lead to from 0 at the source."""
-    d = gb.Vector(dtype, size=A.nrows)
-    d[source] = 0
-    with gb.fixpoint(**how) as it:
-        d(binary.min) << product(d @ A)
-    return d, it
 
 
 def ways() -> dict[tuple[str, str, str], dict[str, Any]]:
@@ -69,8 +48,10 @@ def measured(A: gb.Matrix, source: int, rounds: int = 5) -> list[list[Any]]:
     rows = []
     for name, how in ways().items():
         row: list[Any] = [*name]
-        for k, (call, of) in enumerate(((levels, pattern), (paths, A))):
-            chosen = how or {"schedule": "rounds"}
+        chosen = how or {"schedule": "rounds"}
+        levels = partial(paths, product=min_next, dtype="INT32")
+        problems: list[tuple[Callable[..., Any], gb.Matrix]] = [(levels, pattern), (paths, A)]
+        for k, (call, of) in enumerate(problems):
             call(of, source, **chosen)  # compiled now
             start = time.perf_counter()
             found, it = call(of, source, **chosen)
@@ -99,27 +80,16 @@ def draw(name: str, drawn: dict[str, list[list[Any]]], devices: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="*", default=["luxembourg_osm"])
-    parser.add_argument("--devices", default="cuda:0")
-    parser.add_argument("--data", default="data")
-    parser.add_argument("--results", help="the name of the files under bench/results")
-    given = parser.parse_args()
+    given = experiment(__doc__, ["luxembourg_osm"], "cuda:0").parse_args()
     gb.init(given.devices)
-    what = (__doc__ or "").partition("\n\n")[2].strip()
-    where = ", ".join(f"{key}: {value}" for key, value in machine().items())
-    picture = f"![Times of paths by vertices taken at once]({given.results}.svg)"
-    text, drawn = [f"# Workers of gb.fixpoint on {given.devices}", "", what, "", where, "", picture], {}
+    parts, drawn = [f"![Times of paths by vertices taken at once]({given.results}.svg)"], {}
     for name in given.graphs:
         A, source = graph(name, given.data)
         drawn[name] = rows = measured(A, source)
-        lines = [COLUMNS, ["---"] * len(COLUMNS)]
-        lines += [[f"{x:,.3g}" if isinstance(x, float) else str(x) for x in row] for row in rows]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        text += ["", f"## {name}: {A.nrows:,} vertices, {A.nvals:,} arcs", "", table]
-        print("\n".join(text[-3:]), flush=True)
+        parts += [f"## {name}: {A.nrows:,} vertices, {A.nvals:,} arcs", markdown(COLUMNS, rows)]
+        print(*parts[-2:], sep="\n\n", flush=True)
+    page(given.results, f"Workers of gb.fixpoint on {given.devices}", __doc__, parts)
     if given.results:
-        (RESULTS / f"{given.results}.md").write_text("\n".join(text) + "\n")
         draw(given.results, drawn, given.devices)
 
 
