@@ -138,6 +138,7 @@ def _relax(spec: Spec, header: _Header) -> None:
     """A product; the monoid: replace(target, v) by many threads at once, better(a, b); the threads of a worker."""
     _product(spec, header)
     form = atomic_form(spec.op.monoid)
+    form = form if form in ("min", "max") else "cas"  # relax.cuh has these
     header.text.append(f"#define replace replace_{form}\n#define better better_{form}\n#define WORKER {spec.worker}")
 
 

@@ -113,20 +113,20 @@ class Fixpoint(Recording):
         if outer is not None:
             hint = "a loop's body can relax in rounds of its own"
             raise NotImplementedException(f"gb.fixpoint inside the body of a loop isn't there yet. Hint: {hint}")
-        self._sums = None
+        sums = None
         statements = [operation.what for operation in self._body.operations if operation.kind == "statement"]
         if len(statements) == len(self._body.operations) == 2:
-            self._sums = residual(*statements)
-            self.text = self._sums.text
+            sums = residual(*statements)
+            self.text = sums.text
         else:
             self._take(self._statement())
         if self._session.explaining:
             self._session.explaining.text.append(self.explained())
             return
-        if self._sums is None:
+        if sums is None:
             self._run()
         else:
-            self._sum(self._sums)
+            self._sum(sums)
         self._overwork = self._updates / max(self.output.nvals, 1)
         if settings.verbose & 3:
             print(self.explained() if settings.verbose & 2 else self.text, file=sys.stderr)

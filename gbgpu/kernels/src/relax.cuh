@@ -34,11 +34,6 @@ template <class T> DEVICE T replace_cas(T *target, T v) {
         old = seen;
     }
 }
-#define replace_or replace_cas
-#define replace_and replace_cas
-#define replace_xor replace_cas
-#define replace_xnor replace_cas
-#define replace_sum replace_cas
 template <class T> DEVICE T replace_min(T *target, T v) { return atomicMin(target, v); }
 template <class T> DEVICE T replace_max(T *target, T v) { return atomicMax(target, v); }
 // START is the NaN above all numbers from 0.0 up, as integers, and below all from -0.0 down, as unsigned ones.
@@ -58,11 +53,6 @@ DEVICE bool better_cas(Z a, Z b) {
     const Z made = add(b, a);
     return made == made && made != b;
 }
-#define better_or better_cas
-#define better_and better_cas
-#define better_xor better_cas
-#define better_xnor better_cas
-#define better_sum better_cas
 DEVICE bool better_min(Z a, Z b) { return a < b; }
 DEVICE bool better_max(Z a, Z b) { return a > b; }
 
