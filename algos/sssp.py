@@ -162,7 +162,7 @@ def relax(A: Matrix, d: Vector, lowest: float, total: float, rounds: int, most: 
     """Lower the distances `d`, and reach further vertices, until no arc shortens one.
 
     `lowest` and `total` are those of `check_weights`. Where all vertices are near, `rounds` bounds the rounds.
-    Distances above `most` are dropped. Returns whether the distances settled.
+    Distances above `most` are dropped. Returns whether the distances converged.
     """
     n, dtype = d.size, d.dtype.name
     if lowest >= 0 and most is None and without_rounds(A):

@@ -61,7 +61,7 @@ def free(session: Any, matrix: Any) -> bool:
 
 def thin(session: Any, frontier: Any) -> bool:
     """Whether a frontier has few vertices, of which rounds are longer than what they do."""
-    few: float = session.kernels.relaxing.crowd / 4 * frontier.size
+    few: float = session.kernels.relaxing.crowd / 4 * frontier.size  # clear of what gives way to rounds: not measured
     return frontier.nvals <= few
 
 

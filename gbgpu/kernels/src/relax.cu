@@ -16,7 +16,7 @@
 // again with all vertices that have a value.
 
 const u32 PLACES = 1024 / WORKERS;   // of a worker's own queue
-const u32 MANY = 8;                  // a warp that has more gives half away
+const u32 MANY = 8;                  // a warp that has more gives half away; 2 to 24 in bench/results/fixpoint-gpu.md
 const u32 LOOK = 1024;               // turns of a worker between two looks at the clock
 const u32 HUGE = 0xffffffffu / TEAM; // entries beyond which a worker takes a vertex by itself: the sum has 32 bits
 const u32 PATIENT = 1 << 26;         // looks of a warp that rests, some seconds; then as if a list were full

@@ -12,10 +12,10 @@ DEVICE void together() {
 template <class T> DEVICE T first_of(T v) {
     if (TEAM == 1) return v;
     if (TEAM == 32) return __shfl_sync(ALL, v, 0);
-    __shared__ T told;
-    if (!threadIdx.x) told = v;
+    __shared__ T first;
+    if (!threadIdx.x) first = v;
     __syncthreads();
-    const T found = told;
+    const T found = first;
     __syncthreads();
     return found;
 }
