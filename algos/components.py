@@ -25,9 +25,9 @@ import numpy as np
 from algos import verify
 from algos._inputs import rounds_are_cheap, row_lengths, square
 from algos.runs import ALGORITHMS, Algorithm, Result
-from gbgpu import Matrix, Scalar, Vector, binary, foldable, indexunary, loop, monoid, replace, select, unary
+from gbgpu import Matrix, Scalar, Vector, binary, foldable, indexunary, loop, monoid, replace, select
 from gbgpu.errors import InvalidValue, message
-from gbgpu.semiring import any_pair, min_first, plus_first, plus_second
+from gbgpu.semiring import any_pair, min_first, plus_second
 
 BUSY = 16  # neighbours without which no vertex is worth a search: a road network is not reached within few levels
 FEW, ROUNDS = 16, 32  # labels are passed on where less than a sixteenth is left, for so many rounds,
@@ -174,9 +174,8 @@ def has_symmetric_pattern(A: Matrix, n: int) -> bool:
         return True
     x = Vector(int, size=n, name="x")
     x[:] = 0
-    x << indexunary.index(x)
-    x << x.apply(scrambled)
-    differs = binary.ne(plus_second[int](A @ x).new() | plus_first[int](x @ A).new()).new()
+    x << scrambled(x)
+    differs = binary.ne(plus_second[int](A @ x).new() | plus_second[int](A.T @ x).new()).new()
     return not (differs.nvals and differs.reduce(monoid.lor).new().value)
 
 
@@ -198,7 +197,9 @@ def _scrambled(x):
 
 # An odd number for each INT64, as a random generator would draw them: the last steps of Steele, Lea, Flood, "Fast
 # Splittable Pseudorandom Number Generators", OOPSLA 2014, on multiples of an odd constant.
-scrambled = unary.register_anonymous(lambda x: _scrambled((x + 1) * -7046029254386353131), "scrambled")
+scrambled = indexunary.register_anonymous(
+    lambda x, row, column, thunk: _scrambled((row + 1) * -7046029254386353131), "scrambled"
+)
 
 
 def _sizes(labels: Vector) -> Vector:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import sys
 from collections import Counter, defaultdict
@@ -58,11 +59,17 @@ class Devices:
     partition: str = ""
     inline: str = "auto"
     balance: str = "auto"
+    replicas: int | str = "auto"
 
     @property
     def name(self) -> str:
         kind = self.partition.partition("(")[0]
-        return self.spec + f" {kind}" * bool(kind) + (" threads" if self.inline == "never" else "")
+        beside = " threads" * (self.inline == "never") + " own rows" * (self.replicas == 0)
+        return self.spec + f" {kind}" * bool(kind) + beside
+
+    @property
+    def several(self) -> bool:
+        return re.fullmatch(r"cpu:1|cuda:\d+", self.spec) is None
 
     @property
     def permutes(self) -> bool:
@@ -73,7 +80,8 @@ class Devices:
         """The call that starts this session."""
         partition = f", partition=gb.partition.{self.partition}" if self.partition else ""
         balance = f", balance=gb.balance.{self.balance}" if self.balance != "auto" else ""
-        return f"gb.init({self.spec!r}{partition}{balance})"
+        replicas = f", replicas={self.replicas}" if self.replicas != "auto" else ""
+        return f"gb.init({self.spec!r}{partition}{balance}{replicas})"
 
     def start(self) -> None:
         # Plain Python holds the interpreter: threads of such kernels only wait for each other.

@@ -1,24 +1,33 @@
-"""Relaxation to a fixpoint without rounds: one device extends vertices as they improve, window by window
-(kernels of kind relax). Where a matrix is spread over several devices, the first one has a replica of it.
+"""Relaxation to a fixpoint without rounds: devices extend vertices as they improve, window by window (kernels of kind
+relax). Where a matrix is spread over several devices, the first one has a replica of it, and does it all. Where it has
+no room for that, and in sessions of several processes, each device extends its own vertices: what it improves of others
+it tells their owners when all have done their windows (`_meet`), unless it has told them as much before.
 
 A kernel does a slice of the work and returns: in between, others have their turn, and Ctrl-C comes through. The vector
 is written once, at the end, so that what interrupts it leaves it as it was.
+
+Source: Ben-Nun, Sutton, Pai, Pingali, "Groute: An Asynchronous Multi-GPU Programming Model for Irregular Computations",
+PPoPP 2017: worklists of owners, and what does not improve a copy of a remote value is not sent.
 """
 
-from math import isnan
+from functools import partial
+from math import inf, isnan
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..device.remote import AWAY, local_results
 from ..distribute.blocks import VectorBlock, VectorStore
+from ..distribute.needs import Bins, messages
 from ..errors import DeviceError, InvalidValue, in_room, message
 from ..kernels import interface as k
 from ..kernels.interface import PROGRESS, Spec
 from ..language.expr import new_like
 from ..semiring._algebra import Monoid
 from ..trace import Record, counters, emit, listeners, now
-from .loop.limits import longest, measure
+from .matrix.csr import whole_vector
 from .moving import moved
+from .near import near_messages, near_vector
 from .run.steps import copied
 
 THIN, LONG = 8, 128  # entries a row, on average and at most, up to which rows are short
@@ -53,10 +62,19 @@ def free(session: Any, matrix: Any) -> bool:
     if _rounds_only(session) is not None:
         return False
     store = session.matrix_store(matrix)
-    if store.rowmap.p <= session.kernels.relaxing.alone:
+    if session.ranks is None and store.rowmap.p <= session.kernels.relaxing.alone:
         return True
-    measure(session, store)
-    return store.nvals <= THIN * store.rowmap.n and longest(store) < LONG
+    return store.nvals <= THIN * store.rowmap.n and _longest(session, store) < LONG
+
+
+def _longest(session: Any, store: Any) -> int:
+    """Entries of the longest row of a matrix, which are kept with it."""
+    if "longest" not in store.sums:
+        tasks, blocks, devices = store.rowmap.tasks, store.blocks, session.devices
+        found = session.over(tasks, lambda task: devices[task.device].longest(blocks[task.block].indptr), 0.0)
+        store.sums["longest"] = max(session.told(tasks, found, "the longest row"))
+    length: int = store.sums["longest"]
+    return length
 
 
 def thin(session: Any, frontier: Any) -> bool:
@@ -67,9 +85,16 @@ def thin(session: Any, frontier: Any) -> bool:
 
 def _rounds_only(session: Any) -> str | None:
     """What keeps all fixpoints of a session from the free schedule; None: nothing."""
-    if session.ranks is not None:
-        return "several processes"
-    return None if session.kernels.relaxing.most else "CPU devices beside GPUs"
+    return None if session.kernels.relaxing.most else "devices without a kernel that relaxes"
+
+
+def spread(session: Any, store: Any) -> bool:
+    """Whether each device extends its own vertices, as the first one can't have the matrix."""
+    if store.rowmap.p == 1:
+        return False
+    return session.ranks is not None or (
+        store.replica is None and not session.replicas.fit([store], 64 * store.rowmap.n)
+    )
 
 
 def hindrance(session: Any, work: Any) -> str | None:
@@ -82,56 +107,88 @@ def hindrance(session: Any, work: Any) -> str | None:
     if dtype.kind == "f" and not isnan(monoid.start):
         return f"monoid.{monoid.name} of floats"
     store = session.matrix_store(work.matrix)
-    if store.rowmap.p > 1 and store.replica is None and not session.replicas.fit([store], 64 * store.rowmap.n):
-        return "a matrix of which one device has no room for a replica"
+    if spread(session, store) and store.rowmap is not store.colmap:
+        return "a matrix whose columns have other owners than its rows"
     return None
 
 
+class Part(NamedTuple):
+    """What one device has: arguments of its kernels, as interface.py has them. `own`: `best` and `bits` of its rows;
+    `given`: what relax reads, `told`: where it leaves what others are to be told."""
+
+    n: int
+    own: tuple[Any, Any]
+    best: Any
+    bits: Any
+    lists: tuple[Any, Any, Any, Any]
+    limits: Any
+    given: tuple
+    told: tuple[Any, Any, Any]
+
+
 class Relaxation:
-    """One fixpoint on one device: a kernel call at a time."""
+    """One fixpoint: a kernel call at a time, on one device or on all of its matrix."""
 
     def __init__(self, session: Any, work: Any, frontier: Any):
         self._session, self._work, self._start = session, work, now()
         store = session.oriented(work.matrix, work.flip == work.turned)
-        whole = store if store.rowmap.p == 1 else session.replicas.of(store)
-        self._map, self._block = whole.rowmap, whole.blocks[0]
-        at = self._map.tasks[0].device
-        self._device = device = session.devices[at]
-        monoid, dtype, n = work.semiring.monoid, work.output.dtype, self._map.n
-        spec = Spec(op=work.semiring, a=whole.dtype, b=dtype, out=dtype, ptr=whole.ptr, idx=whole.idx, flip=work.flip)
-        relaxing = spec._replace(partial=work.mask is not None, worker=work.worker)
-        self._kernels = {kind: session.kernels.get(kind, spec) for kind in ("relax_begin", "relax_end")}
+        self._spread = spread(session, store)
+        whole = store if self._spread or store.rowmap.p == 1 else session.replicas.of(store)
+        self._map = map = whole.rowmap
+        monoid, dtype, step = work.semiring.monoid, work.output.dtype, work.window
+        self._spec = spec = Spec(
+            op=work.semiring, a=whole.dtype, b=dtype, out=dtype, ptr=whole.ptr, idx=whole.idx, flip=work.flip
+        )
+        relaxing = spec._replace(partial=work.mask is not None, worker=work.worker, spread=self._spread)
+        kinds = ("relax_begin", "relax_end") + (("relax_receive",) if self._spread else ())
+        self._kernels = {kind: session.kernels.get(kind, spec) for kind in kinds}
         self._kernels["relax"] = session.kernels.get("relax", relaxing)
+        if self._spread:
+            self._kernels["drain"] = session.kernels.get("drain", Spec(out=dtype, idx=whole.idx, partial=True))
         self._own = held = session.content(work.output)
-        listed = moved(session, session.content(frontier), "list", self._map).blocks[0]
+        listed = moved(session, session.content(frontier), "list", map)
         alone = held.form == "list" and frontier is work.output
         dense = held if alone else self._dense(held)
-        nil, step = session.nil(at), work.window
-        words = (n + 63) >> 6
+        mask = None if work.mask is None else near_vector(session, self._dense(session.content(work.mask.parent)))
+        slots = map.nslots if self._spread else map.n
+        words = (slots + 63) >> 6
 
-        def begin(task: Any) -> None:
-            self._best = device.full(n, monoid.start, dtype.np_type) if alone else device.empty(n, dtype.np_type)
-            self._bits = device.zeros(words, np.int64)
-            self._lists = session.kernels.lists(device, n, spec)
-            self._limits = device.put(_limits(monoid, dtype, step))
+        def begin(task: Any) -> Part:
+            device, nil, b = session.devices[task.device], session.nil(task.device), task.block
+            n, first = map.rows[b], map.first_slot(b)
+            rows, place = slice(first, first + n), slice(first >> 6, (first + n + 63) >> 6)
+            fresh = alone or self._spread
+            best = device.full(slots, monoid.start, dtype.np_type) if fresh else device.empty(slots, dtype.np_type)
+            bits, lists = device.zeros(words, np.int64), session.kernels.lists(device, n, spec)
+            limits = device.put(_limits(monoid, dtype, step))
             flags = k.XLIST if alone else k.XFULL if dense.form == "full" else 0
-            block = dense.blocks[0]
+            block, own = dense.blocks[b], (best[rows], bits[place])
             given = (block.vals, block.stride, nil.words if block.words is None else block.words)
-            _, far, queued, progress = self._lists
-            into = self._best, self._bits, far, queued, self._limits, progress
-            self._kernels["relax_begin"](n, *listed.listed, *given, flags, *into)
+            _, far, queued, progress = lists
+            self._kernels["relax_begin"](
+                n, *listed.blocks[b].listed, *given, flags, *own, far, queued, limits, progress
+            )
+            if mask is None:
+                lets = nil.words
+            elif mask.form == "full":
+                lets = device.full(words, -1, np.int64)
+            else:
+                lets = whole_vector(session, mask, task.device).words
+            told = (device.zeros(words, np.int64), device.empty(slots, whole.idx), device.zeros(1, np.int64))
+            if not self._spread:
+                told = nil.words, nil.slots(whole.idx), nil.scratch
+            return Part(n, own, best, bits, lists, limits, (n, *whole.blocks[b].csr, lets), told)
 
-        session.over(self._map.tasks, begin, 0.0)
+        self._parts = session.over(map.tasks, begin, 0.0)
         self._flags = 0 if step is None else k.WINDOWED | (k.GROWS if work.grows else 0)
-        self._mwords = nil.words
-        if work.mask is not None:
-            held = self._dense(session.content(work.mask.parent))
-            full = held.form == "full"
-            self._mwords = device.full(words, -1, np.int64) if full else held.blocks[0].words
+        if mask is not None:
             self._flags |= k.MASKED | (k.COMPLEMENT if work.mask.complement else 0)
-        self._most = session.kernels.relaxing.most, 1 if work.on_window else 0
-        self._crowd = int(session.kernels.relaxing.crowd * n) if work.schedule == "auto" else 0
         self.numbers = dict.fromkeys(PROGRESS, 0)
+        self._meeting, self._at = session.kernels.relaxing.meeting, (0, 0)
+        self.meetings = 0  # of devices that had done all within the limit
+        self._limit, self._rise, self._windows = *np.split(_limits(monoid, dtype, step)[:2], 2), 0
+        if self._spread:
+            self._look()
 
     def _dense(self, store: VectorStore) -> VectorStore:
         """A vector with a place for each row, on this device."""
@@ -139,61 +196,147 @@ class Relaxation:
 
     def go(self) -> int:
         """One slice; returns why it ended."""
-        near, far, queued, progress = self._lists
-        given = self._map.n, *self._block.csr, self._mwords, self._flags, *self._most, self._crowd, self._work.fetch
-        state = self._best, self._bits, near, far, queued, self._limits, progress
+        session, work, relaxing = self._session, self._work, self._session.kernels.relaxing
+        if self._spread and not self.numbers["near"]:
+            self._open_window()
+        windows = 1 if self._spread or work.on_window else 0
+        crowd = relaxing.crowd if work.schedule == "auto" else 0.0
 
-        def work(task: Any) -> np.ndarray:
-            self._kernels["relax"](*given, *state)
-            found: np.ndarray = self._device.get(progress[: len(PROGRESS)])
-            return found
+        def extend(task: Any) -> None:
+            device, part = session.devices[task.device], self._parts[task.block]
+            near, far, queued, progress = part.lists
+            if self._spread:
+                device.copy(part.limits[:1], device.put(self._limit))
+            how = self._flags, relaxing.most, windows, int(crowd * part.n), work.fetch, self._map.first_slot(task.block)
+            state = part.best, part.bits, near, far, queued, part.limits, *part.told, progress
+            self._kernels["relax"](*part.given, *how, *state)
 
-        found = self._session.over(self._map.tasks, work, 0.0)[0]
-        self.numbers = dict(zip(PROGRESS, found.tolist(), strict=True))
+        session.over(self._map.tasks, extend, 0.0)
+        if self._spread:
+            self._tell_owners()
+        self._look()
         if self.numbers["ended"] < 0:
             raise DeviceError(message("workers that come to the end of a window", "some that did not, in 20 s"))
         return self.numbers["ended"]
 
+    def _open_window(self) -> None:
+        """The limit of all devices: as before, if others have told of something within it, or so much further. A window
+        of which devices spent more time on telling others than on extending is followed by ones twice as wide."""
+        start, extended = self._work.semiring.monoid.start, self.numbers["extended"]
+        best, better = (np.fmin, np.less) if self._work.semiring.monoid.name == "min" else (np.fmax, np.greater)
+        low = best.reduce(self._lows, keepdims=True)
+        if self._flags & k.WINDOWED and (self._windows == 0 or better(self._limit, low)):
+            (before, met), self._at = self._at, (extended, self.meetings)
+            with np.errstate(over="ignore"):
+                if self._flags & k.GROWS and extended - before < (self.meetings - met) * self._meeting:
+                    self._rise = self._rise + self._rise
+                limit = low + self._rise
+            self._limit = np.full_like(low, start) if better(limit, low) else limit
+            self._windows += 1
+        self._windows = max(self._windows, 1)
+        self.meetings += 1
+
+    def _tell_owners(self) -> None:
+        """What was improved of others goes to them, and what improves their values waits there."""
+        session, map, start = self._session, self._map, self._work.semiring.monoid.start
+        devices, dtype = session.devices, self._work.output.dtype.np_type
+
+        def sorted_by_owner(task: Any) -> Bins:
+            device, part = devices[task.device], self._parts[task.block]
+            words, touched, count = part.told
+            slots, vals = device.empty(map.nslots, touched.dtype), device.empty(map.nslots, dtype)
+            counts, starts = device.zeros(map.p, np.int64), map.tables(device).starts
+            self._kernels["drain"](count, touched, part.best, words, start, starts, map.p, slots, vals, counts)
+            device.clear(count)
+            return Bins(task.device, slots, vals, counts)
+
+        bins = session.over(map.tasks, sorted_by_owner, 0.0)
+        others = near_messages(session, bins, map, False)
+
+        def brought(task: Any) -> list[Any]:
+            found, transfers = messages(bins, map, devices, task.block, False, session.brings)
+            session.carry(task.device, transfers)
+            return found + others[task.block]
+
+        came = session.over(map.tasks, brought, 0.0)
+
+        def receive(task: Any) -> None:
+            part = self._parts[task.block]
+            _, far, queued, progress = part.lists
+            for slots, vals, count in came[task.block]:
+                devices[task.device].reach(slots)
+                given = part.n, count, slots, vals
+                self._kernels["relax_receive"](*given, *part.own, far, queued, part.limits, progress)
+
+        session.over(map.tasks, receive, 0.0)
+
+    def _look(self) -> None:
+        """What devices have counted; each process gets that of all."""
+        session, number = self._session, self._limit.dtype
+        wide = np.dtype(f"{number.kind}8" if number.kind in "fu" else "i8")
+
+        def counted(task: Any) -> list[int]:
+            device, part = session.devices[task.device], self._parts[task.block]
+            low = device.get(part.limits)[2:].astype(wide).view(np.int64) if self._spread else [0]
+            return [*device.get(part.lists[3][: len(PROGRESS)]).tolist(), int(low[0])]
+
+        found = local_results(session.over(self._map.tasks, counted, 0.0))
+        if session.ranks is not None:
+            own = np.zeros((session.ranks.most, len(PROGRESS) + 2), np.int64)  # of each device, and whether it has any
+            own[: len(found), :-1], own[: len(found), -1] = found or 0, 1
+            told = np.array(session.ranks.numbers(own.ravel().tolist(), "a fixpoint")).reshape(-1, own.shape[1])
+            found = told[told[:, -1] == 1, :-1].tolist()
+        *sums, ended, lows = zip(*found, strict=True)
+        self.numbers = dict(zip(PROGRESS, (*map(sum, sums), min(ended) if min(ended) < 0 else max(ended)), strict=True))
+        if self._spread:
+            self._lows = np.array(lows).view(wide).astype(number)
+            self.numbers["windows"] = self._windows
+            if self.numbers["ended"] == k.CONVERGED and self.numbers["near"] + self.numbers["far"]:
+                self.numbers["ended"] = k.UNDER_WAY
+            if self.numbers["ended"] == k.UNDER_WAY and not self.numbers["near"] + self.numbers["far"]:
+                self.numbers["ended"] = k.CONVERGED
+
     def end(self) -> Any:
         """The output takes what was found. Returns the vector of what still waits, or None."""
-        session, work, n, device = self._session, self._work, self._map.n, self._device
+        session, work, n = self._session, self._work, self._map.n
         if work.output.size != n:
             raise InvalidValue(message(f"an output that keeps its size of {n}", f"one of {work.output.size} now"))
-        near, far, queued, progress = self._lists
         dtype, ended = work.output.dtype, self.numbers["ended"]
 
-        def closed(task: Any) -> tuple[Any, Any, Any]:
-            size = (n + 63) >> 6
+        def closed(task: Any) -> tuple[VectorBlock, VectorBlock | None]:
+            device, part = session.devices[task.device], self._parts[task.block]
+            near, far, queued, progress = part.lists
+            size = (part.n + 63) >> 6
             words, waiting = device.empty(size, np.int64), device.zeros(size, np.int64)
             count = device.zeros(1, np.int64)
-            self._kernels["relax_end"](n, self._best, self._bits, near, far, queued, progress, words, waiting, count)
-            return words, waiting, count
+            self._kernels["relax_end"](part.n, *part.own, near, far, queued, progress, words, waiting, count)
+            best = copied(device, part.own[0]) if self._spread else part.own[0]  # or the rest would stay with it
+            found = VectorBlock(part.n, best, 1, words, count=count)
+            if ended == k.CONVERGED:
+                return found, None
+            bits = copied(device, words) if ended == k.CROWDED else waiting
+            return found, VectorBlock(part.n, copied(device, best), 1, bits, count=device.set_bits(bits))
 
-        words, waiting, count = session.over(self._map.tasks, closed, 0.0)[0]
-        found = self._stored(dtype, self._best, words, count)
+        pairs = [(AWAY, AWAY) if pair is AWAY else pair for pair in session.over(self._map.tasks, closed, 0.0)]
+        found, waiting = (list(blocks) for blocks in zip(*pairs, strict=True))
         frontier = None
         if ended != k.CONVERGED:
             frontier = new_like(work.output.shape, dtype, None)
-            if ended == k.CROWDED:
-                waiting = words
-            best, bits = (
-                session.over(self._map.tasks, lambda task, x=x: copied(device, x), 0.0)[0]
-                for x in (self._best, waiting)
-            )
-            frontier._store = self._stored(dtype, best, bits, device.set_bits(bits))
-        work.output._store = found
+            frontier._store = self._stored(dtype, waiting)
+        work.output._store = self._stored(dtype, found)
         if listeners:
             self._tell()
         return frontier
 
-    def _stored(self, dtype: Any, vals: Any, words: Any, count: Any) -> VectorStore:
-        store = VectorStore(self._map, dtype, "bitmap", False, [VectorBlock(self._map.n, vals, 1, words, count=count)])
+    def _stored(self, dtype: Any, blocks: list[VectorBlock]) -> VectorStore:
+        store = VectorStore(self._map, dtype, "bitmap", False, blocks)
         own = self._own.map
         return store if own is self._map else moved(self._session, store, "bitmap", own)
 
     def _tell(self) -> None:
         counters.statements += 1
-        record = Record(counters.statements, self._work.text, "relax", self._device.name, "push", "bitmap")
+        names = ", ".join(self._session.devices[task.device].name for task in self._map.tasks)
+        record = Record(counters.statements, self._work.text, "relax", names, "push", "bitmap")
         record.start, record.end = self._start, now()
         seen = np.array([self.numbers["edges"], self.numbers["extended"], 0, 0])
         record.keep(np.asarray, seen, None, ())
@@ -204,22 +347,24 @@ def relax(session: Any, work: Any, frontier: Any) -> Done:
     """Relax until nothing improves, or until rounds are quicker."""
     with session.lock:
         session.check()
-        found = in_room(lambda: Relaxation(session, work, frontier))
+        begin = partial(Relaxation, session, work, frontier)
+        found = in_room(begin) if session.ranks is None else begin()  # what one of several lacks, ends all
     if found is None:
         return Done(0, 0, frontier, "memory lacks", False)
-    ended, why = k.UNDER_WAY, ""
+    ended, why, told, most = k.UNDER_WAY, "", 0, inf if work.window or work.rounds_left is None else work.rounds_left
     while ended == k.UNDER_WAY:
         if session.lock.wanted:
             session.lock.give_way()
         with session.lock:
             session.check()
             ended = found.go()
-        if work.on_window is not None:
-            work.on_window(work.windows + found.numbers["windows"])
+        if work.on_window is not None and found.numbers["windows"] > told:
+            told = found.numbers["windows"]
+            work.on_window(work.windows + told)
         if work.max_updates is not None and work.updates + found.numbers["extended"] >= work.max_updates:
             why = "max_updates"
             break
-        if found.numbers["extended"] >= work.endless:
+        if found.numbers["extended"] >= work.endless or found.meetings > most:
             why = "no end in sight"
             break
     with session.lock:

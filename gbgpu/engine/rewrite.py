@@ -166,14 +166,15 @@ def selection(session: Any, index: Index) -> Any:
     matrix = _new((len(index), index.n), BOOL, None)
     over = session.maps.of(index.size) if index.vector is None else session.content(index.vector).map
     rowmap, colmap = over, session.maps.pair(index.size, index.n, over.p)[1]
-    ids = shapes.Ids(session, index, colmap, rowmap)
+    filled = index.vector is None or not session.explaining
+    ids = shapes.Ids(session, index, colmap, rowmap) if filled else None
 
     def part(task: Task) -> csr.Rows:
         b, device, n = task.block, session.devices[task.device], rowmap.rows[task.block]
-        found, begins = ids.part(b, rowmap), device.xp.arange(n + 1)
-        if session.explaining:  # nothing may have filled a vector of ids
-            begins = begins.clip(0, len(found))
-        rows = csr.Rows(begins, found, device.full(1, True, np.bool_), 0)
+        one = device.full(1, True, np.bool_)
+        if ids is None:
+            return csr.Rows(device.zeros(n + 1, "int64"), device.empty(0, colmap.slot_type()), one, 0)
+        rows = csr.Rows(device.xp.arange(n + 1), ids.part(b, rowmap), one, 0)
         return csr.keep_entries(device, rows, rows.cols >= 0)
 
     def made() -> MatrixStore:

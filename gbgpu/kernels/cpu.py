@@ -28,7 +28,7 @@ class CpuKernels:
     neutral = False
     # Without rounds, an update takes a fourth of the time. One thread goes first in, first out: that is the order of
     # equal weights, without windows.
-    relaxing = Relaxing(most=1 << 20, alone=4, windows=(8.0, None), crowd=0.0, itemsize=1)
+    relaxing = Relaxing(most=1 << 20, alone=4, windows=(8.0, None), crowd=0.0, itemsize=1, meeting=4000)
     whole = 100_000  # such products take less than handing them out
     weights: Mapping[str, float] = {}
     mxm: tuple[str, ...] = ("dot", "rows", "hash", "dense", "sort")

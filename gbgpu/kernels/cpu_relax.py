@@ -1,8 +1,9 @@
 """Bodies of the CPU kernels that relax to a fixpoint, as cpu_bodies.py has the others'; and what fills their gaps.
 
-One thread does it all. Vertices of a window wait in a ring, first in first out. Those beyond its limit wait in a list,
-which is gone through when the ring is empty. A vertex is in each at most once, so that both have room for all. Of those
-that wait, one that improves again keeps its place; one that comes into the window leaves the list at the next look.
+One thread does all of one device. Vertices of a window wait in a ring, first in first out. Those beyond its limit wait
+in a list, which is gone through when the ring is empty. A vertex is in each at most once, so that both have room for
+all. Of those that wait, one that improves again keeps its place; one that comes into the window leaves the list at the
+next look.
 """
 
 from math import isnan
@@ -29,15 +30,17 @@ BODIES = {
         if q < room:
             far[q] = r
             queued[r] = LISTED | WAITS
+            low = add(low, best[r])
     if count[0] > room:
         progress[6] = CROWDED
     progress[1] = min(count[0], room)
+    limits[2] = low
 """,
     "relax": """
     at, waiting, far_count = progress[7], progress[0], progress[1]
-    limit, delta = limits[0], limits[1]
+    limit, delta, lowest = limits[0], limits[1], limits[2]
     edges, extended, improved, begun, ended = np.int64(0), np.int64(0), np.int64(0), np.int64(0), 0
-    masked, windowed = flags & MASKED, flags & WINDOWED
+    masked, windowed, told = flags & MASKED, flags & WINDOWED, touched_count[0]
     flip = 0 if flags & COMPLEMENT else -1
     while ended == 0 and edges < most:
         if waiting == 0:
@@ -50,23 +53,26 @@ BODIES = {
                 for q in range(far_count):
                     r = np.intp(far[q])
                     if queued[r] & WAITS:
-                        low = add(low, best[r])
+                        low = add(low, best[first + r])
                         far[kept] = r
                         kept += 1
                     else:
                         queued[r] = queued[r] & RINGED
                 far_count = kept
-                limits[0] = START
-                if windowed:
-                    limits[0] = low + delta
-                    if beyond(low, limits[0]):  # it wrapped
-                        limits[0] = START
-                limit, kept = limits[0], 0
+                if not SPREAD:
+                    limits[0] = START
+                    if windowed:
+                        limits[0] = low + delta
+                        if beyond(low, limits[0]):  # it wrapped
+                            limits[0] = START
+                limit, lowest, kept = limits[0], START, 0
                 for q in range(far_count):
                     r = np.intp(far[q])
-                    if beyond(best[r], limit):
+                    if beyond(best[first + r], limit):
                         far[kept] = r
                         kept += 1
+                        if SPREAD:
+                            lowest = add(lowest, best[first + r])
                     else:
                         queued[r] = RINGED
                         near[waiting] = r
@@ -105,24 +111,56 @@ BODIES = {
                     bits[c >> 6] |= bit
                 improved += 1
                 best[c] = made
-                was = queued[c]
+                if SPREAD and (c < first or c >= first + n):
+                    bit = np.int64(1) << np.int64(c & 63)
+                    if acc_words[c >> 6] & bit == 0:
+                        acc_words[c >> 6] |= bit
+                        touched[told] = c
+                        told += 1
+                    continue
+                to = c - first
+                was = queued[to]
                 if beyond(made, limit):
                     if was & LISTED == 0:
-                        far[far_count] = c
+                        far[far_count] = to
                         far_count += 1
-                    queued[c] = was | LISTED | WAITS
+                    queued[to] = was | LISTED | WAITS
+                    if SPREAD:
+                        lowest = add(lowest, made)
                 else:
                     if was & RINGED == 0:
                         place = at + waiting
-                        near[place if place < n else place - n] = c
+                        near[place if place < n else place - n] = to
                         waiting += 1
-                    queued[c] = (was | RINGED) & (RINGED | LISTED)
+                    queued[to] = (was | RINGED) & (RINGED | LISTED)
+    if SPREAD:
+        limits[2], touched_count[0] = lowest, told
     progress[0], progress[1] = waiting, far_count
     progress[2] += begun
     progress[3] += extended
     progress[4] += edges - extended
     progress[5] += improved
     progress[6], progress[7] = ended, at
+""",
+    "relax_receive": """
+    far_count, lowest = progress[1], limits[2]
+    for q in range(count[0]):
+        r, term = np.intp(slots[q]), vals[q]
+        made = add(best[r], term)
+        if made == best[r] or made != made:
+            bit = np.int64(1) << np.int64(r & 63)
+            if not is_start(term) or not is_start(best[r]) or bits[r >> 6] & bit != 0:
+                continue
+            bits[r >> 6] |= bit
+        best[r] = made
+        was = queued[r]
+        if was & RINGED == 0:
+            if was & LISTED == 0:
+                far[far_count] = r
+                far_count += 1
+            queued[r] = was | LISTED | WAITS
+            lowest = add(lowest, made)
+    progress[1], limits[2] = far_count, lowest
 """,
     "relax_end": """
     found = 0
@@ -173,4 +211,5 @@ def names(kind: str, spec: Spec, parts: Any) -> dict[str, str]:
     entry = "cast_a(avals[e * astride])"
     x, y = ("x", entry) if flip else (entry, "x")
     term = parts.call("mult", multiply.program, x=x, y=y)
-    return {"load_x": "x = cast_x(best[r])", "value": term}
+    parts.text.append(f"SPREAD = {spec.spread}")
+    return {"load_x": "x = cast_x(best[first + r])", "value": term}

@@ -81,7 +81,9 @@ class GpuKernels:
 
     kind = "cuda"
     atomic, neutral = False, True
-    relaxing = Relaxing(most=100_000_000, alone=0, windows=(32.0, 32.0), crowd=1 / 8, itemsize=4)  # atomics of 4 bytes
+    relaxing = Relaxing(
+        most=100_000_000, alone=0, windows=(32.0, 32.0), crowd=1 / 8, itemsize=4, meeting=100_000
+    )  # atomics of 4 bytes
     weights: Mapping[str, float] = {}
     mxm: tuple[str, ...] = ("dot", "dense", "sort")
     whole = 1 << 28  # searches gain by a second GPU from there on: RMAT of scale 22 is slower on two, 24 is faster
@@ -508,5 +510,5 @@ _SPECIAL: dict[str, Any] = {
     "pull_far": _pull_far,
     "push": _push,
     **dict.fromkeys(("reduce", "fold"), _reduce),
-    **dict.fromkeys(("relax_begin", "relax", "relax_end"), _relax),
+    **dict.fromkeys(("relax_begin", "relax", "relax_receive", "relax_end"), _relax),
 }

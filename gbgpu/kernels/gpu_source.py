@@ -137,6 +137,7 @@ def _product(spec: Spec, header: _Header) -> None:
 def _relax(spec: Spec, header: _Header) -> None:
     """A product; the monoid: replace(target, v) by many threads at once, better(a, b); the threads of a worker."""
     _product(spec, header)
+    header.constants(SPREAD=spec.spread)
     form = atomic_form(spec.op.monoid)
     form = form if form in ("min", "max") else "cas"  # relax.cuh has these
     header.text.append(f"#define replace replace_{form}\n#define better better_{form}\n#define WORKER {spec.worker}")
@@ -148,6 +149,7 @@ def _combine(spec: Spec, header: _Header) -> None:
 
 def _drain(spec: Spec, header: _Header) -> None:
     header.types(T_OUT=spec.out or (spec.op.return_type if spec.op is not None else BOOL))
+    header.constants(PARTIAL=spec.partial)
 
 
 def _reduce(spec: Spec, header: _Header) -> None:

@@ -75,8 +75,9 @@ class Spec(NamedTuple):
     # what an entry of one operand alone becomes: "defaults": op(a, bdefault) or op(adefault, b); "union": itself, cast
     # to out (of merge that is always so); "": nothing
     lone: str = ""
-    partial: bool = False  # pull_stream: x is not full; relax: there is a mask
+    partial: bool = False  # pull_stream: x is not full; relax: there is a mask; drain: values stay where they are
     worker: int = 32  # relax, GPUs: threads that extend vertices together: 1, 32 or 256
+    spread: bool = False  # relax: other devices have rows too
     fixed: bool = False  # pull, CPU devices: sums are rounded term by term, in the order of a row, compiled or not
     # ewise: typed binary operator of the result so far and a third operand (which is its left one if flip)
     then: Any = None
@@ -241,12 +242,15 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     # run q: vals[order[starts[q]]] and on, up to the next run, combined in this order. op: a typed monoid or binary.
     "combine_runs": ("n", "starts", "order", "vals", "out_vals"),
-    # -- relaxation of x @ A to its fixpoint on one device (engine/fixpoint.py). op: TypedSemiring whose monoid is
-    # idempotent and has the type of its products; a: type of A; b, out: the monoid's.
+    # -- relaxation of x @ A to its fixpoint (engine/fixpoint.py). op: TypedSemiring whose monoid is idempotent and has
+    # the type of its products; a: type of A; b, out: the monoid's.
     # `best` has the values of all vertices, START where there is none; `bits` the vertices whose value is START.
     # `near` and `far` list vertices that wait to be extended, in this window and in a later one; `queued` goes with
     # them (CUDA: the values with which they came to `far`; CPU: marks, as cpu_relax.py has them).
     # limits: the limit of the window, how far it rises, the best value of far. progress (int64): PROGRESS, and more.
+    # What other devices own (`spread`): relax has `best`, `bits` and mwords by the slots of all, those of A's rows
+    # begin at `first`; of others `best` has what they were told, and what they are to be told is touched (their slots).
+    # The caller sets the limit. All other kernels have the device's own rows alone.
     # relax_begin: the list is the frontier, which goes to `far`. Values of others come from d, unless XLIST.
     "relax_begin": (
         *("n", *_LIST, "dvals", "dstride", "dwords", "flags", "best", "bits", "far", "queued"),
@@ -256,9 +260,11 @@ KINDS: dict[str, tuple[str, ...]] = {
     # nanoseconds) or `windows` (0: any number) are done, or more than `wide` vertices are near: it may be called again.
     # takes (GPUs): vertices that a worker takes from a list at once; 0: as many as there are for each.
     "relax": (
-        *("n", *_CSR, "mwords", "flags", "most", "windows", "wide", "takes", "best", "bits", "near", "far", "queued"),
-        *("limits", "progress"),
+        *("n", *_CSR, "mwords", "flags", "most", "windows", "wide", "takes", "first", "best", "bits", "near", "far"),
+        *("queued", "limits", "acc_words", "touched", "touched_count", "progress"),
     ),
+    # What others have told: the list's rows that it improves go to `far`.
+    "relax_receive": ("n", "count", "slots", "vals", "best", "bits", "far", "queued", "limits", "progress"),
     # Which vertices have a value, and how many; which wait.
     "relax_end": ("n", "best", "bits", "near", "far", "queued", "progress", "out_words", "out_waiting", "count"),
 }
@@ -281,7 +287,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "mxm": ("mxm_rows", "mxm_dot", "mxm_dense", "mxm_expand", "mxm_pattern"),
     "moved": ("move_rows",),
     "runs": ("combine_runs",),
-    "relax": ("relax_begin", "relax", "relax_end"),
+    "relax": ("relax_begin", "relax", "relax_receive", "relax_end"),
 }
 ROLES = {kind: role for role, kinds in _ROLES.items() for kind in kinds}
 
@@ -304,7 +310,8 @@ def written(kind: str) -> frozenset[int]:
 
 # Arguments that are whole numbers of the host.
 INTEGERS = {"n", "p", "flags", "keep", "row0", "own_lo", "own_hi", "width", "renamed", "owner", "taker", "least"}
-INTEGERS |= {"astride", "bstride", "tstride", "xstride", "dstride", "shift", "most", "windows", "wide", "takes"}
+INTEGERS |= {"astride", "bstride", "tstride", "xstride", "dstride", "shift"}
+INTEGERS |= {"most", "windows", "wide", "takes", "first"}
 
 
 class Costs(NamedTuple):
@@ -329,6 +336,7 @@ class Relaxing(NamedTuple):
     windows: tuple[float, float | None]  # mean weights that one is wide, where weights differ and where not; None: none
     crowd: float  # the share of all vertices near at once from which on rounds take less time; 0: none
     itemsize: int  # bytes of the narrowest values
+    meeting: int  # vertices that are extended in the time in which devices tell one another what they found
 
 
 def counts_hits(spec: Spec) -> bool:

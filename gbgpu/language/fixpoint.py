@@ -250,13 +250,13 @@ class Fixpoint(Recording):
                 how += [f"rounds: {why}"] if why else []
                 bound = ROUNDS if either and (self._asked == "auto" or self.window is None) else None
                 frontier, why = self._rounds(frontier, bound), ""
-                if bound is None or self._rounds_left == 0:
+                if bound is None or self.rounds_left == 0:
                     break
                 go_free = frontier is not None and session.thin(frontier)
         self._converged, self._how = frontier is None, "; ".join(how)
 
     @property
-    def _rounds_left(self) -> int | None:
+    def rounds_left(self) -> int | None:
         """Rounds without windows that the longest path without a cycle may still take; None: any number.
 
         Of ordered monoids only a negative cycle takes more, and is worth while for ever.
@@ -286,7 +286,7 @@ class Fixpoint(Recording):
         most = self.max_updates
         if most is None and step is not None:
             most = self._updates + self.endless
-        bounds = [many for many in (bound, self._rounds_left if step is None else None) if many is not None]
+        bounds = [many for many in (bound, self.rounds_left if step is None else None) if many is not None]
         with loop(min(bounds, default=None)) as it:
             updates << updates + near.nvals
             (t if mask is None else t(mask, replace)) << product
@@ -370,8 +370,8 @@ def fixpoint(
         first. A wide window lets more be done at once, and more of it again. "auto": as predicted from the weights.
         None: no windows.
     schedule : "auto", "free" or "rounds"
-        "free": without rounds, on one device; "rounds": as a loop of rounds; "auto": what is predicted to take less
-        time. The result is the same.
+        "free": without rounds; "rounds": as a loop of rounds; "auto": what is predicted to take less time. The result
+        is the same.
     max_updates : int, optional
         The run ends once so many vertices were extended, 1 or more, and `converged` is False if any still waits. It
         is looked at after each round, or after each kernel call of the free schedule.

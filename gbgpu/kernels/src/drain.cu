@@ -1,4 +1,5 @@
-// Empties a workspace into one list for each of the p owners, and leaves it as it was before the push.
+// Empties a workspace into one list for each of the p owners, and leaves it as it was before the push; PARTIAL: but for
+// its values.
 KERNEL drain(const i64 *touched_count, const IDX *touched, T_OUT *acc_vals, i64 *acc_words, T_OUT start,
              const i64 *starts, i64 p, IDX *out_slots, T_OUT *out_vals, i64 *out_counts) {
     const i64 total = touched_count[0];
@@ -28,6 +29,6 @@ KERNEL drain(const i64 *touched_count, const IDX *touched, T_OUT *acc_vals, i64 
         ((u32 *)acc_words)[slot >> 5] = 0;
         if (ISO) continue;
         out_vals[at] = acc_vals[slot];
-        acc_vals[slot] = start;
+        if (!PARTIAL) acc_vals[slot] = start;
     }
 }

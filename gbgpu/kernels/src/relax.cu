@@ -25,8 +25,9 @@ const u32 FEW = 4; // GROWS: after a window of fewer vertices than a quarter of 
 enum { EXTEND = 1, SPLIT, STOP }; // what all do next
 
 KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 astride, const i64 *mwords, i64 flags,
-             i64 most, i64 windows, i64 wide, i64 takes, Z *best, i64 *bits, IDX *near, IDX *far, Z *queued, Z *limits,
-             Work *progress, i64 room, Meeting *meeting) {
+             i64 most, i64 windows, i64 wide, i64 takes, i64 first, Z *best, i64 *bits, IDX *near, IDX *far, Z *queued,
+             Z *limits, i64 *acc_words, IDX *touched, i64 *touched_count, Work *progress, i64 room, Meeting *meeting) {
+    Z *const here = SPREAD ? best + first : best; // of the rows of A
     __shared__ IDX places[WORKERS][PLACES]; // the queues: vertices, and their rows
     __shared__ PTR begins[WORKERS][PLACES];
     __shared__ u32 degrees[WORKERS][PLACES];
@@ -66,8 +67,8 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
         if (late || (windows && w->windows - before >= windows)) return STOP;
         const Z low = l[2], last = l[0];
         const Z from = w->windows && !better(last, low) ? last : low; // some that are not in use made it too low
-        Z limit = START;
-        if (flags & WINDOWED) {
+        Z limit = SPREAD ? last : START;
+        if (!SPREAD && flags & WINDOWED) {
             const Z rise = few && flags & GROWS ? l[1] + l[1] : l[1];
             if (!better(Z(START - rise), from)) limit = from + rise; // else it would wrap
         }
@@ -97,7 +98,7 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
                 if (live) {
                     v = far_now[i];
                     value = queued_now[i];
-                    live = bits_of(look_at(best + v)) == bits_of(value);
+                    live = bits_of(look_at(here + v)) == bits_of(value);
                 }
                 const bool later = live && better(limit, value);
                 put(live && !later, v, other, room, progress, &progress->spilled);
@@ -205,23 +206,36 @@ KERNEL relax(i64 n, const PTR *indptr, const IDX *cols, const T_A *avals, i64 as
             together();
             for (u32 base = 0; base < total; base += TEAM) {
                 const u32 t = base + lane, row = rows[own].of(t, base, degree, start);
-                bool found = false;
+                bool found = false, inside = !SPREAD;
                 IDX u = 0;
                 Z made = START;
                 PTR u_begin = 0, u_end = 0;
                 if (t < total) {
                     const i64 e = rows[own].first[row] + t;
                     u = load(cols + e);
-                    const Z value = look_at(best + rows[own].vertex[row]);
+                    const Z value = look_at(here + rows[own].vertex[row]);
                     made = term(READS_A ? load(avals + e * astride) : T_A(), value, 0, 0);
                     if (!PARTIAL || lets(mwords, u, flags)) {
-                        u_begin = load(indptr + u); // under way beside what follows
-                        u_end = load(indptr + u + 1);
+                        if (SPREAD) inside = u >= first && u < first + n;
+                        if (inside) {
+                            const i64 r = SPREAD ? u - first : u;
+                            u_begin = load(indptr + r); // under way beside what follows
+                            u_end = load(indptr + r + 1);
+                        }
                         if (is_start(made)) found = is_start(look_at(best + u)) && mark(bits, u);
                         else found = improves(made, replace(best + u, made));
                     }
                 }
                 improved += found;
+                if (SPREAD) {
+                    if (any_of_warp(found && !inside)) {
+                        const bool new_one = found && !inside && mark(acc_words, u);
+                        const i64 at = append_of(new_one, touched_count);
+                        if (new_one) touched[at] = u;
+                    }
+                    found &= inside;
+                    u = (IDX)(u - first);
+                }
                 const bool later = found && better(limit, made);
                 u32 place, many;
                 count_before(found && !later, place, many);

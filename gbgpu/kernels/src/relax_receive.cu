@@ -1,0 +1,29 @@
+#include "atomics.cuh"
+#include "relax.cuh"
+
+// A list has a vertex once; lists come one after the other.
+KERNEL relax_receive(i64 n, const i64 *count, const IDX *slots, const Z *vals, Z *best, i64 *bits, IDX *far, Z *queued,
+                     Z *limits, Work *progress, i64 room) {
+    IDX *const far_now = far + progress->far_side * room;
+    Z *const queued_now = queued + progress->far_side * room;
+    Z lowest = START;
+    for (i64 q = thread_id(), stop = whole_warps(count[0]); q < stop; q += thread_count()) {
+        bool found = q < count[0];
+        IDX v = 0;
+        Z value = START;
+        if (found) {
+            v = slots[q];
+            value = vals[q];
+            if (is_start(value)) found = is_start(best[v]) && mark(bits, v);
+            else found = improves(value, replace(best + v, value));
+        }
+        const i64 at = append(found, &progress->far);
+        if (found && at < room) {
+            far_now[at] = v;
+            queued_now[at] = value;
+        }
+        if (found && at >= room) *(volatile i64 *)&progress->crowded = 1;
+        if (found) lowest = add(lowest, value);
+    }
+    keep_best(limits + 2, lowest);
+}
