@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -128,6 +129,21 @@ def statements(examples: str, specs: str, *kinds: str) -> None:
     say(f"{sum(oracle.RAN.values())} statements")
 
 
+def fixpoints(specs: str) -> None:
+    """Random bodies, cycles and windows, as test_fixpoint.py compares them."""
+    import test_fixpoint as t
+
+    done = 0
+    for spec in specs.split(","):
+        gb.init(spec)
+        calls = [partial(t.test_random_bodies, None, name) for name in t.SEMIRINGS]
+        calls += [partial(t.test_windows_change_the_order_and_not_the_result, None, window) for window in ("auto", 1)]
+        for call in (*calls, partial(t.test_negative_arcs, None)):
+            call()
+            done += 1
+    say(f"{done} fixpoints")
+
+
 def algorithms(specs: str, *names: str) -> None:
     """Algorithms of the command, all unless some are named, each by its own verifier; "auto": on objects that live
     whole on the first device."""
@@ -190,12 +206,8 @@ def _results(graph: str, names: list[str], verified: bool) -> dict[str, list]:
             algorithm.verify(A, *chosen, outcome)
         result = () if algorithm.result is None else algorithm.result.of(outcome).to_coo()
         found[name] = [*algorithm.summary(outcome).values(), *result]
-    if graph.startswith(SHALLOW):
-        found["fixpoint"] = [array for window in ("auto", None) for array in _widest(A, window)]
+    found["fixpoint"] = [array for window in ("auto", None) for array in _widest(A, window)]
     return found | {f"statements {seed}": _random(A, seed) for seed in range(8)}
-
-
-SHALLOW = "PGP", "rmat"  # graphs of few rounds
 
 
 def _widest(A: gb.Matrix, window: str | None) -> tuple[np.ndarray, np.ndarray]:

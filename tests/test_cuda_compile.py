@@ -164,7 +164,9 @@ def relaxations() -> list[tuple[str, Spec]]:
     ]
     specs[3] = specs[3]._replace(partial=True, worker=256)  # the ordinary run compiles this one, and the first
     specs += [specs[1]._replace(partial=True), specs[0]._replace(worker=1)]
-    return [(kind, spec) for spec in specs for kind in ("relax_begin", "relax", "relax_end")]
+    specs += [specs[2]._replace(spread=True), specs[0]._replace(spread=True, worker=256)]
+    told = [("drain", Spec(out=FP32, partial=True)), ("drain", Spec(out=UINT64, idx="int64", partial=True))]
+    return told + [(k, spec) for spec in specs for k in ("relax_begin", "relax", "relax_receive", "relax_end")]
 
 
 INSTANCES = products() + writes() + maps() + forms() + matrices() + mxm() + relaxations()

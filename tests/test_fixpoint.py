@@ -19,6 +19,8 @@ import algos
 import gbgpu as gb
 from algos import verify
 from gbgpu import binary, fixpoint, monoid, semiring
+from gbgpu.device.remote import local_results
+from gbgpu.engine import fixpoint as engine
 from gbgpu.engine.fixpoint import Relaxation
 from gbgpu.errors import InvalidValue, NotImplementedException
 from gbgpu.kernels.interface import CROWDED
@@ -758,3 +760,31 @@ def test_real_graphs(devices, name):
             d(binary.max) << semiring.max_min(d @ G)
     assert wide[0].isequal(wide[1])
     assert wide[0].nvals == np.isfinite(found).sum()
+
+
+def test_what_improves_no_copy_is_not_sent(devices, monkeypatch):
+    """All vertices of a path have an arc to the last one, each of no use after the first: a device tells the owner of
+    the first alone (Groute's halo filter). Of arcs that improve it, it tells the best one."""
+    sent = []
+
+    def told(bins, map, them, b, *rest, of=engine.messages):
+        if b == 0:  # once for all owners
+            sent.extend(int(them[part.device].get(part.counts).sum()) for part in local_results(bins))
+        return of(bins, map, them, b, *rest)
+
+    monkeypatch.setattr(engine, "messages", told)
+    n, v = 400, np.arange(399)
+    heads, tails = np.concatenate([v[:-1], v]), np.concatenate([v[1:], np.full(n - 1, n - 1)])
+    for arcs in (np.full(n - 1, 5.0), 2.0 * (n - v)):
+        A = sp.csr_array((np.concatenate([np.ones(n - 2), arcs]), (heads, tails)), (n, n))
+        sent.clear()
+        assert np.array_equal(paths(A, 0, window=None)[0], csgraph.dijkstra(A, indices=0))
+        owner = gb.settings.session().maps.of(n).owner(np.arange(n))
+        crossed = int((owner[v[:-1]] != owner[v[1:]]).sum())
+        visits = crossed + 1 - int((owner[:-1] == owner[-1]).any())
+        if devices.replicas != 0:
+            assert not sent  # one device has it all
+        elif arcs[0] == 5:
+            assert sum(sent) == crossed + len({*owner} - {owner[-1]})
+        else:
+            assert crossed < sum(sent) <= crossed + visits
