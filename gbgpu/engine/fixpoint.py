@@ -59,9 +59,9 @@ def weights(session: Any, matrix: Any) -> tuple[Any, Any, float]:
 def free(session: Any, matrix: Any) -> bool:
     """Whether going without rounds is possible and predicted to take less time: on few devices, or if all rows are
     short, as rounds then are many and of few vertices."""
-    if _rounds_only(session) is not None:
-        return False
     store = session.matrix_store(matrix)
+    if _rounds_only(session) is not None or spread(session, store) and not rounds_are_long(session):
+        return False
     if session.ranks is None and store.rowmap.p <= session.kernels.relaxing.alone:
         return True
     return store.nvals <= THIN * store.rowmap.n and _longest(session, store) < LONG
@@ -81,6 +81,11 @@ def thin(session: Any, frontier: Any) -> bool:
     """Whether a frontier has few vertices, of which rounds are longer than what they do."""
     few: float = session.kernels.relaxing.crowd / 4 * frontier.size  # clear of what gives way to rounds: not measured
     return frontier.nvals <= few
+
+
+def rounds_are_long(session: Any) -> bool:
+    """Whether a round takes longer than messages from all devices to all: where each statement is sent by itself."""
+    return session.ranks is not None
 
 
 def _rounds_only(session: Any) -> str | None:
@@ -107,8 +112,11 @@ def hindrance(session: Any, work: Any) -> str | None:
     if dtype.kind == "f" and not isnan(monoid.start):
         return f"monoid.{monoid.name} of floats"
     store = session.matrix_store(work.matrix)
-    if spread(session, store) and store.rowmap is not store.colmap:
-        return "a matrix whose columns have other owners than its rows"
+    if spread(session, store):
+        if work.schedule != "free" and not rounds_are_long(session):
+            return "a matrix of which one device has no room for a replica"
+        if store.rowmap is not store.colmap:
+            return "a matrix whose columns have other owners than its rows"
     return None
 
 

@@ -13,9 +13,11 @@ KERNEL relax_receive(i64 n, const i64 *count, const IDX *slots, const Z *vals, Z
         Z value = START;
         if (found) {
             v = slots[q];
-            value = vals[q];
-            if (is_start(value)) found = is_start(best[v]) && mark(bits, v);
-            else found = improves(value, replace(best + v, value));
+            const Z came = vals[q], old = best[v];
+            value = add(old, came); // of bits, more than what came
+            if (is_start(came)) found = is_start(old) && mark(bits, v);
+            else found = improves(came, old);
+            if (found) best[v] = value;
         }
         const i64 at = append(found, &progress->far);
         if (found && at < room) {
