@@ -86,7 +86,9 @@ BODIES = {
                 ahead = at + FAR
                 fetch(indptr, np.uintp(near[ahead if ahead < n else ahead - n]))
                 ahead = at + NEAR
-                fetch(cols, np.uintp(indptr[np.uintp(near[ahead if ahead < n else ahead - n])]))
+                row = indptr[np.uintp(near[ahead if ahead < n else ahead - n])]
+                fetch(cols, np.uintp(row))
+                fetch(avals, np.uintp(row * astride))
             r = np.intp(near[at])
             at += 1
             if at == n:

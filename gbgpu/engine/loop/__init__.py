@@ -2,6 +2,7 @@
 round by themselves."""
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from ...modes import Listed
@@ -10,7 +11,8 @@ from .device import DeviceLoop
 
 
 def _look_ahead(session: Any, loop: Any) -> None:
-    """Plan all statements of a loop that is new, so that their kernels are compiled side by side."""
+    """Plan all statements of a loop that is new, so that their kernels are compiled side by side. What is pushed at
+    first may be pulled once frontiers are wide."""
     if session.kernels.kind != "cuda":
         return
     key = tuple((each.expr.kind, each.expr.op, each.output.dtype) for each in statements_of(loop.body))
@@ -18,6 +20,8 @@ def _look_ahead(session: Any, loop: Any) -> None:
         return
     with session.planning([]), suppress(Exception):  # what is wrong is said where it runs
         loop.planned()
+        steps = [step for each in statements_of(loop.body) if each.carried for step in each.carried[1].steps]
+        session.kernels.ahead(replace(step, kind="pull") for step in steps if step.kind == "push")
 
 
 def carry_out(session: Any, loop: Any) -> Any:
