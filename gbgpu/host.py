@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
 from threading import RLock
 from typing import Any
@@ -56,6 +57,12 @@ def memory() -> tuple[int, int]:
         available = min(available, limit - _number(f"{OWN}/status", "VmSize:", 0) * 1024)
         total = min(total, limit)
     return max(available, 0), total
+
+
+@cache
+def total() -> int:
+    """Bytes in all, as they were when they were first asked for."""
+    return memory()[1]
 
 
 def _untouched() -> int:

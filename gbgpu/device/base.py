@@ -3,9 +3,12 @@
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from ctypes import c_size_t
 from typing import Any, Protocol
 
 import numpy as np
+
+HEADER = object.__basicsize__  # bytes of an object before its own fields: the last 8 are its type
 
 
 def cores() -> list[int]:
@@ -122,8 +125,12 @@ class Device(Protocol):
     def uncaptured(self) -> AbstractContextManager:
         """Where what outlives a statement is made: at once, also while a loop is captured."""
 
+    @property
+    def total(self) -> int:
+        """Bytes of memory."""
+
     def memory(self) -> tuple[int, int]:
-        """(free, total) bytes."""
+        """(free, all) bytes."""
 
     def has_room(self, need: int) -> bool:
         """Whether more than so many bytes are free."""
@@ -166,7 +173,7 @@ class DeviceSet(Protocol):
 
 def address(array: Any) -> int:
     """Where a buffer begins, in the memory of its device."""
-    if isinstance(array, np.ndarray):
-        return int(array.__array_interface__["data"][0])
+    if isinstance(array, np.ndarray):  # its first field, which takes NumPy's attributes six times as long
+        return c_size_t.from_address(id(array) + HEADER).value
     pointer = getattr(getattr(array, "data", None), "ptr", None)
     return id(array) if pointer is None else int(pointer)

@@ -15,6 +15,7 @@ from .. import settings
 from ..errors import OutOfMemory, message
 from ..host import memory as host_memory
 from ..host import promised
+from ..host import total as host_total
 from ..interrupts import held, here, imported
 from ..trace import counters
 from .base import cores
@@ -182,6 +183,10 @@ class CpuDevice:
         bits = np.zeros(len(cols), np.uint8) if vals is None else vals.view(f"u{vals.itemsize}")
         t = imported("scipy.sparse").csr_array((bits, cols, indptr), shape=(n, m)).tocsc()
         return t.indptr, t.indices, None if vals is None else t.data.view(vals.dtype)
+
+    @property
+    def total(self) -> int:
+        return host_total()
 
     def memory(self) -> tuple[int, int]:
         return host_memory()

@@ -148,7 +148,7 @@ class CudaDevice(Arrays):
         self.processors: int = found["processors"]
         begin(TEXT, self.arch)
         self.l2: int = found["l2"]  # bytes
-        self._total: int = found["memory"]
+        self.total: int = found["memory"]
         self.journal: Any = None  # hears of buffers and launches, while a loop is captured
         self.thin = 0  # blocks at most that work on lists, while a loop of short ones is captured
         self._uncaptured: Callable[[], AbstractContextManager] = nullcontext
@@ -532,7 +532,7 @@ class CudaDevice(Arrays):
         return relieve is not None and bool(relieve())
 
     def _out_of_memory(self, need: int) -> OutOfMemory:
-        free = f"{self.memory()[0]} of {self._total} bytes free"
+        free = f"{self.memory()[0]} of {self.total} bytes free"
         return OutOfMemory(message(f"{need} bytes on {self.name}", free, "use more devices, or free other arrays"))
 
     @contextmanager

@@ -310,7 +310,7 @@ def by_owners(session: Context) -> bool:
 
 def chunk_of(device: Any) -> int:
     """How many entries a device sorts at once."""
-    return CHUNK or device.memory()[1] // 256
+    return CHUNK or device.total // 256
 
 
 def _bits(n: int) -> int:

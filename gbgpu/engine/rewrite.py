@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..distribute.blocks import MatrixStore
+from ..distribute.blocks import MatrixStore, offset_type
 from ..distribute.partition import Task
 from ..errors import DimensionMismatch, message
 from ..kernels.interface import Spec
@@ -173,7 +173,7 @@ def selection(session: Any, index: Index) -> Any:
         b, device, n = task.block, session.devices[task.device], rowmap.rows[task.block]
         one = device.full(1, True, np.bool_)
         if ids is None:
-            return csr.Rows(device.zeros(n + 1, "int64"), device.empty(0, colmap.slot_type()), one, 0)
+            return csr.Rows(device.zeros(n + 1, offset_type(0)), device.empty(0, colmap.slot_type()), one, 0)
         rows = csr.Rows(device.xp.arange(n + 1), ids.part(b, rowmap), one, 0)
         return csr.keep_entries(device, rows, rows.cols >= 0)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-HEADER = object.__basicsize__  # bytes of an object before its own fields: the last 8 are its type
+from ..device.base import HEADER
+
 _C_CONTIGUOUS = 1  # NumPy's flag
 _NUMBERS = {int: "int", float: "float", bool: "bool"}
 _dtypes: dict[np.dtype, tuple[str, np.dtype]] = {}  # the names of those that came: NumPy makes each text anew

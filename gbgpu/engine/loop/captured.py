@@ -75,7 +75,7 @@ class Captured(Written):
 
         session.loops.recall(self.carried)  # what is lent to them is no place of theirs
         self.bytes = 16 * most_rows(session, signature.handles)  # that vectors take on a GPU
-        self.key = signature.key if not loop.told and self.bytes < self.device.memory()[1] * SHARE else None
+        self.key = signature.key if not loop.told and self.bytes < self.device.total * SHARE else None
         changed = {id(x) for x in (*self.carried, *self.inside)}
         read = [x for x in signature.handles if x.ndim < 2 and id(x) not in changed]
         before = [(x, x._store) for x in read] if self.key else []
@@ -131,7 +131,7 @@ class Captured(Written):
     @property
     def room(self) -> float:
         """Bytes that all that is kept may take."""
-        return self.device.memory()[1] * 2 * SHARE
+        return self.device.total * 2 * SHARE
 
     def held(self) -> dict[int, Any]:
         """What the round starts from, by the numbers of the handles."""
