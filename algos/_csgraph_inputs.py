@@ -21,6 +21,11 @@ def left(worth: bool) -> bool:
     return not (OWN or worth) and settings.session().home.kind == "cpu"
 
 
+def short_rows(csr: Any) -> bool:
+    """Whether all rows are short, as in road maps, where `gb.fixpoint` takes a half of the time of a heap."""
+    return bool(csr.nnz <= 8 * csr.shape[0] and np.diff(csr.indptr).max(initial=0) < 128)
+
+
 def on_host(graph: Any) -> Any:
     """What SciPy would be given: a Matrix, an array of gbgpu.sparse, one of CuPy are brought to the host."""
     if hasattr(graph, "to_scipy_sparse") or isinstance(graph, Matrix):

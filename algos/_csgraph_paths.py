@@ -1,7 +1,8 @@
 """Shortest paths for csgraph: from many sources at once, with predecessors.
 
 The distances from k sources are one vector over k copies of the graph side by side, so that the loops of a single
-source serve them all: `relax` of algos/sssp.py, `search` of algos/bfs.py.
+source serve them all: `relax` of algos/sssp.py, `search` of algos/bfs.py. Where `gb.fixpoint` finds distances without
+rounds on CPU devices, one source comes after the other: one thread extends vertices, however many copies there are.
 
 Predecessors follow from distances, as in `shortest_path_tree`.
 
@@ -15,6 +16,7 @@ import numpy as np
 from scipy.sparse.csgraph import NegativeCycleError
 
 from algos._copies import batches
+from algos._inputs import rounds_are_cheap, without_rounds
 from algos.bfs import search
 from algos.sssp import relax, through, tight
 from gbgpu import Matrix, Vector, binary, monoid, select
@@ -47,7 +49,9 @@ def each(A: Matrix, sources: np.ndarray, trees: bool, **how: Any) -> Paths:
 def in_turn(A: Matrix, sources: np.ndarray, trees: bool, **how: Any) -> Iterator[Paths]:
     """The same, as many rows at a time as there are copies of the graph."""
     n = A.nrows
-    for copies, seeds in batches(A, sources, ENTRIES):
+    rounds = trees or how.get("unweighted") or how.get("limit") is not None
+    alone = not rounds and rounds_are_cheap() and without_rounds(A)
+    for copies, seeds in batches(A, sources, 0 if alone else ENTRIES):
         rows, tree = among(copies, seeds, trees, n=n, **how), None
         if trees:
             tree = rows.predecessors.reshape(-1, n)[: len(seeds)]

@@ -34,6 +34,7 @@ from algos._csgraph_inputs import (
     on_host,
     pattern,
     rows_of,
+    short_rows,
     validated,
     vertices,
     weighted,
@@ -178,7 +179,9 @@ def dijkstra(
     if limit < 0:
         raise ValueError("limit must be >= 0")
     many, large, whole = len(sources) >= MANY, csr.nnz >= LARGE, limit == np.inf and not min_only
-    worth = not return_predecessors and ((many or large) if unweighted else many and large and whole and n >= WIDE)
+    roads = many and len(sources) * csr.nnz >= LARGE and short_rows(csr)
+    far = whole and (many and large and n >= WIDE or roads)
+    worth = not return_predecessors and ((many or large) if unweighted else far)
     if left(negative or worth):
         return scipys.dijkstra(csr, directed, indices, return_predecessors, unweighted, limit, min_only)
     A = pattern(csr, directed) if unweighted else weighted(csr, directed)

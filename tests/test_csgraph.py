@@ -302,6 +302,18 @@ def test_what_cpu_devices_leave_to_scipy(monkeypatch, name, keywords, worth):
     check(0 if worth else 1)
 
 
+def test_many_sources_of_a_road_map(monkeypatch):
+    """No source is left to SciPy, and each goes by itself."""
+    gb.init("cpu:2")
+    graph = gb.io.mmread(Path(__file__).parents[1] / "data/luxembourg_osm.mtx.gz").to_scipy_sparse().tocsr()
+    graph.data = np.random.default_rng(1).integers(1, 256, graph.nnz).astype(float)
+    sources = np.random.default_rng(2).integers(0, graph.shape[0], 17)
+    expected = theirs.dijkstra(graph, indices=sources)
+    monkeypatch.setattr(_csgraph_inputs, "OWN", False)
+    monkeypatch.setattr(theirs, "dijkstra", None)
+    np.testing.assert_array_equal(ours.dijkstra(graph, indices=sources), expected)
+
+
 @pytest.mark.parametrize("own", [False, True])
 def test_arcs_that_are_there_twice_count_once(monkeypatch, own):
     gb.init("cpu:1")
