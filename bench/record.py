@@ -150,9 +150,11 @@ def experiment(doc: str | None, graphs: Sequence[str], devices: str) -> argparse
 
 
 def page(name: str | None, title: str, doc: str | None, parts: Sequence[str]) -> None:
-    """Keep what an experiment found as `results/<name>.md`, below what it does and on what; nothing without a name."""
+    """Keep what an experiment found as `results/<name>.md`, below what it does and on what; nothing without a name. All
+    ranks call it."""
     if name:
         what, where = (doc or "").partition("\n\n")[2].strip(), ", ".join(f"{k}: {v}" for k, v in machine().items())
+    if name and gb.rank() == 0:
         (RESULTS / f"{name}.md").write_text("\n\n".join([f"# {title}", what, where, *parts]) + "\n")
 
 

@@ -80,8 +80,7 @@ def main() -> None:
         for row in found if gb.rank() == 0 else ():
             print(*row, sep=" | ", flush=True)
     title = f"Messages of fixpoints on {ranks} ranks with {given.devices} each"
-    if gb.rank() == 0:
-        page(given.results, title, __doc__, [markdown(COLUMNS, rows)])
+    page(given.results, title, __doc__, [markdown(COLUMNS, rows)])
 
 
 if __name__ == "__main__":
