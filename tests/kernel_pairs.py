@@ -9,7 +9,8 @@ from gbgpu.kernels import gpu_streams
 from gbgpu.kernels import interface as k
 from gbgpu.kernels.cpu import CpuKernels
 from gbgpu.kernels.gpu import GpuKernels
-from gbgpu.kernels.interface import KINDS, Spec
+from gbgpu.kernels.interface import Spec
+from gbgpu.kernels.kinds import KINDS
 from gbgpu.semiring._types import BOOL
 
 SIZES = (0, 1, 63, 64, 65, 1000)
@@ -28,14 +29,14 @@ class Pair:
     def run(self, kind: str, spec: Spec, **given) -> tuple[dict, dict]:
         """Call with the arguments by name; returns all buffers afterwards, of the CPU and of the GPU."""
         given = {"users": one(), **given}
-        args = [given[name] for name in KINDS[kind]]
+        args = [given[name] for name in KINDS[kind].names]
         ours = [np.array(a) if isinstance(a, np.ndarray) else a for a in args]
         theirs = [self.device.put(a) if isinstance(a, np.ndarray) else a for a in args]
         CPU.get(kind, spec)(*ours)
         self.kernels.get(kind, spec)(*theirs)
         self.device.synchronize()
         read = [self.device.get(t) if isinstance(a, np.ndarray) else t for a, t in zip(args, theirs, strict=True)]
-        return dict(zip(KINDS[kind], ours, strict=True)), dict(zip(KINDS[kind], read, strict=True))
+        return dict(zip(KINDS[kind].names, ours, strict=True)), dict(zip(KINDS[kind].names, read, strict=True))
 
 
 # -- random inputs

@@ -19,8 +19,10 @@ from gbgpu.device.store import _starts
 from gbgpu.distribute import needs
 from gbgpu.errors import Panic
 from gbgpu.kernels import ahead, gpu
+from gbgpu.kernels.gpu_functions import FUNCTIONS
 from gbgpu.kernels.gpu_source import SOURCES, atomic_form
-from gbgpu.kernels.interface import KINDS, Late, Spec
+from gbgpu.kernels.interface import Late, Spec
+from gbgpu.kernels.kinds import KINDS
 from gbgpu.semiring import Semiring
 from gbgpu.semiring._lower import to_cuda
 from gbgpu.semiring._operators import BinaryOp, IndexUnaryOp, SelectOp, UnaryOp
@@ -185,23 +187,9 @@ def test_every_kind_compiles(kind, arch, tmp_path, monkeypatch):
         assert gpu.compile(kind, spec, arch).startswith(b"\x7fELF")
 
 
-LATE = ("late", "alate", "blate")
-
-
-def signature(kind: str) -> list[str]:
-    text = gpu.source(kind, next(spec for of, spec in INSTANCES if of == kind))
-    parameters = re.search(rf"^KERNEL(?:_OF.*)? {kind}\(([^)]*)\)", text, re.MULTILINE)
-    return [re.search(r"\w+$", p.strip())[0] for p in parameters[1].split(",")]
-
-
-@pytest.mark.parametrize("kind", [kind for kind in HERE if kind != "pull_stream"])  # its launcher makes the arguments
-def test_kernels_take_the_arguments_of_the_contract(kind):
-    """What a launcher adds comes after them."""
-    names = signature(kind)
-    assert tuple(names[: len(KINDS[kind])]) == KINDS[kind]
-    more = {"p", "lanes", "limit", "queue", "scratch", "kp", "jp", "total", "far", "room", "meeting", *LATE}
-    assert set(names[len(KINDS[kind]) :]) <= more
-    assert any(name in LATE for name in names) == (kind in gpu.WAIT)
+@pytest.mark.parametrize("kind", HERE)
+def test_numbers_wait_for_some_kernels(kind):
+    assert any(each.name in ("late", "alate", "blate") for each in FUNCTIONS[kind]) == (kind in gpu.WAIT)
 
 
 def test_all_agree_on_how_many_owners_a_vector_may_have():
@@ -219,19 +207,19 @@ def test_numbers_may_wait_on_the_device():
         ("select_list", spec, waits, waits.array),
         ("apply", Spec(op=unary.exp[FP64], b=INT32, out=FP32), waits, 0),  # which has no thunk
     ]:
-        place, given = KINDS[kind].index("thunk"), [1] * len(KINDS[kind])
+        place, given = KINDS[kind].index("thunk"), [1] * len(KINDS[kind].names)
         given[place] = thunk
         *values, last = gpu._scalars(kind, op)(tuple(given))
         assert len(values) == len(given) and last is end and values[place] == (0 if thunk is waits else thunk)
         assert kind == "apply" or type(values[place]) is (np.int64 if thunk == 3 else np.float32)
     chain = Spec(op=binary.minus[FP32], a=FP32, b=FP32, out=FP32, lone="defaults")
-    given = [1] * len(KINDS["ewise"])
+    given = [1] * len(KINDS["ewise"].names)
     given[KINDS["ewise"].index("bdefault")] = waits
     *_, a, b = gpu._scalars("ewise", chain)(tuple(given))
     assert a == 0 and b is waits.array
     other, before = Spec(op=select.valuege[FP64], b=FP64), Spec(op=binary.plus[FP32], a=FP32, bound="right")
     for kind, op in (("select", other), ("matrix_apply", before)):  # of another type; in a kernel that needs it before
-        given = [1] * len(KINDS[kind])
+        given = [1] * len(KINDS[kind].names)
         given[KINDS[kind].index("thunk")] = waits
         with pytest.raises(TypeError):
             gpu._scalars(kind, op)(tuple(given))

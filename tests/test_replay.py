@@ -15,7 +15,6 @@ from gbgpu.device.cpu import CpuDevice, CpuDevices
 from gbgpu.distribute.partition import Task
 from gbgpu.engine.loop import tapes
 from gbgpu.kernels.cpu import load
-from gbgpu.kernels.interface import KINDS, written
 from gbgpu.kernels.interpreted import interpreted
 from gbgpu.kernels.replay import RUNNER, Replay
 
@@ -121,19 +120,6 @@ def test_the_machine_code_stays_while_something_runs_it(monkeypatch):
     assert memory() is not None
     replay.rounds(3)
     assert replay.state[0] == 3
-
-
-def test_what_kernels_write():
-    """The arguments that come last are results, but for counts and stats, and what is restored on the way."""
-    results = {kind: [KINDS[kind][i] for i in sorted(written(kind))] for kind in KINDS}
-    assert results["pull"] == ["out_vals", "out_words", "count", "stats"]
-    assert results["push"] == ["acc_vals", "acc_words", "touched", "touched_count", "stats"]
-    assert results["write"] == results["write_list"] == ["cvals", "cwords", "count"]
-    assert results["unwrite"] == ["cwords", "count"]
-    assert results["ewise"] == ["out_vals", "out_words", "count"] and results["reduce"] == ["out_vals", "out_words"]
-    assert results["combine"] == ["acc_vals", "acc_words", "touched", "touched_count"]
-    assert results["apply"] == ["out_vals"] and results["frontier_edges"] == ["out"]
-    assert all(results.values())
 
 
 def test_what_is_computed_at_once_is_refused():

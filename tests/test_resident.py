@@ -12,14 +12,13 @@ from gbgpu import semiring
 from gbgpu.device import nvrtc, rounds
 from gbgpu.engine.loop.condition import CudaCondition, Limits
 from gbgpu.kernels import resident
+from gbgpu.kernels.gpu_functions import FUNCTIONS
 from gbgpu.kernels.gpu_source import source
-from gbgpu.kernels.interface import KINDS, MASKED, XFULL, XLIST, Spec
+from gbgpu.kernels.interface import MASKED, XFULL, XLIST, Spec
 from gbgpu.kernels.resident import Order, Part, Program, Round, Unknown
 from gbgpu.semiring._types import BOOL, INT64
 
 SPEC = Spec(op=semiring.any_pair[BOOL], a=BOOL, b=BOOL, out=BOOL, flip=True, iso=True)
-EXTRA = {"push": ("p", "queue"), "pull": ("p", "lanes", "limit"), "reduce": ("scratch",)}
-EXTRA |= {"select_list": ("late",), "ewise": ("alate", "blate")}
 
 
 def words(n: int = 64) -> np.ndarray:
@@ -43,7 +42,7 @@ class Body:
 
     def does(self, kind: str, spec: Spec, **given) -> None:
         """A kernel with these arguments; others are arrays that nobody else has."""
-        kinds = (*KINDS[kind], *EXTRA.get(kind, ()))
+        kinds = [each.name for each in FUNCTIONS[kind]]
         ints = {"n": 64, "flags": 0, "p": 1, "lanes": 4, "limit": 9, "row0": 0, "own_lo": 0, "own_hi": 64}
         ints |= dict.fromkeys(("xstride", "astride", "tstride", "bstride"), 1)
         args = [given.get(name, ints.get(name, words(4))) for name in kinds]

@@ -121,7 +121,7 @@ def hindrance(session: Any, work: Any) -> str | None:
 
 
 class Part(NamedTuple):
-    """What one device has: arguments of its kernels, as interface.py has them. `own`: `best` and `bits` of its rows;
+    """What one device has: arguments of its kernels, as kinds.py has them. `own`: `best` and `bits` of its rows;
     `given`: what relax reads, `told`: where it leaves what others are to be told."""
 
     n: int

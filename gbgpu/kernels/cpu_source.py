@@ -19,7 +19,8 @@ from .cpu_bodies import (
     SPREAD_LOOP,
     USER_ID,
 )
-from .interface import KINDS, ROLES, Spec
+from .interface import Spec
+from .kinds import KINDS, ROLES
 
 _CHEAP = ("first", "second", "pair", "plus", "times", "min", "max")  # defined for whatever bits an absent value has
 
@@ -404,4 +405,4 @@ def source(kind: str, spec: Spec) -> str:
     if kind == "pull" and not spec.fixed and spec.op.monoid.name == "plus" and spec.op.monoid.dtype.kind == "f":
         head.append("LOOSE = True")
     head += [text for name, text in _CALLED.items() if f"{name}(" in body]
-    return "\n".join([*head, "", *parts.text, "", f"def kernel({', '.join(KINDS[kind])}):"]) + body
+    return "\n".join([*head, "", *parts.text, "", f"def kernel({', '.join(KINDS[kind].names)}):"]) + body

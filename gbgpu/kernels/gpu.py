@@ -1,7 +1,7 @@
 """The CUDA backend: instances compiled by NVRTC, loaded through the device, launched with grids from sizes on the host.
 
 Counts stay on the device: a kernel over a list reads its length there. A launcher takes exactly the arguments of
-interface.py, by position; pull, push and reduce add what they need for themselves (lanes a row, queues, partial sums).
+kinds.py, by position; pull, push and reduce add what they need for themselves (lanes a row, queues, partial sums).
 """
 
 import sys
@@ -20,8 +20,6 @@ from ..trace import aside, compiling
 from . import gpu_streams
 from .gpu_source import fused, source, thunk_type
 from .interface import (
-    INTEGERS,
-    KINDS,
     MASKED,
     TRACE,
     XFULL,
@@ -34,6 +32,7 @@ from .interface import (
     reads,
     sums_whole_rows,
 )
+from .kinds import KINDS
 from .lengths import pull_by_rows
 
 __all__ = ["GpuKernels", "compile", "source"]
@@ -252,22 +251,25 @@ def _address(values: list[Any], i: int, dtype: Any) -> Any:
 
 
 def _scalar_types(kind: str, spec: Spec) -> list[tuple[int, Any]]:
-    """(place, type) of the scalars among the arguments."""
-    names = KINDS[kind]
-    casts: list[tuple[int, Any]] = [(i, int) for i, name in enumerate(names) if name in INTEGERS]
-    if "thunk" in names:
-        casts.append((names.index("thunk"), getattr(thunk_type(spec), "np_type", None)))
-    if "adefault" in names:
-        types = (BOOL, BOOL) if spec.op is None else spec.op.dtypes
-        casts += [(names.index(f"{side}default"), dtype.np_type) for side, dtype in zip("ab", types, strict=True)]
-    if "start" in names:
-        casts.append((names.index("start"), getattr(spec.out or getattr(spec.op, "dtype", None), "np_type", None)))
-    return casts
+    """(place, type) of the scalars among the arguments; None for one that the kernel does not read."""
+    return [(i, _scalar(each.type, spec)) for i, each in enumerate(KINDS[kind].arguments) if not each.array]
+
+
+def _scalar(type: str, spec: Spec) -> Any:
+    if type == "i64":
+        return int
+    if type == "THUNK":
+        dtype = thunk_type(spec)
+    elif type == "T_OUT":
+        dtype = spec.out or getattr(spec.op, "dtype", None)
+    else:
+        dtype = BOOL if spec.op is None else spec.op.dtypes[type == "DEFAULT_B"]
+    return getattr(dtype, "np_type", None)
 
 
 def _size(kind: str) -> Callable[[tuple], int]:
     """How many threads a call of a kind can use, from lengths that the host knows."""
-    names = KINDS[kind]
+    names = KINDS[kind].names
     lists = [i for i, name in enumerate(names) if name in ("slots", "tslots", "touched")]
     if "n" not in names:
         return lambda args: args[lists[0]].size
@@ -281,7 +283,7 @@ def _size(kind: str) -> Callable[[tuple], int]:
 def _plain(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """One thread an element. Nothing is launched for nothing."""
     run, scalars, size = _run(device, module, kind), _scalars(kind, spec), _size(kind)
-    names = KINDS[kind]
+    names = KINDS[kind].names
     lists = bool({"slots", "tslots", "touched"} & set(names))
     flags = names.index("flags") if lists and "n" in names else None
 
@@ -294,7 +296,7 @@ def _plain(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec)
 
 def _matrix(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """A warp a row, or some entries. The number of blocks goes with `starts`."""
-    run, scalars, names = _run(device, module, kind), _scalars(kind, spec), KINDS[kind]
+    run, scalars, names = _run(device, module, kind), _scalars(kind, spec), KINDS[kind].names
     starts = names.index("starts") if "starts" in names else None
     entries = names.index("cols") if kind in ENTRIES else None
 
@@ -438,7 +440,7 @@ def _reduce(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec
 
 def _mxm(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """A thread a term, or a value of the result; each looks up whose it is."""
-    run, scalars, names = _run(device, module, kind), _scalars(kind, spec), KINDS[kind]
+    run, scalars, names = _run(device, module, kind), _scalars(kind, spec), KINDS[kind].names
     kstarts, jstarts = names.index("kstarts"), names.index("jstarts")
     size = names.index({"mxm_dense": "out_vals", "mxm_expand": "out_keys"}[kind])
 
@@ -452,7 +454,7 @@ def _mxm(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -
 def _mxm_dot(kernels: GpuKernels, device: Any, module: Any, kind: str, spec: Spec) -> Launch:
     """A warp a row; a block each long row of A (listed in `marks`)."""
     run, heavy, scalars = _run(device, module, kind), module("mxm_dot_heavy"), _scalars(kind, spec)
-    names = KINDS[kind]
+    names = KINDS[kind].names
     kstarts, jstarts, marks, bptr, bcols = (
         names.index(name) for name in ("kstarts", "jstarts", "marks", "bptr", "bcols")
     )

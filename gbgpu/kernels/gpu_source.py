@@ -14,7 +14,8 @@ from typing import Any
 from ..semiring._lower import cast_program, literal_cuda, to_cuda
 from ..semiring._types import BOOL, DataType
 from . import interface
-from .interface import ROLES, Spec
+from .interface import Spec
+from .kinds import ROLES
 
 SOURCES = Path(__file__).parent / "src"
 FLAGS = [name for name, value in vars(interface).items() if name.isupper() and isinstance(value, int)]

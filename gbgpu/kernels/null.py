@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .cpu import CpuKernels
-from .interface import KINDS, Costs, Spec
+from .interface import Costs, Spec
+from .kinds import KINDS
 
 
 class NullKernels:
@@ -33,9 +34,9 @@ class NullKernels:
         """A callable that only counts, and checks how many arguments it gets."""
 
         def call(*args: Any) -> None:
-            if len(args) != len(KINDS[kind]):
+            if len(args) != len(names := KINDS[kind].names):
                 raise TypeError(
-                    f"{kind} takes {len(KINDS[kind])} arguments ({', '.join(KINDS[kind])}); came {len(args)}"
+                    f"{kind} takes {len(names)} arguments ({', '.join(names)}); came {len(args)}"
                 )
             self.calls[kind] += 1
 

@@ -18,8 +18,9 @@ import numpy as np
 from ..device.base import address
 from .alike import Given
 from .entry import types_of
-from .interface import Late, written
+from .interface import Late
 from .kernel import ASSEMBLY, Kernel, kernel_of
+from .kinds import KINDS
 
 STATE = 8  # words: the round, whether it was the last, whether it is too wide, whether another follows, rounds at most
 
@@ -54,12 +55,12 @@ class Replay:
         self._run: Any = None
 
     def call(self, kernel: Any, arguments: Sequence[Any], kind: str = "") -> None:
-        """kernel(*arguments), of a kernel that is compiled now if it was not before; without a kind of interface.py it
+        """kernel(*arguments), of a kernel that is compiled now if it was not before; without a kind of kinds.py it
         writes its first argument."""
         if isinstance(kernel, Given):
             kernel, arguments = kernel.kernel, (*arguments, *kernel.numbers)
         words, numbers, uses = [0], [], []
-        changed = written(kind) if kind else (0,)
+        changed = KINDS[kind].written if kind else (0,)
         for place, argument in enumerate(arguments):
             if isinstance(argument, Late):
                 numbers.append((argument.array, len(words)))

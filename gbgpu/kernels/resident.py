@@ -14,7 +14,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future
-from functools import cache
+from itertools import zip_longest
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -24,7 +24,9 @@ from ..device import nvrtc
 from ..device.base import address
 from ..device.rounds import patience
 from ..device.store import Recent, code_name
+from .gpu_functions import FUNCTIONS, OURS
 from .gpu_source import piece
+from .kinds import TOLD, Argument
 
 FEW = 64  # bytes that one thread sets or copies
 MOST = 2000  # arguments that a kernel has room for
@@ -34,28 +36,8 @@ SHARED = 32 << 10  # bytes that each block of a multiprocessor may have
 SOON = False  # to be compiled fast rather than to fast code, for tests
 OFTEN, LONG = 8, 0.05  # runs, or seconds, after which a kernel is worth its compilation
 _BYTES = {"set_bytes": 1, "copy_bytes": 2}  # where their length stands
-_SIZED = (f"{work}{size}" for work in ("fill", "copy", "take", "fetch") for size in (1, 2, 4, 8))
-_OURS = {*_BYTES, *_SIZED, "checked4", "checked8"}
-_FIXED = ("flags", "p", "astride", "xstride", "tstride", "bstride", "cstride")  # arguments that a plan tells
 _WORD = (1 << 64) - 1
-
-# Arrays of which a thread touches the elements thread_id(), thread_id() + thread_count(), ..., and no other ones: what
-# one kernel leaves there the next one finds without a meeting.
-_OWN: dict[str, tuple[str, ...]] = {
-    "drain": ("touched", "out_slots", "out_vals"),
-    "write_list": ("tslots", "tvals"),
-    "unwrite": ("tslots",),
-    "frontier_edges": ("slots",),
-    "list_words": ("slots",),
-    **dict.fromkeys(("scatter", "select_list", "mask_list"), ("slots", "xvals")),
-    "ewise_list": ("slots", "avals"),
-    **dict.fromkeys((f"copy{size}" for size in (1, 2, 4, 8)), ("out", "in")),
-    **dict.fromkeys((f"take{size}" for size in (1, 2, 4, 8)), ("out", "ids")),
-    **dict.fromkeys(("checked4", "checked8"), ("slots", "ids")),
-}
-# Where arrivals without values may come from several kernels at once.
-_ADDING = "push", "push_hubs", "combine"
-_ADDED = "acc_vals", "acc_words", "touched", "touched_count"
+ANYTHING = Argument("", "void *", "inout")  # of a function that is not known
 
 
 class Code:
@@ -402,13 +384,11 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
     # -- texts
 
     def _call(self, part: Part, handle: str = "") -> str:
-        text = part.text or nvrtc.BYTES
-        space = self._spaces.setdefault(text, f"part{len(self._spaces)}")
-        names = [name for name, _ in _signature(text, part.name)]
+        space = self._spaces.setdefault(part.text or nvrtc.BYTES, f"part{len(self._spaces)}")
+        names = [each.name for each in FUNCTIONS.get(part.name, ())]
         given = [handle] if handle else []
-        for i, arg in enumerate(part.args[len(given) :], len(given)):
-            fixed = isinstance(arg, int) and i < len(names) and names[i] in _FIXED
-            given.append(f"{arg}ll" if fixed else self._given(arg))
+        for arg, name in zip_longest(part.args[len(given) :], names[len(given) : len(part.args)]):
+            given.append(f"{arg}ll" if isinstance(arg, int) and name in TOLD else self._given(arg))
         return f"{space}::{part.name}({', '.join(given)});"
 
     def _counted(self, parts: list[Part], turn: Round) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
@@ -443,7 +423,7 @@ def _few(part: Part) -> Part:
     """Small copies and constants as work of one thread; refused is what has no text."""
     if part.text or part.name == "end":
         return part
-    if part.name not in _OURS:
+    if part.name not in OURS:
         raise Unknown(part.name)
     if part.name in _BYTES and part.args[_BYTES[part.name]] <= FEW:
         return part._replace(name=part.name.replace("bytes", "few"), alone=True)
@@ -521,33 +501,21 @@ def _uses(part: Part) -> list[Use]:
         return []
     if part.name == "number":
         return [_use(arg, not i) for i, arg in enumerate(part.args)]
-    text = part.text or nvrtc.BYTES
-    signature = _signature(text, part.name)
-    values = {name: arg for (name, _), arg in zip(signature, part.args, strict=False) if isinstance(arg, int)}
-    whole = part.name == "drain" and values.get("p") == 1
-    skipped: tuple[str, ...] = ("out_counts",) if whole else ()
-    if part.name == "drain" and "const bool ISO = true;" in text:
-        skipped += "out_vals", "acc_vals"
-    own = _OWN.get(part.name, ()) if whole or part.name != "drain" else ()
-    joins = _ADDED if part.name in _ADDING and "const bool ISO = true;" in text else ()
+    known = FUNCTIONS.get(part.name, ())
+    told = {each.name: arg for each, arg in zip(known, part.args, strict=False) if isinstance(arg, int)}
+    iso = "const bool ISO = true;" in part.text
+    drains, whole = part.name == "drain", told.get("p") == 1
+    skipped = {"out_counts"} if drains and whole else set()
+    if drains and iso:
+        skipped |= {"out_vals", "acc_vals"}
     found = []
-    for i, arg in enumerate(part.args):
-        name, only = signature[i] if i < len(signature) else ("", False)
-        if _is_array(arg) and name not in skipped:
-            moves = values.get(f"{name[0]}stride", 1) != 0 if name.endswith("vals") else True
-            found.append(_use(arg, not only, name in own and moves, name in joins))
+    for arg, each in zip_longest(part.args, known[: len(part.args)], fillvalue=ANYTHING):
+        if _is_array(arg) and each.name not in skipped:
+            moves = told.get(f"{each.name[0]}stride", 1) != 0 if each.name.endswith("vals") else True
+            own = each.own and moves and (whole or not drains)
+            # What others add at the same time may stay between arrivals without values.
+            found.append(_use(arg, each.written, own, each.role == "adds" and iso))
     return found
-
-
-@cache
-def _signature(text: str, name: str) -> tuple[tuple[str, bool], ...]:
-    """(name, whether it is only read) of the parameters of a kernel; nothing where the text does not show it."""
-    name = "pull" if name.startswith("pull_short") else name  # whose parameters begin alike
-    found = re.search(rf"KERNEL\w*(?:\(\d+\))?\s+{name}\s*\(([^)]*)\)", text)
-    if found is None:
-        return ()
-    parameters = [" ".join(one.split()) for one in found[1].split(",")]
-    return tuple((re.split(r"[ *]", one)[-1], one.startswith("const ")) for one in parameters)
 
 
 def _spaced(name: str, text: str) -> str:

@@ -13,15 +13,13 @@ from ...device import nvrtc
 from ...device.base import address
 from ...device.rounds import Rounds
 from ...kernels import resident
+from ...kernels.gpu_functions import FUNCTIONS
 from ...kernels.resident import Code, Order, Part, Program, Round, Unknown
 from ...trace import aside
 from .condition import NOTES, PUSHED, UNEVEN, Condition, CudaCondition
 from .journal import Journal, NotCompiled
 from .limits import PASSES
 from .tapes import within
-
-# What reads of other GPUs once: copies (of device/bytes.cu), and what looks at others' entries where they lie.
-_READ = {"copy_bytes", *(f"copy{size}" for size in (1, 2, 4, 8)), "combine", "write", "between"}
 
 
 class CudaTape:
@@ -143,7 +141,8 @@ class CudaTape:
         """What GPUs fetch from each other in a round: arrays, and lists of which only they know the lengths."""
         sure = most = 0
         for _, name, args, _, _, gpu in self._journal.parts if self._rounds.others else ():
-            arrays = [arg for arg in args if hasattr(arg, "__cuda_array_interface__")] if name in _READ else []
+            read = [arg for arg, each in zip(args, FUNCTIONS.get(name, ()), strict=False) if not each.written]
+            arrays = [arg for arg in read if hasattr(arg, "__cuda_array_interface__")]
             size = sum(array.nbytes for array in arrays if array.device.id != gpu)
             sure, most = (sure + size, most) if name == "copy_bytes" else (sure, most + size)
         lists = f", and lists of at most {_megabytes(most)}" if most else ""
