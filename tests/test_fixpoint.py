@@ -171,6 +171,27 @@ def test_windows_change_the_order_and_not_the_result(devices, window):
             assert it.windows == 1 if window is None else it.windows > 1 or window in ("auto", 1e6)
 
 
+def test_a_window_takes_what_is_no_number(devices, monkeypatch):
+    """NaN is beyond every limit; where nothing else waits, there is none."""
+
+    def go(self, of=Relaxation.go):
+        calls.append(self)
+        assert len(calls) < 400
+        return of(self)
+
+    monkeypatch.setattr(Relaxation, "go", go)
+    n, v = 300, np.arange(99)
+    A = gb.Matrix.from_coo(v, v + 1, np.ones(99), nrows=n, ncols=n)
+    for add, op, sign in ((binary.min, semiring.min_plus, 1), (binary.max, semiring.max_min, -1)):
+        calls, d = [], gb.Vector(float, size=n)
+        d[0], d[250] = sign, np.nan
+        with fixpoint(window=5) as it:
+            d(add) << op(d @ A)
+        want = np.arange(1, 101) if sign > 0 else np.full(100, -1)
+        assert it.converged and np.array_equal(d.to_dense(0)[:100], want)
+        assert np.flatnonzero(np.isnan(d.to_dense(0))).tolist() == [250] and d.nvals == 101
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("dtype", ["INT8", "UINT8", "INT32", "INT64", "UINT64", "FP32"])
 def test_windows_wider_than_the_type(devices, dtype):

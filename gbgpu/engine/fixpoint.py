@@ -233,7 +233,8 @@ class Relaxation:
         start, extended = self._work.semiring.monoid.start, self.numbers["extended"]
         best, better = (np.fmin, np.less) if self._work.semiring.monoid.name == "min" else (np.fmax, np.greater)
         low = best.reduce(self._lows, keepdims=True)
-        if self._flags & k.WINDOWED and (self._windows == 0 or better(self._limit, low)):
+        none = low != low  # all that wait have NaN, which is beyond every other limit
+        if self._flags & k.WINDOWED and (self._windows == 0 or none or better(self._limit, low)):
             (before, met), self._at = self._at, (extended, self.meetings)
             with np.errstate(over="ignore"):
                 if self._flags & k.GROWS and extended - before < (self.meetings - met) * self._meeting:
