@@ -198,11 +198,11 @@ class Relaxation:
         if mask is not None:
             self._flags |= k.MASKED | (k.COMPLEMENT if work.mask.complement else 0)
         self.numbers = dict.fromkeys(PROGRESS, 0)
-        # Of several devices, the host moves the limit; arrays of one number, which wrap as those of the kernels do.
-        self._limit, self._rise, _ = np.split(_limits(monoid, dtype, step), 3)
         self._windows = self.meetings = 0  # meetings: times that all had done what lay within the limit
-        self._moved_at = 0, 0  # vertices extended, and meetings, when the limit was moved last
-        if self._spread:
+        if self._spread:  # the host moves the limit; arrays of one number, which wrap as those of the kernels do
+            limits = _limits(monoid, dtype, step)
+            self._limit, self._rise = limits[:1], limits[1:2]
+            self._moved_at = 0, 0  # vertices extended, and meetings, when the limit was moved last
             self._read_progress()
 
     def _dense(self, store: VectorStore) -> VectorStore:
@@ -289,23 +289,26 @@ class Relaxation:
 
     def _read_progress(self) -> None:
         """Take in what all devices have counted, of all processes."""
-        session, tasks, number = self._session, self._map.tasks, self._limit.dtype
-        wide = np.dtype(f"{number.kind}8" if number.kind in "fu" else "i8")
+        session, tasks, number = self._session, self._map.tasks, self._work.output.dtype
+        wide = f"{number.kind if number.kind in 'fu' else 'i'}8"
 
         def counted(task: Any) -> list[int]:
             device, part = session.devices[task.device], self._parts[task.block]
-            low = device.get(part.limits)[2:].astype(wide).view(np.int64).tolist() if self._spread else [0]
-            return [*device.get(part.lists[3][: len(PROGRESS)]).tolist(), *low]
+            numbers: list[int] = device.get(part.lists[3][: len(PROGRESS)]).tolist()
+            if self._spread:  # and the best value that waits
+                numbers += device.get(part.limits)[2:].astype(wide).view(np.int64).tolist()
+            return numbers
 
         found = session.told(tasks, session.over(tasks, counted, 0.0), "a fixpoint")
-        *sums, ended, lows = zip(*found, strict=True)
-        why = min(ended) if min(ended) < 0 else max(ended)
-        self.numbers = dict(zip(PROGRESS, (*map(sum, sums), why), strict=True))
+        self.numbers = numbers = dict(zip(PROGRESS, found[0], strict=False))
         if self._spread:
-            self._lows = np.array(lows).view(wide).astype(number)  # the best value that waits on each device
-            self.numbers["windows"] = self._windows
+            *sums, ended, lows = zip(*found, strict=True)
+            why = min(ended) if min(ended) < 0 else max(ended)
+            numbers.update(zip(PROGRESS, (*map(sum, sums), why), strict=True))
+            self._lows = np.array(lows).view(wide).astype(number.np_type)
+            numbers["windows"] = self._windows
             if why in (k.UNDER_WAY, k.CONVERGED):  # which each said before it was told more
-                self.numbers["ended"] = k.UNDER_WAY if self.numbers["near"] + self.numbers["far"] else k.CONVERGED
+                numbers["ended"] = k.UNDER_WAY if numbers["near"] + numbers["far"] else k.CONVERGED
 
     def end(self) -> Any:
         """The output takes what was found. Returns the vector of what still waits, or None."""
