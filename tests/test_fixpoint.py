@@ -791,12 +791,11 @@ def test_what_improves_no_copy_is_not_sent(devices, monkeypatch):
     the first alone (Groute's halo filter). Of arcs that improve it, it tells the best one."""
     sent = []
 
-    def told(bins, map, them, b, *rest, of=engine.messages):
-        if b == 0:  # once for all owners
-            sent.extend(int(them[part.device].get(part.counts).sum()) for part in local_results(bins))
-        return of(bins, map, them, b, *rest)
+    def told(session, bins, *rest, of=engine.exchanged):
+        sent.extend(int(session.devices[part.device].get(part.counts).sum()) for part in local_results(bins))
+        return of(session, bins, *rest)
 
-    monkeypatch.setattr(engine, "messages", told)
+    monkeypatch.setattr(engine, "exchanged", told)
     n, v = 400, np.arange(399)
     heads, tails = np.concatenate([v[:-1], v]), np.concatenate([v[1:], np.full(n - 1, n - 1)])
     for arcs in (np.full(n - 1, 5.0), 2.0 * (n - v)):

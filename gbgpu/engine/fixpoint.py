@@ -20,7 +20,7 @@ import numpy as np
 
 from ..device.remote import AWAY
 from ..distribute.blocks import VectorBlock, VectorStore
-from ..distribute.needs import Bins, messages
+from ..distribute.needs import Bins
 from ..errors import DeviceError, InvalidValue, in_room, message
 from ..kernels import interface as k
 from ..kernels.interface import PROGRESS, Spec
@@ -29,7 +29,7 @@ from ..semiring._algebra import Monoid
 from ..trace import Record, counters, emit, listeners, now
 from .matrix.csr import whole_vector
 from .moving import moved
-from .near import near_messages, near_vector
+from .near import exchanged, near_vector
 from .run.steps import copied
 
 THIN, LONG = 8, 128  # entries a row, on average and at most, up to which rows are short
@@ -268,19 +268,12 @@ class Relaxation:
             return Bins(task.device, slots, vals, counts)
 
         bins = session.over(map.tasks, sorted_by_owner, 0.0)
-        others = near_messages(session, bins, map, False)
-
-        def brought(task: Any) -> list[Any]:
-            found, transfers = messages(bins, map, devices, task.block, False, session.brings)
-            session.carry(task.device, transfers)
-            return found + others[task.block]
-
-        came = session.over(map.tasks, brought, 0.0)
+        came = exchanged(session, bins, map, False, 0.0)
 
         def receive(task: Any) -> None:
             part = self._parts[task.block]
             _, far, queued, progress = part.lists
-            for slots, vals, count in came[task.block]:
+            for slots, vals, count in came[task.block][0]:
                 devices[task.device].reach(slots)
                 given = part.n, count, slots, vals
                 self._kernels["relax_receive"](*given, *part.own, far, queued, part.limits, progress)
