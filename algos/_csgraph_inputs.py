@@ -22,7 +22,7 @@ def left(worth: bool) -> bool:
 
 
 def short_rows(csr: Any) -> bool:
-    """Whether all rows are short, as in road maps, where `gb.fixpoint` takes a half of the time of a heap."""
+    """Whether all rows are short, as in road maps: there `gb.fixpoint` takes half of the time of a heap."""
     return bool(csr.nnz <= 8 * csr.shape[0] and np.diff(csr.indptr).max(initial=0) < 128)
 
 

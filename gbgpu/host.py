@@ -61,7 +61,7 @@ def memory() -> tuple[int, int]:
 
 @cache
 def total() -> int:
-    """Bytes in all, as they were when they were first asked for."""
+    """Bytes of memory in all, read once."""
     return memory()[1]
 
 

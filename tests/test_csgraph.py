@@ -23,7 +23,7 @@ from test_algos import GRAPHS, both_ways, matrix
 import algos
 import algos.csgraph as ours
 import gbgpu as gb
-from algos import _csgraph_inputs, verify
+from algos import _csgraph_inputs, _csgraph_paths, verify
 
 TESTS = Path(theirs.__file__).parent / "tests"
 WEIGHTS = {
@@ -303,7 +303,7 @@ def test_what_cpu_devices_leave_to_scipy(monkeypatch, name, keywords, worth):
 
 
 def test_many_sources_of_a_road_map(monkeypatch):
-    """No source is left to SciPy, and each goes by itself."""
+    """No source is left to SciPy. Each is a run of its own, not one over copies of the graph."""
     gb.init("cpu:2")
     graph = gb.io.mmread(Path(__file__).parents[1] / "data/luxembourg_osm.mtx.gz").to_scipy_sparse().tocsr()
     graph.data = np.random.default_rng(1).integers(1, 256, graph.nnz).astype(float)
@@ -311,7 +311,15 @@ def test_many_sources_of_a_road_map(monkeypatch):
     expected = theirs.dijkstra(graph, indices=sources)
     monkeypatch.setattr(_csgraph_inputs, "OWN", False)
     monkeypatch.setattr(theirs, "dijkstra", None)
+    runs = []
+
+    def relax(A, *rest, of=_csgraph_paths.relax):
+        runs.append(A.nrows)
+        return of(A, *rest)
+
+    monkeypatch.setattr(_csgraph_paths, "relax", relax)
     np.testing.assert_array_equal(ours.dijkstra(graph, indices=sources), expected)
+    assert runs == [graph.shape[0]] * len(sources)
 
 
 @pytest.mark.parametrize("own", [False, True])

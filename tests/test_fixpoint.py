@@ -171,6 +171,27 @@ def test_windows_change_the_order_and_not_the_result(devices, window):
             assert it.windows == 1 if window is None else it.windows > 1 or window in ("auto", 1e6)
 
 
+def test_a_window_takes_what_is_no_number(devices, monkeypatch):
+    """NaN is beyond every limit; where nothing else waits, there is none."""
+
+    def go(self, of=Relaxation.go):
+        calls.append(self)
+        assert len(calls) < 400
+        return of(self)
+
+    monkeypatch.setattr(Relaxation, "go", go)
+    n, v = 300, np.arange(99)
+    A = gb.Matrix.from_coo(v, v + 1, np.ones(99), nrows=n, ncols=n)
+    for add, op, sign in ((binary.min, semiring.min_plus, 1), (binary.max, semiring.max_min, -1)):
+        calls, d = [], gb.Vector(float, size=n)
+        d[0], d[250] = sign, np.nan
+        with fixpoint(window=5) as it:
+            d(add) << op(d @ A)
+        want = np.arange(1, 101) if sign > 0 else np.full(100, -1)
+        assert it.converged and np.array_equal(d.to_dense(0)[:100], want)
+        assert np.flatnonzero(np.isnan(d.to_dense(0))).tolist() == [250] and d.nvals == 101
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("dtype", ["INT8", "UINT8", "INT32", "INT64", "UINT64", "FP32"])
 def test_windows_wider_than_the_type(devices, dtype):
@@ -770,12 +791,11 @@ def test_what_improves_no_copy_is_not_sent(devices, monkeypatch):
     the first alone (Groute's halo filter). Of arcs that improve it, it tells the best one."""
     sent = []
 
-    def told(bins, map, them, b, *rest, of=engine.messages):
-        if b == 0:  # once for all owners
-            sent.extend(int(them[part.device].get(part.counts).sum()) for part in local_results(bins))
-        return of(bins, map, them, b, *rest)
+    def told(session, bins, *rest, of=engine.exchanged):
+        sent.extend(int(session.devices[part.device].get(part.counts).sum()) for part in local_results(bins))
+        return of(session, bins, *rest)
 
-    monkeypatch.setattr(engine, "messages", told)
+    monkeypatch.setattr(engine, "exchanged", told)
     n, v = 400, np.arange(399)
     heads, tails = np.concatenate([v[:-1], v]), np.concatenate([v[1:], np.full(n - 1, n - 1)])
     for arcs in (np.full(n - 1, 5.0), 2.0 * (n - v)):

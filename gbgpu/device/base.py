@@ -130,7 +130,7 @@ class Device(Protocol):
         """Bytes of memory."""
 
     def memory(self) -> tuple[int, int]:
-        """(free, all) bytes."""
+        """Bytes that are free, and `total`."""
 
     def has_room(self, need: int) -> bool:
         """Whether more than so many bytes are free."""
@@ -173,7 +173,7 @@ class DeviceSet(Protocol):
 
 def address(array: Any) -> int:
     """Where a buffer begins, in the memory of its device."""
-    if isinstance(array, np.ndarray):  # its first field, which takes NumPy's attributes six times as long
+    if isinstance(array, np.ndarray):  # its first field: NumPy's attributes take six times as long
         return c_size_t.from_address(id(array) + HEADER).value
     pointer = getattr(getattr(array, "data", None), "ptr", None)
     return id(array) if pointer is None else int(pointer)

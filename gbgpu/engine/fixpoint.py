@@ -1,7 +1,9 @@
 """Relaxation to a fixpoint without rounds: devices extend vertices as they improve, window by window (kernels of kind
-relax). Where a matrix is spread over several devices, the first one has a replica of it, and does it all. Where it has
-no room for that, and in sessions of several processes, each device extends its own vertices: what it improves of others
-it tells their owners when all have done their windows (`_meet`), unless it has told them as much before.
+relax). Where a matrix is spread over several devices, the first one has a replica of it, and does all the work.
+
+Where it has no room for a replica, and in sessions of several processes, each device extends its own vertices. When all
+have done what lies within the limit, they tell owners which of their vertices improved (`_tell_owners`). A device keeps
+the best value that it found for each vertex of others, and tells only of better ones.
 
 A kernel does a slice of the work and returns: in between, others have their turn, and Ctrl-C comes through. The vector
 is written once, at the end, so that what interrupts it leaves it as it was.
@@ -16,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..device.remote import AWAY, local_results
+from ..device.remote import AWAY
 from ..distribute.blocks import VectorBlock, VectorStore
-from ..distribute.needs import Bins, messages
+from ..distribute.needs import Bins
 from ..errors import DeviceError, InvalidValue, in_room, message
 from ..kernels import interface as k
 from ..kernels.interface import PROGRESS, Spec
@@ -27,7 +29,7 @@ from ..semiring._algebra import Monoid
 from ..trace import Record, counters, emit, listeners, now
 from .matrix.csr import whole_vector
 from .moving import moved
-from .near import near_messages, near_vector
+from .near import exchanged, near_vector
 from .run.steps import copied
 
 THIN, LONG = 8, 128  # entries a row, on average and at most, up to which rows are short
@@ -139,6 +141,7 @@ class Relaxation:
 
     def __init__(self, session: Any, work: Any, frontier: Any):
         self._session, self._work, self._start = session, work, now()
+        self._relaxing = session.kernels.relaxing
         store = session.oriented(work.matrix, work.flip == work.turned)
         self._spread = spread(session, store)
         whole = store if self._spread or store.rowmap.p == 1 else session.replicas.of(store)
@@ -157,7 +160,9 @@ class Relaxation:
         listed = moved(session, session.content(frontier), "list", map)
         alone = held.form == "list" and frontier is work.output
         dense = held if alone else self._dense(held)
-        mask = None if work.mask is None else near_vector(session, self._dense(session.content(work.mask.parent)))
+        mask = None if work.mask is None else self._dense(session.content(work.mask.parent))
+        if mask is not None and mask.form != "full":
+            mask = near_vector(session, mask)
         slots = map.nslots if self._spread else map.n
         words = (slots + 63) >> 6
 
@@ -182,8 +187,9 @@ class Relaxation:
                 lets = device.full(words, -1, np.int64)
             else:
                 lets = whole_vector(session, mask, task.device).words
-            told = (device.zeros(words, np.int64), device.empty(slots, whole.idx), device.zeros(1, np.int64))
-            if not self._spread:
+            if self._spread:
+                told = device.zeros(words, np.int64), device.empty(slots, whole.idx), device.zeros(1, np.int64)
+            else:
                 told = nil.words, nil.slots(whole.idx), nil.scratch
             return Part(n, own, best, bits, lists, limits, (n, *whole.blocks[b].csr, lets), told)
 
@@ -192,11 +198,12 @@ class Relaxation:
         if mask is not None:
             self._flags |= k.MASKED | (k.COMPLEMENT if work.mask.complement else 0)
         self.numbers = dict.fromkeys(PROGRESS, 0)
-        self._meeting, self._at = session.kernels.relaxing.meeting, (0, 0)
-        self.meetings = 0  # of devices that had done all within the limit
-        self._limit, self._rise, self._windows = *np.split(_limits(monoid, dtype, step)[:2], 2), 0
-        if self._spread:
-            self._look()
+        self._windows = self.meetings = 0  # meetings: times that all had done what lay within the limit
+        if self._spread:  # the host moves the limit; arrays of one number, which wrap as those of the kernels do
+            limits = _limits(monoid, dtype, step)
+            self._limit, self._rise = limits[:1], limits[1:2]
+            self._moved_at = 0, 0  # vertices extended, and meetings, when the limit was moved last
+            self._read_progress()
 
     def _dense(self, store: VectorStore) -> VectorStore:
         """A vector with a place for each row, on this device."""
@@ -204,7 +211,7 @@ class Relaxation:
 
     def go(self) -> int:
         """One slice; returns why it ended."""
-        session, work, relaxing = self._session, self._work, self._session.kernels.relaxing
+        session, work, relaxing = self._session, self._work, self._relaxing
         if self._spread and not self.numbers["near"]:
             self._open_window()
         windows = 1 if self._spread or work.on_window else 0
@@ -222,30 +229,32 @@ class Relaxation:
         session.over(self._map.tasks, extend, 0.0)
         if self._spread:
             self._tell_owners()
-        self._look()
+        self._read_progress()
         if self.numbers["ended"] < 0:
             raise DeviceError(message("workers that come to the end of a window", "some that did not, in 20 s"))
         return self.numbers["ended"]
 
     def _open_window(self) -> None:
-        """The limit of all devices: as before, if others have told of something within it, or so much further. A window
-        of which devices spent more time on telling others than on extending is followed by ones twice as wide."""
-        start, extended = self._work.semiring.monoid.start, self.numbers["extended"]
-        best, better = (np.fmin, np.less) if self._work.semiring.monoid.name == "min" else (np.fmax, np.greater)
+        """Move the limit of all devices by the width of a window, unless they were told of something within it.
+
+        The width doubles if, in the window before, telling took longer than extending, by the backend's numbers."""
+        monoid, extended, meeting = self._work.semiring.monoid, self.numbers["extended"], self._relaxing.meeting
+        best, better = (np.fmin, np.less) if monoid.name == "min" else (np.fmax, np.greater)
         low = best.reduce(self._lows, keepdims=True)
-        if self._flags & k.WINDOWED and (self._windows == 0 or better(self._limit, low)):
-            (before, met), self._at = self._at, (extended, self.meetings)
+        none = low != low  # all that wait have NaN, which is beyond every other limit
+        if self._flags & k.WINDOWED and (self._windows == 0 or none or better(self._limit, low)):
+            (before, met), self._moved_at = self._moved_at, (extended, self.meetings)
             with np.errstate(over="ignore"):
-                if self._flags & k.GROWS and extended - before < (self.meetings - met) * self._meeting:
+                if self._flags & k.GROWS and extended - before < (self.meetings - met) * meeting:
                     self._rise = self._rise + self._rise
                 limit = low + self._rise
-            self._limit = np.full_like(low, start) if better(limit, low) else limit
+            self._limit = np.full_like(low, monoid.start) if better(limit, low) else limit  # it wrapped
             self._windows += 1
         self._windows = max(self._windows, 1)
         self.meetings += 1
 
     def _tell_owners(self) -> None:
-        """What was improved of others goes to them, and what improves their values waits there."""
+        """Send owners what improved of their vertices; it waits there, if it is better than what they have."""
         session, map, start = self._session, self._map, self._work.semiring.monoid.start
         devices, dtype = session.devices, self._work.output.dtype.np_type
 
@@ -259,50 +268,40 @@ class Relaxation:
             return Bins(task.device, slots, vals, counts)
 
         bins = session.over(map.tasks, sorted_by_owner, 0.0)
-        others = near_messages(session, bins, map, False)
-
-        def brought(task: Any) -> list[Any]:
-            found, transfers = messages(bins, map, devices, task.block, False, session.brings)
-            session.carry(task.device, transfers)
-            return found + others[task.block]
-
-        came = session.over(map.tasks, brought, 0.0)
+        came = exchanged(session, bins, map, False, 0.0)
 
         def receive(task: Any) -> None:
             part = self._parts[task.block]
             _, far, queued, progress = part.lists
-            for slots, vals, count in came[task.block]:
+            for slots, vals, count in came[task.block][0]:
                 devices[task.device].reach(slots)
                 given = part.n, count, slots, vals
                 self._kernels["relax_receive"](*given, *part.own, far, queued, part.limits, progress)
 
         session.over(map.tasks, receive, 0.0)
 
-    def _look(self) -> None:
-        """What devices have counted; each process gets that of all."""
-        session, number = self._session, self._limit.dtype
-        wide = np.dtype(f"{number.kind}8" if number.kind in "fu" else "i8")
+    def _read_progress(self) -> None:
+        """Take in what all devices have counted, of all processes."""
+        session, tasks, number = self._session, self._map.tasks, self._work.output.dtype
+        wide = f"{number.kind if number.kind in 'fu' else 'i'}8"
 
         def counted(task: Any) -> list[int]:
             device, part = session.devices[task.device], self._parts[task.block]
-            low = device.get(part.limits)[2:].astype(wide).view(np.int64) if self._spread else [0]
-            return [*device.get(part.lists[3][: len(PROGRESS)]).tolist(), int(low[0])]
+            numbers: list[int] = device.get(part.lists[3][: len(PROGRESS)]).tolist()
+            if self._spread:  # and the best value that waits
+                numbers += device.get(part.limits)[2:].astype(wide).view(np.int64).tolist()
+            return numbers
 
-        found = local_results(session.over(self._map.tasks, counted, 0.0))
-        if session.ranks is not None:
-            own = np.zeros((session.ranks.most, len(PROGRESS) + 2), np.int64)  # of each device, and whether it has any
-            own[: len(found), :-1], own[: len(found), -1] = found or 0, 1
-            told = np.array(session.ranks.numbers(own.ravel().tolist(), "a fixpoint")).reshape(-1, own.shape[1])
-            found = told[told[:, -1] == 1, :-1].tolist()
-        *sums, ended, lows = zip(*found, strict=True)
-        self.numbers = dict(zip(PROGRESS, (*map(sum, sums), min(ended) if min(ended) < 0 else max(ended)), strict=True))
+        found = session.told(tasks, session.over(tasks, counted, 0.0), "a fixpoint")
+        self.numbers = numbers = dict(zip(PROGRESS, found[0], strict=False))
         if self._spread:
-            self._lows = np.array(lows).view(wide).astype(number)
-            self.numbers["windows"] = self._windows
-            if self.numbers["ended"] == k.CONVERGED and self.numbers["near"] + self.numbers["far"]:
-                self.numbers["ended"] = k.UNDER_WAY
-            if self.numbers["ended"] == k.UNDER_WAY and not self.numbers["near"] + self.numbers["far"]:
-                self.numbers["ended"] = k.CONVERGED
+            *sums, ended, lows = zip(*found, strict=True)
+            why = min(ended) if min(ended) < 0 else max(ended)
+            numbers.update(zip(PROGRESS, (*map(sum, sums), why), strict=True))
+            self._lows = np.array(lows).view(wide).astype(number.np_type)
+            numbers["windows"] = self._windows
+            if why in (k.UNDER_WAY, k.CONVERGED):  # which each said before it was told more
+                numbers["ended"] = k.UNDER_WAY if numbers["near"] + numbers["far"] else k.CONVERGED
 
     def end(self) -> Any:
         """The output takes what was found. Returns the vector of what still waits, or None."""
@@ -333,7 +332,7 @@ class Relaxation:
             frontier._store = self._stored(dtype, waiting)
         work.output._store = self._stored(dtype, found)
         if listeners:
-            self._tell()
+            self._record()
         return frontier
 
     def _stored(self, dtype: Any, blocks: list[VectorBlock]) -> VectorStore:
@@ -341,7 +340,7 @@ class Relaxation:
         own = self._own.map
         return store if own is self._map else moved(self._session, store, "bitmap", own)
 
-    def _tell(self) -> None:
+    def _record(self) -> None:
         counters.statements += 1
         names = ", ".join(self._session.devices[task.device].name for task in self._map.tasks)
         record = Record(counters.statements, self._work.text, "relax", names, "push", "bitmap")

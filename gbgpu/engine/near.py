@@ -9,7 +9,7 @@ import numpy as np
 from ..device.remote import AWAY, local_results
 from ..distribute.blocks import MatrixBlock, MatrixStore, VectorBlock, VectorStore
 from ..distribute.halo import Piece
-from ..distribute.needs import Bins, Message
+from ..distribute.needs import Bins, Message, messages
 from ..distribute.partition import RowMap, Task
 from .context import Context
 
@@ -79,7 +79,7 @@ def near_matrix(session: Context, store: MatrixStore) -> MatrixStore:
     return MatrixStore(store.numbers, blocks)
 
 
-def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool) -> list[list[Message]]:
+def _near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool) -> list[list[Message]]:
     """For each block what devices of other ranks have for its owner, if that is here."""
     found: list[list[Message]] = [[] for _ in map.tasks]
     ranks, devices = session.ranks, session.devices
@@ -113,6 +113,18 @@ def near_messages(session: Context, bins: list[Bins], map: RowMap, iso: bool) ->
         session.account(d, slots.nbytes + (0 if iso else vals.nbytes))
         found[d].append(Message(slots, vals, devices[d].full(1, n, np.int64)))  # block d is device d's
     return found
+
+
+def exchanged(session: Context, bins: list[Bins], map: RowMap, iso: bool, seconds: float) -> list[Any]:
+    """For each block, the messages for its owner from all devices, and the one value of all if they are iso."""
+    others = _near_messages(session, bins, map, iso)
+
+    def work(task: Task) -> Any:
+        found, transfers = messages(bins, map, session.devices, task.block, iso, session.brings)
+        session.carry(task.device, transfers)
+        return found + others[task.block], bins[task.device].vals
+
+    return session.over(map.tasks, work, seconds)
 
 
 def near_values(

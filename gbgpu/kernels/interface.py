@@ -75,7 +75,7 @@ class Spec(NamedTuple):
     lone: str = ""
     partial: bool = False  # pull_stream: x is not full; relax: there is a mask; drain: values stay where they are
     worker: int = 32  # relax, GPUs: threads that extend vertices together: 1, 32 or 256
-    spread: bool = False  # relax: other devices have rows too
+    spread: bool = False  # relax: other devices own columns of A
     fixed: bool = False  # pull, CPU devices: sums are rounded term by term, in the order of a row, compiled or not
     # ewise: typed binary operator of the result so far and a third operand (which is its left one if flip)
     then: Any = None

@@ -15,7 +15,7 @@ class MixedKernels:
 
     kind = "mixed"
     atomic, neutral = False, True
-    relaxing = GpuKernels.relaxing._replace(most=CpuKernels.relaxing.most)  # of a GPU, milliseconds
+    relaxing = GpuKernels.relaxing._replace(most=CpuKernels.relaxing.most)  # nanoseconds of a GPU: one ms
     whole = CpuKernels.whole
     mxm: tuple[str, ...] = tuple(method for method in GpuKernels.mxm if method in CpuKernels.mxm)
     weights: Mapping[str, float] = {"cuda": 1 / GpuKernels.costs.pull_edge, "cpu": 1 / CpuKernels.costs.pull_edge}

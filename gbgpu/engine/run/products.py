@@ -21,7 +21,7 @@ from ...semiring._types import INT64
 from ..assign import tally, tally_masked
 from ..deterministic import by_rows
 from ..matrix.csr import whole_vector
-from ..near import near_messages, near_values, near_vector
+from ..near import exchanged, near_values, near_vector
 from ..plan import Step
 from ..pool import Workspace, workspace
 from .delegates import Delegates, parts_of
@@ -433,15 +433,8 @@ class Products(Delegates):
 
     def _exchange(self, step: Step) -> list[tuple[list[needs.Message], Any]]:
         """The messages for each owner, and the one value of all if they are iso."""
-        bins, devices, map = self.registers[step.sources[0]], self.session.devices, step.into.map
-        others = near_messages(self.session, bins, map, step.into.iso)
-
-        def work(task: Task) -> Any:
-            messages, transfers = needs.messages(bins, map, devices, task.block, step.into.iso, self.session.brings)
-            self.session.carry(task.device, transfers)
-            return messages + others[task.block], bins[task.device].vals
-
-        return self.session.over(map.tasks, work, self.registers["seconds"] / 4)
+        bins, into, seconds = self.registers[step.sources[0]], step.into, self.registers["seconds"] / 4
+        return exchanged(self.session, bins, into.map, into.iso, seconds)
 
     def _combine(self, step: Step) -> VectorStore:
         received, spec, pool, outer = self.registers[step.sources[0]], step.spec, self.session.pool, step.into.map

@@ -1,5 +1,5 @@
-// Empties a workspace into one list for each of the p owners, and leaves it as it was before the push; PARTIAL: but for
-// its values.
+// Empties a workspace into one list for each of the p owners, and leaves it as it was before the push. PARTIAL: its values
+// stay.
 KERNEL drain(const i64 *touched_count, const IDX *touched, T_OUT *acc_vals, i64 *acc_words, T_OUT start,
              const i64 *starts, i64 p, IDX *out_slots, T_OUT *out_vals, i64 *out_counts) {
     const i64 total = touched_count[0];

@@ -1,7 +1,7 @@
 #include "atomics.cuh"
 #include "relax.cuh"
 
-// A list has a vertex once; lists come one after the other.
+// No atomics on values: a list has a vertex once, and each list is a launch of its own.
 KERNEL relax_receive(i64 n, const i64 *count, const IDX *slots, const Z *vals, Z *best, i64 *bits, IDX *far, Z *queued,
                      Z *limits, Work *progress, i64 room) {
     IDX *const far_now = far + progress->far_side * room;
