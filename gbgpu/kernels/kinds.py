@@ -226,9 +226,10 @@ _KINDS: dict[str, tuple[str, ...]] = {
     # `near` and `far` list vertices that wait to be extended, in this window and in a later one; `queued` goes with
     # them (CUDA: the values with which they came to `far`; CPU: marks, as cpu_relax.py has them).
     # limits: the limit of the window, how far it rises, the best value of far. progress (int64): PROGRESS, and more.
-    # What other devices own (`spread`): relax has `best`, `bits` and mwords by the slots of all, those of A's rows
-    # begin at `first`; of others `best` has what they were told, and what they are to be told is touched (their slots).
-    # The caller sets the limit. All other kernels have the device's own rows alone.
+    # If other devices own columns of A (`spread`), relax has `best`, `bits` and mwords by the slots of all; those of
+    # A's rows begin at `first`. Of others' vertices, `best` has the best value that was found here, and `touched` lists
+    # the slots of those that improved since it was drained. The caller sets the limit. All other kernels have the
+    # device's own rows alone.
     # relax_begin: the list is the frontier, which goes to `far`. Values of others come from d, unless XLIST.
     "relax_begin": (
         *("n", "count", "slots", "xvals: Z *", "xstride", "dvals", "dstride", "dwords", "flags", "inout best"),
@@ -242,7 +243,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
         *("inout near", "inout far", "inout queued", "inout limits", "inout acc_words", "inout touched"),
         *("inout touched_count", "inout progress"),
     ),
-    # What others have told: the list's rows that it improves go to `far`.
+    # Takes what another device found for rows of this one, a list: those that improve go to `far`.
     "relax_receive": (
         *("n", "count", "slots", "vals", "inout best", "inout bits", "inout far", "inout queued", "inout limits"),
         "inout progress",
