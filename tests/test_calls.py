@@ -4,6 +4,7 @@ less."""
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -16,6 +17,7 @@ import gbgpu as gb
 from algos import verify
 from gbgpu import report
 from gbgpu.balance import Policy
+from gbgpu.device.remote import RemoteDevice
 from gbgpu.engine import calls
 from gbgpu.engine.calls import TOLD, USUAL, Folding
 from gbgpu.semiring import plus_times
@@ -47,6 +49,13 @@ def three():
     found = gb.init("cpu:3", gb.partition.shares(1, 5, 3))
     found.folding = Folding(found)
     return found
+
+
+def test_ranks_with_gpus_fold_no_calls():
+    """Devices of other ranks have no number of a GPU."""
+    kernels, replicas = SimpleNamespace(kind="cuda"), SimpleNamespace(most="auto")
+    found = SimpleNamespace(ranks=object(), kernels=kernels, devices=[RemoteDevice("there")], folds=True, replicas=replicas)
+    assert calls.folding_of(found) is None
 
 
 def timed(clock, function, alone=1e-3, apart=2e-3):

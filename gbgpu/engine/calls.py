@@ -208,6 +208,7 @@ def foldable(function: Callable[P, R]) -> Callable[P, R]:
 
 def folding_of(session: Any) -> Folding | None:
     """Where several GPUs are, and replicas may be."""
-    gpus = {device.gpu for device in session.devices} if session.kernels.kind == "cuda" else set()
-    here = len(gpus) > 1 and session.ranks is None
-    return Folding(session) if here and session.folds and session.replicas.most != 0 else None
+    if session.ranks is not None or session.kernels.kind != "cuda":
+        return None
+    several = len({device.gpu for device in session.devices}) > 1
+    return Folding(session) if several and session.folds and session.replicas.most != 0 else None
