@@ -54,7 +54,8 @@ def three():
 def test_ranks_with_gpus_fold_no_calls():
     """Devices of other ranks have no number of a GPU."""
     kernels, replicas = SimpleNamespace(kind="cuda"), SimpleNamespace(most="auto")
-    found = SimpleNamespace(ranks=object(), kernels=kernels, devices=[RemoteDevice("there")], folds=True, replicas=replicas)
+    given = {"kernels": kernels, "devices": [RemoteDevice("there")], "folds": True, "replicas": replicas}
+    found = SimpleNamespace(ranks=object(), **given)
     assert calls.folding_of(found) is None
 
 
