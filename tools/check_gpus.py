@@ -82,6 +82,9 @@ def checks(workers: int) -> Iterator[Check]:
             yield Check(f"{name}, {spec}", gpus, 300, tests([LOOPS], f"{name} and cuda"), variables)
     yield Check("failures", 2, 120, tests(["tests/test_failure_gpu.py"], "gpu"), {"GBGPU_TEST_DEVICES": "cuda:0-1"})
     yield Check("large", 1, 120, tests(["tests/test_large_gpu.py"], "gpu"), {"GBGPU_TEST_DEVICES": "cuda:0"})
+    ranks = [str(Path(sys.executable).with_name("mpiexec")), "-n", "2", sys.executable, "tests/ranked.py"]
+    ranks += ["algorithms", "cuda:0", "+", "fixpoints", "cuda:0"]  # two that share a GPU
+    yield Check("ranks, one", 1, 300, ranks, {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])})
     loops = [LOOPS, "tests/test_loops.py"]
     drawn = {"GBGPU_TEST_DEVICES": "cuda:0 cuda:0*3", "GBGPU_TEST_PROFILE": "drawn"}
     yield Check("bodies", 1, 300, tests(loops, "random_bodies and cuda"), drawn, COPIES)
