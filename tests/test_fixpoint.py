@@ -210,6 +210,18 @@ def test_one_vertex_no_arcs_and_no_values(devices):
         assert d.to_coo()[1].tolist() == [3] and it.converged
 
 
+@pytest.mark.parametrize("dtype", ["FP32", "FP64"])
+def test_a_value_of_nan_waits_for_the_end(devices, dtype):
+    """It is beyond the limit of any window but the last; what it reaches with a weight is NaN too."""
+    A = gb.Matrix.from_coo([0, 1, 3], [1, 2, 4], [1, 1, 1], dtype, nrows=70, ncols=70)
+    for window in ("auto", 2, 1e300):
+        d = gb.Vector.from_coo([0, 3, 69], [0, np.nan, np.nan], dtype, size=70)
+        with fixpoint(window=window) as it:
+            d(binary.min) << semiring.min_plus[dtype](d @ A)
+        assert it.converged and d.to_coo()[0].tolist() == [0, 1, 2, 3, 4, 69], it.how
+        assert np.array_equal(d.to_coo()[1], [0, 1, 2, np.nan, np.nan, np.nan], equal_nan=True)
+
+
 def test_goes_on_from_what_is_there(devices):
     """A second source, and a shorter arc, of a vector that has all its distances."""
     A = roads(300, 2)

@@ -233,7 +233,7 @@ class Relaxation:
         start, extended = self._work.semiring.monoid.start, self.numbers["extended"]
         best, better = (np.fmin, np.less) if self._work.semiring.monoid.name == "min" else (np.fmax, np.greater)
         low = best.reduce(self._lows, keepdims=True)
-        if self._flags & k.WINDOWED and (self._windows == 0 or better(self._limit, low)):
+        if self._flags & k.WINDOWED and (self._windows == 0 or best(self._limit, low) != low):  # NaN is beyond all
             (before, met), self._at = self._at, (extended, self.meetings)
             with np.errstate(over="ignore"):
                 if self._flags & k.GROWS and extended - before < (self.meetings - met) * self._meeting:
