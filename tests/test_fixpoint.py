@@ -222,6 +222,23 @@ def test_a_value_of_nan_waits_for_the_end(devices, dtype):
         assert np.array_equal(d.to_coo()[1], [0, 1, 2, np.nan, np.nan, np.nan], equal_nan=True)
 
 
+def test_small_vectors_of_one_device_and_a_matrix_of_several(devices, monkeypatch):
+    """As with "auto": what is made of few rows and entries lies on the first device, whatever is made after it."""
+    monkeypatch.setattr(gb.settings.session().maps, "_whole", 300)
+    A, marks = roads(200, 1), np.arange(200) % 3 > 0
+    mask = gb.Vector.from_coo(np.arange(200), marks, size=200)
+    one, each = gb.Vector(float, 200), gb.Vector(float, 200)
+    one[5], each[:], each[5] = 0, 9, 0
+    G = gb.io.from_scipy_sparse(A)
+    arcs = list(zip(*G.to_coo(), strict=True))
+    for begun in (one, each):
+        for lets, update in ((np.ones(200), lambda d: d(binary.min)), (marks, lambda d: d(mask.V, binary.min))):
+            d = begun.dup()
+            with fixpoint():
+                update(d) << semiring.min_plus(d @ G)
+            assert d.to_dict() == improved(np.fmin, np.add, 200, begun.to_dict(), arcs, lets)
+
+
 def test_goes_on_from_what_is_there(devices):
     """A second source, and a shorter arc, of a vector that has all its distances."""
     A = roads(300, 2)

@@ -156,7 +156,7 @@ class Relaxation:
         self._own = held = session.content(work.output)
         listed = moved(session, session.content(frontier), "list", map)
         alone = held.form == "list" and frontier is work.output
-        dense = held if alone else self._dense(held)
+        dense = listed if alone else self._dense(held)
         mask = None if work.mask is None else near_vector(session, self._dense(session.content(work.mask.parent)))
         slots = map.nslots if self._spread else map.n
         words = (slots + 63) >> 6
