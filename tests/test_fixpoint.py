@@ -762,6 +762,7 @@ def test_what_ran_is_told(devices):
     assert len(told) == it.how.startswith("free")
     for record in told:
         assert record.rows == it.updates and record.edges >= A.nnz and record.end >= record.start
+        assert (record.bytes > 0) == (devices.replicas == 0)  # what owners were told
     d, G = gb.Vector(float, size=300), gb.io.from_scipy_sparse(A)
     with gb.explain() as plans, fixpoint():
         d(binary.min) << semiring.min_plus(d @ G)

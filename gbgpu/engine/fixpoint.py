@@ -194,6 +194,7 @@ class Relaxation:
         self.numbers = dict.fromkeys(PROGRESS, 0)
         self._meeting, self._at = session.kernels.relaxing.meeting, (0, 0)
         self.meetings = 0  # of devices that had done all within the limit
+        self._told = 0  # bytes that came to owners
         self._limit, self._rise, self._windows = *np.split(_limits(monoid, dtype, step)[:2], 2), 0
         if self._spread:
             self._look()
@@ -247,7 +248,7 @@ class Relaxation:
     def _tell_owners(self) -> None:
         """What was improved of others goes to them, and what improves their values waits there."""
         session, map, start = self._session, self._map, self._work.semiring.monoid.start
-        devices, dtype = session.devices, self._work.output.dtype.np_type
+        devices, dtype, before = session.devices, self._work.output.dtype.np_type, counters.exchanged
 
         def sorted_by_owner(task: Any) -> Bins:
             device, part = devices[task.device], self._parts[task.block]
@@ -277,6 +278,7 @@ class Relaxation:
                 self._kernels["relax_receive"](*given, *part.own, far, queued, part.limits, progress)
 
         session.over(map.tasks, receive, 0.0)
+        self._told += counters.exchanged - before
 
     def _look(self) -> None:
         """What devices have counted; each process gets that of all."""
@@ -345,7 +347,7 @@ class Relaxation:
         counters.statements += 1
         names = ", ".join(self._session.devices[task.device].name for task in self._map.tasks)
         record = Record(counters.statements, self._work.text, "relax", names, "push", "bitmap")
-        record.start, record.end = self._start, now()
+        record.moved, record.start, record.end = self._told, self._start, now()
         seen = np.array([self.numbers["edges"], self.numbers["extended"], 0, 0])
         record.keep(np.asarray, seen, None, ())
         emit(record)
