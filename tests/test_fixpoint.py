@@ -740,6 +740,26 @@ def test_laws_that_users_declare(devices):
         d(less) << body(d @ G)
 
 
+def test_monoids_that_have_a_name_of_others_have_no_windows(devices):
+    """One called min that takes the greater value: what waits is beyond the limit that a least value would set."""
+    n = 200
+    greater = binary.register_anonymous(lambda x, y: max(x, y), "min")
+    own = monoid.register_anonymous(greater, {"INT64": np.iinfo(np.int64).min}, is_idempotent=True)
+    narrowest = semiring.register_anonymous(
+        own, binary.register_anonymous(lambda x, y: min(x, y), is_monotone=True)
+    )["INT64"]
+    A, begun = gb.io.from_scipy_sparse(roads(n, 2)).dup("INT64"), gb.Vector.from_dense(np.arange(n) % 7)
+    want = begun.dup()
+    with fixpoint(schedule="rounds"):
+        want(binary.max) << semiring.max_min(want @ A)
+    for window in ("auto", 0, 3):
+        for schedule in ("auto", "rounds"):
+            d = begun.dup()
+            with fixpoint(window=window, schedule=schedule) as it:
+                d(greater) << narrowest(d @ A)
+            assert d.isequal(want) and it.window is None and it.converged
+
+
 def test_what_ran_is_told_where_that_is_asked_for(devices, monkeypatch, capsys):
     monkeypatch.setattr(gb.settings, "verbose", 2)
     paths(roads(80, 3), 0)
