@@ -733,6 +733,10 @@ def test_laws_that_users_declare(devices):
                 d(binary.min) << body(d @ G)
     hop = binary.register_anonymous(further, is_monotone=True)
     assert pickle.loads(pickle.dumps(hop)).is_monotone
+    common = binary.register_anonymous(lambda x, y: x & y, "min")  # a name says nothing of laws
+    own = monoid.register_anonymous(common, {"INT64": -1}, is_idempotent=True)
+    with pytest.raises(InvalidValue, match=r"is_monotone=True\) declares"), fixpoint():
+        d(common) << semiring.register_anonymous(own, binary.plus)["INT64"](d @ G)
     less = binary.register_anonymous(lambda x, y: min(x, y), "less")
     own = monoid.register_anonymous(less, {"INT64": np.iinfo(np.int64).max})
     body = semiring.register_anonymous(own, binary.plus)["INT64"]
