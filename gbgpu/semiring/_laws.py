@@ -45,7 +45,7 @@ def is_monotone(semiring: Any) -> bool:
     if op.is_monotone:
         _check(semiring)
         return True
-    monoid = semiring.monoid
+    monoid: Any = semiring.monoid
     if not (ops.BinaryOp.registry.get(op.name) is op and ops.BinaryOp.registry.get(monoid.name) is monoid.op.binaryop):
         return False
     truth = op.name in _TRUTH and monoid.name in ("min", "max") and monoid.dtype.kind in "bu"
