@@ -749,9 +749,8 @@ def test_monoids_that_have_a_name_of_others_have_no_windows(devices):
     n = 200
     greater = binary.register_anonymous(lambda x, y: max(x, y), "min")
     own = monoid.register_anonymous(greater, {"INT64": np.iinfo(np.int64).min}, is_idempotent=True)
-    narrowest = semiring.register_anonymous(
-        own, binary.register_anonymous(lambda x, y: min(x, y), is_monotone=True)
-    )["INT64"]
+    less = binary.register_anonymous(lambda x, y: min(x, y), is_monotone=True)
+    narrowest = semiring.register_anonymous(own, less)["INT64"]
     A, begun = gb.io.from_scipy_sparse(roads(n, 2)).dup("INT64"), gb.Vector.from_dense(np.arange(n) % 7)
     want = begun.dup()
     with fixpoint(schedule="rounds"):

@@ -45,11 +45,11 @@ def is_monotone(semiring: Any) -> bool:
     if op.is_monotone:
         _check(semiring)
         return True
-    monoid: Any = semiring.monoid
-    if not (ops.BinaryOp.registry.get(op.name) is op and ops.BinaryOp.registry.get(monoid.name) is monoid.op.binaryop):
-        return False
+    monoid, registry = semiring.monoid, ops.BinaryOp.registry
+    known = registry.get(op.name) is op
+    named = registry.get(monoid.name) is monoid.op.binaryop
     truth = op.name in _TRUTH and monoid.name in ("min", "max") and monoid.dtype.kind in "bu"
-    return truth or op.name in _MONOTONE.get(monoid.name, ())
+    return known and named and (truth or op.name in _MONOTONE.get(monoid.name, ()))
 
 
 @lru_cache(256)
