@@ -239,6 +239,19 @@ def test_small_vectors_of_one_device_and_a_matrix_of_several(devices, monkeypatc
             assert d.to_dict() == improved(np.fmin, np.add, 200, begun.to_dict(), arcs, lets)
 
 
+def test_windows_of_one_value_are_no_cycle(devices):
+    """Devices meet more often than there are vertices, as values fall again of those that were extended."""
+    n = 12
+    for seed in range(14, 28):
+        rng = np.random.default_rng(seed)
+        i, j = rng.permutation(np.argwhere(rng.random((n, n)) < 0.35)).T
+        A = gb.Matrix.from_coo(i, j, rng.permutation(len(i)), "INT64", nrows=n, ncols=n)
+        d = gb.Vector.from_coo([0], [0], "INT64", size=n)
+        with fixpoint(window=0) as it:
+            d(binary.min) << semiring.min_second["INT64"](d @ A)
+        assert it.converged and "no end in sight" not in it.how
+
+
 def test_goes_on_from_what_is_there(devices):
     """A second source, and a shorter arc, of a vector that has all its distances."""
     A = roads(300, 2)

@@ -361,7 +361,8 @@ def relax(session: Any, work: Any, frontier: Any) -> Done:
         found = in_room(begin) if session.ranks is None else begin()  # what one of several lacks, ends all
     if found is None:
         return Done(0, 0, frontier, "memory lacks", False)
-    ended, why, told, most = k.UNDER_WAY, "", 0, inf if work.window or work.rounds_left is None else work.rounds_left
+    most = inf if work.window is not None or work.rounds_left is None else work.rounds_left
+    ended, why, told = k.UNDER_WAY, "", 0
     while ended == k.UNDER_WAY:
         if session.lock.wanted:
             session.lock.give_way()
