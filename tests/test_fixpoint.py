@@ -231,6 +231,48 @@ def test_one_vertex_no_arcs_and_no_values(devices):
         assert d.to_coo()[1].tolist() == [3] and it.converged
 
 
+@pytest.mark.parametrize("dtype", ["FP32", "FP64"])
+def test_a_value_of_nan_waits_for_the_end(devices, dtype):
+    """It is beyond the limit of any window but the last; what it reaches with a weight is NaN too."""
+    A = gb.Matrix.from_coo([0, 1, 3], [1, 2, 4], [1, 1, 1], dtype, nrows=70, ncols=70)
+    for window in ("auto", 2, 1e300):
+        d = gb.Vector.from_coo([0, 3, 69], [0, np.nan, np.nan], dtype, size=70)
+        with fixpoint(window=window) as it:
+            d(binary.min) << semiring.min_plus[dtype](d @ A)
+        assert it.converged and d.to_coo()[0].tolist() == [0, 1, 2, 3, 4, 69], it.how
+        assert np.array_equal(d.to_coo()[1], [0, 1, 2, np.nan, np.nan, np.nan], equal_nan=True)
+
+
+def test_small_vectors_of_one_device_and_a_matrix_of_several(devices, monkeypatch):
+    """As with "auto": what is made of few rows and entries lies on the first device, whatever is made after it."""
+    monkeypatch.setattr(gb.settings.session().maps, "_whole", 300)
+    A, marks = roads(200, 1), np.arange(200) % 3 > 0
+    mask = gb.Vector.from_coo(np.arange(200), marks, size=200)
+    one, each = gb.Vector(float, 200), gb.Vector(float, 200)
+    one[5], each[:], each[5] = 0, 9, 0
+    G = gb.io.from_scipy_sparse(A)
+    arcs = list(zip(*G.to_coo(), strict=True))
+    for begun in (one, each):
+        for lets, update in ((np.ones(200), lambda d: d(binary.min)), (marks, lambda d: d(mask.V, binary.min))):
+            d = begun.dup()
+            with fixpoint():
+                update(d) << semiring.min_plus(d @ G)
+            assert d.to_dict() == improved(np.fmin, np.add, 200, begun.to_dict(), arcs, lets)
+
+
+def test_windows_of_one_value_are_no_cycle(devices):
+    """Devices meet more often than there are vertices, as values fall again of those that were extended."""
+    n = 12
+    for seed in range(14, 28):
+        rng = np.random.default_rng(seed)
+        i, j = rng.permutation(np.argwhere(rng.random((n, n)) < 0.35)).T
+        A = gb.Matrix.from_coo(i, j, rng.permutation(len(i)), "INT64", nrows=n, ncols=n)
+        d = gb.Vector.from_coo([0], [0], "INT64", size=n)
+        with fixpoint(window=0) as it:
+            d(binary.min) << semiring.min_second["INT64"](d @ A)
+        assert it.converged and "no end in sight" not in it.how
+
+
 def test_goes_on_from_what_is_there(devices):
     """A second source, and a shorter arc, of a vector that has all its distances."""
     A = roads(300, 2)
@@ -725,11 +767,34 @@ def test_laws_that_users_declare(devices):
                 d(binary.min) << body(d @ G)
     hop = binary.register_anonymous(further, is_monotone=True)
     assert pickle.loads(pickle.dumps(hop)).is_monotone
+    common = binary.register_anonymous(lambda x, y: x & y, "min")  # a name says nothing of laws
+    own = monoid.register_anonymous(common, {"INT64": -1}, is_idempotent=True)
+    with pytest.raises(InvalidValue, match=r"is_monotone=True\) declares"), fixpoint():
+        d(common) << semiring.register_anonymous(own, binary.plus)["INT64"](d @ G)
     less = binary.register_anonymous(lambda x, y: min(x, y), "less")
     own = monoid.register_anonymous(less, {"INT64": np.iinfo(np.int64).max})
     body = semiring.register_anonymous(own, binary.plus)["INT64"]
     with pytest.raises(InvalidValue, match=r"is_idempotent=True\) declares"), fixpoint():
         d(less) << body(d @ G)
+
+
+def test_monoids_that_have_a_name_of_others_have_no_windows(devices):
+    """One called min that takes the greater value: what waits is beyond the limit that a least value would set."""
+    n = 200
+    greater = binary.register_anonymous(lambda x, y: max(x, y), "min")
+    own = monoid.register_anonymous(greater, {"INT64": np.iinfo(np.int64).min}, is_idempotent=True)
+    less = binary.register_anonymous(lambda x, y: min(x, y), is_monotone=True)
+    narrowest = semiring.register_anonymous(own, less)["INT64"]
+    A, begun = gb.io.from_scipy_sparse(roads(n, 2)).dup("INT64"), gb.Vector.from_dense(np.arange(n) % 7)
+    want = begun.dup()
+    with fixpoint(schedule="rounds"):
+        want(binary.max) << semiring.max_min(want @ A)
+    for window in ("auto", 0, 3):
+        for schedule in ("auto", "rounds"):
+            d = begun.dup()
+            with fixpoint(window=window, schedule=schedule) as it:
+                d(greater) << narrowest(d @ A)
+            assert d.isequal(want) and it.window is None and it.converged
 
 
 def test_what_ran_is_told_where_that_is_asked_for(devices, monkeypatch, capsys):
@@ -754,6 +819,7 @@ def test_what_ran_is_told(devices):
     assert len(told) == it.how.startswith("free")
     for record in told:
         assert record.rows == it.updates and record.edges >= A.nnz and record.end >= record.start
+        assert (record.bytes > 0) == (devices.replicas == 0)  # what owners were told
     d, G = gb.Vector(float, size=300), gb.io.from_scipy_sparse(A)
     with gb.explain() as plans, fixpoint():
         d(binary.min) << semiring.min_plus(d @ G)

@@ -159,7 +159,7 @@ class Relaxation:
         self._own = held = session.content(work.output)
         listed = moved(session, session.content(frontier), "list", map)
         alone = held.form == "list" and frontier is work.output
-        dense = held if alone else self._dense(held)
+        dense = listed if alone else self._dense(held)
         mask = None if work.mask is None else self._dense(session.content(work.mask.parent))
         if mask is not None and mask.form != "full":
             mask = near_vector(session, mask)
@@ -198,6 +198,7 @@ class Relaxation:
         if mask is not None:
             self._flags |= k.MASKED | (k.COMPLEMENT if work.mask.complement else 0)
         self.numbers = dict.fromkeys(PROGRESS, 0)
+        self._told = 0  # bytes that came to owners
         self._windows = self.meetings = 0  # meetings: times that all had done what lay within the limit
         if self._spread:  # the host moves the limit; arrays of one number, which wrap as those of the kernels do
             limits = _limits(monoid, dtype, step)
@@ -241,8 +242,7 @@ class Relaxation:
         monoid, extended, meeting = self._work.semiring.monoid, self.numbers["extended"], self._relaxing.meeting
         best, better = (np.fmin, np.less) if monoid.name == "min" else (np.fmax, np.greater)
         low = best.reduce(self._lows, keepdims=True)
-        none = low != low  # all that wait have NaN, which is beyond every other limit
-        if self._flags & k.WINDOWED and (self._windows == 0 or none or better(self._limit, low)):
+        if self._flags & k.WINDOWED and (self._windows == 0 or best(self._limit, low) != low):  # NaN is beyond all
             (before, met), self._moved_at = self._moved_at, (extended, self.meetings)
             with np.errstate(over="ignore"):
                 if self._flags & k.GROWS and extended - before < (self.meetings - met) * meeting:
@@ -256,7 +256,7 @@ class Relaxation:
     def _tell_owners(self) -> None:
         """Send owners what improved of their vertices; it waits there, if it is better than what they have."""
         session, map, start = self._session, self._map, self._work.semiring.monoid.start
-        devices, dtype = session.devices, self._work.output.dtype.np_type
+        devices, dtype, before = session.devices, self._work.output.dtype.np_type, counters.exchanged
 
         def sorted_by_owner(task: Any) -> Bins:
             device, part = devices[task.device], self._parts[task.block]
@@ -279,6 +279,7 @@ class Relaxation:
                 self._kernels["relax_receive"](*given, *part.own, far, queued, part.limits, progress)
 
         session.over(map.tasks, receive, 0.0)
+        self._told += counters.exchanged - before
 
     def _read_progress(self) -> None:
         """Take in what all devices have counted, of all processes."""
@@ -344,7 +345,7 @@ class Relaxation:
         counters.statements += 1
         names = ", ".join(self._session.devices[task.device].name for task in self._map.tasks)
         record = Record(counters.statements, self._work.text, "relax", names, "push", "bitmap")
-        record.start, record.end = self._start, now()
+        record.moved, record.start, record.end = self._told, self._start, now()
         seen = np.array([self.numbers["edges"], self.numbers["extended"], 0, 0])
         record.keep(np.asarray, seen, None, ())
         emit(record)
@@ -358,7 +359,8 @@ def relax(session: Any, work: Any, frontier: Any) -> Done:
         found = in_room(begin) if session.ranks is None else begin()  # what one of several lacks, ends all
     if found is None:
         return Done(0, 0, frontier, "memory lacks", False)
-    ended, why, told, most = k.UNDER_WAY, "", 0, inf if work.window or work.rounds_left is None else work.rounds_left
+    most = inf if work.window is not None or work.rounds_left is None else work.rounds_left
+    ended, why, told = k.UNDER_WAY, "", 0
     while ended == k.UNDER_WAY:
         if session.lock.wanted:
             session.lock.give_way()

@@ -192,7 +192,7 @@ class Fixpoint(Recording):
         """How far values of a window lie apart; less than 0 if greater ones are better; None without windows."""
         monoid, multiply, asked = self.semiring.monoid.name, self.semiring.multiply.name, self._asked
         dtype = self.semiring.monoid.dtype
-        if monoid not in ORDERED or asked is None or dtype.kind == "b" or not self.matrix.nvals:
+        if not self._ordered or asked is None or dtype.kind == "b" or not self.matrix.nvals:
             return None
         sign, number = 1 if monoid == "min" else -1, dtype.np_type
         # Of whole numbers twice the width fits into the type, as does a limit so far from 0.
@@ -219,6 +219,12 @@ class Fixpoint(Recording):
         if not isfinite(step):
             return None
         return sign * min(step if dtype.kind == "f" else max(step, 1), widest)
+
+    @property
+    def _ordered(self) -> bool:
+        """Whether there is a best value to go on with; of a user's own monoid nobody knows, whatever its name."""
+        monoid = self.semiring.monoid
+        return monoid.name in ORDERED and monoid.op.binaryop is BinaryOp.registry[monoid.name]
 
     @property
     def grows(self) -> bool:
@@ -261,7 +267,7 @@ class Fixpoint(Recording):
 
         Of ordered monoids only a negative cycle takes more, and is worth while for ever.
         """
-        if self.semiring.monoid.name not in ORDERED:
+        if not self._ordered:
             return None
         return max(self.output.size, 1) + 1 - self._past
 

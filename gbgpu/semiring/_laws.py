@@ -45,9 +45,11 @@ def is_monotone(semiring: Any) -> bool:
     if op.is_monotone:
         _check(semiring)
         return True
-    known = ops.BinaryOp.registry.get(op.name) is op
-    truth = op.name in _TRUTH and semiring.monoid.name in ("min", "max") and semiring.monoid.dtype.kind in "bu"
-    return known and (truth or op.name in _MONOTONE.get(semiring.monoid.name, ()))
+    monoid, registry = semiring.monoid, ops.BinaryOp.registry
+    known = registry.get(op.name) is op
+    named = registry.get(monoid.name) is monoid.op.binaryop
+    truth = op.name in _TRUTH and monoid.name in ("min", "max") and monoid.dtype.kind in "bu"
+    return known and named and (truth or op.name in _MONOTONE.get(monoid.name, ()))
 
 
 @lru_cache(256)
