@@ -28,7 +28,7 @@ from ..language.expr import new_like
 from ..semiring._algebra import Monoid
 from ..trace import Record, counters, emit, listeners, now
 from .matrix.csr import whole_vector
-from .moving import moved
+from .moving import handed_out, moved
 from .near import exchanged, near_vector
 from .run.steps import copied
 
@@ -339,7 +339,9 @@ class Relaxation:
     def _stored(self, dtype: Any, blocks: list[VectorBlock]) -> VectorStore:
         store = VectorStore(self._map, dtype, "bitmap", False, blocks)
         own = self._own.map
-        return store if own is self._map else moved(self._session, store, "bitmap", own)
+        if own is self._map or self._spread:
+            return store if own is self._map else moved(self._session, store, "bitmap", own)
+        return handed_out(self._session, store, own)
 
     def _record(self) -> None:
         counters.statements += 1

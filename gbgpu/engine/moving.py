@@ -50,7 +50,8 @@ def latest(map: RowMap) -> RowMap:
 def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorStore:
     """A vector in another form, or on other rows: full ones stay so, others are lists or bitmaps."""
     if map is not store.map and map.plain and store.map.plain and session.ranks is None:
-        return brought(session, [store], form, map)[0]
+        joined = _joined(session, store, map) if store.form == form == "list" and map.p == 1 else None
+        return joined or brought(session, [store], form, map)[0]
     key = "moved", store.form, store.iso, store.dtype, store.map, form, map
     plan = session.plans.get(key)  # of which those of a round that is written down are others
     if plan is None:
@@ -64,6 +65,22 @@ def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorSto
     return VectorStore(map, store.dtype, "full", False, [VectorBlock(block.n, block.vals, 1) for block in found.blocks])
 
 
+def handed_out(session: Any, store: VectorStore, map: RowMap) -> VectorStore:
+    """A bitmap of one device, which nobody else keeps, on the rows of a map: parts of it, if all share its memory."""
+    block, devices = store.blocks[0], session.devices
+    shared = map.plain and block.vals.itemsize >= 4 and all(device.shares_memory for device in devices[: map.p])
+    if not shared:  # (narrow values are padded to words)
+        return moved(session, store, "bitmap", map)
+
+    def part(task: Task) -> VectorBlock:
+        lo, n = map.first(task.block), map.rows[task.block]
+        words = block.words[lo // WORD :][: (n + WORD - 1) // WORD]
+        count = devices[task.device].set_bits(words)
+        return VectorBlock(n, block.vals[lo : lo + n], 1, words, count=count)
+
+    return VectorStore(map, store.dtype, "bitmap", False, session.over(map.tasks, part, 0.0), store.nvals)
+
+
 def brought(session: Any, stores: Sequence[VectorStore], form: str | None, map: RowMap) -> list[VectorStore]:
     """Vectors of one map on another one, where `moved` would bring each by itself. `form`: None for their own."""
     if not (map.plain and stores[0].map.plain and session.ranks is None):
@@ -71,6 +88,34 @@ def brought(session: Any, stores: Sequence[VectorStore], form: str | None, map: 
     dense = [moved(session, store, "bitmap", store.map) if store.form == "list" else store for store in stores]
     sliced = _sliced(session, dense, map)
     return [moved(session, one, form or store.form, map) for one, store in zip(sliced, stores, strict=True)]
+
+
+def _joined(session: Any, store: VectorStore, map: RowMap) -> VectorStore | None:
+    """Lists of several devices as one, if the host sees how long they are."""
+    devices, old = session.devices, store.map
+    seen = [devices[task.device].peek(block.count) for task, block in zip(old.tasks, store.blocks, strict=True)]
+    counts = [int(count[0]) for count in seen if count is not None]
+    if session.capturing is not None or len(counts) < old.p:
+        return None
+    ends = np.cumsum(counts).tolist()
+
+    def join(task: Task) -> VectorBlock:
+        device, n = devices[task.device], max(ends[-1], 1)
+        vals, slots = device.empty(1 if store.iso else n, store.dtype.np_type), device.empty(n, map.slot_type())
+        transfers, begin = [], 0
+        if store.iso:
+            transfers.append(Transfer(old.tasks[0].device, task.device, store.blocks[0].vals[:1], vals))
+        for source, block, end in zip(old.tasks, store.blocks, ends, strict=True):
+            slots[begin:end] = block.slots[: end - begin] + old.first(source.block)
+            if not store.iso and begin < end:
+                transfers.append(Transfer(source.device, task.device, block.vals[: end - begin], vals[begin:end]))
+            begin = end
+        session.carry(task.device, transfers)
+        stride = 0 if store.iso else 1
+        return VectorBlock(map.n, vals, stride, slots=slots, count=device.full(1, ends[-1], np.int64))
+
+    blocks = session.over(map.tasks, join, 0.0)
+    return VectorStore(map, store.dtype, "list", store.iso, blocks, ends[-1])
 
 
 def _sliced(session: Any, stores: Sequence[VectorStore], map: RowMap) -> list[VectorStore]:
