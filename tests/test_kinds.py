@@ -10,9 +10,9 @@ from test_cuda_compile import INSTANCES
 
 from gbgpu.device import nvrtc
 from gbgpu.kernels import cpu_source, gpu
-from gbgpu.kernels.gpu_functions import FUNCTIONS, OURS
+from gbgpu.kernels.gpu_functions import BYTE_FUNCTIONS, FUNCTIONS
 from gbgpu.kernels.gpu_source import SOURCES
-from gbgpu.kernels.kinds import KINDS, TOLD, argument
+from gbgpu.kernels.kinds import CONSTANTS, KINDS, argument
 
 CPU = [kind for kind in KINDS if kind not in ("pull_stream", "pull_far")]
 HEAD = r"KERNEL\w*(?:\([^)]*\))?\s+(\w+)\s*\(([^)]*)\)"
@@ -39,7 +39,7 @@ def test_functions_of_cuda_texts_take_what_is_said():
             const = "const " if each.array and not each.written else ""
             said.append(f"{const}{each.type} {each.name}".replace("* ", "*"))
         assert [each.replace("const __grid_constant__ ", "") for each in parameters] == said, function
-    assert OURS == {name for name, _ in re.findall(HEAD, nvrtc.BYTES)}
+    assert BYTE_FUNCTIONS == {name for name, _ in re.findall(HEAD, nvrtc.BYTES)}
 
 
 def changed(kind: str) -> tuple[set[str], set[str]]:
@@ -79,7 +79,7 @@ def test_how_arguments_are_written():
     roles = {each.role for kind in KINDS.values() for each in kind.arguments}
     assert roles == {"in", "out", "inout", "adds"}
     numbers = {each.name for kind in KINDS.values() for each in kind.arguments if each.type == "i64"}
-    assert numbers >= TOLD
+    assert numbers >= CONSTANTS
 
 
 def test_what_kernels_write():

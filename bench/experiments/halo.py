@@ -39,7 +39,7 @@ class Counting(engine.Relaxation):
 
     def _tell_owners(self) -> None:
         for part in local_results(self._parts):
-            self.sent += int(part.told[2][0])
+            self.sent += int(part.outbox[2][0])
         super()._tell_owners()
         for task, part in zip(self._map.tasks, self._parts, strict=True):
             if self.forgets and part is not AWAY:

@@ -27,6 +27,7 @@ from ..kernels.interface import PROGRESS, Spec
 from ..language.expr import new_like
 from ..semiring._algebra import Monoid
 from ..trace import Record, counters, emit, listeners, now
+from .loop.limits import measure
 from .matrix.csr import whole_vector
 from .moving import handed_out, moved
 from .near import exchanged, near_vector
@@ -72,9 +73,9 @@ def free(session: Any, matrix: Any) -> bool:
 def _longest(session: Any, store: Any) -> int:
     """Entries of the longest row of a matrix, which are kept with it."""
     if "longest" not in store.sums:
-        tasks, blocks, devices = store.rowmap.tasks, store.blocks, session.devices
-        found = session.over(tasks, lambda task: devices[task.device].longest(blocks[task.block].indptr), 0.0)
-        store.sums["longest"] = max(session.told(tasks, found, "the longest row"))
+        measure(session, store)
+        found = [None if block is AWAY else block.views["longest"] for block in store.blocks]
+        store.sums["longest"] = max(session.told(store.rowmap.tasks, found, "the longest row"))
     length: int = store.sums["longest"]
     return length
 
@@ -124,7 +125,7 @@ def hindrance(session: Any, work: Any) -> str | None:
 
 class Part(NamedTuple):
     """What one device has: arguments of its kernels, as kinds.py has them. `own`: `best` and `bits` of its rows;
-    `given`: what relax reads, `told`: where it leaves what others are to be told."""
+    `given`: what relax reads, `outbox`: what owners are to be told of."""
 
     n: int
     own: tuple[Any, Any]
@@ -133,7 +134,7 @@ class Part(NamedTuple):
     lists: tuple[Any, Any, Any, Any]
     limits: Any
     given: tuple
-    told: tuple[Any, Any, Any]
+    outbox: tuple[Any, Any, Any]
 
 
 class Relaxation:
@@ -188,17 +189,17 @@ class Relaxation:
             else:
                 lets = whole_vector(session, mask, task.device).words
             if self._spread:
-                told = device.zeros(words, np.int64), device.empty(slots, whole.idx), device.zeros(1, np.int64)
+                outbox = device.zeros(words, np.int64), device.empty(slots, whole.idx), device.zeros(1, np.int64)
             else:
-                told = nil.words, nil.slots(whole.idx), nil.scratch
-            return Part(n, own, best, bits, lists, limits, (n, *whole.blocks[b].csr, lets), told)
+                outbox = nil.words, nil.slots(whole.idx), nil.scratch
+            return Part(n, own, best, bits, lists, limits, (n, *whole.blocks[b].csr, lets), outbox)
 
         self._parts = session.over(map.tasks, begin, 0.0)
         self._flags = 0 if step is None else k.WINDOWED | (k.GROWS if work.grows else 0)
         if mask is not None:
             self._flags |= k.MASKED | (k.COMPLEMENT if work.mask.complement else 0)
         self.numbers = dict.fromkeys(PROGRESS, 0)
-        self._told = 0  # bytes that came to owners
+        self._received = 0  # bytes that came to owners
         self._windows = self.meetings = 0  # meetings: times that all had done what lay within the limit
         if self._spread:  # the host moves the limit; arrays of one number, which wrap as those of the kernels do
             limits = _limits(monoid, dtype, step)
@@ -224,7 +225,7 @@ class Relaxation:
             if self._spread:
                 device.copy(part.limits[:1], device.put(self._limit))
             how = self._flags, relaxing.most, windows, int(crowd * part.n), work.fetch, self._map.first_slot(task.block)
-            state = part.best, part.bits, near, far, queued, part.limits, *part.told, progress
+            state = part.best, part.bits, near, far, queued, part.limits, *part.outbox, progress
             self._kernels["relax"](*part.given, *how, *state)
 
         session.over(self._map.tasks, extend, 0.0)
@@ -260,7 +261,7 @@ class Relaxation:
 
         def sorted_by_owner(task: Any) -> Bins:
             device, part = devices[task.device], self._parts[task.block]
-            words, touched, count = part.told
+            words, touched, count = part.outbox
             slots, vals = device.empty(map.nslots, touched.dtype), device.empty(map.nslots, dtype)
             counts, starts = device.zeros(map.p, np.int64), map.tables(device).starts
             self._kernels["drain"](count, touched, part.best, words, start, starts, map.p, slots, vals, counts)
@@ -279,7 +280,7 @@ class Relaxation:
                 self._kernels["relax_receive"](*given, *part.own, far, queued, part.limits, progress)
 
         session.over(map.tasks, receive, 0.0)
-        self._told += counters.exchanged - before
+        self._received += counters.exchanged - before
 
     def _read_progress(self) -> None:
         """Take in what all devices have counted, of all processes."""
@@ -339,15 +340,13 @@ class Relaxation:
     def _stored(self, dtype: Any, blocks: list[VectorBlock]) -> VectorStore:
         store = VectorStore(self._map, dtype, "bitmap", False, blocks)
         own = self._own.map
-        if own is self._map or self._spread:
-            return store if own is self._map else moved(self._session, store, "bitmap", own)
-        return handed_out(self._session, store, own)
+        return store if own is self._map else handed_out(self._session, store, own)
 
     def _record(self) -> None:
         counters.statements += 1
         names = ", ".join(self._session.devices[task.device].name for task in self._map.tasks)
         record = Record(counters.statements, self._work.text, "relax", names, "push", "bitmap")
-        record.moved, record.start, record.end = self._told, self._start, now()
+        record.moved, record.start, record.end = self._received, self._start, now()
         seen = np.array([self.numbers["edges"], self.numbers["extended"], 0, 0])
         record.keep(np.asarray, seen, None, ())
         emit(record)

@@ -66,10 +66,10 @@ def moved(session: Any, store: VectorStore, form: str, map: RowMap) -> VectorSto
 
 
 def handed_out(session: Any, store: VectorStore, map: RowMap) -> VectorStore:
-    """A bitmap of one device, which nobody else keeps, on the rows of a map: parts of it, if all share its memory."""
+    """A bitmap that nobody else keeps, on the rows of a map: parts of it, if all share its one device's memory."""
     block, devices = store.blocks[0], session.devices
-    shared = map.plain and block.vals.itemsize >= 4 and all(device.shares_memory for device in devices[: map.p])
-    if not shared:  # (narrow values are padded to words)
+    shared = store.map.p == 1 and all(device.shares_memory for device in devices) and map.plain
+    if not shared or store.dtype.np_type.itemsize < 4:  # narrow values are padded to words
         return moved(session, store, "bitmap", map)
 
     def part(task: Task) -> VectorBlock:

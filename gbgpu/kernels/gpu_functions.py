@@ -63,7 +63,7 @@ _BYTES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-OURS = frozenset(_BYTES)
+BYTE_FUNCTIONS = frozenset(_BYTES)
 
 
 def _of(kind: str, *more: str) -> tuple[Argument, ...]:

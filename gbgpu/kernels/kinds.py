@@ -20,16 +20,15 @@ TYPES = {
     **{"thunk": "THUNK", "start": "T_OUT", "adefault": "DEFAULT_A", "bdefault": "DEFAULT_B"},
     **dict.fromkeys("indptr aptr bptr mptr".split(), "PTR *"),
     **dict.fromkeys("cols acols bcols mcols out_cols slots tslots out_slots touched near far names".split(), "IDX *"),
-    **{"avals": "T_A *", "bvals": "T_B *", "cvals": "T_C *", "xvals": "T_B *", "tvals": "T_B *", "dvals": "Z *"},
-    **dict.fromkeys("out_vals".split(), "T_OUT *"),
-    **dict.fromkeys("acc_vals vals best queued limits".split(), "Z *"),
+    **{"avals": "T_A *", "bvals": "T_B *", "cvals": "T_C *", "xvals": "T_B *", "tvals": "T_B *", "out_vals": "T_OUT *"},
+    **dict.fromkeys("acc_vals dvals vals best queued limits".split(), "Z *"),
     **{"marks": "int *", "heavy": "int *", "progress": "Work *", "out_found": "bool *", "streams": "Views *"},
     **dict.fromkeys("count tcount touched_count out_count out_counts out cuts out_cuts loads stats".split(), "i64 *"),
     **dict.fromkeys("xwords mwords rwords awords bwords cwords twords dwords acc_words out_words".split(), "i64 *"),
     **dict.fromkeys("starts bounds users kstarts kbounds jstarts jbounds index order begins bits".split(), "i64 *"),
     **dict.fromkeys("out_begins out_lengths out_indptr out_keys out_waiting".split(), "i64 *"),
 }
-TOLD = {"flags", "p", "astride", "bstride", "cstride", "xstride", "tstride"}  # numbers that a plan tells
+CONSTANTS = {"flags", "p", "astride", "bstride", "cstride", "xstride", "tstride"}  # numbers that a plan fixes
 
 
 class Argument(NamedTuple):

@@ -24,9 +24,9 @@ from ..device import nvrtc
 from ..device.base import address
 from ..device.rounds import patience
 from ..device.store import Recent, code_name
-from .gpu_functions import FUNCTIONS, OURS
+from .gpu_functions import BYTE_FUNCTIONS, FUNCTIONS
 from .gpu_source import piece
-from .kinds import TOLD, Argument
+from .kinds import CONSTANTS, Argument
 
 FEW = 64  # bytes that one thread sets or copies
 MOST = 2000  # arguments that a kernel has room for
@@ -37,7 +37,7 @@ SOON = False  # to be compiled fast rather than to fast code, for tests
 OFTEN, LONG = 8, 0.05  # runs, or seconds, after which a kernel is worth its compilation
 _BYTES = {"set_bytes": 1, "copy_bytes": 2}  # where their length stands
 _WORD = (1 << 64) - 1
-ANYTHING = Argument("", "void *", "inout")  # of a function that is not known
+UNDECLARED = Argument("", "void *", "inout")  # of a function that is not known
 
 
 class Code:
@@ -388,7 +388,7 @@ resident(const __grid_constant__ Table table, Meeting *at, volatile long long *e
         names = [each.name for each in FUNCTIONS.get(part.name, ())]
         given = [handle] if handle else []
         for arg, name in zip_longest(part.args[len(given) :], names[len(given) : len(part.args)]):
-            given.append(f"{arg}ll" if isinstance(arg, int) and name in TOLD else self._given(arg))
+            given.append(f"{arg}ll" if isinstance(arg, int) and name in CONSTANTS else self._given(arg))
         return f"{space}::{part.name}({', '.join(given)});"
 
     def _counted(self, parts: list[Part], turn: Round) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
@@ -423,7 +423,7 @@ def _few(part: Part) -> Part:
     """Small copies and constants as work of one thread; refused is what has no text."""
     if part.text or part.name == "end":
         return part
-    if part.name not in OURS:
+    if part.name not in BYTE_FUNCTIONS:
         raise Unknown(part.name)
     if part.name in _BYTES and part.args[_BYTES[part.name]] <= FEW:
         return part._replace(name=part.name.replace("bytes", "few"), alone=True)
@@ -509,7 +509,7 @@ def _uses(part: Part) -> list[Use]:
     if drains and iso:
         skipped |= {"out_vals", "acc_vals"}
     found = []
-    for arg, each in zip_longest(part.args, known[: len(part.args)], fillvalue=ANYTHING):
+    for arg, each in zip_longest(part.args, known[: len(part.args)], fillvalue=UNDECLARED):
         if _is_array(arg) and each.name not in skipped:
             moves = told.get(f"{each.name[0]}stride", 1) != 0 if each.name.endswith("vals") else True
             own = each.own and moves and (whole or not drains)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from ...device.remote import AWAY
 from ...distribute.blocks import MatrixStore
 from ...kernels.interface import ends_soon
 from ...language.expr import Expression, Statement
@@ -71,7 +72,7 @@ def as_it_lies(session: Any, expr: Expression, direction: str) -> MatrixStore:
 def measure(session: Any, held: MatrixStore) -> None:
     """Look for the longest row of each block, which takes a read."""
     for device, block in zip(session.devices, held.blocks, strict=False):
-        if "longest" not in block.views:
+        if block is not AWAY and "longest" not in block.views:
             block.views["longest"] = device.longest(block.indptr)
 
 
